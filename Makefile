@@ -1,0 +1,82 @@
+# The book's commands. `make help` prints them: it reads the text behind each `##`.
+
+.DEFAULT_GOAL := html
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: html run lib check serve test test-book test-d2l test-chapter lint lock clean help
+
+TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
+CODE := book tests d2l
+
+BOOK := .venvs/book/bin/python -m book
+TEST := .venvs/test/bin/python -m
+built = .venvs/$(1)/built-from.sha256
+# A setting of the user's as an option, nothing if it is not given.
+option = $(if $($(1)),--$(2) '$($(1))')
+
+html: $(call built,book)  ## build the book, print the path of its first page (this is what `make` does)
+	@$(BOOK) html
+
+run: $(call built,book)  ## run what is stale and keep its outputs; TAB= SECTION= MACHINE= JOBS= PYTHON= FORCE=1
+	@$(BOOK) run $(call option,TAB,tab) $(call option,SECTION,section) \
+		$(call option,MACHINE,machine) $(call option,JOBS,jobs) \
+		$(call option,PYTHON,python) $(if $(FORCE),--force)
+
+serve: $(call built,book)  ## build, show on 127.0.0.1, build and reload on each change; PORT=8000
+	@$(BOOK) serve $(call option,PORT,port)
+
+lib: $(call built,book)  ## write the package d2l from the cells marked #@save
+	@$(BOOK) lib
+
+check: $(call built,book)  ## check tabs, labels and references in the sources, and that d2l is up to date
+	@$(BOOK) check
+	@$(BOOK) lib --check
+
+test: lint test-book test-d2l test-chapter  ## everything below, the fast tests first
+
+lint: $(call built,test)  ## ruff and mypy
+	$(TEST) ruff check $(CODE)
+	$(TEST) ruff format --check $(CODE)
+	$(TEST) mypy --explicit-package-bases $(CODE)
+
+test-book: $(call built,test)  ## the pipeline and the site; needs no framework
+	$(TEST) pytest tests/book tests/site
+
+test-d2l: $(TABS:%=test-d2l-%)  ## the package, in each framework's own environment
+
+test-d2l-%: $(call built,%)
+	@if [ -e tests/d2l/test_$*.py ]; then set -x; \
+		.venvs/$*/bin/python -m pytest tests/d2l/test_$*.py; \
+	else echo "warning: no tests/d2l/test_$*.py: d2l is not tested in $*" >&2; fi
+
+test-chapter: $(call built,test)  ## every section in every tab, compared with its record
+	$(TEST) pytest tests/chapter
+
+lock: $(call built,book)  ## pin the environments anew: environments/NAME.txt from NAME.in
+	@$(BOOK) lock
+
+clean:  ## remove what was built; environments (.venvs/) and records (outputs/) stay
+	rm -rf _build
+
+help:  ## this list
+	@sed -n 's/^\([a-z0-9-]*\):.*  ## /\1	/p' $(MAKEFILE_LIST) | expand -t 14
+	@echo
+	@echo 'TAB      one or more of: $(TABS)'
+	@echo 'SECTION  one or more sections, such as use-gpu'
+	@echo 'MACHINE  the name that records are kept under, cpu if not given'
+	@echo 'JOBS     notebooks to run at a time'
+	@echo "PYTHON   an interpreter to run notebooks with, in place of the tab's own"
+
+# A list of pins that changes makes its environment anew; .venvs/NAME/ is made whole
+# or not at all by book/environments.py, which any Python 3.11 can run.
+.PRECIOUS: .venvs/%/built-from.sha256
+.venvs/%/built-from.sha256: environments/%.txt
+	@for python in python3.11 python3 ''; do \
+		if $$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'; \
+			then break; fi 2> /dev/null; \
+	done; \
+	if [ -z "$$python" ]; then \
+		echo 'error: no Python 3.11 on PATH; on Debian 12: apt-get install python3' >&2; \
+		exit 1; \
+	fi; \
+	$$python -m book.environments $* > /dev/null && touch $@

@@ -1,0 +1,168 @@
+"""The book's commands: `python -m book COMMAND`; `make help` lists them."""
+
+import argparse
+import errno
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from book.errors import BookError
+
+if TYPE_CHECKING:
+    from book.sources import Book
+
+# What takes long to import is imported by the command that needs it.
+
+
+def html(options: argparse.Namespace) -> None:
+    """Build the book; the last line printed is the path of its first page."""
+    from book import html
+
+    book = _book()
+    book.check()
+    index = html.build(book)
+    for line in _records_to_make(book):
+        print(line)
+    print(index)
+
+
+def _records_to_make(book: "Book") -> list[str]:
+    """A line for each machine whose records are not all fresh."""
+    from book import records
+
+    lines = []
+    for machine in {"cpu", *records.machines(book)}:
+        states = records.states(book, machine)
+        # Another machine may have recorded a part of the book only.
+        wanted = {"stale", "damaged"} | ({"missing"} if machine == "cpu" else set())
+        due = [f"{s.name} ({tab}, {how})" for s, tab, how in states if how in wanted]
+        if due:
+            option = "" if machine == "cpu" else f" MACHINE={machine}"
+            lines.append(f"without outputs: {', '.join(due)}; make run{option}")
+    return sorted(lines)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run what is stale and keep its outputs."""
+    from book import library
+    from book.run import check_names, run
+
+    book = _book()
+    book.check()
+    asked = (book, options.tab, options.section, options.machine)
+    check_names(*asked, options.python)
+    # The kernels import what the sources say now.
+    library.write(book)
+    run(*asked, force=options.force, jobs=options.jobs, python=options.python)
+
+
+def lib(options: argparse.Namespace) -> None:
+    """Write the package d2l from the cells marked #@save, or check that it is so."""
+    from book import library
+
+    book = _book()
+    if options.check:
+        library.check(book)
+    else:
+        library.write(book)
+
+
+def check(options: argparse.Namespace) -> None:
+    """Check tabs, labels and references in the sources."""
+    _book().check()
+
+
+def serve(options: argparse.Namespace) -> None:
+    """Serve the book here, build it again on each change, reload the page."""
+    from book.serve import serve
+
+    serve(Path.cwd(), options.port)
+
+
+def lock(options: argparse.Namespace) -> None:
+    """Pin the environments anew: environments/NAME.txt from NAME.in."""
+    from book import environments
+
+    for path in environments.lock(Path.cwd(), options.upgrade):
+        print(path)
+
+
+def _book() -> "Book":
+    from book.sources import Book
+
+    return Book(Path.cwd())
+
+
+# The command line
+
+
+def _names(value: str) -> list[str]:
+    """`a,b` or `a b` as a list."""
+    return value.replace(",", " ").split()
+
+
+def _count(value: str) -> int:
+    number = int(value)
+    if number < 1:
+        raise ValueError(value)
+    return number
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m book", description=__doc__)
+    commands = parser.add_subparsers(metavar="COMMAND")
+    parser.set_defaults(command=html)
+
+    def add(command, *options: tuple[str, dict]) -> None:
+        sub = commands.add_parser(command.__name__, help=command.__doc__)
+        sub.set_defaults(command=command)
+        for name, settings in options:
+            sub.add_argument(name, **settings)
+
+    add(html)
+    add(run, *RUN_OPTIONS)
+    add(lib, ("--check", {"action": "store_true", "help": "write nothing"}))
+    add(check)
+    add(serve, ("--port", {"type": _count, "default": 8000}))
+    add(lock, ("--upgrade", {"action": "store_true", "help": "to the newest versions"}))
+    return parser
+
+
+RUN_OPTIONS: list[tuple[str, dict]] = [
+    ("--tab", {"type": _names, "default": [], "help": "these tabs alone"}),
+    ("--section", {"type": _names, "default": [], "help": "these sections alone"}),
+    ("--machine", {"default": "cpu", "help": "the record's machine, such as h200"}),
+    ("--force", {"action": "store_true", "help": "run what is fresh too"}),
+    ("--jobs", {"type": _count, "help": "notebooks at a time"}),
+    ("--python", {"type": Path, "help": "an interpreter in place of the tab's own"}),
+]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carry out one command; what it returns is the exit status."""
+    options = _parser().parse_args(arguments)
+    # jsonschema builds a grammar of IRIs on import, which no notebook needs: 1.5 s.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    # `kill` ends a command as Ctrl-C does: kernels stop, nothing stays half-written.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        options.command(options)
+    except BookError as error:
+        for line in str(error).splitlines():
+            print(f"error: {line}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        print("error: no space left on the disk", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted: what was finished is kept", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

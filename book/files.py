@@ -1,0 +1,40 @@
+"""Files that are written whole or not at all."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from book.errors import BookError
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Make `text` the contents of `path`; a write that fails leaves the old ones."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"
+        )
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        _write_and_rename(handle, temporary, path, text)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _write_and_rename(handle: int, temporary: str, path: Path, text: str) -> None:
+    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    # mkstemp makes files that only their owner can read.
+    os.chmod(temporary, 0o644)
+    os.replace(temporary, path)
+
+
+def _unwritable(path: Path, error: OSError) -> BookError:
+    return BookError(
+        f"cannot be written ({error.strerror}); what was there is kept", path
+    )

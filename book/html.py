@@ -1,0 +1,230 @@
+"""Build the book's pages: `python -m book html`, which `make` calls.
+
+Each section becomes reStructuredText in `_build/sphinx`, Sphinx makes pages of it in
+`_build/pages`, and these become `_build/html` if all went well. What has not changed
+is not made again; when nothing has, nothing is done.
+"""
+
+import contextlib
+import functools
+import hashlib
+import io
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from book.errors import BookError
+from book.files import write_whole
+from book.sources import Book, Section
+
+Notebooks = Callable[[Section, str], NotebookNode | None]
+
+TOOLS = ("book/**/*.py", "book/**/*.html", "static/**/*")
+INPUTS = (
+    *("config.ini", "*.bib", "img/**/*", "outputs/**/*.ipynb"),
+    *("d2l/*.py", "environments/*.txt", *TOOLS),
+)
+# Sphinx writes these whatever the pages need; ours need none of them.
+UNUSED = ("jquery*", "underscore*", "_sphinx_javascript*", "*.map", ".buildinfo")
+WARNING = re.compile(r"^(?P<file>[^\n]*?)(?::(?P<line>\d+))?: (?:WARNING|ERROR): ")
+QUOTED = re.compile(r"""['"`]([^'"`]+)['"`]""")
+BIBLIOGRAPHY = """\
+References
+==========
+
+.. bibliography::
+   :style: apa
+"""
+
+
+def build(book: Book, notebooks: Notebooks | None = None) -> Path:
+    """The index page of the built book; `notebooks` gives a section in a tab."""
+    folder = book.root / "_build"
+    index = folder / "html" / f"{book.config.build['index']}.html"
+    stamp, now = folder / "html.stamp", _fingerprint(book)
+    if notebooks is None:
+        if index.exists() and stamp.exists() and stamp.read_text() == now:
+            return index
+        notebooks = _recorded(book)
+    stamp.unlink(missing_ok=True)
+    write_pages(book, notebooks, folder / "sphinx")
+    _run_sphinx(book, folder)
+    _publish(folder / "pages", folder / "html")
+    write_whole(stamp, now)
+    return index
+
+
+def _recorded(book: Book) -> Notebooks:
+    from book import records
+
+    return functools.partial(records.shown_notebook, book)
+
+
+def _fingerprint(book: Book) -> str:
+    """A hash of all files that the pages follow from."""
+    sources = "".join(f"{s.name}\n{s.text}" for s in book.sections)
+    return _hash_of_files(book.root, INPUTS) + _hash(sources.encode())
+
+
+def _hash_of_files(root: Path, patterns: Iterable[str]) -> str:
+    files = {p for pattern in patterns for p in root.glob(pattern) if p.is_file()}
+    named = (str(p.relative_to(root)).encode() + p.read_bytes() for p in sorted(files))
+    return _hash("".join(map(_hash, named)).encode())
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+# From notebooks to reStructuredText
+
+
+def write_pages(book: Book, notebooks: Notebooks, folder: Path) -> None:
+    """Put into `folder` what Sphinx builds the book from, and nothing else."""
+    files = dict(_resources(book))
+    cited = False
+    for section in book.sections:
+        page = _page(book, section, notebooks)
+        cited |= ":cite:" in page.text
+        files[f"{section.name}.rst"] = page.text.encode()
+        parent = Path(section.name).parent
+        files |= {str(parent / name): data for name, data in page.images.items()}
+    if cited and not any(b".. bibliography::" in text for text in files.values()):
+        files["references.rst"] = BIBLIOGRAPHY.encode()
+        index = f"{book.config.build['index']}.rst"
+        files[index] += b"\n\n.. toctree::\n   :hidden:\n\n   references\n"
+    files["conf.py"] = _configuration(book, folder)
+    _synchronise(files, folder)
+
+
+def _page(book: Book, section: Section, notebooks: Notebooks):
+    # Imported where it is used: an unchanged book is built without it.
+    from book import merge, rst
+
+    found = {tab: notebooks(section, tab) for tab in book.tabs}
+    there = {tab: nb for tab, nb in found.items() if nb is not None and nb.cells}
+    if not there:
+        raise BookError("the page is empty; write something", f"{section.name}.md")
+    merged = merge.with_records(merge.merge(there), book.tabs, section.name)
+    return rst.convert(merged, Path(section.name).name)
+
+
+def _resources(book: Book) -> Iterator[tuple[str, bytes]]:
+    for pattern in book.config.build["resources"].split():
+        for file in sorted(book.root.glob(pattern)):
+            yield str(file.relative_to(book.root)), file.read_bytes()
+
+
+def _configuration(book: Book, folder: Path) -> bytes:
+    """The settings that d2lbook makes of config.ini."""
+    from d2lbook.sphinx import SphinxEnv
+
+    book.config.rst_dir = str(folder)
+    (folder / "_static").mkdir(parents=True, exist_ok=True)
+    SphinxEnv(book.config).prepare_env()
+    shutil.rmtree(folder / "_static")
+    return (folder / "conf.py").read_bytes()
+
+
+def _synchronise(files: dict[str, bytes], folder: Path) -> None:
+    """Make `files` the contents of `folder`; what is the same is not touched."""
+    for file in folder.rglob("*"):
+        if file.is_file() and str(file.relative_to(folder)) not in files:
+            file.unlink()
+    for name, data in files.items():
+        file = folder / name
+        if not file.exists() or file.read_bytes() != data:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+
+
+# From reStructuredText to pages
+
+
+def _run_sphinx(book: Book, folder: Path) -> None:
+    from sphinx.application import Sphinx
+    from sphinx.errors import SphinxError
+    from sphinx.util.docutils import docutils_namespace, patch_docutils
+
+    source, doctrees = folder / "sphinx", folder / "doctrees"
+    told = io.StringIO()
+    try:
+        with patch_docutils(source), docutils_namespace(), _import_path():
+            Sphinx(
+                *(source, source, folder / "pages", doctrees, "html"),
+                confoverrides={
+                    "book_tabs": book.tabs,
+                    "book_made_with": _hash_of_files(book.root, TOOLS),
+                },
+                status=None,
+                warning=told,
+            ).build()
+    except SphinxError as error:
+        told.write(f"{error.category}: {error}\n")
+    problems = list(_problems(told.getvalue(), book, source))
+    if problems:
+        # Sphinx would not repeat its warnings about what it keeps.
+        shutil.rmtree(doctrees, ignore_errors=True)
+        raise BookError("\n".join(problems))
+
+
+@contextlib.contextmanager
+def _import_path() -> Iterator[None]:
+    """Give `sys.path` back as it was: d2lbook's settings add to it."""
+    before = list(sys.path)
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def _problems(told: str, book: Book, folder: Path) -> Iterator[str]:
+    """What Sphinx told, each in one line that starts with the place in the Markdown."""
+    for line in filter(None, re.sub(r"\x1b\[[\d;]*m", "", told).splitlines()):
+        found = WARNING.match(line)
+        if found is None:
+            yield line
+            continue
+        message = line[found.end() :]
+        yield f"{_place(found, message, book, folder)}: {message}"
+
+
+def _place(found: re.Match[str], message: str, book: Book, folder: Path) -> str:
+    """The section and, if what is told of stands there, the line."""
+    file = Path(found["file"])
+    if not file.is_relative_to(folder):
+        return found["file"] or "book"
+    name = str(file.relative_to(folder).with_suffix(""))
+    section = next((s for s in book.sections if s.name == name), None)
+    if section is None:
+        return name
+    clues = [*QUOTED.findall(message), *_words_near(file, found["line"])]
+    clue = next((c for c in clues if c in section.text), None)
+    return section.where(clue) if clue else f"{name}.md"
+
+
+def _words_near(file: Path, line: str | None) -> Iterable[str]:
+    lines = file.read_text(encoding="utf-8").splitlines() if line else []
+    number = int(line or 0)
+    words = " ".join(lines[number - 1 : number + 1]).split()
+    return [" ".join(words[:4])] if words else []
+
+
+def _publish(pages: Path, site: Path) -> None:
+    """Put a whole copy of `pages` in the place of the last good site."""
+    new, old = site.with_suffix(".new"), site.with_suffix(".old")
+    for folder in (new, old):
+        shutil.rmtree(folder, ignore_errors=True)
+    try:
+        shutil.copytree(pages, new, ignore=shutil.ignore_patterns(*UNUSED))
+        if site.exists():
+            os.rename(site, old)
+        os.rename(new, site)
+    except OSError as error:
+        raise BookError(f"cannot be written ({error.strerror})", site) from error
+    shutil.rmtree(old, ignore_errors=True)

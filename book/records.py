@@ -1,0 +1,307 @@
+"""Records of runs: executed notebooks in `outputs/MACHINE/TAB/SECTION.ipynb`.
+
+A record holds a section's code cells in one tab with their outputs, and tells what
+made them: machine, versions, date, and the fingerprint of the code. It is stale
+when the fingerprint of what the sources say now differs. Prose is in none of it.
+"""
+
+import ast
+import copy
+import functools
+import hashlib
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import nbformat
+from nbformat import NotebookNode
+
+from book import environments
+from book.errors import BookError
+from book.files import write_whole
+from book.hygiene import clean_outputs
+from book.sources import Book, Section
+
+State = Literal["fresh", "stale", "missing", "damaged"]
+
+FACTS = (
+    "machine",
+    "machine_name",
+    "gpu",
+    "driver",
+    "framework",
+    "framework_version",
+    "python",
+    "platform",
+    "cpu",
+    "date",
+    "fingerprint",
+)
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+MACHINE = re.compile(r"[a-z0-9-]+")
+# What reading and checking a file that is no notebook may raise.
+UNREADABLE = (
+    *(OSError, ValueError, KeyError, TypeError, AttributeError),
+    nbformat.ValidationError,
+)
+ALWAYS = "*"
+D2L_NAME = re.compile(r"\bd2l\.(\w+)")
+
+
+# Where a record is, and whether it still holds
+
+
+def check_machine(machine: str) -> str:
+    if not MACHINE.fullmatch(machine):
+        raise BookError(
+            f"'{machine}' is no machine's name; use a-z, 0-9 and '-', as in h200",
+            "MACHINE",
+        )
+    return machine
+
+
+def machines(book: Book) -> list[str]:
+    """The machines that have records, `cpu` first."""
+    folders = [p.name for p in (book.root / "outputs").glob("*/") if p.is_dir()]
+    names = [name for name in folders if MACHINE.fullmatch(name)]
+    return sorted(names, key=lambda name: (name != "cpu", name))
+
+
+def path(book: Book, section: Section, tab: str, machine: str = "cpu") -> Path:
+    folder = book.root / "outputs" / check_machine(machine) / tab
+    return folder / f"{section.name}.ipynb"
+
+
+def state(book: Book, section: Section, tab: str, machine: str = "cpu") -> State:
+    """Whether the record of `section` in `tab` is there, whole and of today's code.
+
+    Code that nobody wrote needs no record: a section without cells is fresh.
+    """
+    return _look_up(book, section, tab, machine)[0]
+
+
+def states(book: Book, machine: str = "cpu") -> Iterator[tuple[Section, str, State]]:
+    """The state of each section in each tab that has code for it."""
+    for section in book.sections:
+        for tab in book.code_tabs(section):
+            yield section, tab, state(book, section, tab, machine)
+
+
+def _look_up(
+    book: Book, section: Section, tab: str, machine: str
+) -> tuple[State, NotebookNode | None]:
+    cells = book.code_cells(section, tab)
+    if not cells:
+        return "fresh", None
+    file = path(book, section, tab, machine)
+    if not file.exists():
+        return "missing", None
+    record = _read(file)
+    if record is None:
+        return "damaged", None
+    if record.metadata.book.fingerprint != fingerprint(book, section, tab):
+        return "stale", None
+    if [c.source for c in record.cells] != [c.source for c in cells]:
+        _warn(file, "its code is not what its fingerprint says")
+        return "damaged", None
+    return "fresh", record
+
+
+def _read(file: Path) -> NotebookNode | None:
+    """The record in `file`; None, and one line on stderr, if it is damaged."""
+    try:
+        record = nbformat.v4.reads(file.read_text(encoding="utf-8"))
+        nbformat.validate(record)
+    except UNREADABLE as error:
+        _warn(file, type(error).__name__)
+        return None
+    facts = record.metadata.get("book")
+    if not isinstance(facts, dict) or not set(FACTS) <= set(facts):
+        _warn(file, "it does not say what made it")
+        return None
+    return record
+
+
+def _warn(file: Path, reason: str) -> None:
+    print(
+        f"warning: {file}: damaged record ({reason}); make run makes it anew",
+        file=sys.stderr,
+    )
+
+
+# Reading and writing
+
+
+def shown_notebook(
+    book: Book, section: Section, tab: str, machine: str = "cpu"
+) -> NotebookNode | None:
+    """What `tab` shows of a section: today's text and code, and outputs if fresh.
+
+    `metadata.record` holds the `state` and, with outputs, what made them.
+    """
+    nb = book.tab_notebook(section, tab)
+    if nb is None:
+        return None
+    found, record = _look_up(book, section, tab, machine)
+    nb.metadata["record"] = NotebookNode(state=found)
+    if record is not None:
+        nb.metadata["record"].update(record.metadata.book)
+        for cell, ran in zip(_code_cells(nb), record.cells, strict=True):
+            cell.outputs = copy.deepcopy(ran.outputs)
+            cell.execution_count = ran.execution_count
+    return nb
+
+
+def _code_cells(nb: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in nb.cells if cell.cell_type == "code"]
+
+
+def blank(book: Book, section: Section, tab: str) -> NotebookNode:
+    """The code cells of a section in one tab, yet to be run."""
+    nb = nbformat.v4.new_notebook()
+    for number, cell in enumerate(book.code_cells(section, tab), start=1):
+        new = nbformat.v4.new_code_cell(cell.source, id=f"cell-{number:02}")
+        if varies(cell):
+            new.metadata["tags"] = ["varies"]
+        nb.cells.append(new)
+    return nb
+
+
+def varies(cell: NotebookNode) -> bool:
+    """Whether a cell is marked `.varies` in the Markdown: its output cannot repeat."""
+    classes = cell.metadata.get("attributes", {}).get("classes", [])
+    return "varies" in [*classes, *cell.metadata.get("tags", [])]
+
+
+def write(
+    book: Book,
+    section: Section,
+    tab: str,
+    executed: NotebookNode,
+    facts: dict[str, str],
+) -> Path:
+    """Keep an executed `blank` notebook as the record of `facts["machine"]`."""
+    file = path(book, section, tab, facts["machine"])
+    record = cleaned(executed)
+    record.metadata = NotebookNode(
+        book=facts | {"fingerprint": fingerprint(book, section, tab)},
+        kernelspec=KERNEL,
+        language_info={"name": "python", "version": facts["python"]},
+    )
+    write_whole(file, nbformat.writes(record) + "\n")
+    return file
+
+
+def cleaned(executed: NotebookNode) -> NotebookNode:
+    """A copy of an executed notebook with outputs that repeat from run to run."""
+    nb = copy.deepcopy(executed)
+    for cell in nb.cells:
+        cell.outputs = clean_outputs(cell.outputs)
+    return nb
+
+
+# What a record depends on
+
+
+def fingerprint(book: Book, section: Section, tab: str) -> str:
+    """A hash of all that the outputs of a section in one tab follow from.
+
+    That is its code, the `d2l` blocks that it uses, and the environment's pins.
+    """
+    sources = [cell.source for cell in book.code_cells(section, tab)]
+    used = {name for source in sources for name in D2L_NAME.findall(source)}
+    parts = [*sources, *_blocks(_library(book, tab), used)]
+    parts += environments.pins(tab, book.root)
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(f"{len(part)}:{part}".encode())
+    return digest.hexdigest()
+
+
+def _library(book: Book, tab: str) -> str:
+    """The source of the package's module for `tab`; empty if it has none yet."""
+    if tab not in book.config.library:
+        return ""
+    file = book.root / book.config.library[tab]["lib_file"]
+    return file.read_text(encoding="utf-8") if file.exists() else ""
+
+
+def _blocks(library: str, names: Iterable[str]) -> list[str]:
+    """The definitions in `library` that `names` need, theirs included, normalised."""
+    definitions = _definitions(library)
+    seen: set[str] = set()
+    found: set[str] = set()
+    waiting = [ALWAYS, *names] if definitions else []
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for source, needs in definitions.get(name, []):
+            found.add(source)
+            waiting += needs
+    return sorted(found)
+
+
+@functools.lru_cache(maxsize=8)
+def _definitions(library: str) -> dict[str, list[tuple[str, set[str]]]]:
+    """Of each top-level name: the statements that bind it, and the names these use.
+
+    Statements that bind none, such as `npx.set_np()`, stand under `ALWAYS`.
+    """
+    try:
+        tree = ast.parse(library)
+    except SyntaxError as error:
+        raise BookError(
+            f"line {error.lineno}: {error.msg}; make lib writes d2l anew", "d2l"
+        ) from error
+    definitions: dict[str, list[tuple[str, set[str]]]] = {}
+    for statement in tree.body:
+        if _is_docstring(statement):
+            continue
+        names = set(_bound_names(statement)) or {ALWAYS}
+        entry = (_normalised(statement), set(_used_names(statement)))
+        for name in names:
+            definitions.setdefault(name, []).append(entry)
+    return definitions
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _bound_names(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        yield statement.name
+        return
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).split(".")[0]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if isinstance(node.value, ast.Name):
+                yield node.value.id
+
+
+def _used_names(statement: ast.stmt) -> Iterator[str]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id == "d2l":
+                yield node.attr
+
+
+def _normalised(statement: ast.stmt) -> str:
+    """The code of a statement without comments, layout and docstrings."""
+    statement = copy.deepcopy(statement)
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            if ast.get_docstring(node, clean=False) is not None:
+                node.body = node.body[1:]
+    return ast.unparse(statement)

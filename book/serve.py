@@ -1,0 +1,163 @@
+"""Serves the book on this machine, builds it again on each change, reloads the page.
+
+    python -m book serve [--port PORT]
+
+The script that reloads is added on the way to the browser; the site has none of it.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from book.errors import BookError
+
+HOST = "127.0.0.1"
+EVENTS = "/.rebuilt"
+SCRIPT = (
+    f"<script>new EventSource('{EVENTS}').onmessage = () => location.reload()</script>"
+)
+POLL_SECONDS = 0.5
+PING_SECONDS = 15
+# Folders that a build writes, or that no page is made from.
+UNWATCHED = {"_build", "__pycache__", "tests", "benchmarks"}
+
+
+class Rebuilds:
+    """Counts the builds that went well; browsers wait for the next one."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.changed = threading.Condition()
+
+    def announce(self) -> None:
+        with self.changed:
+            self.count += 1
+            self.changed.notify_all()
+
+    def wait(self, seen: int, seconds: float = PING_SECONDS) -> int:
+        """The count, as soon as it is not `seen` any more or the time is up."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.count != seen, seconds)
+            return self.count
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Pages with the reloading script, other files as they are."""
+
+    def __init__(self, *args: object, rebuilds: Rebuilds, **kwargs: object):
+        self.rebuilds = rebuilds
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+
+    def do_GET(self) -> None:
+        if self.path == EVENTS:
+            self._send_events()
+            return
+        file = Path(self.translate_path(self.path))
+        if self.path.split("?")[0].endswith("/"):
+            file /= "index.html"
+        if file.suffix == ".html" and file.is_file():
+            self._send_page(file)
+        else:
+            super().do_GET()
+
+    def _send_page(self, file: Path) -> None:
+        page = file.read_text(encoding="utf-8").replace("</body>", f"{SCRIPT}</body>")
+        body = page.encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _send_events(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        seen = self.rebuilds.count
+        try:
+            while True:
+                now = self.rebuilds.wait(seen)
+                self.wfile.write(b": ping\n\n" if now == seen else b"data: rebuilt\n\n")
+                seen = now
+        except OSError:
+            # The browser has left the page.
+            return
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing of requests: the terminal is for the builds."""
+
+
+def serve(root: Path, port: int) -> None:
+    """Serve the book in `root` until interrupted."""
+    before = snapshot(root)
+    site = build(root)
+    if site is None:
+        raise BookError("the book does not build; mend that, then serve it")
+    rebuilds = Rebuilds()
+    with _server(site, port, rebuilds) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        print(f"http://{HOST}:{server.server_port}/ (Ctrl-C ends)", flush=True)
+        try:
+            _rebuild_on_change(root, before, rebuilds)
+        except KeyboardInterrupt:
+            server.shutdown()
+
+
+def _server(site: Path, port: int, rebuilds: Rebuilds) -> ThreadingHTTPServer:
+    handler = partial(Handler, rebuilds=rebuilds, directory=str(site))
+    try:
+        server = ThreadingHTTPServer((HOST, port), handler)
+    except OSError as error:
+        raise BookError(
+            f"port {port} cannot be had ({error.strerror}); name another: PORT=8001"
+        ) from error
+    server.daemon_threads = True
+    return server
+
+
+def _rebuild_on_change(root: Path, before: dict[str, int], rebuilds: Rebuilds) -> None:
+    while True:
+        time.sleep(POLL_SECONDS)
+        now = snapshot(root)
+        if now != before:
+            before = now
+            # A failed build has printed its errors and left the last good site.
+            if build(root):
+                rebuilds.announce()
+
+
+def build(root: Path) -> Path | None:
+    """Build the book in a process of its own; the site's folder, None if that fails.
+
+    A fresh process sees changes of the book's own code too, and Sphinx starts clean.
+    """
+    command = [sys.executable, "-m", "book", "html"]
+    built = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True)
+    print(built.stdout, end="", flush=True)
+    if built.returncode:
+        return None
+    return (root / built.stdout.splitlines()[-1]).parent
+
+
+def snapshot(root: Path) -> dict[str, int]:
+    """When each file that the book may be made from was last changed."""
+    changed = {}
+    for folder, folders, files in os.walk(root):
+        folders[:] = [f for f in folders if f not in UNWATCHED and f[0] != "."]
+        for name in files:
+            path = os.path.join(folder, name)
+            try:
+                changed[path] = os.stat(path).st_mtime_ns
+            except OSError:
+                # An editor's temporary file, gone again.
+                continue
+    return changed

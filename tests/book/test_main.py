@@ -1,0 +1,159 @@
+"""The commands: what they print, and how they tell what is wrong."""
+
+import errno
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from book.__main__ import main
+from book.sources import Book
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = """\
+# One
+:label:`sec_one`
+
+```{.python .input}
+%%tab pytorch, jax
+1 + 1
+```
+"""
+
+
+def errors(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return capsys.readouterr().err.splitlines()
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["run", "--tab", "torch"], "error: TAB: no tab 'torch'; there are"),
+        (["run", "--section", "nosuch"], "error: SECTION: no section 'nosuch'"),
+        (["run", "--machine", "H200"], "error: MACHINE: 'H200' is no machine's name"),
+        (["run", "--python", "nosuch"], "error: nosuch: no interpreter there"),
+    ],
+)
+def test_a_users_mistake_is_one_line(
+    arguments: list[str],
+    message: str,
+    make_book: Callable[..., Book],
+    capsys: pytest.CaptureFixture[str],
+):
+    make_book(one=TEXT)
+    assert main(arguments) == 1
+    (line,) = errors(capsys)
+    assert line.startswith(message)
+
+
+def test_all_that_is_wrong_with_the_sources_is_told(
+    make_book: Callable[..., Book], capsys: pytest.CaptureFixture[str]
+):
+    make_book(one=TEXT.replace("jax", "jxa"), two=TEXT)
+    assert main(["check"]) == 1
+    lines = errors(capsys)
+    assert len(lines) == 2 and all(line.startswith("error: ") for line in lines)
+
+
+def test_outside_of_a_book(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["check"]) == 1
+    assert "run this from the book's folder" in errors(capsys)[0]
+
+
+def test_several_names_in_one_option(
+    make_book: Callable[..., Book], capsys: pytest.CaptureFixture[str]
+):
+    make_book(one=TEXT)
+    assert main(["run", "--tab", "pytorch,jax mxnet"]) == 1
+    assert "no tab 'mxnet'" in errors(capsys)[0]
+
+
+@pytest.mark.parametrize(
+    "error, status, line",
+    [
+        (KeyboardInterrupt(), 130, "interrupted: what was finished is kept"),
+        (OSError(errno.ENOSPC, "full"), 1, "error: no space left on the disk"),
+    ],
+)
+def test_ends_of_a_command_in_one_line(
+    error: BaseException,
+    status: int,
+    line: str,
+    make_book: Callable[..., Book],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    def fail(book: Book) -> None:
+        raise error
+
+    make_book(one=TEXT)
+    monkeypatch.setattr(Book, "check", fail)
+    assert main(["check"]) == status
+    assert errors(capsys) == [line]
+
+
+def test_records_to_make_are_listed(make_book: Callable[..., Book]):
+    from book.__main__ import _records_to_make
+
+    book = make_book(one=TEXT)
+    (book.root / "outputs/h200").mkdir(parents=True)
+    assert _records_to_make(book) == [
+        "without outputs: chapter/one (pytorch, missing), chapter/one (jax, missing);"
+        " make run"
+    ]
+
+
+def test_starts_quickly():
+    """Nothing heavy is imported before it is known what to do."""
+    code = "import sys, book.__main__; print(*sys.modules)"
+    loaded = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True)
+    assert not {"nbformat", "sphinx", "d2lbook", "asyncio"} & set(loaded.split())
+
+
+# The Makefile
+
+
+def make(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["make", "--no-print-directory", *arguments],
+        cwd=ROOT,
+        env=os.environ | env,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_help_is_the_whole_manual():
+    listed = set(re.findall(r"^([a-z0-9-]+)  ", make("help").stdout, re.MULTILINE))
+    makefile = (ROOT / "Makefile").read_text()
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    assert listed == set(phony.split())
+    assert listed <= set(re.findall(r"^([a-z0-9-]+):", makefile, re.MULTILINE))
+
+
+def test_settings_are_handed_on_only_when_given():
+    plain = make("-n", "run").stdout.replace("\\\n", "")
+    assert plain.split()[-2:] == ["book", "run"]
+    full = make("-n", "run", "TAB=jax,pytorch", "MACHINE=h200", "FORCE=1").stdout
+    assert "--tab 'jax,pytorch'" in full and "--machine 'h200'" in full
+    assert "--force" in full and "--section" not in full
+
+
+def test_without_python_311_make_says_so(tmp_path: Path):
+    for tool in ("sh", "sed", "tr"):
+        (tmp_path / tool).symlink_to(str(shutil.which(tool)))
+    target = ".venvs/book/built-from.sha256"
+    command = [str(shutil.which("make")), "--always-make", target]
+    failed = subprocess.run(
+        command, cwd=ROOT, env={"PATH": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert failed.returncode == 2
+    assert failed.stderr.startswith("error: no Python 3.11 on PATH;")

@@ -1,0 +1,250 @@
+"""A record is fresh as long as what it follows from is as it was."""
+
+import errno
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from nbformat.v4 import new_output
+
+from book import records
+from book.errors import BookError
+from book.sources import Book, Section
+
+TEXT = """\
+# One
+:label:`sec_one`
+
+Some prose.
+
+```{.python .input}
+%%tab pytorch
+from d2l import pytorch as d2l
+d2l.used(1)
+```
+
+```{.python .input .varies}
+%%tab jax
+1 + 1
+```
+"""
+LIBRARY = '''\
+"""The module."""
+import os
+import sys
+
+d2l = sys.modules[__name__]
+
+def used(x):
+    """What it does."""
+    return d2l.also_used(x)  # a comment
+
+def also_used(x):
+    return os.path.join(x)
+
+class Unused:
+    def method(self):
+        return used
+'''
+FACTS = dict.fromkeys(records.FACTS, "") | {
+    "machine": "cpu",
+    "machine_name": "CPU",
+    "framework": "pytorch",
+    "python": "3.11.2",
+    "date": "2026-01-02",
+}
+
+
+@pytest.fixture
+def book(make_book: Callable[..., Book]) -> Book:
+    book = make_book(one=TEXT, two=TEXT.replace("sec_one", "sec_two"))
+    (book.root / "d2l/pytorch.py").write_text(LIBRARY)
+    for section in book.sections:
+        for tab in book.code_tabs(section):
+            record(book, section, tab)
+    return book
+
+
+def record(book: Book, section: Section, tab: str, **facts: str) -> Path:
+    nb = records.blank(book, section, tab)
+    for cell in nb.cells:
+        cell.outputs = [new_output("stream", name="stdout", text="│ \\ <a> *b*   \n")]
+    return records.write(book, section, tab, nb, FACTS | facts)
+
+
+def edit(book: Book, file: str, old: str, new: str) -> dict[str, records.State]:
+    """The states after one edit, by `section/tab`."""
+    path = book.root / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    return states(Book(book.root))
+
+
+def states(book: Book) -> dict[str, records.State]:
+    return {
+        f"{Path(section.name).name}/{tab}": state
+        for section, tab, state in records.states(book)
+    }
+
+
+def stale(found: dict[str, records.State]) -> set[str]:
+    assert set(found.values()) <= {"fresh", "stale"}
+    return {name for name, state in found.items() if state == "stale"}
+
+
+# What makes a record stale
+
+
+def test_fresh_when_nothing_changed(book: Book):
+    assert set(states(Book(book.root)).values()) == {"fresh"}
+
+
+def test_prose_makes_nothing_stale(book: Book):
+    assert stale(edit(book, "chapter/one.md", "Some prose", "Other prose")) == set()
+
+
+def test_code_makes_its_section_and_tab_stale(book: Book):
+    assert stale(edit(book, "chapter/one.md", "1 + 1", "1 + 2")) == {"one/jax"}
+
+
+@pytest.mark.parametrize(
+    "old, new, expected",
+    [
+        ("return d2l.also_used(x)", "return d2l.also_used(x, x)", True),
+        ("os.path.join(x)", "os.path.join(x, x)", True),
+        ("import os\n", "import posix as os\n", True),
+        ("import os\n", "import os\nos.nice(0)\n", True),
+        ("return used", "return None", False),
+        ("# a comment", "# another", False),
+        ("What it does", "What it is for", False),
+        ("class Unused", "def new(): pass\n\n\nclass Unused", False),
+    ],
+)
+def test_used_blocks_of_d2l_count(book: Book, old: str, new: str, expected: bool):
+    users = {"one/pytorch", "two/pytorch"} if expected else set()
+    assert stale(edit(book, "d2l/pytorch.py", old, new)) == users
+
+
+def test_pins_make_their_tab_stale(book: Book):
+    found = edit(book, "environments/jax.txt", "7.4.0", "7.5.0")
+    assert stale(found) == {"one/jax", "two/jax"}
+    assert not stale(edit(book, "environments/jax.txt", "7.5.0", "7.4.0  # why"))
+
+
+def test_broken_library_is_told(book: Book):
+    with pytest.raises(BookError, match="d2l: line 7.*make lib"):
+        edit(book, "d2l/pytorch.py", "def used(x):", "def used(x:")
+
+
+# Damage
+
+
+def damage(book: Book, text: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What is said of a record that holds `text`."""
+    section = book.section("one")
+    records.path(book, section, "jax").write_text(text)
+    assert records.state(book, section, "jax") == "damaged"
+    shown = records.shown_notebook(book, section, "jax")
+    assert shown is not None and shown.metadata.record == {"state": "damaged"}
+    assert not any(cell.get("outputs") for cell in shown.cells)
+    return capsys.readouterr().err
+
+
+def test_damaged_records_are_told_of_and_run_again(
+    book: Book, capsys: pytest.CaptureFixture[str]
+):
+    good = records.path(book, book.section("one"), "jax").read_text()
+    nb = json.loads(good)
+    no_facts = nb | {"metadata": {}}
+    wrong_schema = nb | {"cells": [{"cell_type": "code"}]}
+    tampered = good.replace("1 + 1", "1 + 3")
+    broken = ["", good[:200], "[]", "null", '{"nbformat": 4}', "\ufeff{", tampered]
+    for text in [*broken, json.dumps(no_facts), json.dumps(wrong_schema)]:
+        said = damage(book, text, capsys)
+        assert "damaged record" in said and "jax/chapter/one.ipynb" in said
+        assert len(set(said.splitlines())) == 1, said
+
+
+def test_a_missing_record(book: Book):
+    section = book.section("one")
+    records.path(book, section, "jax").unlink()
+    assert records.state(book, section, "jax") == "missing"
+    shown = records.shown_notebook(book, section, "jax")
+    assert shown is not None and shown.metadata.record.state == "missing"
+
+
+# What is shown and kept
+
+
+def test_shown_text_is_todays_and_outputs_are_the_records(book: Book):
+    edit(book, "chapter/one.md", "Some prose", "New prose")
+    book = Book(book.root)
+    nb = records.shown_notebook(book, book.section("one"), "pytorch")
+    assert nb is not None
+    assert any("New prose" in cell.source for cell in nb.cells)
+    (code,) = [cell for cell in nb.cells if cell.cell_type == "code"]
+    assert code.outputs[0].text == "│ \\ <a> *b*   \n"
+    assert nb.metadata.record.state == "fresh"
+    assert nb.metadata.record.date == "2026-01-02"
+
+
+def test_stale_outputs_are_not_shown(book: Book):
+    edit(book, "chapter/one.md", "1 + 1", "1 + 2")
+    book = Book(book.root)
+    nb = records.shown_notebook(book, book.section("one"), "jax")
+    assert nb is not None and nb.metadata.record == {"state": "stale"}
+    assert not any(cell.get("outputs") for cell in nb.cells)
+
+
+def test_a_page_without_code_needs_no_record(book: Book):
+    index = book.section("index")
+    assert records.state(book, index, "jax") == "fresh"
+
+
+def test_a_record_is_the_same_bytes_again(book: Book):
+    section = book.section("one")
+    path = records.path(book, section, "pytorch")
+    before = path.read_bytes()
+    record(book, section, "pytorch")
+    assert path.read_bytes() == before
+
+
+def test_a_record_is_a_plain_notebook_of_code(book: Book):
+    nb = json.loads(records.path(book, book.section("one"), "jax").read_text())
+    assert (nb["nbformat"], nb["nbformat_minor"]) == (4, 5)
+    assert [cell["id"] for cell in nb["cells"]] == ["cell-01"]
+    assert nb["cells"][0]["metadata"] == {"tags": ["varies"]}
+    assert set(records.FACTS) == set(nb["metadata"]["book"])
+
+
+def test_machines(book: Book):
+    record(book, book.section("one"), "jax", machine="h200")
+    assert records.machines(book) == ["cpu", "h200"]
+    assert records.state(book, book.section("two"), "jax", "h200") == "missing"
+    for name in ("../cpu", "H200", "", "a b"):
+        with pytest.raises(BookError, match="MACHINE: .* is no machine's name"):
+            records.path(book, book.section("one"), "jax", name)
+
+
+# Writing
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_full_disk_leaves_the_old_record(
+    book: Book, step: str, monkeypatch: pytest.MonkeyPatch
+):
+    def full(*args: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    section = book.section("one")
+    path = records.path(book, section, "jax")
+    before = path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, step, full)
+        with pytest.raises(BookError, match="No space left on device") as caught:
+            record(book, section, "jax", date="2026-02-03")
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == before
+    assert {p.name for p in path.parent.iterdir()} == {"one.ipynb", "two.ipynb"}

@@ -1,0 +1,56 @@
+"""Every section runs in every tab, and shows what its record shows.
+
+    make test-chapter, or: python -m pytest tests/chapter -k "use-gpu and jax"
+
+The framework environments are built when a test that needs them is chosen.
+"""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+
+from book import records
+from book.compare import differences
+from book.kernels import Job, execute
+from book.run import interpreters
+from book.sources import Book, Section
+
+BOOK = Book(Path(__file__).resolve().parents[2])
+CASES = [(section, tab) for section in BOOK.sections for tab in BOOK.code_tabs(section)]
+NAMES = [f"{Path(section.name).name}-{tab}" for section, tab in CASES]
+
+Results = dict[tuple[Section, str], NotebookNode]
+
+
+@pytest.fixture(scope="session")
+def results(request: pytest.FixtureRequest) -> Results:
+    """Fresh runs of the cases that were chosen; those that failed are not there."""
+    chosen: list[tuple[Section, str]] = [
+        (item.callspec.params["section"], item.callspec.params["tab"])
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.path == request.path
+    ]
+    done: Results = {}
+
+    def keep(job: Job, notebook: NotebookNode) -> None:
+        done[job.section, job.tab] = records.cleaned(notebook)
+
+    of = interpreters(BOOK, (tab for _, tab in chosen))
+    jobs = [Job(BOOK, section, tab, "cpu", of[tab]) for section, tab in chosen]
+    for failure in execute(jobs, keep):
+        print(failure.message, failure.traceback, sep="\n")
+    return done
+
+
+@pytest.mark.parametrize("section, tab", CASES, ids=NAMES)
+def test_a_fresh_run_shows_what_the_record_shows(
+    section: Section, tab: str, results: Results
+):
+    state = records.state(BOOK, section, tab)
+    assert state == "fresh", f"the record is {state}: make run"
+    assert (section, tab) in results, "it did not run to its end, see above"
+    kept = nbformat.read(records.path(BOOK, section, tab), as_version=4)
+    found = differences(kept, results[section, tab])
+    assert not found, "\n".join(found)
