@@ -2,16 +2,21 @@
 
 import argparse
 import errno
+import os
 import signal
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from book.errors import BookError
 
 if TYPE_CHECKING:
     from book.sources import Book
+
+Command = Callable[[argparse.Namespace], None]
+Option = tuple[str, dict[str, Any]]
 
 # What takes long to import is imported by the command that needs it.
 
@@ -89,6 +94,13 @@ def lock(options: argparse.Namespace) -> None:
         print(path)
 
 
+def _make_notebooks_quick() -> None:
+    """Spare each start two seconds that nbformat would spend on checks."""
+    # jsonschema, once imported, builds a grammar of IRIs, which no notebook has.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    os.environ.setdefault("NBFORMAT_VALIDATOR", "fastjsonschema")
+
+
 def _book() -> "Book":
     from book.sources import Book
 
@@ -104,10 +116,9 @@ def _names(value: str) -> list[str]:
 
 
 def _count(value: str) -> int:
-    number = int(value)
-    if number < 1:
-        raise ValueError(value)
-    return number
+    if not value.isdecimal() or int(value) < 1:
+        raise argparse.ArgumentTypeError(f"'{value}' is no whole number above 0")
+    return int(value)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -115,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND")
     parser.set_defaults(command=html)
 
-    def add(command, *options: tuple[str, dict]) -> None:
+    def add(command: Command, *options: Option) -> None:
         sub = commands.add_parser(command.__name__, help=command.__doc__)
         sub.set_defaults(command=command)
         for name, settings in options:
@@ -130,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-RUN_OPTIONS: list[tuple[str, dict]] = [
+RUN_OPTIONS: list[Option] = [
     ("--tab", {"type": _names, "default": [], "help": "these tabs alone"}),
     ("--section", {"type": _names, "default": [], "help": "these sections alone"}),
     ("--machine", {"default": "cpu", "help": "the record's machine, such as h200"}),
@@ -143,8 +154,9 @@ RUN_OPTIONS: list[tuple[str, dict]] = [
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; what it returns is the exit status."""
     options = _parser().parse_args(arguments)
-    # jsonschema builds a grammar of IRIs on import, which no notebook needs: 1.5 s.
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    # Old packages that d2lbook brings along are warned of when first compiled.
+    warnings.simplefilter("ignore", SyntaxWarning)
+    _make_notebooks_quick()
     # `kill` ends a command as Ctrl-C does: kernels stop, nothing stays half-written.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -27,7 +27,7 @@ HIDDEN_LINE = re.compile(rf"{MAGIC}  #(.*)$", re.MULTILINE)
 def select_branches(source: str, tab: str, where: str) -> str:
     """A cell's source as `tab` sees it, each `if tab.selected(...)` decided."""
     try:
-        module = cst.parse_module(hide_magics(source))
+        module = parse_cell(source)
     except SyntaxError as error:
         code = (error.text or "").strip()
         raise BookError(f"not valid Python ({error.msg}): {code}", where) from error
@@ -37,11 +37,21 @@ def select_branches(source: str, tab: str, where: str) -> str:
     return HIDDEN_LINE.sub(r"\1", chosen.code)
 
 
-def hide_magics(source: str) -> str:
-    """A cell's source as Python: `%magic` and `!command` lines become a bare name.
+def parse_cell(source: str) -> cst.Module:
+    """The tree of a cell, in which the lines `%magic` and `!command` are a bare name.
 
     Raises SyntaxError if what remains is no Python.
     """
+    source = _hide_magics(source)
+    try:
+        return cst.parse_module(source)
+    except cst.ParserSyntaxError as error:
+        row = min(error.raw_line, source.count("\n") + 1)
+        place = ("", row, error.raw_column, source.split("\n")[row - 1])
+        raise SyntaxError("libcst cannot parse it", place) from error
+
+
+def _hide_magics(source: str) -> str:
     while True:
         try:
             ast.parse(source)
@@ -49,7 +59,7 @@ def hide_magics(source: str) -> str:
         except SyntaxError as error:
             # Only a line that breaks the syntax is a magic: `% 2` may go on a sum.
             lines = source.split("\n")
-            row = (error.lineno or 1) - 1
+            row = min(error.lineno or 1, len(lines)) - 1
             if not MAGIC_LINE.match(lines[row]):
                 raise
             lines[row] = MAGIC_LINE.sub(rf"\1{MAGIC}  #\2", lines[row])

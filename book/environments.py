@@ -136,7 +136,8 @@ def _build(folder: Path, pins: Path) -> None:
         _make_venv(folder, root)
         _uv(
             f"environments/{pins.name} cannot be installed",
-            *("pip", "install", "--python", folder / "bin" / "python", "-r", pins),
+            *("pip", "install", "--compile-bytecode"),
+            *("--python", folder / "bin" / "python", "-r", pins),
             root=root,
         )
         # The stamp comes last: without it the folder counts as not built.

@@ -5,6 +5,9 @@ Each section becomes reStructuredText in `_build/sphinx`, Sphinx makes pages of 
 is not made again; when nothing has, nothing is done.
 """
 
+from __future__ import annotations
+
+import configparser
 import contextlib
 import functools
 import hashlib
@@ -15,23 +18,33 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-
-from nbformat import NotebookNode
+from typing import TYPE_CHECKING
 
 from book.errors import BookError
 from book.files import write_whole
-from book.sources import Book, Section
 
-Notebooks = Callable[[Section, str], NotebookNode | None]
+# What only a build needs is imported there: to find that there is none to do is quick.
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+    from book.rst import Page
+    from book.sources import Book, Section
+
+    Notebooks = Callable[[Section, str], NotebookNode | None]
 
 TOOLS = ("book/**/*.py", "book/**/*.html", "static/**/*")
-INPUTS = (
-    *("config.ini", "*.bib", "img/**/*", "outputs/**/*.ipynb"),
-    *("d2l/*.py", "environments/*.txt", *TOOLS),
-)
+INPUTS = ("config.ini", "outputs/**/*.ipynb", "d2l/*.py", "environments/*.txt", *TOOLS)
 # Sphinx writes these whatever the pages need; ours need none of them.
-UNUSED = ("jquery*", "underscore*", "_sphinx_javascript*", "*.map", ".buildinfo")
-WARNING = re.compile(r"^(?P<file>[^\n]*?)(?::(?P<line>\d+))?: (?:WARNING|ERROR): ")
+UNUSED = (
+    *("jquery*", "underscore*", "_sphinx_javascript*", "*.map", ".buildinfo"),
+    *("basic.css", "debug.css", "skeleton.css", "file.png", "plus.png", "minus.png"),
+    *("styles", "scripts", "pygments.css", "book.css", "book.js"),
+)
+WARNING = re.compile(
+    r"^(?:(?P<file>[^\n]*?)(?::(?P<line>\d+))?: )?"
+    r"(?:WARNING|ERROR|CRITICAL|SEVERE): (?P<message>.*)$",
+    re.MULTILINE,
+)
 QUOTED = re.compile(r"""['"`]([^'"`]+)['"`]""")
 BIBLIOGRAPHY = """\
 References
@@ -42,20 +55,33 @@ References
 """
 
 
+def built(root: Path) -> Path | None:
+    """The index page of the book in `root` if it is there and nothing has changed."""
+    stamp = root / "_build/html.stamp"
+    if not stamp.exists():
+        return None
+    made_of, _, index = stamp.read_text("utf-8").strip().partition("\n")
+    page = root / index
+    return page if page.is_file() and made_of == _fingerprint(root) else None
+
+
 def build(book: Book, notebooks: Notebooks | None = None) -> Path:
-    """The index page of the built book; `notebooks` gives a section in a tab."""
-    folder = book.root / "_build"
-    index = folder / "html" / f"{book.config.build['index']}.html"
-    stamp, now = folder / "html.stamp", _fingerprint(book)
+    """The index page of the book, built; `notebooks` gives a section in a tab.
+
+    These are the kept records' by default.
+    """
     if notebooks is None:
-        if index.exists() and stamp.exists() and stamp.read_text() == now:
+        if index := built(book.root):
             return index
         notebooks = _recorded(book)
+    folder = book.root / "_build"
+    stamp, made_of = folder / "html.stamp", _fingerprint(book.root)
     stamp.unlink(missing_ok=True)
     write_pages(book, notebooks, folder / "sphinx")
     _run_sphinx(book, folder)
     _publish(folder / "pages", folder / "html")
-    write_whole(stamp, now)
+    index = folder / "html" / f"{book.config.build['index']}.html"
+    write_whole(stamp, f"{made_of}\n{index.relative_to(book.root)}\n")
     return index
 
 
@@ -65,10 +91,13 @@ def _recorded(book: Book) -> Notebooks:
     return functools.partial(records.shown_notebook, book)
 
 
-def _fingerprint(book: Book) -> str:
+def _fingerprint(root: Path) -> str:
     """A hash of all files that the pages follow from."""
-    sources = "".join(f"{s.name}\n{s.text}" for s in book.sections)
-    return _hash_of_files(book.root, INPUTS) + _hash(sources.encode())
+    config = configparser.ConfigParser()
+    config.read(root / "config.ini", encoding="utf-8")
+    build = config["build"]
+    patterns = build["notebooks"].split() + build["resources"].split()
+    return _hash_of_files(root, [*INPUTS, *patterns])
 
 
 def _hash_of_files(root: Path, patterns: Iterable[str]) -> str:
@@ -102,8 +131,7 @@ def write_pages(book: Book, notebooks: Notebooks, folder: Path) -> None:
     _synchronise(files, folder)
 
 
-def _page(book: Book, section: Section, notebooks: Notebooks):
-    # Imported where it is used: an unchanged book is built without it.
+def _page(book: Book, section: Section, notebooks: Notebooks) -> Page:
     from book import merge, rst
 
     found = {tab: notebooks(section, tab) for tab in book.tabs}
@@ -133,9 +161,17 @@ def _configuration(book: Book, folder: Path) -> bytes:
 
 def _synchronise(files: dict[str, bytes], folder: Path) -> None:
     """Make `files` the contents of `folder`; what is the same is not touched."""
-    for file in folder.rglob("*"):
-        if file.is_file() and str(file.relative_to(folder)) not in files:
-            file.unlink()
+    gone = [
+        file
+        for file in folder.rglob("*")
+        if file.is_file() and str(file.relative_to(folder)) not in files
+    ]
+    for file in gone:
+        file.unlink()
+    if gone:
+        # Sphinx keeps the pages and images of what is no more.
+        for made in ("pages", "doctrees"):
+            shutil.rmtree(folder.parent / made, ignore_errors=True)
     for name, data in files.items():
         file = folder / name
         if not file.exists() or file.read_bytes() != data:
@@ -151,22 +187,28 @@ def _run_sphinx(book: Book, folder: Path) -> None:
     from sphinx.errors import SphinxError
     from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-    source, doctrees = folder / "sphinx", folder / "doctrees"
-    told = io.StringIO()
+    # Sphinx 5.3 takes no paths.
+    source, pages, doctrees = (
+        str(folder / part) for part in ("sphinx", "pages", "doctrees")
+    )
+    settings = {
+        "book_tabs": book.tabs,
+        "book_made_with": _hash_of_files(book.root, TOOLS),
+    }
+    told, stopped = io.StringIO(), ""
     try:
         with patch_docutils(source), docutils_namespace(), _import_path():
             Sphinx(
-                *(source, source, folder / "pages", doctrees, "html"),
-                confoverrides={
-                    "book_tabs": book.tabs,
-                    "book_made_with": _hash_of_files(book.root, TOOLS),
-                },
+                *(source, source, pages, doctrees, "html", settings),
                 status=None,
                 warning=told,
             ).build()
     except SphinxError as error:
-        told.write(f"{error.category}: {error}\n")
-    problems = list(_problems(told.getvalue(), book, source))
+        stopped = f"{error.category}: {error}"
+    problems = [
+        *_problems(told.getvalue(), book, folder / "sphinx"),
+        *filter(None, [stopped]),
+    ]
     if problems:
         # Sphinx would not repeat its warnings about what it keeps.
         shutil.rmtree(doctrees, ignore_errors=True)
@@ -185,27 +227,27 @@ def _import_path() -> Iterator[None]:
 
 def _problems(told: str, book: Book, folder: Path) -> Iterator[str]:
     """What Sphinx told, each in one line that starts with the place in the Markdown."""
-    for line in filter(None, re.sub(r"\x1b\[[\d;]*m", "", told).splitlines()):
-        found = WARNING.match(line)
-        if found is None:
-            yield line
-            continue
-        message = line[found.end() :]
-        yield f"{_place(found, message, book, folder)}: {message}"
+    plain = re.sub(r"\x1b\[[\d;]*m", "", told)
+    for found in WARNING.finditer(plain):
+        yield f"{_place(found, book, folder)}: {found['message']}"
 
 
-def _place(found: re.Match[str], message: str, book: Book, folder: Path) -> str:
-    """The section and, if what is told of stands there, the line."""
-    file = Path(found["file"])
+def _place(found: re.Match[str], book: Book, folder: Path) -> str:
+    """The section and, if what is told of can be found there, the line."""
+    file = Path(found["file"] or "book")
     if not file.is_relative_to(folder):
-        return found["file"] or "book"
+        return str(file)
     name = str(file.relative_to(folder).with_suffix(""))
     section = next((s for s in book.sections if s.name == name), None)
     if section is None:
         return name
-    clues = [*QUOTED.findall(message), *_words_near(file, found["line"])]
-    clue = next((c for c in clues if c in section.text), None)
-    return section.where(clue) if clue else f"{name}.md"
+    quoted = QUOTED.findall(found["message"])
+    # Sphinx names a label last, with dashes for its underscores.
+    label = found["message"].split(": ")[-1].replace("-", "_")
+    for clue in (*quoted, label, *_words_near(file, found["line"])):
+        if clue in section.text:
+            return section.where(clue)
+    return f"{name}.md"
 
 
 def _words_near(file: Path, line: str | None) -> Iterable[str]:

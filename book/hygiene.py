@@ -33,7 +33,10 @@ OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n])")
 ERASED = re.compile(r"[^\n\x08]\x08")
 
 SVG = "image/svg+xml"
-SVG_NOISE = re.compile(r"<!--.*?-->\s*|<metadata>.*?</metadata>\s*", re.DOTALL)
+SVG_NOISE = re.compile(
+    r"<!--.*?-->\s*|<metadata>.*?</metadata>\s*|<\?xml.*?\?>\s*|<!DOCTYPE.*?>\s*",
+    re.DOTALL,
+)
 
 
 def clean_outputs(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:

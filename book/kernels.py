@@ -43,12 +43,13 @@ KERNEL_SETTINGS = {
     "MXNET_SUBGRAPH_VERBOSE": "0",
     "COLUMNS": "80",
 }
-# The records of `cpu` are the same wherever they are made: no GPU is seen, and no
-# kernel is chosen by the processor at hand.
+# The records of `cpu` are the same wherever they are made: no GPU is seen, no kernel
+# is chosen by the processor at hand, and sums are added up by one thread, in order.
 CPU_SETTINGS = {
     "CUDA_VISIBLE_DEVICES": "",
     "JAX_PLATFORMS": "cpu",
     "TF_ENABLE_ONEDNN_OPTS": "0",
+    "OMP_NUM_THREADS": "1",
 }
 # Settings of the caller's own Python, which a kernel must not inherit.
 CALLERS_OWN = ("VIRTUAL_ENV", "PYTHONHOME", "PYTHONSTARTUP", "MPLBACKEND")

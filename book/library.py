@@ -43,7 +43,7 @@ from libcst.metadata import (
     ScopeProvider,
 )
 
-from book.branches import MAGIC, Statement, hide_magics
+from book.branches import MAGIC, Statement, parse_cell
 from book.errors import BookError
 from book.files import write_whole
 from book.sources import Book, Section
@@ -68,6 +68,16 @@ ADDS_TO_CLASS = m.Decorator(
         | m.Attribute(value=m.Name("d2l"), attr=m.Name("add_to_class"))
     )
 )
+DEFINITION = cst.FunctionDef | cst.ClassDef
+IMPORT = m.SimpleStatementLine([m.Import() | m.ImportFrom()])
+# They change what is there: saved again, which of it they replace would be a guess.
+UNSAVABLE = (
+    m.SimpleStatementLine([m.AugAssign() | m.Del()])
+    | m.For()
+    | m.While()
+    | m.With()
+    | m.Match()
+)
 BUILTINS = {*dir(builtins), "__file__", "__class__"}
 ALIASES = "Aliases from config.ini"
 RUFF = [sys.executable, "-m", "ruff"]
@@ -88,7 +98,7 @@ def generate(book: Book, tab: str) -> str:
         _check_names(block, home, imports)
     header = HEADER.format(title=book.config.project["title"], tab=tab)
     text = _module(header, _in_order(blocks, home), home, imports)
-    return _tidy(text, settings["lib_file"])
+    return _tidy(text, _lib_file(book, tab))
 
 
 def write(book: Book) -> list[Path]:
@@ -110,16 +120,22 @@ def _changed(book: Book) -> dict[Path, str]:
     """What is to be written: everything is generated before anything is written."""
     project = book.config.project
     version = VERSION.format(title=project["title"], release=project["release"])
-    texts = {book.root / book.config.library["version_file"]: version}
+    texts = {book.config.library["version_file"]: version}
     for tab in book.tabs:
         if tab in book.config.library:
-            path = book.root / book.config.library[tab]["lib_file"]
-            texts[path] = generate(book, tab)
+            texts[_lib_file(book, tab)] = generate(book, tab)
+    paths = {book.root / name: text for name, text in texts.items() if name}
     return {
         path: text
-        for path, text in texts.items()
+        for path, text in paths.items()
         if not path.exists() or path.read_text(encoding="utf-8") != text
     }
+
+
+def _lib_file(book: Book, tab: str) -> str:
+    if "lib_file" in book.config.library[tab]:
+        return book.config.library[tab]["lib_file"]
+    raise BookError("lib_file is missing", f"config.ini [library-{tab}]")
 
 
 # Cells and what is marked in them
@@ -150,7 +166,7 @@ class Cell:
     @cached_property
     def python(self) -> str:
         try:
-            return hide_magics(self.source)
+            return parse_cell(self.source).code
         except SyntaxError as error:
             raise BookError(
                 f"not valid Python ({error.msg})", self.where(error.lineno or 1)
@@ -189,8 +205,15 @@ class Block:
     @cached_property
     def names(self) -> frozenset[str]:
         """The names it defines; `_`, as of a registered overload, counts as none."""
-        if m.matches(self.node, m.SimpleStatementLine([m.AugAssign()])):
-            return frozenset()
+        match self.node:
+            case (
+                cst.FunctionDef(name=cst.Name(value=name))
+                | cst.ClassDef(name=cst.Name(value=name))
+                | cst.SimpleStatementLine(
+                    body=[cst.Assign([cst.AssignTarget(cst.Name(value=name))])]
+                )
+            ):
+                return frozenset({name}) - {"_"}
         wrapper = MetadataWrapper(cst.Module([self.node]), unsafe_skip_copy=True)
         scopes = wrapper.resolve(ScopeProvider)
         assignments = scopes[wrapper.module].assignments  # type: ignore[union-attr]
@@ -232,18 +255,19 @@ def _saved(cell: Cell) -> Iterator[Block]:
     spans = _spans(module, positions, source)
     for statement in dict.fromkeys(_marked(mark, spans, cell) for mark in marks):
         where = cell.where(spans[statement].first)
+        if m.matches(statement, IMPORT):
+            continue
         if MAGIC in module.code_for_node(statement):
             raise BookError("a magic cannot be saved; take it out of the block", where)
-        if not m.matches(
-            statement, m.SimpleStatementLine([m.Import() | m.ImportFrom()])
-        ):
-            bare = statement.with_changes(leading_lines=[])
-            yield Block(bare, cell.note, where, rows)
+        if m.matches(statement, UNSAVABLE):
+            raise BookError("cannot be saved; put it into a function", where)
+        bare = statement.with_changes(leading_lines=[])
+        yield Block(bare, cell.note, where, rows)
 
 
 def _without_marks(source: str) -> tuple[str, list[tuple[int, int]]]:
     """The source without its marks, and the row and column of each."""
-    lines = source.splitlines()
+    lines = source.split("\n")
     marks = []
     for token in _tokens(source):
         found = MARK.search(token.string)
@@ -429,8 +453,7 @@ def _defines(statement: Statement, name: str) -> bool:
 
 def _documented(node: Statement, older: Statement) -> Statement:
     """A definition with the docstring of the one it replaces, if it has none."""
-    definition = cst.FunctionDef | cst.ClassDef
-    if not isinstance(node, definition) or not isinstance(older, definition):
+    if not isinstance(node, DEFINITION) or not isinstance(older, DEFINITION):
         return node
     if node.get_docstring() is not None or older.get_docstring() is None:
         return node
@@ -454,6 +477,8 @@ class Import:
 
 def _uses(block: Block) -> Iterator[Use]:
     wrapper = MetadataWrapper(cst.Module([block.node]), unsafe_skip_copy=True)
+    # Asked for together they take one walk of the tree.
+    wrapper.resolve_many([ScopeProvider, ParentNodeProvider, ExpressionContextProvider])
     parents = wrapper.resolve(ParentNodeProvider)
     contexts = wrapper.resolve(ExpressionContextProvider)
     for node, access in _accesses(wrapper):
@@ -555,8 +580,9 @@ def _problem(
         return f"d2l.{name} is used but saved nowhere; mark its definition #@save"
     if name in BUILTINS:
         other = owner.where if owner else imports[0].where if imports else None
-        return (
-            other and f"'{name}' is Python's own, but {other} redefines it; rename it"
+        return other and (
+            f"'{name}' is Python's here but another in the library, by {other};"
+            f" write d2l.{name} or builtins.{name}"
         )
     if owner and owner.is_alias and not block.is_alias:
         return f"'{name}' is an alias in {owner.where}; write d2l.{name}"
@@ -676,11 +702,11 @@ def _needs(block: Block, home: Mapping[str, Block]) -> Iterator[Block]:
 
 
 def _reads_own(block: Block) -> bool:
-    """Whether it may well define a name and then read it: a loop, `a = 1; b = a`."""
+    """Whether it may define a name and then read it, as `a = 1; b = a` does."""
     node = block.node
     if isinstance(node, cst.SimpleStatementLine):
         return len(node.body) > 1
-    return not isinstance(node, cst.FunctionDef | cst.ClassDef)
+    return not isinstance(node, DEFINITION)
 
 
 def _title(block: Block) -> str:
@@ -751,6 +777,6 @@ def _ruff(arguments: Sequence[str], text: str, path: str) -> str:
     command = [*RUFF, *arguments, *RUFF_SETTINGS, "--stdin-filename", path, "-"]
     result = subprocess.run(command, input=text, capture_output=True, text=True)
     if result.returncode:
-        reason = result.stderr.strip().splitlines()[-1]
+        reason = result.stderr.strip().rpartition("\n")[2]
         raise BookError(f"ruff cannot format the library: {reason}", path)
     return result.stdout

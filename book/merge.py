@@ -32,7 +32,9 @@ class TabSet:
             mine = tuple(i for i, c in enumerate(self.cells) if tab in c.metadata.tab)
             if mine:
                 shared.setdefault(mine, []).append(tab)
-        return [(names, [self.cells[i] for i in mine]) for mine, names in shared.items()]
+        return [
+            (names, [self.cells[i] for i in mine]) for mine, names in shared.items()
+        ]
 
 
 def merge(notebooks: dict[str, NotebookNode]) -> NotebookNode:
@@ -59,9 +61,7 @@ def tab_marks(
         yield from d2l_notebook._get_tab_panel(
             cells, name, f"{number}-{index}", names[0]
         )
-    yield nbformat.v4.new_markdown_cell(
-        "```eval_rst\n.. raw:: html\n\n    </div>\n```"
-    )
+    yield nbformat.v4.new_markdown_cell("```eval_rst\n.. raw:: html\n\n    </div>\n```")
 
 
 def _folded(cells: list[NotebookNode]) -> Iterator[NotebookNode]:
@@ -142,7 +142,9 @@ def _split_title(cell: NotebookNode) -> tuple[list[NotebookNode], list[NotebookN
     if found is None:
         return [], [cell]
     parts = cell.source[: found.end()], cell.source[found.end() :]
-    title, rest = ([nbformat.v4.new_markdown_cell(p)] if p.strip() else [] for p in parts)
+    title, rest = (
+        [nbformat.v4.new_markdown_cell(part)] if part.strip() else [] for part in parts
+    )
     return title, rest
 
 

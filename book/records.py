@@ -101,7 +101,7 @@ def _look_up(
     record = _read(file)
     if record is None:
         return "damaged", None
-    if record.metadata.book.fingerprint != fingerprint(book, section, tab):
+    if record.metadata.book.fingerprint != _fingerprint(book, tab, cells):
         return "stale", None
     if [c.source for c in record.cells] != [c.source for c in cells]:
         _warn(file, "its code is not what its fingerprint says")
@@ -110,7 +110,7 @@ def _look_up(
 
 
 def _read(file: Path) -> NotebookNode | None:
-    """The record in `file`; None, and one line on stderr, if it is damaged."""
+    """The record in `file`; None, and a line on stderr the first time, if damaged."""
     try:
         record = nbformat.v4.reads(file.read_text(encoding="utf-8"))
         nbformat.validate(record)
@@ -124,6 +124,7 @@ def _read(file: Path) -> NotebookNode | None:
     return record
 
 
+@functools.cache
 def _warn(file: Path, reason: str) -> None:
     print(
         f"warning: {file}: damaged record ({reason}); make run makes it anew",
@@ -210,7 +211,11 @@ def fingerprint(book: Book, section: Section, tab: str) -> str:
 
     That is its code, the `d2l` blocks that it uses, and the environment's pins.
     """
-    sources = [cell.source for cell in book.code_cells(section, tab)]
+    return _fingerprint(book, tab, book.code_cells(section, tab))
+
+
+def _fingerprint(book: Book, tab: str, cells: list[NotebookNode]) -> str:
+    sources = [cell.source for cell in cells]
     used = {name for source in sources for name in D2L_NAME.findall(source)}
     parts = [*sources, *_blocks(_library(book, tab), used)]
     parts += environments.pins(tab, book.root)

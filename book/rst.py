@@ -20,10 +20,13 @@ from d2lbook.slides import remove_slide_marks
 from nbformat import NotebookNode
 
 ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07")
-OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)")
+OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n])")
 STAND_IN = re.compile(r"^BOOKCELL(\d+)END$", re.MULTILINE)
 FIGURE = re.compile(r"^(\.\. figure:: (\S+))$", re.MULTILINE)
 IMAGE_WITH_ALT = re.compile(r'!\[[^\n]*\]\((\S+)\s+"((?:[^"\\\n]|\\.)*)"\)')
+TABLE_ROW = re.compile(r"^\|.*$", re.MULTILINE)
+MARK = re.compile(r":(ref|numref|eqref|cite|citet|citep):`([^`]+)`")
+ROLES = {"eqref": "eq", "citet": "cite:t", "citep": "cite:p"}
 SHELL_LINE = re.compile(r"^\s*[!%]", re.MULTILINE)
 SUFFIXES = {"image/svg+xml": "svg", "image/png": "png", "image/jpeg": "jpg"}
 PLOT = "Output of the cell above: a plot"
@@ -64,16 +67,26 @@ def _text_only(cells: list[NotebookNode]) -> NotebookNode:
             texts.append(f"BOOKCELL{code}END")
             code += 1
         else:
-            texts.append(cell.source)
+            texts.append(TABLE_ROW.sub(_with_roles, cell.source))
     return nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_markdown_cell("\n\n".join(texts))]
+    )
+
+
+def _with_roles(row: re.Match[str]) -> str:
+    """A row of a table with marks as pandoc leaves them: in d2lbook's hands they
+    grow shorter when the table's columns are already drawn."""
+    return MARK.sub(
+        lambda m: f"`` :{ROLES.get(m[1], m[1])}:`{m[2]}` ``{{=rst}}", row[0]
     )
 
 
 def _restore_alternatives(body: str, cells: list[NotebookNode]) -> str:
     """The figures with the text of `![caption](image "text")`, which d2lbook drops."""
     source = "\n".join(c.source for c in cells if c.cell_type == "markdown")
-    texts = {path: re.sub(r"\\(.)", r"\1", t) for path, t in IMAGE_WITH_ALT.findall(source)}
+    texts = {
+        path: re.sub(r"\\(.)", r"\1", t) for path, t in IMAGE_WITH_ALT.findall(source)
+    }
 
     def add(figure: re.Match[str]) -> str:
         text = texts.get(figure[2])
@@ -141,14 +154,16 @@ def _literal(text: str) -> str:
 
     reStructuredText would cut spaces at the ends of lines and blank lines off.
     """
-    text = OVERWRITTEN.sub("", ANSI.sub("", text)).removesuffix("\n")
+    plain = ANSI.sub("", text).replace("\r\n", "\n")
+    text = OVERWRITTEN.sub("", plain).removesuffix("\n").removesuffix("\r")
     lines = "\n".join(f"   {json.dumps(line)}" for line in text.split("\n"))
     return f".. book-output::\n\n{lines}"
 
 
 def _alternative(output: NotebookNode, cell: NotebookNode) -> str:
     places = (output.metadata, cell.metadata, cell.metadata.get("attributes", {}))
-    return next((p["alt"] for p in places if p.get("alt")), PLOT)
+    # notedown keeps the quotes of an attribute in the Markdown.
+    return next((p["alt"].strip("\"'") for p in places if p.get("alt")), PLOT)
 
 
 def _image(

@@ -18,9 +18,7 @@ from book.errors import BookError
 
 HOST = "127.0.0.1"
 EVENTS = "/.rebuilt"
-SCRIPT = (
-    f"<script>new EventSource('{EVENTS}').onmessage = () => location.reload()</script>"
-)
+SCRIPT = "<script>new EventSource('{}?{}').onmessage = () => location.reload()</script>"
 POLL_SECONDS = 0.5
 PING_SECONDS = 15
 # Folders that a build writes, or that no page is made from.
@@ -54,8 +52,8 @@ class Handler(SimpleHTTPRequestHandler):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
-        if self.path == EVENTS:
-            self._send_events()
+        if self.path.startswith(f"{EVENTS}?"):
+            self._send_events(self.path.partition("?")[2])
             return
         file = Path(self.translate_path(self.path))
         if self.path.split("?")[0].endswith("/"):
@@ -66,7 +64,8 @@ class Handler(SimpleHTTPRequestHandler):
             super().do_GET()
 
     def _send_page(self, file: Path) -> None:
-        page = file.read_text(encoding="utf-8").replace("</body>", f"{SCRIPT}</body>")
+        script = SCRIPT.format(EVENTS, self.rebuilds.count)
+        page = file.read_text(encoding="utf-8").replace("</body>", f"{script}</body>")
         body = page.encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html; charset=utf-8")
@@ -74,11 +73,12 @@ class Handler(SimpleHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _send_events(self) -> None:
+    def _send_events(self, of_page: str) -> None:
+        """Tell the page that shows build number `of_page` of each later one."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
-        seen = self.rebuilds.count
+        seen = int(of_page) if of_page.isdigit() else self.rebuilds.count
         try:
             while True:
                 now = self.rebuilds.wait(seen)

@@ -5,6 +5,7 @@ Reading is d2lbook's; what it gets wrong or dies of (a `tab.selected` with an
 with the file and the line.
 """
 
+import configparser
 import contextlib
 import copy
 import re
@@ -17,12 +18,15 @@ from d2lbook import common, library
 from d2lbook import notebook as d2l_notebook
 from d2lbook.config import Config
 from nbformat import NotebookNode
+from nbformat.v4 import new_notebook
 
 from book.branches import select_branches
 from book.errors import BookError
 
 LABEL = re.compile(r":(?:eq)?label:`([^`]+)`")
 REFERENCE = re.compile(r":(?:num|eq)?ref:`([^`]+)`")
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+EMPTY = new_notebook()
 HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 
 
@@ -46,7 +50,13 @@ class Section:
 
     @property
     def labels(self) -> list[str]:
-        return LABEL.findall(self.text)
+        return [label for label, _ in self.found(LABEL)]
+
+    def found(self, pattern: re.Pattern) -> Iterator[tuple[str, str]]:
+        """What a pattern's group matches, and where."""
+        for match in pattern.finditer(self.text):
+            line = self.text.count("\n", 0, match.start()) + 1
+            yield match[1], f"{self.name}.md:{line}"
 
 
 class Book:
@@ -57,9 +67,9 @@ class Book:
         config = self.root / "config.ini"
         if not config.exists():
             raise BookError("no such file; run this from the book's folder", config)
-        with contextlib.chdir(self.root):  # d2lbook looks for the index from here
-            self.config = Config(config_fname=str(config))
+        self.config = _read_config(config)
         self.tabs: list[str] = self.config.tabs
+        self._notebooks: dict[Section, NotebookNode] = {}
 
     @cached_property
     def sections(self) -> list[Section]:
@@ -83,19 +93,18 @@ class Book:
 
     def check_tab(self, tab: str) -> str:
         if tab not in self.tabs:
-            raise BookError(
-                f"no tab '{tab}'; there are {', '.join(self.tabs)}", "TAB"
-            )
+            raise BookError(f"no tab '{tab}'; there are {', '.join(self.tabs)}", "TAB")
         return tab
 
     def notebook(self, section: Section) -> NotebookNode:
         """All tabs of a section as one notebook, its text cells split by tab."""
-        return d2l_notebook.split_markdown_cell(
-            d2l_notebook.read_markdown(section.text)
-        )
+        if section not in self._notebooks:
+            whole = d2l_notebook.read_markdown(section.text)
+            self._notebooks[section] = d2l_notebook.split_markdown_cell(whole)
+        return copy.deepcopy(self._notebooks[section])
 
     def tab_notebook(self, section: Section, tab: str) -> NotebookNode | None:
-        """What `tab` shows of a section, aliases replaced; None if it has no code there.
+        """What `tab` shows of a section, aliases replaced; None if all code is others'.
 
         Each cell's metadata holds `origin_pos`, its place in `notebook(section)`.
         """
@@ -103,12 +112,35 @@ class Book:
         for cell in nb.cells:
             if cell.cell_type == "code" and "tab.selected" in cell.source:
                 cell.source = _choose(cell, tab, section)
-        nb = d2l_notebook.get_tab_notebook(nb, tab, self.config.default_tab)
+        # Named as the default, a tab with nothing but cells for all is not left out.
+        nb = d2l_notebook.get_tab_notebook(nb, tab, default_tab=tab)
         if nb is None:
             return None
-        if tab in self.config.library:
-            nb = library.replace_alias(nb, self.config.library[tab])
-        return library.format_code_nb(nb)
+        for cell in nb.cells:
+            if cell.cell_type == "code":
+                self._replace_aliases(cell, tab, section)
+        return nb
+
+    def _replace_aliases(self, cell: NotebookNode, tab: str, section: Section) -> None:
+        """Write `d2l.zeros` and the like, set in config.ini, as the framework does.
+
+        d2lbook does the simple ones as text, so `d2l.exp` hits `d2l.expand_dims` too.
+        """
+        settings = dict(self.config.library.get(tab, {}))
+        simple = library._parse_mapping_config(settings.pop("simple_alias", ""))
+        source = cell.source
+        for alias, name in simple:
+            whole = rf"\bd2l\.{re.escape(alias)}(?!\w)"
+            source = re.sub(whole, f"{settings['lib_name']}.{name}", source)
+        single = d2l_notebook.create_new_notebook(EMPTY, [cell])
+        cell.source = source
+        try:
+            cell.source = library.replace_alias(single, settings).cells[0].source
+        except SyntaxError as error:
+            line = section.line_of(source.strip()) + (error.lineno or 1)
+            where = f"{section.name}.md:{line}"
+            what = f"not Python ({error.msg}); mend it, or give a magic its own cell"
+            raise BookError(what, where) from None
 
     def code_tabs(self, section: Section) -> list[str]:
         """The tabs in which a section has code to run."""
@@ -125,6 +157,18 @@ class Book:
             raise BookError("\n".join(problems))
 
 
+def _read_config(path: Path) -> Config:
+    """The settings, read by d2lbook, which looks for the index from their folder."""
+    try:
+        with contextlib.chdir(path.parent):
+            return Config(config_fname=str(path))
+    except SystemExit:
+        message = "it names an index page that is missing"
+    except (configparser.Error, AssertionError, KeyError) as error:
+        message = " ".join(str(error).split())
+    raise BookError(message, path)
+
+
 def _choose(cell: NotebookNode, tab: str, section: Section) -> str:
     """A cell's source with `tab.selected(...)` decided for `tab`, its tab line kept."""
     head = re.match(r"(?:%%tab|# *@tab)[^\n]*\n", cell.source)
@@ -137,16 +181,15 @@ def _problems(book: Book) -> Iterator[str]:
     seen: dict[str, str] = {}
     for section in book.sections:
         yield from _tab_problems(book, section)
-        for label in section.labels:
-            where = section.where(f"label:`{label}`")
+        for label, where in section.found(LABEL):
             if label in seen:
-                yield f"{where}: label '{label}' stands already at {seen[label]}; rename one"
+                first = seen[label]
+                yield f"{where}: label '{label}' stands already at {first}; rename one"
             seen.setdefault(label, where)
     for section in book.sections:
-        for label in REFERENCE.findall(section.text):
+        for label, where in section.found(REFERENCE):
             if label not in seen:
-                where = section.where(f"ref:`{label}`")
-                yield f"{where}: no label '{label}' to refer to; add it or mend the name"
+                yield f"{where}: no label '{label}'; add it or mend the name"
 
 
 def _tab_problems(book: Book, section: Section) -> Iterator[str]:
@@ -159,15 +202,15 @@ def _tab_problems(book: Book, section: Section) -> Iterator[str]:
         )
         return
     for cell in book.notebook(section).cells:
-        cell = copy.deepcopy(cell)
         where = section.where(cell.source.strip().split("\n:end_tab:")[0])
+        known = [*book.tabs, "all"]
         for tab in d2l_notebook.get_cell_tab(cell):
-            if tab and tab not in [*book.tabs, "all"]:
-                yield f"{where}: no tab '{tab}'; there are {', '.join(book.tabs)} and all"
+            if tab and tab not in known:
+                yield f"{where}: no tab '{tab}'; there are {', '.join(known)}"
         if cell.cell_type == "code" and not common.source_tab_pattern_2.search(
             cell.source
         ):
             yield f"{where}: code without a tab; start the cell with %%tab and its tabs"
         if cell.cell_type == "markdown" and "tab" in cell.metadata:
-            if HEADING.search(cell.source):
+            if HEADING.search(FENCED.sub("", cell.source)):
                 yield f"{where}: a heading inside a tab; move it out of :begin_tab:"

@@ -32,6 +32,7 @@ END = re.compile(r"^</div>$")
 STYLES = ("styles/furo.css", "pygments.css", "book.css")
 SCRIPTS = ("scripts/furo.js", "book.js")
 SEARCH_SCRIPTS = ("documentation_options.js", "doctools.js", "sphinx_highlight.js")
+PRINTED = ("latex", "text", "man")
 JQUERY = ("jquery", "underscore", "_sphinx_javascript_frameworks_compat")
 
 
@@ -66,7 +67,7 @@ class GatherTabs(SphinxTransform):
             parent[start : start + 1 + length] = [self._completed(gathered)]
 
     def _gather(self, siblings: list[nodes.Node]) -> tuple[tab_set | None, int]:
-        """The set of tabs that `siblings` start with, and how many of them are in it."""
+        """The set of tabs that `siblings` start with, and how many make it."""
         found = tab_set()
         panel = None
         for length, node in enumerate(siblings, start=1):
@@ -91,7 +92,7 @@ class GatherTabs(SphinxTransform):
         """A set with code says so where a tab has none; one of text is left out."""
         if not any(True for _ in found.findall(nodes.literal_block)):
             return found
-        there = {tab for panel in found.children for tab in panel["tabs"]}
+        there = {tab for panel in found.findall(tab_panel) for tab in panel["tabs"]}
         for tab in self.config.book_tabs:
             if tab not in there:
                 panel = self._panel([tab], absent=True)
@@ -107,10 +108,10 @@ def _is(mark: re.Pattern[str], node: nodes.Node) -> re.Match[str] | None:
 
 
 def visit_tab_set(self: HTML5Translator, node: tab_set) -> None:
-    panels = {tab: p for p in node.children for tab in p["tabs"]}
+    panels = {tab: p for p in node.findall(tab_panel) for tab in p["tabs"]}
     order = [t for t in self.config.book_tabs if t in panels]
-    tabs = " ".join(order)
-    self.body.append(self.starttag(node, "div", **{"data-tabs": tabs}))
+    attributes: dict[str, Any] = {"data-tabs": " ".join(order)}
+    self.body.append(self.starttag(node, "div", **attributes))
     self.body.append('<div class="tab-list" role="tablist" aria-label="Framework">\n')
     for tab in order:
         self.body.append(_tab_button(node["number"], tab, panels[tab]))
@@ -141,7 +142,7 @@ def depart_element(self: HTML5Translator, node: nodes.Element) -> None:
 
 
 def visit_printed_panel(self: Any, node: tab_panel) -> None:
-    """In a book without a choice, a panel with nothing in it is left out."""
+    """Where there is no choice, a panel that holds nothing is left out."""
     if node.get("absent"):
         raise nodes.SkipNode
 
@@ -196,17 +197,38 @@ class UniqueIds(SphinxPostTransform):
 
 
 class BookTranslator(HTML5Translator):
-    """Images that load when they are reached, and keep their place until then."""
+    """Valid HTML where docutils 0.19 writes other, and images that keep their place."""
 
     def visit_image(self, node: nodes.Element) -> None:
-        source = Path(self.builder.srcdir, node["uri"])
+        width, height = _shown_size(node, Path(self.builder.srcdir, node["uri"]))
+        for attribute in ("width", "height"):
+            node.attributes.pop(attribute, None)
         super().visit_image(node)
-        width, height = imagesize.get(source) if source.exists() else (-1, -1)
-        size = ""
-        if width > 0 and "width" not in node:
-            size = f' width="{round(width)}" height="{round(height)}"'
+        size = f' width="{width}" height="{height}"' if width else ""
         tag = self.body[-1]
         self.body[-1] = tag.replace("<img ", f'<img loading="lazy"{size} ', 1)
+
+    def visit_citation(self, node: nodes.Element) -> None:
+        self.body.append(self.starttag(node, "div", CLASS="citation"))
+
+    def depart_citation(self, node: nodes.Element) -> None:
+        self.body.append("</div>\n")
+
+    def visit_label(self, node: nodes.label) -> None:
+        # The text of an entry begins with what its label says.
+        if isinstance(node.parent, nodes.citation):
+            raise nodes.SkipNode
+        super().visit_label(node)
+
+
+def _shown_size(image: nodes.Element, file: Path) -> tuple[int, int]:
+    """Width and height in pixels, by the image's file and the width asked for."""
+    width, height = imagesize.get(file) if file.exists() else (0, 0)
+    asked = re.fullmatch(r"(\d+)(?:px)?", image.get("width", ""))
+    if width <= 0 or height <= 0:
+        return 0, 0
+    shown = int(asked[1]) if asked else width
+    return round(shown), round(height * shown / width)
 
 
 # The page's files
@@ -270,10 +292,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_transform(DescribeImages)
     app.add_post_transform(UniqueIds)
     app.add_directive("book-output", BookOutput)
-    printed = {
-        kind: (visit_printed_panel, pass_through) for kind in ("latex", "text", "man")
-    }
-    whole = {kind: (pass_through, pass_through) for kind in printed}
+    whole: dict[str, Any] = dict.fromkeys(PRINTED, (pass_through, pass_through))
+    printed: dict[str, Any] = dict.fromkeys(
+        PRINTED, (visit_printed_panel, pass_through)
+    )
     app.add_node(tab_set, html=(visit_tab_set, depart_element), **whole)
     app.add_node(tab_panel, html=(visit_tab_panel, depart_element), **printed)
     app.set_translator("html", BookTranslator)

@@ -16,7 +16,6 @@ from sphinx.locale import _
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
-from sphinx.writers.html5 import HTML5Translator
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +57,7 @@ class ConvertMath(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **kwargs: Any) -> None:
-        found = list(self.document.findall(_is_math))
+        found: list[Any] = list(self.document.findall(_is_math))
         if not found:
             return
         equations = [(_prepared(n), isinstance(n, nodes.math_block)) for n in found]
@@ -75,12 +74,12 @@ def _is_math(node: nodes.Node) -> bool:
     return isinstance(node, nodes.math | nodes.math_block)
 
 
-def visit_inline(self: HTML5Translator, node: nodes.math) -> None:
+def visit_inline(self: Any, node: nodes.math) -> None:
     self.body.append(node["mathml"])
     raise nodes.SkipNode
 
 
-def visit_block(self: HTML5Translator, node: nodes.math_block) -> None:
+def visit_block(self: Any, node: nodes.math_block) -> None:
     self.body.append(self.starttag(node, "div", CLASS="math"))
     self.body.append(node["mathml"])
     if node["number"]:
@@ -94,4 +93,6 @@ def visit_block(self: HTML5Translator, node: nodes.math_block) -> None:
 
 def setup(app: Sphinx) -> None:
     app.add_post_transform(ConvertMath)
-    app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
+    inline: Any = (visit_inline, None)
+    block: Any = (visit_block, None)
+    app.add_html_math_renderer("mathml", inline, block)

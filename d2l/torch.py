@@ -171,7 +171,7 @@ class HyperParameters:
 
         Those named in `ignore`, and those that start with `_`, are left out.
         """
-        arguments = inspect.currentframe().f_back.f_locals
+        arguments = inspect.stack(0)[1].frame.f_locals
         self.hparams = {
             name: value
             for name, value in arguments.items()
@@ -184,6 +184,8 @@ class HyperParameters:
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 class ProgressBoard(HyperParameters):
     """A plot whose curves grow while the program runs."""
+
+    axes: Any
 
     def __init__(
         self,
@@ -204,7 +206,7 @@ class ProgressBoard(HyperParameters):
         self.waiting: dict[str, list] = {}  # points whose mean is to be drawn
         self.data: dict[str, list] = {}  # points of each curve
         self.lines: dict[str, Any] = {}
-        self.shown = None
+        self.picture, self.due = None, 0.0
 
     def draw(self, x: float, y: Any, label: str, every_n: int = 1) -> None:
         """Take the point (x, y) of curve `label`; draw the mean of each `every_n`.
@@ -219,8 +221,8 @@ class ProgressBoard(HyperParameters):
         points.clear()
         mean = (sum(xs) / len(xs), float(sum(ys) / len(ys)))
         self.data.setdefault(label, []).append(mean)
-        if self.display:
-            self.show()
+        if self.display and get_ipython() is not None:
+            self.publish()
 
     def start(self) -> None:
         """Make the figure and its axes."""
@@ -253,19 +255,31 @@ class ProgressBoard(HyperParameters):
             self.lines[label].set_data(*zip(*points))
         self.axes.relim()
         self.axes.autoscale_view()
-        self.axes.set(
-            **{k: v for k, v in (("xlim", self.xlim), ("ylim", self.ylim)) if v}
-        )
-        if get_ipython() is not None:
-            self.publish()
+        limits = {"xlim": self.xlim, "ylim": self.ylim}
+        self.axes.set(**{k: limit for k, limit in limits.items() if limit})
 
     def publish(self) -> None:
-        """Put the picture into the notebook, or replace the one that is there."""
+        """Put the picture into the notebook if it is due, and when the cell ends."""
+        if time.perf_counter() >= self.due:
+            self.replace_picture()
+            self.due = time.perf_counter() + 0.2
+        events = get_ipython().events
+        if self.finish not in events.callbacks["post_run_cell"]:
+            events.register("post_run_cell", self.finish)
+
+    def replace_picture(self) -> None:
+        """Draw, and put the picture where the last one is."""
+        self.show()
         figure = self.axes.figure
-        if self.shown is None:
-            self.shown = display.display(figure, display_id=True)
+        if self.picture is None:
+            self.picture = display.display(figure, display_id=True)
         else:
-            self.shown.update(figure)
+            self.picture.update(figure)
+
+    def finish(self, _result: Any) -> None:
+        """Draw the last picture of a cell."""
+        get_ipython().events.unregister("post_run_cell", self.finish)
+        self.replace_picture()
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)

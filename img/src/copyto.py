@@ -10,7 +10,9 @@ INK, BLUE, ORANGE = "#1b1f24", "#0b62a8", "#a84a0b"
 FONT = {"font-family": "system-ui, sans-serif", "font-size": "15"}
 
 
-def add(parent: ET.Element, tag: str, text: str = "", **attributes: object) -> ET.Element:
+def add(
+    parent: ET.Element, tag: str, text: str = "", **attributes: object
+) -> ET.Element:
     """Append an element; underscores in the names of attributes become hyphens."""
     names = {k.replace("_", "-"): str(v) for k, v in attributes.items()}
     element = ET.SubElement(parent, tag, names)
@@ -33,17 +35,43 @@ def tensor(svg: ET.Element, x: float, y: float, name: str, color: str) -> None:
 
 
 def arrow(svg: ET.Element, x1: float, y1: float, x2: float, y2: float, **style) -> None:
-    add(svg, "line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=INK, stroke_width=2,
-        marker_end="url(#head)", **style)
+    add(
+        svg,
+        "line",
+        x1=x1,
+        y1=y1,
+        x2=x2,
+        y2=y2,
+        stroke=INK,
+        stroke_width=2,
+        marker_end="url(#head)",
+        **style,
+    )
 
 
 def draw() -> ET.Element:
-    svg = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg",
-                             "viewBox": "0 0 600 222", "width": "600", "height": "222",
-                             **FONT})
+    svg = ET.Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "viewBox": "0 0 600 222",
+            "width": "600",
+            "height": "222",
+            **FONT,
+        },
+    )
     add(svg, "rect", width=600, height=222, rx=8, fill="#ffffff")
-    head = add(add(svg, "defs"), "marker", id="head", viewBox="0 0 10 10", refX=9, refY=5,
-               markerWidth=8, markerHeight=8, orient="auto-start-reverse")
+    head = add(
+        add(svg, "defs"),
+        "marker",
+        id="head",
+        viewBox="0 0 10 10",
+        refX=9,
+        refY=5,
+        markerWidth=8,
+        markerHeight=8,
+        orient="auto-start-reverse",
+    )
     add(head, "path", d="M0 0 L10 5 L0 10 z", fill=INK)
     device(svg, 12, "GPU 0")
     device(svg, 368, "GPU 1")

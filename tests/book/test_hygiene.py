@@ -63,6 +63,7 @@ def test_of_a_progress_bar_the_end_stays():
 
 def test_figures_lose_dates_and_comments():
     svg = (
+        '<?xml version="1.0"?>\n<!DOCTYPE svg PUBLIC "-//W3C">\n'
         "<svg><!-- made\nby --><metadata><dc:date>2026</dc:date></metadata>"
         "<path/></svg>"
     )

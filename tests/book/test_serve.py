@@ -45,7 +45,8 @@ def get(port: int, path: str) -> HTTPResponse:
 @pytest.mark.parametrize("path", ["/", "/index.html", "/chapter/", "/?tab=jax"])
 def test_pages_reload_but_the_site_has_no_script(port: int, site: Path, path: str):
     page = get(port, path).read().decode()
-    assert page == PAGE.replace("</body>", f"{serve.SCRIPT}</body>")
+    script = serve.SCRIPT.format(serve.EVENTS, 0)
+    assert page == PAGE.replace("</body>", f"{script}</body>")
     assert (site / "index.html").read_text() == PAGE
 
 
@@ -57,8 +58,8 @@ def test_other_files_are_as_they_are(port: int):
 
 
 def test_open_pages_hear_of_a_build(port: int, rebuilds: serve.Rebuilds):
-    events = get(port, serve.EVENTS)
     rebuilds.announce()
+    events = get(port, f"{serve.EVENTS}?0")
     assert events.fp.readline() == b"data: rebuilt\n"
 
 

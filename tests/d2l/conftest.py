@@ -1,0 +1,92 @@
+"""The tests of the library, one framework a run.
+
+`.venvs/jax/bin/python -m pytest tests/d2l --tab jax`. Without `--tab` the framework is
+the one that this interpreter can import. No GPU is needed: where a test wants one, a
+second, virtual device of the framework takes its place.
+"""
+
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import matplotlib
+import pytest
+from frameworks import FRAMEWORKS, Framework
+from matplotlib import pyplot as plt
+
+CHOSEN = pytest.StashKey[Framework]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--tab", choices=list(FRAMEWORKS), help="the framework to test")
+
+
+def chosen_tab(config: pytest.Config) -> str:
+    """Return the tab given, or the only one that can be imported."""
+    tab = config.getoption("--tab", default=None)
+    if tab is not None:
+        return tab
+    here = [t for t, f in FRAMEWORKS.items() if importlib.util.find_spec(f.package)]
+    if len(here) != 1:
+        found = ", ".join(here) or "none"
+        raise pytest.UsageError(
+            f"tests/d2l needs --tab, one of {', '.join(FRAMEWORKS)}; "
+            f"frameworks that {sys.executable} can import: {found}"
+        )
+    return here[0]
+
+
+def framework(config: pytest.Config) -> Framework:
+    """Return the framework of this run, with its virtual devices made."""
+    if CHOSEN not in config.stash:
+        matplotlib.use("Agg")
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+        config.stash[CHOSEN] = FRAMEWORKS[chosen_tab(config)]()
+    return config.stash[CHOSEN]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Collect test_TAB.py only when TAB is being tested."""
+    tab = collection_path.stem.removeprefix("test_")
+    if tab not in FRAMEWORKS:
+        return None
+    return True if tab != framework(config).tab else None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that takes a `case` on each of the models of this framework."""
+    if "case" in metafunc.fixturenames:
+        cases = framework(metafunc.config).cases()
+        metafunc.parametrize("case", cases, ids=[c.name for c in cases])
+
+
+@pytest.fixture
+def fw(request: pytest.FixtureRequest) -> Framework:
+    """The framework of this run, its random numbers seeded."""
+    chosen = framework(request.config)
+    chosen.seed(0)
+    return chosen
+
+
+@pytest.fixture
+def d2l(fw: Framework) -> ModuleType:
+    """The library of this run."""
+    return fw.d2l
+
+
+@pytest.fixture
+def fake_gpu(fw: Framework, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A device that the library takes for the only GPU, and can compute on."""
+    fw.pretend(monkeypatch, fw.second)
+    return fw.second
+
+
+@pytest.fixture(autouse=True)
+def no_open_figures() -> Iterator[None]:
+    """Close what a test has plotted."""
+    yield
+    plt.close("all")

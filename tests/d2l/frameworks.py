@@ -1,0 +1,256 @@
+"""What the tests have to say differently in each framework."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy
+import pytest
+
+
+@dataclass
+class Case:
+    """A model, its data, and what one of its curves must reach."""
+
+    name: str
+    model: Callable[[], Any]
+    data: Callable[[], Any]
+    curve: str
+    bound: float  # at least, for an accuracy; at most, for all others
+    epochs: int = 3
+
+    def reached(self, value: float) -> bool:
+        """Whether `value` is as good as `bound`."""
+        return value >= self.bound if "acc" in self.curve else value <= self.bound
+
+
+class Framework:
+    """One framework: its library, its second device, a few of its verbs."""
+
+    tab: str
+    package: str
+    module: str
+    second: Any
+
+    @cached_property
+    def d2l(self) -> ModuleType:
+        return importlib.import_module(f"d2l.{self.module}")
+
+    def cases(self) -> list[Case]:
+        """Return the models written in the style of d2l 1.0."""
+        return importlib.import_module(f"models_{self.tab}").CASES
+
+    def pretend(self, monkeypatch: pytest.MonkeyPatch, *devices: Any) -> None:
+        """Let the library take `devices` for its GPUs."""
+        monkeypatch.setattr(self.d2l, "gpu", lambda i=0: devices[i])
+        monkeypatch.setattr(self.d2l, "num_gpus", lambda: len(devices))
+
+    def seed(self, n: int) -> None:
+        """Seed all random numbers."""
+        numpy.random.seed(n)
+
+    def fit(self, trainer: Any, model: Any, data: Any) -> None:
+        """Train, from the same random numbers on each call."""
+        trainer.fit(model, data)
+
+    def build(self, model: Any, X: Any) -> None:
+        """Let the layers make their parameters."""
+        model(X)
+
+    def tensor(self, values: Any, dtype: str = "float32") -> Any:
+        raise NotImplementedError
+
+    def numpy(self, x: Any) -> numpy.ndarray:
+        """Return a copy of a tensor."""
+        return numpy.array(self.d2l.numpy(x))
+
+    def device(self, x: Any) -> Any:
+        """Return where a tensor is, comparable with `second`."""
+        return x.device
+
+    def params(self, trainer: Any) -> list:
+        """Return the tensors that the trainer trains."""
+        raise NotImplementedError
+
+    def opt_state(self, trainer: Any) -> list:
+        """Return the tensors that the optimizer keeps beside the parameters."""
+        raise NotImplementedError
+
+    def count_fetches(self, monkeypatch: pytest.MonkeyPatch) -> list:
+        """Return a list that grows whenever a single float leaves its device."""
+        raise NotImplementedError
+
+
+def spy(monkeypatch: pytest.MonkeyPatch, cls: type, names: str, calls: list) -> None:
+    """Let the methods `names` of `cls` add to `calls`, if they fetch one float."""
+    depth = [0]
+
+    def wrap(name: str, method: Callable) -> Callable:
+        def spied(self, *args, **kwargs):
+            if depth[0] == 0 and self.shape == () and "float" in str(self.dtype):
+                calls.append(name)
+            depth[0] += 1
+            try:
+                return method(self, *args, **kwargs)
+            finally:
+                depth[0] -= 1
+
+        return spied
+
+    for name in names.split():
+        monkeypatch.setattr(cls, name, wrap(name, getattr(cls, name)))
+
+
+class PyTorch(Framework):
+    """One CPU device only; the GPU of the tests is the CPU by another name."""
+
+    tab, package, module = "pytorch", "torch", "torch"
+
+    def __init__(self) -> None:
+        import torch
+
+        self.torch, self.second = torch, torch.device("cpu")
+        torch.set_num_threads(1)
+
+    def seed(self, n: int) -> None:
+        super().seed(n)
+        self.torch.manual_seed(n)
+
+    def tensor(self, values: Any, dtype: str = "float32") -> Any:
+        return self.torch.tensor(values, dtype=getattr(self.torch, dtype))
+
+    def params(self, trainer: Any) -> list:
+        optim = trainer.optim
+        if hasattr(optim, "param_groups"):
+            return [p for group in optim.param_groups for p in group["params"]]
+        return list(optim.params)
+
+    def opt_state(self, trainer: Any) -> list:
+        states = trainer.optim.state.values()
+        return [v for state in states for v in state.values()]
+
+    def count_fetches(self, monkeypatch: pytest.MonkeyPatch) -> list:
+        calls: list = []
+        names = "item tolist numpy cpu __float__ __int__ __bool__ __array__"
+        spy(monkeypatch, self.torch.Tensor, names, calls)
+        return calls
+
+
+class MXNet(Framework):
+    """Its contexts cpu(0) and cpu(1) are told apart."""
+
+    tab, package, module = "mxnet", "mxnet", "mxnet"
+
+    def __init__(self) -> None:
+        import mxnet
+
+        self.mx, self.second = mxnet, mxnet.cpu(1)
+        mxnet.npx.set_np()
+
+    def seed(self, n: int) -> None:
+        super().seed(n)
+        self.mx.random.seed(n)
+
+    def tensor(self, values: Any, dtype: str = "float32") -> Any:
+        return self.mx.np.array(values, dtype=dtype)
+
+    def device(self, x: Any) -> Any:
+        return x.ctx
+
+    def params(self, trainer: Any) -> list:
+        if hasattr(trainer.optim, "_params"):
+            return [p.data() for p in trainer.optim._params]
+        return list(trainer.optim.params)
+
+    def opt_state(self, trainer: Any) -> list:
+        states = trainer.optim._updaters[0].states.values()
+        tuples = [s if isinstance(s, tuple) else (s,) for s in states]
+        return [s for each in tuples for s in each if s is not None]
+
+    def count_fetches(self, monkeypatch: pytest.MonkeyPatch) -> list:
+        calls: list = []
+        spy(monkeypatch, self.mx.np.ndarray, "asnumpy", calls)
+        return calls
+
+
+class Jax(Framework):
+    """Its CPU is divided into two virtual devices."""
+
+    tab, package, module = "jax", "jax", "jax"
+
+    def __init__(self) -> None:
+        import jax
+
+        jax.config.update("jax_num_cpu_devices", 2)
+        self.jax, self.second = jax, jax.devices("cpu")[1]
+
+    def fit(self, trainer: Any, model: Any, data: Any) -> None:
+        trainer.fit(model, data, key=self.jax.random.key(0))
+
+    def build(self, model: Any, X: Any) -> None:
+        """Do nothing: `fit` makes the parameters."""
+
+    def tensor(self, values: Any, dtype: str = "float32") -> Any:
+        return self.jax.numpy.array(values, dtype=dtype)
+
+    def params(self, trainer: Any) -> list:
+        return self.jax.tree_util.tree_leaves(trainer.state.params)
+
+    def opt_state(self, trainer: Any) -> list:
+        return self.jax.tree_util.tree_leaves(trainer.state.opt_state)
+
+    def count_fetches(self, monkeypatch: pytest.MonkeyPatch) -> list:
+        calls: list = []
+        names = "item tolist __float__ __int__ __bool__ __array__"
+        spy(monkeypatch, type(self.jax.numpy.ones(1)), names, calls)
+        return calls
+
+
+class TensorFlow(Framework):
+    """Its CPU is divided into two logical devices."""
+
+    tab, package, module = "tensorflow", "tensorflow", "tensorflow"
+
+    def __init__(self) -> None:
+        import tensorflow as tf
+
+        self.tf = tf
+        tf.config.set_logical_device_configuration(
+            tf.config.list_physical_devices("CPU")[0],
+            [tf.config.LogicalDeviceConfiguration()] * 2,
+        )
+        self.second = self.d2l.Device("/CPU:1")
+
+    def seed(self, n: int) -> None:
+        super().seed(n)
+        self.tf.keras.utils.set_random_seed(n)
+
+    def tensor(self, values: Any, dtype: str = "float32") -> Any:
+        return self.tf.constant(values, dtype=dtype)
+
+    def device(self, x: Any) -> Any:
+        """Return the short form of names like /job:localhost/.../device:CPU:1."""
+        name = getattr(x, "value", x).device if hasattr(x, "path") else x.device
+        return "/" + name.split("device:")[-1]
+
+    def params(self, trainer: Any) -> list:
+        return list(trainer.model.trainable_variables)
+
+    def opt_state(self, trainer: Any) -> list:
+        hyper = {"iteration", "learning_rate"}
+        return [v for v in trainer.optim.variables if v.name not in hyper]
+
+    def count_fetches(self, monkeypatch: pytest.MonkeyPatch) -> list:
+        calls: list = []
+        names = "numpy __float__ __int__ __bool__ __array__"
+        base = type(self.tf.constant(0.0)).__mro__[1]
+        spy(monkeypatch, base, names, calls)
+        return calls
+
+
+FRAMEWORKS: dict[str, type[Framework]] = {
+    f.tab: f for f in (PyTorch, MXNet, Jax, TensorFlow)
+}

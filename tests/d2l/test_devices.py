@@ -1,0 +1,119 @@
+"""Devices, and moving data to them."""
+
+import warnings
+from collections import OrderedDict, namedtuple
+
+import numpy as np
+import pytest
+
+Pair = namedtuple("Pair", "X y")
+
+
+def test_without_a_gpu_everything_is_the_cpu(d2l, fw, monkeypatch):
+    fw.pretend(monkeypatch)
+    assert d2l.try_gpu() == d2l.try_gpu(10) == d2l.cpu()
+    assert d2l.try_all_gpus() == [d2l.cpu()]
+
+
+def test_gpus_come_first(d2l, fw, fake_gpu):
+    assert d2l.try_gpu() == fake_gpu and d2l.try_gpu(1) == d2l.cpu()
+    assert d2l.try_all_gpus() == [fake_gpu]
+    assert d2l.try_devices(1) == [fake_gpu]
+    assert d2l.try_devices(2) == [fake_gpu, d2l.cpu()]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_try_devices_gives_as_many_as_asked_for(d2l, n):
+    assert len(d2l.try_devices(n)) == n
+
+
+def test_number_of_gpus(d2l):
+    assert isinstance(d2l.num_gpus(), int) and d2l.num_gpus() >= 0
+
+
+@pytest.mark.parametrize("n", [-1, 1.5, 1.0, "1", None, [1], np.float64(1)])
+def test_a_number_of_gpus_that_makes_no_sense(d2l, n):
+    with pytest.raises(ValueError, match="num_gpus"):
+        d2l.Trainer(max_epochs=1, num_gpus=n)
+
+
+@pytest.mark.parametrize("n", [0, np.int64(0), np.int32(0)])
+def test_no_gpu_asked_for(d2l, fake_gpu, n):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert d2l.Trainer(max_epochs=1, num_gpus=n).gpus == []
+
+
+@pytest.mark.parametrize("n", [1, np.int64(1)])
+def test_the_gpus_asked_for(d2l, fake_gpu, n):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert d2l.Trainer(max_epochs=1, num_gpus=n).gpus == [fake_gpu]
+
+
+def test_two_of_three_gpus(d2l, fw, monkeypatch):
+    fw.pretend(monkeypatch, fw.second, d2l.cpu(), d2l.cpu())
+    assert d2l.Trainer(max_epochs=1, num_gpus=2).gpus == [fw.second, d2l.cpu()]
+
+
+@pytest.mark.parametrize("there", [0, 1])
+def test_more_gpus_than_there_are(d2l, fw, monkeypatch, there):
+    fw.pretend(monkeypatch, *[fw.second] * there)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        trainer = d2l.Trainer(max_epochs=1, num_gpus=3)
+        fw.fit(trainer, d2l.MLP(10, 8, 0.1), d2l.Digits(batch_size=1437))
+    said = [w for w in caught if "num_gpus=3" in str(w.message)]
+    assert len(said) == 1 and said[0].filename == __file__
+    assert str(there) in str(said[0].message)
+    assert trainer.gpus == [fw.second] * there
+
+
+def places(fw, tree):
+    """Return the devices of the tensors in nested dicts and sequences."""
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if isinstance(tree, (tuple, list)):
+        return [place for item in tree for place in places(fw, item)]
+    return [fw.device(tree)]
+
+
+def test_move_to_keeps_the_form(d2l, fw):
+    x, y = fw.tensor([1, 2]), fw.tensor([3])
+    batch = (x, [x, {"a": y, "b": (x, y)}], Pair(X=x, y={"c": y}))
+    moved = d2l.move_to(batch, fw.second)
+    assert places(fw, moved) == [fw.second] * 7
+    assert type(moved) is tuple and type(moved[1]) is list
+    assert list(moved[1][1]) == ["a", "b"] and type(moved[1][1]["b"]) is tuple
+    assert type(moved[2]) is Pair and moved[2]._fields == ("X", "y")
+    np.testing.assert_array_equal(fw.numpy(moved[2].y["c"]), [3])
+
+
+def test_move_to_leaves_the_batch_as_it_was(d2l, fw):
+    x = fw.tensor([1, 2])
+    batch = [x, {"a": x}]
+    before = fw.device(x)
+    d2l.move_to(batch, fw.second)
+    assert batch[0] is x and batch[1]["a"] is x and fw.device(x) == before
+
+
+def test_move_to_of_nothing(d2l, fw):
+    assert d2l.move_to((), fw.second) == () and d2l.move_to({}, fw.second) == {}
+
+
+def test_move_to_leaves_what_is_no_tensor(d2l, fw):
+    x = fw.tensor([1, 2])
+    moved = d2l.move_to((x, None, "text", {"name": "a"}), fw.second)
+    assert fw.device(moved[0]) == fw.second
+    assert moved[1:] == (None, "text", {"name": "a"})
+
+
+def test_move_to_keeps_the_order_of_a_dict(d2l, fw):
+    x = fw.tensor([1])
+    moved = d2l.move_to(OrderedDict(b=x, a=x), fw.second)
+    assert list(moved) == ["b", "a"] and isinstance(moved, dict)
+
+
+def test_alias_to_moves(d2l, fw):
+    if "to" in d2l.__all__:
+        assert fw.device(d2l.to(fw.tensor([1]), fw.second)) == fw.second

@@ -1,0 +1,175 @@
+"""The modules as a whole: what they import and export, and their aliases."""
+
+import ast
+import configparser
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from frameworks import FRAMEWORKS
+
+ROOT = Path(__file__).parents[2]
+OTHERS = {
+    "pytorch": {"torch", "torchvision"},
+    "mxnet": {"mxnet"},
+    "jax": {"jax", "flax", "optax"},
+    "tensorflow": {"tensorflow", "keras", "tensorflow_datasets"},
+}
+
+
+def foreign(tab):
+    """Return the packages of the other frameworks."""
+    return set().union(*(names for t, names in OTHERS.items() if t != tab))
+
+
+def source(tab):
+    return (ROOT / "d2l" / f"{FRAMEWORKS[tab].module}.py").read_text()
+
+
+@pytest.mark.parametrize("tab", FRAMEWORKS)
+def test_source_imports_one_framework(tab):
+    names = set()
+    for node in ast.walk(ast.parse(source(tab))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            names.add(str(node.module).split(".")[0])
+    assert names & OTHERS[tab] and not names & foreign(tab)
+
+
+def test_import_loads_one_framework(fw):
+    code = f"import sys, d2l.{fw.module}; print(*{{m.split('.')[0] for m in sys.modules}})"
+    run = [sys.executable, "-c", code]
+    loaded = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not set(loaded.stdout.split()) & foreign(fw.tab)
+
+
+def defined(node):
+    """Return the public names that a top-level statement defines."""
+    names = [getattr(node, "name", "")]
+    if isinstance(node, ast.Assign):
+        names = [t.id for t in node.targets if isinstance(t, ast.Name)]
+    return {name for name in names if name and not name.startswith("_")}
+
+
+def test_all_is_complete(fw, d2l):
+    names = set().union(*map(defined, ast.parse(source(fw.tab)).body))
+    assert sorted(names) == sorted(d2l.__all__)
+    assert all(hasattr(d2l, name) for name in d2l.__all__)
+
+
+def test_what_readers_of_d2l_know_is_there(d2l):
+    known = """add_to_class HyperParameters ProgressBoard Module DataModule Trainer
+        Classifier SyntheticRegressionData LinearRegressionScratch LinearRegression
+        SGD plot set_figsize set_axes use_svg_display Timer cpu gpu num_gpus try_gpu
+        try_all_gpus nn_Module"""
+    assert set(known.split()) <= set(d2l.__all__)
+
+
+def test_public_names_are_documented(d2l):
+    aliases = {name for name, _ in alias_lines(d2l.__name__.split(".")[1])}
+    own = [getattr(d2l, name) for name in set(d2l.__all__) - aliases]
+    assert [f.__name__ for f in own if not f.__doc__] == []
+
+
+def alias_lines(module):
+    """Return (name, what it stands for) for each alias that config.ini gives."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "config.ini")
+    [section] = [
+        config[s]
+        for s in config.sections()
+        if config[s].get("lib_file") == f"d2l/{module}.py"
+    ]
+    kinds = ("alias", "simple_alias", "args_alias", "fluent_alias")
+    lines = ",".join(section.get(kind, "") for kind in kinds).replace("\n", ",")
+    found = [re.split(r" *(?:->|=) *", line.strip()) for line in lines.split(",")]
+    return [(parts[0].split("(")[0], parts[-1]) for parts in found if parts[0]]
+
+
+# Each alias as a call and what it returns; `a` is [[1, 2, 3], [4, 5, 6]], `v` [1, 2].
+ROWS, FLAT = np.array([[1.0, 2, 3], [4, 5, 6]]), np.array([1.0, 2])
+WAVES = "sin sinh cos cosh tanh exp log".split()
+CHECKS = {
+    **{name: (f"{name}(v)", getattr(np, name)(FLAT)) for name in WAVES},
+    "sigmoid": ("sigmoid(v)", 1 / (1 + np.exp(-FLAT))),
+    "abs": ("abs(-v)", FLAT),
+    "ones_like": ("ones_like(a)", np.ones((2, 3))),
+    "ones": ("ones((2, 3))", np.ones((2, 3))),
+    "zeros_like": ("zeros_like(a)", np.zeros((2, 3))),
+    "zeros": ("zeros((2, 3))", np.zeros((2, 3))),
+    "eye": ("eye(3)", np.eye(3)),
+    "tensor": ("tensor([1., 2.])", FLAT),
+    "arange": ("arange(3)", np.arange(3)),
+    "linspace": ("linspace(0., 1., 3)", [0, 0.5, 1]),
+    "matmul": ("matmul(a, transpose(a))", ROWS @ ROWS.T),
+    "batch_matmul": ("batch_matmul(a3, a3)", np.full((2, 2, 2), 2)),
+    "concat": ("concat((a, a), 0)", np.concatenate((ROWS, ROWS))),
+    "stack": ("stack((v, v), 0)", [[1, 2], [1, 2]]),
+    "reshape": ("reshape(a, (3, 2))", ROWS.reshape(3, 2)),
+    "transpose": ("transpose(a)", ROWS.T),
+    "swapaxes": ("swapaxes(a, 0, 1)", ROWS.T),
+    "expand_dims": ("expand_dims(v, 0)", [[1, 2]]),
+    "reduce_sum": ("reduce_sum(a, 1)", [6, 15]),
+    "reduce_mean": ("reduce_mean(a)", 3.5),
+    "argmax": ("argmax(a, 1)", [2, 2]),
+    "size": ("size(a)", 6),
+    "numpy": ("numpy(a)", ROWS),
+    "to": ("to(v, cpu())", FLAT),
+    "astype": ("astype(v + 0.5, int32)", [1, 2]),
+    "int32": ("astype(v, int32)", [1, 2]),
+    "int64": ("astype(v, int64)", [1, 2]),
+    "float32": ("astype(v, float32)", FLAT),
+    "repeat": ("repeat(v, 2)", [1, 1, 2, 2]),
+    "meshgrid": ("reduce_sum(stack(meshgrid(v, v)))", 12),
+}
+# PyTorch's method `repeat` repeats the whole, those of the others each element.
+EXCEPTIONS = {("repeat", "pytorch"): [1, 2, 1, 2]}
+CHECKED_BELOW = {"nn_Module", "normal", "rand", "randn"}
+
+
+def test_aliases_do_what_their_names_say(fw, d2l):
+    names = {"a": fw.tensor(ROWS), "v": fw.tensor(FLAT)}
+    names["a3"] = fw.tensor(np.ones((2, 2, 2)))
+    for name, _ in alias_lines(fw.module):
+        if name in CHECKED_BELOW:
+            continue
+        call, expected = CHECKS[name]
+        value = eval(call, vars(d2l) | names)
+        if not isinstance(value, (int, np.ndarray, np.number)):
+            value = fw.numpy(value)
+        expected = EXCEPTIONS.get((name, fw.tab), expected)
+        np.testing.assert_allclose(value, expected, rtol=1e-5, err_msg=name)
+
+
+def test_aliases_of_types(fw, d2l):
+    x = fw.tensor([1, 2])
+    for name in ("int32", "float32"):
+        assert name in str(d2l.astype(x, getattr(d2l, name)).dtype)
+    assert isinstance(d2l.numpy(x), np.ndarray)
+
+
+def test_aliases_of_random_numbers(fw, d2l):
+    there = set(d2l.__all__)
+    if "normal" in there:
+        arguments = ((500,), 3, 0.1) if fw.tab == "tensorflow" else (3, 0.1, (500,))
+        sample = fw.numpy(d2l.normal(*map(float_or_shape, arguments)))
+        assert abs(sample.mean() - 3) < 0.05 and abs(sample.std() - 0.1) < 0.05
+    if "rand" in there:
+        sample = fw.numpy(d2l.rand((500,)) if fw.tab != "mxnet" else d2l.rand(500))
+        assert 0 <= sample.min() < 0.1 and 0.9 < sample.max() <= 1
+    if "randn" in there:
+        sample = fw.numpy(d2l.randn(500, 2))
+        assert sample.shape == (500, 2) and abs(sample.std() - 1) < 0.1
+
+
+def float_or_shape(value):
+    return value if isinstance(value, tuple) else float(value)
+
+
+def test_nn_module_is_the_base_of_models(d2l):
+    assert issubclass(d2l.Module, d2l.nn_Module)
+    assert issubclass(d2l.Classifier, d2l.Module)
