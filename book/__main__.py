@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from book.errors import BookError
+from book.files import write_whole
 
 if TYPE_CHECKING:
     from book.sources import Book
@@ -25,11 +26,14 @@ def html(options: argparse.Namespace) -> None:
     """Build the book; the last line printed is the path of its first page."""
     from book import html
 
-    book = _book()
-    book.check()
-    index = html.build(book)
-    for line in _records_to_make(book):
-        print(line)
+    notes = Path("_build/html.notes")
+    index = html.built(Path.cwd())
+    if index is None or not notes.exists():
+        book = _book()
+        book.check()
+        index = html.build(book)
+        write_whole(notes, "".join(f"{line}\n" for line in _records_to_make(book)))
+    print(notes.read_text("utf-8"), end="")
     print(index)
 
 

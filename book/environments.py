@@ -84,16 +84,21 @@ def _compile(source: Path, upgrade: bool) -> Path:
             *("--no-emit-find-links", "--no-annotate", "--no-header"),
             root=source.parent.parent,
         )
-        draft.write_text(without_local_versions(draft.read_text()))
+        draft.write_text(for_any_build(draft.read_text()))
         os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)
     return target
 
 
-def without_local_versions(requirements: str) -> str:
-    """`torch==2.13.0+cpu` names one machine's wheel, `torch==2.13.0` any."""
-    return re.sub(r"(==[^\s+]+)\+\S+", r"\1", requirements)
+def for_any_build(requirements: str) -> str:
+    """The same pins for a CPU build of a framework and for a CUDA build.
+
+    `torch==2.13.0+cpu` names one machine's wheel, `torch==2.13.0` any; and the CUDA
+    build asks for its own libraries by itself.
+    """
+    pins = re.sub(r"(==[^\s+]+)\+\S+", r"\1", requirements)
+    return re.sub(r"^(?:cuda|nvidia|triton)\b\S*\n", "", pins, flags=re.MULTILINE)
 
 
 def _is_built(folder: Path, pins: Path) -> bool:

@@ -130,8 +130,9 @@ class Book:
         simple = library._parse_mapping_config(settings.pop("simple_alias", ""))
         source = cell.source
         for alias, name in simple:
-            whole = rf"\bd2l\.{re.escape(alias)}(?!\w)"
-            source = re.sub(whole, f"{settings['lib_name']}.{name}", source)
+            whole = rf"\bd2l\.{re.escape(alias.rstrip('('))}(?!\w)"
+            name = f"{settings['lib_name']}.{name.rstrip('(')}"
+            source = re.sub(whole, name, source)
         single = d2l_notebook.create_new_notebook(EMPTY, [cell])
         cell.source = source
         try:

@@ -129,7 +129,7 @@ class PyTorch(Framework):
         return list(optim.params)
 
     def opt_state(self, trainer: Any) -> list:
-        states = trainer.optim.state.values()
+        states = getattr(trainer.optim, "state", {}).values()
         return [v for state in states for v in state.values()]
 
     def count_fetches(self, monkeypatch: pytest.MonkeyPatch) -> list:
@@ -166,7 +166,8 @@ class MXNet(Framework):
         return list(trainer.optim.params)
 
     def opt_state(self, trainer: Any) -> list:
-        states = trainer.optim._updaters[0].states.values()
+        updaters = getattr(trainer.optim, "_updaters", [])
+        states = [s for updater in updaters for s in updater.states.values()]
         tuples = [s if isinstance(s, tuple) else (s,) for s in states]
         return [s for each in tuples for s in each if s is not None]
 
@@ -240,8 +241,8 @@ class TensorFlow(Framework):
         return list(trainer.model.trainable_variables)
 
     def opt_state(self, trainer: Any) -> list:
-        hyper = {"iteration", "learning_rate"}
-        return [v for v in trainer.optim.variables if v.name not in hyper]
+        kept = getattr(trainer.optim, "variables", [])
+        return [v for v in kept if v.name not in {"iteration", "learning_rate"}]
 
     def count_fetches(self, monkeypatch: pytest.MonkeyPatch) -> list:
         calls: list = []
