@@ -155,14 +155,22 @@ def pass_through(self: Any, node: nodes.Element) -> None:
 
 
 class BookOutput(SphinxDirective):
-    """A text exactly as a cell printed it: its lines as JSON strings."""
+    """A text exactly as a cell printed it: its lines as JSON strings.
+
+    Lines longer than any table's, such as error messages, are folded on the page.
+    """
+
+    widest_table = 100  # nvidia-smi prints 91 columns
 
     has_content = True
     option_spec = {"class": directives.class_option}
 
     def run(self) -> list[nodes.Node]:
-        text = "\n".join(json.loads(line) for line in self.content)
-        literal = nodes.literal_block(text, text, language="none", classes=["output"])
+        lines = [json.loads(line) for line in self.content]
+        text = "\n".join(lines)
+        long = any(len(line) > self.widest_table for line in lines)
+        classes = ["output", "fold"] if long else ["output"]
+        literal = nodes.literal_block(text, text, language="none", classes=classes)
         self.set_source_info(literal)
         style = nodes.raw("", r"\diilbookstyleoutputcell", format="latex")
         return [style, literal]
