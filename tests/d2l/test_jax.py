@@ -1,0 +1,218 @@
+"""What is JAX's alone: committed arrays, the trainer's state, random keys."""
+
+import jax
+import numpy as np
+import optax
+import pytest
+from flax import linen as nn
+from jax import numpy as jnp
+
+from d2l import jax as d2l
+
+KEY = jax.random.key(0)
+
+
+def test_virtual_devices(fw, monkeypatch):
+    assert len(jax.devices("cpu")) == 2 and d2l.cpu() == jax.devices("cpu")[0]
+    fw.pretend(monkeypatch)
+    assert d2l.try_devices() == jax.devices("cpu")
+    assert d2l.try_devices(3) == [*jax.devices("cpu"), d2l.cpu()]
+
+
+def test_a_gpu_that_is_not_there_is_an_error():
+    with pytest.raises((RuntimeError, IndexError)):
+        d2l.gpu(d2l.num_gpus())
+
+
+def test_committed_arrays_do_not_mix():
+    first, second = jax.devices("cpu")
+    x, y = jax.device_put(jnp.ones(2), first), jax.device_put(jnp.ones(2), second)
+    with pytest.raises(ValueError, match="devices"):
+        x + y
+    assert (jnp.ones(2) + y).device == second
+
+
+def test_copy_to_where_an_array_is_takes_no_memory(fw):
+    x = jax.device_put(jnp.ones(2), fw.second)
+    again = d2l.move_to(x, fw.second)
+    assert again.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
+
+
+class Net(d2l.Classifier):
+    """A network with all that a state can hold."""
+
+    lr: float = 0.1
+    training: bool = True
+
+    @nn.compact
+    def __call__(self, X):
+        X = nn.relu(nn.Dense(16)(X))
+        X = nn.BatchNorm(use_running_average=not self.training)(X)
+        X = nn.Dropout(0.5, deterministic=not self.training)(X)
+        return nn.Dense(10)(X)
+
+    def configure_optimizers(self):
+        return optax.adam(self.lr)
+
+
+class Watching(d2l.Trainer):
+    """Remembers the state before each epoch and behind it."""
+
+    def fit_epoch(self):
+        self.before = self.state
+        super().fit_epoch()
+
+
+@pytest.fixture
+def trainer(fake_gpu):
+    trainer = Watching(max_epochs=1, num_gpus=1)
+    trainer.fit(Net(), d2l.Digits(batch_size=479), key=KEY)
+    return trainer
+
+
+@pytest.mark.parametrize("when", ["before", "state"])
+def test_the_whole_state_is_on_the_gpu(trainer, fake_gpu, when):
+    state = getattr(trainer, when)
+    for part in (state.params, state.opt_state, state.batch_stats, state.dropout_rng):
+        leaves = jax.tree_util.tree_leaves(part)
+        assert leaves and {leaf.device for leaf in leaves} == {fake_gpu}
+
+
+def test_training_changes_the_whole_state(trainer):
+    assert trainer.state.step == 3
+    for part in ("params", "opt_state", "batch_stats"):
+        before, after = (
+            jax.tree_util.tree_leaves(getattr(state, part))
+            for state in (trainer.before, trainer.state)
+        )
+        assert not any(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+def test_the_dropout_key_is_new_in_each_step():
+    keys = []
+
+    class Step(Net):
+        def training_step(self, params, batch, state):
+            keys.append(tuple(jax.random.key_data(state.dropout_rng).tolist()))
+            return super().training_step(params, batch, state)
+
+    d2l.Trainer(max_epochs=1).fit(Step(), d2l.Digits(batch_size=479), key=KEY)
+    assert len(set(keys)) == len(keys) == 3
+
+
+def test_modes():
+    modes = set()
+
+    class Step(d2l.LinearRegression):
+        training: bool = True
+
+        def training_step(self, params, batch, state):
+            modes.add(("training", self.training))
+            return super().training_step(params, batch, state)
+
+        def validation_step(self, params, batch, state):
+            modes.add(("validation", self.training))
+            super().validation_step(params, batch, state)
+
+    data = d2l.SyntheticRegressionData(jnp.array([2, -3.4]), 4.2, batch_size=500)
+    d2l.Trainer(max_epochs=2).fit(Step(lr=0.1), data, key=KEY)
+    assert modes == {("training", True), ("validation", False)}
+
+
+def test_dropout_only_while_training(trainer):
+    model, state = trainer.model, trainer.state
+    X, y = next(iter(d2l.Digits().val_dataloader()))
+    model.training = True
+    other = state.replace(dropout_rng=jax.random.key(5))
+    losses = [float(model.loss(s.params, (X,), y, s)[0]) for s in (state, other)]
+    assert losses[0] != losses[1]
+    model.training = False
+    losses = [float(model.loss(s.params, (X,), y, s)[0]) for s in (state, other)]
+    assert losses[0] == losses[1]
+
+
+def test_validation_leaves_the_state_alone(trainer):
+    before = trainer.state
+    trainer.train_dataloader = []
+    trainer.fit_epoch()
+    assert trainer.state is before
+
+
+def test_the_loss_is_compiled_once_a_shape_and_mode():
+    traces = []
+
+    class Traced(d2l.MLP):
+        def forward(self, X):
+            if isinstance(X, jax.core.Tracer):
+                traces.append((X.shape, self.training))
+            return super().forward(X)
+
+        training: bool = True
+
+    data = d2l.Digits(batch_size=479, num_train=1437)
+    d2l.Trainer(max_epochs=3).fit(Traced(10, 8, 0.1), data, key=KEY)
+    # With gradients; without them, in validation; and for the accuracy.
+    assert len(traces) <= 3
+
+
+def test_the_key_decides_the_result():
+    def fit(key):
+        trainer = d2l.Trainer(max_epochs=1)
+        data = d2l.SyntheticRegressionData(jnp.array([2, -3.4]), 4.2, batch_size=500)
+        trainer.fit(d2l.LinearRegression(lr=0.01), data, key=key)
+        return np.asarray(trainer.state.params["net"]["kernel"])
+
+    assert (fit(KEY) == fit(KEY)).all()
+    assert (fit(KEY) != fit(jax.random.key(1))).any()
+    assert (fit(jax.random.PRNGKey(3)) == fit(jax.random.key(3))).all()
+    np.random.seed(0)
+    first = fit(None)
+    assert (first != fit(None)).any()
+    np.random.seed(0)
+    assert (first == fit(None)).all()
+
+
+def test_loaders_of_the_same_seed_are_the_same():
+    def order(seed):
+        return [b.tolist() for (b,) in d2l.ArrayLoader((range(9),), 4, True, seed)]
+
+    assert order(1) == order(1) != order(2)
+    assert sorted(sum(order(1), [])) == list(range(9))
+
+
+def test_models_are_equal_if_their_fields_are():
+    assert d2l.MLP(10, 8, 0.1) == d2l.MLP(10, 8, 0.1)
+    assert hash(d2l.MLP(10, 8, 0.1)) == hash(d2l.MLP(10, 8, 0.1))
+    assert d2l.MLP(10, 8, 0.1) != d2l.MLP(10, 9, 0.1)
+    assert d2l.MLP(10, 8, 0.1).board is not d2l.MLP(10, 8, 0.1).board
+
+
+def test_sgd_is_an_optimizer_for_optax():
+    params, grads = {"w": jnp.array([1.0, 2.0])}, {"w": jnp.array([10.0, 20.0])}
+    sgd = d2l.SGD(lr=0.1)
+    updates, _ = sgd.update(grads, sgd.init(params), params)
+    np.testing.assert_allclose(optax.apply_updates(params, updates)["w"], [0, 0])
+
+
+def test_accuracy_and_loss_of_a_classifier():
+    class Given(d2l.Classifier):
+        @nn.compact
+        def __call__(self, X):
+            return X * self.param("one", nn.initializers.ones, ())
+
+    model = Given()
+    scores, labels = jnp.array([[0.0, 1.0], [2.0, 0.0]]), jnp.array([1, 1])
+    params = {"one": jnp.ones(())}
+    state = d2l.TrainState.create(
+        apply_fn=model.apply,
+        params=params,
+        tx=optax.sgd(0.1),
+        batch_stats={},
+        dropout_rng=KEY,
+    )
+    arguments = (params, (scores,), labels, state)
+    assert model.accuracy(*arguments) == 0.5
+    assert model.accuracy(*arguments, False).tolist() == [1, 0]
+    each, _ = model.loss(*arguments, False)
+    assert each.shape == (2,)
+    assert model.loss(*arguments)[0] == pytest.approx(float(each.mean()))

@@ -1,0 +1,184 @@
+"""What is MXNet's alone: contexts, arrays that are plain attributes, modes."""
+
+import pytest
+from mxnet import autograd, np, npx
+from mxnet.gluon import nn
+
+from d2l import mxnet as d2l
+
+npx.set_np()
+SECOND = npx.cpu(1)
+
+
+def test_contexts():
+    assert d2l.cpu() == npx.cpu(0) and d2l.gpu(2) == npx.gpu(2)
+    assert d2l.num_gpus() == npx.num_gpus()
+
+
+def test_without_a_gpu_the_devices_are_two_contexts(fw, monkeypatch):
+    fw.pretend(monkeypatch)
+    assert d2l.try_devices() == [npx.cpu(0), npx.cpu(1)]
+
+
+def test_cpu_contexts_share_their_memory():
+    x, y = np.ones(2, ctx=npx.cpu(0)), np.ones(2, ctx=SECOND)
+    assert (x + y).ctx == x.ctx and (y + x).ctx == y.ctx
+
+
+def test_copies():
+    x = np.ones(2, ctx=SECOND)
+    assert x.as_in_ctx(SECOND) is x
+    assert x.copyto(SECOND) is not x
+
+
+class Inner(d2l.Module):
+    def __init__(self):
+        super().__init__()
+        self.W = np.ones((2, 2))
+
+    def forward(self, X):
+        return np.dot(X, self.W)
+
+
+class Outer(d2l.LinearRegressionScratch):
+    """A model with everything that can hold an array."""
+
+    def __init__(self):
+        super().__init__(2, lr=0.1)
+        self.inner, self.inners = Inner(), [Inner(), Inner()]
+        self.tied, self.arrays = self.inner.W, [self.w, np.ones(1)]
+        self.constant, self.name_of_it = np.arange(3), "a name"
+        for each in [self.inner, *self.inners]:
+            each.W.attach_grad()
+
+
+def test_scratch_params_are_found_before_they_have_gradients():
+    model = Inner()
+    [param] = model.get_scratch_params()
+    assert param is model.W
+    param.attach_grad()
+    assert model.parameters() == [model.W]
+
+
+def test_scratch_params_of_a_nested_model():
+    model = Outer()
+    expected = [model.w, model.b, model.inner.W, model.arrays[1]]
+    expected += [each.W for each in model.inners]
+    found = {id(p) for p in model.get_scratch_params()}
+    assert found >= {id(p) for p in expected}
+
+
+def test_parameters_of_a_model_from_scratch_have_gradients():
+    model = Outer()
+    assert all(p.grad is not None for p in model.parameters())
+    assert len(model.parameters()) == 5
+
+
+def test_parameters_of_layers():
+    model = d2l.MLP(10, 8, 0.1)
+    assert len(model.parameters().keys()) == 4
+
+
+@pytest.fixture
+def moved(fake_gpu):
+    """A model that a trainer has moved to the GPU of the tests."""
+    model = Outer()
+    d2l.Trainer(max_epochs=1, num_gpus=1).prepare_model(model)
+    return model
+
+
+def test_plain_arrays_move(moved):
+    arrays = [moved.w, moved.b, moved.inner.W, *moved.arrays, moved.constant]
+    arrays += [each.W for each in moved.inners]
+    assert {array.ctx for array in arrays} == {SECOND}
+    assert moved.name_of_it == "a name"
+
+
+def test_gradients_are_attached_where_the_array_is(moved):
+    with autograd.record():
+        loss = moved(np.ones((1, 2), ctx=SECOND)).sum()
+    loss.backward()
+    assert moved.w.grad.ctx == SECOND and moved.w.grad.sum() == 2
+    assert moved.constant.grad is None
+
+
+def test_arrays_in_a_list_stay_the_same_array(moved):
+    assert moved.arrays[0] is moved.w
+
+
+def test_tied_arrays_stay_tied(moved):
+    assert moved.tied is moved.inner.W
+
+
+def test_arrays_of_a_model_inside_a_container_move(fake_gpu):
+    model = d2l.Module()
+    model.net = nn.Sequential()
+    model.net.add(Inner())
+    d2l.Trainer(max_epochs=1, num_gpus=1).prepare_model(model)
+    assert model.net[0].W.ctx == SECOND
+
+
+def test_layers_move_whether_they_are_built_or_not(fw, fake_gpu):
+    for build in (False, True):
+        model = d2l.MLP(10, 8, 0.1)
+        if build:
+            model(np.ones((1, 64)))
+        trainer = d2l.Trainer(max_epochs=1, num_gpus=1)
+        trainer.fit(model, d2l.Digits())
+        assert {p.ctx for p in fw.params(trainer)} == {SECOND}
+        assert {p.grad.ctx for p in fw.params(trainer)} == {SECOND}
+
+
+def test_statistics_of_batch_normalization_move(fake_gpu):
+    model = d2l.MLP(10, 8, 0.1)
+    model.net.add(nn.BatchNorm())
+    model.net.initialize()
+    trainer = d2l.Trainer(max_epochs=1, num_gpus=1, gradient_clip_val=1)
+    trainer.fit(model, d2l.Digits())
+    params = model.collect_params().values()
+    assert {p.data().ctx for p in params} == {SECOND} and len(params) == 8
+
+
+def test_modes():
+    class Watching(d2l.MLP):
+        def training_step(self, batch):
+            modes.add(("training", autograd.is_training(), autograd.is_recording()))
+            return super().training_step(batch)
+
+        def validation_step(self, batch):
+            modes.add(("validation", autograd.is_training(), autograd.is_recording()))
+            super().validation_step(batch)
+
+    modes: set = set()
+    d2l.Trainer(max_epochs=1).fit(Watching(10, 8, 0.1), d2l.Digits())
+    assert modes == {("training", True, True), ("validation", False, False)}
+
+
+def test_clipping_bounds_layers_and_plain_arrays_together():
+    class Mixed(d2l.LinearRegression):
+        def __init__(self):
+            super().__init__(lr=0.1)
+            self.scale = np.ones(1)
+            self.scale.attach_grad()
+
+        def forward(self, X):
+            return super().forward(X) * self.scale
+
+    model = Mixed()
+    with autograd.record():
+        loss = model.loss(model(np.ones((1, 2))), np.full((1, 1), 1e4))
+    loss.backward()
+    d2l.Trainer(max_epochs=1).clip_gradients(2, model)
+    grads = [p.grad() for p in model.collect_params().values()] + [model.scale.grad]
+    norm = sum(float((g**2).sum()) for g in grads) ** 0.5
+    assert norm == pytest.approx(2, rel=1e-3)
+
+
+def test_accuracy_and_loss_of_a_classifier():
+    model = d2l.Classifier()
+    scores, labels = np.array([[0.0, 1.0], [2.0, 0.0]]), np.array([1, 1])
+    assert float(model.accuracy(scores, labels)) == 0.5
+    assert model.accuracy(scores, labels, averaged=False).tolist() == [1, 0]
+    each = model.loss(scores, labels, averaged=False)
+    assert each.shape == (2,)
+    assert float(model.loss(scores, labels)) == pytest.approx(float(each.mean()))

@@ -1,0 +1,189 @@
+"""What is PyTorch's alone: names of devices, placement on `meta`, parameters."""
+
+import pytest
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from d2l import torch as d2l
+
+META = torch.device("meta")  # tensors there have a shape and no data
+
+
+def test_devices_are_names():
+    assert d2l.cpu() == torch.device("cpu")
+    assert d2l.gpu() == torch.device("cuda:0") and d2l.gpu(7) == torch.device("cuda:7")
+    assert d2l.num_gpus() == torch.cuda.device_count()
+
+
+def test_without_a_gpu_both_devices_are_the_cpu(fw, monkeypatch):
+    fw.pretend(monkeypatch)
+    assert d2l.try_devices() == [d2l.cpu(), d2l.cpu()]
+
+
+def test_operands_on_two_gpus_are_an_error():
+    with FakeTensorMode():
+        a, b = torch.ones(2, device="cuda:0"), torch.ones(2, device="cuda:1")
+        with pytest.raises(RuntimeError, match="device"):
+            a + b
+        assert (a + torch.tensor(2.0)).device == a.device
+
+
+def test_copy_to_where_a_tensor_is_returns_it():
+    x = torch.ones(2)
+    assert x.to(d2l.cpu()) is x and x.clone() is not x
+
+
+def scratch():
+    return d2l.LinearRegressionScratch(2, lr=0.1)
+
+
+def built():
+    model = d2l.LinearRegression(lr=0.1)
+    model(torch.ones(1, 2))
+    return model
+
+
+class Momentum(d2l.LinearRegression):
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters(), lr=self.lr)
+
+
+class Listed(d2l.LinearRegressionScratch):
+    def __init__(self):
+        super().__init__(2, lr=0.1)
+        self.tensors = [self.w, [self.b]]
+
+
+class Nested(d2l.LinearRegressionScratch):
+    def __init__(self):
+        super().__init__(2, lr=0.1)
+        self.inner = nn.Sequential(d2l.LinearRegressionScratch(2, lr=0.1))
+
+    def forward(self, X):
+        return super().forward(X) + self.inner(X)
+
+    def configure_optimizers(self):
+        inner = self.inner[0]
+        return d2l.SGD([self.w, self.b, inner.w, inner.b], self.lr)
+
+
+MODELS = [scratch, built, lambda: d2l.LinearRegression(0.1), lambda: Momentum(0.1)]
+
+
+@pytest.fixture
+def on_meta(fw, monkeypatch):
+    """Train a model on a GPU that is `meta`; return the trainer and the losses."""
+    fw.pretend(monkeypatch, META)
+
+    def fit(model):
+        losses = []
+        model.board.draw = lambda x, y, *args, **kwargs: losses.append(y)
+        trainer = d2l.Trainer(max_epochs=1, num_gpus=1)
+        data = d2l.SyntheticRegressionData(torch.tensor([2, -3.4]), 4.2, num_train=64)
+        trainer.fit(model, data)
+        return trainer, losses
+
+    return fit
+
+
+@pytest.mark.parametrize("make", [*MODELS, Listed, Nested])
+def test_everything_is_on_the_gpu(fw, on_meta, make):
+    trainer, losses = on_meta(make())
+    tensors = fw.params(trainer) + trainer.model.get_scratch_params()
+    assert {t.device for t in tensors} == {META}
+    assert {p.grad.device for p in fw.params(trainer)} == {META}
+    assert losses and {l.device for l in losses} == {META}
+    state = [s for s in fw.opt_state(trainer) if s.dim() > 0]
+    assert {s.device for s in state} == ({META} if make is MODELS[-1] else set())
+
+
+def test_tensors_in_nested_lists_move(on_meta):
+    model = Listed()
+    on_meta(model)
+    w, [b] = model.tensors
+    assert w is model.w and b is model.b and b.device == META
+    assert w.requires_grad and w.is_leaf
+
+
+def test_buffers_and_constants_move(on_meta):
+    model = scratch()
+    model.register_buffer("mean", torch.ones(2))
+    model.order, model.name = torch.arange(3), "a name"
+    on_meta(model)
+    assert model.mean.device == model.order.device == META
+    assert not model.order.requires_grad and model.name == "a name"
+
+
+def test_a_list_of_parameters_still_holds_the_parameters(fake_gpu):
+    model = d2l.LinearRegression(lr=0.1)
+    model.both = list(model.parameters())
+    d2l.Trainer(max_epochs=1, num_gpus=1).prepare_model(model)
+    assert all(p is q for p, q in zip(model.both, model.parameters(), strict=True))
+
+
+def test_a_recurrent_layer_computes_with_its_parameters(fake_gpu):
+    model = d2l.Module()
+    model.net = nn.GRU(2, 3)
+    d2l.Trainer(max_epochs=1, num_gpus=1).prepare_model(model)
+    output, _ = model.net(torch.ones(1, 1, 2))
+    output.sum().backward()
+    assert all(p.grad is not None for p in model.parameters())
+
+
+def test_scratch_params_are_the_plain_tensors():
+    model = Nested()
+    model.layer, model.constant = nn.Linear(2, 2), torch.ones(1)
+    model.listed = [model.w, torch.ones(1, requires_grad=True)]
+    inner = model.inner[0]
+    expected = [model.w, model.b, inner.w, inner.b, model.listed[1]]
+    found = model.get_scratch_params()
+    assert {id(p) for p in found} == {id(p) for p in expected}
+    assert len(found) == len(expected)
+
+
+def test_the_board_keeps_no_graph(fw):
+    model = d2l.MLP(10, 8, 0.1)
+    model.plot_train_per_epoch = 0.5  # nothing is drawn before the end
+    d2l.Trainer(max_epochs=1).fit(model, d2l.Digits())
+    kept = [y for points in model.board.waiting.values() for _, y in points]
+    assert len(kept) == 23
+    assert not any(y.requires_grad or y.grad_fn for y in kept)
+
+
+def test_modes():
+    class Watching(d2l.MLP):
+        def training_step(self, batch):
+            modes.add(("training", self.training, torch.is_grad_enabled()))
+            return super().training_step(batch)
+
+        def validation_step(self, batch):
+            modes.add(("validation", self.training, torch.is_grad_enabled()))
+            super().validation_step(batch)
+
+    modes: set = set()
+    d2l.Trainer(max_epochs=2).fit(Watching(10, 8, 0.1), d2l.Digits())
+    assert modes == {("training", True, True), ("validation", False, False)}
+
+
+def test_apply_init_builds_lazy_layers_and_applies():
+    model = d2l.MLP(10, 8, 0.1)
+
+    def ones(module):
+        if isinstance(module, nn.Linear):
+            nn.init.ones_(module.weight)
+
+    model.apply_init([torch.ones(2, 64)], ones)
+    assert model.net[0].weight.shape == (8, 64)
+    assert (model.net[2].weight == 1).all()
+
+
+def test_accuracy_and_loss_of_a_classifier():
+    model = d2l.Classifier()
+    scores = torch.tensor([[0.0, 1.0], [2.0, 0.0]])
+    labels = torch.tensor([1, 1])
+    assert model.accuracy(scores, labels) == 0.5
+    assert model.accuracy(scores, labels, averaged=False).tolist() == [1, 0]
+    each = model.loss(scores, labels, averaged=False)
+    assert each.shape == (2,)
+    assert model.loss(scores, labels) == each.mean()

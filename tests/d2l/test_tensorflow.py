@@ -1,0 +1,236 @@
+"""What is TensorFlow's alone: scopes, variables from scratch and of Keras, modes."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from d2l import tensorflow as d2l
+
+SECOND = d2l.Device("/CPU:1")
+
+
+def test_devices_are_names():
+    assert d2l.cpu() == "/CPU:0" and d2l.gpu(2) == "/GPU:2"
+    assert repr(d2l.gpu()) == "'/GPU:0'"
+
+
+def test_virtual_devices(fw, monkeypatch):
+    fw.pretend(monkeypatch)
+    assert d2l.try_devices() == ["/CPU:0", "/CPU:1"]
+    assert d2l.try_devices(3) == ["/CPU:0", "/CPU:1", "/CPU:0"]
+
+
+def test_a_device_is_a_scope(fw):
+    with SECOND:
+        inside = tf.ones(2)
+    assert fw.device(inside) == SECOND and fw.device(tf.ones(2)) == d2l.cpu()
+
+
+def test_a_scope_inside_itself(fw):
+    with SECOND:
+        with d2l.cpu():
+            with SECOND:
+                inner = tf.ones(1)
+            between = tf.ones(1)
+        outer = tf.ones(1)
+    places = [fw.device(x) for x in (inner, between, outer, tf.ones(1))]
+    assert places == [SECOND, d2l.cpu(), SECOND, d2l.cpu()]
+
+
+def test_a_scope_ends_with_an_error(fw):
+    with pytest.raises(KeyError):
+        with SECOND:
+            raise KeyError
+    assert fw.device(tf.ones(1)) == d2l.cpu()
+
+
+def test_operands_on_two_devices_are_copied_unless_forbidden(fw):
+    with SECOND:
+        y = tf.ones(2)
+    tf.config.experimental.set_device_policy("explicit")
+    try:
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            tf.ones(2) + y
+    finally:
+        tf.config.experimental.set_device_policy("silent")
+    assert fw.device(tf.ones(2) + y) == d2l.cpu()
+
+
+class Inner(d2l.Module):
+    def __init__(self):
+        super().__init__()
+        self.W = tf.Variable(tf.ones((2, 2)))
+
+    def forward(self, X):
+        return X @ self.W
+
+
+class Outer(d2l.LinearRegressionScratch):
+    """A model with everything that can hold a variable."""
+
+    def __init__(self):
+        super().__init__(2, lr=0.1)
+        self.inner, self.inners = Inner(), [Inner(), Inner()]
+        self.tied, self.listed = self.inner.W, [self.w, tf.Variable(tf.ones(1))]
+        self.fixed = tf.Variable(tf.zeros(2), trainable=False)
+        self.net = tf.keras.Sequential([Inner()])
+
+    def forward(self, X):
+        X = self.net(self.inner(X)) + self.fixed
+        return super().forward(X) * self.listed[1]
+
+
+def trainable(model):
+    found = [model.w, model.b, model.inner.W, model.listed[1], model.net.layers[0].W]
+    return found + [each.W for each in model.inners]
+
+
+def test_each_variable_is_found_once():
+    model = Outer()
+    found = [id(v) for v in model.trainable_variables]
+    assert sorted(found) == sorted(id(v) for v in trainable(model))
+    assert id(model.fixed) in [id(v) for v in model.variables]
+
+
+@pytest.fixture
+def moved(fw, fake_gpu):
+    """A model that a trainer has moved to the GPU of the tests."""
+    model = Outer()
+    trainer = d2l.Trainer(max_epochs=1, num_gpus=1)
+    trainer.prepare_data(d2l.SyntheticRegressionData(tf.constant([2, -3.4]), 4.2))
+    trainer.prepare_model(model)
+    return model
+
+
+def test_variables_from_scratch_move(fw, moved):
+    variables = [*trainable(moved), moved.fixed]
+    assert {fw.device(v) for v in variables} == {SECOND}
+    assert not moved.fixed.trainable and moved.w.trainable
+    np.testing.assert_array_equal(moved.inner.W, np.ones((2, 2)))
+
+
+def test_variables_in_a_list_stay_the_same_variable(moved):
+    assert moved.listed[0] is moved.w
+
+
+def test_tied_variables_stay_tied(moved):
+    assert moved.tied is moved.inner.W
+
+
+def test_each_variable_is_found_once_after_a_move(moved):
+    found = [id(v) for v in moved.trainable_variables]
+    assert sorted(found) == sorted(id(v) for v in trainable(moved))
+
+
+class Net(d2l.Classifier):
+    """A network with every kind of variable that Keras makes."""
+
+    def __init__(self, lr=0.1):
+        super().__init__()
+        self.save_hyperparameters()
+        self.first = tf.keras.layers.Dense(16, activation="relu")
+        self.norm = tf.keras.layers.BatchNormalization()
+        self.rest = [tf.keras.layers.Dropout(0.5), tf.keras.layers.Dense(10)]
+
+    def forward(self, X):
+        X = self.norm(self.first(X))
+        for layer in self.rest:
+            X = layer(X)
+        return X
+
+    def configure_optimizers(self):
+        return tf.keras.optimizers.SGD(self.lr, momentum=0.9)
+
+
+@pytest.mark.parametrize("build", [False, True])
+def test_variables_of_keras_move(fw, fake_gpu, build):
+    model, trainer = Net(), d2l.Trainer(max_epochs=1, num_gpus=1)
+    if build:
+        model(tf.ones((1, 64)))
+        before = [tf.identity(v) for v in model.trainable_variables]
+    trainer.prepare_data(d2l.Digits(batch_size=479))
+    trainer.prepare_model(model)
+    if build:
+        for old, new in zip(before, model.trainable_variables, strict=True):
+            np.testing.assert_array_equal(old, new)
+    assert {fw.device(v) for v in model.variables} == {SECOND}
+    assert len(model.trainable_variables) == 6
+    trainer.fit(model, d2l.Digits(batch_size=479))
+    assert len(fw.opt_state(trainer)) == 6
+    assert {fw.device(v) for v in fw.opt_state(trainer)} == {SECOND}
+
+
+def test_training_changes_statistics_and_validation_does_not():
+    class Watching(d2l.Trainer):
+        def fit_epoch(self):
+            seen.append(np.array(model.norm.moving_mean))
+            super().fit_epoch()
+            seen.append(np.array(model.norm.moving_mean))
+
+    model, seen = Net(), []
+    model(tf.ones((1, 64)))
+    trainer = Watching(max_epochs=1)
+    trainer.fit(model, d2l.Digits(batch_size=479))
+    assert not np.array_equal(*seen)
+    trainer.train_dataloader = []
+    trainer.fit_epoch()
+    np.testing.assert_array_equal(*seen[2:])
+
+
+def test_dropout_only_while_training():
+    class Watching(Net):
+        def training_step(self, batch):
+            same[True].append(repeats(self, batch))
+            return super().training_step(batch)
+
+        def validation_step(self, batch):
+            same[False].append(repeats(self, batch))
+            super().validation_step(batch)
+
+    def repeats(model, batch):
+        return np.array_equal(model(batch[0]), model(batch[0]))
+
+    same: dict = {True: [], False: []}
+    d2l.Trainer(max_epochs=1).fit(Watching(), d2l.Digits(batch_size=479))
+    assert not any(same[True]) and all(same[False])
+
+
+def test_the_argument_training_of_a_call_counts():
+    model, X = Net(), tf.ones((4, 64))
+    assert np.array_equal(model(X, training=False), model(X, training=False))
+    assert not np.array_equal(model(X, training=True), model(X, training=True))
+    assert model.training is True
+
+
+def test_mode_of_a_model():
+    class Watching(d2l.LinearRegressionScratch):
+        def forward(self, X):
+            modes.append(self.training)
+            return super().forward(X)
+
+    modes: list = []
+    data = d2l.SyntheticRegressionData(tf.constant([2, -3.4]), 4.2, batch_size=500)
+    d2l.Trainer(max_epochs=1).fit(Watching(2, lr=0.1), data)
+    assert modes[-4:] == [True, True, False, False]
+
+
+def test_keras_does_not_hide_the_loss():
+    model = d2l.LinearRegressionScratch(2, lr=0.1)
+    assert model.loss(tf.constant([[3.0]]), tf.constant([[1.0]])) == 2
+
+
+def test_clipping_passes_over_variables_without_gradient():
+    grads = [tf.constant([3.0, 4.0]), None]
+    clipped = d2l.Trainer(max_epochs=1).clip_gradients(1, grads)
+    np.testing.assert_allclose(clipped[0], [0.6, 0.8])
+    assert clipped[1] is None
+
+
+def test_accuracy_and_loss_of_a_classifier():
+    model = d2l.Classifier()
+    scores, labels = tf.constant([[0.0, 1.0], [2.0, 0.0]]), tf.constant([1, 1])
+    assert model.accuracy(scores, labels) == 0.5
+    assert model.accuracy(scores, labels, averaged=False).numpy().tolist() == [1, 0]
+    each = model.loss(scores, labels, averaged=False)
+    assert each.shape == (2,)
+    np.testing.assert_allclose(model.loss(scores, labels), np.mean(each), rtol=1e-6)
