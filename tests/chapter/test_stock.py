@@ -22,10 +22,11 @@ SOURCES = ("config.ini", "index.md", "d2l.bib", "chapter_gpus", "img", "static")
 OURS = ("book", "d2l", "outputs", "environments")
 
 
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory):
+@pytest.fixture
+def copy(tmp_path):
     """A copy of the book without anything built."""
-    folder = tmp_path_factory.mktemp("stock")
+    folder = tmp_path / "book"
+    folder.mkdir()
     for name in (*SOURCES, *OURS):
         place = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         place(ROOT / name, folder / name)
@@ -72,7 +73,7 @@ def test_lib(copy):
     assert "class Trainer" in library and "def try_gpu" in library
 
 
-def test_html_of_all_tabs(copy, monkeypatch):
+def test_html_of_all_tabs(copy):
     book = Book(copy)
     place_outputs(book)
     printed = d2lbook(copy, "build", "html", "--tab", "all")
