@@ -516,20 +516,6 @@ class Digits(DataModule):
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
-def get_key() -> jax.Array:
-    """Return a new random key."""
-    return jax.random.PRNGKey(np.random.randint(2**31))
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class TrainState(train_state.TrainState):
-    """Parameters, optimizer state, and what some layers need beside them."""
-
-    batch_stats: Any
-    dropout_rng: Any
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class Trainer(HyperParameters):
     """Fits models to data."""
 
@@ -559,6 +545,11 @@ class Trainer(HyperParameters):
         if self.gpus:
             self.state = jax.device_put(self.state, self.gpus[0])
 
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+    def prepare_batch(self, batch: Any) -> Any:
+        """Return a minibatch on the first GPU, if the trainer has one."""
+        return move_to(batch, self.gpus[0]) if self.gpus else batch
+
     def init_state(self, model: Module) -> TrainState:
         """Return the parameters and the optimizer state to start from."""
         params_key, dropout_key = jax.random.split(self.key)
@@ -573,11 +564,6 @@ class Trainer(HyperParameters):
             dropout_rng=dropout_key,
             batch_stats=variables.get("batch_stats", {}),
         )
-
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-    def prepare_batch(self, batch: Any) -> Any:
-        """Return a minibatch on the first GPU, if the trainer has one."""
-        return move_to(batch, self.gpus[0]) if self.gpus else batch
 
     def fit(self, model: Module, data: Any, key: Any = None) -> None:
         """Train the model for `max_epochs` passes over the data."""
@@ -621,6 +607,20 @@ class Trainer(HyperParameters):
         """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
         scale = jnp.minimum(1, grad_clip_val / optax.global_norm(grads))
         return jax.tree_util.tree_map(lambda grad: scale * grad, grads)
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+def get_key() -> jax.Array:
+    """Return a new random key."""
+    return jax.random.PRNGKey(np.random.randint(2**31))
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+class TrainState(train_state.TrainState):
+    """Parameters, optimizer state, and what some layers need beside them."""
+
+    batch_stats: Any
+    dropout_rng: Any
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)

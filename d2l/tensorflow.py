@@ -405,6 +405,11 @@ class Module(tf.keras.Model, HyperParameters):
             self.training = kwargs["training"]
         return self.forward(X, *args)
 
+    @property
+    def variables(self) -> list:
+        """The variables of the layers, and those from scratch."""
+        return super().variables + self.get_scratch_params()
+
     def training_step(self, batch: Sequence) -> tf.Tensor:
         """Return the loss of a minibatch, and plot it."""
         l = self.loss(self(*batch[:-1]), batch[-1])
@@ -426,11 +431,6 @@ class Module(tf.keras.Model, HyperParameters):
         values += [v for a in values if isinstance(a, list) for v in a]
         params = [v for v in values if isinstance(v, tf.Variable)]
         return list({id(p): p for p in params}.values())
-
-    @property
-    def variables(self) -> list:
-        """The variables of the layers, and those from scratch."""
-        return super().variables + self.get_scratch_params()
 
     def plot(self, key: str, value: Any, train: bool) -> None:
         """Put a point of the curve train_`key` or val_`key` on the board."""

@@ -186,7 +186,7 @@ class Jax(Framework):
         import jax
 
         jax.config.update("jax_num_cpu_devices", 2)
-        jax.config.update("jax_disable_most_optimizations", True)  # compiles faster
+        jax.config.update("jax_disable_most_optimizations", False)  # compiles faster
         self.jax, self.second = jax, jax.devices("cpu")[1]
 
     def fit(self, trainer: Any, model: Any, data: Any) -> None:

@@ -71,7 +71,7 @@ def test_scratch_params_of_a_nested_model():
 def test_parameters_of_a_model_from_scratch_have_gradients():
     model = Outer()
     assert all(p.grad is not None for p in model.parameters())
-    assert len(model.parameters()) == 5
+    assert len(list(model.parameters())) == 5
 
 
 def test_parameters_of_layers():

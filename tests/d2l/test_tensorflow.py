@@ -196,7 +196,7 @@ def test_dropout_only_while_training():
 
 
 def test_the_argument_training_of_a_call_counts():
-    model, X = Net(), tf.ones((4, 64))
+    model, X = Net(), tf.random.normal((4, 64))
     assert np.array_equal(model(X, training=False), model(X, training=False))
     assert not np.array_equal(model(X, training=True), model(X, training=True))
     assert model.training is True

@@ -8,12 +8,12 @@ W, B = [2.0, -3.4], 4.2
 
 @pytest.fixture
 def regression(d2l, fw):
-    return d2l.SyntheticRegressionData(fw.tensor(W), B)
+    return d2l.SyntheticRegressionData(fw.tensor(W), B, num_val=200, batch_size=64)
 
 
 def linear(d2l, name):
     """Return a linear regression model, from scratch or concise."""
-    return getattr(d2l, name)(*[2][: name.endswith("Scratch")], lr=0.1)
+    return getattr(d2l, name)(*[2][: name.endswith("Scratch")], lr=0.3)
 
 
 LINEAR = pytest.mark.parametrize("name", ["LinearRegressionScratch", "LinearRegression"])
@@ -73,8 +73,8 @@ def test_get_w_b(d2l, fw, regression):
 def test_what_the_trainer_counts(d2l, fw, regression):
     model, trainer = linear(d2l, "LinearRegressionScratch"), d2l.Trainer(max_epochs=2)
     fw.fit(trainer, model, regression)
-    assert (trainer.num_train_batches, trainer.num_val_batches) == (32, 32)
-    assert (trainer.train_batch_idx, trainer.val_batch_idx) == (64, 64)
+    assert (trainer.num_train_batches, trainer.num_val_batches) == (16, 4)
+    assert (trainer.train_batch_idx, trainer.val_batch_idx) == (32, 8)
     assert trainer.epoch == 1 and trainer.model is model and model.trainer is trainer
     assert model.board.xlim == [0, 2] and model.board.xlabel == "epoch"
 
@@ -84,7 +84,7 @@ def test_points_on_the_board(d2l, fw, regression):
     fw.fit(d2l.Trainer(max_epochs=2), model, regression)
     train, val = model.board.data["train_loss"], model.board.data["val_loss"]
     assert [x for x, _ in val] == [1, 2]
-    middle = sum(range(16)) / 16 / 32  # of the first half of an epoch
+    middle = sum(range(8)) / 8 / 16  # of the first half of an epoch
     np.testing.assert_allclose([x for x, _ in train], middle + np.arange(4) / 2)
     assert train[0][1] > train[-1][1]
 
@@ -119,7 +119,7 @@ def test_a_second_fit_starts_counting_again(d2l, fw, regression):
     model, trainer = linear(d2l, "LinearRegression"), d2l.Trainer(max_epochs=1)
     fw.fit(trainer, model, regression)
     fw.fit(trainer, model, regression)
-    assert trainer.train_batch_idx == 32 and trainer.epoch == 0
+    assert trainer.train_batch_idx == 16 and trainer.epoch == 0
     assert [x for x, _ in model.board.data["val_loss"]] == [1, 1]
 
 
@@ -140,7 +140,7 @@ def test_fit_epoch_of_a_subclass(d2l, fw, regression):
 
     trainer = Patient(max_epochs=10)
     fw.fit(trainer, linear(d2l, "LinearRegressionScratch"), regression)
-    assert trainer.train_batch_idx == 64
+    assert trainer.train_batch_idx == 32
 
 
 def test_prepare_batch_of_a_subclass(d2l, fw, regression):
@@ -154,11 +154,10 @@ def test_prepare_batch_of_a_subclass(d2l, fw, regression):
     np.testing.assert_allclose(found(fw, trainer), [*W, B + 1], atol=0.02)
 
 
-def test_a_loader_of_ones_own(d2l, fw):
+def test_a_loader_of_ones_own(d2l, fw, regression):
     class Listed(d2l.DataModule):
         def get_dataloader(self, train):
-            data = d2l.SyntheticRegressionData(fw.tensor(W), B)
-            batches = list(data.get_dataloader(train))
+            batches = list(regression.get_dataloader(train))
             return batches if train else batches[:3]
 
     trainer = d2l.Trainer(max_epochs=3)
@@ -197,7 +196,7 @@ def test_each_minibatch_is_moved_once(d2l, fw, fake_gpu, regression, monkeypatch
     moves, steps = recorded(monkeypatch, d2l, "move_to"), []
     model = linear(d2l, "LinearRegressionScratch")
     fw.fit(Counting(max_epochs=2, num_gpus=1), model, regression)
-    assert steps == [64, 64]
+    assert steps == [20, 20]
 
 
 def test_nothing_is_moved_without_gpus(d2l, fw, regression, monkeypatch):
@@ -207,16 +206,16 @@ def test_nothing_is_moved_without_gpus(d2l, fw, regression, monkeypatch):
     assert moves == []
 
 
-@pytest.mark.parametrize("step", ["training_step", "validation_step"])
+@pytest.mark.parametrize("step, number", [("training_step", 16), ("validation_step", 4)])
 def test_steps_get_their_minibatch_on_the_gpu(
-    d2l, fw, fake_gpu, regression, monkeypatch, step
+    d2l, fw, fake_gpu, regression, monkeypatch, step, number
 ):
     model = linear(d2l, "LinearRegressionScratch")
     calls = recorded(monkeypatch, type(model), step)
     fw.fit(d2l.Trainer(max_epochs=1, num_gpus=1), model, regression)
     i = 2 if fw.tab == "jax" else 1  # behind self, and params
     places = {fw.device(tensor) for args in calls for tensor in args[i]}
-    assert len(calls) == 32 and places == {fake_gpu}
+    assert len(calls) == number and places == {fake_gpu}
 
 
 def test_a_nested_minibatch_is_moved_whole(d2l, fw, fake_gpu):
