@@ -553,7 +553,8 @@ class Trainer(HyperParameters):
     def init_state(self, model: Module) -> TrainState:
         """Return the parameters and the optimizer state to start from."""
         params_key, dropout_key = jax.random.split(self.key)
-        dummy_input = next(iter(self.train_dataloader))[:-1]
+        batch = next(iter(self.train_dataloader))
+        dummy_input = (batch,) if isinstance(batch, dict) else batch[:-1]
         variables = model.apply_init(
             dummy_input, key={"params": params_key, "dropout": dropout_key}
         )
@@ -570,6 +571,7 @@ class Trainer(HyperParameters):
         self.key = get_key() if key is None else key
         self.prepare_data(data)
         self.prepare_model(model)
+        self.optim = self.state.tx
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
         for self.epoch in range(self.max_epochs):
             self.fit_epoch()
@@ -801,10 +803,8 @@ def first_gpus(n: int) -> list:
     if not isinstance(n, Integral) or n < 0:
         raise ValueError(f"num_gpus must be 0, 1, 2, ..., not {n!r}")
     if n > num_gpus():
-        warnings.warn(
-            f"num_gpus={n}, but the number of GPUs here is {num_gpus()}; using those",
-            stacklevel=3,
-        )
+        place = f"{num_gpus()} GPU(s)" if num_gpus() else "the CPU"
+        warnings.warn(f"num_gpus={n}: using {place}, all there is", stacklevel=3)
     return [gpu(i) for i in range(min(n, num_gpus()))]
 
 

@@ -438,7 +438,7 @@ class Module(nn.Block, HyperParameters):
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def set_scratch_params_device(self, device: Any) -> None:
-        """Move the arrays that are plain attributes, or in lists of such."""
+        """Move the arrays that are plain attributes, or in a list that is one."""
         moved: dict[int, np.ndarray] = {}
 
         def move(value: Any) -> Any:
@@ -745,10 +745,8 @@ def first_gpus(n: int) -> list:
     if not isinstance(n, Integral) or n < 0:
         raise ValueError(f"num_gpus must be 0, 1, 2, ..., not {n!r}")
     if n > num_gpus():
-        warnings.warn(
-            f"num_gpus={n}, but the number of GPUs here is {num_gpus()}; using those",
-            stacklevel=3,
-        )
+        place = f"{num_gpus()} GPU(s)" if num_gpus() else "the CPU"
+        warnings.warn(f"num_gpus={n}: using {place}, all there is", stacklevel=3)
     return [gpu(i) for i in range(min(n, num_gpus()))]
 
 

@@ -446,7 +446,7 @@ class Module(tf.keras.Model, HyperParameters):
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def set_scratch_params_device(self, device: Device) -> None:
-        """Make the variables that are plain attributes anew on `device`."""
+        """Make the variables that are plain attributes, or in a list, on `device`."""
         moved: dict[int, tf.Variable] = {}
 
         def move(value: Any) -> Any:
@@ -572,7 +572,8 @@ class Trainer(HyperParameters):
         model.set_scratch_params_device(self.gpus[0])
         with self.gpus[0]:
             batch = self.prepare_batch(next(iter(self.train_dataloader)))
-            model(*batch[:-1])  # layers make their variables now
+            if not isinstance(batch, dict):  # of a dict only the model knows the inputs
+                model(*batch[:-1])  # layers make their variables now
             for variable in model.variables:  # Keras has no public way to move them
                 if isinstance(variable, tf.keras.Variable):
                     variable._initialize(tf.Variable(tf.identity(variable.value)))
@@ -663,8 +664,8 @@ class LinearRegression(Module):
         self.net = tf.keras.layers.Dense(1, kernel_initializer=initializer)
 
     def loss(self, y_hat: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        """Return the mean of the squared errors."""
-        return tf.keras.losses.MeanSquaredError()(y, y_hat)
+        """Return half the mean of the squared errors."""
+        return tf.keras.losses.MeanSquaredError()(y, y_hat) / 2
 
     def get_w_b(self) -> tuple:
         """Return the weight, shape (inputs, 1), and the bias, shape (1,)."""
@@ -719,8 +720,9 @@ class Device(str):
     """The name of a device, such as '/GPU:0', which is also a scope for `with`."""
 
     def __enter__(self) -> Device:
-        self.scopes = [*getattr(self, "scopes", ()), tf.device(self)]
-        self.scopes[-1].__enter__()
+        scope = tf.device(self)
+        scope.__enter__()
+        self.scopes = getattr(self, "scopes", []) + [scope]  # may be nested
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -775,10 +777,8 @@ def first_gpus(n: int) -> list:
     if not isinstance(n, Integral) or n < 0:
         raise ValueError(f"num_gpus must be 0, 1, 2, ..., not {n!r}")
     if n > num_gpus():
-        warnings.warn(
-            f"num_gpus={n}, but the number of GPUs here is {num_gpus()}; using those",
-            stacklevel=3,
-        )
+        place = f"{num_gpus()} GPU(s)" if num_gpus() else "the CPU"
+        warnings.warn(f"num_gpus={n}: using {place}, all there is", stacklevel=3)
     return [gpu(i) for i in range(min(n, num_gpus()))]
 
 

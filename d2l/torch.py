@@ -438,7 +438,7 @@ class Module(nn.Module, HyperParameters):
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def set_scratch_params_device(self, device: torch.device) -> None:
-        """Move the tensors that are plain attributes, or in lists of such."""
+        """Move the tensors that are plain attributes, or in a list that is one."""
         moved: dict[int, torch.Tensor] = {}
 
         def move(value: Any) -> Any:
@@ -647,12 +647,10 @@ class LinearRegression(Module):
         super().__init__()
         self.save_hyperparameters()
         self.net = nn.LazyLinear(1)
-        self.net.weight.data.normal_(0, 0.01)
-        self.net.bias.data.fill_(0)
 
     def loss(self, y_hat: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Return the mean of the squared errors."""
-        return F.mse_loss(y_hat, y)
+        """Return half the mean of the squared errors."""
+        return F.mse_loss(y_hat, y) / 2
 
     def get_w_b(self) -> tuple:
         """Return the weight, shape (1, inputs), and the bias, shape (1,)."""
@@ -745,10 +743,8 @@ def first_gpus(n: int) -> list:
     if not isinstance(n, Integral) or n < 0:
         raise ValueError(f"num_gpus must be 0, 1, 2, ..., not {n!r}")
     if n > num_gpus():
-        warnings.warn(
-            f"num_gpus={n}, but the number of GPUs here is {num_gpus()}; using those",
-            stacklevel=3,
-        )
+        place = f"{num_gpus()} GPU(s)" if num_gpus() else "the CPU"
+        warnings.warn(f"num_gpus={n}: using {place}, all there is", stacklevel=3)
     return [gpu(i) for i in range(min(n, num_gpus()))]
 
 

@@ -1,6 +1,7 @@
 """What the tests have to say differently in each framework."""
 
 import importlib
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -186,7 +187,10 @@ class Jax(Framework):
         import jax
 
         jax.config.update("jax_num_cpu_devices", 2)
-        jax.config.update("jax_disable_most_optimizations", False)  # compiles faster
+        self.cache = tempfile.TemporaryDirectory()  # many tests compile the same
+        jax.config.update("jax_compilation_cache_dir", self.cache.name)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+        jax.config.update("jax_disable_most_optimizations", True)  # compiles faster
         self.jax, self.second = jax, jax.devices("cpu")[1]
 
     def fit(self, trainer: Any, model: Any, data: Any) -> None:

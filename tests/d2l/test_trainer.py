@@ -8,7 +8,8 @@ W, B = [2.0, -3.4], 4.2
 
 @pytest.fixture
 def regression(d2l, fw):
-    return d2l.SyntheticRegressionData(fw.tensor(W), B, num_val=200, batch_size=64)
+    w = fw.tensor(W)
+    return d2l.SyntheticRegressionData(w, B, 0.01, 1024, 256, batch_size=64)
 
 
 def linear(d2l, name):
