@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -70,6 +70,7 @@ __all__ = [
     "reduce_sum",
     "repeat",
     "reshape",
+    "scratch_places",
     "set_axes",
     "set_figsize",
     "sigmoid",
@@ -190,6 +191,7 @@ class HyperParameters:
 class ProgressBoard(HyperParameters):
     """A plot whose curves grow while the program runs."""
 
+    fig: Any
     axes: Any
 
     def __init__(
@@ -232,9 +234,10 @@ class ProgressBoard(HyperParameters):
     def start(self) -> None:
         """Make the figure and its axes."""
         use_svg_display()
-        if self.axes is None:
-            self.fig, self.axes = plt.subplots(figsize=self.figsize)
+        if self.fig is None and self.axes is None:
+            self.fig = plt.figure(figsize=self.figsize)
             plt.close(self.fig)  # the notebook would show it a second time
+        self.axes = self.axes or self.fig.gca()
         self.axes.set(
             xlabel=self.xlabel,
             ylabel=self.ylabel,
@@ -328,11 +331,13 @@ def plot(
 ) -> None:
     """Plot one curve or several: each item of `Y` over `X`, or `X` over 0, 1, ...
 
-    `X` and `Y` are sequences of numbers, or sequences of such sequences.
+    `X` and `Y` are sequences of numbers, or sequences of such sequences; tensors
+    in main memory too.
     """
 
     def curves(values):
-        return values if hasattr(values[0], "__len__") else [values]
+        inner = getattr(values[0], "ndim", hasattr(values[0], "__len__"))
+        return values if inner else [values]
 
     ys = curves(X if Y is None else Y)
     xs = [range(len(y)) for y in ys] if Y is None else curves(X)
@@ -412,16 +417,14 @@ class Module(nn.Block, HyperParameters):
 
     def parameters(self) -> Any:
         """Return the parameters of the layers, or else those from scratch."""
-        return self.collect_params() or self.get_scratch_params()
+        params = self.collect_params()  # a model may return a list
+        if isinstance(params, list) or params.keys():
+            return params
+        return [p for p in self.get_scratch_params() if p.grad is not None]
 
     def get_scratch_params(self) -> list[np.ndarray]:
-        """Return the arrays with a gradient that are plain attributes."""
-        values = list(vars(self).values())
-        values += [v for a in values if isinstance(a, list) for v in a]
-        params = [v for v in values if isinstance(v, np.ndarray) and v.grad is not None]
-        for value in values:
-            if isinstance(value, Module):
-                params += value.get_scratch_params()
+        """Return the arrays that are plain attributes or in lists."""
+        params = [item for _, _, item in scratch_places(self)]
         return list({id(p): p for p in params}.values())
 
     def plot(self, key: str, value: Any, train: bool) -> None:
@@ -438,25 +441,31 @@ class Module(nn.Block, HyperParameters):
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def set_scratch_params_device(self, device: Any) -> None:
-        """Move the arrays that are plain attributes, or in a list that is one."""
+        """Move the arrays in plain attributes or lists; tied ones stay tied."""
         moved: dict[int, np.ndarray] = {}
+        for container, key, old in list(scratch_places(self)):
+            if id(old) not in moved:
+                moved[id(old)] = old.as_in_ctx(device)
+                if old.grad is not None:
+                    moved[id(old)].attach_grad()
+            container[key] = moved[id(old)]
 
-        def move(value: Any) -> Any:
-            if isinstance(value, list):
-                return [move(item) for item in value]
-            if isinstance(value, Module):
-                value.set_scratch_params_device(device)
-            if not isinstance(value, np.ndarray):
-                return value
-            if id(value) not in moved:
-                moved[id(value)] = value.as_in_ctx(device)
-                if value.grad is not None:
-                    moved[id(value)].attach_grad()
-            return moved[id(value)]
 
-        for name, value in list(vars(self).items()):
-            if isinstance(value, (np.ndarray, list, Module)):
-                setattr(self, name, move(value))
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+def scratch_places(value: Any) -> Iterator[tuple]:
+    """Yield (container, key, array) for arrays in plain attributes and lists."""
+    if isinstance(value, nn.Block):
+        for child in value._children.values():
+            yield from scratch_places(child)
+        value = vars(value)
+    elif not isinstance(value, list):
+        return
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in list(items):
+        if isinstance(item, np.ndarray):
+            yield value, key, item
+        else:
+            yield from scratch_places(item)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -556,7 +565,9 @@ class Trainer(HyperParameters):
         model.trainer = self
         model.board.xlim = [0, self.max_epochs]
         if self.gpus:
-            model.collect_params().reset_ctx(self.gpus[0])
+            params = model.collect_params()
+            if not isinstance(params, list):  # a model from scratch may return one
+                params.reset_ctx(self.gpus[0])
             model.set_scratch_params_device(self.gpus[0])
         self.model = model
 
@@ -592,10 +603,11 @@ class Trainer(HyperParameters):
 
     def clip_gradients(self, grad_clip_val: float, model: Module) -> None:
         """Scale the gradients so that their joint norm is at most `grad_clip_val`."""
-        params = [
-            p.data() for p in model.collect_params().values() if p.grad_req != "null"
-        ]
-        grads = [p.grad for p in params + model.get_scratch_params()]
+        params = model.parameters()
+        if not isinstance(params, list):
+            params = [p.data() for p in params.values() if p.grad_req != "null"]
+        params = {id(p): p for p in params + model.get_scratch_params()}.values()
+        grads = [p.grad for p in params if p.grad is not None]
         norm = np.sqrt(sum((g**2).sum() for g in grads))
         scale = np.minimum(1, grad_clip_val / norm)
         for grad in grads:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -71,6 +71,7 @@ __all__ = [
     "reduce_sum",
     "repeat",
     "reshape",
+    "scratch_places",
     "set_axes",
     "set_figsize",
     "sigmoid",
@@ -185,6 +186,7 @@ class HyperParameters:
 class ProgressBoard(HyperParameters):
     """A plot whose curves grow while the program runs."""
 
+    fig: Any
     axes: Any
 
     def __init__(
@@ -227,9 +229,10 @@ class ProgressBoard(HyperParameters):
     def start(self) -> None:
         """Make the figure and its axes."""
         use_svg_display()
-        if self.axes is None:
-            self.fig, self.axes = plt.subplots(figsize=self.figsize)
+        if self.fig is None and self.axes is None:
+            self.fig = plt.figure(figsize=self.figsize)
             plt.close(self.fig)  # the notebook would show it a second time
+        self.axes = self.axes or self.fig.gca()
         self.axes.set(
             xlabel=self.xlabel,
             ylabel=self.ylabel,
@@ -323,11 +326,13 @@ def plot(
 ) -> None:
     """Plot one curve or several: each item of `Y` over `X`, or `X` over 0, 1, ...
 
-    `X` and `Y` are sequences of numbers, or sequences of such sequences.
+    `X` and `Y` are sequences of numbers, or sequences of such sequences; tensors
+    in main memory too.
     """
 
     def curves(values):
-        return values if hasattr(values[0], "__len__") else [values]
+        inner = getattr(values[0], "ndim", hasattr(values[0], "__len__"))
+        return values if inner else [values]
 
     ys = curves(X if Y is None else Y)
     xs = [range(len(y)) for y in ys] if Y is None else curves(X)
@@ -409,14 +414,9 @@ class Module(nn.Module, HyperParameters):
             self.net.apply(init)
 
     def get_scratch_params(self) -> list[torch.Tensor]:
-        """Return the tensors with a gradient that are plain attributes."""
-        values = [v for m in self.modules() for v in vars(m).values()]
-        values += [v for a in values if isinstance(a, list) for v in a]
-        params = [
-            v
-            for v in values
-            if isinstance(v, torch.Tensor) and v.requires_grad and v.is_leaf
-        ]
+        """Return the tensors with a gradient that are plain attributes or in lists."""
+        tensors = [item for _, _, item in scratch_places(self)]
+        params = [t for t in tensors if t.requires_grad and t.is_leaf]
         return list({id(p): p for p in params}.values())
 
     def plot(self, key: str, value: Any, train: bool) -> None:
@@ -438,21 +438,30 @@ class Module(nn.Module, HyperParameters):
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def set_scratch_params_device(self, device: torch.device) -> None:
-        """Move the tensors that are plain attributes, or in a list that is one."""
+        """Move the tensors in plain attributes or lists; tied ones stay tied."""
         moved: dict[int, torch.Tensor] = {}
+        for container, key, old in list(scratch_places(self)):
+            new = old.detach().to(device).requires_grad_(old.requires_grad)
+            container[key] = moved.setdefault(id(old), new)
 
-        def move(value: Any) -> Any:
-            if isinstance(value, list):
-                return [move(item) for item in value]
-            if not isinstance(value, torch.Tensor):
-                return value
-            copy = value.detach().to(device).requires_grad_(value.requires_grad)
-            return moved.setdefault(id(value), copy)
 
-        for module in self.modules():
-            for name, value in list(vars(module).items()):
-                if isinstance(value, (torch.Tensor, list)):
-                    setattr(module, name, move(value))
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+def scratch_places(value: Any) -> Iterator[tuple]:
+    """Yield (container, key, tensor) for tensors in plain attributes and lists."""
+    if isinstance(value, nn.Module):
+        for child in value.children():
+            yield from scratch_places(child)
+        value = vars(value)
+    elif not isinstance(value, list):
+        return
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in list(items):
+        if isinstance(item, nn.Parameter):
+            continue
+        if isinstance(item, torch.Tensor):
+            yield value, key, item
+        else:
+            yield from scratch_places(item)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
