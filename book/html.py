@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 TOOLS = ("book/**/*.py", "book/**/*.html", "static/**/*")
 INPUTS = ("config.ini", "outputs/**/*.ipynb", "d2l/*.py", "environments/*.txt", *TOOLS)
+NOTEBOOKS = "**/*.md"  # where the settings name none, as in d2lbook
 # Sphinx writes these whatever the pages need; ours need none of them.
 UNUSED = (
     *("jquery*", "underscore*", "_sphinx_javascript*", "*.map", ".buildinfo"),
@@ -62,7 +63,12 @@ def built(root: Path) -> Path | None:
         return None
     made_of, _, index = stamp.read_text("utf-8").strip().partition("\n")
     page = root / index
-    return page if page.is_file() and made_of == _fingerprint(root) else None
+    try:
+        unchanged = page.is_file() and made_of == _fingerprint(root)
+    except (configparser.Error, ValueError, NotImplementedError):
+        # Settings that cannot be read are told of by who reads the book.
+        return None
+    return page if unchanged else None
 
 
 def build(book: Book, notebooks: Notebooks | None = None) -> Path:
@@ -95,9 +101,9 @@ def _fingerprint(root: Path) -> str:
     """A hash of all files that the pages follow from."""
     config = configparser.ConfigParser()
     config.read(root / "config.ini", encoding="utf-8")
-    build = config["build"]
-    patterns = build["notebooks"].split() + build["resources"].split()
-    return _hash_of_files(root, [*INPUTS, *patterns])
+    notebooks = config.get("build", "notebooks", fallback=NOTEBOOKS).split()
+    resources = config.get("build", "resources", fallback="").split()
+    return _hash_of_files(root, [*INPUTS, *notebooks, *resources])
 
 
 def _hash_of_files(root: Path, patterns: Iterable[str]) -> str:

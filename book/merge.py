@@ -16,6 +16,12 @@ from nbformat import NotebookNode
 
 from book.tabs import tab_name
 
+SPECIAL = re.compile(r"[\\`*_{}\[\]<>#$|~^@!&\"']|-(?=-)|\.(?=\.)")
+WITHOUT_OUTPUTS = {
+    "missing": "This code has not been run yet",
+    "stale": "The code has changed since it was run",
+    "damaged": "Its record is damaged",
+}
 TITLE = re.compile(r"\s*# [^\n]*(?:\n\s*:label:`[^`]+`[ \t]*)?(?:\n|$)")
 
 
@@ -153,8 +159,9 @@ def _origin(tab: str, record: dict[str, str] | None, section: str) -> str:
     if record is None:
         return f"No code for {tab_name(tab)} in this section."
     if record.get("state") != "fresh":
+        reason = WITHOUT_OUTPUTS[record.get("state", "missing")]
         command = f"make run TAB={tab} SECTION={Path(section).name}"
-        return f"No outputs: this code has not been run yet (`{command}`)."
+        return f"No outputs. {reason}: `{command}`."
     machine = record.get("machine_name") or record.get("machine", "")
     version, python = record.get("framework_version"), record.get("python")
     facts = [
@@ -164,4 +171,9 @@ def _origin(tab: str, record: dict[str, str] | None, section: str) -> str:
         f"Python {python}" if python else "",
         record.get("date", ""),
     ]
-    return f"Outputs: {', '.join(filter(None, facts))}."
+    return f"Outputs: {', '.join(map(_escaped, filter(None, facts)))}."
+
+
+def _escaped(fact: str) -> str:
+    """A fact as Markdown that shows it as it is."""
+    return SPECIAL.sub(r"\\\g<0>", " ".join(str(fact).split()))

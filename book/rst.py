@@ -19,8 +19,9 @@ from d2lbook import rst as d2l_rst
 from d2lbook.slides import remove_slide_marks
 from nbformat import NotebookNode
 
-ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07")
-OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n])")
+from book.hygiene import OVERWRITTEN, TERMINAL_CODE
+from book.records import varies
+
 STAND_IN = re.compile(r"^BOOKCELL(\d+)END$", re.MULTILINE)
 FIGURE = re.compile(r"^(\.\. figure:: (\S+))$", re.MULTILINE)
 IMAGE_WITH_ALT = re.compile(r'!\[[^\n]*\]\((\S+)\s+"((?:[^"\\\n]|\\.)*)"\)')
@@ -102,7 +103,7 @@ def _code_cell(cell: NotebookNode, page: Page, name: str) -> str:
     blocks = [_code(cell.source)] if cell.source.strip() else []
     outputs = list(_outputs(cell, page, name))
     blocks += outputs
-    if outputs and _varies(cell):
+    if outputs and varies(cell):
         blocks.append(".. rst-class:: output-note\n\nDiffers from run to run.")
     return "\n\n".join(blocks)
 
@@ -115,10 +116,6 @@ def _code(source: str) -> str:
 
 def _indented(text: str) -> str:
     return "\n".join(f"    {line}".rstrip() for line in text.split("\n"))
-
-
-def _varies(cell: NotebookNode) -> bool:
-    return "varies" in cell.metadata.get("attributes", {}).get("classes", [])
 
 
 def _outputs(cell: NotebookNode, page: Page, name: str) -> Iterator[str]:
@@ -154,7 +151,7 @@ def _literal(text: str) -> str:
 
     reStructuredText would cut spaces at the ends of lines and blank lines off.
     """
-    plain = ANSI.sub("", text).replace("\r\n", "\n")
+    plain = TERMINAL_CODE.sub("", text).replace("\r\n", "\n")
     text = OVERWRITTEN.sub("", plain).removesuffix("\n").removesuffix("\r")
     lines = "\n".join(f"   {json.dumps(line)}" for line in text.split("\n"))
     return f".. book-output::\n\n{lines}"

@@ -14,20 +14,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from d2lbook import common, library
+from d2lbook import library
 from d2lbook import notebook as d2l_notebook
 from d2lbook.config import Config
 from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
 
+from book import checks
 from book.branches import select_branches
 from book.errors import BookError
 
-LABEL = re.compile(r":(?:eq)?label:`([^`]+)`")
-REFERENCE = re.compile(r":(?:num|eq)?ref:`([^`]+)`")
-FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"(`{3,}|~{3,})[^`]*$")
+CONTENTS = re.compile(r"^(```+) *toc *\n(.*?)^\1", re.MULTILINE | re.DOTALL)
 EMPTY = new_notebook()
-HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -39,24 +38,71 @@ class Section:
 
     @cached_property
     def text(self) -> str:
-        return self.path.read_text(encoding="utf-8")
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            line = error.object.count(b"\n", 0, error.start) + 1
+            raise BookError("not UTF-8; save it so", self.at(line)) from None
+        # Without it, d2lbook would miss a code block that ends the file.
+        return text if text.endswith("\n") else text + "\n"
+
+    def at(self, line: int) -> str:
+        return f"{self.name}.md:{line}"
 
     def line_of(self, snippet: str) -> int:
         """The number of the line on which `snippet` starts, 1 if it is not there."""
         return self.text.count("\n", 0, max(self.text.find(snippet), 0)) + 1
 
     def where(self, snippet: str) -> str:
-        return f"{self.name}.md:{self.line_of(snippet)}"
+        return self.at(self.line_of(snippet))
+
+    @property
+    def prose(self) -> str:
+        """The text with the lines of its code blocks blank."""
+        return self._without_code[0]
+
+    @property
+    def unclosed(self) -> list[int]:
+        """The lines of the code blocks that do not end."""
+        return self._without_code[1]
+
+    @cached_property
+    def _without_code(self) -> tuple[str, list[int]]:
+        return _without_code(self.text)
+
+    @property
+    def contents(self) -> Iterator[tuple[str, str]]:
+        """The names in its table of contents, and where each stands."""
+        for toc in CONTENTS.finditer(self.text):
+            first = self.text.count("\n", 0, toc.start(2)) + 1
+            for number, line in enumerate(toc[2].split("\n"), start=first):
+                if line.strip() and not line.strip().startswith(":"):
+                    yield line.strip(), self.at(number)
 
     @property
     def labels(self) -> list[str]:
-        return [label for label, _ in self.found(LABEL)]
+        return [label for label, _ in self.found(checks.LABEL)]
 
     def found(self, pattern: re.Pattern) -> Iterator[tuple[str, str]]:
         """What a pattern's group matches, and where."""
         for match in pattern.finditer(self.text):
-            line = self.text.count("\n", 0, match.start()) + 1
-            yield match[1], f"{self.name}.md:{line}"
+            yield match[1], self.at(self.text.count("\n", 0, match.start()) + 1)
+
+
+def _without_code(text: str) -> tuple[str, list[int]]:
+    kept: list[str] = []
+    unclosed: list[int] = []
+    fence, start = "", 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        mark = FENCE.match(line)
+        kept.append("" if fence or mark else line)
+        if fence and line.rstrip() == fence:
+            fence = ""
+        elif mark and fence in ("", mark[1]):
+            # The start of the next block is the end of none.
+            unclosed += [start] if fence else []
+            fence, start = mark[1], number
+    return "\n".join(kept), unclosed + ([start] if fence else [])
 
 
 class Book:
@@ -74,13 +120,31 @@ class Book:
     @cached_property
     def sections(self) -> list[Section]:
         """All sections in the order of the tables of contents, the index first."""
-        index = self.root / f"{self.config.build['index']}.md"
-        if not index.exists():
-            raise BookError("the index page is missing", index)
-        names = [Path(f).resolve() for f in d2l_notebook.get_toc(str(index))]
-        return [
-            Section(str(p.relative_to(self.root).with_suffix("")), p) for p in names
-        ]
+        name = self.config.build["index"]
+        found: dict[str, Section] = {}
+        problems = list(self._gather(Section(name, self.root / f"{name}.md"), found))
+        if problems:
+            raise BookError("\n".join(problems))
+        return list(found.values())
+
+    def _gather(self, section: Section, found: dict[str, Section]) -> Iterator[str]:
+        """Put a section and those of its contents into `found`; tell what is wrong."""
+        found[section.name] = section
+        try:
+            contents = list(section.contents)
+        except BookError as error:
+            yield str(error)
+            return
+        for entry, where in contents:
+            path = (section.path.parent / f"{entry}.md").resolve()
+            if not path.is_file() or not path.is_relative_to(self.root):
+                yield f"{where}: no file '{entry}.md'; write it, or mend the name"
+                continue
+            name = str(path.relative_to(self.root).with_suffix(""))
+            if name in found:
+                yield f"{where}: '{entry}' is in the contents already; name it once"
+            else:
+                yield from self._gather(Section(name, path), found)
 
     def section(self, name: str) -> Section:
         """The section that `name` names: its path, or the last part of it."""
@@ -97,10 +161,17 @@ class Book:
         return tab
 
     def notebook(self, section: Section) -> NotebookNode:
-        """All tabs of a section as one notebook, its text cells split by tab."""
+        """All tabs of a section as one notebook, its text cells split by tab.
+
+        Each cell's metadata holds the `line` of the Markdown on which it starts.
+        """
         if section not in self._notebooks:
+            if not section.text.strip():
+                raise BookError("the page is empty; write something", section.at(1))
             whole = d2l_notebook.read_markdown(section.text)
-            self._notebooks[section] = d2l_notebook.split_markdown_cell(whole)
+            nb = d2l_notebook.split_markdown_cell(whole)
+            _number(nb.cells, section.text)
+            self._notebooks[section] = nb
         return copy.deepcopy(self._notebooks[section])
 
     def tab_notebook(self, section: Section, tab: str) -> NotebookNode | None:
@@ -111,7 +182,8 @@ class Book:
         nb = self.notebook(section)
         for cell in nb.cells:
             if cell.cell_type == "code" and "tab.selected" in cell.source:
-                cell.source = _choose(cell, tab, section)
+                where = section.at(cell.metadata["line"])
+                cell.source = choose(cell, tab, where)
         # Named as the default, a tab with nothing but cells for all is not left out.
         nb = d2l_notebook.get_tab_notebook(nb, tab, default_tab=tab)
         if nb is None:
@@ -138,8 +210,8 @@ class Book:
         try:
             cell.source = library.replace_alias(single, settings).cells[0].source
         except SyntaxError as error:
-            line = section.line_of(source.strip()) + (error.lineno or 1)
-            where = f"{section.name}.md:{line}"
+            # The line of the tabs is gone, so the code starts one further down.
+            where = section.at(cell.metadata["line"] + (error.lineno or 1))
             what = f"not Python ({error.msg}); mend it, or give a magic its own cell"
             raise BookError(what, where) from None
 
@@ -153,7 +225,7 @@ class Book:
 
     def check(self) -> None:
         """Raise a `BookError` that lists all that is wrong with the sources."""
-        problems = list(_problems(self))
+        problems = list(checks.problems(self))
         if problems:
             raise BookError("\n".join(problems))
 
@@ -161,57 +233,48 @@ class Book:
 def _read_config(path: Path) -> Config:
     """The settings, read by d2lbook, which looks for the index from their folder."""
     try:
+        index = _index(path)
+        if not (path.parent / f"{index}.md").is_file():
+            message = "the index page is missing; write it, or mend `index`"
+            raise BookError(f"{message} in {path.name}", f"{index}.md")
         with contextlib.chdir(path.parent):
-            return Config(config_fname=str(path))
-    except SystemExit:
-        message = "it names an index page that is missing"
+            config = Config(config_fname=str(path))
+        for part in (config.build, config.project, config.html, config.pdf):
+            dict(part)  # a mistake in a value shows when that is read
+        config.build["index"] = index
+    except UnicodeDecodeError:
+        raise BookError("not UTF-8; save it so", path) from None
     except (configparser.Error, AssertionError, KeyError) as error:
-        message = " ".join(str(error).split())
-    raise BookError(message, path)
+        raise BookError(" ".join(str(error).split()), path) from None
+    if not all(config.tabs or [""]):
+        raise BookError("no tabs; name some under [build], as in tabs = pytorch", path)
+    return config
 
 
-def _choose(cell: NotebookNode, tab: str, section: Section) -> str:
+def _index(path: Path) -> str:
+    """The index page that the settings name, without `.md`."""
+    settings = configparser.ConfigParser()
+    settings.read(path, encoding="utf-8")
+    return settings.get("build", "index", fallback="index").removesuffix(".md")
+
+
+def _number(cells: list[NotebookNode], text: str) -> None:
+    """Note in each cell on which line of `text` it starts; cells are in its order."""
+    lines = [line.strip() for line in text.split("\n")]
+    end = 0
+    for cell in cells:
+        start = None
+        for line in filter(None, map(str.strip, cell.source.splitlines())):
+            # d2lbook writes some lines otherwise, such as that of a fence.
+            with contextlib.suppress(ValueError):
+                place = lines.index(line, end)
+                start = place if start is None else start
+                end = place + 1
+        cell.metadata["line"] = (end if start is None else start) + 1
+
+
+def choose(cell: NotebookNode, tab: str, where: str) -> str:
     """A cell's source with `tab.selected(...)` decided for `tab`, its tab line kept."""
     head = re.match(r"(?:%%tab|# *@tab)[^\n]*\n", cell.source)
     start = head.end() if head else 0
-    where = section.where(cell.source)
     return cell.source[:start] + select_branches(cell.source[start:], tab, where)
-
-
-def _problems(book: Book) -> Iterator[str]:
-    seen: dict[str, str] = {}
-    for section in book.sections:
-        yield from _tab_problems(book, section)
-        for label, where in section.found(LABEL):
-            if label in seen:
-                first = seen[label]
-                yield f"{where}: label '{label}' stands already at {first}; rename one"
-            seen.setdefault(label, where)
-    for section in book.sections:
-        for label, where in section.found(REFERENCE):
-            if label not in seen:
-                yield f"{where}: no label '{label}'; add it or mend the name"
-
-
-def _tab_problems(book: Book, section: Section) -> Iterator[str]:
-    begins = re.findall(r"^:begin_tab:", section.text, re.MULTILINE)
-    ends = re.findall(r"^:end_tab:", section.text, re.MULTILINE)
-    if len(begins) != len(ends):
-        yield (
-            f"{section.name}.md: {len(begins)} :begin_tab: but {len(ends)} :end_tab:;"
-            " close each tab"
-        )
-        return
-    for cell in book.notebook(section).cells:
-        where = section.where(cell.source.strip().split("\n:end_tab:")[0])
-        known = [*book.tabs, "all"]
-        for tab in d2l_notebook.get_cell_tab(cell):
-            if tab and tab not in known:
-                yield f"{where}: no tab '{tab}'; there are {', '.join(known)}"
-        if cell.cell_type == "code" and not common.source_tab_pattern_2.search(
-            cell.source
-        ):
-            yield f"{where}: code without a tab; start the cell with %%tab and its tabs"
-        if cell.cell_type == "markdown" and "tab" in cell.metadata:
-            if HEADING.search(FENCED.sub("", cell.source)):
-                yield f"{where}: a heading inside a tab; move it out of :begin_tab:"

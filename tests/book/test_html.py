@@ -229,6 +229,20 @@ def test_an_unchanged_book_is_not_built_again(make_site_book, monkeypatch):
     assert html.built(book.root) is None
 
 
+@pytest.mark.parametrize(
+    "damage", [b"garbage", b"", b"[build]\n", b"[build]\nnotebooks = \xe9\n"]
+)
+def test_a_site_of_other_settings_is_not_up_to_date(make_book, damage):
+    book = make_book(one="# One\n")
+    stamp, page = (book.root / "_build" / n for n in ("html.stamp", "html/index.html"))
+    page.parent.mkdir(parents=True)
+    page.touch()
+    stamp.write_text(f"{html._fingerprint(book.root)}\n_build/html/index.html\n")
+    assert html.built(book.root) == page
+    (book.root / "config.ini").write_bytes(damage)
+    assert html.built(book.root) is None
+
+
 def rewrite(book: Book, old: str, new: str) -> Book:
     path = book.section("one").path
     path.write_text(path.read_text("utf-8").replace(old, new), encoding="utf-8")

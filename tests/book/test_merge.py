@@ -1,6 +1,7 @@
 """The merge of tab notebooks: what is in panels, what is not, and what made it."""
 
 import pytest
+from docutils.core import publish_doctree
 from nbformat import NotebookNode
 from nbformat.v4 import (
     new_code_cell,
@@ -9,7 +10,7 @@ from nbformat.v4 import (
     new_output,
 )
 
-from book import merge
+from book import merge, rst
 
 TABS = ["pytorch", "mxnet", "jax", "tensorflow"]
 
@@ -127,11 +128,27 @@ def test_facts_that_a_record_lacks_are_left_out():
     assert with_record(record, ["pytorch"])[1] == "Outputs: cpu, PyTorch."
 
 
-@pytest.mark.parametrize("state", ["stale", "missing", "damaged"])
-def test_outputs_that_are_not_shown_are_told_of_with_the_command(state):
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        ("stale", "The code has changed since it was run"),
+        ("missing", "This code has not been run yet"),
+        ("damaged", "Its record is damaged"),
+    ],
+)
+def test_outputs_that_are_not_shown_are_told_of_with_the_command(state, reason):
     told = with_record({"state": state}, ["pytorch"])[1]
-    assert told.startswith("No outputs: this code has not been run yet")
-    assert "`make run TAB=pytorch SECTION=sec`" in told
+    command = "make run TAB=pytorch SECTION=sec"
+    assert told == f"No outputs. {reason}: `{command}`."
+
+
+def test_a_fact_reads_the_same_whatever_signs_are_in_it():
+    name = "*A* `b` :label:`x` <b> $x$ c--d a_b_ [l](m) #1\n& \\n"
+    record = {"state": "fresh", "machine_name": name}
+    told = with_record(record, ["pytorch"])[1]
+    text = rst.convert(new_notebook(cells=[new_markdown_cell(told)]), "s").text
+    shown = publish_doctree(text).astext()
+    assert " ".join(shown.split()) == f"Outputs: {' '.join(name.split())}, PyTorch."
 
 
 def test_a_page_without_code_tells_nothing():
