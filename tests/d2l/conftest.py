@@ -13,10 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import matplotlib
 import pytest
 from frameworks import FRAMEWORKS, Framework
-from matplotlib import pyplot as plt
 
 CHOSEN = pytest.StashKey[Framework]()
 
@@ -43,9 +41,10 @@ def chosen_tab(config: pytest.Config) -> str:
 def framework(config: pytest.Config) -> Framework:
     """Return the framework of this run, with its virtual devices made."""
     if CHOSEN not in config.stash:
-        matplotlib.use("Agg")
+        chosen = FRAMEWORKS[chosen_tab(config)]
+        os.environ["MPLBACKEND"] = "Agg"
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-        config.stash[CHOSEN] = FRAMEWORKS[chosen_tab(config)]()
+        config.stash[CHOSEN] = chosen()
     return config.stash[CHOSEN]
 
 
@@ -58,10 +57,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test that takes a `case` on each of the models of this framework."""
+    """Run a test of a `case` on each model of this framework, with and without GPU."""
     if "case" in metafunc.fixturenames:
-        cases = framework(metafunc.config).cases()
-        metafunc.parametrize("case", cases, ids=[c.name for c in cases])
+        chosen = framework(metafunc.config)
+        pairs = [(case, n) for case in chosen.cases() for n in chosen.case_gpus]
+        names = [f"{case.name}-{n}" for case, n in pairs]
+        metafunc.parametrize("case, num_gpus", pairs, ids=names)
 
 
 @pytest.fixture
@@ -88,5 +89,7 @@ def fake_gpu(fw: Framework, monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.fixture(autouse=True)
 def no_open_figures() -> Iterator[None]:
     """Close what a test has plotted."""
+    from matplotlib import pyplot as plt
+
     yield
     plt.close("all")

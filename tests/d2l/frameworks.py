@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy
 import pytest
+
+if TYPE_CHECKING:
+    import numpy
 
 
 @dataclass
@@ -35,6 +37,7 @@ class Framework:
     package: str
     module: str
     second: Any
+    case_gpus: tuple[int, ...] = (0, 1)  # how many GPUs to run each of the cases with
 
     @cached_property
     def d2l(self) -> ModuleType:
@@ -51,6 +54,8 @@ class Framework:
 
     def seed(self, n: int) -> None:
         """Seed all random numbers."""
+        import numpy
+
         numpy.random.seed(n)
 
     def fit(self, trainer: Any, model: Any, data: Any) -> None:
@@ -64,9 +69,9 @@ class Framework:
     def tensor(self, values: Any, dtype: str = "float32") -> Any:
         raise NotImplementedError
 
-    def numpy(self, x: Any) -> numpy.ndarray:
+    def numpy(self, x: Any) -> "numpy.ndarray":
         """Return a copy of a tensor."""
-        return numpy.array(self.d2l.numpy(x))
+        return self.d2l.numpy(x).copy()
 
     def device(self, x: Any) -> Any:
         """Return where a tensor is, comparable with `second`."""
@@ -182,6 +187,7 @@ class Jax(Framework):
     """Its CPU is divided into two virtual devices."""
 
     tab, package, module = "jax", "jax", "jax"
+    case_gpus = (1,)  # to save time: compiling takes most of it
 
     def __init__(self) -> None:
         import jax
@@ -219,6 +225,7 @@ class TensorFlow(Framework):
     """Its CPU is divided into two logical devices."""
 
     tab, package, module = "tensorflow", "tensorflow", "tensorflow"
+    case_gpus = (1,)  # to save time: its steps are not compiled
 
     def __init__(self) -> None:
         import tensorflow as tf

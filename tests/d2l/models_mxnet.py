@@ -1,5 +1,8 @@
 """Models for MXNet, written as for d2l 1.0: they have to train here unchanged."""
 
+# save_hyperparameters makes attributes; models choose their own arguments.
+# mypy: disable-error-code="attr-defined,override"
+
 from frameworks import Case
 from mxnet import autograd, gluon, init, np, npx
 from mxnet.gluon import nn
@@ -189,13 +192,13 @@ class LanguageModel(d2l.Classifier):
             param.attach_grad()
 
     def training_step(self, batch):
-        l = self.loss(self(*batch[:-1]), batch[-1])
-        self.plot("ppl", d2l.exp(l), train=True)
-        return l
+        loss = self.loss(self(*batch[:-1]), batch[-1])
+        self.plot("ppl", d2l.exp(loss), train=True)
+        return loss
 
     def validation_step(self, batch):
-        l = self.loss(self(*batch[:-1]), batch[-1])
-        self.plot("ppl", d2l.exp(l), train=False)
+        loss = self.loss(self(*batch[:-1]), batch[-1])
+        self.plot("ppl", d2l.exp(loss), train=False)
 
     def forward(self, X, step, state=None):
         inputs = npx.one_hot(d2l.transpose(X), self.vocab_size)

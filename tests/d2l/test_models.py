@@ -1,10 +1,8 @@
 """Models written for d2l 1.0 train here unchanged, on the CPU and on the GPU."""
 
 import numpy as np
-import pytest
 
 
-@pytest.mark.parametrize("num_gpus", [0, 1])
 def test_model_of_d2l(d2l, fw, fake_gpu, case, num_gpus):
     clip = 5 * num_gpus  # clipped on the GPU only, to try both
     trainer = d2l.Trainer(case.epochs, num_gpus, clip)

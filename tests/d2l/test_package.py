@@ -41,7 +41,9 @@ def test_source_imports_one_framework(tab):
 
 
 def test_import_loads_one_framework(fw):
-    code = f"import sys, d2l.{fw.module}; print(*{{m.split('.')[0] for m in sys.modules}})"
+    code = (
+        f"import sys, d2l.{fw.module}; print(*{{m.split('.')[0] for m in sys.modules}})"
+    )
     run = [sys.executable, "-c", code]
     loaded = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True)
     assert not set(loaded.stdout.split()) & foreign(fw.tab)

@@ -98,7 +98,7 @@ def test_everything_is_on_the_gpu(fw, on_meta, make):
     tensors = fw.params(trainer) + trainer.model.get_scratch_params()
     assert {t.device for t in tensors} == {META}
     assert {p.grad.device for p in fw.params(trainer)} == {META}
-    assert losses and {l.device for l in losses} == {META}
+    assert losses and {loss.device for loss in losses} == {META}
     state = [s for s in fw.opt_state(trainer) if s.dim() > 0]
     assert {s.device for s in state} == ({META} if make is adam else set())
 

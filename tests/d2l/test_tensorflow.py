@@ -92,6 +92,20 @@ def test_each_variable_is_found_once():
     assert id(model.fixed) in [id(v) for v in model.variables]
 
 
+def test_variables_are_found_fast_in_deep_networks():
+    def nested(depth):
+        if depth == 0:
+            return tf.keras.layers.Dense(2)
+        return tf.keras.Sequential([nested(depth - 1), nested(depth - 1)])
+
+    model = d2l.Module()
+    model.net = nested(5)
+    model(tf.ones((1, 2)))
+    timer = d2l.Timer()
+    assert len(model.trainable_variables) == 2 * 2**5
+    assert timer.stop() < 0.3
+
+
 @pytest.fixture
 def moved(fw, fake_gpu):
     """A model that a trainer has moved to the GPU of the tests."""
@@ -167,7 +181,7 @@ def test_training_changes_statistics_and_validation_does_not():
             super().fit_epoch()
             seen.append(np.array(model.norm.moving_mean))
 
-    model, seen = Net(), []
+    model, seen = Net(), list[np.ndarray]()
     model(tf.ones((1, 64)))
     trainer = Watching(max_epochs=1)
     trainer.fit(model, d2l.Digits(batch_size=479))
