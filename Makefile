@@ -11,8 +11,10 @@ CODE := book tests d2l
 BOOK := .venvs/book/bin/python -m book
 TEST := .venvs/test/bin/python -m
 built = .venvs/$(1)/built-from.sha256
-# A setting of the user's as an option, nothing if it is not given.
-option = $(if $($(1)),--$(2) '$($(1))')
+# A setting as an option, quoted for the shell; nothing unless make's command line
+# gives it: a variable of the same name in the environment is another program's.
+given = $(if $(filter command,$(origin $(1))),$(value $(1)))
+option = $(if $(call given,$(1)),--$(2)='$(subst ','\'',$(call given,$(1)))')
 
 html: $(call built,book)  ## build the book, print the path of its first page (this is what `make` does)
 	@$(BOOK) html
@@ -20,7 +22,7 @@ html: $(call built,book)  ## build the book, print the path of its first page (t
 run: $(call built,book)  ## run what is stale and keep its outputs; TAB= SECTION= MACHINE= JOBS= PYTHON= FORCE=1
 	@$(BOOK) run $(call option,TAB,tab) $(call option,SECTION,section) \
 		$(call option,MACHINE,machine) $(call option,JOBS,jobs) \
-		$(call option,PYTHON,python) $(if $(FORCE),--force)
+		$(call option,PYTHON,python) $(call option,FORCE,force)
 
 serve: $(call built,book)  ## build, show on 127.0.0.1, build and reload on each change; PORT=8000
 	@$(BOOK) serve $(call option,PORT,port)
@@ -64,6 +66,8 @@ help:  ## this list
 	@echo 'MACHINE  the name that records are kept under, cpu if not given'
 	@echo 'JOBS     notebooks to run at a time'
 	@echo "PYTHON   an interpreter to run notebooks with, in place of the tab's own"
+	@echo 'FORCE    1 to run what is fresh too'
+	@echo 'PORT     where to serve, 8000 if not given'
 
 # A list of pins that changes makes its environment anew; .venvs/NAME/ is made whole
 # or not at all by book/environments.py, which any Python 3.11 can run.

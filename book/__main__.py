@@ -3,15 +3,16 @@
 import argparse
 import errno
 import os
+import re
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from book.errors import BookError
-from book.files import write_whole
+from book.files import locked, write_whole
 
 if TYPE_CHECKING:
     from book.sources import Book
@@ -24,17 +25,30 @@ Option = tuple[str, dict[str, Any]]
 
 def html(options: argparse.Namespace) -> None:
     """Build the book; the last line printed is the path of its first page."""
+    if not Path("config.ini").exists():
+        _book()  # says what is missing, before a folder is made here
+    with locked(Path("_build/.lock"), "another process builds the book"):
+        index, notes = _built()
+    print(notes, end="")
+    print(index)
+
+
+def _built() -> tuple[Path, str]:
+    """The book's first page, built if that is due, and which records are to be made."""
     from book import html
 
     notes = Path("_build/html.notes")
     index = html.built(Path.cwd())
     if index is None or not notes.exists():
+        from book import library
+
         book = _book()
         book.check()
+        for tab in book.tabs:
+            library.generated(book, tab)  # refuses a broken #@save, as make lib does
         index = html.build(book)
         write_whole(notes, "".join(f"{line}\n" for line in _records_to_make(book)))
-    print(notes.read_text("utf-8"), end="")
-    print(index)
+    return index, notes.read_text("utf-8")
 
 
 def _records_to_make(book: "Book") -> list[str]:
@@ -55,16 +69,14 @@ def _records_to_make(book: "Book") -> list[str]:
 
 def run(options: argparse.Namespace) -> None:
     """Run what is stale and keep its outputs."""
-    from book import library
-    from book.run import check_names, run
+    from book.run import run
 
     book = _book()
     book.check()
-    asked = (book, options.tab, options.section, options.machine)
-    check_names(*asked, options.python)
-    # The kernels import what the sources say now.
-    library.write(book)
-    run(*asked, force=options.force, jobs=options.jobs, python=options.python)
+    run(
+        *(book, options.tab, options.section, options.machine),
+        *(options.force, options.jobs, options.python),
+    )
 
 
 def lib(options: argparse.Namespace) -> None:
@@ -116,17 +128,48 @@ def _book() -> "Book":
 
 def _names(value: str) -> list[str]:
     """`a,b` or `a b` as a list."""
-    return value.replace(",", " ").split()
+    names = value.replace(",", " ").split()
+    if not names:
+        raise argparse.ArgumentTypeError(f"'{value}' names nothing")
+    return names
 
 
 def _count(value: str) -> int:
-    if not value.isdecimal() or int(value) < 1:
+    if not re.fullmatch("[0-9]{1,9}", value) or int(value) < 1:
         raise argparse.ArgumentTypeError(f"'{value}' is no whole number above 0")
     return int(value)
 
 
+def _port(value: str) -> int:
+    if not re.fullmatch("[0-9]{1,5}", value) or not 1 <= int(value) <= 65535:
+        raise argparse.ArgumentTypeError(f"'{value}' is no port; use 1 to 65535")
+    return int(value)
+
+
+def _yes(value: str) -> bool:
+    if value.lower() not in YES_OR_NO:
+        raise argparse.ArgumentTypeError(f"'{value}' is neither 1 nor 0")
+    return YES_OR_NO[value.lower()]
+
+
+YES_OR_NO = {
+    **dict.fromkeys(("1", "y", "yes", "true", "on"), True),
+    **dict.fromkeys(("0", "n", "no", "false", "off"), False),
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """Tells of a mistake as the rest of the book does, by the Makefile's setting."""
+
+    def error(self, message: str) -> NoReturn:
+        option = re.match(r"argument (?:--)?(\w+): ", message)
+        if option:
+            raise BookError(message[option.end() :], option[1].upper())
+        raise BookError(message)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m book", description=__doc__)
+    parser = Parser(prog="python -m book", description=__doc__)
     commands = parser.add_subparsers(metavar="COMMAND")
     parser.set_defaults(command=html)
 
@@ -140,16 +183,20 @@ def _parser() -> argparse.ArgumentParser:
     add(run, *RUN_OPTIONS)
     add(lib, ("--check", {"action": "store_true", "help": "write nothing"}))
     add(check)
-    add(serve, ("--port", {"type": _count, "default": 8000}))
+    add(serve, ("--port", {"type": _port, "default": 8000}))
     add(lock, ("--upgrade", {"action": "store_true", "help": "to the newest versions"}))
     return parser
 
 
+FORCE = {
+    **{"nargs": "?", "const": True, "default": False},
+    **{"type": _yes, "metavar": "1", "help": "run what is fresh too"},
+}
 RUN_OPTIONS: list[Option] = [
     ("--tab", {"type": _names, "default": [], "help": "these tabs alone"}),
     ("--section", {"type": _names, "default": [], "help": "these sections alone"}),
     ("--machine", {"default": "cpu", "help": "the record's machine, such as h200"}),
-    ("--force", {"action": "store_true", "help": "run what is fresh too"}),
+    ("--force", FORCE),
     ("--jobs", {"type": _count, "help": "notebooks at a time"}),
     ("--python", {"type": Path, "help": "an interpreter in place of the tab's own"}),
 ]
@@ -157,27 +204,35 @@ RUN_OPTIONS: list[Option] = [
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; what it returns is the exit status."""
-    options = _parser().parse_args(arguments)
     # Old packages that d2lbook brings along are warned of when first compiled.
     warnings.simplefilter("ignore", SyntaxWarning)
     _make_notebooks_quick()
     # `kill` ends a command as Ctrl-C does: kernels stop, nothing stays half-written.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        options = _parser().parse_args(arguments)
         options.command(options)
     except BookError as error:
-        for line in str(error).splitlines():
-            print(f"error: {line}", file=sys.stderr)
-        return 1
+        return _failed(str(error))
     except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        print("error: no space left on the disk", file=sys.stderr)
-        return 1
+        return _failed(_told(error))
     except KeyboardInterrupt:
         print("interrupted: what was finished is kept", file=sys.stderr)
         return 130
     return 0
+
+
+def _told(error: OSError) -> str:
+    if error.errno == errno.ENOSPC:
+        return "no space left on the disk"
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason
+
+
+def _failed(message: str) -> int:
+    for line in message.splitlines():
+        print(f"error: {line}", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

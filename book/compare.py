@@ -7,8 +7,13 @@ from itertools import zip_longest
 
 from nbformat import NotebookNode
 
+from book.hygiene import SVG
 from book.records import varies
 
+SHAPE = re.compile(r"<(?:path|use)\b")
+# A plot of times has more ticks on some days than on others; a blank one has none.
+SHAPES = 0.2
+SHAPES_THAT_VARY = 0.5
 RELATIVE = 1e-2
 ABSOLUTE = 1e-3
 
@@ -24,8 +29,9 @@ def differences(kept: NotebookNode, fresh: NotebookNode) -> list[str]:
     """What differs in the outputs of two runs of the same cells, a line each.
 
     Integers must be equal, numbers with a point or an exponent within 1 percent or
-    0.001. Of images only the type counts, and of a cell marked `.varies` only which
-    outputs it has.
+    0.001. Of images the type counts, and of an SVG how many shapes it has, within
+    20 percent. Of a cell marked `.varies` it counts only which outputs it has, and
+    that no image has lost or gained half of its shapes.
     """
     if len(kept.cells) != len(fresh.cells):
         return [f"{len(kept.cells)} cells were kept, {len(fresh.cells)} ran"]
@@ -41,10 +47,14 @@ def _cell_differences(kept: NotebookNode, fresh: NotebookNode) -> Iterator[str]:
     kinds = [[_kind(output) for output in cell.outputs] for cell in (kept, fresh)]
     if kinds[0] != kinds[1]:
         yield f"outputs {kinds[0]} were kept, now {kinds[1]}"
-    elif not (varies(kept) or varies(fresh)):
-        for outputs in zip(kept.outputs, fresh.outputs, strict=True):
-            texts = [_text(output) for output in outputs]
-            yield from _text_differences(*texts)
+        return
+    may_vary = varies(kept) or varies(fresh)
+    for outputs in zip(kept.outputs, fresh.outputs, strict=True):
+        tolerance = SHAPES_THAT_VARY if may_vary else SHAPES
+        counts = [_shapes(output) for output in outputs]
+        yield from _shape_differences(counts, tolerance)
+        if not may_vary:
+            yield from _text_differences(*map(_text, outputs))
 
 
 def _kind(output: NotebookNode) -> str:
@@ -65,6 +75,17 @@ def _text(output: NotebookNode) -> str:
     return "\n".join(
         text for kind, text in sorted(output.data.items()) if isinstance(text, str)
     )
+
+
+def _shapes(output: NotebookNode) -> int:
+    """How many paths an output draws, letters included."""
+    return len(SHAPE.findall(output.get("data", {}).get(SVG, "")))
+
+
+def _shape_differences(counts: list[int], tolerance: float) -> Iterator[str]:
+    kept, fresh = counts
+    if abs(fresh - kept) > tolerance * max(kept, fresh):
+        yield f"the figure had {kept} shapes, now {fresh}"
 
 
 def _text_differences(kept: str, fresh: str) -> Iterator[str]:

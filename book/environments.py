@@ -8,7 +8,6 @@ and again when the list changes. One of them is the environment that the rest of
 """
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import re
@@ -16,10 +15,11 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from book.errors import BookError
+from book.files import locked
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON_VERSION = "3.11"
@@ -114,21 +114,10 @@ def _digest(pins: Path) -> str:
     return hashlib.sha256(pins.read_bytes()).hexdigest()
 
 
-@contextlib.contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """Hold the right to build `folder`; a process that dies gives it back."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        file = open(folder.with_suffix(".lock"), "w")
-    except OSError as error:
-        raise BookError(f"cannot be made ({error.strerror})", folder) from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            _say(f"waiting: another process builds {_short(folder)}")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+def _lock(folder: Path) -> contextlib.AbstractContextManager[None]:
+    """Hold the right to build `folder`."""
+    waiting = f"another process builds {_short(folder)}"
+    return locked(folder.with_suffix(".lock"), waiting)
 
 
 def _build(folder: Path, pins: Path) -> None:

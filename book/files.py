@@ -1,7 +1,11 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and by one process at a time."""
 
+import contextlib
+import fcntl
 import os
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from book.errors import BookError
@@ -38,3 +42,23 @@ def _unwritable(path: Path, error: OSError) -> BookError:
     return BookError(
         f"cannot be written ({error.strerror}); what was there is kept", path
     )
+
+
+@contextlib.contextmanager
+def locked(path: Path, waiting: str) -> Iterator[None]:
+    """Hold the lock file `path`; says `waiting` on stderr if another process has it.
+
+    A process that dies gives it back.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = open(path, "w")
+    except OSError as error:
+        raise BookError(f"cannot be made ({error.strerror})", path) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"waiting: {waiting}", file=sys.stderr, flush=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

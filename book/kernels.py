@@ -64,6 +64,7 @@ class Job:
     tab: str
     machine: str
     python: Path
+    fingerprint: str = ""  # of the code as it was when the job was made
 
     @property
     def title(self) -> str:

@@ -12,6 +12,9 @@ What a statement needs while the library is imported is put before it.
 
 import ast
 import builtins
+import contextlib
+import functools
+import hashlib
 import io
 import itertools
 import re
@@ -23,6 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 
 import libcst as cst
@@ -84,6 +88,40 @@ RUFF = [sys.executable, "-m", "ruff"]
 # The result must not depend on the folder that ruff runs in, nor on its settings.
 RUFF_SETTINGS = ["--isolated", "--no-cache", "--quiet", "--target-version=py311"]
 RUFF_RULES = ["--config=src=[]", "--select=E,F,W,I,B,UP"]
+# A library is made again when one of these changes.
+MAKERS = ("library.py", "branches.py", "sources.py")
+
+
+@functools.lru_cache(maxsize=16)
+def generated(book: Book, tab: str) -> str:
+    """The library of `tab` that the sources make, kept in `_build/library`.
+
+    Empty if the settings name no library for it. A book's text stays as it was read,
+    so each book needs to be asked once.
+    """
+    if tab not in book.config.library:
+        return ""
+    file = book.root / "_build" / "library" / f"{tab}-{_key(book, tab)}.py"
+    with contextlib.suppress(OSError, ValueError):
+        return file.read_text(encoding="utf-8")
+    text = generate(book, tab)
+    for older in file.parent.glob(f"{tab}-*.py"):
+        with contextlib.suppress(OSError):
+            older.unlink()
+    with contextlib.suppress(BookError):
+        write_whole(file, text)
+    return text
+
+
+def _key(book: Book, tab: str) -> str:
+    """A hash of all that a library follows from."""
+    parts = [(book.root / "config.ini").read_text(encoding="utf-8")]
+    parts += [str(sorted(book.config.library[tab].items())), version("ruff")]
+    here = Path(__file__).parent
+    parts += [(here / name).read_text(encoding="utf-8") for name in MAKERS]
+    for cell in _cells(book, tab):
+        parts += [cell.note, cell.source]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def generate(book: Book, tab: str) -> str:
@@ -119,11 +157,11 @@ def check(book: Book) -> None:
 def _changed(book: Book) -> dict[Path, str]:
     """What is to be written: everything is generated before anything is written."""
     project = book.config.project
-    version = VERSION.format(title=project["title"], release=project["release"])
-    texts = {book.config.library["version_file"]: version}
+    init = VERSION.format(title=project["title"], release=project["release"])
+    texts = {book.config.library["version_file"]: init}
     for tab in book.tabs:
         if tab in book.config.library:
-            texts[_lib_file(book, tab)] = generate(book, tab)
+            texts[_lib_file(book, tab)] = generated(book, tab)
     paths = {book.root / name: text for name, text in texts.items() if name}
     return {
         path: text

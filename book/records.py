@@ -2,13 +2,16 @@
 
 A record holds a section's code cells in one tab with their outputs, and tells what
 made them: machine, versions, date, and the fingerprint of the code. It is stale
-when the fingerprint of what the sources say now differs. Prose is in none of it.
+when the fingerprint of what the sources say now differs, and damaged when its
+outputs are not those that were kept. Prose is in none of it.
 """
 
 import ast
+import base64
 import copy
 import functools
 import hashlib
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -18,10 +21,10 @@ from typing import Literal
 import nbformat
 from nbformat import NotebookNode
 
-from book import environments
+from book import environments, library
 from book.errors import BookError
 from book.files import write_whole
-from book.hygiene import clean_outputs
+from book.hygiene import SVG, clean_outputs
 from book.sources import Book, Section
 
 State = Literal["fresh", "stale", "missing", "damaged"]
@@ -38,12 +41,13 @@ FACTS = (
     "cpu",
     "date",
     "fingerprint",
+    "outputs",
 )
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 MACHINE = re.compile(r"[a-z0-9-]+")
 # What reading and checking a file that is no notebook may raise.
 UNREADABLE = (
-    *(OSError, ValueError, KeyError, TypeError, AttributeError),
+    *(ValueError, KeyError, TypeError, AttributeError, RecursionError),
     nbformat.ValidationError,
 )
 ALWAYS = "*"
@@ -114,14 +118,54 @@ def _read(file: Path) -> NotebookNode | None:
     try:
         record = nbformat.v4.reads(file.read_text(encoding="utf-8"))
         nbformat.validate(record)
-    except UNREADABLE as error:
-        _warn(file, type(error).__name__)
-        return None
-    facts = record.metadata.get("book")
-    if not isinstance(facts, dict) or not set(FACTS) <= set(facts):
-        _warn(file, "it does not say what made it")
+        problem = _problem(record)
+    except OSError as error:
+        problem = f"it cannot be read: {error.strerror}"
+    except UNREADABLE:
+        problem = "not a notebook"
+    if problem:
+        _warn(file, problem)
         return None
     return record
+
+
+def _problem(record: NotebookNode) -> str:
+    """Why a notebook cannot be shown as the record of a run; empty if it can."""
+    facts = record.metadata.get("book")
+    if not isinstance(facts, dict) or not set(FACTS) <= set(facts):
+        return "it does not say what made it"
+    if not all(isinstance(fact, str) for fact in facts.values()):
+        return "a fact of its machine is not a text"
+    if any(cell.cell_type != "code" for cell in record.cells):
+        return "it holds more than code"
+    outputs = [output for cell in record.cells for output in cell.outputs]
+    if not all(map(_has_whole_images, outputs)):
+        return "an image in it is broken"
+    places = [part.metadata for part in [*record.cells, *outputs] if "metadata" in part]
+    if not all(isinstance(place.get("alt", ""), str) for place in places):
+        return "the description of an image is not a text"
+    if facts["outputs"] != _hash_of_outputs(record):
+        return "its outputs were edited"
+    return ""
+
+
+def _has_whole_images(output: NotebookNode) -> bool:
+    images = {k: v for k, v in output.get("data", {}).items() if k.startswith("image/")}
+    for kind, data in images.items():
+        if not isinstance(data, str):
+            return False
+        try:
+            if kind != SVG:
+                base64.b64decode("".join(data.split()), validate=True)
+        except ValueError:
+            return False
+    return True
+
+
+def _hash_of_outputs(record: NotebookNode) -> str:
+    outputs = [cell.outputs for cell in record.cells]
+    text = json.dumps(outputs, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 @functools.cache
@@ -183,11 +227,14 @@ def write(
     executed: NotebookNode,
     facts: dict[str, str],
 ) -> Path:
-    """Keep an executed `blank` notebook as the record of `facts["machine"]`."""
+    """Keep an executed `blank` notebook as the record of `facts["machine"]`.
+
+    `facts["fingerprint"]` is that of the code that ran, taken before it did.
+    """
     file = path(book, section, tab, facts["machine"])
     record = cleaned(executed)
     record.metadata = NotebookNode(
-        book=facts | {"fingerprint": fingerprint(book, section, tab)},
+        book=facts | {"outputs": _hash_of_outputs(record)},
         kernelspec=KERNEL,
         language_info={"name": "python", "version": facts["python"]},
     )
@@ -209,7 +256,8 @@ def cleaned(executed: NotebookNode) -> NotebookNode:
 def fingerprint(book: Book, section: Section, tab: str) -> str:
     """A hash of all that the outputs of a section in one tab follow from.
 
-    That is its code, the `d2l` blocks that it uses, and the environment's pins.
+    That is its code, the `d2l` blocks that it uses, as the sources make them now,
+    and the environment's pins.
     """
     return _fingerprint(book, tab, book.code_cells(section, tab))
 
@@ -217,7 +265,7 @@ def fingerprint(book: Book, section: Section, tab: str) -> str:
 def _fingerprint(book: Book, tab: str, cells: list[NotebookNode]) -> str:
     sources = [cell.source for cell in cells]
     used = {name for source in sources for name in D2L_NAME.findall(source)}
-    parts = [*sources, *_blocks(_library(book, tab), used)]
+    parts = [*sources, *_blocks(library.generated(book, tab), used)]
     parts += environments.pins(tab, book.root)
     digest = hashlib.sha256()
     for part in parts:
@@ -225,17 +273,9 @@ def _fingerprint(book: Book, tab: str, cells: list[NotebookNode]) -> str:
     return digest.hexdigest()
 
 
-def _library(book: Book, tab: str) -> str:
-    """The source of the package's module for `tab`; empty if it has none yet."""
-    if tab not in book.config.library:
-        return ""
-    file = book.root / book.config.library[tab]["lib_file"]
-    return file.read_text(encoding="utf-8") if file.exists() else ""
-
-
-def _blocks(library: str, names: Iterable[str]) -> list[str]:
-    """The definitions in `library` that `names` need, theirs included, normalised."""
-    definitions = _definitions(library)
+def _blocks(module: str, names: Iterable[str]) -> list[str]:
+    """The definitions in `module` that `names` need, theirs included, normalised."""
+    definitions = _definitions(module)
     seen: set[str] = set()
     found: set[str] = set()
     waiting = [ALWAYS, *names] if definitions else []
@@ -251,19 +291,13 @@ def _blocks(library: str, names: Iterable[str]) -> list[str]:
 
 
 @functools.lru_cache(maxsize=8)
-def _definitions(library: str) -> dict[str, list[tuple[str, set[str]]]]:
+def _definitions(module: str) -> dict[str, list[tuple[str, set[str]]]]:
     """Of each top-level name: the statements that bind it, and the names these use.
 
     Statements that bind none, such as `npx.set_np()`, stand under `ALWAYS`.
     """
-    try:
-        tree = ast.parse(library)
-    except SyntaxError as error:
-        raise BookError(
-            f"line {error.lineno}: {error.msg}; make lib writes d2l anew", "d2l"
-        ) from error
     definitions: dict[str, list[tuple[str, set[str]]]] = {}
-    for statement in tree.body:
+    for statement in ast.parse(module).body:
         if _is_docstring(statement):
             continue
         names = set(_bound_names(statement)) or {ALWAYS}

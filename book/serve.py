@@ -98,12 +98,12 @@ class Handler(SimpleHTTPRequestHandler):
 
 def serve(root: Path, port: int) -> None:
     """Serve the book in `root` until interrupted."""
-    before = snapshot(root)
-    site = build(root)
-    if site is None:
-        raise BookError("the book does not build; mend that, then serve it")
     rebuilds = Rebuilds()
-    with _server(site, port, rebuilds) as server:
+    # A port that is taken is told of before the book is built.
+    with _server(root / "_build" / "html", port, rebuilds) as server:
+        before = snapshot(root)
+        if not build(root):
+            raise BookError("the book does not build; mend that, then serve it")
         threading.Thread(target=server.serve_forever, daemon=True).start()
         print(f"http://{HOST}:{server.server_port}/ (Ctrl-C ends)", flush=True)
         try:
@@ -118,7 +118,8 @@ def _server(site: Path, port: int, rebuilds: Rebuilds) -> ThreadingHTTPServer:
         server = ThreadingHTTPServer((HOST, port), handler)
     except OSError as error:
         raise BookError(
-            f"port {port} cannot be had ({error.strerror}); name another: PORT=8001"
+            f"{port} cannot be had ({error.strerror}); name another, as in PORT=8001",
+            "PORT",
         ) from error
     server.daemon_threads = True
     return server
@@ -135,17 +136,15 @@ def _rebuild_on_change(root: Path, before: dict[str, int], rebuilds: Rebuilds) -
                 rebuilds.announce()
 
 
-def build(root: Path) -> Path | None:
-    """Build the book in a process of its own; the site's folder, None if that fails.
+def build(root: Path) -> bool:
+    """Build the book in a process of its own; whether that went well.
 
     A fresh process sees changes of the book's own code too, and Sphinx starts clean.
     """
     command = [sys.executable, "-m", "book", "html"]
     built = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True)
     print(built.stdout, end="", flush=True)
-    if built.returncode:
-        return None
-    return (root / built.stdout.splitlines()[-1]).parent
+    return built.returncode == 0
 
 
 def snapshot(root: Path) -> dict[str, int]:

@@ -460,9 +460,9 @@ def scratch_places(value: Any, seen: set | None = None) -> Iterator[tuple]:
         return
     seen.add(id(value))
     if isinstance(value, nn.Block):
-        for child in value._children.values():
+        children, value = value._children.values(), vars(value)
+        for child in children:
             yield from scratch_places(child, seen)
-        value = vars(value)
     elif not isinstance(value, list):
         return
     items = value.items() if isinstance(value, dict) else enumerate(value)

@@ -615,7 +615,8 @@ class Trainer(HyperParameters):
         self.prepare_model(model)
         self.optim = model.configure_optimizers()
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
-        with self.gpus[0] if self.gpus else contextlib.nullcontext():
+        device = self.gpus[0] if self.gpus else contextlib.nullcontext()
+        with device:
             for self.epoch in range(self.max_epochs):
                 self.fit_epoch()
 

@@ -454,9 +454,9 @@ def scratch_places(value: Any, seen: set | None = None) -> Iterator[tuple]:
         return
     seen.add(id(value))
     if isinstance(value, nn.Module):
-        for child in value.children():
+        children, value = value.children(), vars(value)
+        for child in children:
             yield from scratch_places(child, seen)
-        value = vars(value)
     elif not isinstance(value, list):
         return
     items = value.items() if isinstance(value, dict) else enumerate(value)

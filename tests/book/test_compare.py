@@ -51,13 +51,27 @@ def test_tells_the_cell_and_the_first_line_that_differs():
     assert found == ["cell 1: expected 'b 1', found 'b 2'"]
 
 
-def test_images_by_type_alone():
-    def figure(data: str, kind: str = "image/svg+xml") -> NotebookNode:
-        text = f"<Figure {data}>"
-        return notebook(new_output("display_data", {kind: data, "text/plain": text}))
+def figure(data: str, kind: str = "image/svg+xml", **kwargs) -> NotebookNode:
+    text = f"<Figure {data}>"
+    bundle = {kind: data, "text/plain": text}
+    return notebook(new_output("display_data", bundle), **kwargs)
 
+
+def test_images_by_type():
     assert differences(figure("<svg/>"), figure("<svg></svg>")) == []
     assert differences(figure("<svg/>"), figure("AAAA", "image/png"))
+
+
+def test_figures_by_how_much_they_draw():
+    def plot(shapes: int, **kwargs) -> NotebookNode:
+        return figure("<path d=''/>" * (shapes - 1) + "<use/><paths/>", **kwargs)
+
+    assert differences(plot(100), plot(85)) == []
+    assert differences(plot(100), plot(70)) == [
+        "cell 1: the figure had 100 shapes, now 70"
+    ]
+    assert not differences(plot(100, tags=("varies",)), plot(70))
+    assert differences(plot(100, tags=("varies",)), figure("<svg/>"))
 
 
 def test_results_and_errors_are_compared():

@@ -2,12 +2,14 @@
 
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from book import environments
 from book.errors import BookError
+from book.files import locked
 
 # Stands in for uv: notes its calls, makes what `uv venv` makes, fails when told to.
 FAKE_UV = """\
@@ -93,6 +95,32 @@ def test_two_at_once_build_it_once(root: Path, uv: Uv):
     for thread in threads:
         thread.join()
     assert len(uv.calls()) == 2
+
+
+def test_one_that_waits_says_what_for(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    lock, order = tmp_path / "deep" / ".lock", list[str]()
+
+    def second() -> None:
+        with locked(lock, "another process works"):
+            order.append("second")
+
+    with locked(lock, "nobody"):
+        thread = threading.Thread(target=second)
+        thread.start()
+        while "waiting: another process works\n" not in capfd.readouterr().err:
+            time.sleep(0.01)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def test_a_lock_that_cannot_be_made(tmp_path: Path):
+    (tmp_path / "file").touch()
+    with pytest.raises(BookError, match="cannot be made"):
+        with locked(tmp_path / "file" / ".lock", "nobody"):
+            pass
 
 
 def test_unknown_environment(root: Path):

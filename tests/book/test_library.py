@@ -496,6 +496,49 @@ def test_an_error_names_the_line_in_the_file_in_spite_of_branches(refused):
 # The files
 
 
+def test_what_was_generated_is_kept_until_its_sources_change(make, monkeypatch):
+    book = make(("x = 1  #@save",))
+    text = library.generated(book, "pytorch")
+    assert text == library.generate(book, "pytorch")
+    (kept,) = (book.root / "_build/library").iterdir()
+    assert kept.name.startswith("pytorch-") and kept.read_text() == text
+
+    monkeypatch.setattr(library, "generate", lambda book, tab: "another")
+    del book.config.library["pytorch"]["lib_file"]  # the book as it was is remembered
+    assert library.generated(book, "pytorch") == text
+    path = book.root / "chapter/a.md"
+    for old, new, same in (
+        ("sec_a", "sec_b", False),
+        ("x = 1", "x = 2", False),
+        ("# A", "Prose.\n\n# A", True),
+    ):
+        before = library.generated(read(book), "pytorch")
+        kept, *others = (book.root / "_build/library").iterdir()
+        assert not others
+        kept.write_text("kept")
+        path.write_text(path.read_text().replace(old, new))
+        now = library.generated(read(book), "pytorch")
+        assert now == ("kept" if same else "another"), before
+
+
+def read(book):
+    """The same book, read again with the same settings."""
+    again = type(book)(book.root)
+    del again.config.library["pytorch"]["lib_name"]
+    return again
+
+
+def test_a_folder_that_cannot_be_written_is_no_hindrance(make):
+    book = make(("x = 1  #@save",))
+    (book.root / "_build").write_text("no folder")
+    assert "x = 1" in library.generated(book, "pytorch")
+
+
+def test_a_tab_may_have_no_library(make):
+    book = make(("x = 1  #@save",))
+    assert library.generated(book, "none") == ""
+
+
 def test_the_files_are_written_once_and_checked(make):
     book = make(("x = 1  #@save",))
     with pytest.raises(BookError, match="d2l/pytorch.py: not what the sources make"):

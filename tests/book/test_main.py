@@ -1,8 +1,10 @@
 """The commands: what they print, and how they tell what is wrong."""
 
+import configparser
 import errno
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -37,6 +39,15 @@ def errors(capsys: pytest.CaptureFixture[str]) -> list[str]:
         (["run", "--section", "nosuch"], "error: SECTION: no section 'nosuch'"),
         (["run", "--machine", "H200"], "error: MACHINE: 'H200' is no machine's name"),
         (["run", "--python", "nosuch"], "error: nosuch: no interpreter there"),
+        (["run", "--tab", ","], "error: TAB: ',' names nothing"),
+        (["run", "--section", ""], "error: SECTION: '' names nothing"),
+        (["run", "--jobs", "0"], "error: JOBS: '0' is no whole number above 0"),
+        (["run", "--jobs", "²"], "error: JOBS: '²' is no whole number above 0"),
+        (["run", "--force=maybe"], "error: FORCE: 'maybe' is neither 1 nor 0"),
+        (["serve", "--port", "65536"], "error: PORT: '65536' is no port; use 1 to"),
+        (["serve", "--port", "0"], "error: PORT: '0' is no port"),
+        (["nosuch"], "error: COMMAND: invalid choice: 'nosuch'"),
+        (["check", "--nosuch"], "error: unrecognized arguments: --nosuch"),
     ],
 )
 def test_a_users_mistake_is_one_line(
@@ -81,6 +92,8 @@ def test_several_names_in_one_option(
     [
         (KeyboardInterrupt(), 130, "interrupted: what was finished is kept"),
         (OSError(errno.ENOSPC, "full"), 1, "error: no space left on the disk"),
+        (PermissionError(errno.EACCES, "Denied", "x.md"), 1, "error: x.md: Denied"),
+        (OSError("of an unknown kind"), 1, "error: of an unknown kind"),
     ],
 )
 def test_ends_of_a_command_in_one_line(
@@ -98,6 +111,78 @@ def test_ends_of_a_command_in_one_line(
     monkeypatch.setattr(Book, "check", fail)
     assert main(["check"]) == status
     assert errors(capsys) == [line]
+
+
+@pytest.mark.parametrize(
+    "option, forced",
+    [
+        ([], False),
+        (["--force"], True),
+        (["--force=1"], True),
+        (["--force=YES"], True),
+        (["--force=0"], False),
+        (["--force=no"], False),
+    ],
+)
+def test_force(option: list[str], forced: bool):
+    from book.__main__ import _parser
+
+    assert _parser().parse_args(["run", *option]).force is forced
+
+
+def test_a_broken_save_stops_the_build(
+    make_book: Callable[..., Book], capsys: pytest.CaptureFixture[str]
+):
+    make_book(one=TEXT.replace("1 + 1", "def f(x):  #@save\n    return y"))
+    assert main(["lib"]) == 1
+    told = errors(capsys)
+    assert told and "name 'y' is not defined" in told[0]
+    assert main(["html"]) == 1
+    assert errors(capsys) == told
+
+
+def test_outside_of_a_book_nothing_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["html"]) == 1
+    assert "run this from the book's folder" in errors(capsys)[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def with_our_pages(root: Path) -> None:
+    """Give a made-up book this project's page: its settings, templates and styles."""
+    ours = configparser.RawConfigParser()
+    ours.read(ROOT / "config.ini", encoding="utf-8")
+    settings = ours["build"]["sphinx_configs"].replace("\n", "\n    ")
+    config = root / "config.ini"
+    text = config.read_text().replace("[pdf]", f"sphinx_configs = {settings}\n\n[pdf]")
+    config.write_text(text)
+    for folder in ("book", "static"):
+        (root / folder).symlink_to(ROOT / folder)
+
+
+def test_three_builds_at_once(make_book: Callable[..., Book]):
+    book = make_book(one=TEXT)
+    with_our_pages(book.root)
+    builds = [
+        subprocess.Popen(
+            [sys.executable, "-m", "book", "html"],
+            cwd=book.root,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    said = [build.communicate(timeout=120) for build in builds]
+    assert [build.returncode for build in builds] == [0, 0, 0], said
+    assert {out for out, _ in said} == {said[0][0]}
+    assert {err for _, err in said} <= {
+        "",
+        "waiting: another process builds the book\n",
+    }
 
 
 def test_records_to_make_are_listed(make_book: Callable[..., Book]):
@@ -143,8 +228,22 @@ def test_settings_are_handed_on_only_when_given():
     plain = make("-n", "run").stdout.replace("\\\n", "")
     assert plain.split()[-2:] == ["book", "run"]
     full = make("-n", "run", "TAB=jax,pytorch", "MACHINE=h200", "FORCE=1").stdout
-    assert "--tab 'jax,pytorch'" in full and "--machine 'h200'" in full
-    assert "--force" in full and "--section" not in full
+    assert "--tab='jax,pytorch'" in full and "--machine='h200'" in full
+    assert "--force='1'" in full and "--section" not in full
+
+
+def test_settings_of_the_environment_are_not_the_books():
+    env = {"TAB": "jax", "PYTHON": "/usr/bin/python", "PORT": "80", "FORCE": "1"}
+    for target in ("run", "serve"):
+        assert make("-n", target, **env).stdout == make("-n", target).stdout
+
+
+@pytest.mark.parametrize(
+    "value", ["it's", '"$HOME" `ls`; ls', "--force", "$(shell ls)"]
+)
+def test_settings_reach_the_command_as_they_are(value: str):
+    line = make("-n", "run", f"TAB={value}").stdout.replace("\\\n", "")
+    assert shlex.split(line)[-2:] == ["run", f"--tab={value}"]
 
 
 def test_without_python_311_make_says_so(tmp_path: Path):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import nbformat
 import pytest
 from nbformat.v4 import new_output
 
@@ -31,22 +32,27 @@ d2l.used(1)
 ```
 """
 LIBRARY = '''\
-"""The module."""
+# The Library
+:label:`sec_lib`
+
+```{.python .input}
+%%tab pytorch
 import os
-import sys
+```
 
-d2l = sys.modules[__name__]
-
-def used(x):
+```{.python .input}
+%%tab pytorch
+def used(x):  #@save
     """What it does."""
     return d2l.also_used(x)  # a comment
 
-def also_used(x):
+def also_used(x):  #@save
     return os.path.join(x)
 
-class Unused:
+class Unused:  #@save
     def method(self):
         return used
+```
 '''
 FACTS = dict.fromkeys(records.FACTS, "") | {
     "machine": "cpu",
@@ -59,8 +65,8 @@ FACTS = dict.fromkeys(records.FACTS, "") | {
 
 @pytest.fixture
 def book(make_book: Callable[..., Book]) -> Book:
-    book = make_book(one=TEXT, two=TEXT.replace("sec_one", "sec_two"))
-    (book.root / "d2l/pytorch.py").write_text(LIBRARY)
+    two = TEXT.replace("sec_one", "sec_two")
+    book = make_book(one=TEXT, two=two, lib=LIBRARY)
     for section in book.sections:
         for tab in book.code_tabs(section):
             record(book, section, tab)
@@ -71,7 +77,8 @@ def record(book: Book, section: Section, tab: str, **facts: str) -> Path:
     nb = records.blank(book, section, tab)
     for cell in nb.cells:
         cell.outputs = [new_output("stream", name="stdout", text="│ \\ <a> *b*   \n")]
-    return records.write(book, section, tab, nb, FACTS | facts)
+    made_of = {"fingerprint": records.fingerprint(book, section, tab)}
+    return records.write(book, section, tab, nb, FACTS | made_of | facts)
 
 
 def edit(book: Book, file: str, old: str, new: str) -> dict[str, records.State]:
@@ -115,16 +122,22 @@ def test_code_makes_its_section_and_tab_stale(book: Book):
         ("return d2l.also_used(x)", "return d2l.also_used(x, x)", True),
         ("os.path.join(x)", "os.path.join(x, x)", True),
         ("import os\n", "import posix as os\n", True),
-        ("import os\n", "import os\nos.nice(0)\n", True),
+        ("import os\n", "import os\nos.nice(0)  #@save\n", True),
         ("return used", "return None", False),
         ("# a comment", "# another", False),
         ("What it does", "What it is for", False),
-        ("class Unused", "def new(): pass\n\n\nclass Unused", False),
+        ("class Unused", "def new(): pass  #@save\n\nclass Unused", False),
     ],
 )
 def test_used_blocks_of_d2l_count(book: Book, old: str, new: str, expected: bool):
     users = {"one/pytorch", "two/pytorch"} if expected else set()
-    assert stale(edit(book, "d2l/pytorch.py", old, new)) == users
+    assert stale(edit(book, "chapter/lib.md", old, new)) - {"lib/pytorch"} == users
+
+
+def test_only_what_the_sources_save_counts(book: Book):
+    """Not what `make lib` wrote at some time."""
+    (book.root / "d2l/pytorch.py").write_text("def used(x): return 'other'\n")
+    assert set(states(Book(book.root)).values()) == {"fresh"}
 
 
 def test_pins_make_their_tab_stale(book: Book):
@@ -133,9 +146,9 @@ def test_pins_make_their_tab_stale(book: Book):
     assert not stale(edit(book, "environments/jax.txt", "7.5.0", "7.4.0  # why"))
 
 
-def test_broken_library_is_told(book: Book):
-    with pytest.raises(BookError, match="d2l: line 7.*make lib"):
-        edit(book, "d2l/pytorch.py", "def used(x):", "def used(x:")
+def test_a_broken_save_is_told(book: Book):
+    with pytest.raises(BookError, match="chapter/lib.md:11: not valid Python"):
+        edit(book, "chapter/lib.md", "def used(x):", "def used(x:")
 
 
 # Damage
@@ -174,6 +187,83 @@ def test_a_missing_record(book: Book):
     assert records.state(book, section, "jax") == "missing"
     shown = records.shown_notebook(book, section, "jax")
     assert shown is not None and shown.metadata.record.state == "missing"
+
+
+PIXEL = "iVBORw0KGgo="
+
+
+@pytest.fixture
+def plotted(book: Book) -> dict:
+    """The record of a cell that printed, and showed an image with a description."""
+    section = book.section("one")
+    made_of = {"fingerprint": records.fingerprint(book, section, "jax")}
+    nb = records.blank(book, section, "jax")
+    nb.cells[0].outputs = [
+        new_output("stream", name="stdout", text="1\n2\n"),
+        new_output("display_data", {"image/png": PIXEL}, metadata={"alt": "A dot"}),
+    ]
+    file = records.write(book, section, "jax", nb, FACTS | made_of)
+    assert records.state(book, section, "jax") == "fresh"
+    return json.loads(file.read_text())
+
+
+def resealed(nb: dict) -> dict:
+    """As one who edits a record and mends its hash would leave it."""
+    whole = records._hash_of_outputs(nbformat.v4.reads(json.dumps(nb)))
+    nb["metadata"]["book"]["outputs"] = whole
+    return nb
+
+
+def test_edited_outputs_are_not_shown(
+    book: Book, plotted: dict, capsys: pytest.CaptureFixture[str]
+):
+    plotted["cells"][0]["outputs"][0]["text"] = ["1\n", "3\n"]
+    said = damage(book, json.dumps(plotted), capsys)
+    assert "(its outputs were edited)" in said
+    del plotted["cells"][0]["outputs"][0]
+    assert "(its outputs were edited)" in damage(book, json.dumps(plotted), capsys)
+
+
+@pytest.mark.parametrize("data", ["no base64!", "iVBOR", ["iVBOR"]])
+def test_broken_images_are_not_shown(
+    book: Book, plotted: dict, data: object, capsys: pytest.CaptureFixture[str]
+):
+    plotted["cells"][0]["outputs"][1]["data"]["image/png"] = data
+    said = damage(book, json.dumps(resealed(plotted)), capsys)
+    assert "(an image in it is broken)" in said
+
+
+def test_a_description_is_a_text(
+    book: Book, plotted: dict, capsys: pytest.CaptureFixture[str]
+):
+    plotted["cells"][0]["outputs"][1]["metadata"]["alt"] = 3
+    said = damage(book, json.dumps(resealed(plotted)), capsys)
+    assert "(the description of an image is not a text)" in said
+
+
+@pytest.mark.parametrize("fact", ["gpu", "date", "outputs", "fingerprint", "more"])
+def test_facts_are_texts(
+    book: Book, plotted: dict, fact: str, capsys: pytest.CaptureFixture[str]
+):
+    plotted["metadata"]["book"][fact] = ["h200"]
+    said = damage(book, json.dumps(plotted), capsys)
+    assert "(a fact of its machine is not a text)" in said
+
+
+def test_a_record_without_a_hash_is_none(
+    book: Book, plotted: dict, capsys: pytest.CaptureFixture[str]
+):
+    del plotted["metadata"]["book"]["outputs"]
+    assert "does not say what made it" in damage(book, json.dumps(plotted), capsys)
+
+
+def test_a_folder_in_place_of_a_record(book: Book, capsys: pytest.CaptureFixture[str]):
+    section = book.section("one")
+    file = records.path(book, section, "jax")
+    file.unlink()
+    file.mkdir()
+    assert records.state(book, section, "jax") == "damaged"
+    assert "(it cannot be read: Is a directory)" in capsys.readouterr().err
 
 
 # What is shown and kept

@@ -1,6 +1,7 @@
 """Notebooks run in their own interpreter; whatever goes wrong, records stay whole."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -196,9 +197,12 @@ def test_the_plan_is_what_is_stale(make_book: Callable[..., Book]):
     "options, message",
     [
         ({"tabs": ["torch"]}, "TAB: no tab 'torch'; there are pytorch, jax"),
-        ({"sections": ["b"]}, "SECTION: no section 'b'; there are index, a"),
+        ({"sections": ["c"]}, "SECTION: no section 'c'; there are index, a"),
         ({"machine": "../x"}, "MACHINE: '../x' is no machine's name"),
         ({"python": Path("nosuch")}, "nosuch: no interpreter there"),
+        ({"python": Path("chapter")}, "chapter: no interpreter there"),
+        ({"python": Path("./index.md")}, "index.md: no interpreter there"),
+        ({"python": Path("ls")}, f"{shutil.which('ls')}: this is no Python 3.11"),
     ],
 )
 def test_what_does_not_exist_is_refused(
@@ -207,6 +211,84 @@ def test_what_does_not_exist_is_refused(
     with pytest.raises(BookError) as caught:
         run.run(make_book(a=section("1")), **options)
     assert str(caught.value).startswith(message)
+
+
+def test_an_interpreter_is_looked_for_on_path(
+    other_python: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", f"{other_python.parent}{os.pathsep}{os.environ['PATH']}")
+    assert run.check_interpreter(Path("python")) == other_python
+    monkeypatch.chdir(other_python.parent.parent)
+    assert run.check_interpreter(Path("bin/python")) == other_python
+
+
+def test_sections_of_one_name_are_named_in_full(make_book: Callable[..., Book]):
+    book = make_book(a=section("1"), b=section("1", label="sec_b"))
+    more = book.root / "chapter/more/a.md"
+    more.parent.mkdir()
+    more.write_text(section("1", label="sec_more"))
+    index = book.root / "index.md"
+    index.write_text(index.read_text().replace("chapter/b\n", "chapter/b\nmore/a\n"))
+    index.write_text(index.read_text().replace("\nmore/a", "\nchapter/more/a"))
+    book = Book(book.root)
+    assert run.find_section(book, "b.md").name == "chapter/b"
+    assert run.find_section(book, "chapter/more/a").name == "chapter/more/a"
+    for name, message in (
+        ("a", "SECTION: 'a' may be chapter/a or chapter/more/a"),
+        ("c", "no section 'c'; there are index, chapter/a, b, chapter/more/a"),
+    ):
+        with pytest.raises(BookError, match=message):
+            run.find_section(book, name)
+
+
+CHANGING = """\
+import pathlib
+page = pathlib.Path("{page}")
+page.write_text(page.read_text().replace("{old}", "{new}"))"""
+
+
+@pytest.mark.parametrize(
+    "old, new, stale", [("1 + 1", "1 + 2", True), ("Text", "Prose", False)]
+)
+def test_a_record_is_of_the_code_that_ran(
+    old: str,
+    new: str,
+    stale: bool,
+    make_book: Callable[..., Book],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+):
+    page = tmp_path / "made-up/chapter/b.md"
+    change = CHANGING.format(page=page, old=old, new=new)
+    book = make_book(a=section(change), b=section("1 + 1", "2", label="sec_b"))
+    assert run.run(book, python=HERE, jobs=1) == 2
+    book = Book(book.root)
+    state = records.state(book, book.section("b"), "pytorch")
+    assert state == ("stale" if stale else "fresh")
+    told = [x for x in capsys.readouterr().err.splitlines() if "changed" in x]
+    line = "warning: the sources changed while they ran, so these records are stale:"
+    assert told == ([f"{line} chapter/b (pytorch); make run"] if stale else [])
+
+
+def test_two_runs_at_once_run_it_once(make_book: Callable[..., Book]):
+    book = make_book(a=section("import time\ntime.sleep(1)"))
+    command = [sys.executable, "-m", "book", "run", "--python", sys.executable]
+    runs = [
+        subprocess.Popen(
+            command,
+            cwd=book.root,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    said = sorted(process.communicate(timeout=60)[0] for process in runs)
+    assert said == [
+        "all records are fresh: nothing to run\n",
+        "to run: chapter/a (pytorch)\n",
+    ]
+    assert [p.name for p in (book.root / "outputs/cpu").iterdir()] == ["pytorch"]
 
 
 def test_an_interpreter_without_ipykernel(

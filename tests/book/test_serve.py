@@ -64,14 +64,30 @@ def test_open_pages_hear_of_a_build(port: int, rebuilds: serve.Rebuilds):
 
 
 def test_a_port_that_is_taken(port: int, site: Path, rebuilds: serve.Rebuilds):
-    with pytest.raises(BookError, match=f"port {port} cannot be had .*PORT="):
+    with pytest.raises(BookError, match=f"PORT: {port} cannot be had .*PORT="):
         serve._server(site, port, rebuilds)
+
+
+def test_a_port_that_is_taken_is_told_of_before_the_book_is_built(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(serve, "build", lambda root: pytest.fail("it was built"))
+    with pytest.raises(BookError, match="PORT: "):
+        serve.serve(tmp_path, port)
+
+
+def test_a_book_that_does_not_build_is_not_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(serve, "build", lambda root: False)
+    with pytest.raises(BookError, match="does not build"):
+        serve.serve(tmp_path, 0)
 
 
 def test_a_change_is_built_and_a_failed_build_is_not_announced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    results = iter([None, tmp_path])
+    results = iter([False, True])
     monkeypatch.setattr(serve, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(serve, "build", lambda root: next(results))
     rebuilds = serve.Rebuilds()
