@@ -83,6 +83,8 @@ def build(book: Book, notebooks: Notebooks | None = None) -> Path:
     folder = book.root / "_build"
     stamp, made_of = folder / "html.stamp", _fingerprint(book.root)
     stamp.unlink(missing_ok=True)
+    # What the command said of the last build does not hold for this one.
+    (folder / "html.notes").unlink(missing_ok=True)
     write_pages(book, notebooks, folder / "sphinx")
     _run_sphinx(book, folder)
     _publish(folder / "pages", folder / "html")

@@ -336,3 +336,27 @@ def test_other_formats_show_every_panel_under_its_label(one, builder, tmp_path):
     for word in ("PyTorch", "JAX", "import torch", "import jax", "Text for one alone"):
         assert word in written
     assert "No code for PyTorch" not in written
+
+
+def test_a_build_takes_back_what_was_said_of_the_last_one(one):
+    book, _ = one
+    notes = book.root / "_build/html.notes"
+    notes.write_text("without outputs: all\n", encoding="utf-8")
+    build(book)
+    assert not notes.exists()
+
+
+def test_a_long_line_of_output_folds_and_a_table_does_not(make_site_book):
+    book = make_site_book(one=ONE)
+
+    def wide(width: int, book: Book, section: Section, tab: str) -> NotebookNode | None:
+        nb = shown(book, section, tab)
+        for cell in nb.cells if nb else []:
+            if cell.source == "shared()":
+                cell.outputs = [new_output("stream", name="stdout", text="-" * width)]
+        return nb
+
+    for width, folds in ((91, False), (101, True)):
+        html.build(book, functools.partial(wide, width, book))
+        output = find(soup(book, "chapter/one"), "div.output")
+        assert ("fold" in output["class"]) == folds
