@@ -160,7 +160,7 @@ class BookOutput(SphinxDirective):
     Lines longer than any table's, such as error messages, are folded on the page.
     """
 
-    widest_table = 100  # nvidia-smi prints 91 columns
+    widest_table = 92  # nvidia-smi prints 91 columns
 
     has_content = True
     option_spec = {"class": directives.class_option}
