@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import configparser
 import contextlib
-import functools
 import hashlib
 import io
 import os
@@ -37,10 +36,11 @@ INPUTS = ("config.ini", "outputs/**/*.ipynb", "d2l/*.py", "environments/*.txt", 
 NOTEBOOKS = "**/*.md"  # where the settings name none, as in d2lbook
 # Sphinx writes these whatever the pages need; ours need none of them.
 UNUSED = (
-    *("jquery*", "underscore*", "_sphinx_javascript*", "*.map", ".buildinfo"),
-    *("basic.css", "debug.css", "skeleton.css", "file.png", "plus.png", "minus.png"),
-    *("styles", "scripts", "pygments.css", "book.css", "book.js"),
+    *("jquery*", "underscore*", "_sphinx_javascript*", ".buildinfo", "objects.inv"),
+    *("basic.css", "file.png", "plus.png", "minus.png", "pygments.css"),
+    *("book.css", "book.js", "preview.js", "early.js"),
 )
+NO_RECORDS = {"cpu": "CPU"}
 WARNING = re.compile(
     r"^(?:(?P<file>[^\n]*?)(?::(?P<line>\d+))?: )?"
     r"(?:WARNING|ERROR|CRITICAL|SEVERE): (?P<message>.*)$",
@@ -76,27 +76,37 @@ def build(book: Book, notebooks: Notebooks | None = None) -> Path:
 
     These are the kept records' by default.
     """
-    if notebooks is None:
-        if index := built(book.root):
-            return index
-        notebooks = _recorded(book)
+    if notebooks is None and (index := built(book.root)):
+        return index
+    from book import records
+
+    titles = records.titles(book)
     folder = book.root / "_build"
     stamp, made_of = folder / "html.stamp", _fingerprint(book.root)
     stamp.unlink(missing_ok=True)
     # What the command said of the last build does not hold for this one.
     (folder / "html.notes").unlink(missing_ok=True)
-    write_pages(book, notebooks, folder / "sphinx")
-    _run_sphinx(book, folder)
+    write_pages(book, notebooks or _recorded(book, titles), folder / "sphinx")
+    _run_sphinx(book, folder, titles)
     _publish(folder / "pages", folder / "html")
     index = folder / "html" / f"{book.config.build['index']}.html"
     write_whole(stamp, f"{made_of}\n{index.relative_to(book.root)}\n")
     return index
 
 
-def _recorded(book: Book) -> Notebooks:
-    from book import records
+def _recorded(book: Book, titles: dict[str, str]) -> Notebooks:
+    """What the kept records of all machines, which readers know by `titles`, show."""
+    from book import merge, records
 
-    return functools.partial(records.shown_notebook, book)
+    # Without any fresh record, that of the first tells why.
+    machines = dict.fromkeys(["cpu", *titles])
+
+    def shown(section: Section, tab: str) -> NotebookNode | None:
+        found = {m: records.shown_notebook(book, section, tab, m) for m in machines}
+        there = {m: nb for m, nb in found.items() if nb is not None}
+        return merge.merge_machines(there, titles) if there else None
+
+    return shown
 
 
 def _fingerprint(root: Path) -> str:
@@ -141,9 +151,12 @@ def write_pages(book: Book, notebooks: Notebooks, folder: Path) -> None:
 
 def _page(book: Book, section: Section, notebooks: Notebooks) -> Page:
     from book import merge, rst
+    from book.records import for_notebooks
 
     found = {tab: notebooks(section, tab) for tab in book.tabs}
     there = {tab: nb for tab, nb in found.items() if nb is not None and nb.cells}
+    for nb in there.values():
+        nb.cells = [cell for cell in nb.cells if not for_notebooks(cell)]
     if not there:
         raise BookError("the page is empty; write something", f"{section.name}.md")
     merged = merge.with_records(merge.merge(there), book.tabs, section.name)
@@ -190,7 +203,7 @@ def _synchronise(files: dict[str, bytes], folder: Path) -> None:
 # From reStructuredText to pages
 
 
-def _run_sphinx(book: Book, folder: Path) -> None:
+def _run_sphinx(book: Book, folder: Path, titles: dict[str, str]) -> None:
     from sphinx.application import Sphinx
     from sphinx.errors import SphinxError
     from sphinx.util.docutils import docutils_namespace, patch_docutils
@@ -201,6 +214,7 @@ def _run_sphinx(book: Book, folder: Path) -> None:
     )
     settings = {
         "book_tabs": book.tabs,
+        "book_machines": [[*pair] for pair in (titles or NO_RECORDS).items()],
         "book_made_with": _hash_of_files(book.root, TOOLS),
     }
     told, stopped = io.StringIO(), ""

@@ -51,6 +51,9 @@ CPU_SETTINGS = {
     "TF_ENABLE_ONEDNN_OPTS": "0",
     "OMP_NUM_THREADS": "1",
 }
+# A record holds what everybody sees: the static plot, where widgets would answer.
+HIDE_WIDGETS = "__import__('sys').modules['ipywidgets'] = None"
+WITHOUT_WIDGETS = f"c.InteractiveShellApp.exec_lines = [{HIDE_WIDGETS!r}]\n"
 # Settings of the caller's own Python, which a kernel must not inherit.
 CALLERS_OWN = ("VIRTUAL_ENV", "PYTHONHOME", "PYTHONSTARTUP", "MPLBACKEND")
 
@@ -242,6 +245,9 @@ def kernel_settings(job: Job, scratch: Path) -> dict[str, str]:
     """The environment of a job's kernel: nothing of the user's own set-up shows."""
     rc = scratch / "matplotlibrc"
     rc.write_text("svg.hashsalt: book\n")
+    profile = scratch / "ipython/profile_default"
+    profile.mkdir(parents=True, exist_ok=True)
+    (profile / "ipython_config.py").write_text(WITHOUT_WIDGETS)
     inherited = {k: v for k, v in os.environ.items() if k not in CALLERS_OWN}
     return {
         **inherited,

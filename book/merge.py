@@ -1,5 +1,6 @@
-"""Merge the tab notebooks of a section into the one notebook that its page shows.
+"""Merge the notebooks of a section into the one notebook that its page shows.
 
+First those of a tab's machines, whose outputs may differ, then those of the tabs.
 d2lbook gathers the cells and marks the panels; here the cells that are the same in
 every tab come out of the panels, and no set of panels has a blank one.
 """
@@ -9,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from d2lbook import notebook as d2l_notebook
@@ -22,7 +24,57 @@ WITHOUT_OUTPUTS = {
     "stale": "The code has changed since it was run",
     "damaged": "Its record is damaged",
 }
+UNSEEN = ("execution_count", "metadata")
+NOTICE = "```eval_rst\n.. rst-class:: version-notice\n\n{}\n```"
 TITLE = re.compile(r"\s*# [^\n]*(?:\n\s*:label:`[^`]+`[ \t]*)?(?:\n|$)")
+
+
+# Machines
+
+
+def merge_machines(
+    notebooks: dict[str, NotebookNode], titles: dict[str, str]
+) -> NotebookNode:
+    """One notebook out of those of a tab's machines: the outputs of fresh records.
+
+    Where these differ, a cell's metadata holds all as `runs`. The notebook's `record`
+    is that of the first machine; that of each other one is in its `others`.
+    """
+    fresh = {m: nb for m, nb in notebooks.items() if "machine" in nb.metadata["record"]}
+    if not fresh:
+        return next(iter(notebooks.values()))
+    for machine, nb in fresh.items():
+        # A folder may have been given another name since.
+        title = titles.get(machine, machine)
+        nb.metadata["record"].update(machine=machine, title=title)
+    first, *others = fresh.values()
+    for cells in zip(*(nb.cells for nb in fresh.values()), strict=True):
+        _keep_runs(dict(zip(fresh, cells, strict=True)))
+    first.metadata["record"]["others"] = [nb.metadata["record"] for nb in others]
+    return first
+
+
+def _keep_runs(cells: dict[str, NotebookNode]) -> None:
+    """Put the outputs of one cell on all machines into the first machine's cell."""
+    runs: dict[str, dict[str, Any]] = {}
+    for machine, cell in cells.items():
+        outputs = cell.get("outputs", [])
+        run = runs.setdefault(_seen(outputs), {"machines": [], "outputs": outputs})
+        run["machines"].append(machine)
+    if len(runs) > 1:
+        first = next(iter(cells.values()))
+        first.metadata["runs"] = list(runs.values())
+        # d2lbook takes a cell without outputs for one that shows nothing.
+        first.outputs = next(filter(None, (run["outputs"] for run in runs.values())))
+
+
+def _seen(outputs: list[NotebookNode]) -> str:
+    """What a reader sees of outputs."""
+    seen = [{k: v for k, v in o.items() if k not in UNSEEN} for o in outputs]
+    return repr(seen)
+
+
+# Tabs
 
 
 @dataclass
@@ -53,7 +105,9 @@ def merge(notebooks: dict[str, NotebookNode]) -> NotebookNode:
     merged.metadata["records"] = {
         tab: nb.metadata.get("record", {}) for tab, nb in notebooks.items()
     }
-    merged.cells = list(_marked(_grouped(_folded(merged.cells), tabs), tabs))
+    cells = list(_folded(merged.cells))
+    _tell_makers(cells, merged.metadata["records"])
+    merged.cells = list(_marked(_grouped(iter(cells), tabs), tabs))
     return merged
 
 
@@ -86,11 +140,12 @@ def _folded(cells: list[NotebookNode]) -> Iterator[NotebookNode]:
 
 def _face(cell: NotebookNode) -> str:
     """What a reader sees of a cell."""
-    outputs = [
-        {k: v for k, v in output.items() if k not in ("execution_count", "metadata")}
-        for output in cell.get("outputs", [])
+    runs = [
+        (run["machines"], _seen(run["outputs"]))
+        for run in cell.metadata.get("runs", [])
     ]
-    return repr((cell.cell_type, cell.source, outputs))
+    outputs = _seen(cell.get("outputs", []))
+    return repr((cell.cell_type, cell.source, outputs, runs))
 
 
 def _grouped(
@@ -121,6 +176,42 @@ def _marked(
 
 
 # What made the outputs
+
+
+def _tell_makers(cells: list[NotebookNode], records: dict[str, Any]) -> None:
+    """Give each of a cell's runs the titles of its machines, and what made it."""
+    for cell in cells:
+        for run in cell.metadata.get("runs", []):
+            makers = [
+                (_maker(records[tab], machine), tab)
+                for machine in run["machines"]
+                for tab in cell.metadata.tab
+            ]
+            run["titles"] = list(dict.fromkeys(_title(maker) for maker, _ in makers))
+            run["made"] = [f"{_facts(maker, tab)}." for maker, tab in makers]
+
+
+def _makers(record: dict[str, Any]) -> list[dict[str, str]]:
+    """The facts of each machine with a fresh record."""
+    return [record, *record.get("others", [])]
+
+
+def _maker(record: dict[str, Any], machine: str) -> dict[str, str]:
+    return next(m for m in _makers(record) if m["machine"] == machine)
+
+
+def _facts(maker: dict[str, str], tab: str) -> str:
+    """What made outputs, in short; a machine without a GPU names its processor."""
+    version, python = maker.get("framework_version"), maker.get("python")
+    processor = "" if maker.get("gpu") else maker.get("cpu")
+    facts = [
+        f"{_title(maker)} ({processor})" if processor else _title(maker),
+        f"driver {maker['driver']}" if maker.get("driver") else "",
+        f"{tab_name(tab)} {version}" if version else tab_name(tab),
+        f"Python {python}" if python else "",
+        maker.get("date", ""),
+    ]
+    return ", ".join(filter(None, facts))
 
 
 def with_records(nb: NotebookNode, tabs: list[str], section: str) -> NotebookNode:
@@ -154,24 +245,33 @@ def _split_title(cell: NotebookNode) -> tuple[list[NotebookNode], list[NotebookN
     return title, rest
 
 
-def _origin(tab: str, record: dict[str, str] | None, section: str) -> str:
-    """One sentence on what made the outputs of `tab`; `record` is None without code."""
-    if record is None:
+def _origin(tab: str, record: dict[str, Any] | None, section: str) -> str:
+    """What made the outputs of `tab`, as Markdown."""
+    if record is None or record == {"state": "fresh"}:
         return f"No code for {tab_name(tab)} in this section."
     if record.get("state") != "fresh":
         reason = WITHOUT_OUTPUTS[record.get("state", "missing")]
         command = f"make run TAB={tab} SECTION={Path(section).name}"
         return f"No outputs. {reason}: `{command}`."
-    machine = record.get("machine_name") or record.get("machine", "")
-    version, python = record.get("framework_version"), record.get("python")
-    facts = [
-        machine,
-        f"driver {record['driver']}" if record.get("driver") else "",
-        f"{tab_name(tab)} {version}" if version else tab_name(tab),
-        f"Python {python}" if python else "",
-        record.get("date", ""),
-    ]
-    return f"Outputs: {', '.join(map(_escaped, filter(None, facts)))}."
+    told = [_escaped(_facts(maker, tab)) for maker in _makers(record)]
+    return "\n\n".join([f"Outputs: {'; '.join(told)}.", *_notices(tab, record)])
+
+
+def _notices(tab: str, record: dict[str, Any]) -> Iterator[str]:
+    """A sentence for each machine that ran another version than readers install."""
+    makers = _makers(record)
+    for maker in makers:
+        version = maker.get("framework_version", "").partition("+")[0]
+        installs = maker.get("installs", "").partition("+")[0]
+        if version and installs and version != installs:
+            where = f" on {_title(maker)}" if len(makers) > 1 else ""
+            made = f"Made with {tab_name(tab)} {version}{where}"
+            notice = f"{made}; these instructions install {installs}."
+            yield NOTICE.format(_escaped(notice))
+
+
+def _title(maker: dict[str, str]) -> str:
+    return maker.get("title") or maker.get("machine_name") or maker.get("machine", "")
 
 
 def _escaped(fact: str) -> str:

@@ -14,6 +14,7 @@ import hashlib
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -50,6 +51,14 @@ UNREADABLE = (
     *(ValueError, KeyError, TypeError, AttributeError, RecursionError),
     nbformat.ValidationError,
 )
+# The distributions that a tab's framework may come in, where not named as the tab;
+# the first one there counts.
+DISTRIBUTIONS = {
+    "pytorch": ["torch"],
+    "mxnet": ["mxnet", "mxnet-cu117"],
+    "tensorflow": ["tensorflow", "tensorflow-cpu"],
+}
+PIN = re.compile(r"([\w.-]+)(?:\[[^\]]*\])? *== *([^\s;]+)")
 ALWAYS = "*"
 D2L_NAME = re.compile(r"\bd2l\.(\w+)")
 
@@ -184,7 +193,8 @@ def shown_notebook(
 ) -> NotebookNode | None:
     """What `tab` shows of a section: today's text and code, and outputs if fresh.
 
-    `metadata.record` holds the `state` and, with outputs, what made them.
+    `metadata.record` holds the `state` and, with outputs, what made them, and which
+    version of the framework `installs` from the list of the tab's environment.
     """
     nb = book.tab_notebook(section, tab)
     if nb is None:
@@ -192,7 +202,8 @@ def shown_notebook(
     found, record = _look_up(book, section, tab, machine)
     nb.metadata["record"] = NotebookNode(state=found)
     if record is not None:
-        nb.metadata["record"].update(record.metadata.book)
+        installs = pinned_version(book, tab)
+        nb.metadata["record"].update(record.metadata.book, installs=installs)
         for cell, ran in zip(_code_cells(nb), record.cells, strict=True):
             cell.outputs = copy.deepcopy(ran.outputs)
             cell.execution_count = ran.execution_count
@@ -201,6 +212,40 @@ def shown_notebook(
 
 def _code_cells(nb: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in nb.cells if cell.cell_type == "code"]
+
+
+def pinned_version(book: Book, tab: str) -> str:
+    """The version of its framework that a tab's environment is made with, if pinned."""
+    pinned = filter(None, map(PIN.match, environments.pins(tab, book.root)))
+    versions = {found[1]: found[2] for found in pinned}
+    names = DISTRIBUTIONS.get(tab, [tab])
+    return next((versions[name] for name in names if name in versions), "")
+
+
+def titles(book: Book) -> dict[str, str]:
+    """What readers call each machine that has a fresh record; no two alike."""
+    found = {machine: _title(book, machine) for machine in machines(book)}
+    bearers = Counter(found.values())
+    unclear = {m for m, title in found.items() if bearers[title] > 1} - {"cpu"}
+    return {
+        machine: f"{title} ({machine})" if machine in unclear else title
+        for machine, title in found.items()
+        if title
+    }
+
+
+def _title(book: Book, machine: str) -> str:
+    """The kind, or kinds, of GPU in its fresh records; empty if there are none."""
+    found = (
+        _look_up(book, section, tab, machine)[1]
+        for section in book.sections
+        for tab in book.tabs
+    )
+    facts = (record.metadata.book for record in found if record is not None)
+    if machine == "cpu":
+        return "CPU" if any(facts) else ""
+    names = (f["gpu"] or f["machine_name"] or machine for f in facts)
+    return " / ".join(dict.fromkeys(names))
 
 
 def blank(book: Book, section: Section, tab: str) -> NotebookNode:
@@ -218,6 +263,11 @@ def varies(cell: NotebookNode) -> bool:
     """Whether a cell is marked `.varies` in the Markdown: its output cannot repeat."""
     classes = cell.metadata.get("attributes", {}).get("classes", [])
     return "varies" in [*classes, *cell.metadata.get("tags", [])]
+
+
+def for_notebooks(cell: NotebookNode) -> bool:
+    """Whether a cell is marked `.notebook`: run and recorded, but on no page."""
+    return "notebook" in cell.metadata.get("attributes", {}).get("classes", [])
 
 
 def write(

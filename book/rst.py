@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pypandoc
@@ -30,6 +31,7 @@ MARK = re.compile(r":(ref|numref|eqref|cite|citet|citep):`([^`]+)`")
 ROLES = {"eqref": "eq", "citet": "cite:t", "citep": "cite:p"}
 SHELL_LINE = re.compile(r"^\s*[!%]", re.MULTILINE)
 SUFFIXES = {"image/svg+xml": "svg", "image/png": "png", "image/jpeg": "jpg"}
+NO_OUTPUT = ".. rst-class:: no-output\n\nNo output."
 PLOT = "Output of the cell above: a plot"
 
 
@@ -101,7 +103,11 @@ def _restore_alternatives(body: str, cells: list[NotebookNode]) -> str:
 
 def _code_cell(cell: NotebookNode, page: Page, name: str) -> str:
     blocks = [_code(cell.source)] if cell.source.strip() else []
-    outputs = list(_outputs(cell, page, name))
+    runs = cell.metadata.get("runs", [])
+    if cell.get("outputs") and runs:
+        outputs = [_machines(cell, runs, page, name)]
+    else:
+        outputs = list(_outputs(cell, page, name))
     blocks += outputs
     if outputs and varies(cell):
         blocks.append(".. rst-class:: output-note\n\nDiffers from run to run.")
@@ -116,6 +122,23 @@ def _code(source: str) -> str:
 
 def _indented(text: str) -> str:
     return "\n".join(f"    {line}".rstrip() for line in text.split("\n"))
+
+
+def _machines(
+    cell: NotebookNode, runs: list[dict[str, Any]], page: Page, name: str
+) -> str:
+    """A panel for each machine, or for several with the same outputs."""
+    ran = [NotebookNode({**cell, "outputs": run["outputs"]}) for run in runs]
+    outputs = [list(_outputs(c, page, name)) or [NO_OUTPUT] for c in ran]
+    panels = "\n\n".join(map(_machine, runs, outputs))
+    return f".. book-machines::\n\n{_indented(panels)}"
+
+
+def _machine(run: dict[str, Any], outputs: list[str]) -> str:
+    head = f".. book-machine:: {' '.join(run['machines'])}"
+    options = f":titles: {json.dumps(run['titles'])}\n:made: {json.dumps(run['made'])}"
+    body = "\n\n".join([options, *outputs])
+    return f"{head}\n{_indented(body)}"
 
 
 def _outputs(cell: NotebookNode, page: Page, name: str) -> Iterator[str]:

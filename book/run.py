@@ -21,12 +21,6 @@ from book.files import locked
 from book.kernels import START_SECONDS, Failure, Job, execute
 from book.sources import Book, Section
 
-# The distributions that a tab's framework may come in, the first one there counts.
-DISTRIBUTIONS = {
-    "pytorch": ["torch"],
-    "tensorflow": ["tensorflow", "tensorflow-cpu"],
-}
-
 FACTS_SCRIPT = """
 import importlib.metadata as metadata, json, platform, sys
 def version():
@@ -227,7 +221,7 @@ def interpreters(
 
 def machine_facts(machine: str, tab: str, python: Path) -> dict[str, str]:
     """What a record tells of the machine and of the interpreter that ran it."""
-    names = DISTRIBUTIONS.get(tab, [tab])
+    names = records.DISTRIBUTIONS.get(tab, [tab])
     asked = subprocess.run(
         [python, "-c", FACTS_SCRIPT, *names], capture_output=True, text=True
     )

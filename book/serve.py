@@ -18,7 +18,13 @@ from book.errors import BookError
 
 HOST = "127.0.0.1"
 EVENTS = "/.rebuilt"
-SCRIPT = "<script>new EventSource('{}?{}').onmessage = () => location.reload()</script>"
+# The page's policy allows scripts from files only, and no connection.
+SCRIPT = "new EventSource('{}?{}').onmessage = () => location.reload()"
+RELOAD = "/.reload.js"
+NO_CONNECTION, CONNECTION = (
+    "default-src 'none';",
+    "default-src 'none'; connect-src 'self';",
+)
 POLL_SECONDS = 0.5
 PING_SECONDS = 15
 # Folders that a build writes, or that no page is made from.
@@ -55,6 +61,9 @@ class Handler(SimpleHTTPRequestHandler):
         if self.path.startswith(f"{EVENTS}?"):
             self._send_events(self.path.partition("?")[2])
             return
+        if self.path.startswith(f"{RELOAD}?"):
+            self._send_script(self.path.partition("?")[2])
+            return
         file = Path(self.translate_path(self.path))
         if self.path.split("?")[0].endswith("/"):
             file /= "index.html"
@@ -64,11 +73,20 @@ class Handler(SimpleHTTPRequestHandler):
             super().do_GET()
 
     def _send_page(self, file: Path) -> None:
-        script = SCRIPT.format(EVENTS, self.rebuilds.count)
-        page = file.read_text(encoding="utf-8").replace("</body>", f"{script}</body>")
-        body = page.encode()
+        script = f'<script src="{RELOAD}?{self.rebuilds.count}"></script></body>'
+        page = file.read_text(encoding="utf-8").replace("</body>", script)
+        self._send("text/html", page.replace(NO_CONNECTION, CONNECTION, 1))
+
+    def _send_script(self, of_page: str) -> None:
+        self._send(
+            "text/javascript",
+            SCRIPT.format(EVENTS, int(of_page) if of_page.isdigit() else 0),
+        )
+
+    def _send(self, kind: str, text: str) -> None:
+        body = text.encode()
         self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

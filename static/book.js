@@ -1,50 +1,76 @@
-// Tabs, copy buttons, and boxes that the keyboard can scroll.
+// What a page does: frameworks and machines to choose from, colours, copy buttons, the
+// place in the contents, shortcuts. Search and interactive figures come when asked for.
 //
-// Tabs show the reader's framework, the same in all sets and on all pages. The choice
-// stands in the root's data-tab, which the stylesheet follows; a script in the page's
-// head sets it before anything is painted. Here tabs get their keyboard and ARIA
-// state, and a choice is kept: in the address and in storage.
+// The reader's choices stand in the root's data-tab, data-machine and data-theme, which
+// the stylesheet follows; static/early.js sets them before anything is painted.
 
 (() => {
   const root = document.documentElement;
-  const buttons = [...document.querySelectorAll(".tab-list [role=tab]")];
-  const panels = [...document.querySelectorAll(".tab-panel")];
+  const find = (selector) => document.querySelector(selector);
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-  function show(tab) {
-    root.dataset.tab = tab;
-    for (const button of buttons) {
-      const chosen = button.dataset.tab === tab;
-      button.setAttribute("aria-selected", chosen);
-      button.tabIndex = chosen ? 0 : -1;
-      if (chosen) {
-        const panel = document.getElementById(button.getAttribute("aria-controls"));
-        panel.setAttribute("aria-labelledby", button.id);
-      }
+  // Choices: shown on the page, kept in the address and in storage
+
+  function keep(key, value) {
+    const address = new URL(location.href);
+    address.searchParams.set(key, value);
+    try {
+      if (key !== "theme") history.replaceState(history.state, "", address);
+      localStorage.setItem(key, value);
+    } catch {
+      // Storage is blocked: the choice lasts as long as the page.
     }
-    letScrollersTakeFocus();
   }
 
-  // Sets above the reader grow or shrink: what was clicked stays where it was.
-  function choose(tab, anchor) {
+  // Where a set has no panel for the choice, its first is shown.
+  function chosenIn(set) {
+    const choices = set.dataset.choices.split(" ");
+    const wanted = root.dataset[set.dataset.axis];
+    return choices.includes(wanted) ? wanted : choices[0];
+  }
+
+  function settle(set) {
+    const chosen = chosenIn(set);
+    for (const button of all(":scope > .tab-list > button", set)) {
+      const selected = button.dataset.choice === chosen;
+      button.setAttribute("aria-selected", selected);
+      button.tabIndex = selected ? 0 : -1;
+      const panel = document.getElementById(button.getAttribute("aria-controls"));
+      if (selected) panel.setAttribute("aria-labelledby", button.id);
+    }
+  }
+
+  function show(axis, value) {
+    root.dataset[axis] = value;
+    all(`.tab-set[data-axis="${axis}"]`).forEach(settle);
+    if (axis === "tab") find("#framework").value = value;
+    letScrollersTakeFocus();
+    const detail = { axis, value };
+    document.dispatchEvent(new CustomEvent("book:choice", { detail }));
+  }
+
+  // What stands above the reader grows or shrinks: `anchor` stays where it was. The
+  // browser's own correction would come on top.
+  function choose(axis, value, anchor = placeOfReader()) {
     const before = anchor.getBoundingClientRect().top;
-    show(tab);
-    keep(tab);
+    root.style.overflowAnchor = "none";
+    show(axis, value);
+    keep(axis, value);
     const moved = anchor.getBoundingClientRect().top - before;
     window.scrollBy({ top: moved, behavior: "instant" });
+    requestAnimationFrame(() => (root.style.overflowAnchor = ""));
   }
 
-  function keep(tab) {
-    const address = new URL(location.href);
-    address.searchParams.set("tab", tab);
-    try {
-      history.replaceState(history.state, "", address);
-      localStorage.setItem("tab", tab);
-    } catch (blocked) {
-      // The choice then lasts as long as the page.
-    }
+  // The first thing in view that no choice hides.
+  function placeOfReader() {
+    const top = find(".bar").getBoundingClientRect().bottom;
+    const blocks = all("article > section *").filter(
+      (block) => !block.closest(".tab-panel") && block.checkVisibility(),
+    );
+    return blocks.find((b) => b.getBoundingClientRect().top >= top) ?? root;
   }
 
-  function move(event) {
+  function moveInTabs(event) {
     const row = [...event.currentTarget.parentElement.children];
     const place = row.indexOf(event.currentTarget);
     const places = {
@@ -56,24 +82,62 @@
     if (!(event.key in places) || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
     const next = row[places[event.key]];
-    choose(next.dataset.tab, next);
+    choose(axisOf(next), next.dataset.choice, next);
     next.focus({ preventScroll: true });
+  }
+
+  const axisOf = (button) => button.closest(".tab-set").dataset.axis;
+
+  function prepareTabs() {
+    for (const button of all(".tab-list > button")) {
+      const panel = document.getElementById(button.getAttribute("aria-controls"));
+      panel.setAttribute("role", "tabpanel");
+      button.addEventListener("click", () =>
+        choose(axisOf(button), button.dataset.choice, button),
+      );
+      button.addEventListener("keydown", moveInTabs);
+    }
+    find("#framework").addEventListener("change", (event) =>
+      choose("tab", event.target.value),
+    );
   }
 
   // A link to something inside a panel chooses that panel.
   function follow() {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    const panel = target && target.closest(".tab-panel");
-    if (!panel) return;
-    const tabs = panel.dataset.tab.split(" ");
-    if (!tabs.includes(root.dataset.tab)) show(tabs[0]);
+    if (!target?.closest(".tab-panel")) return;
+    let panel = target.closest(".tab-panel");
+    while (panel) {
+      const set = panel.parentElement;
+      const choices = panel.dataset.choices.split(" ");
+      if (!choices.includes(chosenIn(set))) show(set.dataset.axis, choices[0]);
+      panel = set.closest(".tab-panel");
+    }
     target.scrollIntoView({ behavior: "instant" });
   }
 
+  // Colours
+
+  const themes = { auto: "automatic", light: "light", dark: "dark" };
+
+  function nameTheme() {
+    const name = themes[root.dataset.theme];
+    find("#theme-button").setAttribute("aria-label", `Colours: ${name}`);
+  }
+
+  function nextTheme() {
+    const names = Object.keys(themes);
+    const place = names.indexOf(root.dataset.theme);
+    root.dataset.theme = names[(place + 1) % names.length];
+    keep("theme", root.dataset.theme);
+    nameTheme();
+  }
+
+  // Code and other boxes
+
   // What scrolls sideways can be reached and scrolled by keyboard; nothing else.
   function letScrollersTakeFocus() {
-    const boxes = ".highlight pre, .table-wrapper, .math-wrapper";
-    for (const box of document.querySelectorAll(boxes)) {
+    for (const box of all(".highlight pre, .table-wrapper, div.math")) {
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
     }
@@ -85,24 +149,180 @@
     button.type = "button";
     button.className = "copy";
     button.textContent = "Copy";
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(box.querySelector("pre").textContent);
-      button.textContent = "Copied";
-      setTimeout(() => (button.textContent = "Copy"), 2000);
-    });
+    button.addEventListener("click", () => copy(box.querySelector("pre"), button));
     box.append(button);
   }
 
-  for (const panel of panels) panel.setAttribute("role", "tabpanel");
-  for (const button of buttons) {
-    button.addEventListener("click", () => choose(button.dataset.tab, button));
-    button.addEventListener("keydown", move);
+  async function copy(code, button) {
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(code);
+      button.textContent = "Selected";
+    }
+    setTimeout(() => (button.textContent = "Copy"), 2000);
   }
-  if (navigator.clipboard) {
-    document.querySelectorAll("div:not(.output) > .highlight").forEach(addCopyButton);
+
+  // The contents of the page mark the place; on a phone they go when they were used.
+  function followContents() {
+    const links = all('#page-contents a[href^="#"]');
+    const headings = links.map((link) =>
+      link.hash ? document.getElementById(decodeURIComponent(link.hash.slice(1))) : find("h1"),
+    );
+    const mark = () => {
+      const passed = headings.filter((h) => h.getBoundingClientRect().top < 100);
+      const current = links[Math.max(0, passed.length - 1)];
+      for (const link of links) {
+        if (link === current) link.setAttribute("aria-current", "true");
+        else link.removeAttribute("aria-current");
+      }
+    };
+    let waiting = false;
+    const later = () => {
+      if (waiting) return;
+      waiting = true;
+      requestAnimationFrame(() => {
+        waiting = false;
+        mark();
+      });
+    };
+    if (!links.length) return;
+    mark();
+    addEventListener("scroll", later, { passive: true });
+    for (const link of links) {
+      link.addEventListener("click", () => {
+        const drawer = find("#page-contents");
+        if (drawer.matches(":popover-open")) drawer.hidePopover();
+      });
+    }
   }
-  show(root.dataset.tab);
+
+  // Files that come when they are asked for; other scripts ask by this name
+
+  const loading = {};
+  window.bookLoad = load;
+
+  function load(file) {
+    loading[file] ??= new Promise((resolve, reject) => {
+      const isStyle = file.endsWith(".css");
+      const element = document.createElement(isStyle ? "link" : "script");
+      const address = `${root.dataset.root}_static/${file}`;
+      if (isStyle) Object.assign(element, { rel: "stylesheet", href: address });
+      else element.src = address;
+      element.onload = resolve;
+      element.onerror = reject;
+      document.head.append(element);
+    });
+    return loading[file];
+  }
+
+  async function search() {
+    await Promise.all(["vendor/minisearch.js", "search-data.js"].map(load));
+    await load("search.js");
+    bookSearch.open();
+  }
+
+  // A figure becomes interactive shortly before it is seen; its picture stays for print.
+  function watchExplorables() {
+    const seen = new IntersectionObserver(
+      (entries) => {
+        for (const { target } of entries.filter((e) => e.isIntersecting)) {
+          seen.unobserve(target);
+          explore(target);
+        }
+      },
+      { rootMargin: "600px" },
+    );
+    all("[data-explorable]").forEach((figure) => seen.observe(figure));
+  }
+
+  async function explore(figure) {
+    const name = figure.dataset.explorable;
+    const shared = ["explorables.css", "arithmetic.js"].map((f) => load(`explorables/${f}`));
+    await Promise.all(shared);
+    await load("explorables/explorable.js");
+    await load(`explorables/${name}.js`);
+    bookExplorables[name](figure);
+  }
+
+  // Shortcuts: single keys, which the reader can turn off
+
+  function nextMachine() {
+    const set = find('.tab-set[data-axis="machine"]');
+    const names = [...new Set(all('[data-axis="machine"] [data-choice]').map((b) => b.dataset.choice))];
+    if (set) choose("machine", names[(names.indexOf(chosenIn(set)) + 1) % names.length]);
+  }
+
+  const keys = {
+    "/": search,
+    "?": () => find("#shortcuts").showModal(),
+    t: nextTheme,
+    m: nextMachine,
+    n: () => find("a.next")?.click(),
+    p: () => find("a.previous")?.click(),
+  };
+
+  function keysAreOn() {
+    try {
+      return localStorage.getItem("shortcuts") !== "off";
+    } catch {
+      return find("#shortcuts-on").checked;
+    }
+  }
+
+  function press(event) {
+    if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      search();
+      return;
+    }
+    if (event.ctrlKey || event.altKey || event.metaKey || !keysAreOn()) return;
+    if (event.target.closest("input, select, textarea, dialog")) return;
+    const tab = find("#framework").options[event.key - 1];
+    const action = tab ? () => choose("tab", tab.value) : keys[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  }
+
+  function prepareShortcuts() {
+    const box = find("#shortcuts-on");
+    box.checked = keysAreOn();
+    box.addEventListener("change", () => {
+      try {
+        localStorage.setItem("shortcuts", box.checked ? "on" : "off");
+      } catch {
+        // The box itself then says so, as long as the page lasts.
+      }
+    });
+    find("#shortcuts-button").addEventListener("click", keys["?"]);
+    document.addEventListener("keydown", press);
+  }
+
+  function preparePrinting() {
+    find("#print").addEventListener("click", () => window.print());
+    find("#print-all").addEventListener("click", () => {
+      root.dataset.print = "all";
+      window.print();
+    });
+    // Pictures that nobody has scrolled to are fetched too.
+    addEventListener("beforeprint", () => all("img").forEach((i) => (i.loading = "eager")));
+    addEventListener("afterprint", () => delete root.dataset.print);
+  }
+
+  prepareTabs();
+  show("machine", root.dataset.machine);
+  show("tab", root.dataset.tab);
   follow();
-  window.addEventListener("hashchange", follow);
-  window.addEventListener("resize", letScrollersTakeFocus);
+  addEventListener("hashchange", follow);
+  addEventListener("resize", letScrollersTakeFocus);
+  nameTheme();
+  find("#theme-button").addEventListener("click", nextTheme);
+  find("#search-button").addEventListener("click", search);
+  if (navigator.clipboard) all("div:not(.output) > .highlight").forEach(addCopyButton);
+  followContents();
+  watchExplorables();
+  prepareShortcuts();
+  preparePrinting();
 })();

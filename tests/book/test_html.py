@@ -15,6 +15,7 @@ from nbformat.v4 import new_output
 from book import html, rst
 from book.errors import BookError
 from book.sources import Book, Section
+from book.sphinx_tabs import tab_rules
 
 ROOT = Path(__file__).parents[2]
 ODD = "│ ┌─┐ \\alpha C:\\new <b> *star* under_ `x` |pipe| :label:``q``   \n\n\n  end__"
@@ -186,10 +187,10 @@ def test_each_panel_is_there_and_labelled_without_a_script(one):
 def test_a_set_of_code_says_where_a_tab_has_none_and_one_of_text_is_silent(one):
     _, page = one
     of_text, of_code = page.select(".tab-set")[1::2]
-    assert of_text["data-tabs"] == "pytorch"
-    assert of_code["data-tabs"] == "pytorch jax"
+    assert of_text["data-choices"] == "pytorch"
+    assert of_code["data-choices"] == "pytorch jax"
     absent = find(of_code, ".tab-absent")
-    assert absent["data-tab"] == "pytorch" and "No code for PyTorch" in absent.text
+    assert absent["data-choices"] == "pytorch" and "No code for PyTorch" in absent.text
 
 
 def test_tabs_and_panels_know_each_other(one):
@@ -198,13 +199,13 @@ def test_tabs_and_panels_know_each_other(one):
     assert len(ids) == len(set(ids))
     for tab in page.select("[role=tab]"):
         panel = find(page, f"#{tab['aria-controls']}")
-        assert tab["data-tab"] in str(panel["data-tab"]).split()
+        assert tab["data-choice"] in str(panel["data-choices"]).split()
 
 
 def test_the_stylesheet_hides_what_is_not_chosen(one):
     book, _ = one
     css = (book.root / "_build/html/_static/site.css").read_text("utf-8")
-    assert 'html[data-tab="jax"] .tab-panel:not([data-tab~="jax"])' in css
+    assert tab_rules(["pytorch", "jax"]) in css
     assert 'data-tab="mxnet"' not in css
 
 
@@ -308,8 +309,18 @@ def test_what_stock_d2lbook_writes_becomes_the_same_tabs(make_site_book, monkeyp
     book = make_site_book(one=ONE.replace("%%tab all\n", "%%tab pytorch\n"))
     build(book)
     sets = soup(book, "chapter/one").select(".tab-set")
-    assert [s["data-tabs"] for s in sets] == ["pytorch", *["pytorch jax"] * 3]
+    assert [s["data-choices"] for s in sets] == ["pytorch", *["pytorch jax"] * 3]
     assert "mdl-tabs" not in str(soup(book, "chapter/one"))
+
+
+def test_cells_for_notebooks_are_on_no_page_and_leave_no_gap(make_site_book: Make):
+    alone = "```{.python .input .notebook}\n%%tab jax\nwidget()\n```\n"
+    book = make_site_book(one=f"{ONE}\n{alone}")
+    build(book)
+    page = soup(book, "chapter/one")
+    assert "widget()" in book.section("one").text and "widget" not in page.text
+    for panel in page.select(".tab-panel"):
+        assert len(panel.find_all(True, recursive=False)) > 1, panel
 
 
 def test_a_heading_in_a_tab_is_refused(make_site_book):

@@ -309,6 +309,18 @@ def test_the_gpu_is_hidden_from_the_records_of_the_cpu_alone(
         assert (settings.get("CUDA_VISIBLE_DEVICES") == "") == hidden
 
 
+def test_records_hold_what_is_seen_without_widgets(
+    make_book: Callable[..., Book], tmp_path: Path, other_python: Path
+):
+    """Where the interpreter has ipywidgets, a kernel of ours does not find them."""
+    packages = next(other_python.parents[1].glob("lib/python*/site-packages"))
+    (packages / "ipywidgets.py").touch()
+    cell = "try:\n    import ipywidgets\nexcept ImportError:\n    print('none')"
+    book = make_book(a=section(cell))
+    assert run.run(book, python=other_python) == 1
+    assert outputs(book, "a")[0].text == "none\n"
+
+
 def test_each_cells_line_is_that_of_its_own_code(make_book: Callable[..., Book]):
     text = section("1", "2") + "\n" + section("1", tab="jax").split("\n\n", 1)[1]
     book = make_book(a=text + "\n" + section("2").split("\n\n", 1)[1])

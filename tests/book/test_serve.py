@@ -11,7 +11,10 @@ import pytest
 from book import serve
 from book.errors import BookError
 
-PAGE = "<html><body><p>Text</p></body></html>"
+PAGE = (
+    "<html><meta content=\"default-src 'none'; img-src 'self'\">"
+    "<body><p>Text</p></body></html>"
+)
 
 
 @pytest.fixture
@@ -45,8 +48,12 @@ def get(port: int, path: str) -> HTTPResponse:
 @pytest.mark.parametrize("path", ["/", "/index.html", "/chapter/", "/?tab=jax"])
 def test_pages_reload_but_the_site_has_no_script(port: int, site: Path, path: str):
     page = get(port, path).read().decode()
-    script = serve.SCRIPT.format(serve.EVENTS, 0)
-    assert page == PAGE.replace("</body>", f"{script}</body>")
+    address = f"{serve.RELOAD}?0"
+    assert f'<script src="{address}"></script></body>' in page
+    assert "default-src 'none'; connect-src 'self'; img-src 'self'" in page
+    script = get(port, address)
+    assert script.headers.get_content_type() == "text/javascript"
+    assert script.read().decode() == serve.SCRIPT.format(serve.EVENTS, 0)
     assert (site / "index.html").read_text() == PAGE
 
 

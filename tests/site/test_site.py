@@ -7,8 +7,9 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from bs4 import BeautifulSoup, Tag
-from pygments.styles import get_style_by_name
+from pygments.style import StyleMeta
 
+from book import code_styles, sphinx_site
 from book.sources import Book
 
 Pages = dict[Path, BeautifulSoup]
@@ -31,7 +32,7 @@ def test_every_section_has_its_page_and_there_is_no_other(
     names = {str(p.relative_to(site).with_suffix("")) for p in pages}
     written = {section.name for section in book.sections}
     assert written <= names
-    assert names - written <= {"search", "references"}
+    assert names - written <= {"references"}
 
 
 def test_every_link_within_the_site_leads_somewhere(pages: Pages):
@@ -55,8 +56,10 @@ def test_nothing_is_asked_of_another_host(site: Path, pages: Pages):
             assert not url.scheme and not url.netloc, (path, element)
             assert (path.parent / unquote(url.path)).exists(), (path, element)
     for sheet in site.rglob("*.css"):
-        loaded = re.findall(r"@import|url\((?!\s*['\"]?data:)", sheet.read_text())
-        assert not loaded, sheet
+        text = sheet.read_text("utf-8")
+        assert "@import" not in text, sheet
+        for file in re.findall(r"url\([\"']?([^\"')]+)", text):
+            assert (sheet.parent / file).exists(), (sheet, file)
 
 
 def test_what_stock_d2lbook_and_sphinx_load_is_gone(site: Path):
@@ -69,8 +72,7 @@ def test_every_page_has_a_name_a_language_and_one_title(pages: Pages):
     assert len(titles) == len(set(titles)) and all(titles)
     for path, page in pages.items():
         assert find(page, "html")["lang"] == "en"
-        if path.name != "search.html":
-            assert len(page.select("h1")) == 1, path
+        assert len(page.select("h1")) == 1, path
 
 
 def find(page: Tag, selector: str) -> Tag:
@@ -101,11 +103,13 @@ def test_images_say_what_they_show_and_keep_their_place(pages: Pages):
 
 def test_tabs_are_whole_and_name_their_panels(book: Book, pages: Pages):
     for path, page in pages.items():
-        for tab_set in page.select(".tab-set"):
-            offered = [str(tab["data-tab"]) for tab in tab_set.select("[role=tab]")]
-            assert offered == str(tab_set["data-tabs"]).split(), path
+        for tab_set in page.select('[data-axis="tab"]'):
+            offered = str(tab_set["data-choices"]).split()
+            buttons = [tab["data-choice"] for tab in tab_set.select("[role=tab]")]
+            assert buttons in (offered, []), path
             assert offered == [tab for tab in book.tabs if tab in offered], path
-            shown = [str(p["data-tab"]).split() for p in tab_set.select(".tab-panel")]
+            panels = tab_set.select(".tab-panel")
+            shown = [str(panel["data-choices"]).split() for panel in panels]
             assert sorted(sum(shown, [])) == sorted(offered), path
             for panel in tab_set.select(".tab-panel"):
                 label, *content = panel.find_all(True, recursive=False)
@@ -114,8 +118,8 @@ def test_tabs_are_whole_and_name_their_panels(book: Book, pages: Pages):
 
 def test_a_set_with_code_has_a_panel_for_every_framework(book: Book, pages: Pages):
     for path, page in pages.items():
-        for tab_set in page.select(".tab-set:has(.highlight)"):
-            assert str(tab_set["data-tabs"]).split() == book.tabs, path
+        for tab_set in page.select('[data-axis="tab"]:has(.highlight)'):
+            assert str(tab_set["data-choices"]).split() == book.tabs, path
 
 
 def test_references_and_equations_are_resolved(pages: Pages):
@@ -151,14 +155,55 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-@pytest.mark.parametrize("key", ["pygments_style", "pygments_dark_style"])
-def test_code_can_be_read(book: Book, site: Path, key: str):
-    found = re.search(rf'{key} = "(.*)"', book.config.build["sphinx_configs"])
-    assert found
+@pytest.mark.parametrize("style", [code_styles.Light, code_styles.Dark])
+def test_code_can_be_read(style: StyleMeta):
+    for token, found in style:
+        if found["color"]:
+            behind = found["bgcolor"] or style.background_color.lstrip("#")
+            assert contrast(found["color"], behind) >= 4.5, (token, found["color"])
+
+
+def test_the_colours_of_code_stand_on_the_background_they_were_chosen_for(site: Path):
     css = (site / "_static/site.css").read_text("utf-8")
-    backgrounds = re.findall(r"--color-code-background: #(\w{6})", css)
-    background = backgrounds[0] if key == "pygments_style" else backgrounds[-1]
-    for token, style in get_style_by_name(found[1]):
-        if style["color"] and not str(token).startswith(NOT_TEXT):
-            behind = style["bgcolor"] or background
-            assert contrast(style["color"], behind) >= 4.5, (token, style["color"])
+    found = re.search(r"--code-bg: light-dark\((#\w+), (#\w+)\)", css)
+    assert found
+    styles = (code_styles.Light, code_styles.Dark)
+    assert list(found.groups()) == [style.background_color for style in styles]
+
+
+def test_the_policy_allows_the_inline_script_and_no_other(pages: Pages):
+    for path, page in pages.items():
+        policy = str(find(page, "meta[http-equiv=Content-Security-Policy]")["content"])
+        scripts = page.select("script:not([src])")
+        hashes = re.findall(r"'(sha256-[^']+)'", policy)
+        assert [sphinx_site.policy(s.decode_contents()) for s in scripts] == [policy]
+        assert len(hashes) == 1 and "unsafe" not in policy, path
+        assert "http" not in policy, path
+        assert not page.select("[style], style"), path
+
+
+def test_pages_say_what_they_are_about(pages: Pages):
+    told = [str(find(p, "meta[name=description]")["content"]) for p in pages.values()]
+    assert all(20 <= len(text) <= 160 for text in told), told
+    assert len(set(told)) == len(told)
+
+
+def test_the_front_page_has_each_section_with_its_time(book: Book, site: Path, pages):
+    cards = pages[site / "index.html"].select(".section-card")
+    linked = [str(find(card, "a")["href"]).partition("#")[0] for card in cards]
+    sections = [s for s in book.sections if book.code_tabs(s)]
+    assert linked == [f"{section.name}.html" for section in sections]
+    for card in cards:
+        assert re.fullmatch(r"\d+ min", find(card, ".minutes").text.strip())
+
+
+def test_figures_with_a_script_of_their_own_can_be_explored(site: Path, pages: Pages):
+    folder = site / "_static/explorables"
+    shared = {"arithmetic", "explorable"}
+    scripts = {file.stem for file in folder.glob("*.js")} - shared
+    figures = {
+        str(figure["data-explorable"])
+        for page in pages.values()
+        for figure in page.select("figure[data-explorable]")
+    }
+    assert figures == scripts and len(figures) >= 3

@@ -1,0 +1,52 @@
+"""The colours of code on the page, light and dark: few, and each easy to read.
+
+`config.ini` names the two styles; `tests/site` checks their contrast.
+"""
+
+from typing import ClassVar
+
+from pygments.style import Style
+from pygments.token import (
+    Comment,
+    Keyword,
+    Literal,
+    Name,
+    Number,
+    Operator,
+    String,
+    _TokenType,
+)
+
+
+def _rules(
+    keyword: str, string: str, number: str, defined: str, comment: str
+) -> dict[_TokenType, str]:
+    return {
+        Keyword: keyword,
+        Keyword.Constant: number,
+        Operator.Word: keyword,
+        String: string,
+        String.Interpol: number,
+        Number: number,
+        Literal: number,
+        Name.Builtin: number,
+        Name.Builtin.Pseudo: number,
+        Name.Class: f"bold {defined}",
+        Name.Function: f"bold {defined}",
+        Name.Decorator: defined,
+        Comment: f"italic {comment}",
+    }
+
+
+class Light(Style):
+    background_color = "#f6f7f9"
+    styles: ClassVar[dict[_TokenType, str]] = _rules(
+        "#b3202c", "#0a3c78", "#0b57a8", "#6b3fc0", "#57606a"
+    )
+
+
+class Dark(Style):
+    background_color = "#1d2024"
+    styles: ClassVar[dict[_TokenType, str]] = _rules(
+        "#ff8a80", "#a5d0ff", "#7fbcff", "#d0aaff", "#a3abb5"
+    )

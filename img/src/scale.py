@@ -1,0 +1,88 @@
+"""Draws img/scale.svg: the link into an H100 and its memory's bandwidth, to scale.
+
+Run: python img/src/scale.py
+"""
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+INK, QUIET, BLUE = "#1b1f24", "#4a5058", "#0b62a8"
+WIDTH, HEIGHT, MIDDLE = 640, 250, 128
+# Gigabytes a second, in one direction: PCI Express 5 with 16 lanes, and HBM3.
+LINK, MEMORY = 64, 3350
+PIXELS_A_GIGABYTE = 168 / MEMORY
+
+
+def add(
+    parent: ET.Element, tag: str, text: str = "", **attributes: object
+) -> ET.Element:
+    """Append an element; underscores in the names of attributes become hyphens."""
+    names = {k.replace("_", "-"): str(v) for k, v in attributes.items()}
+    element = ET.SubElement(parent, tag, names)
+    element.text = text or None
+    return element
+
+
+def box(svg: ET.Element, x: float, width: float, *lines: str) -> None:
+    add(
+        *(svg, "rect"),
+        x=x,
+        y=MIDDLE - 92,
+        width=width,
+        height=184,
+        rx=8,
+        fill="#ffffff",
+        stroke=INK,
+    )
+    top = MIDDLE - 11 * (len(lines) - 1) + 5
+    for number, line in enumerate(lines):
+        style = {"font_weight": "bold"} if number == 0 else {"fill": QUIET}
+        label(svg, x + width / 2, top + 22 * number, line, **style)
+
+
+def label(svg: ET.Element, x: float, y: float, text: str, **style: object) -> None:
+    add(svg, "text", text, x=x, y=y, text_anchor="middle", **{"fill": INK, **style})
+
+
+def channel(
+    svg: ET.Element, x: float, width: float, bandwidth: float, name: str
+) -> None:
+    """A bar between two boxes, as high as its bandwidth, with its name below all."""
+    height = round(bandwidth * PIXELS_A_GIGABYTE, 2)
+    add(
+        *(svg, "rect"),
+        x=x,
+        y=round(MIDDLE - height / 2, 2),
+        width=width,
+        height=height,
+        fill=BLUE,
+    )
+    label(svg, x + width / 2, HEIGHT - 8, name, fill=QUIET)
+
+
+def draw() -> ET.Element:
+    size = {"width": str(WIDTH), "height": str(HEIGHT)}
+    svg = ET.Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "viewBox": f"0 0 {WIDTH} {HEIGHT}",
+            **size,
+            "font-family": "Helvetica, Arial, sans-serif",
+            "font-size": "15",
+        },
+    )
+    add(svg, "rect", width=WIDTH, height=HEIGHT, fill="#ffffff")
+    label(svg, 440, 24, "One H100")
+    channel(svg, 125, 115, LINK, f"{LINK} GB/s")
+    channel(svg, 360, 135, MEMORY, f"{MEMORY} GB/s")
+    box(svg, 1, 124, "Main memory", "of the host")
+    box(svg, 240, 120, "Memory", "80 GB")
+    box(svg, 495, 144, "Arithmetic", "989 TFLOP/s", "in 16 bits")
+    return svg
+
+
+if __name__ == "__main__":
+    ET.indent(root := draw())
+    target = Path(__file__).resolve().parents[1] / "scale.svg"
+    target.write_text(ET.tostring(root, encoding="unicode") + "\n", encoding="utf-8")

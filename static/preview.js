@@ -1,0 +1,110 @@
+// Previews: what a reference to a figure, an equation or a source refers to, shown near it.
+//
+// The box is a tooltip: it describes the link while it is shown, holds nothing to
+// click, can be pointed at, and stays until Esc or until the reader goes elsewhere.
+
+(() => {
+  const root = document.documentElement;
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+  const SHOWN = "figure, table, div.math[id], .citation";
+  const preview = Object.assign(document.createElement("div"), { id: "preview", className: "preview" });
+  let previewed = null; // the link
+  let timer = 0;
+
+  // A label may be an empty element before or within what it labels.
+  function labelled(label) {
+    const next = label?.matches("span:empty") && label.nextElementSibling;
+    return label?.closest(SHOWN) ?? (next && next.matches(SHOWN) ? next : null);
+  }
+
+  async function whatIsAt(link) {
+    const here = new URL(location.href);
+    const there = new URL(link.href);
+    if (here.pathname === there.pathname) {
+      const target = labelled(document.getElementById(decodeURIComponent(there.hash.slice(1))));
+      return target && alone(target);
+    }
+    await bookLoad("previews.js");
+    const base = new URL(root.dataset.root || ".", here).pathname;
+    const html = bookPreviews[there.pathname.slice(base.length) + there.hash];
+    if (!html) return null;
+    const box = Object.assign(document.createElement("template"), { innerHTML: html });
+    for (const image of all("img", box.content)) {
+      image.setAttribute("src", root.dataset.root + image.getAttribute("src"));
+    }
+    return box.content;
+  }
+
+  // A copy without what is for the page only; of an interactive figure its picture.
+  function alone(target) {
+    const copied = target.cloneNode(true);
+    if (target.dataset.explorable) copied.replaceChildren(...all("img, figcaption", copied));
+    all(".headerlink, button, span:empty", copied).forEach((extra) => extra.remove());
+    for (const link of all("a", copied)) link.replaceWith(...link.childNodes);
+    for (const part of [copied, ...all("*", copied)]) {
+      ["id", "loading", "hidden", "tabindex", "data-explorable"].forEach((a) => part.removeAttribute(a));
+    }
+    return copied;
+  }
+
+  async function showPreview(link) {
+    const content = await whatIsAt(link);
+    if (!content || !link.matches(":hover, :focus-visible")) return;
+    hidePreview();
+    previewed = link;
+    link.removeAttribute("title"); // the browser's own box would stand beside ours
+    link.setAttribute("aria-describedby", "preview");
+    preview.replaceChildren(content);
+    preview.showPopover();
+    placePreview();
+  }
+
+  function hidePreview() {
+    clearTimeout(timer);
+    if (!previewed) return;
+    previewed.removeAttribute("aria-describedby");
+    previewed = null;
+    preview.hidePopover();
+  }
+
+  // Below the link or above it, wherever there is room, and within the window.
+  function placePreview() {
+    if (!previewed) return;
+    const at = previewed.getBoundingClientRect();
+    const room = { above: at.top - 12, below: innerHeight - at.bottom - 12 };
+    preview.style.maxHeight = "";
+    const { offsetWidth: width, offsetHeight: height } = preview;
+    const isBelow = room.below >= height || room.below >= room.above;
+    const shown = Math.max(80, Math.min(height, isBelow ? room.below : room.above));
+    preview.style.maxHeight = `${shown}px`;
+    preview.style.top = `${isBelow ? at.bottom + 4 : at.top - shown - 4}px`;
+    preview.style.left = `${Math.max(8, Math.min(at.left, innerWidth - width - 8))}px`;
+  }
+
+  function later(action, delay) {
+    clearTimeout(timer);
+    timer = setTimeout(action, delay);
+  }
+
+  function preparePreviews() {
+    preview.setAttribute("role", "tooltip");
+    preview.popover = "manual";
+    document.body.append(preview);
+    for (const link of all('main a.reference.internal[href*="#"]')) {
+      link.addEventListener("pointerenter", (event) => {
+        if (event.pointerType !== "touch") later(() => showPreview(link), 200);
+      });
+      link.addEventListener("pointerleave", () => later(hidePreview, 200));
+      link.addEventListener("focus", () => link.matches(":focus-visible") && showPreview(link));
+      link.addEventListener("blur", hidePreview);
+    }
+    preview.addEventListener("pointerenter", () => clearTimeout(timer));
+    preview.addEventListener("pointerleave", () => later(hidePreview, 200));
+    document.addEventListener("keydown", (event) => event.key === "Escape" && hidePreview());
+    addEventListener("scroll", placePreview, { passive: true });
+    addEventListener("resize", placePreview);
+  }
+
+  preparePreviews();
+})();

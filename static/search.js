@@ -1,0 +1,277 @@
+// Search over the whole book, in a dialog: `bookSearch.open()`.
+//
+// What can be found stands in `bookSearchData`, which book/sphinx_search.py writes: an
+// entry for each section, tab, figure, table, equation and source. The first opening
+// makes an index of it. Nothing is fetched, so this works from a disk too.
+
+window.bookSearch = (() => {
+  "use strict";
+
+  const root = document.documentElement;
+  const MOST = 40; // results shown
+  const LENGTH = 160; // characters of an excerpt
+  const BEFORE = 40; // of these, before the first hit
+  const KINDS = { figure: "Figure", table: "Table", equation: "Equation", source: "Source" };
+
+  let index, dialog, input, status, list;
+  let active = 0; // the place of the result that Enter opens
+
+  function make(name, attributes, ...children) {
+    const element = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    element.append(...children);
+    return element;
+  }
+
+  // Words
+
+  const words = (text) => [...text.matchAll(/[\p{L}\p{N}_]+/gu)];
+
+  // A name is found whole and by its parts: device_put by device and put.
+  function terms(word) {
+    const parts = word
+      .replace(/([a-z\d])([A-Z])/g, "$1_$2")
+      .replace(/([A-Z])([A-Z][a-z]{2})/g, "$1_$2")
+      .split("_");
+    return [...new Set([word, ...parts].filter(Boolean).map(stem))];
+  }
+
+  // The text spells -ise and the frameworks -ize; a plural is found by its singular.
+  function stem(word) {
+    return word
+      .toLowerCase()
+      .replace(/ies$/, "y")
+      .replace(/([^s])s$/, "$1")
+      .replace(/is(e|ed|er|ing|ation)$/, "iz$1");
+  }
+
+  // The index
+
+  function makeIndex() {
+    index = new MiniSearch({
+      fields: ["heading", "names", "text", "code", "trail"],
+      tokenize: (text) => words(text).map(([word]) => word),
+      processTerm: terms,
+      searchOptions: {
+        processTerm: stem,
+        prefix: true,
+        boost: { heading: 6, names: 5, trail: 0.5 },
+      },
+    });
+    index.addAll(bookSearchData.entries.map(fields));
+  }
+
+  // A heading counts for its section, and less for what stands under it.
+  function fields(entry, place) {
+    const { kind, trail, names = [], text = "", code = "" } = entry;
+    const heading = kind === "section" ? trail.at(-1) : "";
+    return { id: place, heading, names: names.join(" "), text, code, trail: trail.join(" ") };
+  }
+
+  // Misspelt words are looked for if there is nothing else, then some of the words.
+  function find(query) {
+    const attempts = [
+      { combineWith: "AND" },
+      { combineWith: "AND", fuzzy: 0.2 },
+      { combineWith: "OR", fuzzy: 0.2 },
+    ];
+    for (const options of attempts) {
+      const found = index.search(query, options).filter(isOwnHit);
+      if (found.length) return forReader(found);
+    }
+    return [];
+  }
+
+  // What only its headings name is found as the section.
+  function isOwnHit({ match }) {
+    return Object.values(match).some((fields) => fields.some((field) => field !== "trail"));
+  }
+
+  // The reader's framework first; of the others only what it has no counterpart of.
+  function forReader(found) {
+    const results = found.map(({ id, match }) => ({ entry: bookSearchData.entries[id], match }));
+    const set = ({ entry }) => entry.set && entry.page + entry.set;
+    const own = results.filter(({ entry }) => isForReader(entry));
+    const shown = new Set(own.map(set).filter(Boolean));
+    const others = results.filter((result) => !isForReader(result.entry));
+    return [...own, ...others.filter((result) => !shown.has(set(result)))];
+  }
+
+  function isForReader({ tabs }) {
+    return !tabs || tabs.includes(root.dataset.tab);
+  }
+
+  // Excerpts
+
+  const isHit = (match) => ([word]) => terms(word).some((term) => Object.hasOwn(match, term));
+
+  const countWords = (hits) => new Set(hits.map(([word]) => stem(word))).size;
+
+  // Of the places with a hit, the one with the most different hits close by.
+  function bestStart(text, match) {
+    const hits = words(text).filter(isHit(match));
+    const near = (hit) =>
+      hits.filter((h) => h.index >= hit.index && h.index < hit.index + LENGTH - BEFORE);
+    const best = hits.reduce(
+      (a, b) => (a && countWords(near(a)) >= countWords(near(b)) ? a : b),
+      null,
+    );
+    return best ? best.index : 0;
+  }
+
+  function excerpt(text, match) {
+    const wanted = Math.max(0, bestStart(text, match) - BEFORE);
+    const start = wanted && text.indexOf(" ", wanted) + 1;
+    if (text.length <= start + LENGTH) return (start ? "… " : "") + text.slice(start);
+    const end = Math.max(text.lastIndexOf(" ", start + LENGTH), start + LENGTH / 2);
+    return `${start ? "… " : ""}${text.slice(start, end)} …`;
+  }
+
+  // The line of code with the most different hits.
+  function bestLine(code, match) {
+    const count = (line) => countWords(words(line).filter(isHit(match)));
+    return code.split("\n").reduce((a, b) => (count(b) > count(a) ? b : a)).trim();
+  }
+
+  function marked(text, match) {
+    const parts = [];
+    let end = 0;
+    for (const hit of words(text).filter(isHit(match))) {
+      parts.push(text.slice(end, hit.index), make("mark", {}, hit[0]));
+      end = hit.index + hit[0].length;
+    }
+    return [...parts, text.slice(end)];
+  }
+
+  function excerptOf({ text = "", code = "" }, match) {
+    const has = (part) => words(part).some(isHit(match));
+    const isCode = code && (!text || (has(code) && !has(text)));
+    const shown = excerpt(isCode ? bestLine(code, match) : text, match);
+    return make(isCode ? "code" : "span", { class: "search-excerpt" }, ...marked(shown, match));
+  }
+
+  // Results
+
+  // The page's title, then the headings below it without their numbers.
+  function headings([title, ...others]) {
+    return [title, ...others.map((heading) => heading.replace(/^[\d.]+\s+/, ""))].join(" › ");
+  }
+
+  // On the same page no tab is asked for: following the link loads nothing.
+  function address({ page, anchor, tabs }) {
+    const path = root.dataset.root + page;
+    const isHere = new URL(path, location.href).pathname === location.pathname;
+    if (tabs && !tabs.includes(root.dataset.tab)) return `${path}?tab=${tabs[0]}#${anchor}`;
+    return isHere ? `#${anchor}` : `${path}#${anchor}`;
+  }
+
+  function option({ entry, match }, place) {
+    const names = (entry.tabs ?? []).map((tab) => bookSearchData.tabs[tab]);
+    const badges = [KINDS[entry.kind], names.join(", ")].filter(Boolean);
+    return make(
+      "a",
+      { role: "option", id: `search-result-${place}`, tabindex: -1, href: address(entry) },
+      make("span", { class: "search-trail" }, ...marked(headings(entry.trail), match)),
+      ...badges.flatMap((badge) => [" ", make("span", { class: "search-badge" }, badge)]),
+      " ",
+      excerptOf(entry, match),
+    );
+  }
+
+  function say(query, found) {
+    if (!query) return "";
+    if (!found.length) {
+      return `Nothing found for “${query}”. Try fewer or other words, or a name from the code.`;
+    }
+    if (found.length > MOST) return `The first ${MOST} of ${found.length} results`;
+    return found.length === 1 ? "1 result" : `${found.length} results`;
+  }
+
+  function show() {
+    const query = input.value.trim();
+    const found = query ? find(query) : [];
+    list.replaceChildren(...found.slice(0, MOST).map(option));
+    list.hidden = !found.length;
+    list.scrollTop = 0;
+    input.setAttribute("aria-expanded", found.length > 0);
+    status.textContent = say(query, found);
+    choose(0);
+  }
+
+  function choose(place) {
+    const options = [...list.children];
+    active = options.length && (place + options.length) % options.length;
+    options.forEach((o, i) => o.setAttribute("aria-selected", i === active));
+    if (!options.length) {
+      input.removeAttribute("aria-activedescendant");
+      return;
+    }
+    input.setAttribute("aria-activedescendant", options[active].id);
+    options[active].scrollIntoView({ block: "nearest" });
+  }
+
+  // The dialog
+
+  function press(event) {
+    if (event.isComposing || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) {
+      return;
+    }
+    const actions = {
+      ArrowDown: () => choose(active + 1),
+      ArrowUp: () => choose(active - 1),
+      Home: () => choose(0),
+      End: () => choose(-1),
+      Enter: () => list.children[active].click(),
+    };
+    if (!list.children.length || !Object.hasOwn(actions, event.key)) return;
+    event.preventDefault();
+    actions[event.key]();
+  }
+
+  // A result that opens in another tab or window leaves the search where it is.
+  function leave(event) {
+    const isElsewhere = event.ctrlKey || event.metaKey || event.shiftKey;
+    if (event.target.closest("a") && !isElsewhere) dialog.close();
+  }
+
+  function makeDialog() {
+    input = make("input", {
+      type: "text",
+      role: "combobox",
+      "aria-label": "Search the book",
+      "aria-controls": "search-results",
+      "aria-expanded": "false",
+      "aria-autocomplete": "list",
+      autocomplete: "off",
+      autocapitalize: "off",
+      spellcheck: "false",
+      enterkeyhint: "go",
+      placeholder: "Words, or a name from the code",
+    });
+    const close = make("button", { type: "button" }, "Close");
+    status = make("p", { role: "status", "aria-live": "polite", class: "search-status" });
+    list = make("div", { role: "listbox", id: "search-results", "aria-label": "Results" });
+    const bar = make("div", { class: "search-bar" }, input, close);
+    dialog = make("dialog", { class: "search", "aria-label": "Search" }, bar, status, list);
+    input.addEventListener("input", show);
+    input.addEventListener("keydown", press);
+    list.addEventListener("click", leave);
+    close.addEventListener("click", () => dialog.close());
+    // The dialog has no padding: what is clicked and is the dialog is what is behind it.
+    dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+    document.body.append(dialog);
+  }
+
+  function open() {
+    if (!dialog) {
+      makeIndex();
+      makeDialog();
+    }
+    if (!dialog.open) dialog.showModal();
+    input.focus();
+    input.select();
+    show(); // the reader may have chosen another framework
+  }
+
+  return { open };
+})();

@@ -1,0 +1,74 @@
+"""A copy of the book with the records of a second, made-up machine, for tests alone.
+
+No such machine exists and nothing ran on it: its outputs are the CPU's, edited.
+"""
+
+import shutil
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from book import records
+from book.sources import Book, Section
+
+NOT_COPIED = shutil.ignore_patterns(
+    *(".*", "_build", "__pycache__", "node_modules", "tests", "benchmarks")
+)
+TABS = ("pytorch", "jax")
+FACTS = {
+    "machine": "h200",
+    "machine_name": "NVIDIA TEST",
+    "gpu": "NVIDIA TEST",
+    "driver": "000.00",
+    "cpu": "TEST",
+    "date": "2000-01-01",
+}
+# Edits that a reader can see: a device in place of the CPU, a text, a plot's line.
+EDITS = (
+    ("CpuDevice", "CudaDevice"),
+    ("device(type='cpu')", "device(type='cuda', index=0)"),
+    ("There is no NVIDIA driver on this machine.", "NVIDIA TEST"),
+    ("stroke: #1f77b4", "stroke: #00aa00"),
+)
+
+
+def write_two_machines(root: Path, into: Path) -> Book:
+    """The book in `root`, copied to `into`, with records of `h200` for `use-gpu`.
+
+    That of JAX was made with a version that the book does not install.
+    """
+    shutil.copytree(root, into, ignore=NOT_COPIED, dirs_exist_ok=True)
+    book = Book(into)
+    section = book.section("use-gpu")
+    for tab in TABS:
+        version = {"framework_version": "0.0.1"} if tab == "jax" else {}
+        _write_record(book, section, tab, version)
+    return book
+
+
+def _write_record(
+    book: Book, section: Section, tab: str, version: dict[str, str]
+) -> None:
+    shown = records.shown_notebook(book, section, tab)
+    assert shown is not None and shown.metadata.record.state == "fresh", "make run"
+    of_cpu = {fact: shown.metadata.record[fact] for fact in records.FACTS}
+    executed = records.blank(book, section, tab)
+    code = [cell for cell in shown.cells if cell.cell_type == "code"]
+    for cell, ran in zip(executed.cells, code, strict=True):
+        cell.outputs = [_edited(output) for output in ran.outputs]
+        cell.execution_count = ran.execution_count
+    records.write(book, section, tab, executed, of_cpu | FACTS | version)
+
+
+def _edited(output: NotebookNode) -> NotebookNode:
+    if "text" in output:
+        output.text = _replaced(output.text)
+    for kind, data in output.get("data", {}).items():
+        output.data[kind] = _replaced(data)
+    return output
+
+
+def _replaced(text: str) -> str:
+    for old, new in EDITS:
+        text = text.replace(old, new)
+    return text
