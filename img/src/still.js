@@ -1,0 +1,48 @@
+/* Draws the first state of an interactive figure as a picture for paper.
+ *
+ * The drawing is the figure's own; its colours, which a page gives, are written into
+ * the picture. Used by the scripts of the figures.
+ */
+"use strict";
+
+const fs = require("fs");
+const path = require("path");
+
+const WIDTH = 640;
+const MARGIN = 12;
+const EXPLORABLES = path.join(__dirname, "../../static/explorables");
+
+/** Return the rules of a drawing, with the colours of paper. */
+const rules = () => {
+  const css = fs.readFileSync(path.join(EXPLORABLES, "explorables.css"), "utf8");
+  const drawing = css.split("/* drawing */\n")[1].split("/* end of drawing */")[0];
+  return drawing
+    .replace(/\/\*.*?\*\/\n/g, "")
+    .replace(/var\(--[\w-]+, (#\w+)\)/g, "$1");
+};
+
+/** Return the drawing with a margin around it, on white. */
+const onPaper = (svg) =>
+  svg.replace(
+    /viewBox="0 0 (\d+) (\d+)" width="\d+" height="\d+"([^>]*)>/,
+    (_, width, height, rest) => {
+      const [w, h] = [Number(width) + 2 * MARGIN, Number(height) + 2 * MARGIN];
+      const corner = `x="${-MARGIN}" y="${-MARGIN}"`;
+      return (
+        `viewBox="${-MARGIN} ${-MARGIN} ${w} ${h}" width="${w}" height="${h}"${rest}>` +
+        `<style>\n${rules()}</style>` +
+        `<rect ${corner} width="${w}" height="${h}" rx="8" fill="#ffffff"/>`
+      );
+    },
+  );
+
+/** Write img/NAME.svg. */
+const still = (name) => {
+  const { first } = require(path.join(EXPLORABLES, "explorable.js"));
+  const spec = require(path.join(EXPLORABLES, `${name}.js`));
+  const drawing = spec.draw(first(spec), WIDTH - 2 * MARGIN);
+  const svg = onPaper(drawing).replace(/><(?=\w)/g, ">\n<"); // a line an element
+  fs.writeFileSync(path.join(__dirname, `../${name}.svg`), `${svg}\n`);
+};
+
+module.exports = still;

@@ -1,0 +1,395 @@
+/* The common parts of the interactive figures: controls, a drawing, a result in
+ * words, and the setting in the address.
+ *
+ * A figure is described by
+ *   name      of the figure and of its parameters in the address
+ *   controls  [{id, kind, label, initial, ...}]: kind "range" (min, max, step; or log;
+ *             or values), "select" (options), or "hidden" (accepts); `initial` may be
+ *             a function of the settings before it; `more` folds the control away
+ *   actions   [{label, run(state) -> state}], optional
+ *   settle    (state, id) -> state after the control `id` was changed, optional
+ *   follows   {id: axis}: settings that are the reader's choices on the page
+ *   draw      (state, width) -> text of an SVG; summary, result: (state) -> text
+ *   formula   (state) -> [text]; log: (state) -> [[code, text, mark]], optional
+ *   more      label of the folded controls; notes: (state) -> [[text or [text, href]]]
+ */
+"use strict";
+
+(() => {
+  const PAUSE = 300; // ms without a change before the result is read out
+
+  // Text of SVG
+
+  const escape = (text) =>
+    String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+
+  // Two digits are enough for the eye, and the same on every machine.
+  const short = (x) => Math.round(x * 100) / 100;
+
+  /** Return an element of SVG as text; numbers, and those of a path, keep two digits. */
+  const tag = (name, attributes = {}, ...children) => {
+    const pair = ([key, x]) => {
+      if (key === "d") return ` d="${x.replace(/\d+\.\d+(e-\d+)?/g, short)}"`;
+      return ` ${key}="${typeof x === "number" ? short(x) : escape(x)}"`;
+    };
+    const pairs = Object.entries(attributes).map(pair).join("");
+    const inside = children.join("");
+    return `<${name}${pairs}${inside ? `>${inside}</${name}>` : "/>"}`;
+  };
+
+  /** Return a label; `anchor` is start, middle or end. */
+  const label = (x, y, text, kind = "ink", anchor = "start") =>
+    tag("text", { x, y, class: kind, "text-anchor": anchor }, escape(text));
+
+  /** Return a whole drawing that fills its width. */
+  const canvas = (width, height, ...children) =>
+    tag(
+      "svg",
+      {
+        xmlns: "http://www.w3.org/2000/svg",
+        viewBox: `0 0 ${Math.round(width)} ${height}`,
+        width: Math.round(width),
+        height,
+        "font-family": "system-ui, sans-serif",
+        "font-size": 14,
+      },
+      ...children,
+    );
+
+  /** Return hatching, by which two areas differ without colour. */
+  const hatching = (name, kind, angle = 45, gap = 6) =>
+    tag(
+      "pattern",
+      {
+        id: `${name}-hatching`,
+        width: gap,
+        height: gap,
+        patternUnits: "userSpaceOnUse",
+        patternTransform: `rotate(${angle})`,
+      },
+      tag("rect", { width: gap, height: gap, class: `${kind} plain` }),
+      tag("path", { d: `M0 0V${gap}`, class: `${kind} stripe` }),
+    );
+
+  /** Return a box of a kind; what waits is hatched. */
+  const area = (name, kind, x, y, width, height) => {
+    const fill = kind === "wait" ? { fill: `url(#${name}-hatching)` } : {};
+    return tag("rect", { x, y, width, height, class: kind, ...fill });
+  };
+
+  /** Return round numbers between 0 and `max`, at most `count` of them after 0. */
+  const ticks = (max, count) => {
+    const power = 10 ** Math.floor(Math.log10(max / count));
+    const step = [1, 2, 5, 10]
+      .map((m) => m * power)
+      .find((s) => max / s <= count + 1e-9);
+    return Array.from(
+      { length: Math.floor(max / step + 1e-9) + 1 },
+      (_, i) => i * step,
+    );
+  };
+
+  // Settings
+
+  const initial = (control, state) =>
+    typeof control.initial === "function" ? control.initial(state) : control.initial;
+
+  /** Return the value that a text stands for, or undefined if it stands for none. */
+  const parse = (control, text) => {
+    if (control.kind === "select")
+      return control.options.some(([value]) => value === text) ? text : undefined;
+    if (control.kind === "hidden") return control.accepts(text) ? text : undefined;
+    const number = text.trim() === "" ? NaN : Number(text);
+    const allowed = control.values
+      ? control.values.includes(number)
+      : number >= control.min && number <= control.max;
+    return allowed ? number : undefined;
+  };
+
+  /** Return the pairs of an address, as they are written. */
+  const pairs = () => location.search.slice(1).split("&").filter(Boolean);
+
+  const parameter = (spec, id) => {
+    const name = `${spec.name}.${id}`;
+    const found = pairs().find((pair) => pair.split("=")[0] === name);
+    if (!found) return "";
+    try {
+      return decodeURIComponent(found.slice(name.length + 1).replace(/\+/g, " "));
+    } catch {
+      return ""; // not a text at all
+    }
+  };
+
+  /** Return the settings with those of `read(id)` that are right. */
+  const settings = (spec, read) => {
+    const state = {};
+    for (const [id, axis] of Object.entries(spec.follows || {}))
+      state[id] = document.documentElement.dataset[axis];
+    for (const control of spec.controls) {
+      const value = parse(control, read(control.id));
+      state[control.id] = value === undefined ? initial(control, state) : value;
+    }
+    return state;
+  };
+
+  /** Return the first settings of a figure, for its picture on paper. */
+  const first = (spec) =>
+    spec.controls.reduce(
+      (state, control) => ({ ...state, [control.id]: initial(control, state) }),
+      {},
+    );
+
+  /** Return the address of a state; what differs from the first settings is in it. */
+  const address = (spec, state, hash) => {
+    const others = pairs().filter((pair) => !pair.startsWith(`${spec.name}.`));
+    const own = spec.controls
+      .filter((control) => state[control.id] !== initial(control, state))
+      .map(({ id }) => `${spec.name}.${id}=${encodeURIComponent(state[id])}`);
+    const query = [...others, ...own].join("&");
+    return location.href.split(/[?#]/)[0] + (query ? `?${query}` : "") + hash;
+  };
+
+  // Sliders stand on positions; the positions stand for values
+
+  const LOG_POSITIONS = 240;
+
+  const positions = (control) => {
+    const last = control.values ? control.values.length - 1 : LOG_POSITIONS;
+    return control.values || control.log
+      ? { min: 0, max: last, step: 1 }
+      : { min: control.min, max: control.max, step: control.step };
+  };
+
+  const toPosition = (control, value) => {
+    if (control.values) return control.values.indexOf(value);
+    if (!control.log) return value;
+    const part = Math.log(value / control.min) / Math.log(control.max / control.min);
+    return Math.round(LOG_POSITIONS * part);
+  };
+
+  const toValue = (control, position) => {
+    if (control.values) return control.values[position];
+    if (!control.log) return position;
+    const grown = (control.max / control.min) ** (position / LOG_POSITIONS);
+    return Number((control.min * grown).toPrecision(3));
+  };
+
+  // The page
+
+  const make = (name, attributes = {}, ...children) => {
+    const element = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes))
+      element.setAttribute(key, value);
+    element.append(...children);
+    return element;
+  };
+
+  const slider = (control, id, change) => {
+    const input = make("input", { type: "range", id, ...positions(control) });
+    const output = make("output", { for: id, "aria-live": "off" });
+    input.addEventListener("input", () =>
+      change(toValue(control, Number(input.value))),
+    );
+    const show = (value) => {
+      input.value = toPosition(control, value);
+      output.textContent = control.format(value);
+      input.setAttribute("aria-valuetext", control.format(value));
+    };
+    return { show, parts: [make("label", { for: id }, control.label), output, input] };
+  };
+
+  const menu = (control, id, change) => {
+    const options = control.options.map(([value, text]) =>
+      make("option", { value }, text),
+    );
+    const select = make("select", { id }, ...options);
+    select.addEventListener("change", () => change(select.value));
+    const show = (value) => {
+      select.value = value;
+    };
+    return { show, parts: [make("label", { for: id }, control.label), select] };
+  };
+
+  const button = (text, run) => {
+    const element = make("button", { type: "button" }, text);
+    element.addEventListener("click", run);
+    return element;
+  };
+
+  /** Return a paragraph of texts and links. */
+  const note = (parts) =>
+    make(
+      "p",
+      { class: "note" },
+      ...parts.map((part) =>
+        typeof part === "string" ? part : make("a", { href: part[1] }, part[0]),
+      ),
+    );
+
+  const item = ([code, text, mark]) =>
+    make("li", mark ? { class: mark } : {}, make("code", {}, code), " ", text);
+
+  /** Return a button that copies the address of a state, or null where none can. */
+  const linkButton = (address) => {
+    if (!navigator.clipboard) return null;
+    const said = make("span", { role: "status", class: "said" });
+    const copy = async () => {
+      try {
+        await navigator.clipboard.writeText(address());
+        said.textContent = "Copied.";
+      } catch {
+        said.textContent = "The browser does not allow it.";
+      }
+      setTimeout(() => (said.textContent = ""), 4000);
+    };
+    return [button("Copy link to this setting", copy), said];
+  };
+
+  /** Return the fields of some controls, and functions that show a state in them. */
+  const fields = (spec, controls, change) => {
+    const shows = [];
+    const made = controls.map((control) => {
+      const kind = control.kind === "range" ? slider : menu;
+      const set = (value) => change(control.id, value);
+      const { show, parts } = kind(control, `${spec.name}-${control.id}`, set);
+      shows.push((state) => show(state[control.id]));
+      return make("div", { class: "control" }, ...parts);
+    });
+    return { box: make("div", { class: "controls" }, ...made), shows };
+  };
+
+  /** Return the parts of a figure that a state is shown in, in their box. */
+  const build = (spec, { change, act, reset, link }) => {
+    const seen = spec.controls.filter(({ kind }) => kind !== "hidden");
+    const open = fields(
+      spec,
+      seen.filter(({ more }) => !more),
+      change,
+    );
+    const folded = fields(
+      spec,
+      seen.filter(({ more }) => more),
+      change,
+    );
+    const actions = (spec.actions || []).map(({ label: text, run }) =>
+      button(text, () => act(run)),
+    );
+    const part = {
+      drawing: make("div", { class: "drawing", role: "img" }),
+      result: make("p", { class: "result", role: "status", "aria-live": "polite" }),
+      log: make("ol", { class: "log" }),
+      formula: make("ul", { class: "formula" }),
+      notes: make("div", { class: "notes" }),
+    };
+    const row = (...buttons) => make("div", { class: "actions" }, ...buttons);
+    const box = make(
+      "div",
+      { class: "explorable" },
+      open.box,
+      ...(actions.length ? [row(...actions)] : []),
+      part.drawing,
+      part.result,
+      ...(spec.log ? [part.log] : []),
+      part.formula,
+      make("details", {}, make("summary", {}, spec.more), folded.box, part.notes),
+      row(button("Reset", reset), ...(linkButton(link) || [])),
+    );
+    const shows = [...open.shows, ...folded.shows];
+    return { ...part, box, controls: (state) => shows.forEach((show) => show(state)) };
+  };
+
+  /** Show all of a state but its drawing and its result. */
+  const show = (view, spec, state) => {
+    view.controls(state);
+    view.drawing.setAttribute("aria-label", spec.summary(state));
+    view.formula.replaceChildren(
+      ...spec.formula(state).map((line) => make("li", {}, line)),
+    );
+    view.notes.replaceChildren(...spec.notes(state).map(note));
+    if (spec.log) view.log.replaceChildren(...spec.log(state).map(item));
+  };
+
+  /** Tell the width of an element now and when it changes. */
+  const onWidth = (element, tell) => {
+    let last = 0;
+    new ResizeObserver(([entry]) => {
+      const width = Math.floor(entry.contentRect.width);
+      if (width === 0 || width === last) return; // not on the screen, or only taller
+      last = width;
+      requestAnimationFrame(() => tell(width)); // not while sizes are being observed
+    }).observe(element);
+  };
+
+  const remember = (url) => {
+    try {
+      history.replaceState(history.state, "", url);
+    } catch {
+      // a page that may not change its address works all the same
+    }
+  };
+
+  /** Return the hash that leads to a figure: its label's, rather than a number's. */
+  const anchor = (figure) => {
+    const { id } = figure.querySelector(":scope > span[id]") || figure;
+    return id ? `#${id}` : "";
+  };
+
+  /** Make a figure interactive. */
+  const explorable = (figure, spec) => {
+    let state = settings(spec, (id) => parameter(spec, id));
+    let width = 0;
+    let timer = 0;
+    const paint = () => {
+      if (width) view.drawing.innerHTML = spec.draw(state, width);
+    };
+    const say = () => {
+      view.result.textContent = spec.result(state);
+    };
+    const become = (next) => {
+      state = next;
+      show(view, spec, state);
+      paint();
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        say();
+        remember(address(spec, state, location.hash));
+      }, PAUSE);
+    };
+    const change = (id, value) => {
+      const next = { ...state, [id]: value };
+      become(spec.settle ? spec.settle(next, id) : next);
+    };
+    const view = build(spec, {
+      change,
+      act: (run) => become(run(state)),
+      reset: () => become(settings(spec, () => "")),
+      link: () => address(spec, state, anchor(figure)),
+    });
+    figure.insertBefore(view.box, figure.querySelector("figcaption"));
+    figure.classList.add("live");
+    show(view, spec, state);
+    say();
+    onWidth(view.drawing, (now) => {
+      width = now;
+      paint();
+    });
+    document.addEventListener("book:choice", ({ detail }) => {
+      for (const [id, axis] of Object.entries(spec.follows || {}))
+        if (axis === detail.axis) become({ ...state, [id]: detail.value });
+    });
+  };
+
+  Object.assign(explorable, {
+    tag,
+    label,
+    canvas,
+    hatching,
+    area,
+    ticks,
+    first,
+    toValue,
+  });
+  globalThis.bookExplorable = explorable;
+  globalThis.bookExplorables = {};
+  if (typeof module !== "undefined") module.exports = explorable;
+})();

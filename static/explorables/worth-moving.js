@@ -1,0 +1,422 @@
+/* Is it worth moving? A product of two matrices on the CPU, or on the GPU with the
+ * copies there and back.
+ */
+"use strict";
+
+(() => {
+  const inNode = typeof module !== "undefined";
+  const arithmetic = inNode ? require("./arithmetic.js") : globalThis.bookArithmetic;
+  const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
+  const { tag, label, canvas, hatching, area } = explorable;
+  const { time, rate, bandwidth, round } = arithmetic;
+
+  const GIGA = 1e9;
+  const TERA = 1e12;
+  const MICRO = 1e-6;
+  const TYPES = {
+    float32: ["float32", 4],
+    half: ["16 bit (bfloat16, float16)", 2],
+    float64: ["float64", 8],
+  };
+
+  /** Return the peak of a CPU in TFLOP/s: cores x GHz x operations a cycle. */
+  const peak = (cores, ghz, cycle) => round((cores * ghz * cycle) / 1000, 6);
+
+  // Rates in TFLOP/s, bandwidths in GB/s; the sources are in NOTES.
+  const MACHINES = {
+    h100: {
+      name: "H100 and Xeon 8480C",
+      cpu: {
+        float32: peak(56, 2, 64),
+        half: peak(56, 2, 1024),
+        float64: peak(56, 2, 32),
+      },
+      gpu: { float32: 67, half: 989, float64: 67 },
+      link: 64,
+      memory: 3350,
+    },
+    p100: {
+      name: "P100 and Xeon E5-2698 v4",
+      cpu: {
+        float32: peak(20, 2.2, 32),
+        half: peak(20, 2.2, 32),
+        float64: peak(20, 2.2, 16),
+      },
+      gpu: { float32: 10.6, half: 21.2, float64: 5.3 },
+      link: 16,
+      memory: 720,
+    },
+    rtx4090: {
+      name: "RTX 4090 and EPYC 7763",
+      cpu: {
+        float32: peak(64, 2.45, 32),
+        half: peak(64, 2.45, 32),
+        float64: peak(64, 2.45, 16),
+      },
+      gpu: { float32: 82.6, half: 165.2, float64: 1.29 },
+      link: 32,
+      memory: 1008,
+    },
+  };
+
+  const HOPPER = "https://www.nvidia.com/en-us/data-center/h100/";
+  const BASEPOD =
+    "https://docs.nvidia.com/dgx-basepod/reference-architecture-infrastructure-" +
+    "foundation-enterprise-ai/latest/core-components.html";
+  const PAPERS = "https://images.nvidia.com";
+  const TESLA = `${PAPERS}/content/pdf/tesla/whitepaper`;
+  const PASCAL = `${TESLA}/pascal-architecture-whitepaper.pdf`;
+  const ADA = `${PAPERS}/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-architecture.pdf`;
+  const NO_HALF = " It has no arithmetic in 16 bit; the rate of float32 stands for it.";
+  const NOTES = {
+    h100: [
+      [
+        "GPU: H100 SXM (",
+        ["NVIDIA, H100", HOPPER],
+        "), dense products, float64 in tensor cores; PCI Express 5, one direction.",
+      ],
+      [
+        "CPU: one Xeon Platinum 8480C of a DGX H100 (",
+        ["NVIDIA, DGX BasePOD", BASEPOD],
+        "), 56 cores × 2.0 GHz × 64 operations a cycle in float32 (two AVX-512 units, " +
+          "16 numbers each, multiply and add), 32 in float64, 1024 in bfloat16 (AMX).",
+      ],
+    ],
+    p100: [
+      [
+        "GPU: Tesla P100, SXM2 (",
+        ["NVIDIA, Tesla P100", PASCAL],
+        "), 16 bit is float16; PCI Express 3, one direction.",
+      ],
+      [
+        "CPU: one Xeon E5-2698 v4, by its specification 20 cores × 2.2 GHz × 32 " +
+          "operations a cycle in float32 (two AVX2 units, 8 numbers each, multiply and " +
+          `add), 16 in float64.${NO_HALF}`,
+      ],
+    ],
+    rtx4090: [
+      [
+        "GPU: GeForce RTX 4090 (",
+        ["NVIDIA, Ada architecture", ADA],
+        "), 16 bit in tensor cores with sums in float32, dense; float64 at 1/64 of " +
+          "float32; PCI Express 4, one direction.",
+      ],
+      [
+        "CPU: one EPYC 7763 (LUMI's documentation), 64 cores × 2.45 GHz × 16 " +
+          `operations a cycle in float64, twice as many in float32.${NO_HALF}`,
+      ],
+    ],
+    own: [["The rates and bandwidths are your own."]],
+  };
+  const MODEL = [
+    "Peak rates from data sheets; real programs reach less, on CPU and GPU. The " +
+      "times of a copy and of a launch are assumed. The memory of the CPU is left " +
+      "out, and so is all overlap of copies with products.",
+  ];
+
+  /** Return the task of a state in seconds, bytes and operations. */
+  const task = (state) => ({
+    n: state.n,
+    bytes: TYPES[state.type][1],
+    products: state.products,
+    cpu: state.cpu * TERA,
+    gpu: state.gpu * TERA,
+    link: state.link * GIGA,
+    memory: state.memory * GIGA,
+    latency: state.latency * MICRO,
+    launch: state.launch * MICRO,
+  });
+
+  // The drawing: two bars at the chosen n, and below them the times for all n
+
+  const SIZES = Array.from({ length: 19 }, (_, i) =>
+    i % 2 ? 3 * 2 ** ((i - 1) / 2 + 4) : 2 ** (i / 2 + 5),
+  );
+  const LEFT = 48;
+  const RIGHT = 24;
+  const TALL = 28;
+
+  const bar = (y, name, parts, total, scale) => {
+    let x = LEFT;
+    const boxes = parts.map(([kind, length]) => {
+      const box = area("worth-moving", kind, x, y, length * scale, TALL);
+      x += length * scale;
+      return box;
+    });
+    return (
+      label(0, y + 19, name, "ink strong") +
+      boxes.join("") +
+      label(x + 6, y + 19, time(total), "ink small")
+    );
+  };
+
+  const legend = (y, width) => {
+    const kinds = [
+      ["s1", "product, CPU"],
+      ["wait", "copies"],
+      ["s3", "product, GPU"],
+    ];
+    const places = width < 480 ? [1, 110, 184] : [LEFT, LEFT + 124, LEFT + 208];
+    return kinds
+      .map(([kind, text], i) => {
+        const x = places[i];
+        return (
+          area("worth-moving", kind, x, y, 16, 14) +
+          label(x + 21, y + 12, text, "soft small")
+        );
+      })
+      .join("");
+  };
+
+  const bars = (state, width) => {
+    const times = arithmetic.productTimes(task(state));
+    const scale = (width - LEFT - 74) / Math.max(times.cpu, times.gpu);
+    return (
+      bar(8, "CPU", [["s1", times.cpu]], times.cpu, scale) +
+      bar(
+        46,
+        "GPU",
+        [
+          ["wait", times.copies],
+          ["s3", times.product],
+        ],
+        times.gpu,
+        scale,
+      ) +
+      legend(88, width)
+    );
+  };
+
+  /** Return functions from n and from a time to places of the chart. */
+  const scales = (state, width, top, bottom) => {
+    const at = (n) => arithmetic.productTimes({ ...task(state), n });
+    const [n0, n1] = [SIZES[0], SIZES[SIZES.length - 1]];
+    const all = [at(n0), at(n1)].flatMap(({ cpu, gpu }) => [cpu, gpu]);
+    const low = Math.floor(Math.log10(Math.min(...all)) - 1); // room for a label
+    const high = Math.ceil(Math.log10(Math.max(...all)));
+    const span = width - LEFT - RIGHT;
+    return {
+      at,
+      low,
+      high,
+      top,
+      bottom,
+      x: (n) => LEFT + (span * Math.log(n / n0)) / Math.log(n1 / n0),
+      y: (t) => bottom - ((bottom - top) * (Math.log10(t) - low)) / (high - low),
+    };
+  };
+
+  const grid = ({ x, y, low, high, top, bottom }, width) => {
+    const rows = Array.from({ length: high - low + 1 }, (_, i) => low + i)
+      .filter((power) => power % 3 === 0) // 1 ns, 1 µs, 1 ms, 1 s
+      .map((power) => {
+        const place = y(10 ** power);
+        return (
+          tag("path", { d: `M${LEFT} ${place}H${width - RIGHT}`, class: "faint" }) +
+          label(LEFT - 6, place + 4, time(10 ** power), "soft small", "end")
+        );
+      });
+    const columns = SIZES.filter((n, i) => i % (width < 480 ? 6 : 4) === 0).map((n) =>
+      label(x(n), bottom + 18, n, "soft small", "middle"),
+    );
+    return (
+      rows.join("") +
+      columns.join("") +
+      tag("path", { d: `M${LEFT} ${top}V${bottom}H${width - RIGHT}`, class: "axis" })
+    );
+  };
+
+  const curve = (place, key, kind) => {
+    const points = Array.from({ length: 73 }, (_, i) => SIZES[0] * 2 ** (i / 8));
+    const at = (n) => `${place.x(n)} ${place.y(place.at(n)[key])}`;
+    return tag("path", { d: `M${points.map(at).join("L")}`, class: kind });
+  };
+
+  const crossed = (state, place) => {
+    const n = arithmetic.crossing(task(state));
+    if (n === null || n < SIZES[0] || n > SIZES[SIZES.length - 1]) return "";
+    const [x, y] = [place.x(n), place.y(place.at(n).cpu)];
+    const anchor = x > 150 ? "end" : "start";
+    return (
+      tag("circle", { cx: x, cy: y, r: 6, class: "ring" }) +
+      label(
+        x + (anchor === "end" ? -12 : 12),
+        y - 10,
+        `n\u00a0≈\u00a0${round(n, 2)}`,
+        "ink small",
+        anchor,
+      )
+    );
+  };
+
+  const chosen = ({ n }, { x, top, bottom }, width) => {
+    const right = x(n) < width - 110;
+    return (
+      tag("path", { d: `M${x(n)} ${top}V${bottom}`, class: "dashed" }) +
+      label(
+        x(n) + (right ? 8 : -8),
+        bottom - 10,
+        `n = ${n}`,
+        "ink small",
+        right ? "start" : "end",
+      )
+    );
+  };
+
+  const chart = (state, width, top, bottom) => {
+    const place = scales(state, width, top, bottom);
+    const { cpu, gpu } = place.at(SIZES[0]);
+    const name = (text, t, up) =>
+      label(place.x(SIZES[0]) + 8, place.y(t) + (up ? -10 : 22), text, "ink small");
+    return (
+      grid(place, width) +
+      chosen(state, place, width) +
+      curve(place, "cpu", "line1") +
+      curve(place, "gpu", "line3") +
+      name("CPU", cpu, cpu > gpu) +
+      name(width < 480 ? "GPU" : "GPU + copies", gpu, cpu <= gpu) +
+      crossed(state, place)
+    );
+  };
+
+  const draw = (state, width) =>
+    canvas(
+      width,
+      388,
+      tag("defs", {}, hatching("worth-moving", "s2")),
+      bars(state, width),
+      label(0, 136, "Time for matrices of n by n", "soft small"),
+      chart(state, width, 150, 340),
+      label(LEFT + (width - LEFT - RIGHT) / 2, 382, "n", "soft small", "middle"),
+    );
+
+  // In words
+
+  const worth = (state) => {
+    const n = arithmetic.crossing(task(state));
+    if (n === null) return "Moving is not worth it for any n.";
+    if (n <= 1) return "Moving is worth it for every n.";
+    return `Moving is worth it from n\u00a0≈\u00a0${round(n, 2)}.`;
+  };
+
+  const result = (state) => {
+    const times = arithmetic.productTimes(task(state));
+    const what = state.products === 1 ? "" : ` for ${state.products} products`;
+    return (
+      `At n = ${state.n} in ${TYPES[state.type][0]} the CPU needs ` +
+      `${time(times.cpu)}${what}, the GPU ${time(times.gpu)}, of which ` +
+      `${time(times.copies)} are copies. ${worth(state)}`
+    );
+  };
+
+  const summary = (state) =>
+    `Two bars and a chart. ${result(state)} In the chart both times grow with n; the ` +
+    "line of the CPU is the steeper one where computing, not copying, takes the time.";
+
+  const formula = (state) => {
+    const t = task(state);
+    const times = arithmetic.productTimes(t);
+    const many = t.products === 1 ? "" : `${t.products} · `;
+    const moved = 3 * t.n ** 2 * t.bytes;
+    const computed = arithmetic.productFlops(t.n) / t.gpu >= moved / t.memory;
+    const one = computed
+      ? `2 · ${t.n}³ / ${rate(t.gpu)}`
+      : `3 · ${t.n}² · ${t.bytes} B / ${bandwidth(t.memory)}`;
+    return [
+      `CPU: ${many}2 · ${t.n}³ / ${rate(t.cpu)} = ${time(times.cpu)}`,
+      `copies: 3 · ${time(t.latency)} + 3 · ${t.n}² · ${t.bytes} B / ` +
+        `${bandwidth(t.link)} = ${time(times.copies)}`,
+      `GPU: ${many}(${one} + ${time(t.launch)}) = ${time(times.product)}` +
+        (computed ? "" : ", bound by its memory"),
+    ];
+  };
+
+  const notes = (state) => [...NOTES[state.machine], MODEL];
+
+  // Settings
+
+  const hardware = (machine, type) => {
+    const { cpu, gpu, link, memory } = MACHINES[machine] || MACHINES.h100;
+    return { cpu: cpu[type], gpu: gpu[type], link, memory };
+  };
+
+  const settle = (state, id) => {
+    if (["cpu", "gpu", "link", "memory"].includes(id))
+      return { ...state, machine: "own" };
+    const chosen = ["machine", "type"].includes(id) && state.machine !== "own";
+    return chosen ? { ...state, ...hardware(state.machine, state.type) } : state;
+  };
+
+  const from = (id) => (state) => hardware(state.machine, state.type)[id];
+  const range = (id, text, min, max, format, start = from(id)) => ({
+    id,
+    kind: "range",
+    label: text,
+    min,
+    max,
+    log: true,
+    initial: start,
+    format,
+    more: true,
+  });
+  const flops = (value) => rate(value * TERA);
+  const bytes = (value) => bandwidth(value * GIGA);
+  const micro = (value) => time(value * MICRO);
+
+  const spec = {
+    name: "worth-moving",
+    controls: [
+      {
+        id: "n",
+        kind: "range",
+        label: "Size n of the matrices",
+        values: SIZES,
+        initial: 1024,
+        format: (n) => `${n} × ${n}`,
+      },
+      {
+        id: "products",
+        kind: "range",
+        label: "Products before the result goes back",
+        values: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000],
+        initial: 1,
+        format: String,
+      },
+      {
+        id: "type",
+        kind: "select",
+        label: "Numbers",
+        initial: "float32",
+        options: Object.entries(TYPES).map(([value, [name]]) => [value, name]),
+      },
+      {
+        id: "machine",
+        kind: "select",
+        label: "Machine",
+        initial: "h100",
+        options: [
+          ...Object.entries(MACHINES).map(([value, { name }]) => [value, name]),
+          ["own", "your own"],
+        ],
+      },
+      range("cpu", "Rate of the CPU", 0.01, 1000, flops),
+      range("gpu", "Rate of the GPU", 0.1, 10000, flops),
+      range("link", "Link, in one direction", 1, 1000, bytes),
+      range("memory", "Memory of the GPU", 10, 10000, bytes),
+      range("latency", "Fixed time of a copy (assumed)", 1, 1000, micro, 10),
+      range("launch", "Launch of a product (assumed)", 1, 1000, micro, 5),
+    ],
+    more: "The hardware and where its numbers are from",
+    settle,
+    draw,
+    summary,
+    result,
+    formula,
+    notes,
+    task,
+    MACHINES,
+  };
+
+  if (inNode) module.exports = spec;
+  else globalThis.bookExplorables[spec.name] = (figure) => explorable(figure, spec);
+})();

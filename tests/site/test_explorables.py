@@ -1,0 +1,541 @@
+"""The interactive figures: their arithmetic, their pictures, and what a reader does."""
+
+import itertools
+import json
+import math
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page
+
+ROOT = Path(__file__).parents[2]
+EXPLORABLES = ROOT / "static" / "explorables"
+NAMES = ("two-devices", "queue", "worth-moving")
+DEVICES = ("host", "gpu0", "gpu1")
+FRAMEWORKS = ("pytorch", "mxnet", "jax", "tensorflow")
+
+
+@pytest.fixture(scope="session")
+def run_js(node: str):
+    """A function that runs JavaScript and returns what it gives to `give`."""
+
+    def run(code: str) -> Any:
+        files = {"a": "arithmetic", "explorable": "explorable"}
+        files |= {name.replace("-", "_"): name for name in NAMES}
+        lines = [f'const {k} = require("./{v}.js");' for k, v in files.items()]
+        lines += ["const give = (x) => console.log(JSON.stringify(x));", code]
+        done = subprocess.run(
+            [node, "-e", "\n".join(lines)],
+            cwd=EXPLORABLES, capture_output=True, text=True, timeout=60, check=True,
+        )  # fmt: skip
+        return json.loads(done.stdout)
+
+    return run
+
+
+# Numbers and units
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        ("time(0.0015)", "1.5 ms"),
+        ("time(80e-3)", "80 ms"),
+        ("time(999.96e-6)", "1 ms"),  # rounding reaches the next unit
+        ("time(2.5e-7)", "250 ns"),
+        ("time(5e-10)", "0.5 ns"),
+        ("time(0)", "0 ns"),
+        ("time(3600)", "3600 s"),
+        ("size(1000)", "1 kB"),
+        ("size(5e8)", "500 MB"),
+        ("size(999)", "999 bytes"),
+        ("size(2e9)", "2 GB"),
+        ("bandwidth(64e9)", "64 GB/s"),
+        ("bandwidth(3.35e12)", "3.35 TB/s"),
+        ("rate(989e12)", "989 TFLOP/s"),
+        ("rate(7.168e12)", "7.17 TFLOP/s"),
+        ("percent(1/3)", "33 %"),
+    ],
+)
+def test_numbers_stand_in_units_that_fit(run_js, call: str, text: str) -> None:
+    assert run_js(f"give(a.{call})") == text.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def test_a_copy_costs_its_fixed_time_and_its_bytes(run_js) -> None:
+    assert run_js("give(a.copyTime(1e8, 64e9, 1e-5))") == pytest.approx(1.5725e-3)
+
+
+# The queue
+
+
+def simulate(steps: int, host: float, device: float, every: int, fetch: float):
+    """Return total, waiting and idle time of the loop, step by step."""
+    now = free = waited = idle = 0.0
+    for step in range(1, steps + 1):
+        now += host
+        idle += max(0.0, now - free)
+        free = max(free, now) + device
+        if every and step % every == 0:
+            waited += free - now
+            now = free + fetch
+    return max(now, free), waited, idle + max(now, free) - free
+
+
+def loops() -> list[dict]:
+    times = (1e-6, 2e-5, 4e-5, 2.5e-3)
+    grid = itertools.product((1, 7, 12), times, times, (0, 1, 2, 4, 5, 12), (0, 2e-5))
+    keys = ("steps", "host", "device", "every", "fetch")
+    return [dict(zip(keys, values, strict=True)) for values in grid]
+
+
+def test_the_queue_is_what_its_formula_says(run_js) -> None:
+    grid = loops()
+    runs = run_js(
+        f"give({json.dumps(grid)}.map((loop) => "
+        "({...a.runQueue(loop), formula: a.queueTime(loop)})))"
+    )
+    for loop, run in zip(grid, runs, strict=True):
+        total, waited, idle = simulate(**loop)
+        assert run["total"] == pytest.approx(total)
+        assert run["formula"] == pytest.approx(total)
+        assert run["waited"] == pytest.approx(waited, abs=1e-12)
+        assert run["busy"] == pytest.approx(loop["steps"] * loop["device"])
+        assert run["busy"] + idle == pytest.approx(total)
+        spans = sum(span["end"] - span["start"] for span in run["device"])
+        assert spans == pytest.approx(run["busy"])
+
+
+def test_spans_of_the_queue_do_not_overlap(run_js) -> None:
+    grid = loops()
+    for run in run_js(f"give({json.dumps(grid)}.map(a.runQueue))"):
+        for row in (run["host"], run["device"]):
+            for before, after in itertools.pairwise(row):
+                assert after["start"] >= before["end"] - 1e-12
+        assert run["device"][0]["start"] >= run["host"][0]["end"] - 1e-12
+
+
+def test_fetching_more_often_is_never_faster(run_js) -> None:
+    code = """
+    const loop = (every) => ({steps: 12, host: 2e-5, device: 4e-5, fetch: 2e-5, every});
+    give([1, 2, 3, 4, 6, 12, 0].map((every) => a.runQueue(loop(every)).total));
+    """
+    totals = run_js(code)
+    assert totals == sorted(totals, reverse=True)
+    assert totals[0] == pytest.approx(12 * 80e-6)
+    assert totals[-1] == pytest.approx(12 * 40e-6 + 20e-6)
+
+
+# Is it worth moving?
+
+
+def product(task: dict, n: float) -> tuple[float, float]:
+    """Return the times of a task on the CPU and on the GPU, copies included."""
+    flops, moved = 2 * n**3, 3 * n**2 * task["bytes"]
+    one = max(flops / task["gpu"], moved / task["memory"]) + task["launch"]
+    copies = 3 * task["latency"] + moved / task["link"]
+    return task["products"] * flops / task["cpu"], copies + task["products"] * one
+
+
+def tasks() -> list[dict]:
+    grid = itertools.product(
+        (2, 4, 8), (1, 10, 1000), (1e11, 7.168e12), (1.29e12, 67e12, 989e12),
+        (16e9, 64e9), (1e12,), (1e-5,), (5e-6,),
+    )  # fmt: skip
+    keys = ("bytes", "products", "cpu", "gpu", "link", "memory", "latency", "launch")
+    return [dict(zip(keys, values, strict=True)) for values in grid]
+
+
+def test_times_of_products(run_js) -> None:
+    grid = [task | {"n": n} for task in tasks() for n in (32, 1000, 16384)]
+    for task, times in zip(
+        grid, run_js(f"give({json.dumps(grid)}.map(a.productTimes))"), strict=True
+    ):
+        cpu, gpu = product(task, task["n"])
+        assert (times["cpu"], times["gpu"]) == (pytest.approx(cpu), pytest.approx(gpu))
+        assert times["copies"] + times["product"] == pytest.approx(gpu)
+
+
+def test_times_are_equal_at_the_crossing_and_nowhere_else(run_js) -> None:
+    grid = tasks()
+    crossings = run_js(f"give({json.dumps(grid)}.map(a.crossing))")
+    for task, n in zip(grid, crossings, strict=True):
+        sizes = [2 ** (k / 4) for k in range(0, 96)]
+        faster = [
+            size for size in sizes if product(task, size)[0] > product(task, size)[1]
+        ]
+        if n is None:
+            assert faster == []
+            continue
+        cpu, gpu = product(task, n)
+        assert cpu == pytest.approx(gpu, rel=1e-9)
+        assert faster == [size for size in sizes if size > n]
+    assert None in crossings and any(crossings)
+
+
+def test_peak_rates_are_products_of_what_the_notes_name(run_js) -> None:
+    machines = run_js("give(worth_moving.MACHINES)")
+    notes = " ".join(
+        part if isinstance(part, str) else part[0]
+        for name in machines
+        for line in run_js(f"give(worth_moving.notes({{machine: '{name}'}}))")
+        for part in line
+    )
+    for machine in machines.values():
+        assert machine["cpu"]["float64"] * 2 == pytest.approx(machine["cpu"]["float32"])
+    for cores, ghz, cycle, peak in (
+        (56, 2.0, 64, 7.168), (20, 2.2, 32, 1.408), (64, 2.45, 16, 2.5088)
+    ):  # fmt: skip
+        assert f"{cores} cores × {ghz} GHz × {cycle} operations a cycle" in notes
+        assert cores * ghz * cycle / 1000 == pytest.approx(peak)
+        assert any(
+            peak
+            in (pytest.approx(m["cpu"]["float32"]), pytest.approx(m["cpu"]["float64"]))
+            for m in machines.values()
+        )
+
+
+# Two devices
+
+
+def expected_sum(framework: str, x: str, y: str) -> tuple[str, str | None, int]:
+    """Return the outcome of X + Y, its device, and the number of copies."""
+    if framework == "tensorflow":
+        return "sum", "gpu0", (x != "gpu0") + (y != "gpu0")
+    if x == y:
+        return "sum", x, 0
+    if framework == "mxnet" and "host" not in (x, y):
+        return "undefined", None, 0
+    return "error", None, 0
+
+
+def test_each_framework_adds_by_its_rules(run_js) -> None:
+    cases = list(itertools.product(FRAMEWORKS, DEVICES, DEVICES))
+    answers = run_js(f"give({json.dumps(cases)}.map((c) => a.add(...c)))")
+    for case, answer in zip(cases, answers, strict=True):
+        found = answer["outcome"], answer["device"], len(answer["copies"])
+        assert found == expected_sum(*case), case
+
+
+def test_totals_are_sums_over_the_copies(run_js) -> None:
+    code = """
+    const setting = (x, y, actions) => ({framework: "jax", x, y, size: 1e8, actions,
+      hostLink: 64e9, gpuLink: 450e9, latency: 1e-5});
+    give([
+      a.replay(setting("gpu0", "gpu1", ["add", "copy", "fetch", "fetch"])),
+      a.replay(setting("host", "host", ["add", "fetch"])),
+      a.replay(setting("gpu1", "gpu1", ["fetch", "copy"])),
+    ]);
+    """
+    two, host, one = run_js(code)
+    assert [entry["outcome"] for entry in two["log"]] == [
+        "error", "sum", "fetched", "fetched"
+    ]  # fmt: skip
+    assert two["bytes"] == 3e8
+    assert two["time"] == pytest.approx(3e-5 + 1e8 / 450e9 + 2e8 / 64e9)
+    assert (host["bytes"], host["time"], host["fetched"]) == (0, 0, True)
+    assert [entry["outcome"] for entry in one["log"]] == ["nothing", "sum"]
+    assert (one["bytes"], one["sum"]) == (0, "gpu1")
+
+
+@pytest.mark.parametrize("tab", ["pytorch", "jax"])
+def test_errors_are_those_of_the_records(run_js, tab: str) -> None:
+    """What the figure quotes for X on GPU 0 and Y on GPU 1 is what the record says."""
+    path = ROOT / "outputs" / "cpu" / tab / "chapter_gpus" / "use-gpu.ipynb"
+    if not path.exists():
+        pytest.skip("there is no record of this tab")
+    record = path.read_text("utf-8")
+    text = run_js(f"give(two_devices.ERRORS.{tab}('gpu0', 'gpu1')[0])")
+    assert re.sub(r"^\w+: ", "", text) in record
+
+
+# Pictures
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_picture_is_what_its_script_draws(node: str, tmp_path: Path, name) -> None:
+    for folder in ("img/src", "static/explorables"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    subprocess.run([node, f"img/src/{name}.js"], cwd=tmp_path, check=True, timeout=60)
+    picture = (tmp_path / "img" / f"{name}.svg").read_text("utf-8")
+    assert picture == (ROOT / "img" / f"{name}.svg").read_text("utf-8")
+    assert "var(" not in picture and "NaN" not in picture and " style=" not in picture
+    assert int(re.search(r' width="(\d+)"', picture)[1]) <= 640  # type: ignore[index]
+
+
+def test_drawings_are_made_of_numbers(run_js) -> None:
+    """No setting, however far out, leads to a place that is no number."""
+    code = """
+    const out = [];
+    for (const spec of [two_devices, queue, worth_moving]) {
+      const ends = (c) => c.values || (c.options || []).map(([value]) => value);
+      const values = (c) =>
+        c.kind === "range" && !c.values ? [c.min, c.max] : ends(c);
+      for (const control of spec.controls)
+        for (const value of values(control)) {
+          const state = { ...explorable.first(spec), [control.id]: value };
+          const next = spec.settle ? spec.settle(state, control.id) : state;
+          for (const width of [256, 400, 720])
+            out.push(spec.draw(next, width) + spec.result(next) + spec.summary(next) +
+              spec.formula(next));
+        }
+    }
+    give([out.length, out.filter((text) => /NaN|undefined|Infinity|null/.test(text))]);
+    """
+    drawn, wrong = run_js(code)
+    assert drawn > 100 and wrong == []
+
+
+# In the browser
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
+)
+PAGE = """<!DOCTYPE html>
+<html lang="en" data-tab="pytorch">
+<head><meta charset="utf-8"><title>Figures</title>
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width">
+<link rel="stylesheet" href="static/explorables/explorables.css">
+<link rel="stylesheet" href="page.css"></head>
+<body><main><h1>Figures</h1>{figures}</main>
+{scripts}<script src="start.js"></script></body></html>
+"""
+FIGURE = """<figure id="fig-{0}" data-explorable="{0}"><img src="img/{0}.svg" alt="{0}">
+<figcaption>Caption of {0}.</figcaption></figure>
+"""
+COLOURS = """:root { color-scheme: light dark; --text: light-dark(#1c1e21, #e6e8ea);
+--quiet: light-dark(#4b5058, #b4b9c0); --page: light-dark(#fff, #131416); }
+body { margin: 0; color: var(--text); background: var(--page); }
+figure { margin: 1rem 0; } main { padding: 0 1rem; } img { max-width: 100%; }
+"""
+START = """for (const figure of document.querySelectorAll("[data-explorable]"))
+  bookExplorables[figure.dataset.explorable](figure);
+"""
+
+
+@pytest.fixture(scope="session")
+def harness(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a page with the three figures and the book's policy."""
+    folder = tmp_path_factory.mktemp("figures")
+    shutil.copytree(EXPLORABLES, folder / "static" / "explorables")
+    (folder / "img").mkdir()
+    for name in NAMES:
+        shutil.copy(ROOT / "img" / f"{name}.svg", folder / "img")
+    scripts = "".join(
+        f'<script src="static/explorables/{name}.js"></script>'
+        for name in ("arithmetic", "explorable", *NAMES)
+    )
+    figures = "".join(map(FIGURE.format, NAMES))
+    page = PAGE.format(policy=POLICY, figures=figures, scripts=scripts)
+    (folder / "page.html").write_text(page, "utf-8")
+    (folder / "page.css").write_text(COLOURS, "utf-8")
+    (folder / "start.js").write_text(START, "utf-8")
+    return (folder / "page.html").as_uri()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport={"width": 900, "height": 900})
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """A page whose console has to stay empty."""
+    page = context.new_page()
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    yield page
+    assert messages == []
+
+
+def said(page: Page, name: str) -> str:
+    """Return the result in words as it stands."""
+    text = page.locator(f"#fig-{name} .result").inner_text()
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def result(page: Page, name: str) -> str:
+    """Return the result in words after a change, once it has settled."""
+    page.wait_for_timeout(450)
+    return said(page, name)
+
+
+def test_a_slider_moves_by_keyboard(page: Page, harness: str) -> None:
+    page.goto(harness)
+    assert "take 600 µs" in result(page, "queue")
+    slider = page.get_by_label("Fetch the loss")
+    slider.focus()
+    page.keyboard.press("Home")
+    total = simulate(12, 20e-6, 40e-6, 1, 20e-6)[0]
+    assert f"take {round(total * 1e6)} µs" in result(page, "queue")
+    assert slider.get_attribute("aria-valuetext") == "after every step"
+    page.keyboard.press("ArrowRight")
+    assert "take 720 µs" in result(page, "queue")
+    page.keyboard.press("End")
+    assert "The host never waits" in result(page, "queue")
+
+
+def test_the_result_of_a_product_is_that_of_the_arithmetic(
+    page: Page, harness: str
+) -> None:
+    page.goto(harness)
+    page.get_by_label("Size n of the matrices").focus()
+    page.keyboard.press("End")
+    task = {"bytes": 4, "products": 1, "cpu": 7.168e12, "gpu": 67e12, "link": 64e9}
+    task |= {"memory": 3.35e12, "latency": 1e-5, "launch": 5e-6}
+    cpu, gpu = product(task, 16384)
+    text = result(page, "worth-moving")
+    assert f"CPU needs {cpu:.3g} s, the GPU {gpu * 1e3:.3g} ms" in text
+    crossing = float(re.search(r"n ≈ (\d+)", text)[1])  # type: ignore[index]
+    assert math.isclose(*product(task, crossing), rel_tol=0.02)
+
+
+def test_presets_set_the_sliders_and_sliders_leave_the_preset(
+    page: Page, harness: str
+) -> None:
+    page.goto(harness)
+    figure = page.locator("#fig-worth-moving")
+    page.get_by_label("Machine").select_option("p100")
+    figure.locator("summary").click()
+    link = page.get_by_label("Link, in one direction")
+    assert link.get_attribute("aria-valuetext") == "16\N{NO-BREAK SPACE}GB/s"
+    link.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_label("Machine").input_value() == "own"
+    figure.get_by_role("button", name="Reset").click()
+    assert page.get_by_label("Machine").input_value() == "h100"
+    assert link.get_attribute("aria-valuetext") == "64\N{NO-BREAK SPACE}GB/s"
+
+
+def test_the_setting_is_in_the_address(page: Page, harness: str) -> None:
+    page.goto(f"{harness}?tab=jax&x=%20y#here")
+    page.get_by_label("Fetch the loss").focus()
+    page.keyboard.press("Home")
+    page.get_by_label("Numbers").select_option("half")
+    before = result(page, "queue"), result(page, "worth-moving")
+    query = page.url.removeprefix(harness)
+    assert query == "?tab=jax&x=%20y&queue.every=1&worth-moving.type=half#here"
+    page.reload()
+    assert (result(page, "queue"), result(page, "worth-moving")) == before
+    for name in ("queue", "worth-moving"):
+        page.locator(f"#fig-{name}").get_by_role("button", name="Reset").click()
+        result(page, name)
+    assert page.url.removeprefix(harness) == "?tab=jax&x=%20y#here"
+
+
+def test_actions_are_in_the_address(page: Page, harness: str) -> None:
+    page.goto(harness)
+    for name in ("Compute X + Y", "Copy X to Y's device, then add", "Fetch the sum"):
+        page.get_by_role("button", name=name).click()
+    before = result(page, "two-devices")
+    assert page.url.endswith("?two-devices.did=add-copy-fetch")
+    page.reload()
+    assert result(page, "two-devices") == before
+    assert "200 MB copied in 1.8 ms" in before
+    page.get_by_role("button", name="Start again").click()
+    result(page, "two-devices")
+    assert page.url == harness
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "queue.every=3.5&queue.host=1e9&queue.preset=none",
+        "queue.every=&queue.host=abc&queue.device=-1",
+        "queue.every=%E0%A4%A&queue.fetch=Infinity",
+        "worth-moving.n=1000&worth-moving.cpu=NaN&worth-moving.machine=%3Cb%3E",
+        "two-devices.x=gpu7&two-devices.size=3&two-devices.did=add-drop",
+        "two-devices.did=" + "-".join(["add"] * 99),
+        "queue.every&=&&queue.=1",
+    ],
+)
+def test_a_bad_address_gives_the_first_setting(
+    page: Page, harness: str, query: str
+) -> None:
+    page.goto(harness)
+    expected = [said(page, name) for name in NAMES]
+    page.goto(f"{harness}?{query}")
+    assert [said(page, name) for name in NAMES] == expected
+
+
+def test_two_devices_follow_the_framework(page: Page, harness: str) -> None:
+    page.goto(harness)
+    page.get_by_role("button", name="Compute X + Y").click()
+    heard = {"pytorch": result(page, "two-devices")}
+    for tab in ("mxnet", "jax", "tensorflow"):
+        page.evaluate(
+            "tab => document.dispatchEvent(new CustomEvent('book:choice', "
+            "{detail: {axis: 'tab', value: tab}}))",
+            tab,
+        )
+        heard[tab] = result(page, "two-devices")
+    assert "With PyTorch: X + Y raises an error" in heard["pytorch"]
+    assert "MXNet 1.9.1 does not notice" in heard["mxnet"]
+    assert "With JAX: X + Y raises an error" in heard["jax"]
+    assert "The sum is on GPU 0. Copied without saying so: Y" in heard["tensorflow"]
+
+
+def test_paper_shows_the_picture(page: Page, harness: str) -> None:
+    page.goto(harness)
+    picture, live = (
+        page.locator("#fig-queue img"),
+        page.locator("#fig-queue .explorable"),
+    )
+    assert live.is_visible() and not picture.is_visible()
+    page.emulate_media(media="print")
+    assert picture.is_visible() and not live.is_visible()
+    assert page.locator("#fig-queue figcaption").is_visible()
+
+
+@pytest.mark.parametrize("width", [320, 375, 1100])
+def test_nothing_is_wider_than_the_page(page: Page, harness: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    did = "two-devices.did=add-copy-fetch"
+    page.goto(f"{harness}?{did}&queue.preset=large&worth-moving.products=1000")
+    for summary in page.locator("summary").all():
+        summary.click()
+    page.wait_for_timeout(200)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for drawing in page.locator(".drawing svg").all():
+        box = drawing.bounding_box()
+        assert box and box["x"] >= 0 and box["x"] + box["width"] <= width
+
+
+def test_thumbs_find_controls_of_44_pixels(browser: Browser, harness: str) -> None:
+    context = browser.new_context(
+        viewport={"width": 375, "height": 800}, has_touch=True, is_mobile=True
+    )
+    page = context.new_page()
+    page.goto(harness)
+    for summary in page.locator("summary").all():
+        summary.tap()
+    for control in page.locator(
+        ".explorable :is(button, select, input, summary)"
+    ).all():
+        box = control.bounding_box()
+        assert box and box["height"] >= 44, control.inner_text()
+    context.close()
+
+
+def test_ids_are_unique_and_everything_has_a_name(page: Page, harness: str) -> None:
+    page.goto(harness)
+    page.wait_for_timeout(200)
+    ids = page.eval_on_selector_all("[id]", "list => list.map(e => e.id)")
+    assert len(ids) == len(set(ids))
+    for drawing in page.locator("[role=img]").all():
+        assert len(drawing.get_attribute("aria-label") or "") > 40
+    for control in page.locator(".control :is(input, select)").all():
+        assert page.locator(f"label[for={control.get_attribute('id')}]").count() == 1
+    extra = page.evaluate(
+        "Object.keys(window).filter(k => k.startsWith('book')).sort()"
+    )
+    assert extra == ["bookArithmetic", "bookExplorable", "bookExplorables"]
