@@ -8,6 +8,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import imagesize
 from docutils import nodes
@@ -15,6 +16,7 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.transforms import SphinxTransform
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
@@ -78,6 +80,23 @@ class DescribeImages(SphinxTransform):
                 continue
             captions = image.parent.findall(nodes.caption)
             image["alt"] = next((c.astext() for c in captions), "")
+
+
+class LinkSources(SphinxPostTransform):
+    """An entry of the bibliography ends with a link to its source, if it has one."""
+
+    default_priority = 600
+
+    def run(self, **kwargs: Any) -> None:
+        known: Any = self.env.get_domain("cite")
+        addresses = {c.citation_id: c.entry.fields.get("url") for c in known.citations}
+        for entry in self.document.findall(nodes.citation):
+            text = next(entry.findall(nodes.paragraph), None)
+            address = next(filter(None, map(addresses.get, entry["ids"])), None)
+            if text is not None and address:
+                host = urlsplit(address).hostname or address
+                link = nodes.reference(text=host, refuri=address, internal=False)
+                text += [nodes.Text(" "), link]
 
 
 class BookTranslator(HTML5Translator):
@@ -145,6 +164,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # What Sphinx does not see change: this code and the files of the site.
     app.add_config_value("book_made_with", "", "env")
     app.add_transform(DescribeImages)
+    app.add_post_transform(LinkSources)
     app.add_directive("book-output", BookOutput)
     app.set_translator("html", BookTranslator)
     app.connect("config-inited", _settle_config, priority=100)

@@ -227,14 +227,12 @@ def _references(name: str, page: BeautifulSoup) -> Iterator[tuple[str, str]]:
 def _previewed(page: BeautifulSoup, anchor: str) -> Tag | None:
     """The figure, table, equation or source that has the id or a label of it."""
     at = page.find(id=anchor)
-    while at is not None:
-        if _labelled(at)[0]:
-            return at
-        label = at.name == "span" and not at.contents
-        at = (label and at.find_next_sibling(_is_labelled)) or at.parent
-        if at is None or at.name == "section":
-            return None
-    return None
+    if at is None:
+        return None
+    # A label may be an empty element before or within what it labels.
+    after = at.find_next_sibling() if at.name == "span" and not at.contents else None
+    around = next((tag for tag in [at, *at.parents] if _is_labelled(tag)), None)
+    return around or (after if after and _is_labelled(after) else None)
 
 
 def _is_labelled(tag: Tag) -> bool:

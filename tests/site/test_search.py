@@ -1,0 +1,302 @@
+"""Search and previews in a browser, by keyboard and mouse, from a disk and by HTTP."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import PAGES, PHONE, TABS, WITH_TABS, Visitor
+from playwright.sync_api import Page, expect
+
+SECTION = WITH_TABS[-1]
+TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
+Entry = dict[str, Any]
+# A reference to something that a preview shows, on its own page or on another.
+PREVIEWED = 'main a.reference.internal[href*="#fig-"], main a[href*="references.html#"]'
+
+
+@pytest.fixture(scope="session")
+def entries(site: Path) -> list[Entry]:
+    """All that can be found."""
+    text = (site / "_static/search-data.js").read_text("utf-8")
+    return json.loads(text.removeprefix("bookSearchData = ").removesuffix(";\n"))[
+        "entries"
+    ]
+
+
+@pytest.fixture
+def page(open_page: Visitor) -> Page:
+    return open_page(SECTION)
+
+
+def search(page: Page, query: str) -> None:
+    """Open the search if it is not and ask for `query`."""
+    if not page.locator("dialog.search[open]").count():
+        page.keyboard.press("Control+k")
+    page.locator("dialog.search input").fill(query)
+
+
+def results(page: Page) -> list[str]:
+    return page.locator("dialog.search [role=option]").all_inner_texts()
+
+
+def saved_names(entries: list[Entry]) -> Iterator[tuple[str, Entry]]:
+    for entry in entries:
+        if entry["kind"] == "tab":
+            yield from ((name, entry) for name in entry.get("names", []))
+
+
+@pytest.mark.parametrize("way", ["/", "Control+k", "button"])
+def test_the_search_opens_with_the_words_to_be_typed(page: Page, way: str):
+    if way == "button":
+        page.click("#search-button")
+    else:
+        page.keyboard.press(way)
+    box = page.get_by_role("combobox", name="Search the book")
+    expect(box).to_be_focused()
+    expect(box).to_have_value("")
+    expect(page.locator("#search-results")).to_be_hidden()
+
+
+def test_results_are_counted_and_their_excerpts_hold_the_words(page: Page):
+    search(page, "copy tensors")
+    count = page.locator("#search-results [role=option]").count()
+    assert count > 1
+    expect(page.get_by_role("status")).to_contain_text(f"{count} results")
+    for excerpt in page.locator(".search-excerpt").all():
+        text = excerpt.inner_text()
+        assert len(text) < 200, text
+        assert excerpt.locator("mark").count(), text
+    marks = {m.lower() for m in page.locator("#search-results mark").all_inner_texts()}
+    assert {"copy", "tensor"} <= marks
+
+
+def test_arrows_home_and_end_choose_among_the_results(page: Page):
+    search(page, "gpu")
+    options = page.locator("#search-results [role=option]")
+    last = options.count() - 1
+    assert last > 1
+    moves = [("ArrowDown", 1), ("End", last), ("ArrowDown", 0), ("ArrowUp", last)]
+    expect(options.nth(0)).to_have_attribute("aria-selected", "true")
+    for key, place in [*moves, ("Home", 0)]:
+        page.keyboard.press(key)
+        expect(options.nth(place)).to_have_attribute("aria-selected", "true")
+        expect(options.nth(place)).to_be_in_viewport()
+        identity = options.nth(place).get_attribute("id") or ""
+        box = page.get_by_role("combobox", name="Search the book")
+        expect(box).to_have_attribute("aria-activedescendant", identity)
+    assert page.locator("#search-results [aria-selected=true]").count() == 1
+
+
+def test_enter_leads_to_a_heading_of_another_page(page: Page, entries: list[Entry]):
+    away = next(
+        e
+        for e in entries
+        if e["kind"] == "section" and len(e["trail"]) > 1 and e["page"] != SECTION
+    )
+    heading = away["trail"][-1].lstrip("0123456789. ")
+    search(page, heading)
+    options = page.locator("#search-results [role=option]")
+    place = next(
+        i
+        for i, option in enumerate(options.all())
+        if (option.get_attribute("href") or "").endswith(f"#{away['anchor']}")
+    )
+    for _ in range(place):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/{away['page']}*#{away['anchor']}")
+    expect(page.locator(f'[id="{away["anchor"]}"]')).to_be_in_viewport()
+
+
+def test_a_result_on_the_same_page_loads_nothing(page: Page, entries: list[Entry]):
+    here = [e for e in entries if e["page"] == SECTION and e["kind"] == "section"]
+    page.evaluate("window.stays = true")
+    search(page, here[2]["trail"][-1].lstrip("0123456789. "))
+    page.locator(f"#search-results a[href='#{here[2]['anchor']}']").click()
+    expect(page.locator("dialog.search")).to_be_hidden()
+    expect(page.locator(f'[id="{here[2]["anchor"]}"]')).to_be_in_viewport()
+    assert page.evaluate("window.stays")
+
+
+def test_a_name_that_one_framework_has_leads_into_its_tab(
+    page: Page, entries: list[Entry]
+):
+    reader = TABS[0]
+    of_reader = {n for n, e in saved_names(entries) if reader in e["tabs"]}
+    name, entry = next(
+        (n, e)
+        for n, e in saved_names(entries)
+        if n not in of_reader and len(n) > 5 and "_" in n
+    )
+    search(page, name)
+    first = page.locator("#search-results [role=option]").first
+    expect(first.locator(".search-badge")).to_be_visible()
+    address = f"?tab={entry['tabs'][0]}#{entry['anchor']}"
+    page.locator(f"#search-results a[href$='{address}']").click()
+    page.wait_for_url(f"**/{entry['page']}{address}")
+    assert page.evaluate("document.documentElement.dataset.tab") in entry["tabs"]
+    expect(page.locator(f"#{entry['anchor']}")).to_be_visible()
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_the_readers_framework_comes_first(open_http_page: Visitor, tab: str):
+    page = open_http_page(f"{SECTION}?tab={tab}")
+    search(page, "try_gpu")
+    page.wait_for_selector("#search-results [role=option]")
+    places = page.evaluate("""() => [...document.querySelectorAll("#search-results a")]
+      .map((a) => a.getAttribute("href"))""")
+    elsewhere = ["?tab=" in place for place in places]
+    # Only what needs another tab names one, and stands last.
+    assert elsewhere == sorted(elsewhere) and not elsewhere[0]
+    name = page.locator(f"#framework option[value={tab}]").inner_text()
+    badges = page.locator("#search-results .search-badge").all_inner_texts()
+    assert any(name in badge for badge in badges)
+
+
+@pytest.mark.parametrize("query", ["try_gpu", "try gpu", "TRY_GPU()", "d2l.try_gpu"])
+def test_names_are_found_whole_and_by_their_parts(open_http_page: Visitor, query: str):
+    page = open_http_page(SECTION)
+    search(page, query)
+    expect(
+        page.locator("#search-results mark", has_text="try_gpu").first
+    ).to_be_visible()
+
+
+def test_an_american_spelling_and_a_plural_are_found(page: Page):
+    page.keyboard.press("/")
+    page.wait_for_selector("dialog.search[open]")
+    for query in ("tensors", "tensor"):
+        search(page, query)
+        marks = page.locator("#search-results mark").all_inner_texts()
+        assert {"tensor", "tensors"} <= {mark.lower() for mark in marks}
+
+
+def test_misspelt_words_are_found_if_nothing_else_is(page: Page):
+    search(page, "paramters")
+    marks = page.locator("#search-results mark").all_inner_texts()
+    assert "parameters" in {mark.lower() for mark in marks}
+
+
+def test_nothing_found_is_said_with_what_to_try(page: Page):
+    search(page, "zzqqyxx")
+    expect(page.get_by_role("status")).to_contain_text(
+        "Nothing found for “zzqqyxx”. Try"
+    )
+    expect(page.locator("#search-results")).to_be_hidden()
+    page.keyboard.press("Enter")
+    expect(page.locator("dialog.search")).to_be_visible()
+
+
+@pytest.mark.parametrize("query", ["<b>", "a\\", "__", "constructor", "1.2", "“"])
+def test_whatever_is_typed_is_text(open_http_page: Visitor, query: str):
+    page = open_http_page(SECTION)
+    search(page, query)
+    expect(page.get_by_role("status")).not_to_be_empty()
+    assert page.locator("dialog.search b").count() == 0
+
+
+def test_escape_closes_and_gives_the_focus_back(page: Page):
+    page.locator("#search-button").focus()
+    page.keyboard.press("Enter")
+    search(page, "gpu")
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog.search")).to_be_hidden()
+    expect(page.locator("#search-button")).to_be_focused()
+    # What was asked for is still there, selected, to be typed over.
+    page.keyboard.press("/")
+    page.keyboard.type("tensor")
+    expect(page.get_by_role("combobox", name="Search the book")).to_have_value("tensor")
+
+
+def test_a_touch_opens_a_result_and_one_beside_it_closes(open_http_page: Visitor):
+    page = open_http_page(PAGES[0], **TOUCH_SCREEN)
+    page.locator("#search-button").tap()
+    search(page, "gpu")
+    width = page.locator("dialog.search").bounding_box()
+    assert width and width["x"] >= 0 and width["x"] + width["width"] <= PHONE["width"]
+    page.touchscreen.tap(PHONE["width"] / 2, PHONE["height"] - 2)
+    expect(page.locator("dialog.search")).to_be_hidden()
+    page.locator("#search-button").tap()
+    option = page.locator("#search-results [role=option]").first
+    target = (option.get_attribute("href") or "").partition("#")[2]
+    option.tap()
+    page.wait_for_url(f"**#{target}")
+
+
+def test_search_loads_only_when_it_is_opened(open_page: Visitor):
+    page = open_page(SECTION)
+    assert not [url for url in open_page.requests if "/_static/search" in url]
+    search(page, "gpu")
+    page.wait_for_selector("#search-results [role=option]")
+    loaded = {
+        url.rpartition("/")[2] for url in open_page.requests if "/_static/" in url
+    }
+    assert {"search.js", "search-data.js", "minisearch.js"} <= loaded
+
+
+# Previews
+
+
+def test_a_reference_shows_what_it_refers_to(page: Page):
+    preview = page.locator(".preview")
+    kinds = set()
+    for link in page.locator(PREVIEWED).all():
+        if not link.is_visible():
+            continue
+        link.scroll_into_view_if_needed()
+        link.hover()
+        expect(preview).to_be_visible()
+        expect(preview).to_be_in_viewport(ratio=1)
+        expect(link).to_have_attribute("aria-describedby", "preview")
+        assert preview.inner_text().strip()
+        kinds.add("#fig-" in (link.get_attribute("href") or ""))
+        page.mouse.move(0, 0)
+        expect(preview).to_be_hidden()
+        assert link.get_attribute("aria-describedby") is None
+    assert kinds
+
+
+def test_a_preview_can_be_pointed_at_and_dismissed(page: Page):
+    link, preview = page.locator(PREVIEWED).first, page.locator(".preview")
+    link.hover()
+    expect(preview).to_be_visible()
+    preview.hover()
+    page.wait_for_timeout(500)
+    expect(preview).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(preview).to_be_hidden()
+
+
+def test_a_preview_follows_the_focus_of_the_keyboard(page: Page):
+    link, preview = page.locator(PREVIEWED).first, page.locator(".preview")
+    link.scroll_into_view_if_needed()
+    link.evaluate("e => e.focus({ focusVisible: true })")
+    expect(preview).to_be_visible()
+    assert not preview.locator("a, button, input, [id]").count()
+    page.keyboard.press("Tab")
+    expect(link).not_to_be_focused()
+    assert link.get_attribute("aria-describedby") is None
+
+
+def test_sections_and_touches_show_no_preview(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    page.locator('main a.reference.internal[href*="#sec-"]').first.hover()
+    page.wait_for_timeout(600)
+    expect(page.locator(".preview")).to_be_hidden()
+    touched = open_http_page(SECTION, **TOUCH_SCREEN)
+    touched.locator(PREVIEWED).first.evaluate(
+        "e => e.addEventListener('click', (event) => event.preventDefault())"
+    )
+    touched.locator(PREVIEWED).first.tap()
+    touched.wait_for_timeout(600)
+    expect(touched.locator(".preview")).to_be_hidden()
+
+
+def test_previews_of_other_pages_have_all_their_pictures(site: Path):
+    text = (site / "_static/previews.js").read_text("utf-8")
+    shown = json.loads(text.removeprefix("bookPreviews = ").removesuffix(";\n"))
+    for html in shown.values():
+        for source in html.split('src="')[1:]:
+            assert (site / source.partition('"')[0]).exists(), source
