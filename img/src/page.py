@@ -1,27 +1,33 @@
 """Takes img/page.png: the picture of a page that the README shows.
 
-Run, after `make`, where chromium is installed: python img/src/page.py
+Run, after `make` and `make tools`: .venvs/test/bin/python img/src/page.py
 """
 
-import subprocess
-import tempfile
+import shutil
 from pathlib import Path
+
+from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "_build/html/chapter_gpus/use-gpu.html"
-OPTIONS = "--headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run"
+FIGURE = "[data-explorable=queue]"
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as profile:
-        subprocess.run(
-            [
-                *("chromium", *OPTIONS.split(), f"--user-data-dir={profile}"),
-                *("--window-size=1280,900", f"--screenshot={ROOT / 'img/page.png'}"),
-                f"{PAGE.as_uri()}?tab=jax#storage-on-a-gpu",
-            ],
-            check=True,
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
+        page = browser.new_page(viewport={"width": 1280, "height": 860})
+        page.goto(f"{PAGE.as_uri()}?tab=jax")
+        page.locator(FIGURE).scroll_into_view_if_needed()
+        page.locator(f"{FIGURE}.live").wait_for()
+        page.locator(FIGURE).evaluate(
+            "figure => scrollTo(0, figure.offsetTop - innerHeight / 2)"
+        )
+        page.wait_for_timeout(500)  # for the contents to mark the place
+        page.screenshot(path=ROOT / "img/page.png")
+        browser.close()
 
 
 if __name__ == "__main__":
