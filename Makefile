@@ -3,10 +3,10 @@
 .DEFAULT_GOAL := html
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: html run lib check serve test test-book test-d2l test-chapter lint lock clean help
+.PHONY: html run lib check serve test test-book test-site test-d2l test-chapter tools bench lint lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
-CODE := book tests d2l
+CODE := book tests d2l benchmarks
 
 BOOK := .venvs/book/bin/python -m book
 TEST := .venvs/test/bin/python -m
@@ -34,15 +34,18 @@ check: $(call built,book)  ## check tabs, labels and references in the sources, 
 	@$(BOOK) check
 	@$(BOOK) lib --check
 
-test: lint test-book test-d2l test-chapter  ## everything below, the fast tests first
+test: lint test-book test-site test-d2l test-chapter  ## everything below, the fast tests first
 
 lint: $(call built,test)  ## ruff and mypy
 	$(TEST) ruff check $(CODE)
 	$(TEST) ruff format --check $(CODE)
 	$(TEST) mypy --explicit-package-bases $(CODE)
 
-test-book: $(call built,test)  ## the pipeline and the site; needs no framework
-	$(TEST) pytest tests/book tests/site
+test-book: $(call built,test)  ## the pipeline; needs no framework
+	$(TEST) pytest tests/book tests/benchmarks
+
+test-site: tools  ## the site, in a browser too; needs no framework
+	$(TEST) pytest tests/site
 
 test-d2l: $(TABS:%=test-d2l-%)  ## the package, in each framework's own environment
 
@@ -51,6 +54,13 @@ test-d2l-%: $(call built,%)
 
 test-chapter: $(call built,test)  ## every section in every tab, compared with its record
 	$(TEST) pytest tests/chapter
+
+tools: $(call built,test)  ## make the browser and the Node tools of test-site ready
+	@PYTHONPATH=. .venvs/test/bin/python tests/site/tools.py
+
+bench: tools  ## measure beside other tools; tables and charts go to _build/bench; RUNS=3 VNU=vnu.jar
+	@PYTHONPATH=tests/site $(TEST) benchmarks.page \
+		$(call option,RUNS,runs) $(call option,VNU,vnu)
 
 lock: $(call built,book)  ## pin the environments anew: environments/NAME.txt from NAME.in
 	@$(BOOK) lock
@@ -67,6 +77,8 @@ help:  ## this list
 	@echo 'JOBS     notebooks to run at a time'
 	@echo "PYTHON   an interpreter to run notebooks with, in place of the tab's own"
 	@echo 'FORCE    1 to run what is fresh too'
+	@echo 'RUNS     builds and audits of each tool in a bench, 3 if not given'
+	@echo 'VNU      vnu.jar, for a bench to ask the Nu HTML checker too (needs java)'
 	@echo 'PORT     where to serve, 8000 if not given'
 
 # A list of pins that changes makes its environment anew; .venvs/NAME/ is made whole

@@ -18,13 +18,9 @@ from book.errors import BookError
 
 HOST = "127.0.0.1"
 EVENTS = "/.rebuilt"
-# The page's policy allows scripts from files only, and no connection.
+# The page's policy allows scripts from files only.
 SCRIPT = "new EventSource('{}?{}').onmessage = () => location.reload()"
 RELOAD = "/.reload.js"
-NO_CONNECTION, CONNECTION = (
-    "default-src 'none';",
-    "default-src 'none'; connect-src 'self';",
-)
 POLL_SECONDS = 0.5
 PING_SECONDS = 15
 # Folders that a build writes, or that no page is made from.
@@ -75,7 +71,7 @@ class Handler(SimpleHTTPRequestHandler):
     def _send_page(self, file: Path) -> None:
         script = f'<script src="{RELOAD}?{self.rebuilds.count}"></script></body>'
         page = file.read_text(encoding="utf-8").replace("</body>", script)
-        self._send("text/html", page.replace(NO_CONNECTION, CONNECTION, 1))
+        self._send("text/html", page)
 
     def _send_script(self, of_page: str) -> None:
         self._send(

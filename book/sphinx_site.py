@@ -28,7 +28,8 @@ SCRIPTS = ("book.js", "preview.js")
 THEMES = ["auto", "light", "dark"]
 POLICY = (
     "default-src 'none'; script-src 'self' '{script}'; style-src 'self';"
-    " img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'"
+    " img-src 'self' data:; font-src 'self'; connect-src 'self';"
+    " base-uri 'none'; form-action 'none'"
 )
 DESCRIPTION_LENGTH = 160
 

@@ -65,7 +65,7 @@
   function placeOfReader() {
     const top = find(".bar").getBoundingClientRect().bottom;
     const blocks = all("article > section *").filter(
-      (block) => !block.closest(".tab-panel") && block.checkVisibility(),
+      (block) => !block.closest(".tab-set") && block.checkVisibility(),
     );
     return blocks.find((b) => b.getBoundingClientRect().top >= top) ?? root;
   }

@@ -15,4 +15,14 @@
     root.dataset[key] = wanted.find((value) => values.includes(value)) ?? values[0];
   }
   root.classList.replace("no-js", "js");
+
+  // A font that is on its way before the first paint moves nothing when it comes. Files
+  // a browser refuses to fetch so.
+  const faces = location.protocol === "file:" ? [] : ["text", "text-italic", "text-bold"];
+  for (const face of faces) {
+    const href = `${root.dataset.root}_static/fonts/${face}.woff2`;
+    const kind = { rel: "preload", as: "font", type: "font/woff2", crossOrigin: "" };
+    const link = document.createElement("link");
+    document.head.append(Object.assign(link, kind, { href }));
+  }
 })(document.documentElement, KNOWN);

@@ -1,9 +1,13 @@
-"""The book's own site, built if it is not, and its pages as trees."""
+"""The book's own site, built if it is not, as trees and in a browser."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import tools
+from browsing import WCAG, Violations, Visitor, free_port, launch, probe, served
 from bs4 import BeautifulSoup
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from book import html
 from book.sources import Book
@@ -28,3 +32,66 @@ def pages(site: Path) -> dict[Path, BeautifulSoup]:
         path: BeautifulSoup(path.read_text("utf-8"), "html.parser")
         for path in sorted(site.rglob("*.html"))
     }
+
+
+@pytest.fixture(scope="session")
+def node() -> str:
+    """The path of Node."""
+    return tools.node()
+
+
+@pytest.fixture(scope="session")
+def debugging_port() -> int:
+    """Where programs other than Playwright reach the browser."""
+    return free_port()
+
+
+@pytest.fixture(scope="session")
+def browser(debugging_port: int) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = launch(playwright, debugging_port)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def http_url(site: Path) -> Iterator[str]:
+    with served(site) as url:
+        yield url
+
+
+@pytest.fixture(scope="session", params=["file", "http"])
+def site_url(request: pytest.FixtureRequest, site: Path) -> str:
+    """The address of the site's folder, as a file and over HTTP, ending in "/"."""
+    if request.param == "http":
+        return request.getfixturevalue("http_url")
+    return f"{site.as_uri()}/"
+
+
+@pytest.fixture
+def open_page(browser: Browser, site_url: str) -> Iterator[Visitor]:
+    """Call it with a page's path; see `browsing.Visitor`."""
+    visitor = Visitor(browser, site_url)
+    yield visitor
+    visitor.close()
+
+
+@pytest.fixture
+def open_http_page(browser: Browser, http_url: str) -> Iterator[Visitor]:
+    """The same over HTTP alone, for what does not depend on how the site is read."""
+    visitor = Visitor(browser, http_url)
+    yield visitor
+    visitor.close()
+
+
+@pytest.fixture(scope="session")
+def violations() -> Violations:
+    """A function: the rules of WCAG 2.2 A and AA that a page breaks, and where."""
+    axe = (tools.NODE_MODULES / "axe-core/axe.min.js").read_text("utf-8")
+
+    def violations(page: Page) -> list[str]:
+        if not page.evaluate("'axe' in window"):
+            page.evaluate(axe)
+        return probe(page, "violations", WCAG)
+
+    return violations

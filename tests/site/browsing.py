@@ -1,0 +1,157 @@
+"""How the tests open pages of the site: a server, and pages that are watched.
+
+A page that is open may write no error or warning to the console, raise nothing that
+is not caught, and ask nothing of another host; a test that opens one also tests this.
+"""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Playwright,
+    Request,
+)
+from tools import CHROMIUM_FLAGS, chromium
+
+from book.sources import Book
+
+BOOK = Book(Path(__file__).parents[2])
+TABS = BOOK.tabs
+PAGES = [f"{section.name}.html" for section in BOOK.sections]
+WITH_TABS = [f"{s.name}.html" for s in BOOK.sections if "%%tab" in s.text]
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+Violations = Callable[[Page], list[str]]
+WIDE = {"width": 1400, "height": 900}
+PHONE = {"width": 375, "height": 812}
+
+
+def launch(playwright: Playwright, debugging_port: int) -> Browser:
+    """The system's Chromium, which other programs can use through the port."""
+    return playwright.chromium.launch(
+        executable_path=chromium(),
+        args=[*CHROMIUM_FLAGS, f"--remote-debugging-port={debugging_port}"],
+    )
+
+
+def free_port() -> int:
+    with socket.socket() as tried:
+        tried.bind(("127.0.0.1", 0))
+        return int(tried.getsockname()[1])
+
+
+class Files(SimpleHTTPRequestHandler):
+    """Serves the files of a folder and says nothing."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that leaves a page drops connections; so be it."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of `folder` on this machine, with "/" at its end."""
+    handler = partial(Files, directory=str(folder))
+    with Server(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+
+
+class Visitor:
+    """Opens pages below `base`, each watched, all in contexts of its own."""
+
+    def __init__(self, browser: Browser, base: str) -> None:
+        self.browser = browser
+        self.base = base
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.contexts: dict[str, BrowserContext] = {}
+
+    def __call__(self, path: str, **options: Any) -> Page:
+        """A new page at `path`; `options` are the browser context's.
+
+        Pages with the same options share a context, and with it what is stored.
+        """
+        page = self.context(**options).new_page()
+        self.watch(page)
+        page.goto(self.base + path, wait_until="load")
+        return page
+
+    def context(self, **options: Any) -> BrowserContext:
+        options = {"viewport": WIDE} | options
+        key = repr(sorted(options.items()))
+        if key not in self.contexts:
+            self.contexts[key] = self.browser.new_context(**options)
+        return self.contexts[key]
+
+    def watch(self, page: Page) -> None:
+        page.on("console", self._hear)
+        page.on("pageerror", lambda error: self._complain(page, str(error)))
+        page.on("request", lambda request: self._ask(page, request.url))
+        page.on("requestfailed", lambda asked: self._miss(page, asked))
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and message.page:
+            self._complain(message.page, message.text)
+
+    def _ask(self, page: Page, url: str) -> None:
+        self.requests.append(url)
+        if not url.startswith((self.base, "data:", "blob:", "about:")):
+            self._complain(page, f"asks for {url}")
+
+    def _miss(self, page: Page, asked: Request) -> None:
+        # What is still on its way when a test goes to another page is no fault.
+        if asked.failure != "net::ERR_ABORTED":
+            self._complain(page, f"does not get {asked.url}: {asked.failure}")
+
+    def _complain(self, page: Page, what: str) -> None:
+        self.complaints.append(f"{urlsplit(page.url).path}: {what}")
+
+    def close(self) -> None:
+        for context in self.contexts.values():
+            context.close()
+        assert not self.complaints, self.complaints
+
+
+def choose(page: Page, tab: str) -> None:
+    """Choose a framework where every page has the choice, in the bar at its top."""
+    page.select_option("#framework", tab)
+
+
+def reach_everything(page: Page) -> None:
+    """Have what comes when it is reached come, and open what is closed."""
+    page.evaluate("""() => {
+      document.querySelectorAll("details").forEach((details) => (details.open = true));
+      document.querySelectorAll("img").forEach((image) => (image.loading = "eager"));
+    }""")
+    for figure in page.locator("[data-explorable]").all():
+        figure.scroll_into_view_if_needed()
+    page.wait_for_load_state("networkidle")
+
+
+def probe(page: Page, question: str, about: Any = None) -> Any:
+    """The answer of a function of `probes.js` in the page."""
+    return page.evaluate(asking(question), about)
+
+
+def asking(question: str) -> str:
+    """JavaScript that calls a function of `probes.js`."""
+    probes = Path(__file__).with_name("probes.js").read_text("utf-8")
+    return f"(about) => {{ {probes} return {question}(about); }}"

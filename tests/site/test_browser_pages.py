@@ -1,0 +1,216 @@
+"""Every page in a browser: on any screen, light, strict, without script, on paper."""
+
+import base64
+import gzip
+import hashlib
+from pathlib import Path
+from pprint import pformat
+from typing import Any
+
+import pytest
+from browsing import (
+    PAGES,
+    PHONE,
+    TABS,
+    WIDE,
+    WITH_TABS,
+    Visitor,
+    choose,
+    probe,
+    reach_everything,
+)
+from bs4 import BeautifulSoup, Tag
+from playwright.sync_api import Response
+from pypdf import PdfReader
+
+Pages = dict[Path, BeautifulSoup]
+
+WIDTHS = (320, 375, 768, 1400)
+CHARACTERS = (65, 80)
+TOUCH = 44
+ON_DEMAND = ("/explorables/", "/vendor/", "/search", "/previews")
+
+
+def test_every_page_is_tested(site: Path):
+    assert {str(p.relative_to(site)) for p in site.rglob("*.html")} == set(PAGES)
+
+
+# On any screen
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_fits_every_screen(open_http_page: Visitor, path: str):
+    page = open_http_page(path)
+    reach_everything(page)
+    wrong: dict[tuple[str, Any], list[str]] = {}
+    for tab in TABS if path in WITH_TABS else TABS[:1]:
+        choose(page, tab)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 812})
+            wrong[tab, width] = probe(page, "tooWide")
+        page.set_viewport_size(PHONE)
+        wrong[tab, "rows"] = probe(page, "badRows", TOUCH)
+    wrong = {where: found for where, found in wrong.items() if found}
+    assert not wrong, pformat(wrong)
+
+
+@pytest.mark.parametrize("path", WITH_TABS)
+def test_a_line_holds_as_much_as_is_read_with_ease(open_http_page: Visitor, path: str):
+    lines = sorted(probe(open_http_page(path), "lineLengths"))
+    assert len(lines) > 10
+    assert CHARACTERS[0] <= lines[len(lines) // 2] <= CHARACTERS[1]
+
+
+# Light and still
+
+SHIFTS = """
+  window.shifts = [];
+  const note = (entry) => window.shifts.push(
+    [entry.value, ...entry.sources.map((s) => s.node?.className ?? s.node?.nodeName)]);
+  new PerformanceObserver((list) => list.getEntries().forEach(note))
+    .observe({ type: "layout-shift", buffered: true });
+"""
+
+
+@pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "wide"])
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_light_and_still(
+    open_http_page: Visitor, path: str, viewport: dict[str, int]
+):
+    # The last framework: what is not chosen by default must not move anything either.
+    context = open_http_page.context(viewport=viewport)
+    context.add_init_script(SHIFTS)
+    answers: list[Response] = []
+    context.on("response", lambda answer: answers.append(answer))
+    page = open_http_page(f"{path}?tab={TABS[-1]}", viewport=viewport)
+    page.wait_for_load_state("networkidle")
+    at_once = [a for a in answers if not any(part in a.url for part in ON_DEMAND)]
+    assert len(at_once) <= 10, [a.url for a in at_once]
+    assert weight(at_once) <= 100
+    assert weight(at_once, "script") <= 20 and weight(at_once, "stylesheet") <= 15
+    shifts = page.evaluate("window.shifts")
+    assert sum(shift[0] for shift in shifts) <= 0.01, pformat(shifts)
+    reach_everything(page)
+    assert weight([a for a in answers if a not in at_once]) <= 150
+
+
+def weight(answers: list[Response], kind: str = "") -> float:
+    """What was loaded, in kB after gzip; of one kind only, if that is given."""
+    bodies = [a.body() for a in answers if kind in ("", a.request.resource_type)]
+    return sum(len(gzip.compress(body)) for body in bodies) / 1000
+
+
+# Strict
+
+POLICY = {
+    "default-src": {"'none'"},
+    "script-src": {"'self'"},
+    "style-src": {"'self'"},
+    "img-src": {"'self'", "data:"},
+    "font-src": {"'self'"},
+    "connect-src": {"'self'"},
+    "base-uri": {"'none'"},
+    "form-action": {"'none'"},
+}
+
+
+def test_a_page_allows_its_own_files_and_named_scripts_alone(pages: Pages):
+    for path, page in pages.items():
+        metas = page.select("meta[http-equiv=Content-Security-Policy]")
+        assert len(metas) == 1, path
+        inline = page.select("script:not([src])")
+        assert policy(metas[0]) == POLICY | {
+            "script-src": {"'self'", *map(hash_of, inline)}
+        }, path
+        # What stands before the policy is not under it.
+        before = [e for e in metas[0].find_all_previous(["script", "link", "style"])]
+        assert before == [], path
+
+
+def policy(meta: Tag) -> dict[str, set[str]]:
+    parts = [part.split() for part in str(meta["content"]).split(";")]
+    return {name: set(sources) for name, *sources in parts}
+
+
+def hash_of(script: Tag) -> str:
+    digest = hashlib.sha256(str(script.string).encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def test_a_page_holds_no_style_and_no_code_in_attributes(pages: Pages):
+    for path, page in pages.items():
+        assert page.select("style, [style]") == [], path
+        names = {name for element in page.select("*") for name in element.attrs}
+        assert not {name for name in names if name.startswith("on")}, path
+
+
+# Without script
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_without_script_everything_is_there(open_page: Visitor, path: str):
+    page = open_page(path, java_script_enabled=False)
+    for question in ("unseen", "overlaps", "useless"):
+        assert probe(page, question) == [], question
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 812})
+        assert probe(page, "tooWide") == []
+
+
+def test_without_script_the_contents_open_on_a_phone(open_page: Visitor):
+    page = open_page(PAGES[0], java_script_enabled=False, viewport=PHONE)
+    page.click("[popovertarget=book-contents]")
+    page.click(f"#book-contents a[href$='{Path(WITH_TABS[0]).name}']")
+    page.wait_for_url(f"**/{WITH_TABS[0]}*")
+
+
+# Print
+
+NAVIGATION = ".bar, nav, footer, .tab-list, .copy, .skip-link, .headerlink, dialog"
+
+
+# Notes what is on the paper, in place of the browser's dialog.
+NOTE_PRINT = """window.print = () => {
+  dispatchEvent(new Event("beforeprint"));
+  window.printed = document.documentElement.dataset.print ?? "one";
+};"""
+
+
+@pytest.mark.parametrize("path", WITH_TABS)
+def test_print_shows_the_chosen_framework_or_all(open_http_page: Visitor, path: str):
+    open_http_page.context().add_init_script(NOTE_PRINT)
+    page = open_http_page(path)
+    choose(page, "jax")
+    page.click("#print")
+    assert page.evaluate("window.printed") == "one"
+    page.emulate_media(media="print")
+    printed = probe(page, "printed")
+    assert all("jax" in tabs.split() for tabs in printed["tabs"])
+    assert printed["tabs"] and printed["unlabelled"] == []
+    assert probe(page, "visible", NAVIGATION) == []
+    page.emulate_media(media="screen")
+    page.click("#print-all")
+    assert page.evaluate("window.printed") == "all"
+    page.emulate_media(media="print")
+    printed = probe(page, "printed")
+    assert printed["hidden"] == printed["unlabelled"] == []
+    assert probe(page, "visible", NAVIGATION) == []
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.documentElement.dataset.print ?? null") is None
+
+
+@pytest.mark.parametrize("path", WITH_TABS)
+def test_the_pdf_of_a_page_is_its_text(
+    open_http_page: Visitor, tmp_path: Path, path: str
+):
+    page = open_http_page(path, color_scheme="dark")
+    file = tmp_path / "page.pdf"
+    page.pdf(path=file, format="A4")
+    sheets = PdfReader(file).pages
+    text = " ".join("".join(sheet.extract_text().split()) for sheet in sheets)
+    assert len(sheets) > 1
+    headings = page.locator("main h1, main h2").all_inner_texts()
+    for heading in headings:
+        assert "".join(heading.split()).strip("#¶") in text, heading
+    for navigation in ("Onthispage", "Keyboardshortcuts", "Skiptothetext"):
+        assert navigation not in text

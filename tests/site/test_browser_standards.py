@@ -1,0 +1,83 @@
+"""What every page owes to standards: axe, html-validate and Lighthouse find nothing."""
+
+import json
+import subprocess
+from pathlib import Path
+from pprint import pformat
+from typing import Any
+
+import pytest
+import tools
+from browsing import PAGES, PHONE, TABS, Violations, Visitor, choose, reach_everything
+from playwright.sync_api import Browser
+
+SCREENS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    # What shows on hover elsewhere is always there.
+    "phone": {"viewport": PHONE, "is_mobile": True, "has_touch": True},
+}
+# One of each kind: the front page, the contents of the chapter, a section.
+KINDS_OF_PAGE = ["index.html", "chapter_gpus/index.html", "chapter_gpus/use-gpu.html"]
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("path", PAGES)
+def test_axe_finds_nothing(
+    open_http_page: Visitor, violations: Violations, path: str, screen: str
+):
+    page = open_http_page(path, **SCREENS[screen])
+    reach_everything(page)
+    wrong = {}
+    for tab in TABS[:1] if screen == "phone" else TABS:
+        choose(page, tab)
+        if found := violations(page):
+            wrong[tab] = found
+    assert not wrong, pformat(wrong)
+
+
+def test_html_validate_finds_nothing(site: Path, node: str, tmp_path: Path):
+    program = tools.NODE_MODULES / "html-validate/bin/html-validate.mjs"
+    config = Path(__file__).with_name("htmlvalidate.mjs")
+    # Through a pipe a long report arrives cut off.
+    report = tmp_path / "report.json"
+    options = [f"--config={config}", f"--formatter=json={report}"]
+    done = subprocess.run([node, program, *options, site], capture_output=True)
+    assert report.exists(), done.stderr
+    wrong = [
+        f"{Path(file['filePath']).relative_to(site)}:{message['line']}:"
+        f" {message['ruleId']}: {message['message']} ({message.get('selector')})"
+        for file in json.loads(report.read_text("utf-8"))
+        for message in file["messages"]
+    ]
+    assert not wrong, pformat(wrong)
+
+
+@pytest.fixture(scope="session")
+def lighthouse_reports(
+    browser: Browser, debugging_port: int, http_url: str, node: str
+) -> dict[str, Any]:
+    """What Lighthouse says of a page of each kind."""
+    urls = [http_url + path for path in KINDS_OF_PAGE]
+    program = Path(__file__).with_name("lighthouse.mjs")
+    done = subprocess.run(
+        [node, program, tools.NODE_MODULES, str(debugging_port), *urls],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(zip(KINDS_OF_PAGE, json.loads(done.stdout), strict=True))
+
+
+@pytest.mark.parametrize("path", KINDS_OF_PAGE)
+def test_lighthouse_gives_full_marks(lighthouse_reports: dict[str, Any], path: str):
+    report = lighthouse_reports[path]
+    scores = {name: c["score"] for name, c in report["categories"].items()}
+    failed = [audit for audit in report["audits"].values() if audit["score"] == 0]
+    assert set(scores.values()) == {1}, pformat([scores, *map(described, failed)])
+
+
+def described(audit: dict[str, Any]) -> str:
+    items = audit.get("details", {}).get("items", [])
+    where = [i["node"]["selector"] for i in items if "node" in i]
+    return f"{audit['title']} {where}"

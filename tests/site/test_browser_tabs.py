@@ -1,0 +1,129 @@
+"""Tabs in a browser: right in every set, by mouse, keyboard and address, and still."""
+
+from pprint import pformat
+
+import pytest
+from browsing import TABS, WIDE, WITH_TABS, Visitor, asking, choose, probe
+from playwright.sync_api import Page
+from tabsets import chosen, press_through
+
+FIRST, CHOSEN = TABS[0], TABS[2]
+SECTION = "chapter_gpus/use-gpu.html"
+
+
+@pytest.fixture(params=WITH_TABS)
+def page_with_tabs(request: pytest.FixtureRequest, open_http_page: Visitor) -> Page:
+    return open_http_page(request.param)
+
+
+def test_the_bar_chooses_in_every_set(page_with_tabs: Page):
+    wrong = {"at first": probe(page_with_tabs, "wrongTabs")}
+    for tab in [*TABS, FIRST]:
+        choose(page_with_tabs, tab)
+        wrong[tab] = probe(page_with_tabs, "wrongTabs")
+    wrong = {choice: found for choice, found in wrong.items() if found}
+    assert not wrong, pformat(wrong)
+
+
+def test_a_click_in_one_set_chooses_in_every_set(page_with_tabs: Page):
+    page = page_with_tabs
+    wrong = {}
+    for tab in [*TABS[1:], FIRST]:
+        page.click(f".tab-list:visible > [data-choice={tab}] >> nth=-1")
+        assert chosen(page) == page.input_value("#framework") == tab
+        wrong[tab] = probe(page, "wrongTabs")
+    wrong = {choice: found for choice, found in wrong.items() if found}
+    assert not wrong, pformat(wrong)
+
+
+def test_nothing_jumps_under_the_mouse(page_with_tabs: Page):
+    assert probe(page_with_tabs, "jumps", "tab") == []
+
+
+def test_nothing_jumps_when_the_bar_is_used(page_with_tabs: Page):
+    page, jumps = page_with_tabs, []
+    for part in (0.1, 0.3, 0.5, 0.7, 0.9):
+        probe(page, "mark", part)
+        for tab in [*TABS[1:], FIRST]:
+            before = probe(page, "mark")
+            choose(page, tab)
+            jump = probe(page, "placeOfMarked") - before
+            if before < WIDE["height"] and abs(jump) > 2:
+                jumps.append(f"{jump} px, {tab}, at {part} of the page")
+    assert jumps == []
+
+
+def test_arrows_home_and_end_move_and_choose(open_page: Visitor):
+    page = open_page(SECTION)
+    press_through(page, ".tab-list:visible", TABS)
+    assert probe(page, "wrongTabs") == []
+
+
+def test_a_row_of_tabs_is_one_stop(open_page: Visitor):
+    page = open_page(SECTION)
+    page.focus(".tab-list:visible > [aria-selected=true]")
+    row = page.evaluate_handle("document.activeElement.parentElement")
+    has_focus = "row => row.contains(document.activeElement)"
+    for key, inside in [("Tab", False), ("Shift+Tab", True), ("Shift+Tab", False)]:
+        page.keyboard.press(key)
+        assert page.evaluate(has_focus, row) is inside, key
+
+
+def test_the_choice_outlasts_reload_and_leads_on_to_other_pages(open_page: Visitor):
+    page = open_page(SECTION)
+    page.click(f".tab-list:visible > [data-choice={CHOSEN}]")
+    assert f"tab={CHOSEN}" in page.url
+    for reload in (page.reload, lambda: page.goto(open_page.base + SECTION)):
+        reload()
+        assert chosen(page) == CHOSEN and probe(page, "wrongTabs") == []
+    with page.expect_navigation():
+        page.click("footer a[rel=prev]")
+    assert SECTION not in page.url and chosen(page) == CHOSEN
+
+
+def test_the_address_chooses_before_what_is_kept(open_page: Visitor):
+    page = open_page(f"{SECTION}?tab={CHOSEN}")
+    assert chosen(page) == CHOSEN and probe(page, "wrongTabs") == []
+    choose(page, TABS[1])
+    page.goto(f"{open_page.base}{SECTION}?tab={CHOSEN}")
+    assert chosen(page) == CHOSEN
+
+
+@pytest.mark.parametrize("address", ["?tab=nonsense", "?tab=", "?tab=%00", "?other=1"])
+def test_an_address_that_names_no_framework_chooses_none(
+    open_page: Visitor, address: str
+):
+    page = open_page(SECTION + address)
+    assert chosen(page) == FIRST and probe(page, "wrongTabs") == []
+
+
+NO_STORAGE = """
+  const blocked = () => { throw new DOMException("blocked", "SecurityError"); };
+  Object.defineProperty(window, "localStorage", { get: blocked });
+  history.replaceState = blocked;
+"""
+
+
+def test_nothing_breaks_where_storage_is_blocked(open_page: Visitor):
+    open_page.context().add_init_script(NO_STORAGE)
+    page = open_page(SECTION)
+    choose(page, CHOSEN)
+    assert chosen(page) == CHOSEN and probe(page, "wrongTabs") == []
+    page.click("#theme-button")
+    assert chosen(page, "theme") == "light"
+    page.keyboard.press("?")
+    page.uncheck("#shortcuts-on")
+
+
+def test_a_link_into_a_panel_chooses_it(open_page: Visitor):
+    ids = probe(open_page(SECTION), "anchorsOf", CHOSEN)
+    assert ids
+    for anchor in (ids[0], ids[len(ids) // 2], ids[-1]):
+        page = open_page(f"{SECTION}#{anchor}")
+        assert chosen(page) == CHOSEN and probe(page, "wrongTabs") == [], anchor
+        page.wait_for_function(asking("isInSight"), arg=anchor, timeout=5000)
+        choose(page, FIRST)
+        page.evaluate("id => { location.hash = ''; location.hash = id; }", anchor)
+        page.wait_for_function(asking("isInSight"), arg=anchor, timeout=5000)
+        assert chosen(page) == CHOSEN, anchor
+        page.evaluate("localStorage.clear()")

@@ -1,0 +1,88 @@
+"""Make the browser's and Node's part of the tests ready; `make tools` runs this.
+
+    PYTHONPATH=. .venvs/test/bin/python tests/site/tools.py
+
+Chromium is the system's. What Node runs (axe, Lighthouse, html-validate) is installed
+in `.venvs/node`, as `package-lock.json` has it, and again when that changes.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from book.errors import BookError
+from book.files import locked
+
+HERE = Path(__file__).resolve().parent
+NODE_MODULES = HERE.parents[1] / ".venvs/node/node_modules"
+LISTS = ("package.json", "package-lock.json", ".npmrc")
+STAMP = "built-from.sha256"
+LAST_LINES = 4
+# The first is for root, to whom Chromium refuses its sandbox; the others have it ask
+# nothing of its makers.
+CHROMIUM_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+)
+
+
+def chromium() -> str:
+    """The path of the browser: what CHROME_PATH names, or Debian's Chromium."""
+    path = os.environ.get("CHROME_PATH") or shutil.which("chromium")
+    if not path:
+        raise BookError("no Chromium on PATH; on Debian: apt-get install chromium")
+    return path
+
+
+def node() -> str:
+    """The path of Node, which came into the environment as a wheel."""
+    return str(Path(sys.executable).with_name("node"))
+
+
+def install(folder: Path = NODE_MODULES.parent) -> None:
+    """Make `folder` what the lock file says, whole or not at all."""
+    with locked(folder.with_suffix(".lock"), f"another process builds {folder.name}"):
+        stamp = folder / STAMP
+        if not stamp.exists() or stamp.read_text() != _digest():
+            shutil.rmtree(folder, ignore_errors=True)
+            _install(folder)
+
+
+def _install(folder: Path) -> None:
+    print("building .venvs/node from package-lock.json", file=sys.stderr, flush=True)
+    folder.mkdir(parents=True)
+    for name in LISTS:
+        shutil.copy(HERE / name, folder)
+    npm = Path(sys.executable).with_name("npm")
+    result = subprocess.run([npm, "ci"], cwd=folder, capture_output=True, text=True)
+    if result.returncode:
+        lines = [line.strip() for line in result.stderr.splitlines() if line.strip()]
+        reason = " ".join(lines[-LAST_LINES:])
+        raise BookError(f"package-lock.json cannot be installed: {reason}")
+    # The stamp comes last: without it the folder counts as not built.
+    (folder / STAMP).write_text(_digest())
+
+
+def _digest() -> str:
+    files = b"".join((HERE / name).read_bytes() for name in LISTS)
+    return hashlib.sha256(files).hexdigest()
+
+
+def main() -> int:
+    try:
+        chromium()
+        install()
+    except BookError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
