@@ -217,6 +217,8 @@ def _run_sphinx(book: Book, folder: Path, titles: dict[str, str]) -> None:
         "book_machines": [[*pair] for pair in (titles or NO_RECORDS).items()],
         "book_made_with": _hash_of_files(book.root, TOOLS),
     }
+    # Sphinx brings these anew each time, and takes none away that is no more.
+    shutil.rmtree(folder / "pages" / "_static", ignore_errors=True)
     told, stopped = io.StringIO(), ""
     try:
         with patch_docutils(source), docutils_namespace(), _import_path():

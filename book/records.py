@@ -351,7 +351,8 @@ def _definitions(module: str) -> dict[str, list[tuple[str, set[str]]]]:
         if _is_docstring(statement):
             continue
         names = set(_bound_names(statement)) or {ALWAYS}
-        entry = (_normalised(statement), set(_used_names(statement)))
+        used = set(_used_names(statement))
+        entry = (_normalised(statement), used)
         for name in names:
             definitions.setdefault(name, []).append(entry)
     return definitions
@@ -387,8 +388,7 @@ def _used_names(statement: ast.stmt) -> Iterator[str]:
 
 
 def _normalised(statement: ast.stmt) -> str:
-    """The code of a statement without comments, layout and docstrings."""
-    statement = copy.deepcopy(statement)
+    """The code of a statement, which loses its docstrings, without its layout."""
     for node in ast.walk(statement):
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
             if ast.get_docstring(node, clean=False) is not None:

@@ -21,7 +21,6 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
 
 from book import checks
-from book.branches import select_branches
 from book.errors import BookError
 
 FENCE = re.compile(r"(`{3,}|~{3,})[^`]*$")
@@ -116,6 +115,7 @@ class Book:
         self.config = _read_config(config)
         self.tabs: list[str] = self.config.tabs
         self._notebooks: dict[Section, NotebookNode] = {}
+        self._tab_notebooks: dict[tuple[Section, str], NotebookNode | None] = {}
 
     @cached_property
     def sections(self) -> list[Section]:
@@ -179,6 +179,15 @@ class Book:
 
         Each cell's metadata holds `origin_pos`, its place in `notebook(section)`.
         """
+        return copy.deepcopy(self._of_tab(section, tab))
+
+    def _of_tab(self, section: Section, tab: str) -> NotebookNode | None:
+        key = (section, tab)
+        if key not in self._tab_notebooks:
+            self._tab_notebooks[key] = self._made_for(section, tab)
+        return self._tab_notebooks[key]
+
+    def _made_for(self, section: Section, tab: str) -> NotebookNode | None:
         nb = self.notebook(section)
         for cell in nb.cells:
             if cell.cell_type == "code" and "tab.selected" in cell.source:
@@ -220,7 +229,8 @@ class Book:
         return [tab for tab in self.tabs if self.code_cells(section, tab)]
 
     def code_cells(self, section: Section, tab: str) -> list[NotebookNode]:
-        nb = self.tab_notebook(section, tab)
+        """The code of a section in one tab, to read and not to change."""
+        nb = self._of_tab(section, tab)
         return [c for c in nb.cells if c.cell_type == "code"] if nb else []
 
     def check(self) -> None:
@@ -277,4 +287,7 @@ def choose(cell: NotebookNode, tab: str, where: str) -> str:
     """A cell's source with `tab.selected(...)` decided for `tab`, its tab line kept."""
     head = re.match(r"(?:%%tab|# *@tab)[^\n]*\n", cell.source)
     start = head.end() if head else 0
+    # Few books branch within a cell; only those have to load what decides it.
+    from book.branches import select_branches
+
     return cell.source[:start] + select_branches(cell.source[start:], tab, where)

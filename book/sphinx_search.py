@@ -30,10 +30,10 @@ SPHINX_SEARCH = (
     *("documentation_options.js", "sphinx_highlight.js"),
 )
 # What is on a page and is not its text: controls, outputs, lists of other pages.
-LEFT_OUT = (
-    ".tab-list, .tab-label, .tab-absent, .record, .made-on, .output, .output-note,"
-    " .toctree-wrapper, .headerlink, button, annotation"
-)
+LEFT_OUT = {
+    *("tab-list", "tab-label", "tab-absent", "record", "made-on", "output"),
+    *("output-note", "toctree-wrapper", "headerlink"),
+}
 HEADINGS = re.compile("^h[1-6]$")
 INLINE = {"a", "abbr", "b", "cite", "code", "em", "i", "small", "span", "strong"}
 INLINE |= {"kbd", "q", "samp", "sub", "sup"}
@@ -91,11 +91,16 @@ def search_data(pages: Pages, tabs: list[str]) -> str:
 
 def entries(name: str, page: BeautifulSoup, tabs: list[str]) -> list[Entry]:
     """The entries of a page; what is for all of `tabs` counts as outside of them."""
-    for element in page.select(LEFT_OUT):
+    for element in page.find_all(_is_left_out):
         element.decompose()
     found: list[Entry] = []
     _read(page, Entry(name, "", "page", []), found, tabs)
     return found
+
+
+def _is_left_out(tag: Tag) -> bool:
+    classes = LEFT_OUT.intersection(tag.get("class") or ())
+    return bool(classes) or tag.name in ("button", "annotation")
 
 
 def _read(element: Tag, entry: Entry, found: list[Entry], tabs: list[str]) -> None:

@@ -44,30 +44,37 @@
     root.dataset[axis] = value;
     all(`.tab-set[data-axis="${axis}"]`).forEach(settle);
     if (axis === "tab") find("#framework").value = value;
-    letScrollersTakeFocus();
+    requestAnimationFrame(letScrollersTakeFocus);
     const detail = { axis, value };
     document.dispatchEvent(new CustomEvent("book:choice", { detail }));
   }
 
-  // What stands above the reader grows or shrinks: `anchor` stays where it was. The
+  function choose(axis, value, anchor = placeOfReader(value)) {
+    holding(anchor, () => show(axis, value));
+    keep(axis, value);
+  }
+
+  // What stands above the reader may grow or shrink: `anchor` stays where it was. The
   // browser's own correction would come on top.
-  function choose(axis, value, anchor = placeOfReader()) {
+  function holding(anchor, change) {
     const before = anchor.getBoundingClientRect().top;
     root.style.overflowAnchor = "none";
-    show(axis, value);
-    keep(axis, value);
+    change();
     const moved = anchor.getBoundingClientRect().top - before;
     window.scrollBy({ top: moved, behavior: "instant" });
     requestAnimationFrame(() => (root.style.overflowAnchor = ""));
   }
 
-  // The first thing in view that no choice hides.
-  function placeOfReader() {
+  // The first thing in view that is there whatever `value` is, and after it too.
+  function placeOfReader(value) {
     const top = find(".bar").getBoundingClientRect().bottom;
-    const blocks = all("article > section *").filter(
-      (block) => !block.closest(".tab-set") && block.checkVisibility(),
-    );
-    return blocks.find((b) => b.getBoundingClientRect().top >= top) ?? root;
+    const stays = (block) => {
+      const set = block.closest(".tab-set");
+      if (block.closest(".tab-panel")) return false;
+      return !set || set.dataset.choices.split(" ").includes(value);
+    };
+    const isInView = (b) => b.checkVisibility() && b.getBoundingClientRect().top >= top;
+    return all("article > section *").find((b) => stays(b) && isInView(b)) ?? root;
   }
 
   function moveInTabs(event) {
@@ -135,12 +142,15 @@
 
   // Code and other boxes
 
-  // What scrolls sideways can be reached and scrolled by keyboard; nothing else.
+  // What scrolls sideways can be reached and scrolled by keyboard; nothing else. All
+  // are measured before any is changed, so that the page is laid out once.
   function letScrollersTakeFocus() {
-    for (const box of all(".highlight pre, .table-wrapper, div.math")) {
-      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    const boxes = all(".highlight pre, .table-wrapper, div.math");
+    const wide = boxes.map((box) => box.scrollWidth > box.clientWidth);
+    boxes.forEach((box, i) => {
+      if (wide[i]) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
-    }
+    });
   }
 
   // Where the browser gives no access to the clipboard there is no button.
@@ -188,7 +198,7 @@
       });
     };
     if (!links.length) return;
-    mark();
+    later();
     addEventListener("scroll", later, { passive: true });
     for (const link of links) {
       link.addEventListener("click", () => {
@@ -243,7 +253,8 @@
     await Promise.all(shared);
     await load("explorables/explorable.js");
     await load(`explorables/${name}.js`);
-    bookExplorables[name](figure);
+    const anchor = placeOfReader(root.dataset.tab);
+    holding(anchor, () => bookExplorables[name](figure));
   }
 
   // Shortcuts: single keys, which the reader can turn off
