@@ -9,6 +9,9 @@
   const find = (selector) => document.querySelector(selector);
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
+  // What the first picture of the page can do without; Safari cannot tell when.
+  const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 50));
+
   // Choices: shown on the page, kept in the address and in storage
 
   function keep(key, value) {
@@ -44,7 +47,7 @@
     root.dataset[axis] = value;
     all(`.tab-set[data-axis="${axis}"]`).forEach(settle);
     if (axis === "tab") find("#framework").value = value;
-    requestAnimationFrame(letScrollersTakeFocus);
+    whenIdle(letScrollersTakeFocus);
     const detail = { axis, value };
     document.dispatchEvent(new CustomEvent("book:choice", { detail }));
   }
@@ -153,7 +156,14 @@
     });
   }
 
-  // Where the browser gives no access to the clipboard there is no button.
+  // Where the browser gives no access to the clipboard there is no button. One at a
+  // time, so that a reader who scrolls or types meanwhile does not wait for all.
+  function addCopyButtons() {
+    if (!navigator.clipboard) return;
+    const boxes = all("div:not(.output) > .highlight");
+    boxes.forEach((box) => whenIdle(() => addCopyButton(box)));
+  }
+
   function addCopyButton(box) {
     const button = document.createElement("button");
     button.type = "button";
@@ -331,8 +341,8 @@
   nameTheme();
   find("#theme-button").addEventListener("click", nextTheme);
   find("#search-button").addEventListener("click", search);
-  if (navigator.clipboard) all("div:not(.output) > .highlight").forEach(addCopyButton);
-  followContents();
+  addCopyButtons();
+  whenIdle(followContents);
   watchExplorables();
   prepareShortcuts();
   preparePrinting();
