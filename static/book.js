@@ -68,16 +68,20 @@
     requestAnimationFrame(() => (root.style.overflowAnchor = ""));
   }
 
-  // The first thing in view that is there whatever `value` is, and after it too.
+  // What has focus, or the first thing in view, if it is there with and without `value`.
   function placeOfReader(value) {
     const top = find(".bar").getBoundingClientRect().bottom;
     const stays = (block) => {
       const set = block.closest(".tab-set");
-      if (block.closest(".tab-panel")) return false;
+      if (block.closest(".bar, .contents, .tab-panel")) return false;
       return !set || set.dataset.choices.split(" ").includes(value);
     };
-    const isInView = (b) => b.checkVisibility() && b.getBoundingClientRect().top >= top;
-    return all("article > section *").find((b) => stays(b) && isInView(b)) ?? root;
+    const isInView = (block) => {
+      const place = block.getBoundingClientRect().top;
+      return block.checkVisibility() && place >= top && place < innerHeight;
+    };
+    const blocks = [document.activeElement, ...all("article > section *")];
+    return blocks.find((block) => stays(block) && isInView(block)) ?? root;
   }
 
   function moveInTabs(event) {

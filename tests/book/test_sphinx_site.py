@@ -24,8 +24,10 @@ def words(number: int) -> nodes.paragraph:
     return nodes.paragraph(text=" ".join(["word"] * number))
 
 
-def code(lines: int, **attributes: list[str]) -> nodes.literal_block:
-    return nodes.literal_block(text="\n".join(["x = 1"] * lines), **attributes)
+def code(lines: int, kind: str = "input") -> nodes.literal_block:
+    block = nodes.literal_block(text="\n".join(["x = 1"] * lines))
+    block["classes"].append(kind)
+    return block
 
 
 def panels(*numbers: int) -> tab_set:
@@ -47,7 +49,7 @@ def test_a_reader_reads_the_text_of_one_framework():
 
 
 def test_what_code_printed_takes_no_time():
-    printed = code(1500, classes=["output"])
+    printed = code(1500, "output")
     assert sphinx_front.minutes(section(words(1000), printed), 4) == 5
 
 

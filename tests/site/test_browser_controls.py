@@ -55,6 +55,7 @@ def test_colours_follow_the_system_until_chosen(open_page: Visitor):
         for system in ("light", "dark"):
             page.emulate_media(color_scheme=system)
             found[theme, system] = background(page)
+        page.wait_for_timeout(200)  # the browser writes storage behind a page's back
         page.reload()
         assert root(page, "theme") == theme
         button.focus()
@@ -191,6 +192,9 @@ SEEN_OPACITY = "buttons => buttons.map((b) => Number(getComputedStyle(b).opacity
 def test_the_copy_buttons_show_where_nothing_hovers(open_http_page: Visitor):
     page = open_http_page(SECTION, **TOUCH_SCREEN)
     buttons = page.locator(".copy:visible")
+    expect(
+        page.locator("div:not(.output) > .highlight:not(:has(.copy))")
+    ).to_have_count(0)
     assert buttons.count() > 3
     assert set(buttons.evaluate_all(SEEN_OPACITY)) == {1}
     boxes = [button.bounding_box() for button in buttons.all()]
