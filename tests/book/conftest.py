@@ -1,12 +1,15 @@
 """Small made-up books to test on, written to a temporary folder."""
 
+import configparser
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from book.sources import Book
 
+ROOT = Path(__file__).parents[2]
 CONFIG = """\
 [project]
 name = made-up
@@ -66,6 +69,13 @@ def write_book(root: Path, sections: dict[str, str], tabs: tuple[str, ...]) -> B
     return Book(root)
 
 
+BIB = """\
+@article{Williams.2009, author={Williams, Samuel}, title={Roofline},
+  journal={CACM}, year={2009}}
+"""
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="10"></svg>'
+
+
 @pytest.fixture
 def make_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Book]:
     """Call it with `name="Markdown"` sections; `tabs=` if not PyTorch and JAX."""
@@ -81,5 +91,27 @@ def make_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         (root / "index.md").touch()
         monkeypatch.chdir(root)
         return write_book(root, sections, tabs)
+
+    return make
+
+
+@pytest.fixture
+def make_site_book(make_book: Callable[..., Book]) -> Callable[..., Book]:
+    """A made-up book with this project's page: its settings, templates and styles."""
+
+    def make(index: str, **options: Any) -> Book:
+        root = make_book(**options).root
+        ours = configparser.RawConfigParser()
+        ours.read(ROOT / "config.ini", encoding="utf-8")
+        settings = ours["build"]["sphinx_configs"].replace("\n", "\n    ")
+        config = (root / "config.ini").read_text("utf-8")
+        config = config.replace("[pdf]", f"sphinx_configs = {settings}\n\n[pdf]")
+        files = {"config.ini": config, "index.md": index, "refs.bib": BIB}
+        for name, text in (files | {"img/a.svg": SVG}).items():
+            (root / name).parent.mkdir(exist_ok=True)
+            (root / name).write_text(text, "utf-8")
+        for folder in ("book", "static"):
+            (root / folder).symlink_to(ROOT / folder)
+        return Book(root)
 
     return make

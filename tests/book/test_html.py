@@ -1,6 +1,5 @@
 """The pages that a book becomes, and what is said when they cannot be made."""
 
-import configparser
 import functools
 import re
 from collections.abc import Callable
@@ -17,7 +16,6 @@ from book.errors import BookError
 from book.sources import Book, Section
 from book.sphinx_tabs import tab_rules
 
-ROOT = Path(__file__).parents[2]
 ODD = "│ ┌─┐ \\alpha C:\\new <b> *star* under_ `x` |pipe| :label:``q``   \n\n\n  end__"
 INDEX = """\
 # A Made-Up Book
@@ -73,35 +71,12 @@ And the rest.
 shared()
 ```
 """
-BIB = """\
-@article{Williams.2009, author={Williams, Samuel}, title={Roofline},
-  journal={CACM}, year={2009}}
-"""
-SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="10"></svg>'
-
 Make = Callable[..., Book]
 
 
 @pytest.fixture
-def make_site_book(make_book: Make) -> Make:
-    """A made-up book with this project's page: its settings, templates and styles."""
-
-    def make(**sections: str) -> Book:
-        root = make_book(**sections).root
-        ours = configparser.RawConfigParser()
-        ours.read(ROOT / "config.ini", encoding="utf-8")
-        settings = ours["build"]["sphinx_configs"].replace("\n", "\n    ")
-        config = (root / "config.ini").read_text("utf-8")
-        config = config.replace("[pdf]", f"sphinx_configs = {settings}\n\n[pdf]")
-        files = {"config.ini": config, "index.md": INDEX, "refs.bib": BIB}
-        for name, text in (files | {"img/a.svg": SVG}).items():
-            (root / name).parent.mkdir(exist_ok=True)
-            (root / name).write_text(text, encoding="utf-8")
-        for folder in ("book", "static"):
-            (root / folder).symlink_to(ROOT / folder)
-        return Book(root)
-
-    return make
+def make_site_book(make_site_book: Make) -> Make:
+    return functools.partial(make_site_book, index=INDEX)
 
 
 def shown(book: Book, section: Section, tab: str) -> NotebookNode | None:

@@ -1,6 +1,5 @@
 """What search finds in made-up books, and what previews show of other pages."""
 
-import configparser
 import functools
 import json
 from collections.abc import Callable
@@ -16,7 +15,6 @@ from book import html
 from book.sources import Book, Section
 from book.sphinx_search import SPHINX_SEARCH, entries, previews
 
-ROOT = Path(__file__).parents[2]
 INDEX = """\
 # A Made-Up Book
 
@@ -84,12 +82,6 @@ TWO = """\
 
 As in :numref:`fig_a`, :eqref:`eq_time` and :numref:`tab_ages` of :numref:`sec_copying`.
 """
-BIB = """\
-@article{Williams.2009, author={Williams, Samuel}, title={Roofline},
-  journal={CACM}, year={2009}}
-"""
-SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="10"></svg>'
-FILES = {"index.md": INDEX, "refs.bib": BIB, "img/a.svg": SVG}
 PAGE = "chapter/one.html"
 
 Make = Callable[..., Book]
@@ -97,24 +89,9 @@ Entries = list[dict[str, Any]]
 
 
 @pytest.fixture
-def make_site_book(make_book: Make) -> Make:
-    """A made-up book of two sections with this project's settings of Sphinx."""
-
-    def make(one: str = ONE, two: str = TWO, **options: Any) -> Book:
-        root = make_book(one=one, two=two, **options).root
-        ours = configparser.RawConfigParser()
-        ours.read(ROOT / "config.ini", encoding="utf-8")
-        settings = ours["build"]["sphinx_configs"].replace("\n", "\n    ")
-        config = (root / "config.ini").read_text("utf-8")
-        config = config.replace("[pdf]", f"sphinx_configs = {settings}\n\n[pdf]")
-        for name, text in (FILES | {"config.ini": config}).items():
-            (root / name).parent.mkdir(exist_ok=True)
-            (root / name).write_text(text, "utf-8")
-        for folder in ("book", "static"):
-            (root / folder).symlink_to(ROOT / folder)
-        return Book(root)
-
-    return make
+def make_site_book(make_site_book: Make) -> Make:
+    """Two sections, unless a test gives others."""
+    return functools.partial(make_site_book, index=INDEX, one=ONE, two=TWO)
 
 
 def shown(book: Book, section: Section, tab: str) -> NotebookNode | None:
