@@ -114,7 +114,8 @@ def _look_up(
     record = _read(file)
     if record is None:
         return "damaged", None
-    if record.metadata.book.fingerprint != _fingerprint(book, tab, cells):
+    module = library.generated(book, tab)
+    if record.metadata.book.fingerprint != _fingerprint(book, tab, cells, module):
         return "stale", None
     if [c.source for c in record.cells] != [c.source for c in cells]:
         _warn(file, "its code is not what its fingerprint says")
@@ -147,14 +148,21 @@ def _problem(record: NotebookNode) -> str:
         return "a fact of its machine is not a text"
     if any(cell.cell_type != "code" for cell in record.cells):
         return "it holds more than code"
+    if broken := broken_output(record):
+        return broken
+    if facts["outputs"] != _hash_of_outputs(record):
+        return "its outputs were edited"
+    return ""
+
+
+def broken_output(record: NotebookNode) -> str:
+    """Why no page can show the outputs of its cells; empty if one can."""
     outputs = [output for cell in record.cells for output in cell.outputs]
     if not all(map(_has_whole_images, outputs)):
         return "an image in it is broken"
     places = [part.metadata for part in [*record.cells, *outputs] if "metadata" in part]
     if not all(isinstance(place.get("alt", ""), str) for place in places):
         return "the description of an image is not a text"
-    if facts["outputs"] != _hash_of_outputs(record):
-        return "its outputs were edited"
     return ""
 
 
@@ -303,19 +311,23 @@ def cleaned(executed: NotebookNode) -> NotebookNode:
 # What a record depends on
 
 
-def fingerprint(book: Book, section: Section, tab: str) -> str:
+def fingerprint(
+    book: Book, section: Section, tab: str, module: str | None = None
+) -> str:
     """A hash of all that the outputs of a section in one tab follow from.
 
-    That is its code, the `d2l` blocks that it uses, as the sources make them now,
-    and the environment's pins.
+    That is its code, the `d2l` blocks that it uses, as `module` has them or else as
+    the sources make them now, and the environment's pins.
     """
-    return _fingerprint(book, tab, book.code_cells(section, tab))
+    if module is None:
+        module = library.generated(book, tab)
+    return _fingerprint(book, tab, book.code_cells(section, tab), module)
 
 
-def _fingerprint(book: Book, tab: str, cells: list[NotebookNode]) -> str:
+def _fingerprint(book: Book, tab: str, cells: list[NotebookNode], module: str) -> str:
     sources = [cell.source for cell in cells]
     used = {name for source in sources for name in D2L_NAME.findall(source)}
-    parts = [*sources, *_blocks(library.generated(book, tab), used)]
+    parts = [*sources, *_blocks(module, used)]
     parts += environments.pins(tab, book.root)
     digest = hashlib.sha256()
     for part in parts:

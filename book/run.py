@@ -3,9 +3,6 @@
 python -m book run [--tab TAB] [--section SECTION] [--machine NAME]
 """
 
-import datetime
-import json
-import re
 import shutil
 import subprocess
 import sys
@@ -15,24 +12,11 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from book import environments, library, records
+from book import environments, library, records, remote
 from book.errors import BookError
 from book.files import locked
-from book.kernels import START_SECONDS, Failure, Job, execute
+from book.kernels import Failure, Job, execute
 from book.sources import Book, Section
-
-FACTS_SCRIPT = """
-import importlib.metadata as metadata, json, platform, sys
-def version():
-    for name in sys.argv[1:]:
-        try:
-            return metadata.version(name)
-        except metadata.PackageNotFoundError:
-            pass
-    return ""
-print(json.dumps({"python": platform.python_version(), "framework_version": version(),
-                  "platform": platform.system() + " " + platform.machine()}))
-"""
 
 
 def run(
@@ -178,7 +162,7 @@ def check_interpreter(python: Path) -> Path:
             [found, "-c", test],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=START_SECONDS,
+            timeout=remote.START_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired):
         asked = None
@@ -222,42 +206,7 @@ def interpreters(
 def machine_facts(machine: str, tab: str, python: Path) -> dict[str, str]:
     """What a record tells of the machine and of the interpreter that ran it."""
     names = records.DISTRIBUTIONS.get(tab, [tab])
-    asked = subprocess.run(
-        [python, "-c", FACTS_SCRIPT, *names], capture_output=True, text=True
-    )
-    if asked.returncode:
-        raise BookError("this interpreter does not start", python)
-    gpu, driver = ("", "") if machine == "cpu" else _gpu()
-    return {
-        "machine": machine,
-        "machine_name": gpu or "CPU",
-        "gpu": gpu,
-        "driver": driver,
-        "framework": tab,
-        "cpu": _cpu_model(),
-        "date": datetime.date.today().isoformat(),
-        **json.loads(asked.stdout),
-    }
-
-
-def _gpu() -> tuple[str, str]:
-    """The names of the GPUs here and their driver's version; empty without any."""
-    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     try:
-        asked = subprocess.run(query, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return "", ""
-    rows = [row.split(", ") for row in asked.stdout.splitlines() if ", " in row]
-    if not rows:
-        return "", ""
-    count = f"{len(rows)} × " if len(rows) > 1 else ""
-    return count + rows[0][0], rows[0][1]
-
-
-def _cpu_model() -> str:
-    try:
-        info = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return ""
-    model = re.search(r"^model name\s*:\s*(.*)$", info, re.MULTILINE)
-    return model[1].strip() if model else ""
+        return remote.machine_facts(machine, tab, python, names)
+    except subprocess.CalledProcessError:
+        raise BookError("this interpreter does not start", python) from None

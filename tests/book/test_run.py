@@ -15,7 +15,7 @@ import ipykernel
 import pytest
 from nbformat import NotebookNode
 
-from book import kernels, records, run
+from book import kernels, records, remote, run
 from book.errors import BookError
 from book.sources import Book
 
@@ -305,7 +305,7 @@ def test_the_gpu_is_hidden_from_the_records_of_the_cpu_alone(
     book = make_book(a=section("1"))
     for machine, hidden in (("cpu", True), ("h200", False)):
         job = kernels.Job(book, book.section("a"), "pytorch", machine, HERE)
-        settings = kernels.kernel_settings(job, tmp_path)
+        settings = remote.kernel_settings(job.place, tmp_path)
         assert (settings.get("CUDA_VISIBLE_DEVICES") == "") == hidden
 
 
