@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := html
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: html run lib check serve test test-book test-site test-d2l test-chapter tools bench lint lock clean help
+.PHONY: html run export import lib check serve test test-book test-site test-d2l test-chapter tools bench lint lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -23,6 +23,14 @@ run: $(call built,book)  ## run what is stale and keep its outputs; TAB= SECTION
 	@$(BOOK) run $(call option,TAB,tab) $(call option,SECTION,section) \
 		$(call option,MACHINE,machine) $(call option,JOBS,jobs) \
 		$(call option,PYTHON,python) $(call option,FORCE,force)
+
+export: $(call built,book)  ## write a folder that runs what is stale elsewhere; MACHINE=h200 TAB= SECTION= FORCE=1 TO=
+	@$(BOOK) export $(call option,MACHINE,machine) $(call option,TAB,tab) \
+		$(call option,SECTION,section) $(call option,FORCE,force) \
+		$(call option,TO,to)
+
+import: $(call built,book)  ## keep the results of an exported folder that are of today's code; FROM=
+	@$(BOOK) import $(call option,FROM,from)
 
 serve: $(call built,book)  ## build, show on 127.0.0.1, build and reload on each change; PORT=8000
 	@$(BOOK) serve $(call option,PORT,port)
@@ -77,6 +85,8 @@ help:  ## this list
 	@echo 'JOBS     notebooks to run at a time'
 	@echo "PYTHON   an interpreter to run notebooks with, in place of the tab's own"
 	@echo 'FORCE    1 to run what is fresh too'
+	@echo 'TO       the folder to export to, _build/export/MACHINE if not given'
+	@echo 'FROM     an exported folder, with results'
 	@echo 'RUNS     builds and audits of each tool in a bench, 3 if not given'
 	@echo 'VNU      vnu.jar, for a bench to ask the Nu HTML checker too (needs java)'
 	@echo 'PORT     where to serve, 8000 if not given'

@@ -79,6 +79,29 @@ def run(options: argparse.Namespace) -> None:
     )
 
 
+def export(options: argparse.Namespace) -> None:
+    """Write a folder that runs what is stale on a machine without this book."""
+    from book.export import export
+
+    if options.machine is None:
+        raise BookError("name the machine, as in MACHINE=h200", "MACHINE")
+    book = _book()
+    book.check()
+    export(
+        *(book, options.machine, options.tab, options.section),
+        *(options.force, options.to),
+    )
+
+
+def import_(options: argparse.Namespace) -> None:
+    """Keep the results of an exported folder, but for what is stale."""
+    from book.export import import_results
+
+    if options.folder is None:
+        raise BookError("name the folder, as in FROM=_build/export/h200", "FROM")
+    import_results(_book(), options.folder)
+
+
 def lib(options: argparse.Namespace) -> None:
     """Write the package d2l from the cells marked #@save, or check that it is so."""
     from book import library
@@ -146,6 +169,12 @@ def _port(value: str) -> int:
     return int(value)
 
 
+def _folder(value: str) -> Path:
+    if not value.strip():
+        raise argparse.ArgumentTypeError(f"'{value}' names no folder")
+    return Path(value)
+
+
 def _yes(value: str) -> bool:
     if value.lower() not in YES_OR_NO:
         raise argparse.ArgumentTypeError(f"'{value}' is neither 1 nor 0")
@@ -174,13 +203,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(command=html)
 
     def add(command: Command, *options: Option) -> None:
-        sub = commands.add_parser(command.__name__, help=command.__doc__)
+        name = command.__name__.rstrip("_")
+        sub = commands.add_parser(name, help=command.__doc__)
         sub.set_defaults(command=command)
-        for name, settings in options:
-            sub.add_argument(name, **settings)
+        for option, settings in options:
+            sub.add_argument(option, **settings)
 
     add(html)
-    add(run, *RUN_OPTIONS)
+    add(run, *CHOICE, *RUN_OPTIONS)
+    add(export, *CHOICE, *EXPORT_OPTIONS)
+    add(import_, *IMPORT_OPTIONS)
     add(lib, ("--check", {"action": "store_true", "help": "write nothing"}))
     add(check)
     add(serve, ("--port", {"type": _port, "default": 8000}))
@@ -192,13 +224,23 @@ FORCE = {
     **{"nargs": "?", "const": True, "default": False},
     **{"type": _yes, "metavar": "1", "help": "run what is fresh too"},
 }
-RUN_OPTIONS: list[Option] = [
+CHOICE: list[Option] = [
     ("--tab", {"type": _names, "default": [], "help": "these tabs alone"}),
     ("--section", {"type": _names, "default": [], "help": "these sections alone"}),
-    ("--machine", {"default": "cpu", "help": "the record's machine, such as h200"}),
     ("--force", FORCE),
+]
+MACHINE = {"help": "the record's machine, such as h200"}
+RUN_OPTIONS: list[Option] = [
+    ("--machine", {"default": "cpu"} | MACHINE),
     ("--jobs", {"type": _count, "help": "notebooks at a time"}),
     ("--python", {"type": Path, "help": "an interpreter in place of the tab's own"}),
+]
+EXPORT_OPTIONS: list[Option] = [
+    ("--machine", MACHINE),
+    ("--to", {"type": _folder, "help": "the folder, _build/export/MACHINE if none"}),
+]
+IMPORT_OPTIONS: list[Option] = [
+    ("--from", {"type": _folder, "dest": "folder", "help": "an exported folder"}),
 ]
 
 

@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import contextlib
 import datetime
+import functools
 import hashlib
 import importlib.util
 import json
@@ -229,13 +230,15 @@ def stopping(tasks: Sequence[asyncio.Future[Any]]) -> Iterator[list[int]]:
                 task.cancel()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
         loop.add_signal_handler(number, stop, number)
     try:
         yield interrupted
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number, handler in before.items():
             loop.remove_signal_handler(number)
+            signal.signal(number, handler)
 
 
 # What a record tells of the machine
@@ -403,7 +406,8 @@ def run(folder: Path, tabs: Sequence[str], sections: Sequence[str]) -> int:
     entries = chosen(manifest, tabs, sections)
     if library_digest(folder) != manifest.library:
         raise Unfit(f"{LIBRARY}/ is not what was exported; export anew")
-    failed = asyncio.run(_run_all(folder, manifest, entries))
+    # One after the other: two kernels would fight for the memory of one GPU.
+    failed = sum([_run_one(folder, manifest, entry) for entry in entries])
     print(
         f"{len(entries) - failed} of {len(entries)} notebooks are in"
         f" {folder / RESULTS}; copy it back, then: make import FROM=FOLDER"
@@ -438,20 +442,7 @@ def _is_called(section: str, name: str) -> bool:
     return name in (section, section.rsplit("/", 1)[-1])
 
 
-async def _run_all(folder: Path, manifest: Manifest, entries: list[Entry]) -> int:
-    async def each() -> int:
-        # One after the other: two kernels would fight for the memory of one GPU.
-        return sum([await _run_one(folder, manifest, entry) for entry in entries])
-
-    task = asyncio.ensure_future(each())
-    with stopping([task]) as interrupted:
-        await asyncio.wait([task])
-    if interrupted:
-        raise KeyboardInterrupt
-    return task.result()
-
-
-async def _run_one(folder: Path, manifest: Manifest, entry: Entry) -> bool:
+def _run_one(folder: Path, manifest: Manifest, entry: Entry) -> bool:
     """Run one notebook and keep its result; tells whether that failed."""
     # Not resolved: the link of an environment is what makes it one.
     place = Place(Path(sys.executable), folder, manifest.machine)
@@ -462,7 +453,7 @@ async def _run_one(folder: Path, manifest: Manifest, entry: Entry) -> bool:
         return True
     result = folder / RESULTS / entry.file
     log = result.with_suffix(".log")
-    halt = await execute(notebook, place, lambda cells: _shown(entry.title, cells))
+    halt = asyncio.run(_execute(notebook, place, entry.title))
     if halt is not None:
         _write_whole(log, f"{halt.reason}\n\n{halt.traceback}\n")
         cell = f", cell {halt.cell}" if halt.cell else ""
@@ -473,6 +464,17 @@ async def _run_one(folder: Path, manifest: Manifest, entry: Entry) -> bool:
     _write_whole(result, _sealed(notebook, manifest, entry, facts))
     log.unlink(missing_ok=True)
     return False
+
+
+async def _execute(notebook: NotebookNode, place: Place, title: str) -> Halt | None:
+    progress = functools.partial(_shown, title)
+    task = asyncio.ensure_future(execute(notebook, place, progress))
+    with stopping([task]) as interrupted:
+        await asyncio.wait([task])
+    # nbclient takes the end of its task for that of the kernel.
+    if interrupted:
+        raise KeyboardInterrupt
+    return task.result()
 
 
 def _read_notebook(file: Path) -> NotebookNode:
@@ -529,11 +531,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     for name in ("tab", "section"):
         parser.add_argument(
             f"--{name}",
-            action="extend",
-            nargs="+",
+            type=lambda value: value.replace(",", " ").split(),
             default=[],
-            metavar=name.upper(),
-            help=f"these {name}s alone",
+            help=f"these {name}s alone, with commas between them",
         )
     return parser.parse_args(arguments)
 

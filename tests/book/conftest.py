@@ -1,10 +1,12 @@
 """Small made-up books to test on, written to a temporary folder."""
 
 import configparser
+import venv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ipykernel
 import pytest
 
 from book.sources import Book
@@ -115,3 +117,14 @@ def make_site_book(make_book: Callable[..., Book]) -> Callable[..., Book]:
         return Book(root)
 
     return make
+
+
+@pytest.fixture
+def other_python(tmp_path: Path) -> Path:
+    """An interpreter with a prefix of its own that finds ipykernel where we do."""
+    prefix = tmp_path / "other"
+    venv.create(prefix, symlinks=True)
+    packages = next(prefix.glob("lib/python*/site-packages"))
+    ours = Path(ipykernel.__file__).parent.parent
+    (packages / "ours.pth").write_text(f"{ours}\n")
+    return prefix / "bin" / "python"

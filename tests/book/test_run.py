@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import ipykernel
 import pytest
 from nbformat import NotebookNode
 
@@ -34,17 +33,6 @@ def outputs(book: Book, name: str, machine: str = "cpu") -> list[NotebookNode]:
     nb = records.shown_notebook(book, book.section(name), book.tabs[0], machine)
     assert nb is not None and nb.metadata.record.state == "fresh"
     return [output for cell in nb.cells for output in cell.get("outputs", [])]
-
-
-@pytest.fixture
-def other_python(tmp_path: Path) -> Path:
-    """An interpreter with a prefix of its own that finds ipykernel where we do."""
-    prefix = tmp_path / "other"
-    venv.create(prefix, symlinks=True)
-    packages = next(prefix.glob("lib/python*/site-packages"))
-    ours = Path(ipykernel.__file__).parent.parent
-    (packages / "ours.pth").write_text(f"{ours}\n")
-    return prefix / "bin" / "python"
 
 
 BOX = "│ \\n <a> *b* _c_   "
