@@ -8,7 +8,8 @@ The folder holds all that is needed there; `book/remote.py` runs it, as its run.
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
@@ -123,27 +124,31 @@ def _put_notebook(draft: Path, book: Book, section: Section, tab: str) -> Entry:
 # Coming back
 
 
-def import_results(book: Book, folder: Path) -> int:
-    """Keep the results in an exported folder as records; how many these are.
+def import_results(book: Book, folder: Path) -> None:
+    """Keep the results in an exported folder as records.
 
     What is stale, damaged or of other code is left out; then a `BookError` tells of
     each.
     """
+    manifest = _manifest(folder)
+    found = _results(folder)
+    if not found:
+        raise BookError(f"no results there; run them first: python {SCRIPT}", folder)
+    lock = book.root / "_build" / "locks" / f"outputs-{manifest.machine}.lock"
+    with locked(lock, f"another process fills outputs/{manifest.machine}"):
+        refused = Import(book, folder, manifest).all(found)
+    if refused:
+        raise BookError("\n".join(refused))
+
+
+def _manifest(folder: Path) -> Manifest:
     try:
         manifest = remote.read_manifest(folder)
     except Unfit as error:
         raise BookError(str(error), folder) from None
     if not records.MACHINE.fullmatch(manifest.machine):
         raise BookError("names no machine; export anew", folder / remote.MANIFEST)
-    found = _results(folder)
-    if not found:
-        raise BookError(f"no results there; run them first: python {SCRIPT}", folder)
-    lock = book.root / "_build" / "locks" / f"outputs-{manifest.machine}.lock"
-    with locked(lock, f"another process fills outputs/{manifest.machine}"):
-        refused = _import_all(book, folder, manifest, found)
-    if refused:
-        raise BookError("\n".join(refused))
-    return len(found)
+    return manifest
 
 
 def _results(folder: Path) -> list[str]:
@@ -154,47 +159,86 @@ def _results(folder: Path) -> list[str]:
     )
 
 
-def _import_all(
-    book: Book, folder: Path, manifest: Manifest, found: Iterable[str]
-) -> list[str]:
-    """Import what can be; a line for each result that cannot."""
-    entries = {entry.file: entry for entry in manifest.notebooks}
-    refused: list[str] = []
-    for file in found:
+@dataclass(frozen=True)
+class Import:
+    """What came back in an exported folder, and the book that it came back to."""
+
+    book: Book
+    folder: Path
+    manifest: Manifest
+
+    def all(self, found: list[str]) -> list[str]:
+        """Import what can be; a line for each result that cannot."""
+        entries = {entry.file: entry for entry in self.manifest.notebooks}
+        refused: list[str] = []
+        for file in found:
+            try:
+                if file not in entries:
+                    raise Unfit(f"{remote.MANIFEST} does not name it; {AGAIN}")
+                print(f"imported: {self.one(entries.pop(file))}", flush=True)
+            except (Unfit, BookError) as error:
+                refused.append(f"{self.folder / remote.RESULTS / file}: {error}")
+        if entries:
+            names = ", ".join(f"{e.section} ({e.tab})" for e in entries.values())
+            print(f"without a result: {names}; what failed left a .log beside them")
+        return refused
+
+    def one(self, entry: Entry) -> Path:
+        """Import one result; the path of its record."""
+        section = self.section(entry)
+        result = _read(self.folder / remote.RESULTS / entry.file)
+        facts = _facts(result)
+        self.check_origin(entry, facts)
+        self.check_code(section, entry, result)
+        self.check_library(section, entry, facts)
+        _check_outputs(result)
+        made_of = {name: facts[name] for name in records.FACTS if name != "outputs"}
+        # Of what came back nothing but the outputs is taken.
+        executed = records.blank(self.book, section, entry.tab)
+        for cell, ran in zip(executed.cells, result.cells, strict=True):
+            cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
+        record = records.write(self.book, section, entry.tab, executed, made_of)
+        return record.relative_to(self.book.root)
+
+    def section(self, entry: Entry) -> Section:
+        for section in self.book.sections:
+            if section.name == entry.section:
+                if entry.tab in self.book.code_tabs(section):
+                    return section
+        raise Unfit(f"the book has no code of {entry.section} in {entry.tab} any more")
+
+    def check_origin(self, entry: Entry, facts: dict[str, str]) -> None:
+        made_for = facts["machine"], facts["framework"]
+        if made_for != (self.manifest.machine, entry.tab):
+            raise Unfit(f"made for {', '.join(made_for)}; {AGAIN}")
+
+    def check_code(self, section: Section, entry: Entry, result: NotebookNode) -> None:
+        today = records.fingerprint(self.book, section, entry.tab)
+        if {entry.fingerprint, result.metadata.book.fingerprint} != {today}:
+            raise Unfit(
+                "stale: its code, what it uses of d2l, or the list of its environment"
+                f" changed since; {AGAIN}"
+            )
+        cells = self.book.code_cells(section, entry.tab)
+        if [cell.source for cell in result.cells] != [cell.source for cell in cells]:
+            raise Unfit(f"made from other code: its cells are not the book's; {AGAIN}")
+
+    def check_library(
+        self, section: Section, entry: Entry, facts: dict[str, str]
+    ) -> None:
+        """Refuse what ran with a d2l whose blocks are not those of today."""
+        if facts["library"] != remote.library_digest(self.folder):
+            raise Unfit(f"made with another d2l than that beside it; {AGAIN}")
+        settings = self.book.config.library.get(entry.tab)
+        if settings is None:
+            return
         try:
-            if file not in entries:
-                raise Unfit(f"{remote.MANIFEST} does not name it; {AGAIN}")
-            record = _import_one(book, folder, manifest, entries[file])
-            print(f"imported: {record.relative_to(book.root)}")
-        except (Unfit, BookError) as error:
-            refused.append(f"{folder / remote.RESULTS / file}: {error}")
-    missing = [e for file, e in entries.items() if file not in found]
-    if missing:
-        names = ", ".join(f"{e.section} ({e.tab})" for e in missing)
-        print(f"without a result: {names}; {folder / remote.RESULTS} may tell why")
-    return refused
-
-
-def _import_one(book: Book, folder: Path, manifest: Manifest, entry: Entry) -> Path:
-    section = _section(book, entry)
-    result = _read(folder / remote.RESULTS / entry.file)
-    facts = _facts(result, manifest, entry)
-    _check_code(book, section, entry, result)
-    _check_library(book, section, entry, facts, folder)
-    _check_outputs(result)
-    made_of = {name: facts[name] for name in records.FACTS if name != "outputs"}
-    # Of what came back nothing but the outputs is taken.
-    executed = records.blank(book, section, entry.tab)
-    for cell, ran in zip(executed.cells, result.cells, strict=True):
-        cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
-    return records.write(book, section, entry.tab, executed, made_of)
-
-
-def _section(book: Book, entry: Entry) -> Section:
-    for section in book.sections:
-        if section.name == entry.section and entry.tab in book.code_tabs(section):
-            return section
-    raise Unfit(f"the book has no code of {entry.section} in {entry.tab} any more")
+            module = (self.folder / settings["lib_file"]).read_text(encoding="utf-8")
+            then = records.fingerprint(self.book, section, entry.tab, module)
+        except (OSError, ValueError, SyntaxError):
+            then = ""
+        if then != facts["fingerprint"]:
+            raise Unfit(f"made from other code: its d2l is not the book's; {AGAIN}")
 
 
 def _read(file: Path) -> NotebookNode:
@@ -208,7 +252,7 @@ def _read(file: Path) -> NotebookNode:
     return result
 
 
-def _facts(result: NotebookNode, manifest: Manifest, entry: Entry) -> dict[str, str]:
+def _facts(result: NotebookNode) -> dict[str, str]:
     """What made a result, if it is as it was when it was made."""
     facts = result.metadata.get("book")
     known = set(records.FACTS) - {"outputs"} | {"library"}
@@ -221,41 +265,7 @@ def _facts(result: NotebookNode, manifest: Manifest, entry: Entry) -> dict[str, 
     )
     if not is_whole:
         raise Unfit(f"damaged (edited, or not copied whole); copy it again, or {AGAIN}")
-    if (facts["machine"], facts["framework"]) != (manifest.machine, entry.tab):
-        raise Unfit(f"made for {facts['machine']}, {facts['framework']}; {AGAIN}")
     return dict(facts)
-
-
-def _check_code(
-    book: Book, section: Section, entry: Entry, result: NotebookNode
-) -> None:
-    today = records.fingerprint(book, section, entry.tab)
-    if {entry.fingerprint, result.metadata.book.fingerprint} != {today}:
-        raise Unfit(
-            "stale: its code, what it uses of d2l, or the list of its environment"
-            f" changed since; {AGAIN}"
-        )
-    cells = records.blank(book, section, entry.tab).cells
-    if [cell.source for cell in result.cells] != [cell.source for cell in cells]:
-        raise Unfit(f"made from other code: its cells are not the book's; {AGAIN}")
-
-
-def _check_library(
-    book: Book, section: Section, entry: Entry, facts: dict[str, str], folder: Path
-) -> None:
-    """Refuse what ran with a d2l whose blocks are not those of today."""
-    if facts["library"] != remote.library_digest(folder):
-        raise Unfit(f"made with another d2l than that beside it; {AGAIN}")
-    settings = book.config.library.get(entry.tab)
-    if settings is None:
-        return
-    try:
-        module = (folder / settings["lib_file"]).read_text(encoding="utf-8")
-        then = records.fingerprint(book, section, entry.tab, module)
-    except (OSError, ValueError, SyntaxError):
-        then = ""
-    if then != facts["fingerprint"]:
-        raise Unfit(f"made from other code: its d2l is not the book's; {AGAIN}")
 
 
 def _check_outputs(result: NotebookNode) -> None:
