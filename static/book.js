@@ -47,13 +47,13 @@
     root.dataset[axis] = value;
     all(`.tab-set[data-axis="${axis}"]`).forEach(settle);
     if (axis === "tab") find("#framework").value = value;
-    whenIdle(letScrollersTakeFocus);
     const detail = { axis, value };
     document.dispatchEvent(new CustomEvent("book:choice", { detail }));
   }
 
   function choose(axis, value, anchor = placeOfReader(value)) {
     holding(anchor, () => show(axis, value));
+    letScrollersTakeFocus();
     keep(axis, value);
   }
 
@@ -127,6 +127,7 @@
       if (!choices.includes(chosenIn(set))) show(set.dataset.axis, choices[0]);
       panel = set.closest(".tab-panel");
     }
+    letScrollersTakeFocus();
     target.scrollIntoView({ behavior: "instant" });
   }
 
@@ -345,6 +346,7 @@
   nameTheme();
   find("#theme-button").addEventListener("click", nextTheme);
   find("#search-button").addEventListener("click", search);
+  whenIdle(letScrollersTakeFocus);
   addCopyButtons();
   whenIdle(followContents);
   watchExplorables();
