@@ -9,10 +9,10 @@ import copy
 import inspect
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
-from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -31,6 +31,7 @@ from sklearn import datasets
 __all__ = [
     "ArrayLoader",
     "Classifier",
+    "Compiled",
     "DataModule",
     "Digits",
     "HyperParameters",
@@ -39,6 +40,7 @@ __all__ = [
     "MLP",
     "Module",
     "ProgressBoard",
+    "Recorder",
     "SGD",
     "SyntheticRegressionData",
     "Timer",
@@ -46,10 +48,13 @@ __all__ = [
     "Trainer",
     "abs",
     "add_to_class",
+    "add_up",
     "arange",
     "argmax",
     "astype",
     "concat",
+    "copy_arrays",
+    "copy_leaves",
     "cos",
     "cosh",
     "cpu",
@@ -66,11 +71,13 @@ __all__ = [
     "linspace",
     "log",
     "matmul",
+    "mean",
     "meshgrid",
     "move_to",
     "nn_Module",
     "num_gpus",
     "numpy",
+    "one_ahead",
     "ones",
     "ones_like",
     "plot",
@@ -78,6 +85,7 @@ __all__ = [
     "plot_queue",
     "product_times",
     "queue_times",
+    "reason",
     "reduce_mean",
     "reduce_sum",
     "repeat",
@@ -191,6 +199,22 @@ class HyperParameters:
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
+@jax.jit
+def add_up(values: Sequence) -> Any:
+    """Return the sum of a few scalars, computed where they are."""
+    return sum(values)
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+def mean(values: Sequence) -> Any:
+    """Return the mean of scalars, computed where they are."""
+    sums = values
+    while len(sums) > 1:
+        sums = [add_up(sums[i : i + 32]) for i in range(0, len(sums), 32)]
+    return sums[0] / len(values)
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class ProgressBoard(HyperParameters):
     """A plot whose curves grow while the program runs."""
 
@@ -229,8 +253,8 @@ class ProgressBoard(HyperParameters):
             return
         xs, ys = zip(*points)
         points.clear()
-        mean = (sum(xs) / len(xs), float(sum(ys) / len(ys)))
-        self.data.setdefault(label, []).append(mean)
+        point = (sum(xs) / len(xs), float(mean(ys)))
+        self.data.setdefault(label, []).append(point)
         if self.display and get_ipython() is not None:
             self.publish()
 
@@ -424,10 +448,14 @@ class Module(nn.Module, HyperParameters):
         """Return the first parameters, for inputs shaped like `dummy_input`."""
         return self.init(key, *dummy_input)
 
+    @nn.nowrap  # Flax need not follow this method
     def plot(self, key: str, value: Any, train: bool) -> None:
         """Put a point of the curve train_`key` or val_`key` on the board."""
         assert hasattr(self, "trainer"), "a module plots only while it is trained"
         trainer, self.board.xlabel = self.trainer, "epoch"
+        if isinstance(trainer, Recorder):  # the step is being compiled
+            trainer.record(key, value, train)
+            return
         if train:
             x = trainer.train_batch_idx / trainer.num_train_batches
             n = trainer.num_train_batches / self.plot_train_per_epoch
@@ -563,6 +591,12 @@ class Trainer(HyperParameters):
         """Return a minibatch on the first GPU, if the trainer has one."""
         return move_to(batch, self.gpus[0]) if self.gpus else batch
 
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+    def batches(self, loader: Iterable) -> Iterable:
+        """Return the minibatches of `loader`, each prepared; on a GPU one ahead."""
+        prepared = map(self.prepare_batch, loader)
+        return one_ahead(prepared) if self.gpus else prepared
+
     def init_state(self, model: Module) -> TrainState:
         """Return the parameters and the optimizer state to start from."""
         params_key, dropout_key = jax.random.split(self.key)
@@ -588,37 +622,49 @@ class Trainer(HyperParameters):
         self.validator = copy.copy(model)
         self.validator.training = False
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
+        self.compile_steps()
         for self.epoch in range(self.max_epochs):
             self.fit_epoch()
+
+    def compile_steps(self) -> None:
+        """Make the two steps; they are compiled when they are first called."""
+
+        def training_step(state, batch):
+            key = jax.random.fold_in(state.dropout_rng, state.step)
+            value, grads = self.model.training_step(
+                state.params, batch, state.replace(dropout_rng=key)
+            )
+            if self.gradient_clip_val > 0:
+                grads = self.clip_gradients(self.gradient_clip_val, grads)
+            return self.update_state(state, value, grads)
+
+        def validation_step(state, batch):
+            self.validator.validation_step(state.params, batch, state)
+
+        self.train_step = Compiled(training_step, self.model, donate_argnums=0)
+        self.val_step = Compiled(validation_step, self.validator)
 
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
         self.model.training = True
-        for batch in self.train_dataloader:
-            value, grads = self.model.training_step(
-                self.state.params, self.prepare_batch(batch), self.state
-            )
-            if self.gradient_clip_val > 0:
-                grads = self.clip_gradients(self.gradient_clip_val, grads)
-            self.update_state(value, grads)
+        self.state = copy_arrays(self.state)  # the steps use it up
+        for batch in self.batches(self.train_dataloader):
+            self.state = self.train_step(self.state, batch)
             self.train_batch_idx += 1
         if self.val_dataloader is None:
             return
         state = self.state.replace(apply_fn=self.validator.apply)
-        for batch in self.val_dataloader:
-            self.validator.validation_step(
-                state.params, self.prepare_batch(batch), state
-            )
+        for batch in self.batches(self.val_dataloader):
+            self.val_step(state, batch)
             self.val_batch_idx += 1
 
-    def update_state(self, value: Any, grads: Any) -> None:
-        """Let the optimizer change the parameters, and renew the random key."""
-        state = self.state.apply_gradients(grads=grads)
-        state = state.replace(dropout_rng=jax.random.split(state.dropout_rng)[0])
+    def update_state(self, state: TrainState, value: Any, grads: Any) -> TrainState:
+        """Return the state with parameters that the optimizer has changed."""
+        state = state.apply_gradients(grads=grads)
         if state.batch_stats:
             _, updates = value
             state = state.replace(batch_stats=updates["batch_stats"])
-        self.state = state
+        return state
 
     def clip_gradients(self, grad_clip_val: float, grads: Any) -> Any:
         """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
@@ -638,6 +684,85 @@ class TrainState(train_state.TrainState):
 
     batch_stats: Any
     dropout_rng: Any
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+class Recorder:
+    """Stands in for the trainer while a step is compiled; notes what it plots."""
+
+    def __init__(self, trainer: Any):
+        self.trainer = trainer
+        self.points: dict[tuple, Any] = {}
+
+    def record(self, key: str, value: Any, train: bool) -> None:
+        """Note a value, known only when the compiled step runs."""
+        self.points[len(self.points), key, train] = value
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("epoch", "train_batch_idx", "val_batch_idx"):
+            raise NotImplementedError(f"trainer.{name} differs from step to step")
+        return getattr(self.trainer, name)
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+def reason(error: Exception) -> str:
+    """Return what an error says, and which line of the program it is about."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if "site-packages" not in f.filename] or frames
+    message = str(error).strip().split("\n")[0]
+    return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`: {message}"
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+class Compiled:
+    """Calls a step of a model compiled, or as it is if it cannot be compiled."""
+
+    def __init__(self, step: Callable, model: Module, **options):
+        def record(*args):
+            trainer, model.trainer = model.trainer, Recorder(model.trainer)
+            try:
+                return step(*args), model.trainer.points
+            finally:
+                model.trainer = trainer
+
+        self.step, self.model = step, model
+        self.compiled: Callable | None = jax.jit(record, **options)
+
+    def __call__(self, *args) -> Any:
+        if self.compiled is None:
+            return self.step(*args)
+        try:
+            result, points = self.compiled(*args)
+        except (TypeError, IndexError, NotImplementedError) as error:
+            return self.give_up(error, *args)
+        for (_, key, train), value in points.items():
+            self.model.plot(key, value, train)
+        return result
+
+    def give_up(self, error: Exception, *args) -> Any:
+        """Take the step uncompiled, now and ever after, and say why."""
+        result = self.step(*args)  # an error in the step itself is raised here
+        self.compiled = None
+        warnings.warn(
+            f"{type(self.model).__name__}: {self.step.__name__} runs "
+            f"uncompiled, and slower; {reason(error)}",
+            stacklevel=2,
+        )
+        return result
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+@jax.jit
+def copy_leaves(leaves: list) -> list:
+    """Return copies of arrays."""
+    return [jnp.copy(leaf) for leaf in leaves]
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+def copy_arrays(tree: Any) -> Any:
+    """Return a tree with copies of its arrays."""
+    leaves, form = jax.tree_util.tree_flatten(tree)
+    return jax.tree_util.tree_unflatten(form, copy_leaves(leaves))
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -727,7 +852,6 @@ class Classifier(Module):
             "acc", self.accuracy(params, batch[:-1], batch[-1], state), train=False
         )
 
-    @partial(jax.jit, static_argnums=(0, 5))
     def accuracy(
         self, params: Any, X: Sequence, Y: jax.Array, state: Any, averaged: bool = True
     ) -> jax.Array:
@@ -737,7 +861,6 @@ class Classifier(Module):
         compare = (Y_hat.argmax(axis=1) == Y.reshape(-1)).astype(jnp.float32)
         return compare.mean() if averaged else compare
 
-    @partial(jax.jit, static_argnums=(0, 5))
     def loss(
         self, params: Any, X: Sequence, Y: jax.Array, state: Any, averaged: bool = True
     ) -> tuple:
@@ -1001,6 +1124,16 @@ def move_to(batch: Any, device: jax.Device) -> Any:
         return jax.device_put(item, device) if is_array else item
 
     return jax.tree_util.tree_map(move, batch)
+
+
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+def one_ahead(batches: Iterable) -> Iterator:
+    """Yield the minibatches, each when the one behind it is on its way."""
+    waiting: list = []
+    for batch in batches:
+        yield from waiting
+        waiting = [batch]
+    yield from waiting
 
 
 # Aliases from config.ini

@@ -8,11 +8,13 @@ from __future__ import annotations
 import inspect
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import Any
 
+import mxnet as mx
 import numpy as onp
 from IPython import display, get_ipython
 from matplotlib import pyplot as plt
@@ -23,6 +25,7 @@ from mxnet.gluon import nn
 from sklearn import datasets
 
 __all__ = [
+    "ArrayLoader",
     "Classifier",
     "DataModule",
     "Digits",
@@ -58,12 +61,14 @@ __all__ = [
     "linspace",
     "log",
     "matmul",
+    "mean",
     "meshgrid",
     "move_to",
     "nn_Module",
     "normal",
     "num_gpus",
     "numpy",
+    "one_ahead",
     "ones",
     "ones_like",
     "plot",
@@ -73,6 +78,7 @@ __all__ = [
     "queue_times",
     "rand",
     "randn",
+    "reason",
     "reduce_mean",
     "reduce_sum",
     "repeat",
@@ -195,6 +201,12 @@ class HyperParameters:
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
+def mean(values: Sequence) -> Any:
+    """Return the mean of scalars, computed where they are."""
+    return sum(values) / len(values)
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class ProgressBoard(HyperParameters):
     """A plot whose curves grow while the program runs."""
 
@@ -233,8 +245,8 @@ class ProgressBoard(HyperParameters):
             return
         xs, ys = zip(*points)
         points.clear()
-        mean = (sum(xs) / len(xs), float(sum(ys) / len(ys)))
-        self.data.setdefault(label, []).append(mean)
+        point = (sum(xs) / len(xs), float(mean(ys)))
+        self.data.setdefault(label, []).append(point)
         if self.display and get_ipython() is not None:
             self.publish()
 
@@ -481,6 +493,26 @@ def scratch_places(value: Any, seen: set | None = None) -> Iterator[tuple]:
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
+class ArrayLoader:
+    """Minibatches of arrays in main memory, in a new order on each pass."""
+
+    def __init__(self, arrays: Sequence, batch_size: int, shuffle: bool):
+        self.arrays = tuple(arrays)
+        self.batch_size, self.shuffle = batch_size, shuffle
+
+    def __len__(self) -> int:
+        return -(-len(self.arrays[0]) // self.batch_size)  # rounded up
+
+    def __iter__(self) -> Iterator[tuple]:
+        order = onp.arange(len(self.arrays[0]))
+        if self.shuffle:
+            onp.random.shuffle(order)
+        for i in range(0, len(order), self.batch_size):
+            rows = np.array(order[i : i + self.batch_size], dtype=np.int32)
+            yield tuple(np.take(a, rows, axis=0, mode="clip") for a in self.arrays)
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class DataModule(HyperParameters):
     """The base class of data."""
 
@@ -504,8 +536,7 @@ class DataModule(HyperParameters):
     ) -> Iterable:
         """Return minibatches of the examples `indices`, shuffled if `train`."""
         tensors = tuple(a[indices] for a in tensors)
-        dataset = gluon.data.ArrayDataset(*tensors)
-        return gluon.data.DataLoader(dataset, self.batch_size, shuffle=train)
+        return ArrayLoader(tensors, self.batch_size, shuffle=train)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -588,20 +619,51 @@ class Trainer(HyperParameters):
         """Return a minibatch on the first GPU, if the trainer has one."""
         return move_to(batch, self.gpus[0]) if self.gpus else batch
 
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+    def batches(self, loader: Iterable) -> Iterable:
+        """Return the minibatches of `loader`, each prepared; on a GPU one ahead."""
+        prepared = map(self.prepare_batch, loader)
+        return one_ahead(prepared) if self.gpus else prepared
+
     def fit(self, model: Module, data: Any) -> None:
         """Train the model for `max_epochs` passes over the data."""
         self.prepare_data(data)
         self.prepare_model(model)
         self.optim = model.configure_optimizers()
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
+        self.compile_steps()
         for self.epoch in range(self.max_epochs):
             self.fit_epoch()
 
+    def compile_steps(self) -> None:
+        """Let the layers be compiled when they are first called."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a hint for each nn.Sequential
+            self.model.hybridize()
+        self.hybrid = True
+
+    def call_step(self, step: Callable, batch: Any) -> Any:
+        """Call a step; if a layer cannot be compiled, again without compiling."""
+        try:
+            return step(batch)
+        except Exception as error:
+            if not self.hybrid:
+                raise
+            self.model.hybridize(False)
+            result = step(batch)  # an error in the step itself is raised here
+            self.hybrid = False
+            warnings.warn(
+                f"{type(self.model).__name__}: {step.__name__} runs "
+                f"uncompiled, and slower; {reason(error)}",
+                stacklevel=2,
+            )
+            return result
+
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
-        for batch in self.train_dataloader:
+        for batch in self.batches(self.train_dataloader):
             with autograd.record():
-                loss = self.model.training_step(self.prepare_batch(batch))
+                loss = self.call_step(self.model.training_step, batch)
             loss.backward()
             if self.gradient_clip_val > 0:
                 self.clip_gradients(self.gradient_clip_val, self.model)
@@ -609,8 +671,8 @@ class Trainer(HyperParameters):
             self.train_batch_idx += 1
         if self.val_dataloader is None:
             return
-        for batch in self.val_dataloader:
-            self.model.validation_step(self.prepare_batch(batch))
+        for batch in self.batches(self.val_dataloader):
+            self.call_step(self.model.validation_step, batch)
             self.val_batch_idx += 1
 
     def clip_gradients(self, grad_clip_val: float, model: Module) -> None:
@@ -624,6 +686,15 @@ class Trainer(HyperParameters):
         scale = np.minimum(1, grad_clip_val / norm)
         for grad in grads:
             grad *= scale
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+def reason(error: Exception) -> str:
+    """Return what an error says, and which line of the program it is about."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if "site-packages" not in f.filename] or frames
+    message = str(error).strip().split("\n")[0]
+    return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`: {message}"
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -718,7 +789,7 @@ class MLP(Classifier):
     def __init__(self, num_outputs: int, num_hiddens: int, lr: float):
         super().__init__()
         self.save_hyperparameters()
-        self.net = nn.Sequential()
+        self.net = nn.HybridSequential()
         self.net.add(nn.Dense(num_hiddens, activation="relu"), nn.Dense(num_outputs))
         self.net.initialize(init.Xavier())
 
@@ -947,6 +1018,8 @@ def first_gpus(n: int) -> list:
 def move_to(batch: Any, device: Any) -> Any:
     """Return an array, or a tuple, list or dict of such, on `device`."""
     if isinstance(batch, np.ndarray):
+        if (batch.ctx.device_type, device.device_type) == ("cpu", "gpu"):
+            batch = batch.as_in_ctx(mx.cpu_pinned())
         return batch.as_in_ctx(device)
     if isinstance(batch, dict):
         return {key: move_to(item, device) for key, item in batch.items()}
@@ -955,6 +1028,16 @@ def move_to(batch: Any, device: Any) -> Any:
         named = hasattr(batch, "_fields")  # a namedtuple
         return type(batch)(*items) if named else type(batch)(items)
     return batch
+
+
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+def one_ahead(batches: Iterable) -> Iterator:
+    """Yield the minibatches, each when the one behind it is on its way."""
+    waiting: list = []
+    for batch in batches:
+        yield from waiting
+        waiting = [batch]
+    yield from waiting
 
 
 # Aliases from config.ini

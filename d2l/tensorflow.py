@@ -9,6 +9,7 @@ import contextlib
 import inspect
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
@@ -24,6 +25,7 @@ from sklearn import datasets
 
 __all__ = [
     "Classifier",
+    "Compiled",
     "DataModule",
     "Device",
     "Digits",
@@ -33,6 +35,7 @@ __all__ = [
     "MLP",
     "Module",
     "ProgressBoard",
+    "Recorder",
     "SGD",
     "SyntheticRegressionData",
     "Timer",
@@ -59,12 +62,14 @@ __all__ = [
     "linspace",
     "log",
     "matmul",
+    "mean",
     "meshgrid",
     "move_to",
     "nn_Module",
     "normal",
     "num_gpus",
     "numpy",
+    "one_ahead",
     "ones",
     "ones_like",
     "plot",
@@ -73,6 +78,7 @@ __all__ = [
     "product_times",
     "queue_times",
     "rand",
+    "reason",
     "reduce_mean",
     "reduce_sum",
     "repeat",
@@ -201,6 +207,12 @@ class HyperParameters:
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
+def mean(values: Sequence) -> Any:
+    """Return the mean of scalars, computed where they are."""
+    return sum(values) / len(values)
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class ProgressBoard(HyperParameters):
     """A plot whose curves grow while the program runs."""
 
@@ -239,8 +251,8 @@ class ProgressBoard(HyperParameters):
             return
         xs, ys = zip(*points)
         points.clear()
-        mean = (sum(xs) / len(xs), float(sum(ys) / len(ys)))
-        self.data.setdefault(label, []).append(mean)
+        point = (sum(xs) / len(xs), float(mean(ys)))
+        self.data.setdefault(label, []).append(point)
         if self.display and get_ipython() is not None:
             self.publish()
 
@@ -455,18 +467,18 @@ class Module(tf.keras.Model, HyperParameters):
         """Put a point of the curve train_`key` or val_`key` on the board."""
         assert hasattr(self, "trainer"), "a module plots only while it is trained"
         trainer, self.board.xlabel = self.trainer, "epoch"
+        if len(value.shape) > 0:  # a loss of shape (1,), say
+            value = tf.reduce_mean(value)
+        if isinstance(trainer, Recorder):  # the step is being compiled
+            trainer.record(key, value, train)
+            return
         if train:
             x = trainer.train_batch_idx / trainer.num_train_batches
             n = trainer.num_train_batches / self.plot_train_per_epoch
         else:
             x = trainer.epoch + 1
             n = trainer.num_val_batches / self.plot_valid_per_epoch
-        self.board.draw(
-            x,
-            tf.reduce_mean(value),  # of a loss of shape (1,), say
-            ("train_" if train else "val_") + key,
-            every_n=int(n),
-        )
+        self.board.draw(x, value, ("train_" if train else "val_") + key, every_n=int(n))
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def set_scratch_params_device(self, device: Device) -> None:
@@ -524,10 +536,12 @@ class DataModule(HyperParameters):
     ) -> Iterable:
         """Return minibatches of the examples `indices`, shuffled if `train`."""
         tensors = tuple(a[indices] for a in tensors)
-        dataset = tf.data.Dataset.from_tensor_slices(tensors)
+        rows = tf.data.Dataset.range(len(tensors[0]))
         if train:
-            dataset = dataset.shuffle(len(tensors[0]))
-        return dataset.batch(self.batch_size)
+            rows = rows.shuffle(len(tensors[0]))
+        return rows.batch(self.batch_size).map(
+            lambda i: tuple(tf.gather(a, i) for a in tensors)
+        )
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -616,40 +630,133 @@ class Trainer(HyperParameters):
         return move_to(batch, self.gpus[0]) if self.gpus else batch
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+    def batches(self, loader: Iterable) -> Iterable:
+        """Return the minibatches of `loader`, each prepared; on a GPU one ahead."""
+        if self.gpus and isinstance(loader, tf.data.Dataset):
+            loader = loader.prefetch(tf.data.AUTOTUNE)
+        prepared = map(self.prepare_batch, loader)
+        return one_ahead(prepared) if self.gpus else prepared
+
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def fit(self, model: Module, data: Any) -> None:
         """Train the model for `max_epochs` passes over the data."""
         self.prepare_data(data)
         self.prepare_model(model)
         self.optim = model.configure_optimizers()
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
+        self.compile_steps()
         device = self.gpus[0] if self.gpus else contextlib.nullcontext()
         with device:
             for self.epoch in range(self.max_epochs):
                 self.fit_epoch()
 
-    def fit_epoch(self) -> None:
-        """Train on each minibatch once, then validate."""
-        self.model.training = True
-        for batch in self.train_dataloader:
+    def compile_steps(self) -> None:
+        """Make the two steps; they are compiled when they are called again."""
+
+        def training_step(batch):
             with tf.GradientTape() as tape:
-                loss = self.model.training_step(self.prepare_batch(batch))
+                loss = self.model.training_step(batch)
             params = self.model.trainable_variables
             grads = tape.gradient(loss, params)
             if self.gradient_clip_val > 0:
                 grads = self.clip_gradients(self.gradient_clip_val, grads)
             self.optim.apply_gradients(zip(grads, params))
+
+        def validation_step(batch):
+            self.model.validation_step(batch)
+
+        self.train_step = Compiled(training_step, self.model)
+        self.val_step = Compiled(validation_step, self.model)
+
+    def fit_epoch(self) -> None:
+        """Train on each minibatch once, then validate."""
+        self.model.training = True
+        for batch in self.batches(self.train_dataloader):
+            self.train_step(batch)
             self.train_batch_idx += 1
         if self.val_dataloader is None:
             return
         self.model.training = False
-        for batch in self.val_dataloader:
-            self.model.validation_step(self.prepare_batch(batch))
+        for batch in self.batches(self.val_dataloader):
+            self.val_step(batch)
             self.val_batch_idx += 1
 
     def clip_gradients(self, grad_clip_val: float, grads: list) -> list:
         """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
         scale = tf.minimum(1.0, grad_clip_val / tf.linalg.global_norm(grads))
         return [g if g is None else scale * tf.convert_to_tensor(g) for g in grads]
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+class Recorder:
+    """Stands in for the trainer while a step is compiled; notes what it plots."""
+
+    def __init__(self, trainer: Any):
+        self.trainer = trainer
+        self.points: dict[tuple, Any] = {}
+
+    def record(self, key: str, value: Any, train: bool) -> None:
+        """Note a value, known only when the compiled step runs."""
+        self.points[len(self.points), key, train] = value
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("epoch", "train_batch_idx", "val_batch_idx"):
+            raise NotImplementedError(f"trainer.{name} differs from step to step")
+        return getattr(self.trainer, name)
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+def reason(error: Exception) -> str:
+    """Return what an error says, and which line of the program it is about."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if "site-packages" not in f.filename] or frames
+    message = str(error).strip().split("\n")[0]
+    return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`: {message}"
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+class Compiled:
+    """Calls a step of a model compiled, or as it is if it cannot be compiled."""
+
+    def __init__(self, step: Callable, model: Module):
+        def record(*args):
+            trainer, model.trainer = model.trainer, Recorder(model.trainer)
+            try:
+                return step(*args), model.trainer.points
+            finally:
+                model.trainer = trainer
+
+        self.step, self.model, self.first = step, model, True
+        self.compiled: Callable | None = tf.function(record, autograph=False)
+
+    def __call__(self, *args) -> Any:
+        if self.first or self.compiled is None:
+            self.first = False
+            return self.step(*args)
+        try:
+            result, points = self.compiled(*args)
+        except (
+            TypeError,
+            ValueError,
+            LookupError,
+            AttributeError,
+            NotImplementedError,
+        ) as error:
+            return self.give_up(error, *args)
+        for (_, key, train), value in points.items():
+            self.model.plot(key, value, train)
+        return result
+
+    def give_up(self, error: Exception, *args) -> Any:
+        """Take the step uncompiled, now and ever after, and say why."""
+        result = self.step(*args)  # an error in the step itself is raised here
+        self.compiled = None
+        warnings.warn(
+            f"{type(self.model).__name__}: {self.step.__name__} runs "
+            f"uncompiled, and slower; {reason(error)}",
+            stacklevel=2,
+        )
+        return result
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -724,14 +831,14 @@ class Classifier(Module):
         """Return the share of right predictions, or 1 or 0 for each."""
         Y_hat = tf.reshape(Y_hat, (-1, Y_hat.shape[-1]))
         predicted = tf.cast(tf.argmax(Y_hat, axis=1), Y.dtype)
-        compare = tf.cast(predicted == tf.reshape(Y, -1), tf.float32)
+        compare = tf.cast(predicted == tf.reshape(Y, (-1,)), tf.float32)
         return tf.reduce_mean(compare) if averaged else compare
 
     def loss(self, Y_hat: tf.Tensor, Y: tf.Tensor, averaged: bool = True) -> tf.Tensor:
         """Return the mean cross-entropy, or that of each example."""
         Y_hat = tf.reshape(Y_hat, (-1, Y_hat.shape[-1]))
         l = tf.nn.sparse_softmax_cross_entropy_with_logits(
-            labels=tf.reshape(Y, -1), logits=Y_hat
+            labels=tf.reshape(Y, (-1,)), logits=Y_hat
         )
         return tf.reduce_mean(l) if averaged else l
 
@@ -997,6 +1104,16 @@ def move_to(batch: Any, device: Device) -> Any:
 
     with device:
         return tf.nest.map_structure(move, batch)
+
+
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+def one_ahead(batches: Iterable) -> Iterator:
+    """Yield the minibatches, each when the one behind it is on its way."""
+    waiting: list = []
+    for batch in batches:
+        yield from waiting
+        waiting = [batch]
+    yield from waiting
 
 
 # Aliases from config.ini

@@ -34,6 +34,7 @@ __all__ = [
     "Module",
     "ProgressBoard",
     "SGD",
+    "SlicedDataset",
     "SyntheticRegressionData",
     "Timer",
     "Trainer",
@@ -59,12 +60,14 @@ __all__ = [
     "linspace",
     "log",
     "matmul",
+    "mean",
     "meshgrid",
     "move_to",
     "nn_Module",
     "normal",
     "num_gpus",
     "numpy",
+    "one_ahead",
     "ones",
     "ones_like",
     "plot",
@@ -190,6 +193,12 @@ class HyperParameters:
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
+def mean(values: Sequence) -> Any:
+    """Return the mean of scalars, computed where they are."""
+    return sum(values) / len(values)
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class ProgressBoard(HyperParameters):
     """A plot whose curves grow while the program runs."""
 
@@ -228,8 +237,8 @@ class ProgressBoard(HyperParameters):
             return
         xs, ys = zip(*points)
         points.clear()
-        mean = (sum(xs) / len(xs), float(sum(ys) / len(ys)))
-        self.data.setdefault(label, []).append(mean)
+        point = (sum(xs) / len(xs), float(mean(ys)))
+        self.data.setdefault(label, []).append(point)
         if self.display and get_ipython() is not None:
             self.publish()
 
@@ -477,6 +486,16 @@ def scratch_places(value: Any, seen: set | None = None) -> Iterator[tuple]:
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
+class SlicedDataset(torch.utils.data.TensorDataset):
+    """Tensors of which a loader takes a minibatch in one piece."""
+
+    def __getitems__(self, indices: list) -> tuple:
+        """Return the examples `indices` of each tensor."""
+        rows = torch.tensor(indices)
+        return tuple(a[rows] for a in self.tensors)
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class DataModule(HyperParameters):
     """The base class of data."""
 
@@ -499,9 +518,10 @@ class DataModule(HyperParameters):
         self, tensors: Sequence, train: bool, indices: slice = slice(0, None)
     ) -> Iterable:
         """Return minibatches of the examples `indices`, shuffled if `train`."""
-        tensors = tuple(a[indices] for a in tensors)
-        dataset = torch.utils.data.TensorDataset(*tensors)
-        return torch.utils.data.DataLoader(dataset, self.batch_size, shuffle=train)
+        dataset = SlicedDataset(*(a[indices] for a in tensors))
+        return torch.utils.data.DataLoader(
+            dataset, self.batch_size, shuffle=train, collate_fn=tuple
+        )
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -582,6 +602,12 @@ class Trainer(HyperParameters):
         """Return a minibatch on the first GPU, if the trainer has one."""
         return move_to(batch, self.gpus[0]) if self.gpus else batch
 
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+    def batches(self, loader: Iterable) -> Iterable:
+        """Return the minibatches of `loader`, each prepared; on a GPU one ahead."""
+        prepared = map(self.prepare_batch, loader)
+        return one_ahead(prepared) if self.gpus else prepared
+
     def fit(self, model: Module, data: Any) -> None:
         """Train the model for `max_epochs` passes over the data."""
         self.prepare_data(data)
@@ -594,8 +620,8 @@ class Trainer(HyperParameters):
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
         self.model.train()
-        for batch in self.train_dataloader:
-            loss = self.model.training_step(self.prepare_batch(batch))
+        for batch in self.batches(self.train_dataloader):
+            loss = self.model.training_step(batch)
             self.optim.zero_grad()
             loss.backward()
             with torch.no_grad():
@@ -606,9 +632,9 @@ class Trainer(HyperParameters):
         if self.val_dataloader is None:
             return
         self.model.eval()
-        for batch in self.val_dataloader:
+        for batch in self.batches(self.val_dataloader):
             with torch.no_grad():
-                self.model.validation_step(self.prepare_batch(batch))
+                self.model.validation_step(batch)
             self.val_batch_idx += 1
 
     def clip_gradients(self, grad_clip_val: float, model: Module) -> None:
@@ -941,7 +967,10 @@ def first_gpus(n: int) -> list:
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def move_to(batch: Any, device: torch.device) -> Any:
     """Return a tensor, or a tuple, list or dict of such, on `device`."""
-    if hasattr(batch, "to"):  # a tensor, or what is packed like one
+    if isinstance(batch, torch.Tensor) and device.type == "cuda":
+        source = batch if batch.is_cuda else batch.pin_memory()
+        return source.to(device, non_blocking=True)
+    if hasattr(batch, "to"):  # a tensor elsewhere, or what is packed like one
         return batch.to(device)
     if isinstance(batch, dict):
         return {key: move_to(item, device) for key, item in batch.items()}
@@ -950,6 +979,16 @@ def move_to(batch: Any, device: torch.device) -> Any:
         named = hasattr(batch, "_fields")  # a namedtuple
         return type(batch)(*items) if named else type(batch)(items)
     return batch
+
+
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+def one_ahead(batches: Iterable) -> Iterator:
+    """Yield the minibatches, each when the one behind it is on its way."""
+    waiting: list = []
+    for batch in batches:
+        yield from waiting
+        waiting = [batch]
+    yield from waiting
 
 
 # Aliases from config.ini

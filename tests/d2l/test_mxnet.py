@@ -1,7 +1,8 @@
 """What is MXNet's alone: contexts, arrays that are plain attributes, modes."""
 
+import numpy as onp
 import pytest
-from mxnet import autograd, np, npx
+from mxnet import autograd, gluon, np, npx
 from mxnet.gluon import nn
 
 from d2l import mxnet as d2l
@@ -182,3 +183,17 @@ def test_accuracy_and_loss_of_a_classifier():
     each = model.loss(scores, labels, averaged=False)
     assert each.shape == (2,)
     assert float(model.loss(scores, labels)) == pytest.approx(float(each.mean()))
+
+
+def test_minibatches_are_those_of_the_usual_loader():
+    def order(loader):
+        onp.random.seed(3)
+        return [X.asnumpy() for _ in range(2) for X, _ in loader]
+
+    arrays = np.arange(70).reshape(35, 2), np.arange(35)
+    for train in (True, False):
+        usual = gluon.data.DataLoader(gluon.data.ArrayDataset(*arrays), 8, train)
+        ours = d2l.ArrayLoader(arrays, 8, train)
+        assert len(ours) == len(usual) == 5
+        for one, other in zip(order(usual), order(ours), strict=True):
+            onp.testing.assert_array_equal(one, other)

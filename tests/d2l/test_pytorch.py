@@ -1,5 +1,7 @@
 """What is PyTorch's alone: names of devices, placement on `meta`, parameters."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -192,3 +194,50 @@ def test_accuracy_and_loss_of_a_classifier():
     each = model.loss(scores, labels, averaged=False)
     assert each.shape == (2,)
     assert model.loss(scores, labels) == each.mean()
+
+
+def test_minibatches_are_those_of_the_usual_loader():
+    def order(loader):
+        torch.manual_seed(3)
+        return [X for _ in range(2) for X, _ in loader]
+
+    class Never(d2l.SlicedDataset):
+        def __getitem__(self, i):
+            raise AssertionError("one example at a time")
+
+    tensors = torch.arange(70.0).reshape(35, 2), torch.arange(35)
+    usual = torch.utils.data.TensorDataset(*tensors)
+    ours: Any = d2l.DataModule()
+    ours.batch_size = 8
+    for train in (True, False):
+        loader = torch.utils.data.DataLoader(usual, 8, shuffle=train)
+        sliced = ours.get_tensorloader(tensors, train)
+        sliced.dataset.__class__ = Never
+        for one, other in zip(order(loader), order(sliced), strict=True):
+            assert torch.equal(one, other)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
+@pytest.mark.parametrize("name", ["linear", "mlp"])
+def test_no_step_waits_for_the_gpu(name):
+    data: d2l.DataModule
+    model: d2l.Module
+    if name == "linear":
+        model = d2l.LinearRegression(lr=0.1)
+        data = d2l.SyntheticRegressionData(torch.tensor([2, -3.4]), 4.2)
+    else:
+        model, data = d2l.MLP(10, 8, 0.1), d2l.Digits()
+    model.plot_train_per_epoch = model.plot_valid_per_epoch = 0.1
+    trainer = d2l.Trainer(max_epochs=3, num_gpus=1)
+    model(next(iter(data.train_dataloader()))[0])
+    trainer.prepare_data(data)
+    trainer.prepare_model(model)
+    trainer.optim = model.configure_optimizers()
+    trainer.epoch = trainer.train_batch_idx = trainer.val_batch_idx = 0
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for trainer.epoch in range(3):  # noqa: B020
+            trainer.fit_epoch()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert model.board.data == {}

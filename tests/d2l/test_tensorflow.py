@@ -1,5 +1,7 @@
 """What is TensorFlow's alone: scopes, variables from scratch and of Keras, modes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -248,3 +250,20 @@ def test_accuracy_and_loss_of_a_classifier():
     each = model.loss(scores, labels, averaged=False)
     assert each.shape == (2,)
     np.testing.assert_allclose(model.loss(scores, labels), np.mean(each), rtol=1e-6)
+
+
+def test_minibatches_are_those_of_the_usual_dataset():
+    def order(make):
+        tf.keras.utils.set_random_seed(3)
+        return [np.array(X) for _ in range(2) for X, _ in make()]
+
+    tensors = tf.reshape(tf.range(70), (35, 2)), tf.range(35)
+    ours: Any = d2l.DataModule()
+    ours.batch_size = 8
+
+    def usual():
+        return tf.data.Dataset.from_tensor_slices(tensors).shuffle(35).batch(8)
+
+    sliced = order(lambda: ours.get_tensorloader(tensors, True))
+    for one, other in zip(order(usual), sliced, strict=True):
+        np.testing.assert_array_equal(one, other)
