@@ -718,6 +718,7 @@ class Compiled:
     """Calls a step of a model compiled, or as it is if it cannot be compiled."""
 
     def __init__(self, step: Callable, model: Module, **options):
+        # while the step is traced, what it plots is noted
         def record(*args):
             trainer, model.trainer = model.trainer, Recorder(model.trainer)
             try:
