@@ -507,7 +507,8 @@ class ArrayLoader:
         order = onp.arange(len(self.arrays[0]))
         if self.shuffle:
             onp.random.shuffle(order)
-        for i in range(0, len(order), self.batch_size):
+        starts = range(0, len(order), self.batch_size)
+        for i in starts:
             rows = np.array(order[i : i + self.batch_size], dtype=np.int32)
             yield tuple(np.take(a, rows, axis=0, mode="clip") for a in self.arrays)
 
