@@ -663,6 +663,7 @@ class Trainer(HyperParameters):
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
         for batch in self.batches(self.train_dataloader):
+            # what is recorded can be differentiated
             with autograd.record():
                 loss = self.call_step(self.model.training_step, batch)
             loss.backward()
