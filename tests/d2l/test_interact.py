@@ -237,9 +237,11 @@ def test_products_refuse_what_is_negative(d2l, name):
 
 @pytest.fixture
 def notebook_shell(monkeypatch, tmp_path):
-    """IPython without a kernel, as the formatters of figures need it."""
+    """IPython with what makes it a notebook, as the formatters of figures need it."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    yield InteractiveShell.instance()
+    shell = InteractiveShell.instance()
+    shell.kernel = "a kernel"
+    yield shell
     InteractiveShell.clear_instance()
 
 
