@@ -3,7 +3,8 @@
 .DEFAULT_GOAL := html
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: html run export import lib check serve test test-book test-site test-d2l test-chapter tools bench lint lock clean help
+.PHONY: html run export import lib check serve test test-book test-site test-d2l test-chapter tools bench bench-page bench-build \
+	bench-trainer lint lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -66,9 +67,18 @@ test-chapter: $(call built,test)  ## every section in every tab, compared with i
 tools: $(call built,test)  ## make the browser and the Node tools of test-site ready
 	@PYTHONPATH=. .venvs/test/bin/python tests/site/tools.py
 
-bench: tools  ## measure beside other tools; tables and charts go to _build/bench; RUNS=3 VNU=vnu.jar
+bench: bench-page bench-build bench-trainer  ## measure beside others; tables and charts go to _build/bench
+
+bench-page: tools  ## a page beside other tools' pages; RUNS=3 VNU=vnu.jar
 	@PYTHONPATH=tests/site $(TEST) benchmarks.page \
 		$(call option,RUNS,runs) $(call option,VNU,vnu)
+
+bench-build: tools  ## the build beside stock d2lbook's; RUNS=3
+	@PYTHONPATH=tests/site $(TEST) benchmarks.build $(call option,RUNS,runs)
+
+bench-trainer: tools  ## the Trainer beside a bare loop and other trainers; TAB= ROUNDS=5 GPUS= PYTHON=
+	@PYTHONPATH=tests/site $(TEST) benchmarks.trainer $(call option,TAB,tab) \
+		$(call option,ROUNDS,rounds) $(call option,GPUS,gpus) $(call option,PYTHON,python)
 
 lock: $(call built,book)  ## pin the environments anew: environments/NAME.txt from NAME.in
 	@$(BOOK) lock
@@ -88,6 +98,8 @@ help:  ## this list
 	@echo 'TO       the folder to export to, _build/export/MACHINE if not given'
 	@echo 'FROM     an exported folder, with results'
 	@echo 'RUNS     builds and audits of each tool in a bench, 3 if not given'
+	@echo 'ROUNDS   turns that each loop gets in bench-trainer, 5 if not given'
+	@echo 'GPUS     1 to train on a GPU in bench-trainer'
 	@echo 'VNU      vnu.jar, for a bench to ask the Nu HTML checker too (needs java)'
 	@echo 'PORT     where to serve, 8000 if not given'
 

@@ -206,6 +206,8 @@ class HyperParameters:
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 def mean(values: Sequence) -> Any:
     """Return the mean of scalars, computed where they are."""
+    if all(isinstance(value, np.ndarray) for value in values):
+        return np.stack(values).sum() / len(values)
     return sum(values) / len(values)
 
 

@@ -211,6 +211,8 @@ class HyperParameters:
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 def mean(values: Sequence) -> Any:
     """Return the mean of scalars, computed where they are."""
+    if all(tf.is_tensor(value) for value in values):
+        return tf.add_n(values) / len(values)
     return sum(values) / len(values)
 
 

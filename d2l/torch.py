@@ -198,6 +198,8 @@ class HyperParameters:
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 def mean(values: Sequence) -> Any:
     """Return the mean of scalars, computed where they are."""
+    if all(isinstance(value, torch.Tensor) for value in values):
+        return torch.stack(tuple(values)).sum() / len(values)
     return sum(values) / len(values)
 
 

@@ -1,5 +1,8 @@
 """The bar that a terminal shows while the trainer works."""
 
+# The fixture d2l is a module, and mypy does not know its classes.
+# mypy: disable-error-code="name-defined"
+
 import contextlib
 import os
 import sys
