@@ -89,7 +89,7 @@ help:  ## this list
 	@echo 'JOBS     notebooks to run at a time'
 	@echo "PYTHON   an interpreter to run notebooks with, in place of the tab's own"
 	@echo 'FORCE    1 to run what is fresh too'
-	@echo 'OUTPUTS  1 to keep what the records of MACHINE show; notebooks are without outputs else'
+	@echo 'OUTPUTS  1 to keep the outputs of the records in notebooks, which have none else'
 	@echo 'TO       the folder to export to, _build/export/MACHINE if not given'
 	@echo 'FROM     an exported folder, with results'
 	@echo 'RUNS     builds and audits of each tool in a bench, 3 if not given'
