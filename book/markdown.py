@@ -149,7 +149,8 @@ class Writer:
         shown = f'<img src="{self._source(image)}" alt="{html.escape(alt)}"{size}>'
         if label:
             place = self.numbers.places[label]
-            shown = _anchor(label) + shown
+            # In the line of the image, it would be at the foot of it.
+            shown = f"{_anchor(label)}\n\n{shown}"
             caption = f"**Fig. {place.number}.** {caption}{self._answers(found, place)}"
         return f"{shown}\n\n{caption}".rstrip()
 
