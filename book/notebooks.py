@@ -156,7 +156,7 @@ def _files(edition: "Edition", wanted: list[tuple[str, Section]]) -> Files:
             path = Path(kind, tab, edition.file_name(section))
             notebook = edition.notebook(section, tab, kind)
             files[path.as_posix()] = (nbformat.writes(notebook) + "\n").encode()
-    print(f"{len(wanted)} notebooks, each of {len(KINDS)} kinds", file=sys.stderr)
+    print(f"notebooks: {len(files)}, {len(wanted)} of each kind", file=sys.stderr)
     return files
 
 
