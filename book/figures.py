@@ -1,7 +1,6 @@
 """Figures as pixels, for notebooks: Colab shows no SVG that stands in its text."""
 
 import functools
-import re
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -11,9 +10,9 @@ import resvg_py
 from book.errors import BookError
 
 ZOOM = 2
+DOTS_PER_INCH = 96  # of CSS, in which matplotlib's points are counted
 FAMILY = "Roboto"
 FONTS = ("Regular", "Italic", "Medium", "Bold", "BoldItalic")
-SIZE = re.compile(r'<svg\b[^>]*?\bwidth="([\d.]+)(?:px)?"', re.DOTALL)
 TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
 
 
@@ -34,29 +33,32 @@ def picture(path: Path) -> Picture:
         return Picture(path.name, TYPES[path.suffix], path.read_bytes())
     if path.suffix != ".svg":
         raise BookError("notebooks show SVG, PNG and JPEG; convert it", path)
-    svg = path.read_text(encoding="utf-8")
-    try:
-        data = _drawn(svg)
-    except ValueError as error:
-        raise BookError(f"cannot be drawn ({error}); mend it", path) from None
-    size = SIZE.search(svg)
-    width = round(float(size[1])) if size else None
-    return Picture(f"{path.stem}.png", "image/png", data, width)
+    data = drawn(path.read_text(encoding="utf-8"), path)
+    return Picture(f"{path.stem}.png", "image/png", data, shown_size(data)[0])
 
 
-def _drawn(svg: str) -> bytes:
+def shown_size(png: bytes) -> tuple[int, int]:
+    """The width and the height of what `drawn` drew, in CSS pixels."""
+    width, height = (int.from_bytes(png[at : at + 4]) for at in (16, 20))
+    return round(width / ZOOM), round(height / ZOOM)
+
+
+def drawn(svg: str, where: object) -> bytes:
     """A PNG of an SVG, in one font for all: those that systems have differ."""
-    return bytes(
-        resvg_py.svg_to_bytes(
+    try:
+        png = resvg_py.svg_to_bytes(
             svg_string=svg,
             zoom=ZOOM,
+            dpi=DOTS_PER_INCH,
             skip_system_fonts=True,
             font_files=_fonts(),
             font_family=FAMILY,
             sans_serif_family=FAMILY,
             monospace_family=FAMILY,
         )
-    )
+    except ValueError as error:
+        raise BookError(f"cannot be drawn ({error}); mend it", where) from None
+    return bytes(png)
 
 
 @functools.cache

@@ -6,6 +6,8 @@ They need nothing of the book. The plain ones find the package `d2l` in the fold
 above theirs, where the zip has it; the others carry the library of their tab.
 """
 
+import base64
+import copy
 import io
 import re
 import shutil
@@ -23,10 +25,11 @@ import nbformat
 from nbformat import NotebookNode
 from tqdm import tqdm
 
-from book import alone, environments, library, merge, records, run
+from book import alone, environments, figures, library, merge, records, run
 from book.bibliography import Bibliography
 from book.errors import BookError
 from book.files import locked, write_bytes_whole
+from book.hygiene import SVG
 from book.markdown import FENCED, Writer
 from book.numbers import Numbers, Place
 from book.sources import Book, Section
@@ -359,9 +362,26 @@ def _parts(text: str) -> list[str]:
 def _code_cell(cell: NotebookNode) -> NotebookNode:
     return nbformat.v4.new_code_cell(
         cell.source,
-        outputs=cell.get("outputs", []),
+        outputs=[_output(output) for output in cell.get("outputs", [])],
         execution_count=cell.get("execution_count"),
     )
+
+
+def _output(output: NotebookNode) -> NotebookNode:
+    """An output with pixels in the place of an SVG.
+
+    Jupyter shows the SVG of those notebooks alone that ran where they are.
+    """
+    svg = output.get("data", {}).get(SVG)
+    if svg is None:
+        return output
+    png = figures.drawn(svg, "a plot of a record")
+    shown = copy.deepcopy(output)
+    del shown.data[SVG]
+    shown.data["image/png"] = base64.b64encode(png).decode()
+    width, height = figures.shown_size(png)
+    shown.metadata["image/png"] = {"width": width, "height": height}
+    return shown
 
 
 def _with_ids(cells: list[NotebookNode]) -> list[NotebookNode]:

@@ -416,3 +416,16 @@ def test_outputs_are_kept_by_choice(
     record.write_text(json.dumps(json.loads(record.read_text()) | {"cells": []}))
     assert outputs(Book(book.root), machine="cpu") == []
     assert "chapter/two (jax) has no outputs" in capsys.readouterr().err
+
+
+def test_a_plot_is_kept_as_pixels():
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="30pt" height="15pt"></svg>'
+    plot = nbformat.v4.new_output(
+        "display_data", {"image/svg+xml": svg, "text/plain": "<Figure>"}
+    )
+    cell = nbformat.v4.new_code_cell("plot()", outputs=[plot])
+    (shown,) = notebooks._code_cell(cell).outputs
+    assert shown.data.keys() == {"image/png", "text/plain"}
+    assert base64.b64decode(shown.data["image/png"]).startswith(b"\x89PNG")
+    assert shown.metadata["image/png"] == {"width": 40, "height": 20}
+    assert "image/svg+xml" in plot.data
