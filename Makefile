@@ -3,8 +3,8 @@
 .DEFAULT_GOAL := html
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: html run export import lib check serve test test-book test-site test-d2l test-chapter tools bench bench-page bench-build \
-	bench-trainer lint lock clean help
+.PHONY: html run export import notebooks lib check serve test test-book test-site test-d2l \
+	test-chapter tools bench bench-page bench-build bench-trainer lint lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -32,6 +32,10 @@ export: $(call built,book)  ## write a folder that runs what is stale elsewhere;
 
 import: $(call built,book)  ## keep the results of an exported folder that are of today's code; FROM=
 	@$(BOOK) import $(call option,FROM,from)
+
+notebooks: $(call built,book)  ## write notebooks that run alone, and a zip of them; TAB= SECTION= OUTPUTS=1 MACHINE=
+	@$(BOOK) notebooks $(call option,TAB,tab) $(call option,SECTION,section) \
+		$(call option,OUTPUTS,outputs) $(call option,MACHINE,machine)
 
 serve: $(call built,book)  ## build, show on 127.0.0.1, build and reload on each change; PORT=8000
 	@$(BOOK) serve $(call option,PORT,port)
@@ -95,6 +99,7 @@ help:  ## this list
 	@echo 'JOBS     notebooks to run at a time'
 	@echo "PYTHON   an interpreter to run notebooks with, in place of the tab's own"
 	@echo 'FORCE    1 to run what is fresh too'
+	@echo 'OUTPUTS  1 to keep the outputs of the records in notebooks, which have none else'
 	@echo 'TO       the folder to export to, _build/export/MACHINE if not given'
 	@echo 'FROM     an exported folder, with results'
 	@echo 'RUNS     builds and audits of each tool in a bench, 3 if not given'
