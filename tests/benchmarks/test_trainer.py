@@ -88,7 +88,7 @@ def test_the_figure_shows_the_kept_measurement():
 
 def test_a_fix_that_fits_nowhere_is_refused(tmp_path, monkeypatch):
     def install(*arguments):
-        (tmp_path / "d2l").mkdir()
+        (tmp_path / "d2l").mkdir(parents=True)
         (tmp_path / "d2l/torch.py").write_text("nothing")
 
     monkeypatch.setattr(stock_d2l.peers, "uv", install)
