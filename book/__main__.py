@@ -102,6 +102,16 @@ def import_(options: argparse.Namespace) -> None:
     import_results(_book(), options.folder)
 
 
+def slides(options: argparse.Namespace) -> None:
+    """Make decks of slides; the last line printed is the path of their list."""
+    from book.slides import build
+
+    book = _book()
+    book.check()
+    with locked(Path("_build/slides.lock"), "another process makes slides"):
+        print(build(book, options.tab, options.section))
+
+
 def lib(options: argparse.Namespace) -> None:
     """Write the package d2l from the cells marked #@save, or check that it is so."""
     from book import library
@@ -213,6 +223,7 @@ def _parser() -> argparse.ArgumentParser:
     add(run, *CHOICE, *RUN_OPTIONS)
     add(export, *CHOICE, *EXPORT_OPTIONS)
     add(import_, *IMPORT_OPTIONS)
+    add(slides, *CHOICE[:2])
     add(lib, ("--check", {"action": "store_true", "help": "write nothing"}))
     add(check)
     add(serve, ("--port", {"type": _port, "default": 8000}))
