@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from book.slide_marks import Block, Code, Figure, Plot, Printed, Slide, Text
 
@@ -124,6 +125,7 @@ def _width(block: Block, fit: float) -> float:
 # What a cut costs; a slide more costs NEW, and one that is nearly empty up to EMPTY.
 NEW, EMPTY = 10.0, 4.0
 IN_CELL, IN_CLASS, BEFORE_OUTPUT, BETWEEN_LINES = 0.5, 2.0, 5.0, 9.0
+AFTER_HEAD = 4.0  # of a class
 AFTER_TEXT = 3.0  # that stands above code
 
 
@@ -187,8 +189,9 @@ def _units(slide: Slide) -> Iterator[Unit]:
 def _units_of_code(slide: Slide, source: str, bond: float) -> Iterator[Unit]:
     first, *rest = re.split(r"\n\s*?\n(?=\s*\S)", source)
     yield from _by_lines(slide, Unit(Code(first), bond))
-    for paragraph in rest:
-        bond = IN_CLASS if paragraph.startswith(" ") else IN_CELL
+    for above, paragraph in pairwise([first, *rest]):
+        within = AFTER_HEAD if above.startswith("class ") else IN_CLASS
+        bond = within if paragraph.startswith(" ") else IN_CELL
         yield from _by_lines(slide, Unit(Code(paragraph), bond, "\n\n"))
 
 

@@ -58,6 +58,18 @@ WRONG = """async () => {
   return wrong;
 }""".replace("SMALLEST", str(100 * SMALLEST))
 
+# What a printed slide does not hold, or does not show as the screen does.
+PRINTED = """() => [...document.querySelectorAll(".pdf-page")].flatMap((page, n) => {
+  const slide = page.querySelector("section");
+  const { paddingLeft, fontSize } = getComputedStyle(slide);
+  const { bottom } = page.getBoundingClientRect();
+  const parts = [...slide.querySelectorAll(":scope > :not(aside), pre, img")];
+  const low = parts.filter((part) => part.getBoundingClientRect().bottom > bottom - 50);
+  const wrong = low.map((part) => `${n + 1}: ${part.tagName} is too low`);
+  const set = paddingLeft === "64px" && parseFloat(fontSize) >= 18;
+  return set ? wrong : [...wrong, `${n + 1}: ${paddingLeft} ${fontSize}`];
+})"""
+
 
 @pytest.fixture(scope="module")
 def decks() -> Path:
@@ -170,6 +182,7 @@ def test_a_deck_prints_a_page_a_slide(open_deck: Visitor):
     page.wait_for_selector(".pdf-page")
     slides_there = page.locator(".pdf-page").count()
     assert slides_there == page.locator(".slides section").count() > 10
+    assert page.evaluate(PRINTED) == []
     pdf = page.pdf(prefer_css_page_size=True, print_background=True)
     assert len(re.findall(rb"/Type /Page\b", pdf)) == slides_there
     assert set(re.findall(rb"/MediaBox \[0 0 (\S+) (\S+)\]", pdf)) == {(b"960", b"540")}
