@@ -3,8 +3,7 @@
 .DEFAULT_GOAL := html
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: html run export import notebooks lib check serve test test-book test-site test-d2l \
-	test-chapter tools bench bench-page bench-build bench-trainer lint lock clean help
+.PHONY: html run export import notebooks slides pdf lib check serve test test-book test-site test-d2l test-chapter tools bench bench-page bench-build bench-trainer lint lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -39,6 +38,9 @@ notebooks: $(call built,book)  ## write notebooks that run alone, and a zip of t
 
 serve: $(call built,book)  ## build, show on 127.0.0.1, build and reload on each change; PORT=8000
 	@$(BOOK) serve $(call option,PORT,port)
+
+slides: $(call built,book)  ## make decks of slides, print the path of their list; TAB= SECTION=
+	@$(BOOK) slides $(call option,TAB,tab) $(call option,SECTION,section)
 
 lib: $(call built,book)  ## write the package d2l from the cells marked #@save
 	@$(BOOK) lib

@@ -111,6 +111,16 @@ def notebooks(options: argparse.Namespace) -> None:
     print(write(book, options.tab, options.section, options.outputs, options.machine))
 
 
+def slides(options: argparse.Namespace) -> None:
+    """Make decks of slides; the last line printed is the path of their list."""
+    from book.slides import build
+
+    book = _book()
+    book.check()
+    with locked(Path("_build/slides.lock"), "another process makes slides"):
+        print(build(book, options.tab, options.section))
+
+
 def lib(options: argparse.Namespace) -> None:
     """Write the package d2l from the cells marked #@save, or check that it is so."""
     from book import library
@@ -223,6 +233,7 @@ def _parser() -> argparse.ArgumentParser:
     add(export, *CHOICE, *EXPORT_OPTIONS)
     add(import_, *IMPORT_OPTIONS)
     add(notebooks, *CHOICE[:2], *NOTEBOOK_OPTIONS)
+    add(slides, *CHOICE[:2])
     add(lib, ("--check", {"action": "store_true", "help": "write nothing"}))
     add(check)
     add(serve, ("--port", {"type": _port, "default": 8000}))

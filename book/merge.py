@@ -223,7 +223,7 @@ def with_records(nb: NotebookNode, tabs: list[str], section: str) -> NotebookNod
         return nb
     told = {}
     for tab in tabs:
-        text = _origin(tab, nb.metadata["records"].get(tab), section)
+        text = origin(tab, nb.metadata["records"].get(tab), section)
         told[tab] = nbformat.v4.new_markdown_cell(text, metadata={"tab": [tab]})
     if len(tabs) > 1:
         marked = list(tab_marks([([t], [c]) for t, c in told.items()], 0, "record"))
@@ -245,7 +245,7 @@ def _split_title(cell: NotebookNode) -> tuple[list[NotebookNode], list[NotebookN
     return title, rest
 
 
-def _origin(tab: str, record: dict[str, Any] | None, section: str) -> str:
+def origin(tab: str, record: dict[str, Any] | None, section: str) -> str:
     """What made the outputs of `tab`, as Markdown."""
     if record is None or record == {"state": "fresh"}:
         return f"No code for {tab_name(tab)} in this section."
