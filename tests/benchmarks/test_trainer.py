@@ -1,6 +1,6 @@
 """What the Trainer's bench computes without a framework: ratios, targets, the chart."""
 
-import importlib.util
+import importlib
 import json
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -13,12 +13,18 @@ from book.errors import BookError
 ROOT = Path(__file__).parents[2]
 
 
-def load(path):
-    """Import a script by its path."""
-    spec = importlib.util.spec_from_file_location(path.stem, ROOT / path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def chart(monkeypatch):
+    """The script that draws the figure."""
+    monkeypatch.syspath_prepend(ROOT / "img/src")
+    return importlib.import_module("trainer-speed")
+
+
+@pytest.fixture
+def workloads(monkeypatch):
+    """What a kernel of the bench can import."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks/loops")
+    return importlib.import_module("workloads")
 
 
 def runs(**times):
@@ -72,14 +78,12 @@ def test_what_was_measured_is_kept_with_a_chart(found, tmp_path, capsys):
     assert {"JAX", "this Trainer", "1.20", "9.00"} <= set(texts)
 
 
-def test_bars_double_in_equal_steps():
-    chart = load(Path("img/src/trainer-speed.py"))
+def test_bars_double_in_equal_steps(chart):
     assert chart.place(0.9) == chart.place(1) == 0
     assert chart.place(8) - chart.place(4) == pytest.approx(chart.place(2))
 
 
-def test_the_figure_shows_the_kept_measurement():
-    chart = load(Path("img/src/trainer-speed.py"))
+def test_the_figure_shows_the_kept_measurement(chart):
     kept = json.loads((ROOT / "benchmarks/results/trainer.json").read_text())
     ET.indent(root := chart.draw(kept))
     drawn = ET.tostring(root, encoding="unicode") + "\n"
@@ -96,8 +100,7 @@ def test_a_fix_that_fits_nowhere_is_refused(tmp_path, monkeypatch):
         stock_d2l.install(Path("python"), tmp_path)
 
 
-def test_a_clock_leaves_out_the_first_epoch(monkeypatch):
-    workloads = load(Path("benchmarks/loops/workloads.py"))
+def test_a_clock_leaves_out_the_first_epoch(workloads, monkeypatch):
     ticks = iter([0, 1, 11, 12, 13])
     monkeypatch.setattr(workloads.time, "perf_counter", lambda: next(ticks))
     clock = workloads.Clock()
@@ -107,7 +110,6 @@ def test_a_clock_leaves_out_the_first_epoch(monkeypatch):
     assert clock.steady() == 1
 
 
-def test_minibatches_are_counted_with_those_of_the_validation():
-    workloads = load(Path("benchmarks/loops/workloads.py"))
+def test_minibatches_are_counted_with_those_of_the_validation(workloads):
     steps = {name: w.steps for name, w in workloads.WORKLOADS.items()}
     assert steps == {"linear": 64, "mlp": 60}
