@@ -1093,7 +1093,7 @@ def show_error() -> Iterator[None]:
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
 def require_gpu(i: int = 0) -> Any:
     """Return GPU number `i`; raise RuntimeError if this process cannot use it."""
-    if i >= num_gpus():
+    if not 0 <= i < num_gpus():
         raise RuntimeError(
             f"GPU {i} is needed; this process can use {num_gpus()} GPU(s)"
         )
