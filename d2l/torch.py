@@ -83,10 +83,12 @@ __all__ = [
     "reduce_mean",
     "reduce_sum",
     "repeat",
+    "require_gpu",
     "reshape",
     "scratch_places",
     "set_axes",
     "set_figsize",
+    "show_error",
     "sigmoid",
     "sin",
     "sinh",
@@ -1024,6 +1026,26 @@ def one_ahead(batches: Iterable) -> Iterator:
         yield from waiting
         waiting = [batch]
     yield from waiting
+
+
+# Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
+@contextlib.contextmanager
+def show_error() -> Iterator[None]:
+    """Print the first line of an error that is raised inside, and go on."""
+    try:
+        yield
+    except Exception as error:
+        print(str(error).strip().split("\n")[0])
+
+
+# Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
+def require_gpu(i: int = 0) -> Any:
+    """Return GPU number `i`; raise RuntimeError if this process cannot use it."""
+    if not 0 <= i < num_gpus():
+        raise RuntimeError(
+            f"GPU {i} is needed; this process can use {num_gpus()} GPU(s)"
+        )
+    return gpu(i)
 
 
 # Aliases from config.ini

@@ -1,0 +1,112 @@
+"""Draws img/pitfalls.svg: where ten faults sit in a program that trains on a GPU.
+
+Run: python img/src/pitfalls.py
+"""
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+INK, QUIET, BLUE, ORANGE = "#1b1f24", "#4a5058", "#0b62a8", "#a84a0b"
+WIDTH, LEFT, BOX, ROW, GAP = 440, 34, 152, 46, 34
+# The steps of a program in two groups, each with its faults: (number, name).
+GROUPS = (
+    (
+        "Before the loop",
+        (
+            ("Choose the GPU", ((8, "the same one twice"), (10, "the CPU instead"))),
+            ("Move the model", ((3, "state left behind"),)),
+            ("Build the optimizer", ((4, "before the move"),)),
+        ),
+    ),
+    (
+        "In each step",
+        (
+            ("Copy the minibatch", ((9, "buffer filled again too early"),)),
+            ("Forward", ((1, "operands on two devices"), (2, "made on the CPU"))),
+            ("Backward, update", ()),
+            ("Log the loss", ((5, "fetched each time"), (6, "with its graph"))),
+        ),
+    ),
+)
+
+
+def add(
+    parent: ET.Element, tag: str, text: str = "", **attributes: object
+) -> ET.Element:
+    """Append an element; underscores in the names of attributes become hyphens."""
+    names = {k.replace("_", "-"): str(v) for k, v in attributes.items()}
+    element = ET.SubElement(parent, tag, names)
+    element.text = text or None
+    return element
+
+
+def label(svg: ET.Element, x: float, y: float, text: str, **style: object) -> None:
+    add(svg, "text", text, x=x, y=y, **{"fill": INK, **style})
+
+
+def fault(svg: ET.Element, x: float, y: float, number: int, name: str) -> None:
+    """A number in a disc, with its name on the right."""
+    add(svg, "circle", cx=x, cy=y, r=11, fill=ORANGE)
+    style = {"fill": "#ffffff", "text_anchor": "middle", "font_weight": "bold"}
+    label(svg, x, y + 4.5, str(number), font_size=13, **style)
+    label(svg, x + 18, y + 5, name)
+
+
+def step(svg: ET.Element, top: float, name: str, faults: tuple) -> None:
+    middle = top + ROW / 2
+    add(
+        *(svg, "rect"),
+        x=LEFT,
+        y=top + 4,
+        width=BOX,
+        height=ROW - 8,
+        rx=4,
+        fill="#ffffff",
+        stroke=BLUE,
+        stroke_width=1.5,
+    )
+    label(svg, LEFT + BOX / 2, middle + 5, name, text_anchor="middle")
+    first = middle - 12 * (len(faults) - 1)
+    for i, (number, text) in enumerate(faults):
+        fault(svg, LEFT + BOX + 24, first + 24 * i, number, text)
+
+
+def clock(svg: ET.Element, top: float, bottom: float) -> None:
+    """A bracket on the left, from the start of a step to its end, and its fault."""
+    path = f"M26 {top + 6} H14 V{bottom + 18}"
+    add(svg, "path", d=path, fill="none", stroke=QUIET, stroke_width=1.5)
+    add(svg, "path", d=f"M14 {bottom - 6} H26", stroke=QUIET, stroke_width=1.5)
+    fault(svg, 14, bottom + 18, 7, "a clock that stops before the work is done")
+
+
+def draw() -> ET.Element:
+    steps = sum(len(steps) for _, steps in GROUPS)
+    height = len(GROUPS) * GAP + steps * ROW + 44
+    svg = ET.Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "viewBox": f"0 0 {WIDTH} {height}",
+            "width": str(WIDTH),
+            "height": str(height),
+            "font-family": "Helvetica, Arial, sans-serif",
+            "font-size": "15",
+        },
+    )
+    add(svg, "rect", width=WIDTH, height=height, rx=8, fill="#ffffff")
+    y = 0
+    for title, steps_of_group in GROUPS:
+        label(svg, LEFT, y + 24, title, font_weight="bold")
+        y += GAP
+        top = y
+        for name, faults in steps_of_group:
+            step(svg, y, name, faults)
+            y += ROW
+    clock(svg, top, y)
+    return svg
+
+
+if __name__ == "__main__":
+    ET.indent(root := draw())
+    target = Path(__file__).resolve().parents[1] / "pitfalls.svg"
+    target.write_text(ET.tostring(root, encoding="unicode") + "\n", encoding="utf-8")
