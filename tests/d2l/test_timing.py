@@ -46,7 +46,7 @@ def test_synchronize_waits_for_what_is_queued(d2l, fw, queue):
 def test_synchronize_waits_for_all_gpus(d2l, fw, monkeypatch):
     if fw.tab != "pytorch":
         pytest.skip("here one call waits for all devices")
-    waited = []
+    waited: list[int] = []
     monkeypatch.setattr(d2l, "num_gpus", lambda: 2)
     monkeypatch.setattr(d2l.torch.cuda, "synchronize", waited.append)
     d2l.synchronize()
@@ -123,7 +123,7 @@ def test_a_result_is_given_up_before_the_next_call(d2l):
     class Result:
         pass
 
-    alive = []
+    alive: list[int] = []
 
     def call():
         alive.append(sum(result() is not None for result in results))
