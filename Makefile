@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := html
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: html run export import lib check serve test test-book test-site test-d2l test-chapter tools bench lint lock clean help
+.PHONY: html run export import notebooks slides pdf lib check serve test test-book test-site test-d2l test-chapter tools bench bench-page bench-build bench-trainer lint lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -32,8 +32,15 @@ export: $(call built,book)  ## write a folder that runs what is stale elsewhere;
 import: $(call built,book)  ## keep the results of an exported folder that are of today's code; FROM=
 	@$(BOOK) import $(call option,FROM,from)
 
+notebooks: $(call built,book)  ## write notebooks that run alone, and a zip of them; TAB= SECTION= OUTPUTS=1 MACHINE=
+	@$(BOOK) notebooks $(call option,TAB,tab) $(call option,SECTION,section) \
+		$(call option,OUTPUTS,outputs) $(call option,MACHINE,machine)
+
 serve: $(call built,book)  ## build, show on 127.0.0.1, build and reload on each change; PORT=8000
 	@$(BOOK) serve $(call option,PORT,port)
+
+slides: $(call built,book)  ## make decks of slides, print the path of their list; TAB= SECTION=
+	@$(BOOK) slides $(call option,TAB,tab) $(call option,SECTION,section)
 
 lib: $(call built,book)  ## write the package d2l from the cells marked #@save
 	@$(BOOK) lib
@@ -66,9 +73,18 @@ test-chapter: $(call built,test)  ## every section in every tab, compared with i
 tools: $(call built,test)  ## make the browser and the Node tools of test-site ready
 	@PYTHONPATH=. .venvs/test/bin/python tests/site/tools.py
 
-bench: tools  ## measure beside other tools; tables and charts go to _build/bench; RUNS=3 VNU=vnu.jar
+bench: bench-page bench-build bench-trainer  ## measure beside others; tables and charts go to _build/bench
+
+bench-page: tools  ## a page beside other tools' pages; RUNS=3 VNU=vnu.jar
 	@PYTHONPATH=tests/site $(TEST) benchmarks.page \
 		$(call option,RUNS,runs) $(call option,VNU,vnu)
+
+bench-build: tools  ## the build beside stock d2lbook's; RUNS=3
+	@PYTHONPATH=tests/site $(TEST) benchmarks.build $(call option,RUNS,runs)
+
+bench-trainer: tools  ## the Trainer beside a bare loop and other trainers; TAB= ROUNDS=5 GPUS= PYTHON=
+	@PYTHONPATH=tests/site $(TEST) benchmarks.trainer $(call option,TAB,tab) \
+		$(call option,ROUNDS,rounds) $(call option,GPUS,gpus) $(call option,PYTHON,python)
 
 lock: $(call built,book)  ## pin the environments anew: environments/NAME.txt from NAME.in
 	@$(BOOK) lock
@@ -85,9 +101,12 @@ help:  ## this list
 	@echo 'JOBS     notebooks to run at a time'
 	@echo "PYTHON   an interpreter to run notebooks with, in place of the tab's own"
 	@echo 'FORCE    1 to run what is fresh too'
+	@echo 'OUTPUTS  1 to keep the outputs of the records in notebooks, which have none else'
 	@echo 'TO       the folder to export to, _build/export/MACHINE if not given'
 	@echo 'FROM     an exported folder, with results'
 	@echo 'RUNS     builds and audits of each tool in a bench, 3 if not given'
+	@echo 'ROUNDS   turns that each loop gets in bench-trainer, 5 if not given'
+	@echo 'GPUS     1 to train on a GPU in bench-trainer'
 	@echo 'VNU      vnu.jar, for a bench to ask the Nu HTML checker too (needs java)'
 	@echo 'PORT     where to serve, 8000 if not given'
 

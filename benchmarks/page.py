@@ -79,7 +79,7 @@ def _options() -> argparse.Namespace:
 
 
 @contextlib.contextmanager
-def _step(name: str) -> Iterator[None]:
+def step(name: str) -> Iterator[None]:
     """Tell on stderr what is done, and how long it took."""
     start = time.monotonic()
     print(f"{name} ...", end="", file=sys.stderr, flush=True)
@@ -90,7 +90,7 @@ def _step(name: str) -> Iterator[None]:
 def _time_builds(made: list[Peer], runs: int, measured: dict[str, Any]) -> None:
     for run in range(runs):
         for peer in made:
-            with _step(f"build {run + 1} of {runs}: {peer.name}"):
+            with step(f"build {run + 1} of {runs}: {peer.name}"):
                 for name, seconds in _builds(peer).items():
                     measured[peer.name].setdefault(name, []).append(seconds)
 
@@ -119,12 +119,12 @@ def _measure_pages(
         ]
         for run in range(options.runs):
             for peer, place in zip(made, places, strict=True):
-                with _step(f"Lighthouse {run + 1} of {options.runs}: {peer.name}"):
+                with step(f"Lighthouse {run + 1} of {options.runs}: {peer.name}"):
                     scores = audits.lighthouse(place.base + place.page)
                     measured[peer.name].setdefault("lighthouse", []).append(scores)
         browser = measures.launch(stack.enter_context(sync_playwright()))
         for peer, place in zip(made, places, strict=True):
-            with _step(f"browser: {peer.name}"):
+            with step(f"browser: {peer.name}"):
                 measured[peer.name] |= _in_browser(browser, peer, place, names)
             measured[peer.name] |= _html_errors(peer, options.vnu)
         browser.close()
@@ -152,8 +152,8 @@ def _html_errors(peer: Peer, jar: Path | None) -> dict[str, int]:
 def _write(measured: dict[str, Any], runs: int, load: float) -> None:
     """The table on stdout and in files, and the chart."""
     notes = NOTES.format(
-        machine=_machine(),
-        versions=", ".join(f"{n} {v}" for n, v in _versions().items()),
+        machine=machine(),
+        versions=", ".join(f"{n} {v}" for n, v in versions().items()),
         date=datetime.date.today().isoformat(),
         runs=runs,
         load=load,
@@ -175,7 +175,7 @@ def _hosts(measured: dict[str, Any]) -> Iterator[str]:
             yield f"{name} asks {', '.join(found['load']['hosts'])}."
 
 
-def _machine() -> str:
+def machine() -> str:
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return f"{_processor()}, {cores} cores, {memory:.0f} GiB"
@@ -188,7 +188,7 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     d2lbook = {"d2lbook": importlib.metadata.version("d2lbook")}
     return audits.versions() | d2lbook | peers.versions()
 

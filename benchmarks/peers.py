@@ -194,14 +194,14 @@ def environment(folder: Path) -> Path:
     if not stamp.exists() or stamp.read_text() != digest:
         print(f"building {folder.name} from {PINS.name}", file=sys.stderr, flush=True)
         shutil.rmtree(folder, ignore_errors=True)
-        _uv("venv", "--python", environments.PYTHON_VERSION, folder)
+        uv("venv", "--python", environments.PYTHON_VERSION, folder)
         python = folder / "bin/python"
-        _uv("pip", "install", "--compile-bytecode", "--python", python, "-r", PINS)
+        uv("pip", "install", "--compile-bytecode", "--python", python, "-r", PINS)
         stamp.write_text(digest)
     return folder
 
 
-def _uv(*arguments: str | Path) -> None:
+def uv(*arguments: str | Path) -> None:
     command = [*environments.uv_command(), "--quiet", *map(str, arguments)]
     settings = environments.uv_settings(os.environ)
     done = subprocess.run(command, env=settings, capture_output=True, text=True)

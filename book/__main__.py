@@ -102,6 +102,25 @@ def import_(options: argparse.Namespace) -> None:
     import_results(_book(), options.folder)
 
 
+def notebooks(options: argparse.Namespace) -> None:
+    """Write notebooks that run alone: plain, for Colab, for SageMaker, and a zip."""
+    from book.notebooks import write
+
+    book = _book()
+    book.check()
+    print(write(book, options.tab, options.section, options.outputs, options.machine))
+
+
+def slides(options: argparse.Namespace) -> None:
+    """Make decks of slides; the last line printed is the path of their list."""
+    from book.slides import build
+
+    book = _book()
+    book.check()
+    with locked(Path("_build/slides.lock"), "another process makes slides"):
+        print(build(book, options.tab, options.section))
+
+
 def lib(options: argparse.Namespace) -> None:
     """Write the package d2l from the cells marked #@save, or check that it is so."""
     from book import library
@@ -213,6 +232,8 @@ def _parser() -> argparse.ArgumentParser:
     add(run, *CHOICE, *RUN_OPTIONS)
     add(export, *CHOICE, *EXPORT_OPTIONS)
     add(import_, *IMPORT_OPTIONS)
+    add(notebooks, *CHOICE[:2], *NOTEBOOK_OPTIONS)
+    add(slides, *CHOICE[:2])
     add(lib, ("--check", {"action": "store_true", "help": "write nothing"}))
     add(check)
     add(serve, ("--port", {"type": _port, "default": 8000}))
@@ -238,6 +259,10 @@ RUN_OPTIONS: list[Option] = [
 EXPORT_OPTIONS: list[Option] = [
     ("--machine", MACHINE),
     ("--to", {"type": _folder, "help": "the folder, _build/export/MACHINE if none"}),
+]
+NOTEBOOK_OPTIONS: list[Option] = [
+    ("--outputs", FORCE | {"help": "keep the outputs of the records"}),
+    ("--machine", {"default": "cpu"} | MACHINE),
 ]
 IMPORT_OPTIONS: list[Option] = [
     ("--from", {"type": _folder, "dest": "folder", "help": "an exported folder"}),

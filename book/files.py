@@ -13,6 +13,11 @@ from book.errors import BookError
 
 def write_whole(path: Path, text: str) -> None:
     """Make `text` the contents of `path`; a write that fails leaves the old ones."""
+    write_bytes_whole(path, text.encode("utf-8"))
+
+
+def write_bytes_whole(path: Path, data: bytes) -> None:
+    """Make `data` the contents of `path`; a write that fails leaves the old ones."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(
@@ -21,16 +26,16 @@ def write_whole(path: Path, text: str) -> None:
     except OSError as error:
         raise _unwritable(path, error) from error
     try:
-        _write_and_rename(handle, temporary, path, text)
+        _write_and_rename(handle, temporary, path, data)
     except OSError as error:
         raise _unwritable(path, error) from error
     finally:
         Path(temporary).unlink(missing_ok=True)
 
 
-def _write_and_rename(handle: int, temporary: str, path: Path, text: str) -> None:
-    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
+def _write_and_rename(handle: int, temporary: str, path: Path, data: bytes) -> None:
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
         file.flush()
         os.fsync(file.fileno())
     # mkstemp makes files that only their owner can read.

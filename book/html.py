@@ -39,6 +39,7 @@ UNUSED = (
     *("jquery*", "underscore*", "_sphinx_javascript*", ".buildinfo", "objects.inv"),
     *("basic.css", "file.png", "plus.png", "minus.png", "pygments.css"),
     *("book.css", "book.js", "preview.js", "early.js"),
+    *("slides.css", "slides.js", "reveal"),
 )
 NO_RECORDS = {"cpu": "CPU"}
 WARNING = re.compile(

@@ -77,6 +77,12 @@ def generate(book: Book, tab: str) -> str:
     return _tidy(blocks.module(book, tab, header), _lib_file(book, tab))
 
 
+def version_file(book: Book) -> str:
+    """The text of the package's `__init__.py`."""
+    project = book.config.project
+    return VERSION.format(title=project["title"], release=project["release"])
+
+
 def write(book: Book) -> list[Path]:
     """Write the libraries of all tabs; returns the files that were not so already."""
     changed = _changed(book)
@@ -94,9 +100,7 @@ def check(book: Book) -> None:
 
 def _changed(book: Book) -> dict[Path, str]:
     """What is to be written: everything is generated before anything is written."""
-    project = book.config.project
-    init = VERSION.format(title=project["title"], release=project["release"])
-    texts = {book.config.library["version_file"]: init}
+    texts = {book.config.library["version_file"]: version_file(book)}
     for tab in book.tabs:
         if tab in book.config.library:
             texts[_lib_file(book, tab)] = generated(book, tab)

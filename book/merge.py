@@ -188,7 +188,7 @@ def _tell_makers(cells: list[NotebookNode], records: dict[str, Any]) -> None:
                 for tab in cell.metadata.tab
             ]
             run["titles"] = list(dict.fromkeys(_title(maker) for maker, _ in makers))
-            run["made"] = [f"{_facts(maker, tab)}." for maker, tab in makers]
+            run["made"] = [f"{facts(maker, tab)}." for maker, tab in makers]
 
 
 def _makers(record: dict[str, Any]) -> list[dict[str, str]]:
@@ -200,7 +200,7 @@ def _maker(record: dict[str, Any], machine: str) -> dict[str, str]:
     return next(m for m in _makers(record) if m["machine"] == machine)
 
 
-def _facts(maker: dict[str, str], tab: str) -> str:
+def facts(maker: dict[str, str], tab: str) -> str:
     """What made outputs, in short; a machine without a GPU names its processor."""
     version, python = maker.get("framework_version"), maker.get("python")
     processor = "" if maker.get("gpu") else maker.get("cpu")
@@ -223,7 +223,7 @@ def with_records(nb: NotebookNode, tabs: list[str], section: str) -> NotebookNod
         return nb
     told = {}
     for tab in tabs:
-        text = _origin(tab, nb.metadata["records"].get(tab), section)
+        text = origin(tab, nb.metadata["records"].get(tab), section)
         told[tab] = nbformat.v4.new_markdown_cell(text, metadata={"tab": [tab]})
     if len(tabs) > 1:
         marked = list(tab_marks([([t], [c]) for t, c in told.items()], 0, "record"))
@@ -245,7 +245,7 @@ def _split_title(cell: NotebookNode) -> tuple[list[NotebookNode], list[NotebookN
     return title, rest
 
 
-def _origin(tab: str, record: dict[str, Any] | None, section: str) -> str:
+def origin(tab: str, record: dict[str, Any] | None, section: str) -> str:
     """What made the outputs of `tab`, as Markdown."""
     if record is None or record == {"state": "fresh"}:
         return f"No code for {tab_name(tab)} in this section."
@@ -253,7 +253,7 @@ def _origin(tab: str, record: dict[str, Any] | None, section: str) -> str:
         reason = WITHOUT_OUTPUTS[record.get("state", "missing")]
         command = f"make run TAB={tab} SECTION={Path(section).name}"
         return f"No outputs. {reason}: `{command}`."
-    told = [_escaped(_facts(maker, tab)) for maker in _makers(record)]
+    told = [_escaped(facts(maker, tab)) for maker in _makers(record)]
     return "\n\n".join([f"Outputs: {'; '.join(told)}.", *_notices(tab, record)])
 
 

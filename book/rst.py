@@ -163,7 +163,7 @@ def _result(
         return
     for kind, suffix in SUFFIXES.items():
         if kind in output.data:
-            yield _image(output, kind, suffix, _alternative(output, cell), page, name)
+            yield _image(output, kind, suffix, alternative(output, cell), page, name)
             return
     if "text/plain" in output.data:
         yield _literal(output.data["text/plain"])
@@ -180,7 +180,7 @@ def _literal(text: str) -> str:
     return f".. book-output::\n\n{lines}"
 
 
-def _alternative(output: NotebookNode, cell: NotebookNode) -> str:
+def alternative(output: NotebookNode, cell: NotebookNode) -> str:
     places = (output.metadata, cell.metadata, cell.metadata.get("attributes", {}))
     # notedown keeps the quotes of an attribute in the Markdown.
     return next((p["alt"].strip("\"'") for p in places if p.get("alt")), PLOT)

@@ -42,9 +42,9 @@ def to_mathml(equations: list[tuple[str, bool]]) -> list[str | None]:
     return [m if m.startswith("<math") else None for m in found]
 
 
-def _prepared(node: nodes.Node) -> str:
+def aligned(tex: str) -> str:
     """The TeX of an equation; lines outside an environment are aligned, as in LaTeX."""
-    tex = node.astext().strip()
+    tex = tex.strip()
     if r"\\" in tex and r"\begin{" not in tex:
         return rf"\begin{{aligned}}{tex}\end{{aligned}}"
     return tex
@@ -60,7 +60,10 @@ class ConvertMath(SphinxPostTransform):
         found: list[Any] = list(self.document.findall(_is_math))
         if not found:
             return
-        equations = [(_prepared(n), isinstance(n, nodes.math_block)) for n in found]
+        equations = [
+            (aligned(node.astext()), isinstance(node, nodes.math_block))
+            for node in found
+        ]
         for node, mathml in zip(found, to_mathml(equations), strict=True):
             if mathml is None:
                 logger.warning(

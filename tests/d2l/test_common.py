@@ -170,6 +170,7 @@ def cell(monkeypatch, tmp_path):
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     config = Config({"HistoryManager": {"enabled": False}})
     shell = InteractiveShell.instance(config=config)
+    shell.kernel = "a kernel"  # a terminal's shell has none
 
     def run(code, **names):
         shell.push(names)
@@ -211,6 +212,13 @@ def test_board_draws_nothing_when_it_has_no_new_points(d2l, cell):
 
 def test_board_without_display_draws_nothing_in_a_notebook(d2l, cell):
     board = d2l.ProgressBoard("x", display=False)
+    assert cell("board.draw(0, 1, 'a')", board=board) == []
+    assert board.data == {"a": [(0, 1)]}
+
+
+def test_board_draws_nothing_in_the_shell_of_a_terminal(d2l, cell):
+    InteractiveShell.instance().kernel = None
+    board = d2l.ProgressBoard("x")
     assert cell("board.draw(0, 1, 'a')", board=board) == []
     assert board.data == {"a": [(0, 1)]}
 

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -237,9 +238,11 @@ def test_products_refuse_what_is_negative(d2l, name):
 
 @pytest.fixture
 def notebook_shell(monkeypatch, tmp_path):
-    """IPython without a kernel, as the formatters of figures need it."""
+    """IPython with what makes it a notebook, as the formatters of figures need it."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    yield InteractiveShell.instance()
+    shell: Any = InteractiveShell.instance()
+    shell.kernel = "a kernel"
+    yield shell
     InteractiveShell.clear_instance()
 
 

@@ -1,0 +1,62 @@
+"""The bench's loops in MXNet: bare, and the Trainer."""
+
+from typing import Any
+
+import mxnet
+import workloads
+from mxnet import autograd, gluon, np, npx
+from mxnet.gluon import nn
+from workloads import CLASSES, HIDDENS, RATE, Clock, Workload
+
+from d2l import mxnet as d2l
+
+npx.set_np()
+VERSIONS = {"mxnet": mxnet.__version__}
+
+
+def data(workload: Workload) -> Any:
+    X, y = map(np.array, workloads.arrays(workload))
+    return workloads.dataset(d2l, X, y, workload)
+
+
+class MLP(d2l.Classifier):  # type: ignore[name-defined]
+    def __init__(self, num_hiddens: int, lr: float):
+        super().__init__()
+        self.save_hyperparameters()
+        self.net = nn.Sequential()
+        self.net.add(nn.Dense(num_hiddens, activation="relu"), nn.Dense(CLASSES))
+        self.net.initialize()
+
+
+def bare(workload: Workload, clock: Clock, epochs: int) -> None:
+    """The shortest loop that trains, and knows its validation loss after an epoch."""
+    module, classify = data(workload), workload.name == "mlp"
+    clock.restart()
+    train, val = module.train_dataloader(), module.val_dataloader()
+    net = nn.HybridSequential()
+    if classify:
+        net.add(nn.Dense(HIDDENS, activation="relu"))
+    net.add(nn.Dense(CLASSES if classify else 1))
+    net.initialize()
+    net.hybridize()
+    cross_entropy = gluon.loss.SoftmaxCrossEntropyLoss()
+    loss_fn = cross_entropy if classify else gluon.loss.L2Loss()
+    optimizer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": RATE})
+    for _ in range(epochs):
+        clock.epoch()
+        for X, y in train:
+            with autograd.record():
+                loss = loss_fn(net(X), y).mean()
+            loss.backward()
+            optimizer.step(1)
+        loss = right = np.zeros(())
+        for X, y in val:
+            out = net(X)
+            loss = loss + loss_fn(out, y).mean()
+            if classify:
+                right = right + (out.argmax(axis=1) == y).astype("float32").mean()
+        float(loss / len(val)), float(right / len(val))
+        clock.stop()
+
+
+VARIANTS = {"bare": bare, **workloads.trainers(d2l, MLP, data)}

@@ -1,0 +1,97 @@
+"""The bench's loops in TensorFlow: bare, the Trainer, and Keras's fit."""
+
+from typing import Any
+
+import tensorflow as tf
+import workloads
+from workloads import CLASSES, HIDDENS, RATE, Clock, Workload
+
+from d2l import tensorflow as d2l
+
+VERSIONS = {"tensorflow": tf.__version__, "keras": tf.keras.__version__}
+
+
+def data(workload: Workload) -> Any:
+    X, y = map(tf.constant, workloads.arrays(workload))
+    return workloads.dataset(d2l, X, y, workload)
+
+
+def network(workload: Workload) -> Any:
+    inputs, layers = tf.keras.Input((workload.inputs,)), tf.keras.layers
+    if workload.name == "linear":
+        return tf.keras.Sequential([inputs, layers.Dense(1)])
+    hidden = layers.Dense(HIDDENS, activation="relu")
+    return tf.keras.Sequential([inputs, hidden, layers.Dense(CLASSES)])
+
+
+def loss_of(workload: Workload) -> Any:
+    if workload.name == "linear":
+        return tf.keras.losses.MeanSquaredError()
+    return tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+
+class MLP(d2l.Classifier):  # type: ignore[name-defined]
+    def __init__(self, num_hiddens: int, lr: float):
+        super().__init__()
+        self.save_hyperparameters()
+        hidden = tf.keras.layers.Dense(num_hiddens, activation="relu")
+        self.net = tf.keras.Sequential([hidden, tf.keras.layers.Dense(CLASSES)])
+
+
+def bare(workload: Workload, clock: Clock, epochs: int) -> None:
+    """The shortest loop that trains, and knows its validation loss after an epoch."""
+    module, classify = data(workload), workload.name == "mlp"
+    clock.restart()
+    train, val = module.train_dataloader(), module.val_dataloader()
+    net, loss_fn = network(workload), loss_of(workload)
+    optimizer = tf.keras.optimizers.SGD(RATE)
+    optimizer.build(net.trainable_variables)
+
+    @tf.function
+    def step(X: Any, y: Any) -> None:
+        with tf.GradientTape() as tape:
+            loss = loss_fn(y, net(X, training=True))
+        grads = tape.gradient(loss, net.trainable_variables)
+        optimizer.apply_gradients(zip(grads, net.trainable_variables, strict=True))
+
+    @tf.function
+    def evaluate(X: Any, y: Any) -> Any:
+        out = net(X, training=False)
+        right = tf.argmax(out, axis=1) == y if classify else tf.zeros(1)
+        return loss_fn(y, out), tf.reduce_mean(tf.cast(right, tf.float32))
+
+    for _ in range(epochs):
+        clock.epoch()
+        for X, y in train:
+            step(X, y)
+        loss = right = tf.zeros(())
+        for X, y in val:
+            more, better = evaluate(X, y)
+            loss, right = loss + more, right + better
+        float(loss / len(val)), float(right / len(val))
+        clock.stop()
+
+
+def keras(workload: Workload, clock: Clock, epochs: int) -> None:
+    """Keras's own fit, without a word."""
+    module = data(workload)
+    clock.restart()
+    model = network(workload)
+    metrics = ["accuracy"] if workload.name == "mlp" else []
+    optimizer = tf.keras.optimizers.SGD(RATE)
+    model.compile(optimizer, loss_of(workload), metrics=metrics)
+    model.fit(
+        module.train_dataloader(),
+        validation_data=module.val_dataloader(),
+        epochs=epochs,
+        verbose=0,
+        callbacks=[tf.keras.callbacks.LambdaCallback(on_epoch_begin=clock.epoch)],
+    )
+    clock.stop()
+
+
+VARIANTS = {
+    "bare": bare,
+    **workloads.trainers(d2l, MLP, data),
+    "peer": keras,
+}

@@ -1,0 +1,175 @@
+"""Measure the book's Trainer beside a bare loop, d2l 1.0.3, and Lightning or Keras.
+
+    python -m benchmarks.trainer [--tab TAB] [--rounds 5] [--gpus 1]
+
+All of one framework run in alternation, in kernels of one environment: what a reader's
+notebook does. `_build/bench` then holds a table (`trainer.md`), a chart (`trainer.svg`)
+and what was measured (`trainer.json`). Nothing is asserted: the table says which
+targets the Trainer holds.
+"""
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.manager import KernelManager
+
+from benchmarks import page, peers, stock_d2l, trainer_report
+from book import environments, remote
+from book.errors import BookError
+from book.sources import Book
+
+FOLDER = page.FOLDER
+LOOPS = Path(__file__).resolve().parent / "loops"
+WORKLOADS = ("linear", "mlp")
+# The book's library runs all but these two, which are the same of d2l 1.0.3. Its plot
+# takes longer with each epoch: a longer run for a steady state would only harm it.
+STOCK = {"d2l 1.0.3, plotting": "plotting", "d2l 1.0.3": "silent"}
+# What d2l 1.0.3 imports and its loaders need, beside environments/TAB.txt.
+D2L_NEEDS = ("pandas==2.3.3", "pillow", "requests", "scipy")
+EXTRA = {
+    "pytorch": ("lightning==2.6.6",),
+    "jax": ("tensorflow-cpu==2.21.0", "tensorflow-datasets==4.9.9"),
+}
+SETTINGS = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+ON_CPU = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
+
+Ask = Callable[[str], Any]  # evaluates an expression in a kernel
+
+
+def main() -> int:
+    options = _options()
+    try:
+        load = os.getloadavg()[0]
+        book = Book(page.ROOT)
+        tabs = [book.check_tab(tab) for tab in options.tab.split()] or book.tabs
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        found = {
+            "machine": page.machine(),
+            "gpus": options.gpus,
+            "load": round(load, 1),
+            "rounds": options.rounds,
+            "tabs": {tab: measure_tab(tab, options) for tab in tabs},
+        }
+        trainer_report.write(found, FOLDER)
+    except BookError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tab", default="", help="one or more, such as 'jax mxnet'")
+    parser.add_argument("--rounds", type=int, default=5, help="of each variant")
+    parser.add_argument("--gpus", type=int, default=0, help="1 to train on a GPU")
+    parser.add_argument("--python", type=Path, help="one that has the framework")
+    return parser.parse_args()
+
+
+def measure_tab(tab: str, options: argparse.Namespace) -> dict[str, Any]:
+    """All variants and workloads of a framework, in alternation."""
+    python = options.python or environment(tab)
+    with contextlib.ExitStack() as stack:
+        own, stock = (
+            stack.enter_context(kernel(tab, python, library, options.gpus))
+            for library in libraries(tab, python)
+        )
+        variants = own("list(loops.VARIANTS)")
+        runs: dict[str, Any] = {w: {} for w in WORKLOADS}
+        # The first round compiles, caches and warms up, and counts for nothing.
+        for number in range(options.rounds + 1):
+            for workload in WORKLOADS:
+                for name in [*variants, *STOCK]:
+                    with page.step(f"{tab}, {workload}, round {number}: {name}"):
+                        ask = stock if name in STOCK else own
+                        seconds = ask(_call(name, workload))
+                    if number:
+                        runs[workload].setdefault(name, []).append(seconds)
+        return {"versions": own("loops.VERSIONS"), "runs": runs}
+
+
+# Environments and kernels
+
+
+def environment(tab: str) -> Path:
+    """The interpreter of an environment with the framework and what is beside it."""
+    pins = environments.pins_file(tab)
+    extra = [*D2L_NEEDS, *EXTRA.get(tab, ())]
+    digest = hashlib.sha256(pins.read_bytes() + repr(extra).encode()).hexdigest()
+    folder = FOLDER / "environments" / tab
+    stamp = folder / "built-from.sha256"
+    python = folder / "bin/python"
+    if not stamp.exists() or stamp.read_text() != digest:
+        with page.step(f"building an environment for {tab}"):
+            shutil.rmtree(folder, ignore_errors=True)
+            peers.uv("venv", "--python", environments.PYTHON_VERSION, folder)
+            peers.uv("pip", "install", "--python", python, "-r", pins, *extra)
+            stamp.write_text(digest)
+    return python
+
+
+def libraries(tab: str, python: Path) -> tuple[Path, Path]:
+    """Folders that hold the package `d2l`: that of the book, and d2l 1.0.3."""
+    own = FOLDER / "libraries" / tab / "book"
+    shutil.rmtree(own, ignore_errors=True)
+    shutil.copytree(page.ROOT / "d2l", own / "d2l")
+    return own, stock_d2l.install(python, FOLDER / "libraries" / tab / "stock")
+
+
+@contextlib.contextmanager
+def kernel(tab: str, python: Path, library: Path, gpus: int) -> Iterator[Ask]:
+    """A kernel that measures; its cells' pictures come to this process, as they would
+    to a notebook."""
+    paths = os.pathsep.join([str(LOOPS), str(library)])
+    settings = {**os.environ, **SETTINGS, **({} if gpus else ON_CPU)}
+    with tempfile.TemporaryDirectory() as work:
+        manager = KernelManager(
+            kernel_spec_manager=remote.OneInterpreter(python),
+            connection_file=f"{work}/kernel.json",
+            transport="ipc",
+        )
+        manager.start_kernel(cwd=work, env={**settings, "PYTHONPATH": paths})
+        client = manager.blocking_client()
+        client.start_channels()
+        client.wait_for_ready(timeout=120)
+        _run(client, f"import json, workloads; workloads.GPUS = {gpus}")
+        _run(client, f"import in_{tab} as loops")
+        try:
+            yield lambda code: json.loads(_run(client, f"print(json.dumps({code}))"))
+        finally:
+            client.stop_channels()
+            manager.shutdown_kernel(now=True)
+
+
+def _call(name: str, workload: str) -> str:
+    loop = f"loops.VARIANTS[{STOCK.get(name, name)!r}]"
+    again = name not in STOCK
+    return f"workloads.measure({loop}, workloads.WORKLOADS[{workload!r}], {again})"
+
+
+def _run(client: Any, code: str) -> str:
+    """Run a cell and return the last line that it prints."""
+    printed: list[str] = []
+
+    def note(message: dict[str, Any]) -> None:
+        if message["msg_type"] == "stream" and message["content"]["name"] == "stdout":
+            printed.append(message["content"]["text"])
+
+    reply = client.execute_interactive(code, output_hook=note, timeout=1200)
+    if reply["content"]["status"] != "ok":
+        content = reply["content"]
+        raise BookError(f"a kernel fails: {content['ename']}: {content['evalue']}")
+    return "".join(printed).strip().rpartition("\n")[2]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""What the Trainer's bench computes without a framework: ratios, targets, the chart."""
+
+import importlib
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from benchmarks import stock_d2l, trainer_report
+from book.errors import BookError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def chart(monkeypatch):
+    """The script that draws the figure."""
+    monkeypatch.syspath_prepend(ROOT / "img/src")
+    return importlib.import_module("trainer-speed")
+
+
+@pytest.fixture
+def workloads(monkeypatch):
+    """What a kernel of the bench can import."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks/loops")
+    return importlib.import_module("workloads")
+
+
+def runs(**times):
+    """Three rounds; a variant takes its multiple of what the bare loop takes."""
+    bare = [0.001, 0.002, 0.001]
+    everything = {"bare": 1, "d2l 1.0.3": 3, "d2l 1.0.3, plotting": 9} | times
+    return {
+        name: [{"whole": 100 * b * times, "steady": b * times} for b in bare]
+        for name, times in everything.items()
+    }
+
+
+@pytest.fixture
+def found():
+    workloads = {name: runs(silent=1.02, plotting=1.2) for name in ("linear", "mlp")}
+    tab = {"versions": {"jax": "0.10.2"}, "runs": workloads}
+    numbers = {"machine": "a machine", "gpus": 0, "load": 0.1, "rounds": 3}
+    return {"date": "2026-01-01", **numbers, "tabs": {"jax": tab}}
+
+
+def test_a_ratio_is_taken_within_a_round():
+    found = trainer_report.ratios(runs(silent=1.5), "silent", "steady", "bare")
+    assert found == pytest.approx([1.5, 1.5, 1.5])
+
+
+def test_the_table_has_a_line_for_each_workload_and_kind(found):
+    lines = trainer_report.table(found).splitlines()
+    assert len(lines) == 2 + 4
+    cells = [cell.strip() for cell in lines[3].strip("|").split("|")]
+    assert cells[:3] == ["jax, linear, steady step", "1.000 (1.000 to 2.000)", "1.02"]
+    assert cells[4] == ""  # nothing of others was measured in JAX
+
+
+def test_targets_are_told_with_what_was_reached(found):
+    told = list(trainer_report.targets(found))
+    held = {line.split(": ")[1]: line.rsplit(": ")[-1] for line in told}
+    assert held == {
+        "this Trainer, steady, linear": "yes",
+        "this Trainer, steady, mlp": "yes",
+        "this Trainer, plotting, steady, linear": "yes",
+        "this Trainer, plotting, steady, mlp": "NO",
+        "times as fast as d2l 1.0.3, plotting": "yes",
+    }
+
+
+def test_what_was_measured_is_kept_with_a_chart(found, tmp_path, capsys):
+    trainer_report.write(found, tmp_path)
+    assert json.loads((tmp_path / "trainer.json").read_text()) == found
+    assert (tmp_path / "trainer.md").read_text() == capsys.readouterr().out[:-1]
+    texts = [e.text for e in ET.parse(tmp_path / "trainer.svg").iter() if e.text]
+    assert {"JAX", "this Trainer", "1.20", "9.00"} <= set(texts)
+
+
+def test_bars_double_in_equal_steps(chart):
+    assert chart.place(0.9) == chart.place(1) == 0
+    assert chart.place(8) - chart.place(4) == pytest.approx(chart.place(2))
+
+
+def test_the_figure_shows_the_kept_measurement(chart):
+    kept = json.loads((ROOT / "benchmarks/results/trainer.json").read_text())
+    ET.indent(root := chart.draw(kept))
+    drawn = ET.tostring(root, encoding="unicode") + "\n"
+    assert (ROOT / "img/trainer-speed.svg").read_text("utf-8") == drawn
+
+
+def test_a_fix_that_fits_nowhere_is_refused(tmp_path, monkeypatch):
+    def install(*arguments):
+        (tmp_path / "d2l").mkdir(parents=True)
+        (tmp_path / "d2l/torch.py").write_text("nothing")
+
+    monkeypatch.setattr(stock_d2l.peers, "uv", install)
+    with pytest.raises(BookError, match="d2l 1.0.3 holds no 'import torchvision'"):
+        stock_d2l.install(Path("python"), tmp_path)
+
+
+def test_a_clock_leaves_out_the_first_epoch(workloads, monkeypatch):
+    ticks = iter([0, 1, 11, 12, 13])
+    monkeypatch.setattr(workloads.time, "perf_counter", lambda: next(ticks))
+    clock = workloads.Clock()
+    for _ in range(3):
+        clock.epoch()
+    clock.stop()
+    assert clock.steady() == 1
+
+
+def test_minibatches_are_counted_with_those_of_the_validation(workloads):
+    steps = {name: w.steps for name, w in workloads.WORKLOADS.items()}
+    assert steps == {"linear": 64, "mlp": 60}

@@ -1,0 +1,70 @@
+"""The bar that a terminal shows while the trainer works."""
+
+# The fixture d2l is a module, and mypy does not know its classes.
+# mypy: disable-error-code="name-defined"
+
+import contextlib
+import os
+import sys
+import termios
+import time
+
+import pytest
+
+
+@pytest.fixture
+def screen(monkeypatch):
+    """Call a function in a terminal, and return what its screen shows."""
+
+    def run(function):
+        screen, line = os.openpty()
+        termios.tcsetwinsize(line, (24, 120))
+        os.set_blocking(screen, False)
+        with os.fdopen(line, "w") as stream, monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", stream)
+            function()
+            stream.flush()
+            with contextlib.suppress(BlockingIOError):
+                return os.read(screen, 1 << 16).decode().strip()
+        return ""
+
+    return run
+
+
+def fit(d2l, fw, pause):
+    """Train for two epochs of four minibatches each."""
+
+    class Slow(d2l.Trainer):
+        def prepare_batch(self, batch):
+            time.sleep(pause)
+            return super().prepare_batch(batch)
+
+    data = d2l.SyntheticRegressionData(fw.tensor([2.0, -3.4]), 4.2, 0.01, 128, 32)
+    fw.fit(Slow(max_epochs=2), d2l.LinearRegression(lr=0.1), data)
+
+
+def test_a_terminal_counts_the_minibatches_of_a_long_run(d2l, fw, screen):
+    last = screen(lambda: fit(d2l, fw, pause=0.2)).split("\r")[-1]
+    assert last.startswith("LinearRegression: 100%") and "8/8" in last
+    assert "train_loss=" in last and "val_loss=" in last
+
+
+def test_a_terminal_shows_no_bar_for_a_short_run(d2l, fw, screen, monkeypatch):
+    monkeypatch.setattr("tqdm.std.time", lambda: 0.0)  # a run that takes no time
+    assert screen(lambda: fit(d2l, fw, pause=0)) == ""
+
+
+def test_a_notebook_has_its_board_and_no_bar(d2l, fw, screen, monkeypatch):
+    monkeypatch.setattr(d2l, "in_notebook", lambda: True)
+    monkeypatch.setattr(d2l.ProgressBoard, "publish", lambda self: None)
+    assert screen(lambda: fit(d2l, fw, pause=0.15)) == ""
+
+
+def test_without_tqdm_a_terminal_shows_nothing(d2l, fw, screen, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert screen(lambda: fit(d2l, fw, pause=0.15)) == ""
+
+
+def test_output_that_no_one_watches_has_no_bar(d2l, fw, capfd):
+    fit(d2l, fw, pause=0.15)
+    assert "LinearRegression" not in capfd.readouterr().err

@@ -1,0 +1,205 @@
+"""The decks in a browser, read as files: every slide fits, and says what it should."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from pprint import pformat
+from typing import Any
+
+import pytest
+from browsing import BOOK, PHONE, TABS, Violations, Visitor
+from bs4 import BeautifulSoup
+from playwright.sync_api import Browser, Page
+
+from book import slides
+from book.slide_layout import SMALLEST
+
+DECKS = [
+    f"{slides.file(section, tab)}.html"
+    for section in BOOK.sections
+    if "[**" in section.text
+    for tab in TABS
+]
+RICH = "jax/use-gpu.html"  # it has a slide of each kind
+LARGE = {"viewport": {"width": 1280, "height": 720}}
+OLD_PROJECTOR = {"viewport": {"width": 1024, "height": 768}}
+# Each slide in turn: what leaves it, and what is too small to be read or seen.
+WRONG = """async () => {
+  await document.fonts.ready;
+  await Promise.all([...document.images].map((image) => image.decode()));
+  const wrong = [];
+  const slides = [...document.querySelectorAll(".slides > section")];
+  slides.forEach((slide, number) => {
+    Reveal.slide(number);
+    const say = (what) => wrong.push(`${number + 1}: ${what}`);
+    const box = slide.getBoundingClientRect();
+    const scale = box.height / 720;
+    const { paddingBottom } = getComputedStyle(slide);
+    const below = box.bottom - parseFloat(paddingBottom) * scale;
+    if (box.top < -1 || box.bottom > innerHeight + 1) say("leaves the screen");
+    if (box.left < -1 || box.right > innerWidth + 1) say("is wider than the screen");
+    const parts = slide.querySelectorAll(":scope > :not(aside), pre, math, figure *");
+    let shown = 0;
+    for (const part of parts) {
+      const { bottom, right, width, height } = part.getBoundingClientRect();
+      shown += width && height ? 1 : 0;
+      if (bottom > below + 1) say(`${part.tagName} ends ${bottom - below} too low`);
+      if (right > box.right + 1) say(`${part.tagName} is too wide`);
+      if (part.scrollWidth > part.clientWidth + 1 && part.clientWidth) {
+        say(`${part.tagName} is cut off: ${part.textContent.slice(0, 40)}`);
+      }
+      const least = part.tagName === "IMG" ? 150 : 0;
+      if (height < least * scale) say(`a picture is ${height} high`);
+    }
+    if (shown < 2) say("is empty");
+    const { fit } = slide.dataset;
+    if (fit && fit < SMALLEST) say(`is shrunk to ${fit} %`);
+  });
+  return wrong;
+}""".replace("SMALLEST", str(100 * SMALLEST))
+
+# What a printed slide does not hold, or does not show as the screen does.
+PRINTED = """() => [...document.querySelectorAll(".pdf-page")].flatMap((page, n) => {
+  const slide = page.querySelector("section");
+  const { paddingLeft, fontSize } = getComputedStyle(slide);
+  const { bottom } = page.getBoundingClientRect();
+  const parts = [...slide.querySelectorAll(":scope > :not(aside), pre, img")];
+  const low = parts.filter((part) => part.getBoundingClientRect().bottom > bottom - 50);
+  const wrong = low.map((part) => `${n + 1}: ${part.tagName} is too low`);
+  const set = paddingLeft === "64px" && parseFloat(fontSize) >= 18;
+  return set ? wrong : [...wrong, `${n + 1}: ${paddingLeft} ${fontSize}`];
+})"""
+
+
+@pytest.fixture(scope="module")
+def decks() -> Path:
+    """The folder of the decks."""
+    return slides.build(BOOK).parent
+
+
+@pytest.fixture
+def open_deck(browser: Browser, decks: Path) -> Iterator[Visitor]:
+    """Call it with a deck's path; what is opened is watched."""
+    visitor = Visitor(browser, f"{decks.as_uri()}/")
+    yield visitor
+    visitor.close()
+
+
+def ready(page: Page) -> Page:
+    page.wait_for_function("Reveal.isReady()")
+    return page
+
+
+@pytest.mark.parametrize("deck", DECKS)
+def test_every_slide_fits(open_deck: Visitor, deck: str):
+    page = ready(open_deck(deck, **LARGE))
+    wrong = page.evaluate(WRONG)
+    assert page.evaluate("Reveal.getTotalSlides()") > 2
+    assert not wrong, pformat(wrong)
+
+
+@pytest.mark.parametrize("screen", [OLD_PROJECTOR, {"viewport": PHONE}])
+def test_slides_fit_other_screens(open_deck: Visitor, screen: dict[str, Any]):
+    wrong = ready(open_deck(RICH, **screen)).evaluate(WRONG)
+    assert not wrong, pformat(wrong)
+
+
+@pytest.mark.parametrize("deck", DECKS)
+def test_no_deck_speaks_of_another_framework(decks: Path, deck: str):
+    tree = BeautifulSoup((decks / deck).read_text("utf-8"), "html.parser")
+    [own] = [tab for tab in TABS if deck.startswith(f"{tab}/")]
+    imports = {"pytorch": "torch", "tensorflow": "tf", "jax": "jnp", "mxnet": "npx"}
+    others = {name for tab, name in imports.items() if tab != own}
+    for block in tree.select(".highlight"):
+        used = set(re.findall(r"(?<![\w.])(\w+)\.", block.get_text()))
+        assert not used & others, block.get_text()
+    left = re.findall(r":\w+:`|\[\*\*|\*\*\]|~~|BOOK[A-Z]+\d", tree.get_text())
+    assert not left
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(open_deck: Visitor, violations: Violations, scheme: Any):
+    for path in ("index.html", RICH):
+        page = open_deck(path, color_scheme=scheme, **LARGE)
+        wrong = {path: violations(page)}
+        if path != "index.html":
+            kinds = (".printed", "figure", ".plot", "math", ".said ul")
+            for kind in kinds:
+                page.evaluate(
+                    "kind => Reveal.slide([...document.querySelectorAll('.slides >"
+                    " section')].findIndex((slide) => slide.querySelector(kind)))",
+                    kind,
+                )
+                wrong[kind] = violations(page)
+        assert not any(wrong.values()), pformat(wrong)
+
+
+def test_the_colours_follow_the_readers(open_deck: Visitor):
+    shades = {}
+    for scheme in ("light", "dark"):
+        page = ready(open_deck(DECKS[0], color_scheme=scheme, **LARGE))
+        colour = "getComputedStyle(document.querySelector('.reveal-viewport'))"
+        shades[scheme] = page.evaluate(f"{colour}.backgroundColor")
+    assert shades == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 22, 26)"}
+
+
+def test_keys_turn_slides_and_show_all(open_deck: Visitor):
+    page = ready(open_deck(DECKS[0], **LARGE))
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("Reveal.getIndices().h") == 1
+    assert page.locator(".slide-number").inner_text().startswith("2 / ")
+    page.keyboard.press("o")
+    assert page.evaluate("Reveal.isOverview()")
+    # A deck that is opened again shows the slide that was shown last.
+    page.wait_for_url("**#/1")
+    page.reload()
+    assert ready(page).evaluate("Reveal.getIndices().h") == 1
+
+
+def test_the_speakers_view_shows_the_notes(open_deck: Visitor):
+    page = ready(open_deck(DECKS[0], **LARGE))
+    page.keyboard.press("ArrowRight")
+    notes = page.locator("section.present aside.notes").inner_html()
+    assert len(notes) > 40
+    with page.expect_popup() as opened:
+        page.keyboard.press("s")
+    view = opened.value
+    open_deck.watch(view)
+    shown = view.locator(".speaker-controls-notes .value")
+    shown.wait_for()
+    assert shown.inner_html() == notes
+    page.keyboard.press("ArrowRight")
+    view.wait_for_function(
+        "(old) => document.querySelector('.speaker-controls-notes .value')"
+        ".innerHTML !== old",
+        arg=notes,
+    )
+    view.close()
+
+
+def test_a_deck_prints_a_page_a_slide(open_deck: Visitor):
+    page = open_deck(f"{DECKS[0]}?print-pdf", **LARGE)
+    page.wait_for_selector(".pdf-page")
+    slides_there = page.locator(".pdf-page").count()
+    assert slides_there == page.locator(".slides section").count() > 10
+    assert page.evaluate(PRINTED) == []
+    pdf = page.pdf(prefer_css_page_size=True, print_background=True)
+    assert len(re.findall(rb"/Type /Page\b", pdf)) == slides_there
+    assert set(re.findall(rb"/MediaBox \[0 0 (\S+) (\S+)\]", pdf)) == {(b"960", b"540")}
+
+
+def test_without_script_all_slides_are_shown(open_deck: Visitor):
+    page = open_deck(DECKS[0], java_script_enabled=False, **LARGE)
+    shown = page.locator(".slides > section")
+    boxes = [slide.bounding_box() for slide in shown.all()]
+    tops = [box["y"] for box in boxes if box]
+    assert len(tops) > 10 and tops == sorted(set(tops))
+
+
+def test_the_list_opens_every_deck(open_deck: Visitor):
+    page = open_deck("index.html")
+    links = page.locator(".decks a:not(.notebook)")
+    hrefs = [link.get_attribute("href") for link in links.all()]
+    assert hrefs == DECKS
+    links.first.click()
+    assert ready(page).locator("h1").inner_text()
