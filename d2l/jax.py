@@ -70,6 +70,7 @@ __all__ = [
     "float32",
     "get_key",
     "gpu",
+    "in_background",
     "in_notebook",
     "int32",
     "int64",

@@ -60,6 +60,7 @@ __all__ = [
     "fit_copy",
     "float32",
     "gpu",
+    "in_background",
     "in_notebook",
     "int32",
     "int64",
