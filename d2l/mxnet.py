@@ -13,6 +13,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral
 from typing import Any
 
@@ -28,6 +29,7 @@ from sklearn import datasets
 
 __all__ = [
     "ArrayLoader",
+    "Benchmark",
     "Classifier",
     "DataModule",
     "Digits",
@@ -55,8 +57,10 @@ __all__ = [
     "expand_dims",
     "eye",
     "first_gpus",
+    "fit_copy",
     "float32",
     "gpu",
+    "in_background",
     "in_notebook",
     "int32",
     "int64",
@@ -75,6 +79,7 @@ __all__ = [
     "ones",
     "ones_like",
     "plot",
+    "plot_copies",
     "plot_product_times",
     "plot_queue",
     "product_times",
@@ -97,8 +102,10 @@ __all__ = [
     "size",
     "stack",
     "swapaxes",
+    "synchronize",
     "tanh",
     "tensor",
+    "time_call",
     "to",
     "transpose",
     "try_all_gpus",
@@ -1078,6 +1085,98 @@ def one_ahead(batches: Iterable) -> Iterator:
         yield from waiting
         waiting = [batch]
     yield from waiting
+
+
+# Defined in chapter_gpus/data-movement.md (sec_data_movement)
+def synchronize() -> None:
+    """Wait until all devices have done what is in their queues."""
+    npx.waitall()
+
+
+# Defined in chapter_gpus/data-movement.md (sec_data_movement)
+class Benchmark:
+    """A block that prints its time, work on all devices included.
+
+    Used as `with Benchmark('name') as b:`; afterwards `b.seconds` is the time.
+    """
+
+    def __init__(self, description: str = "Done"):
+        self.description, self.seconds = description, float("nan")
+
+    def __enter__(self) -> Benchmark:
+        synchronize()  # what was queued before is not part of the block
+        self.timer = Timer()
+        return self
+
+    def __exit__(self, error: type | None, *details: Any) -> None:
+        if error is None:
+            synchronize()
+            self.seconds = self.timer.stop()
+            print(f"{self.description}: {self.seconds:.4f} sec")
+
+
+# Defined in chapter_gpus/data-movement.md (sec_data_movement)
+def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
+    """Return the least time in seconds that a call took, work on devices included.
+
+    One call before the `repeats` that count is not counted. Raises ValueError if
+    `repeats` is less than 1.
+    """
+    if repeats < 1:
+        raise ValueError(f"repeats must be at least 1, not {repeats}")
+    times = []
+    for _ in range(repeats + 1):
+        synchronize()
+        timer = Timer()
+        result = function(*args)  # held, so that it can be waited for
+        synchronize()
+        times.append(timer.stop())
+        del result  # its memory is free for the next call
+    return min(times[1:])
+
+
+# Defined in chapter_gpus/data-movement.md (sec_data_movement)
+def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
+    """Return the latency in seconds and the bandwidth in B/s of measured copies.
+
+    Fits times = latency + sizes / bandwidth, with the least relative errors.
+    """
+    weights = 1 / onp.asarray(times)
+    slope, latency = onp.polyfit(sizes, times, 1, w=weights)
+    return float(latency), float(1 / slope)
+
+
+# Defined in chapter_gpus/data-movement.md (sec_data_movement)
+def plot_copies(sizes: Sequence, times: Sequence) -> None:
+    """Plot the times of copies, in seconds, and the line that fits them best."""
+    latency, bandwidth = fit_copy(sizes, times)
+    fitted = [latency + size / bandwidth for size in sizes]
+    set_figsize()
+    axes = plt.gca()
+    plot(
+        sizes,
+        [times, fitted],
+        "size",
+        "time",
+        legend=("measured", "fitted"),
+        xscale="log",
+        yscale="log",
+        fmts=("o", "-"),
+        axes=axes,
+    )
+    axes.xaxis.set_major_formatter(EngFormatter("B", sep=" "))
+    axes.yaxis.set_major_formatter(EngFormatter("s", sep=" "))
+
+
+# Defined in chapter_gpus/data-movement.md (sec_data_movement)
+def in_background(batches: Iterable) -> Iterator:
+    """Yield the minibatches, while another thread gets the next one."""
+    source, end = iter(batches), object()
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        waiting = thread.submit(next, source, end)
+        while (batch := waiting.result()) is not end:
+            waiting = thread.submit(next, source, end)
+            yield batch
 
 
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
