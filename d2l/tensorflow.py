@@ -1601,21 +1601,19 @@ def driver_is_too_old(report: GPUReport) -> bool:
 # Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
 def build_problems(report: GPUReport) -> Iterator[str]:
     """Yield why the framework, as it was built, cannot use the GPUs."""
-    info = report.framework
-    unfit = [
-        gpu
-        for gpu in report.gpus
-        if gpu.capability is not None
-        and not (info.oldest or 0) <= gpu.capability <= (info.newest or 99)
-    ]
-    for gpu in unfit:
+    info, unfit = report.framework, 0
+    for gpu in report.gpus:
+        if gpu.capability is None:
+            continue
         old = gpu.capability < (info.oldest or 0)
-        yield (
-            f"GPU {gpu.index} is too {'old' if old else 'new'} for {info.name}: "
-            f"its compute capability is {gpu.capability}. Use a version of the "
-            "framework for such GPUs, or another framework."
-        )
-    if len(report.gpus) > len(unfit) and not info.cuda:
+        if old or gpu.capability > (info.newest or 99):
+            unfit += 1
+            yield (
+                f"GPU {gpu.index} is too {'old' if old else 'new'} for {info.name}: "
+                f"its compute capability is {gpu.capability}. Use a version of the "
+                "framework for such GPUs, or another framework."
+            )
+    if len(report.gpus) > unfit and not info.cuda:
         yield (f"{info.name} is a CPU build. For the GPU build: {info.install}.")
     if driver_is_too_old(report):
         yield (

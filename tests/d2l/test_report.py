@@ -206,11 +206,13 @@ def test_a_lost_gpu_beside_one_that_answers(d2l, machine, built):
 def test_nvidia_smi_that_hangs(d2l, machine, monkeypatch):
     machine(sleep=60)
     monkeypatch.setattr(d2l, "nvidia_smi", partial(d2l.nvidia_smi, timeout=0.5))
-    asked = []
-    info = d2l.framework_info
-    monkeypatch.setattr(
-        d2l, "framework_info", lambda look: asked.append(look) or info()
-    )
+    asked, info = [], d2l.framework_info()
+
+    def framework_info(look):
+        asked.append(look)
+        return info
+
+    monkeypatch.setattr(d2l, "framework_info", framework_info)
     report = d2l.gpu_report()
     assert "no answer within 0.5 seconds" in only(report.problems)
     assert "stuck" in only(report.problems) and asked == [False]
