@@ -1619,7 +1619,7 @@ def build_problems(report: GPUReport) -> Iterator[str]:
         yield (
             f"The driver {report.driver} is too old for {info.name}, which was "
             f"built for CUDA {info.cuda}. Update the driver, or install a build "
-            f"for CUDA {report.driver_cuda or 'of the driver'}."
+            f"for {'CUDA ' + report.driver_cuda if report.driver_cuda else 'it'}."
         )
 
 
