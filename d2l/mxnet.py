@@ -117,6 +117,7 @@ __all__ = [
     "reduce_sum",
     "remedy",
     "repeat",
+    "report_text",
     "require_gpu",
     "reshape",
     "scratch_places",
@@ -1286,31 +1287,7 @@ class GPUReport:
     problems: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        info = self.framework
-        driver = (
-            f"{self.driver or 'unknown'}, CUDA up to {self.driver_cuda or 'unknown'}"
-        )
-        rows = {
-            "System": self.system,
-            "Driver": driver if self.gpus else "none answers",
-        }
-        rows |= {f"GPU {gpu.index}": str(gpu) for gpu in self.gpus}
-        if self.setting is not None:
-            rows["Setting"] = f"CUDA_VISIBLE_DEVICES={self.setting!r}"
-        rows["Framework"] = info.name + (
-            f", CUDA {info.cuda}, cuDNN {info.cudnn or 'unknown'}"
-            if info.cuda
-            else ", a CPU build"
-        )
-        rows["It sees"] = ", ".join(info.seen) or "no GPU"
-        rows |= {f"Problem {i}": text for i, text in enumerate(self.problems, 1)}
-        if not self.problems:
-            found = self.gpus or info.seen
-            rows["Problems"] = "none" if found else "none, but no NVIDIA GPU was found"
-        return "\n".join(
-            textwrap.fill(f"{name:<11}{text}", 72, subsequent_indent=" " * 11)
-            for name, text in rows.items()
-        )
+        return report_text(self)  # defined below
 
 
 # Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
@@ -1597,6 +1574,30 @@ def gpu_report() -> GPUReport:
     for find in driver_problems, build_problems, sight_problems, memory_problems:
         report.problems += find(report)
     return report
+
+
+# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
+def report_text(report: GPUReport) -> str:
+    """Return a report as lines of at most 72 characters."""
+    info = report.framework
+    driver, cuda = report.driver or "unknown", report.driver_cuda or "unknown"
+    rows = {"System": report.system, "Driver": "none answers"}
+    if report.gpus:
+        rows["Driver"] = f"{driver}, CUDA up to {cuda}"
+    rows |= {f"GPU {gpu.index}": str(gpu) for gpu in report.gpus}
+    if report.setting is not None:
+        rows["Setting"] = f"CUDA_VISIBLE_DEVICES={report.setting!r}"
+    build = f"CUDA {info.cuda}, cuDNN {info.cudnn or 'unknown'}"
+    rows["Framework"] = f"{info.name}, {build if info.cuda else 'a CPU build'}"
+    rows["It sees"] = ", ".join(info.seen) or "no GPU"
+    rows |= {f"Problem {i}": text for i, text in enumerate(report.problems, 1)}
+    if not report.problems:
+        found = report.gpus or info.seen
+        rows["Problems"] = "none" if found else "none, but no NVIDIA GPU was found"
+    return "\n".join(
+        textwrap.fill(f"{name:<11}{text}", 72, subsequent_indent=" " * 11)
+        for name, text in rows.items()
+    )
 
 
 # Aliases from config.ini
