@@ -1211,8 +1211,8 @@ def one_ahead(batches: Iterable) -> Iterator:
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
 def synchronize() -> None:
     """Wait until all arrays that the program holds have their numbers."""
-    for platform in {cpu().platform, try_gpu().platform}:
-        held = [a for a in jax.live_arrays(platform) if not a.is_deleted()]
+    for kind in {cpu().platform, try_gpu().platform}:
+        held = [a for a in jax.live_arrays(kind) if not a.is_deleted()]
         jax.block_until_ready(held)
 
 
