@@ -214,7 +214,7 @@ def run_sphinx(
     builder: str = "html",
     settings: Mapping[str, object] = types.MappingProxyType({}),
 ) -> None:
-    """Make pages in `folder` of what `write_pages` put there, by one of Sphinx's builders."""
+    """Make pages in `folder` of what `write_pages` put there, by a Sphinx builder."""
     from sphinx.application import Sphinx
     from sphinx.errors import SphinxError
     from sphinx.util.docutils import docutils_namespace, patch_docutils

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from book import html, tex
 from book.errors import BookError
 from book.files import write_whole
+from book.tabs import tab_name
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -37,7 +38,10 @@ def build(
     """
     edition = book if tab is None else _edition(book, book.check_tab(tab))
     name = book.config.project["name"] + (f"-{tab}" if tab else "")
-    folder, pdf = book.root / "_build/latex" / name, book.root / f"_build/pdf/{name}.pdf"
+    folder, pdf = (
+        book.root / "_build/latex" / name,
+        book.root / f"_build/pdf/{name}.pdf",
+    )
     stamp, made_of = folder / "pdf.stamp", html.fingerprint(book.root)
     if notebooks is None and pdf.exists() and _is(stamp, made_of):
         return pdf
@@ -82,14 +86,16 @@ def _write_latex(
 
 
 def _bare(edition: Book, section: Section) -> NotebookNode:
-    """The heading of a section that has nothing in this tab, so that it has its number."""
+    """The heading, and so the number, of a section that has nothing in this tab."""
     from book import merge
 
     nb = edition.notebook(section)
     heading = merge.TITLE.match(nb.cells[0].source)
     nb.cells = nb.cells[:1]
-    nb.cells[0].source = heading[0] if heading else ""
-    nb.metadata["record"] = {}
+    told = f"Nothing here is for {tab_name(edition.tabs[0])}."
+    nb.cells[0].source = f"{heading[0] if heading else ''}\n{told}"
+    nb.cells[0].metadata["origin_pos"] = 0
+    nb.metadata.update(tab=edition.tabs[0], record={})
     return nb
 
 

@@ -33,6 +33,7 @@ WHOLE_LINES, WHOLE_CELL_LINES, SOME_LINES = 14, 20, 4
 LABEL_LINES, MOST_LINES = 2, 34
 LINE_LENGTH, CODE_LENGTH = 80, 91  # characters
 LINE = 12  # points
+HYPHEN = r"\sphinxhyphen{}"
 PICTURE_SCALE = 0.8  # of its size on a screen
 
 
@@ -125,21 +126,6 @@ def _is_bare(node: nodes.Node, listed: nodes.Element) -> bool:
     return isinstance(node, nodes.title) or node.astext() in ("", listed.astext())
 
 
-class bibliography_entry(nodes.General, nodes.Element):
-    """An entry of the bibliography, which text refers to by its `key`."""
-
-
-def _name_chapter(listed: nodes.Element) -> None:
-    """A chapter that holds nothing but the bibliography has no number."""
-    section = listed.parent
-    while section is not None and not isinstance(section, nodes.section):
-        section = section.parent
-    if section is not None and section.astext().endswith(listed.astext()):
-        title = next(iter(section.findall(nodes.title)))
-        if len(section.astext()) - len(listed.astext()) <= len(title.astext()) + 2:
-            section["classes"].append("unnumbered")
-
-
 # Figures that answer
 
 
@@ -164,7 +150,10 @@ class LeadToInteractive(SphinxPostTransform):
         query = f"?tab={chosen[0]}" if len(chosen) == 1 else ""
         place = figure["ids"][-1] if figure["ids"] else ""
         address = f"{self.config.book_site.rstrip('/')}/{page}.html{query}#{place}"
-        return [nodes.reference(text="Interactive version", refuri=address), nodes.Text(".")]
+        return [
+            nodes.reference(text="Interactive version", refuri=address),
+            nodes.Text("."),
+        ]
 
 
 # LaTeX
@@ -173,7 +162,7 @@ class LeadToInteractive(SphinxPostTransform):
 class BookLaTeXTranslator(LaTeXTranslator):
     """The text with the commands of the book's preamble."""
 
-    def visit_title(self, node: nodes.title) -> None:
+    def visit_title(self, node: nodes.Element) -> None:
         self._keep_with_next(node)
         start = len(self.body)
         super().visit_title(node)
@@ -190,7 +179,7 @@ class BookLaTeXTranslator(LaTeXTranslator):
         if not self.literal_whitespace:
             self.body[-1] = UNUSUAL.sub(r"\\bookfallback{\g<0>}", self.body[-1])
 
-    def visit_paragraph(self, node: nodes.paragraph) -> None:
+    def visit_paragraph(self, node: nodes.Element) -> None:
         kinds = set(node["classes"]) & set(PARAGRAPHS)
         self._keep_with_next(node)
         if not kinds:
@@ -209,18 +198,20 @@ class BookLaTeXTranslator(LaTeXTranslator):
             return r"\bookrecordlabel"
         return r"\booktablabel"
 
-    def visit_literal_block(self, node: nodes.literal_block) -> None:
+    def visit_literal_block(self, node: nodes.Element) -> None:
         self._keep_with_next(node)
         super().visit_literal_block(node)
 
     def _keep_with_next(self, node: nodes.Element) -> None:
         """Ask for the room that a part of the text wants on the page it begins on."""
-        wanted = self._wanted(node)
+        if self.table or (isinstance(node, nodes.paragraph) and not _leads(node)):
+            return
         before = _before(node)
-        if wanted and not self.table and (before is None or not _leads(before)):
-            self.body.append(f"\n\\bookneed{{{min(wanted, MOST_LINES)}}}\n")
+        if before is None or not _leads(before):
+            wanted = min(self._wanted(node), MOST_LINES)
+            self.body.append(f"\n\\bookneed{{{wanted}}}\n")
 
-    def _wanted(self, node: nodes.Node | None) -> int:
+    def _wanted(self, node: Any) -> int:
         """The lines that a part takes with what must not part from it."""
         if isinstance(node, tab_set | tab_panel | nodes.section):
             return self._wanted(node.children[0])
@@ -230,22 +221,22 @@ class BookLaTeXTranslator(LaTeXTranslator):
             return LABEL_LINES + _text_lines(node) + self._wanted(_after(node))
         return SOME_LINES if isinstance(node, nodes.paragraph) else 0
 
-    def _cell_lines(self, block: nodes.literal_block) -> int:
+    def _cell_lines(self, block: nodes.Element) -> int:
         """The lines of a short block and of its outputs; else of a few of its own."""
         lines = _code_lines(block)
         if lines > WHOLE_LINES:
             return SOME_LINES
         node = _after(block)
         while node is not None and _is_output(node) and not _is_output(block):
-            isimage = isinstance(node, nodes.image)
-            more = self._height(node) if isimage else _code_lines(node)
+            drawn = isinstance(node, nodes.image)
+            more = self._height(node) if drawn else _code_lines(node)
             if lines + more > WHOLE_CELL_LINES:
                 break
             lines += more + 2  # a frame and the space around it
             node = _after(node)
         return lines
 
-    def _height(self, image: nodes.image) -> int:
+    def _height(self, image: nodes.Element) -> int:
         """The lines that a picture stands for."""
         file = self.builder.env.original_image_uri.get(image["uri"], image["uri"])
         _, pixels = imagesize.get(Path(self.builder.srcdir, file))
@@ -253,7 +244,7 @@ class BookLaTeXTranslator(LaTeXTranslator):
 
     # Where things are
 
-    def visit_reference(self, node: nodes.reference) -> None:
+    def visit_reference(self, node: nodes.Element) -> None:
         super().visit_reference(node)
         address = node.get("refuri", "")
         if address.startswith("%") and not (self.in_title or self.in_caption):
@@ -261,7 +252,7 @@ class BookLaTeXTranslator(LaTeXTranslator):
             place = place if "#" in address else f"{place}::doc"
             self.context[-1] += self._page_of(place)
 
-    def visit_number_reference(self, node: addnodes.number_reference) -> None:
+    def visit_number_reference(self, node: nodes.Element) -> None:
         with contextlib.suppress(nodes.SkipNode):
             super().visit_number_reference(node)
         if node.get("refid"):
@@ -275,7 +266,9 @@ class BookLaTeXTranslator(LaTeXTranslator):
     def visit_math_reference(self, node: nodes.Element) -> None:
         super().visit_math_reference(node)
         if not (self.in_title or self.in_caption):
-            self.body.append(rf"\bookpage{{equation:{node['docname']}:{node['target']}}}")
+            self.body.append(
+                rf"\bookpage{{equation:{node['docname']}:{node['target']}}}"
+            )
 
     def _page_of(self, place: str) -> str:
         return rf"\bookpage{{{self.idescape(place)}}}"
@@ -295,24 +288,23 @@ class BookLaTeXTranslator(LaTeXTranslator):
 # What stands together
 
 
-def _leads(node: nodes.Node) -> bool:
+def _leads(node: nodes.Element) -> bool:
     """Whether a part must not part from what follows: headings, labels, lead-ins."""
     if isinstance(node, nodes.title) or "tab-label" in node.get("classes", []):
         return True
-    leads_to = (nodes.literal_block, tab_set)
     short = isinstance(node, nodes.paragraph) and _text_lines(node) <= 2
-    return short and isinstance(_after(node), leads_to)
+    return short and isinstance(_after(node), nodes.literal_block | tab_set)
 
 
 def _is_output(node: nodes.Element) -> bool:
     return "output" in node.get("classes", [])
 
 
-def _text_lines(node: nodes.Node) -> int:
+def _text_lines(node: nodes.Element) -> int:
     return len(node.astext()) // LINE_LENGTH + 1
 
 
-def _code_lines(node: nodes.Node) -> int:
+def _code_lines(node: nodes.Element) -> int:
     return sum(1 + len(line) // CODE_LENGTH for line in node.astext().split("\n"))
 
 
@@ -332,7 +324,7 @@ def _before(node: nodes.Element) -> nodes.Element | None:
 def _beside(node: nodes.Element, step: int) -> nodes.Element | None:
     if node.parent is None:
         return None
-    around = [n for n in node.parent.children if n is node or _shows(n)]
+    around: list[Any] = [n for n in node.parent.children if n is node or _shows(n)]
     place = next(i for i, n in enumerate(around) if n is node) + step
     return around[place] if 0 <= place < len(around) else None
 
@@ -399,7 +391,11 @@ def _preamble(config: Any) -> str:
         "pdfkeywords": ", ".join([*config.book_keywords, *names]),
         "pdflang": config.language,
     }
-    facts = ",".join(f"{key}={{{_escaped(v)}}}" for key, v in metadata.items())
+    # In a PDF's facts, a hyphen is no command.
+    facts = ",".join(
+        f"{key}={{{_escaped(value).replace(HYPHEN, '-')}}}"
+        for key, value in metadata.items()
+    )
     return "\n".join(
         [
             rf"\newcommand*\bookedition{{{_escaped(edition)}}}",
