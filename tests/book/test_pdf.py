@@ -100,10 +100,17 @@ Make = Callable[..., Book]
 def shown(book: Book, section: Section, tab: str) -> NotebookNode | None:
     nb = book.tab_notebook(section, tab)
     if nb is not None:
-        nb.metadata["record"] = {"state": "fresh", "machine_name": "CPU"}
+        other = {"machine": "h200", "title": "H200"}
+        record = {"machine": "cpu", "title": "CPU", "state": "fresh"}
+        nb.metadata["record"] = record | {"others": [other]}
         for cell in nb.cells:
             if cell.source == "shared()":
-                cell.outputs = [new_output("stream", name="stdout", text=PRINTED)]
+                runs = {"cpu": PRINTED, "h200": "eight GPUs"}
+                cell.metadata["runs"] = [
+                    {"machines": [m], "outputs": [new_output("stream", text=text)]}
+                    for m, text in runs.items()
+                ]
+                cell.outputs = cell.metadata["runs"][0]["outputs"]
     return nb
 
 
@@ -198,6 +205,7 @@ def test_a_book_is_printed_whole(printed: Book) -> None:
     assert text.index("import torch") > text.index("PyTorch")
     assert text.index("JAX") < text.index("import jax")
     assert "Differs from run to run." in text
+    assert text.index("H200", text.index(WIDE)) < text.index("eight GPUs")
     assert "Interactive in the HTML edition." in text
     assert "https://example.com/a_b" in text
     assert re.search(r"Section 1\.1 \(page \d+\)", text)
