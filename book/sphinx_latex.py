@@ -349,6 +349,7 @@ def _settle_config(app: Sphinx, config: Config) -> None:
     """The settings of the LaTeX builder, in place of d2lbook's."""
     texescape.init()
     settings: Any = config
+    name = settings.book_name or Path(settings.latex_documents[0][1]).stem
     settings.latex_engine = "xelatex"
     settings.latex_show_urls = "footnote"
     settings.latex_show_pagerefs = False
@@ -356,7 +357,7 @@ def _settle_config(app: Sphinx, config: Config) -> None:
     settings.latex_table_style = ["booktabs"]
     settings.latex_documents = [
         (
-            *(config.root_doc, f"{settings.book_name}.tex", _escaped(config.project)),
+            *(config.root_doc, f"{name}.tex", _escaped(config.project)),
             *(_escaped(config.author), "manual"),
         )
     ]
@@ -416,7 +417,7 @@ def _imprint(config: Any) -> str:
 
 
 def setup(app: Sphinx) -> None:
-    app.add_config_value("book_name", "book", "")
+    app.add_config_value("book_name", "", "")
     app.add_config_value("book_keywords", [], "")
     app.add_config_value("book_site", "", "env")
     app.add_post_transform(StandUnderChapters)

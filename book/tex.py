@@ -16,7 +16,7 @@ from pathlib import Path
 from book.errors import BookError
 
 PACKAGES = (
-    *("texlive-xetex", "latexmk", "librsvg2-bin"),
+    *("texlive-xetex", "texlive-fonts-recommended", "latexmk", "librsvg2-bin"),
     *("fonts-texgyre", "fonts-texgyre-math", "fonts-dejavu-core"),
 )
 INSTALL = f"apt-get install --no-install-recommends {' '.join(PACKAGES)}"
