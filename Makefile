@@ -19,6 +19,9 @@ option = $(if $(call given,$(1)),--$(2)='$(subst ','\'',$(call given,$(1)))')
 html: $(call built,book)  ## build the book, print the path of its first page (this is what `make` does)
 	@$(BOOK) html
 
+pdf: $(call built,book)  ## print the book to _build/pdf, all tabs or an edition of each that TAB= names
+	@$(BOOK) pdf $(call option,TAB,tab)
+
 run: $(call built,book)  ## run what is stale and keep its outputs; TAB= SECTION= MACHINE= JOBS= PYTHON= FORCE=1
 	@$(BOOK) run $(call option,TAB,tab) $(call option,SECTION,section) \
 		$(call option,MACHINE,machine) $(call option,JOBS,jobs) \

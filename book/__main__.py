@@ -67,6 +67,19 @@ def _records_to_make(book: "Book") -> list[str]:
     return sorted(lines)
 
 
+def pdf(options: argparse.Namespace) -> None:
+    """Print the book, in one tab or all; the last line printed is the PDF's path."""
+    from book import pdf
+
+    book = _book()
+    for tab in options.tab:
+        book.check_tab(tab)
+    book.check()
+    with locked(Path("_build/.lock"), "another process builds the book"):
+        for tab in options.tab or [None]:
+            print(pdf.build(book, tab), flush=True)
+
+
 def run(options: argparse.Namespace) -> None:
     """Run what is stale and keep its outputs."""
     from book.run import run
@@ -229,6 +242,7 @@ def _parser() -> argparse.ArgumentParser:
             sub.add_argument(option, **settings)
 
     add(html)
+    add(pdf, CHOICE[0])
     add(run, *CHOICE, *RUN_OPTIONS)
     add(export, *CHOICE, *EXPORT_OPTIONS)
     add(import_, *IMPORT_OPTIONS)

@@ -15,7 +15,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     Notebooks = Callable[[Section, str], NotebookNode | None]
 
-TOOLS = ("book/**/*.py", "book/**/*.html", "static/**/*")
+TOOLS = ("book/**/*.py", "book/templates/*", "static/**/*")
 INPUTS = ("config.ini", "outputs/**/*.ipynb", "d2l/*.py", "environments/*.txt", *TOOLS)
 NOTEBOOKS = "**/*.md"  # where the settings name none, as in d2lbook
 # Sphinx writes these whatever the pages need; ours need none of them.
@@ -65,7 +66,7 @@ def built(root: Path) -> Path | None:
     made_of, _, index = stamp.read_text("utf-8").strip().partition("\n")
     page = root / index
     try:
-        unchanged = page.is_file() and made_of == _fingerprint(root)
+        unchanged = page.is_file() and made_of == fingerprint(root)
     except (configparser.Error, ValueError, NotImplementedError):
         # Settings that cannot be read are told of by who reads the book.
         return None
@@ -83,19 +84,21 @@ def build(book: Book, notebooks: Notebooks | None = None) -> Path:
 
     titles = records.titles(book)
     folder = book.root / "_build"
-    stamp, made_of = folder / "html.stamp", _fingerprint(book.root)
+    stamp, made_of = folder / "html.stamp", fingerprint(book.root)
     stamp.unlink(missing_ok=True)
     # What the command said of the last build does not hold for this one.
     (folder / "html.notes").unlink(missing_ok=True)
-    write_pages(book, notebooks or _recorded(book, titles), folder / "sphinx")
-    _run_sphinx(book, folder, titles)
+    write_pages(book, notebooks or recorded(book, titles), folder / "sphinx")
+    # Sphinx brings these anew each time, and takes none away that is no more.
+    shutil.rmtree(folder / "pages" / "_static", ignore_errors=True)
+    run_sphinx(book, folder, titles)
     _publish(folder / "pages", folder / "html")
     index = folder / "html" / f"{book.config.build['index']}.html"
     write_whole(stamp, f"{made_of}\n{index.relative_to(book.root)}\n")
     return index
 
 
-def _recorded(book: Book, titles: dict[str, str]) -> Notebooks:
+def recorded(book: Book, titles: dict[str, str]) -> Notebooks:
     """What the kept records of all machines, which readers know by `titles`, show."""
     from book import merge, records
 
@@ -110,7 +113,7 @@ def _recorded(book: Book, titles: dict[str, str]) -> Notebooks:
     return shown
 
 
-def _fingerprint(root: Path) -> str:
+def fingerprint(root: Path) -> str:
     """A hash of all files that the pages follow from."""
     config = configparser.ConfigParser()
     config.read(root / "config.ini", encoding="utf-8")
@@ -204,7 +207,14 @@ def _synchronise(files: dict[str, bytes], folder: Path) -> None:
 # From reStructuredText to pages
 
 
-def _run_sphinx(book: Book, folder: Path, titles: dict[str, str]) -> None:
+def run_sphinx(
+    book: Book,
+    folder: Path,
+    titles: dict[str, str],
+    builder: str = "html",
+    settings: Mapping[str, object] = types.MappingProxyType({}),
+) -> None:
+    """Make pages in `folder` of what `write_pages` put there, by a Sphinx builder."""
     from sphinx.application import Sphinx
     from sphinx.errors import SphinxError
     from sphinx.util.docutils import docutils_namespace, patch_docutils
@@ -213,18 +223,16 @@ def _run_sphinx(book: Book, folder: Path, titles: dict[str, str]) -> None:
     source, pages, doctrees = (
         str(folder / part) for part in ("sphinx", "pages", "doctrees")
     )
-    settings = {
+    own = {
         "book_tabs": book.tabs,
         "book_machines": [[*pair] for pair in (titles or NO_RECORDS).items()],
         "book_made_with": _hash_of_files(book.root, TOOLS),
     }
-    # Sphinx brings these anew each time, and takes none away that is no more.
-    shutil.rmtree(folder / "pages" / "_static", ignore_errors=True)
     told, stopped = io.StringIO(), ""
     try:
         with patch_docutils(source), docutils_namespace(), _import_path():
             Sphinx(
-                *(source, source, pages, doctrees, "html", settings),
+                *(source, source, pages, doctrees, builder, own | dict(settings)),
                 status=None,
                 warning=told,
             ).build()

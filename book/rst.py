@@ -31,6 +31,8 @@ MARK = re.compile(r":(ref|numref|eqref|cite|citet|citep):`([^`]+)`")
 ROLES = {"eqref": "eq", "citet": "cite:t", "citep": "cite:p"}
 SHELL_LINE = re.compile(r"^\s*[!%]", re.MULTILINE)
 SUFFIXES = {"image/svg+xml": "svg", "image/png": "png", "image/jpeg": "jpg"}
+# What Python prints of an object that shows something else in a notebook.
+BARE_OBJECT = re.compile(r"<[\w.]+(?: object)?(?: at 0x[0-9a-f]+)?>")
 NO_OUTPUT = ".. rst-class:: no-output\n\nNo output."
 PLOT = "Output of the cell above: a plot"
 
@@ -165,8 +167,17 @@ def _result(
         if kind in output.data:
             yield _image(output, kind, suffix, alternative(output, cell), page, name)
             return
-    if "text/plain" in output.data:
-        yield _literal(output.data["text/plain"])
+    plain = output.data.get("text/plain", "")
+    if "text/html" in output.data and (not plain or BARE_OBJECT.fullmatch(plain)):
+        plain = _text_of(output.data["text/html"])
+    if plain:
+        yield _literal(plain)
+
+
+def _text_of(html: str) -> str:
+    """What a reader sees of HTML, tables too, as text that also stands on paper."""
+    text = pypandoc.convert_text(html, "plain", "html", extra_args=["--columns=91"])
+    return str(text).rstrip()
 
 
 def _literal(text: str) -> str:

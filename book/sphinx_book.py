@@ -22,6 +22,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 from book import (
     sphinx_front,
+    sphinx_latex,
     sphinx_machines,
     sphinx_math,
     sphinx_search,
@@ -36,9 +37,8 @@ PARTS = (
     sphinx_front,
     sphinx_site,
     sphinx_search,
+    sphinx_latex,
 )
-
-EXPLORABLES = Path(__file__).parents[1] / "static/explorables"
 
 
 # Outputs
@@ -94,8 +94,10 @@ class LinkSources(SphinxPostTransform):
             text = next(entry.findall(nodes.paragraph), None)
             address = next(filter(None, map(addresses.get, entry["ids"])), None)
             if text is not None and address:
-                host = urlsplit(address).hostname or address
-                link = nodes.reference(text=host, refuri=address, internal=False)
+                # Paper shows where the link leads.
+                on_paper = self.app.builder.format == "latex"
+                shown = address if on_paper else urlsplit(address).hostname or address
+                link = nodes.reference(text=shown, refuri=address, internal=False)
                 text += [nodes.Text(" "), link]
 
 
@@ -113,8 +115,7 @@ class BookTranslator(HTML5Translator):
 
     def visit_figure(self, node: nodes.Element) -> None:
         super().visit_figure(node)
-        name = next((Path(i["uri"]).stem for i in node.findall(nodes.image)), "")
-        if (EXPLORABLES / f"{name}.js").exists():
+        if name := sphinx_site.explorable(node):
             tag = self.body[-1]
             self.body[-1] = tag.replace("<figure", f'<figure data-explorable="{name}"')
 

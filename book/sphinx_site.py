@@ -24,6 +24,7 @@ from book.sphinx_tabs import tab_rules, tab_set
 from book.tabs import tab_name
 
 STATIC = Path(__file__).parents[1] / "static"
+EXPLORABLES = STATIC / "explorables"
 SCRIPTS = ("book.js", "preview.js")
 THEMES = ["auto", "light", "dark"]
 POLICY = (
@@ -80,6 +81,13 @@ def _description(doctree: nodes.document) -> str:
     if len(text) <= DESCRIPTION_LENGTH:
         return text
     return text[: DESCRIPTION_LENGTH - 1].rsplit(" ", 1)[0] + "…"
+
+
+def explorable(figure: nodes.Element) -> str:
+    """The name of the interactive figure that stands for a picture, "" if none."""
+    images = figure.findall(nodes.image)
+    name = next((Path(image["uri"]).stem for image in images), "")
+    return name if (EXPLORABLES / f"{name}.js").exists() else ""
 
 
 def _is_within(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:

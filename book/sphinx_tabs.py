@@ -13,6 +13,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
+from sphinx.writers.latex import LaTeXTranslator
 
 from book.tabs import TAB_NAMES, tab_name
 
@@ -128,16 +129,6 @@ def depart_element(self: HTML5Translator, node: nodes.Element) -> None:
     self.body.append("</div>\n")
 
 
-def visit_printed_panel(self: Any, node: tab_panel) -> None:
-    """Where there is no choice, a panel that holds nothing is left out."""
-    if node.get("absent"):
-        raise nodes.SkipNode
-
-
-def pass_through(self: Any, node: nodes.Element) -> None:
-    """The contents, the tab's label among them, are all there is to write."""
-
-
 def tab_rules(tabs: list[str]) -> str:
     """Hide what is not of the chosen tab, unless all are to be printed."""
     rules: Iterator[str] = (
@@ -152,10 +143,34 @@ def tab_rules(tabs: list[str]) -> str:
     return ",\n".join(rules) + " { display: none; }\n"
 
 
+# Paper
+
+
+def visit_printed_panel(self: Any, node: tab_panel) -> None:
+    """Where there is no choice, a panel that holds nothing is left out."""
+    if node.get("absent"):
+        raise nodes.SkipNode
+
+
+def pass_through(self: Any, node: nodes.Element) -> None:
+    """The contents, the tab's label among them, are all there is to write."""
+
+
+def begin_printed_set(self: LaTeXTranslator, node: tab_set) -> None:
+    if "record" in node["classes"]:
+        self.body.append("\n\\begin{bookrecord}\n")
+
+
+def end_printed_set(self: LaTeXTranslator, node: tab_set) -> None:
+    record = "record" in node["classes"]
+    self.body.append("\n\\end{bookrecord}\n" if record else "\n\\bookendtabs\n")
+
+
 def setup(app: Sphinx) -> None:
     app.add_config_value("book_tabs", list(TAB_NAMES), "env")
     app.add_transform(GatherTabs)
     whole: dict[str, Any] = dict.fromkeys(PRINTED, (pass_through, pass_through))
+    whole["latex"] = (begin_printed_set, end_printed_set)
     printed: dict[str, Any] = dict.fromkeys(
         PRINTED, (visit_printed_panel, pass_through)
     )

@@ -199,7 +199,7 @@ def test_an_unchanged_book_is_not_built_again(make_site_book, monkeypatch):
     def fail(*_):
         raise AssertionError("built again")
 
-    monkeypatch.setattr(html, "_run_sphinx", fail)
+    monkeypatch.setattr(html, "run_sphinx", fail)
     assert html.build(Book(book.root)) == first == html.built(book.root)
     book.section("one").path.write_text(ONE.replace("Between", "In between"))
     assert html.built(book.root) is None
@@ -213,7 +213,7 @@ def test_a_site_of_other_settings_is_not_up_to_date(make_book, damage):
     stamp, page = (book.root / "_build" / n for n in ("html.stamp", "html/index.html"))
     page.parent.mkdir(parents=True)
     page.touch()
-    stamp.write_text(f"{html._fingerprint(book.root)}\n_build/html/index.html\n")
+    stamp.write_text(f"{html.fingerprint(book.root)}\n_build/html/index.html\n")
     assert html.built(book.root) == page
     (book.root / "config.ini").write_bytes(damage)
     assert html.built(book.root) is None
