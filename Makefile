@@ -96,7 +96,7 @@ clean:  ## remove what was built; environments (.venvs/) and records (outputs/) 
 	rm -rf _build
 
 help:  ## this list
-	@sed -n 's/^\([a-z0-9-]*\):.*  ## /\1	/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z0-9-]*\):.*  ## /\1	/p' $(MAKEFILE_LIST) | expand -t 16
 	@echo
 	@echo 'TAB      one or more of: $(TABS)'
 	@echo 'SECTION  one or more sections, such as use-gpu'

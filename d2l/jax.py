@@ -342,9 +342,11 @@ class ProgressBoard(HyperParameters):
 
     def publish(self) -> None:
         """Put the picture into the notebook if it is due, and when the cell ends."""
-        if time.perf_counter() >= self.due:
+        start = time.perf_counter()
+        if start >= self.due:
             self.replace_picture()
-            self.due = time.perf_counter() + 0.2
+            end = time.perf_counter()
+            self.due = end + max(0.1, 20 * (end - start))
         events = get_ipython().events
         if self.finish not in events.callbacks["post_run_cell"]:
             events.register("post_run_cell", self.finish)

@@ -196,12 +196,27 @@ def test_board_replaces_its_picture_in_a_notebook(d2l, monkeypatch, cell):
     monkeypatch.setattr(d2l, "time", clock)
     board = d2l.ProgressBoard("x")
     outputs = cell(DRAW, board=board, clock=clock)
-    # One picture at first, at most five in the second, one when the cell ends.
-    assert 2 <= len(outputs) <= 7
+    # One picture at first, at most ten in the second, one when the cell ends.
+    assert 2 <= len(outputs) <= 12
     assert [o["update"] for o in outputs] == [False] + [True] * (len(outputs) - 1)
     assert len({o["transient"]["display_id"] for o in outputs}) == 1
     assert all("image/svg+xml" in o["data"] for o in outputs)
     assert [len(line.get_xdata()) for line in board.axes.lines] == [100, 100]
+
+
+def test_drawing_takes_a_twentieth_of_the_time(d2l, monkeypatch, cell):
+    clock = SimpleNamespace(now=1.0, perf_counter=lambda: clock.now)
+    monkeypatch.setattr(d2l, "time", clock)
+
+    class Slow(d2l.ProgressBoard):
+        def replace_picture(self):
+            pictures.append(clock.now)
+            clock.now += 0.05
+
+    pictures: list = []
+    cell(DRAW, board=Slow("x"), clock=clock)  # a second, without the pictures
+    assert pictures[0] == pytest.approx(1.01)
+    assert len(pictures) == 2 or min(np.diff(pictures[:-1])) >= 21 * 0.05
 
 
 def test_board_draws_nothing_when_it_has_no_new_points(d2l, cell):
