@@ -29,8 +29,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 UNUSUAL = re.compile("[\u0370-\u1dff\u2190-\u2bff]+")
 # A block of code no longer than this stands on one page, and so does the output of it
 # where both are no longer than that. Of other code some lines stay together.
-WHOLE_LINES, WHOLE_CELL_LINES, SOME_LINES = 14, 20, 4
-LABEL_LINES, MOST_LINES = 2, 34
+WHOLE_LINES, WHOLE_CELL_LINES, SOME_LINES = 12, 20, 4
+LABEL_LINES, MOST_LINES = 2, 26
 LINE_LENGTH, CODE_LENGTH = 80, 91  # characters
 LINE = 12  # points
 HYPHEN = r"\sphinxhyphen{}"
