@@ -26,7 +26,8 @@ def network(workload: Workload) -> Any:
 
 def loss_of(workload: Workload) -> Any:
     if workload.name == "linear":
-        return tf.keras.losses.MeanSquaredError()
+        mse = tf.keras.losses.MeanSquaredError()
+        return lambda y, out: mse(y, out) / 2
     return tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
