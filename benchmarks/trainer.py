@@ -16,6 +16,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,11 @@ def measure_tab(tab: str, options: argparse.Namespace) -> dict[str, Any]:
         # The first round compiles, caches and warms up, and counts for nothing.
         for number in range(options.rounds + 1):
             for workload in WORKLOADS:
-                for name in [*variants, *STOCK]:
+                # Each round begins with another: what one leaves behind, caches
+                # and threads, meets each of the others.
+                names = deque([*variants, *STOCK])
+                names.rotate(number)
+                for name in names:
                     with page.step(f"{tab}, {workload}, round {number}: {name}"):
                         ask = stock if name in STOCK else own
                         seconds = ask(_call(name, workload))
