@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 
 class Workload(NamedTuple):
-    """A model and its data; `epochs` for a whole fit, `more` for a steady state."""
+    """A model and its data, and how many epochs are a whole fit."""
 
     name: str
     inputs: int
@@ -21,7 +21,6 @@ class Workload(NamedTuple):
     val: int
     batch: int
     epochs: int
-    more: int
 
     @property
     def steps(self) -> int:
@@ -30,8 +29,8 @@ class Workload(NamedTuple):
 
 
 WORKLOADS = {
-    "linear": Workload("linear", 2, 1000, 1000, 32, 10, 100),
-    "mlp": Workload("mlp", 784, 12_800, 2560, 256, 3, 6),
+    "linear": Workload("linear", 2, 1000, 1000, 32, 10),
+    "mlp": Workload("mlp", 784, 12_800, 2560, 256, 3),
 }
 HIDDENS, CLASSES, RATE = 256, 10, 0.1
 
@@ -119,6 +118,7 @@ def _time(trainer: Any, clock: Clock) -> None:
 
 
 GPUS = 0
+STEADY = 2.5  # seconds that the longer run is to take, several draws long
 Run = Callable[[Workload, Clock, int], None]
 
 
@@ -132,5 +132,5 @@ def measure(run: Run, workload: Workload, again: bool) -> dict[str, float]:
     whole = time.perf_counter() - clock.start
     if again:
         clock = Clock()
-        run(workload, clock, workload.more)
+        run(workload, clock, max(3, round(STEADY * workload.epochs / whole)))
     return {"whole": whole, "steady": clock.steady() / workload.steps}
