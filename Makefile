@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := html
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: html run export import notebooks slides pdf lib check serve test test-book test-site test-d2l test-chapter tools bench bench-page bench-build bench-trainer lint lock clean help
+.PHONY: html run export import notebooks slides pdf publish lib check serve test test-book test-site test-d2l test-chapter tools bench bench-page bench-build bench-trainer lint lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -44,6 +44,9 @@ serve: $(call built,book)  ## build, show on 127.0.0.1, build and reload on each
 
 slides: $(call built,book)  ## make decks of slides, print the path of their list; TAB= SECTION=
 	@$(BOOK) slides $(call option,TAB,tab) $(call option,SECTION,section)
+
+publish: $(call built,book)  ## lay out _build/publish for a host: pages, decks, PDFs, notebooks; PDF=0 PUSH=1
+	@$(BOOK) publish $(call option,PDF,pdf) $(call option,PUSH,push)
 
 lib: $(call built,book)  ## write the package d2l from the cells marked #@save
 	@$(BOOK) lib
@@ -105,6 +108,8 @@ help:  ## this list
 	@echo "PYTHON   an interpreter to run notebooks with, in place of the tab's own"
 	@echo 'FORCE    1 to run what is fresh too'
 	@echo 'OUTPUTS  1 to keep the outputs of the records in notebooks, which have none else'
+	@echo 'PDF      0 to publish no PDFs, which need TeX'
+	@echo 'PUSH     1 to push the published notebooks to the branch that config.ini names'
 	@echo 'TO       the folder to export to, _build/export/MACHINE if not given'
 	@echo 'FROM     an exported folder, with results'
 	@echo 'RUNS     builds and audits of each tool in a bench, 3 if not given'

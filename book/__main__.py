@@ -134,6 +134,21 @@ def slides(options: argparse.Namespace) -> None:
         print(build(book, options.tab, options.section))
 
 
+def publish(options: argparse.Namespace) -> None:
+    """Lay out a folder for a host; the last line printed is its path."""
+    from book.publish import build, push
+
+    book = _book()
+    book.check()
+    with locked(Path("_build/publish.lock"), "another process publishes"):
+        folder = build(book, options.pdf)
+        for line in _records_to_make(book):
+            print(line)
+        if options.push:
+            push(book, folder)
+    print(folder)
+
+
 def lib(options: argparse.Namespace) -> None:
     """Write the package d2l from the cells marked #@save, or check that it is so."""
     from book import library
@@ -248,6 +263,7 @@ def _parser() -> argparse.ArgumentParser:
     add(import_, *IMPORT_OPTIONS)
     add(notebooks, *CHOICE[:2], *NOTEBOOK_OPTIONS)
     add(slides, *CHOICE[:2])
+    add(publish, *PUBLISH_OPTIONS)
     add(lib, ("--check", {"action": "store_true", "help": "write nothing"}))
     add(check)
     add(serve, ("--port", {"type": _port, "default": 8000}))
@@ -277,6 +293,10 @@ EXPORT_OPTIONS: list[Option] = [
 NOTEBOOK_OPTIONS: list[Option] = [
     ("--outputs", FORCE | {"help": "keep the outputs of the records"}),
     ("--machine", {"default": "cpu"} | MACHINE),
+]
+PUBLISH_OPTIONS: list[Option] = [
+    ("--pdf", FORCE | {"default": True, "help": "0 to leave the PDFs out"}),
+    ("--push", FORCE | {"help": "push the notebooks to their branch"}),
 ]
 IMPORT_OPTIONS: list[Option] = [
     ("--from", {"type": _folder, "dest": "folder", "help": "an exported folder"}),

@@ -80,8 +80,9 @@ def build(book: Book, notebooks: Notebooks | None = None) -> Path:
     """
     if notebooks is None and (index := built(book.root)):
         return index
-    from book import records
+    from book import buttons, hosting, records
 
+    shown = {"book_buttons": buttons.of(book, hosting.of(book))}
     titles = records.titles(book)
     folder = book.root / "_build"
     stamp, made_of = folder / "html.stamp", fingerprint(book.root)
@@ -91,7 +92,7 @@ def build(book: Book, notebooks: Notebooks | None = None) -> Path:
     write_pages(book, notebooks or recorded(book, titles), folder / "sphinx")
     # Sphinx brings these anew each time, and takes none away that is no more.
     shutil.rmtree(folder / "pages" / "_static", ignore_errors=True)
-    run_sphinx(book, folder, titles)
+    run_sphinx(book, folder, titles, settings=shown)
     _publish(folder / "pages", folder / "html")
     index = folder / "html" / f"{book.config.build['index']}.html"
     write_whole(stamp, f"{made_of}\n{index.relative_to(book.root)}\n")
@@ -292,11 +293,20 @@ def _words_near(file: Path, line: str | None) -> Iterable[str]:
 
 def _publish(pages: Path, site: Path) -> None:
     """Put a whole copy of `pages` in the place of the last good site."""
-    new, old = site.with_suffix(".new"), site.with_suffix(".old")
-    for folder in (new, old):
-        shutil.rmtree(folder, ignore_errors=True)
+    new = site.with_suffix(".new")
+    shutil.rmtree(new, ignore_errors=True)
     try:
         shutil.copytree(pages, new, ignore=shutil.ignore_patterns(*UNUSED))
+    except OSError as error:
+        raise BookError(f"cannot be written ({error.strerror})", site) from error
+    replace_folder(site, new)
+
+
+def replace_folder(site: Path, new: Path) -> None:
+    """Put the folder `new` in the place of `site`."""
+    old = site.with_suffix(".old")
+    shutil.rmtree(old, ignore_errors=True)
+    try:
         if site.exists():
             os.rename(site, old)
         os.rename(new, site)

@@ -25,7 +25,7 @@ import nbformat
 from nbformat import NotebookNode
 from tqdm import tqdm
 
-from book import alone, environments, figures, library, merge, records, run
+from book import alone, environments, figures, hosting, library, merge, records, run
 from book.bibliography import Bibliography
 from book.errors import BookError
 from book.files import locked, write_bytes_whole
@@ -204,8 +204,7 @@ class Edition:
     @cached_property
     def site(self) -> str:
         """The address of the published site, if the settings name it."""
-        settings = self.book.config.build.parser
-        return settings.get("publish", "site", fallback="").strip().rstrip("/")
+        return hosting.of(self.book).site
 
     def file_name(self, section: Section) -> str:
         short = Path(section.name).name

@@ -47,6 +47,7 @@ def _add_context(
     context["book_choices"] = choices
     context["book_early"] = script
     context["book_policy"] = policy(script)
+    context["book_buttons"] = app.config.book_buttons.get(page, {})
     context["book_description"] = _description(doctree) if doctree else ""
     # A list of one heading, the title, is no help.
     context["book_has_contents"] = context.get("toc", "").count("<a ") > 1
@@ -161,6 +162,7 @@ def _prepare(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> None:
     app.add_config_value("book_dark_code", "book.code_styles.Dark", "env")
+    app.add_config_value("book_buttons", {}, "html")  # see book/buttons.py
     app.connect("builder-inited", _prepare)
     app.connect("html-page-context", _add_context, priority=900)
     app.connect("build-finished", _write_files, priority=900)
