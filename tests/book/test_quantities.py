@@ -44,6 +44,7 @@ CITED = re.compile(r":cite[tp]?:`")
 DERIVED = re.compile(
     r"\$[^$]*(?:=|\\cdot|\\times|/|\+)[^$]*\$|\b(?:[Aa]ssum|[Pp]redict|[Ss]uppose)"
 )
+EXERCISE = re.compile(r"Exercise \d+ of ")  # so a solution restates it
 REFERENCE = re.compile(r":(?:num|eq)?ref:`([^`]+)`")
 
 
@@ -115,7 +116,7 @@ def unfounded(book: Book) -> Iterator[str]:
 def _asks_or_measures(page: list[Block], place: int) -> bool:
     """Whether a paragraph is an exercise, or the cell before or behind it measures."""
     here = page[place].heading
-    if here == "## Exercises":
+    if here == "## Exercises" or EXERCISE.match(page[place].text):
         return True
     before = (b for b in reversed(page[:place]) if b.code or b.heading != here)
     behind = (b for b in page[place + 1 :] if b.code or b.heading != here)
@@ -160,6 +161,7 @@ def test_a_bare_quantity_is_found(make_book: Callable[..., Book], text: str):
         f"{VARYING}\nA fetch takes about 20 µs.",
         "A number takes 4 bytes, and 3 steps are done in 2 turns.",
         "## Exercises\n\n1. A link carries 25 GB/s. How long do 1 GB take?",
+        "Exercise 1 of :numref:`sec_ex_one` copies 1 GB over a link of 25 GB/s.",
     ],
 )
 def test_a_quantity_with_a_ground_is_not(make_book: Callable[..., Book], text: str):
