@@ -95,7 +95,8 @@ def _pdfs(book: Book) -> Path:
 def _add_pages(book: Book, settings: Hosting, draft: Path) -> None:
     """Put the pages into `draft`, with buttons for all that is there already."""
     folder = book.root / "_build/publishing"
-    shown = {"book_buttons": buttons.of(book, settings, buttons.files_in(draft))}
+    there = buttons.files_in(draft)
+    shown: dict[str, Any] = {"book_buttons": buttons.of(book, settings, there)}
     # The settings in config.ini name these from a folder that is less deep.
     shown |= {
         "html_static_path": [str(book.root / "static")],
