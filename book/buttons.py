@@ -66,13 +66,13 @@ def _of_tab(
         for label, kind, address in HOSTS:
             blob = hosting.blob(f"notebooks/{kind}/{tab}/{name}")
             yield _button(label, address.format(blob), "open")
+    name_of_book = edition.book.config.project["name"]
     is_front = section.name == edition.book.config.build["index"]
+    of_book = f"PDF in {tab_name(tab)}" if is_front else "Book as PDF"
     files = {
         "Notebook": f"notebooks/{notebooks.SAGEMAKER}/{tab}/{name}",
         "Slides": f"slides/{slides.file(section, tab).as_posix()}.html",
-        f"PDF in {tab_name(tab)}"
-        if is_front
-        else "Book as PDF": f"pdf/{edition.book.config.project['name']}-{tab}.pdf",
+        of_book: f"pdf/{name_of_book}-{tab}.pdf",
     }
     for label, file in files.items():
         if file in beside:

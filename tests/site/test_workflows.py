@@ -1,4 +1,4 @@
-"""The workflows are valid, and do what the Makefile does after they set a machine up."""
+"""The workflows are valid, and call make on a machine that they have set up."""
 
 import json
 import subprocess
