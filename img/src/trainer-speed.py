@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 INK, QUIET, LINE = "#1b1f24", "#4a5058", "#c9ced6"
 BLUE, GREY = "#0b62a8", "#7b8490"
 WIDTH, LEFT, COLUMN, ROW, TOP = 700, 176, 250, 19, 62
-MOST = 32  # times as long as the bare loop, at the right edge
+MOST = 256  # times as long as the bare loop, at the right edge
 TABS = {
     "pytorch": "PyTorch",
     "mxnet": "MXNet",
@@ -60,7 +60,7 @@ def place(value: float) -> float:
 
 def axis(svg: ET.Element, x: float, bottom: float, name: str) -> None:
     label(svg, x, 20, name, font_weight="bold")
-    for times in (1, 2, 4, 8, 16, 32):
+    for times in (1, 4, 16, 64, 256):
         at = x + place(times)
         stroke = INK if times == 1 else LINE
         add(svg, "line", x1=at, x2=at, y1=TOP - 12, y2=bottom, stroke=stroke)
