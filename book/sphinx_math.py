@@ -7,6 +7,7 @@ converted is a warning, and so an error of the build.
 import json
 import re
 import subprocess
+from html import escape
 from typing import Any
 
 import pypandoc
@@ -78,7 +79,9 @@ def _is_math(node: nodes.Node) -> bool:
 
 
 def visit_inline(self: Any, node: nodes.math) -> None:
-    self.body.append(node["mathml"])
+    # The contents hold copies of headings, made before the equations are converted.
+    mathml = node.get("mathml") or to_mathml([(node.astext(), False)])[0]
+    self.body.append(mathml or escape(node.astext()))
     raise nodes.SkipNode
 
 
