@@ -112,7 +112,9 @@ def _kernel(tab: str) -> Path:
     python = environments.python(tab)
     install = (str(python), "-m", "ipykernel", "install", "--name", "python3")
     command = [*install, "--prefix", str(folder)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    # It warns that Jupyter does not look there by itself.
+    quiet = subprocess.DEVNULL
+    subprocess.run(command, check=True, stdout=quiet, stderr=quiet)
     return folder / "share/jupyter"
 
 
