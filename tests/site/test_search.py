@@ -67,10 +67,10 @@ def test_results_are_counted_and_their_excerpts_hold_the_words(page: Page):
     # Of very many, some are shown, and it is said how many there are.
     told = re.compile(rf"^({count} results|The first {count} of \d+ results)$")
     expect(page.get_by_role("status")).to_have_text(told)
-    for excerpt in page.locator(".search-excerpt").all():
-        text = excerpt.inner_text()
+    for option in page.locator("#search-results [role=option]").all():
+        assert option.locator("mark").count(), option.inner_text()
+        text = option.locator(".search-excerpt").inner_text()
         assert len(text) < 200, text
-        assert excerpt.locator("mark").count(), text
     marks = {m.lower() for m in page.locator("#search-results mark").all_inner_texts()}
     assert {"copy", "tensor"} <= marks
 
