@@ -58,8 +58,8 @@ check: $(call built,book)  ## check tabs, labels and references in the sources, 
 test: lint test-book test-site test-d2l test-chapter  ## everything below, the fast tests first
 
 lint: $(call built,test)  ## ruff and mypy
-	$(TEST) ruff check $(CODE)
-	$(TEST) ruff format --check $(CODE)
+	$(TEST) ruff check $(CODE) img/src
+	$(TEST) ruff format --check $(CODE) img/src
 	$(TEST) mypy --explicit-package-bases $(CODE)
 
 test-book: $(call built,test)  ## the pipeline; needs no framework

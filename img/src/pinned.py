@@ -3,10 +3,9 @@
 Run: python img/src/pinned.py
 """
 
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from copyto import BLUE, INK, ORANGE, add, arrow, label
+from svg import BLUE, INK, ORANGE, add, arrow, beside, canvas, centered, save
 
 WIDTH, HEIGHT = 640, 250
 ROWS = {"pageable": 84, "pinned": 186}  # the middle of each
@@ -24,47 +23,24 @@ def box(svg: ET.Element, x: float, width: float, title: str) -> None:
         fill="none",
         stroke=INK,
     )
-    label(svg, x + width / 2, 24, title, font_weight="bold")
+    centered(svg, x + width / 2, 24, title, font_weight="bold")
 
 
 def array(svg: ET.Element, x: float, y: float, text: str) -> None:
     """An array of data, and what it is, below."""
     size = {"width": SIDE, "height": SIDE - 8, "rx": 4}
     add(svg, "rect", x=x, y=y - SIDE / 2, fill=BLUE, **size)
-    label(svg, x + SIDE / 2, y + SIDE / 2 + 10, text)
+    centered(svg, x + SIDE / 2, y + SIDE / 2 + 10, text)
 
 
 def buffer(svg: ET.Element, x: float, y: float, text: str) -> None:
     """The driver's buffer, which holds a piece of the data."""
     add(svg, "rect", x=x, y=y - 14, width=SIDE, height=20, rx=4, fill=ORANGE)
-    label(svg, x + SIDE / 2, y + SIDE / 2 + 10, text)
+    centered(svg, x + SIDE / 2, y + SIDE / 2 + 10, text)
 
 
 def draw() -> ET.Element:
-    svg = ET.Element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "viewBox": f"0 0 {WIDTH} {HEIGHT}",
-            "width": str(WIDTH),
-            "height": str(HEIGHT),
-            "font-family": "system-ui, sans-serif",
-            "font-size": "15",
-        },
-    )
-    add(svg, "rect", width=WIDTH, height=HEIGHT, rx=8, fill="#ffffff")
-    head = add(
-        add(svg, "defs"),
-        "marker",
-        id="head",
-        viewBox="0 0 10 10",
-        refX=9,
-        refY=5,
-        markerWidth=8,
-        markerHeight=8,
-        orient="auto",
-    )
-    add(head, "path", d="M0 0 L10 5 L0 10 z", fill=INK)
+    svg = canvas(WIDTH, HEIGHT)
     box(svg, 12, 352, "Main memory")
     box(svg, 500, 128, "GPU")
     for kind, y in ROWS.items():
@@ -72,17 +48,15 @@ def draw() -> ET.Element:
         array(svg, 538, y, "copy")
     y = ROWS["pageable"]
     buffer(svg, 268, y, "pinned buffer")
-    arrow(svg, 106, y - 4, 262, y - 4)
-    label(svg, 184, y - 14, "1. CPU, in pieces")
-    arrow(svg, 326, y - 4, 532, y - 4)
-    label(svg, 432, y - 14, "2. copy engine")
+    arrow(svg, (106, y - 4), (262, y - 4))
+    centered(svg, 184, y - 14, "1. CPU, in pieces")
+    arrow(svg, (326, y - 4), (532, y - 4))
+    centered(svg, 432, y - 14, "2. copy engine")
     y = ROWS["pinned"]
-    arrow(svg, 106, y - 4, 532, y - 4)
-    label(svg, 432, y - 14, "copy engine")
+    arrow(svg, (106, y - 4), (532, y - 4))
+    centered(svg, 432, y - 14, "copy engine")
     return svg
 
 
 if __name__ == "__main__":
-    ET.indent(root := draw())
-    target = Path(__file__).resolve().parents[1] / "pinned.svg"
-    target.write_text(ET.tostring(root, encoding="unicode") + "\n", encoding="utf-8")
+    save(draw(), beside(__file__))

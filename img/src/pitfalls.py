@@ -3,10 +3,10 @@
 Run: python img/src/pitfalls.py
 """
 
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
-INK, QUIET, BLUE, ORANGE = "#1b1f24", "#4a5058", "#0b62a8", "#a84a0b"
+from svg import BLUE, ORANGE, QUIET, WHITE, add, beside, canvas, label, save
+
 WIDTH, LEFT, BOX, ROW, GAP = 440, 34, 152, 46, 34
 # The steps of a program in two groups, each with its faults: (number, name).
 GROUPS = (
@@ -30,24 +30,10 @@ GROUPS = (
 )
 
 
-def add(
-    parent: ET.Element, tag: str, text: str = "", **attributes: object
-) -> ET.Element:
-    """Append an element; underscores in the names of attributes become hyphens."""
-    names = {k.replace("_", "-"): str(v) for k, v in attributes.items()}
-    element = ET.SubElement(parent, tag, names)
-    element.text = text or None
-    return element
-
-
-def label(svg: ET.Element, x: float, y: float, text: str, **style: object) -> None:
-    add(svg, "text", text, x=x, y=y, **{"fill": INK, **style})
-
-
 def fault(svg: ET.Element, x: float, y: float, number: int, name: str) -> None:
     """A number in a disc, with its name on the right."""
     add(svg, "circle", cx=x, cy=y, r=11, fill=ORANGE)
-    style = {"fill": "#ffffff", "text_anchor": "middle", "font_weight": "bold"}
+    style = {"fill": WHITE, "text_anchor": "middle", "font_weight": "bold"}
     label(svg, x, y + 4.5, str(number), font_size=13, **style)
     label(svg, x + 18, y + 5, name)
 
@@ -61,7 +47,7 @@ def step(svg: ET.Element, top: float, name: str, faults: tuple) -> None:
         width=BOX,
         height=ROW - 8,
         rx=4,
-        fill="#ffffff",
+        fill=WHITE,
         stroke=BLUE,
         stroke_width=1.5,
     )
@@ -82,18 +68,7 @@ def clock(svg: ET.Element, top: float, bottom: float) -> None:
 def draw() -> ET.Element:
     steps = sum(len(steps) for _, steps in GROUPS)
     height = len(GROUPS) * GAP + steps * ROW + 44
-    svg = ET.Element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "viewBox": f"0 0 {WIDTH} {height}",
-            "width": str(WIDTH),
-            "height": str(height),
-            "font-family": "Helvetica, Arial, sans-serif",
-            "font-size": "15",
-        },
-    )
-    add(svg, "rect", width=WIDTH, height=height, rx=8, fill="#ffffff")
+    svg = canvas(WIDTH, height)
     y = 0
     for title, steps_of_group in GROUPS:
         label(svg, LEFT, y + 24, title, font_weight="bold")
@@ -107,6 +82,4 @@ def draw() -> ET.Element:
 
 
 if __name__ == "__main__":
-    ET.indent(root := draw())
-    target = Path(__file__).resolve().parents[1] / "pitfalls.svg"
-    target.write_text(ET.tostring(root, encoding="unicode") + "\n", encoding="utf-8")
+    save(draw(), beside(__file__))

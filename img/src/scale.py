@@ -3,24 +3,14 @@
 Run: python img/src/scale.py
 """
 
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
-INK, QUIET, BLUE = "#1b1f24", "#4a5058", "#0b62a8"
+from svg import BLUE, INK, QUIET, WHITE, add, beside, canvas, centered, save
+
 WIDTH, HEIGHT, MIDDLE = 640, 250, 128
 # Gigabytes a second, in one direction: PCI Express 5 with 16 lanes, and HBM3.
 LINK, MEMORY = 64, 3350
 PIXELS_A_GIGABYTE = 168 / MEMORY
-
-
-def add(
-    parent: ET.Element, tag: str, text: str = "", **attributes: object
-) -> ET.Element:
-    """Append an element; underscores in the names of attributes become hyphens."""
-    names = {k.replace("_", "-"): str(v) for k, v in attributes.items()}
-    element = ET.SubElement(parent, tag, names)
-    element.text = text or None
-    return element
 
 
 def box(svg: ET.Element, x: float, width: float, *lines: str) -> None:
@@ -31,17 +21,13 @@ def box(svg: ET.Element, x: float, width: float, *lines: str) -> None:
         width=width,
         height=184,
         rx=8,
-        fill="#ffffff",
+        fill=WHITE,
         stroke=INK,
     )
     top = MIDDLE - 11 * (len(lines) - 1) + 5
     for number, line in enumerate(lines):
         style = {"font_weight": "bold"} if number == 0 else {"fill": QUIET}
-        label(svg, x + width / 2, top + 22 * number, line, **style)
-
-
-def label(svg: ET.Element, x: float, y: float, text: str, **style: object) -> None:
-    add(svg, "text", text, x=x, y=y, text_anchor="middle", **{"fill": INK, **style})
+        centered(svg, x + width / 2, top + 22 * number, line, **style)
 
 
 def channel(
@@ -57,23 +43,12 @@ def channel(
         height=height,
         fill=BLUE,
     )
-    label(svg, x + width / 2, HEIGHT - 8, name, fill=QUIET)
+    centered(svg, x + width / 2, HEIGHT - 8, name, fill=QUIET)
 
 
 def draw() -> ET.Element:
-    size = {"width": str(WIDTH), "height": str(HEIGHT)}
-    svg = ET.Element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "viewBox": f"0 0 {WIDTH} {HEIGHT}",
-            **size,
-            "font-family": "Helvetica, Arial, sans-serif",
-            "font-size": "15",
-        },
-    )
-    add(svg, "rect", width=WIDTH, height=HEIGHT, fill="#ffffff")
-    label(svg, 440, 24, "One H100")
+    svg = canvas(WIDTH, HEIGHT)
+    centered(svg, 440, 24, "One H100")
     channel(svg, 125, 115, LINK, f"{LINK} GB/s")
     channel(svg, 360, 135, MEMORY, f"{MEMORY} GB/s")
     box(svg, 1, 124, "Main memory", "of the host")
@@ -83,6 +58,4 @@ def draw() -> ET.Element:
 
 
 if __name__ == "__main__":
-    ET.indent(root := draw())
-    target = Path(__file__).resolve().parents[1] / "scale.svg"
-    target.write_text(ET.tostring(root, encoding="unicode") + "\n", encoding="utf-8")
+    save(draw(), beside(__file__))

@@ -3,10 +3,9 @@
 Run: python img/src/timing.py
 """
 
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from copyto import BLUE, INK, ORANGE, add, label
+from svg import BLUE, INK, ORANGE, WHITE, add, beside, canvas, centered, label, save
 
 WIDTH, HEIGHT = 640, 236
 LEFT, SCALE = 84, 50  # pixels: where time 0 is, and a unit of time
@@ -28,12 +27,7 @@ def block(svg: ET.Element, row: float, start: float, long: float, color: str) ->
 
 def name(svg: ET.Element, row: float, start: float, long: float, text: str) -> None:
     middle = LEFT + (start + long / 2) * SCALE - 1
-    label(svg, middle, row + 25, text, fill="#ffffff", font_weight="bold")
-
-
-def left(svg: ET.Element, x: float, y: float, text: str, **style: object) -> None:
-    """A label that begins at `x`."""
-    add(svg, "text", text, x=x, y=y, fill=INK, **style)
+    centered(svg, middle, row + 25, text, fill=WHITE, font_weight="bold")
 
 
 def clock(svg: ET.Element, y: float, end: float, text: str) -> None:
@@ -41,24 +35,13 @@ def clock(svg: ET.Element, y: float, end: float, text: str) -> None:
     right = LEFT + end * SCALE
     path = f"M{LEFT} {y - 6}v12M{LEFT} {y}H{right}M{right} {y - 6}v12"
     add(svg, "path", d=path, stroke=INK, stroke_width=2, fill="none")
-    left(svg, right + 10, y + 5, text)
+    label(svg, right + 10, y + 5, text)
 
 
 def draw() -> ET.Element:
-    svg = ET.Element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "viewBox": f"0 0 {WIDTH} {HEIGHT}",
-            "width": str(WIDTH),
-            "height": str(HEIGHT),
-            "font-family": "system-ui, sans-serif",
-            "font-size": "15",
-        },
-    )
-    add(svg, "rect", width=WIDTH, height=HEIGHT, rx=8, fill="#ffffff")
+    svg = canvas(WIDTH, HEIGHT)
     for row, text in ((HOST, "Host"), (DEVICE, "Device")):
-        left(svg, 12, row + 25, text, font_weight="bold")
+        label(svg, 12, row + 25, text, font_weight="bold")
     for i in range(STEPS):
         for row, start, long, color in (
             (HOST, i * QUEUE, QUEUE, BLUE),
@@ -68,14 +51,12 @@ def draw() -> ET.Element:
             name(svg, row, start, long, str(i + 1))
     end, queued = QUEUE + STEPS * COMPUTE, STEPS * QUEUE
     waiting = LEFT + (queued + end) / 2 * SCALE
-    label(svg, waiting, HOST + 25, "waits, or does something else")
+    centered(svg, waiting, HOST + 25, "waits, or does something else")
     clock(svg, 160, queued, "stopped when the last call returns")
     clock(svg, 192, end, "")
-    label(svg, LEFT + end / 2 * SCALE, 216, "stopped after a wait")
+    centered(svg, LEFT + end / 2 * SCALE, 216, "stopped after a wait")
     return svg
 
 
 if __name__ == "__main__":
-    ET.indent(root := draw())
-    target = Path(__file__).resolve().parents[1] / "timing.svg"
-    target.write_text(ET.tostring(root, encoding="unicode") + "\n", encoding="utf-8")
+    save(draw(), beside(__file__))

@@ -11,9 +11,10 @@ from statistics import median
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from svg import BLUE, INK, QUIET, WHITE, add, canvas, label, save
+
 ROOT = Path(__file__).resolve().parents[2]
-INK, QUIET, LINE = "#1b1f24", "#4a5058", "#c9ced6"
-BLUE, GREY = "#0b62a8", "#7b8490"
+LINE, GREY = "#c9ced6", "#7b8490"
 WIDTH, LEFT, COLUMN, ROW, TOP = 700, 176, 250, 19, 62
 MOST = 256  # times as long as the bare loop, at the right edge
 TABS = {
@@ -31,20 +32,6 @@ ROWS = {
 }
 PEERS = {"pytorch": "Lightning", "tensorflow": "Keras’s fit"}
 WORKLOADS = {"linear": "Linear regression", "mlp": "MLP"}
-
-
-def add(
-    parent: ET.Element, tag: str, text: str = "", **attributes: object
-) -> ET.Element:
-    """Append an element; underscores in the names of attributes become hyphens."""
-    names = {k.replace("_", "-"): str(v) for k, v in attributes.items()}
-    element = ET.SubElement(parent, tag, names)
-    element.text = text or None
-    return element
-
-
-def label(svg: ET.Element, x: float, y: float, text: str, **style: object) -> None:
-    add(svg, "text", text, x=x, y=y, **{"fill": INK, **style})
 
 
 def ratio(runs: dict[str, list], variant: str) -> float:
@@ -73,7 +60,7 @@ def bar(svg: ET.Element, x: float, y: float, value: float, colour: str) -> None:
     at = x + max(width, 1.5) + 5
     text = f"{value:.2f}" if value < 10 else f"{value:.0f}"
     # a line of the axis must not run through the number
-    add(svg, "rect", x=at - 2, y=y - 11, width=30, height=13, fill="#ffffff")
+    add(svg, "rect", x=at - 2, y=y - 11, width=30, height=13, fill=WHITE)
     label(svg, at, y, text)
 
 
@@ -86,18 +73,7 @@ def rows(measured: dict[str, Any], tab: str) -> dict[str, tuple[str, str]]:
 def draw(found: dict[str, Any]) -> ET.Element:
     shown = {tab: rows(measured, tab) for tab, measured in found["tabs"].items()}
     bottom = TOP + sum(ROW * len(names) + 34 for names in shown.values())
-    svg = ET.Element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "viewBox": f"0 0 {WIDTH} {bottom + 8}",
-            "width": str(WIDTH),
-            "height": str(bottom + 8),
-            "font-family": "Helvetica, Arial, sans-serif",
-            "font-size": "13",
-        },
-    )
-    add(svg, "rect", width=WIDTH, height=bottom + 8, fill="#ffffff")
+    svg = canvas(WIDTH, bottom + 8, font_size=13)
     columns = {name: LEFT + COLUMN * i for i, name in enumerate(WORKLOADS)}
     for name, x in columns.items():
         axis(svg, x, bottom - 10, WORKLOADS[name])
@@ -116,8 +92,7 @@ def draw(found: dict[str, Any]) -> ET.Element:
 
 
 def main(source: Path, target: Path) -> None:
-    ET.indent(root := draw(json.loads(source.read_text("utf-8"))))
-    target.write_text(ET.tostring(root, encoding="unicode") + "\n", encoding="utf-8")
+    save(draw(json.loads(source.read_text("utf-8"))), target)
 
 
 if __name__ == "__main__":

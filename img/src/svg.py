@@ -1,0 +1,68 @@
+"""What the scripts that draw figures share: canvas, colours, labels and arrows."""
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+INK, QUIET, WHITE = "#1b1f24", "#4a5058", "#ffffff"
+BLUE, ORANGE = "#0b62a8", "#a84a0b"
+HEAD = {
+    "viewBox": "0 0 10 10",
+    "refX": 9,
+    "refY": 5,
+    "markerWidth": 8,
+    "markerHeight": 8,
+    "orient": "auto-start-reverse",
+}
+
+
+def add(
+    parent: ET.Element, tag: str, text: str = "", **attributes: object
+) -> ET.Element:
+    """Append an element; underscores in the names of attributes become hyphens."""
+    names = {k.replace("_", "-"): str(v) for k, v in attributes.items()}
+    element = ET.SubElement(parent, tag, names)
+    element.text = text or None
+    return element
+
+
+def canvas(width: float, height: float, font_size: float = 15) -> ET.Element:
+    """A picture's root, of a size in pixels, white so that it shows on dark pages."""
+    size = {"width": str(width), "height": str(height)}
+    font = {"font-family": "Helvetica, Arial, sans-serif", "font-size": str(font_size)}
+    attributes = {"viewBox": f"0 0 {width} {height}", **size, **font}
+    svg = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", **attributes})
+    add(svg, "rect", **size, rx=8, fill=WHITE)
+    return svg
+
+
+def label(svg: ET.Element, x: float, y: float, text: str, **style: object) -> None:
+    """A text that begins at `x`."""
+    add(svg, "text", text, x=x, y=y, **{"fill": INK, **style})
+
+
+def centered(svg: ET.Element, x: float, y: float, text: str, **style: object) -> None:
+    """A text with its middle at `x`."""
+    label(svg, x, y, text, text_anchor="middle", **style)
+
+
+def arrow(
+    svg: ET.Element, start: tuple[float, float], end: tuple[float, float], **style
+) -> None:
+    """A line with a head at its end."""
+    if svg.find("defs") is None:
+        marker = add(add(svg, "defs"), "marker", id="head", **HEAD)
+        add(marker, "path", d="M0 0 L10 5 L0 10 z", fill=INK)
+    ends = dict(zip(("x1", "y1", "x2", "y2"), start + end, strict=True))
+    line = {"stroke": INK, "stroke_width": 2, "marker_end": "url(#head)"}
+    add(svg, "line", **ends, **line, **style)
+
+
+def save(svg: ET.Element, target: Path) -> None:
+    """Write a picture, indented, so that a change of it can be read."""
+    ET.indent(svg)
+    target.write_text(ET.tostring(svg, encoding="unicode") + "\n", encoding="utf-8")
+
+
+def beside(script: str) -> Path:
+    """Where the picture belongs that a script in this folder draws."""
+    return Path(script).resolve().parents[1] / f"{Path(script).stem}.svg"
