@@ -1145,8 +1145,10 @@ def plot_copies(sizes: Sequence, times: Sequence) -> None:
         fmts=("o", "-"),
         axes=axes,
     )
+    axes.set_yscale("log", subs=(2, 5))
     axes.xaxis.set_major_formatter(EngFormatter("B", sep=" "))
     axes.yaxis.set_major_formatter(EngFormatter("s", sep=" "))
+    axes.yaxis.set_minor_formatter(EngFormatter("s", sep=" "))
 
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
