@@ -2,7 +2,9 @@
 
 .DEFAULT_GOAL := html
 .DELETE_ON_ERROR:
+ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
+endif
 .PHONY: html run export import notebooks slides pdf publish lib check serve test test-book test-site test-d2l test-chapter tools bench bench-page bench-build bench-trainer lint lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
@@ -10,6 +12,7 @@ CODE := book tests d2l benchmarks
 
 BOOK := .venvs/book/bin/python -m book
 TEST := .venvs/test/bin/python -m
+SPREAD := -n 2 --dist loadfile  # two test files at a time
 built = .venvs/$(1)/built-from.sha256
 # A setting as an option, quoted for the shell; nothing unless make's command line
 # gives it: a variable of the same name in the environment is another program's.
@@ -63,12 +66,13 @@ lint: $(call built,test)  ## ruff and mypy
 	$(TEST) mypy --explicit-package-bases $(CODE)
 
 test-book: $(call built,test)  ## the pipeline; needs no framework
-	$(TEST) pytest tests/book tests/benchmarks
+	$(TEST) pytest $(SPREAD) tests/book tests/benchmarks
 
 test-site: tools  ## the site, in a browser too; needs no framework
-	$(TEST) pytest tests/site
+	$(TEST) pytest $(SPREAD) tests/site
 
-test-d2l: $(TABS:%=test-d2l-%)  ## the package, in each framework's own environment
+test-d2l:  ## the package, in each framework's own environment, two at a time
+	@$(MAKE) -j2 -Otarget TOGETHER=1 $(TABS:%=test-d2l-%)
 
 test-d2l-%: $(call built,%)
 	.venvs/$*/bin/python -m pytest tests/d2l --tab $*

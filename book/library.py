@@ -58,8 +58,8 @@ def generated(book: Book, tab: str) -> str:
 
 def _key(book: Book, tab: str) -> str:
     """A hash of all that a library follows from."""
-    parts = [(book.root / "config.ini").read_text(encoding="utf-8")]
-    parts += [str(sorted(book.config.library[tab].items())), version("ruff")]
+    settings = sorted(book.config.library[tab].items())
+    parts = [book.config.project["title"], tab, str(settings), version("ruff")]
     here = Path(__file__).parent
     parts += [(here / name).read_text(encoding="utf-8") for name in MAKERS]
     for section in book.sections:

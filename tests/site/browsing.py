@@ -31,7 +31,7 @@ TABS = BOOK.tabs
 PAGES = [f"{section.name}.html" for section in BOOK.sections]
 WITH_TABS = [f"{s.name}.html" for s in BOOK.sections if "%%tab" in s.text]
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-Violations = Callable[[Page], list[str]]
+Violations = Callable[..., list[str]]
 WIDE = {"width": 1400, "height": 900}
 PHONE = {"width": 375, "height": 812}
 

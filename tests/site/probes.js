@@ -228,10 +228,11 @@ function focused() {
 
 // Standards
 
-// The rules that axe knows by one of the tags and the page breaks, and where.
-async function violations(tags) {
+// The rules that axe knows by one of the tags and the page breaks, and where; asked of
+// what matches `within` alone, or of the whole page if that is null.
+async function violations([tags, within]) {
   const options = { runOnly: tags, resultTypes: ["violations"], preload: false };
-  const result = await axe.run(document, options);
+  const result = await axe.run(within ?? document, options);
   return result.violations.flatMap(({ id, nodes }) =>
     nodes.map(({ target, any }) => `${id}: ${target} ${any[0]?.message ?? ""}`),
   );

@@ -37,7 +37,7 @@ from browsing import (
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page
 from pypdf import PdfWriter
-from two_machines import NOT_COPIED
+from two_machines import not_copied
 
 from book import pdf, publish, tex
 from book.sources import Book
@@ -58,7 +58,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Sites:
     """The published folder by the repository that is set: none, or `OURS`."""
     folder = tmp_path_factory.mktemp("published")
     root = folder / "book"
-    shutil.copytree(ROOT, root, ignore=NOT_COPIED)
+    shutil.copytree(ROOT, root, ignore=not_copied)
     config = (root / "config.ini").read_text("utf-8")
     made = {}
     for name in ("", OURS):

@@ -11,8 +11,8 @@ from nbformat import NotebookNode
 from book import records
 from book.sources import Book, Section
 
-NOT_COPIED = shutil.ignore_patterns(
-    *(".*", "_build", "__pycache__", "node_modules", "tests", "benchmarks")
+OTHER = shutil.ignore_patterns(
+    *(".*", "__pycache__", "node_modules", "tests", "benchmarks")
 )
 TABS = ("pytorch", "jax")
 FACTS = {
@@ -32,12 +32,19 @@ EDITS = (
 )
 
 
+def not_copied(folder: str, names: list[str]) -> set[str]:
+    """What a copy of the book goes without: all that is built but the library."""
+    if Path(folder).name == "_build":
+        return set(names) - {"library"}
+    return set(OTHER(folder, names))
+
+
 def write_two_machines(root: Path, into: Path) -> Book:
     """The book in `root`, copied to `into`, with records of `h200` for `use-gpu`.
 
     That of JAX was made with a version that the book does not install.
     """
-    shutil.copytree(root, into, ignore=NOT_COPIED, dirs_exist_ok=True)
+    shutil.copytree(root, into, ignore=not_copied, dirs_exist_ok=True)
     book = Book(into)
     section = book.section("use-gpu")
     for tab in TABS:
