@@ -38,6 +38,11 @@ LITERAL = re.compile(r"(?<!:)``.+?``", re.DOTALL)
 CODE = re.compile(r"`(?:[^`\n]|\n(?!\s*\n))*`")
 ESCAPED = re.compile(r"\\[$`]")
 MATH = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$", re.DOTALL)
+# Bold text: neither the signs of a slide mark nor what stands between two marks.
+BOLD = re.compile(
+    r"(?<![\[(*])\*\*(?![\s*\])])((?:(?!\*\*|\n[ \t]*\n).)+)(?<![\s\[(])\*\*(?![\])*])",
+    re.DOTALL,
+)
 LINK = re.compile(r"(!\[[^\]]*)?\]\(([^()<>\s]+)")
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:|#|//", re.IGNORECASE)
 
@@ -152,9 +157,19 @@ def _text_problems(section: Section) -> Iterator[str]:
         if role[1] not in ROLES:
             where = _at(section, text, role)
             yield f"{where}: no role '{role[1]}'; there are {', '.join(ROLES[:8])}"
+    yield from _markup_in_bold(section, text)
     text = _blank(CODE, text)
     yield from _unclosed_equations(section, text)
     yield from _lost_links(section, _blank(MATH, text))
+
+
+def _markup_in_bold(section: Section, text: str) -> Iterator[str]:
+    """Code, equations and references within bold text, which would show their signs."""
+    text = CODE.sub(lambda code: re.sub(r"[^`\n]", "_", code[0]), text)
+    for bold in BOLD.finditer(text):
+        if signs := re.search(r"[`$]", bold[1]):
+            where = _at(section, text, bold)
+            yield f"{where}: a '{signs[0]}' within bold text; end the bold text before"
 
 
 def _lost_links(section: Section, text: str) -> Iterator[str]:

@@ -1,9 +1,10 @@
 """Slides out of a section's notebook in one tab, by d2lbook's slide marks.
 
 `[**text**]` begins a slide, whose title the text becomes; `(**text**)` adds to the
-slide. With `~~` in place of `**` the text is on slides only. The code up to the next
-slide follows, with its outputs. All other prose becomes the speaker's notes. A
-Summary without marks is a slide as it is, and code marked `.off-slides` is on none.
+slide. Bold words just before, such as **Fix.**, come along. With `~~` in place of `**`
+the text is on slides only. The code up to the next slide follows, with its outputs.
+All other prose becomes the speaker's notes. A Summary without marks is a slide as it
+is, and code marked `.off-slides` is on none.
 """
 
 import ast
@@ -29,6 +30,7 @@ SIZE = re.compile(r":(?:width|height):`[^`]*`")
 HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*$", re.MULTILINE)
 SECTION_TITLE = re.compile(r"^#[ \t]+(.+?)[ \t]*$", re.MULTILINE)
 PARAGRAPH = re.compile(r"\n[ \t]*\n")
+LEAD_IN = re.compile(r"\*\*([^*\n]+)[.:]\*\*\s+\Z")
 SENTENCE_END = re.compile(r"[.!?:][*_)\"']*\s*$")
 SAVE = re.compile(r"[ \t]*#[ \t]*@save\b[ \t]*")
 SUMMARY = re.compile(r"^(##+ Summary)[ \t]*\n(.*?)(?=^#|\Z)", re.MULTILINE | re.DOTALL)
@@ -91,12 +93,16 @@ class Slide:
 
 @dataclass
 class Mark:
-    """A marked text and where it stands, its signs included."""
+    """A marked text and where it stands, its signs included.
+
+    `lead_in` are the bold words before it, as in "**Fix.** [**Move it first.**]".
+    """
 
     start: int
     end: int
     text: str
     begins: bool
+    lead_in: str = ""
 
 
 def off_slides(cell: NotebookNode) -> bool:
@@ -116,7 +122,10 @@ def marks(text: str, where: str) -> list[Mark]:
     for pair, marked in found:
         start = text.index(pair[0] + marked + pair[1], end)
         end = start + len(pair[0] + marked + pair[1])
-        placed.append(Mark(start, end, marked.strip(), pair[0].startswith("[")))
+        lead = LEAD_IN.search(text[:start])
+        begins = pair[0].startswith("[")
+        lead_in = lead[1] if lead else ""
+        placed.append(Mark(start, end, marked.strip(), begins, lead_in))
     return placed
 
 
@@ -188,10 +197,11 @@ class _Reader:
         slide = self.slides[-1]
         for mark in found:
             if mark.begins:
-                slide.title, rest = _title(mark.text)
+                title, rest = _title(mark.text)
+                slide.title = f"{mark.lead_in}: {title}" if mark.lead_in else title
                 slide.blocks += _blocks(rest)
             else:
-                slide.blocks += _blocks(mark.text)
+                slide.blocks += _led_in(mark.lead_in, _blocks(mark.text))
         slide.notes += notes(piece, found)
 
     def _headings(self, piece: str) -> str:
@@ -245,6 +255,14 @@ def _blocks(text: str) -> Iterator[Text | Figure]:
     yield from _paragraphs(text[end:])
 
 
+def _led_in(words: str, blocks: Iterator[Text | Figure]) -> Iterator[Text | Figure]:
+    for block in blocks:
+        if words and isinstance(block, Text):
+            block.markdown = f"**{words}.** {block.markdown}"
+        words = ""
+        yield block
+
+
 def _paragraphs(text: str) -> Iterator[Text]:
     for paragraph in PARAGRAPH.split(text.strip()):
         if paragraph.strip():
@@ -263,10 +281,14 @@ def notes(piece: str, found: list[Mark]) -> list[str]:
     """The paragraphs of a text cell without the sentences that stand on slides."""
     kept, end = [], 0
     for mark in found:
-        kept.append(piece[end : mark.start])
+        before = piece[end : mark.start]
         signs = piece[mark.start : mark.start + 3]
-        if not (signs.endswith("~~") or _is_whole(piece, mark)):
-            kept.append(mark.text)
+        if signs.endswith("~~"):
+            kept.append(before)
+        elif _is_whole(piece, mark):
+            kept.append(LEAD_IN.sub("", before))
+        else:
+            kept += [before, mark.text]
         end = mark.end
     text = LABEL.sub("", "".join([*kept, piece[end:]]))
     text = SIZE.sub("", IMAGE.sub("", HEADING.sub("", text)))

@@ -31,6 +31,7 @@ UNUSUAL = re.compile("[\u0370-\u1dff\u2190-\u2bff]+")
 # where both are no longer than that. Of other code some lines stay together.
 WHOLE_LINES, WHOLE_CELL_LINES, SOME_LINES = 12, 20, 4
 LABEL_LINES, MOST_LINES = 2, 26
+FRAME_LINES, NOTE_LINES, RULE_LINES = 2, 2, 3  # with the space around them
 LINE_LENGTH, CODE_LENGTH = 80, 91  # characters
 LINE = 12  # points
 HYPHEN = r"\sphinxhyphen{}"
@@ -217,6 +218,8 @@ class BookLaTeXTranslator(LaTeXTranslator):
             return self._wanted(node.children[0])
         if isinstance(node, nodes.literal_block):
             return self._cell_lines(node)
+        if isinstance(node, nodes.table):
+            return len(list(node.findall(nodes.row))) + RULE_LINES
         if isinstance(node, nodes.Element) and _leads(node):
             return LABEL_LINES + _text_lines(node) + self._wanted(_after(node))
         return SOME_LINES if isinstance(node, nodes.paragraph) else 0
@@ -232,9 +235,10 @@ class BookLaTeXTranslator(LaTeXTranslator):
             more = self._height(node) if drawn else _code_lines(node)
             if lines + more > WHOLE_CELL_LINES:
                 break
-            lines += more + 2  # a frame and the space around it
+            lines += more + FRAME_LINES
             node = _after(node)
-        return lines
+        noted = node is not None and "output-note" in node.get("classes", [])
+        return lines + FRAME_LINES + NOTE_LINES * noted
 
     def _height(self, image: nodes.Element) -> int:
         """The lines that a picture stands for."""
@@ -292,8 +296,11 @@ def _leads(node: nodes.Element) -> bool:
     """Whether a part must not part from what follows: headings, labels, lead-ins."""
     if isinstance(node, nodes.title) or "tab-label" in node.get("classes", []):
         return True
-    short = isinstance(node, nodes.paragraph) and _text_lines(node) <= 2
-    return short and isinstance(_after(node), nodes.literal_block | tab_set)
+    if not isinstance(node, nodes.paragraph) or _text_lines(node) > 3:
+        return False
+    after = _after(node)
+    short = isinstance(after, nodes.literal_block | tab_set) and _text_lines(node) < 3
+    return short or isinstance(after, nodes.table)
 
 
 def _is_output(node: nodes.Element) -> bool:

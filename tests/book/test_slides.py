@@ -132,6 +132,17 @@ def test_each_beginning_mark_begins_a_slide():
     assert [s.part for s in found] == ["", "", "", "", "P"]
 
 
+def test_bold_words_before_a_mark_come_along():
+    _, symptom, fix = read(
+        "# T\n\n[**the symptom.**]\n\n**Reason.** (**It was late.**) More, and (**a part**).",
+        "**Fix.** [**Be early.**] Else\n\n**not** (**this.**)",
+    )
+    assert symptom.blocks == [Text("**Reason.** It was late."), Text("A part.")]
+    assert symptom.notes == ["More, and a part."]
+    assert (fix.title, fix.blocks) == ("Fix: Be early", [Text("This.")])
+    assert fix.notes == ["Else", "**not** this."]
+
+
 def test_without_marks_there_are_no_slides():
     assert read("# T\n\n**bold** [**link**](a.md)", new_code_cell("1")) == []
 

@@ -99,6 +99,7 @@ PLAIN = "```{.python .input}\n%%tab "
         ("A.\nSee :bogus:`x`.\n", "4: no role 'bogus'"),
         ("A ``b`` and\n:bogus:``x``.\n", "4: no role 'bogus'"),
         ("A.\n\n$$a\n= b\n\nText.\n", "5: an equation that does not end"),
+        ("It\n**is `b` or\n$c$** here.\n", "4: a '`' within bold text"),
         ("See\n[it](nowhere.md).\n", "4: no file 'nowhere.md'"),
         ("![A](../img/no.svg)\n", "3: no file '../img/no.svg'"),
         ("[A](../index.md#a)\n", "3: the site has no '../index.md'"),
@@ -113,6 +114,7 @@ def test_what_only_looks_wrong_is_none(make_book):
     text = "# One\n\n`[a](b.md)` and `` :bogus:`x` `` and $f[i](x)$, a price of \\$5,\n"
     text += "[a](https://d2l.ai), [b](#one) and\n$$f[i](y)\n= `` $$\n\n"
     text += "```\n:begin_tab:`no`\n$$ [c](d.md) :bogus:`x`\n```\n\n"
+    text += "**a** `b` **c**, (**a `b`**) and [**`c` d**], `2**3` `2**4`.\n\n"
     text += f"{PLAIN}all\n%matplotlib inline\n!ls\nx = 1\n```\n"
     make_book(one=text).check()
 
