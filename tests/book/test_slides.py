@@ -134,7 +134,8 @@ def test_each_beginning_mark_begins_a_slide():
 
 def test_bold_words_before_a_mark_come_along():
     _, symptom, fix = read(
-        "# T\n\n[**the symptom.**]\n\n**Reason.** (**It was late.**) More, and (**a part**).",
+        "# T\n\n[**the symptom.**]\n\n"
+        "**Reason.** (**It was late.**) More, and (**a part**).",
         "**Fix.** [**Be early.**] Else\n\n**not** (**this.**)",
     )
     assert symptom.blocks == [Text("**Reason.** It was late."), Text("A part.")]
