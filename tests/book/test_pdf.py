@@ -230,6 +230,21 @@ def test_figures_stay_vectors(printed: Book) -> None:
     assert "drawn" in text_of(printed.root / "_build/pdf/made-up.pdf")
 
 
+def test_a_lead_in_stays_with_its_table(make_printed_book: Make) -> None:
+    parts = [
+        f"Lead{n}:\n\n| a | b |\n|:--|:--|\n" + f"| row{n}. | 1 |\n" * 4
+        for n in range(24)
+    ]
+    filled = ("\n" + "Text.\n\n" * 3).join(parts)
+    book = make_printed_book(one=f"# One\n:label:`sec_one`\n\n{filled}")
+    pages = [page.extract_text() for page in pypdf.PdfReader(build(book)).pages]
+    assert sum("Lead" in page for page in pages) > 3
+    for n in range(24):
+        assert [f"Lead{n}:" in page for page in pages] == [
+            f"row{n}." in page for page in pages
+        ]
+
+
 def test_an_edition_is_of_one_tab(make_printed_book: Make) -> None:
     only = "# Two\n:label:`sec_two`\n\n```{.python .input}\n%%tab jax\ntwo()\n```\n"
     index = CHAPTER.replace("\none\n", "\none\ntwo\n")
