@@ -14,7 +14,7 @@ GUIDE = Path(__file__).parents[2] / "chapter_gpus" / "quick-guide.md"
 def quoted(tab):
     """Return what the guide's list of messages quotes in a tab, as one text."""
     blocks = re.findall(rf":begin_tab:`{tab}`\n(.*?):end_tab:", GUIDE.read_text(), re.S)
-    lists = [block for block in blocks if "messages have a known cause" in block]
+    lists = [b for b in blocks if "messages have a known cause" in " ".join(b.split())]
     assert len(lists) == 1
     entries = re.split(r"^\* ", lists[0], flags=re.M)[1:]
     heads = [" ".join(entry.split()).split("`:")[0] for entry in entries]
