@@ -112,9 +112,11 @@ def _kernel(tab: str) -> Path:
     python = environments.python(tab)
     install = (str(python), "-m", "ipykernel", "install", "--name", "python3")
     command = [*install, "--prefix", str(folder)]
-    # It warns that Jupyter does not look there by itself.
-    quiet = subprocess.DEVNULL
-    subprocess.run(command, check=True, stdout=quiet, stderr=quiet)
+    # Where it works, it warns that Jupyter does not look there by itself.
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        last = done.stderr.strip().rpartition("\n")[2]
+        raise BookError(f"no kernel can be installed: {last}", folder)
     return folder / "share/jupyter"
 
 

@@ -88,13 +88,13 @@ def open_http_page(browser: Browser, http_url: str) -> Iterator[Visitor]:
 def violations() -> Violations:
     """A function: the rules of WCAG 2.2 A and AA that a page breaks, and where.
 
-    Asked `within` a selector it leaves out the rest of the page.
+    Asked for what is `fresh` it leaves out what an earlier call saw in the page.
     """
     axe = (tools.NODE_MODULES / "axe-core/axe.min.js").read_text("utf-8")
 
-    def violations(page: Page, within: str | None = None) -> list[str]:
+    def violations(page: Page, fresh: bool = False) -> list[str]:
         if not page.evaluate("'axe' in window"):
             page.evaluate(axe)
-        return probe(page, "violations", [WCAG, within])
+        return probe(page, "violations", [WCAG, fresh])
 
     return violations

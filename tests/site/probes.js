@@ -228,11 +228,18 @@ function focused() {
 
 // Standards
 
-// The rules that axe knows by one of the tags and the page breaks, and where; asked of
-// what matches `within` alone, or of the whole page if that is null.
-async function violations([tags, within]) {
+// The rules that axe knows by one of the tags and the page breaks, and where. If only
+// what is `fresh` is asked for: what no earlier call saw, and the tabs, which change.
+async function violations([tags, fresh]) {
   const options = { runOnly: tags, resultTypes: ["violations"], preload: false };
-  const result = await axe.run(within ?? document, options);
+  const seen = (window.seenByAxe ??= new WeakSet());
+  const shown = [...document.body.querySelectorAll("*")].filter((e) => e.checkVisibility());
+  const asked = shown.filter((e) => !seen.has(e) || e.role === "tab");
+  shown.forEach((element) => seen.add(element));
+  if (fresh && !asked.length) return [];
+  const among = new Set(asked);
+  const outermost = asked.filter((e) => !among.has(e.parentElement));
+  const result = await axe.run(fresh ? { include: outermost } : document, options);
   return result.violations.flatMap(({ id, nodes }) =>
     nodes.map(({ target, any }) => `${id}: ${target} ${any[0]?.message ?? ""}`),
   );

@@ -152,7 +152,7 @@ def expected(path: str, repository: str, tab: str) -> list[str]:
         return [*OF_BOOK, f"PDF in {tab_name(tab)}"]
     if path not in WITH_CODE:
         return FILES[-1:]
-    source = Path(__file__).parents[2] / Path(path).with_suffix(".md")
+    source = ROOT / Path(path).with_suffix(".md")
     has_deck = "[**" in source.read_text("utf-8")  # the solutions have no marks
     files = [label for label in FILES if label != "Slides" or has_deck]
     return [*(HOSTS if repository else []), *files]

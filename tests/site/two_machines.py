@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 from book import records
 from book.sources import Book, Section
 
-OTHER = shutil.ignore_patterns(
+NO_SOURCES = shutil.ignore_patterns(
     *(".*", "__pycache__", "node_modules", "tests", "benchmarks")
 )
 TABS = ("pytorch", "jax")
@@ -36,7 +36,7 @@ def not_copied(folder: str, names: list[str]) -> set[str]:
     """What a copy of the book goes without: all that is built but the library."""
     if Path(folder).name == "_build":
         return set(names) - {"library"}
-    return set(OTHER(folder, names))
+    return set(NO_SOURCES(folder, names))
 
 
 def write_two_machines(root: Path, into: Path) -> Book:
