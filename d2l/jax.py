@@ -70,7 +70,6 @@ __all__ = [
     "astype",
     "build_problems",
     "concat",
-    "copy_arrays",
     "copy_leaves",
     "cos",
     "cosh",
@@ -681,16 +680,19 @@ class Trainer(HyperParameters):
     def compile_steps(self) -> None:
         """Make the two steps; they are compiled when they are first called."""
 
-        def training_step(state, batch):
+        def training_step(leaves, batch):
+            state = jax.tree_util.tree_unflatten(self.form, leaves)
             key = jax.random.fold_in(state.dropout_rng, state.step)
             value, grads = self.model.training_step(
                 state.params, batch, state.replace(dropout_rng=key)
             )
             if self.gradient_clip_val > 0:
                 grads = self.clip_gradients(self.gradient_clip_val, grads)
-            return self.update_state(state, value, grads)
+            return jax.tree_util.tree_leaves(self.update_state(state, value, grads))
 
-        def validation_step(state, batch):
+        def validation_step(leaves, batch):
+            state = jax.tree_util.tree_unflatten(self.form, leaves)
+            state = state.replace(apply_fn=self.validator.apply)
             self.validator.validation_step(state.params, batch, state)
 
         self.train_step = Compiled(training_step, self.model, donate_argnums=0)
@@ -699,15 +701,16 @@ class Trainer(HyperParameters):
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
         self.model.training = True
-        self.state = copy_arrays(self.state)  # the steps use it up
+        leaves, self.form = jax.tree_util.tree_flatten(self.state)
+        leaves = copy_leaves(leaves)  # the steps use them up
         for batch in self.batches(self.train_dataloader):
-            self.state = self.train_step(self.state, batch)
+            leaves = self.train_step(leaves, batch)
             self.advance()
+        self.state = jax.tree_util.tree_unflatten(self.form, leaves)
         if self.val_dataloader is None:
             return
-        state = self.state.replace(apply_fn=self.validator.apply)
         for batch in self.batches(self.val_dataloader):
-            self.val_step(state, batch)
+            self.val_step(leaves, batch)
             self.val_batch_idx += 1
 
     def update_state(self, state: TrainState, value: Any, grads: Any) -> TrainState:
@@ -772,7 +775,7 @@ class Recorder:
         self.points[len(self.points), key, train] = value
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("epoch", "train_batch_idx", "val_batch_idx"):
+        if name in ("epoch", "train_batch_idx", "val_batch_idx", "state"):
             raise NotImplementedError(f"trainer.{name} differs from step to step")
         return getattr(self.trainer, name)
 
@@ -830,13 +833,6 @@ class Compiled:
 def copy_leaves(leaves: list) -> list:
     """Return copies of arrays."""
     return [jnp.copy(leaf) for leaf in leaves]
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-def copy_arrays(tree: Any) -> Any:
-    """Return a tree with copies of its arrays."""
-    leaves, form = jax.tree_util.tree_flatten(tree)
-    return jax.tree_util.tree_unflatten(form, copy_leaves(leaves))
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)

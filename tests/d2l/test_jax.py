@@ -258,18 +258,62 @@ def test_a_state_kept_between_epochs_stays_good():
     assert [int(state.step) for state in kept] == [0, 2, 4]
 
 
-def test_a_step_gives_its_memory_away():
-    class Keeping(d2l.Trainer):
-        def batches(self, loader):
-            for batch in super().batches(loader):
-                states.append(self.state)
-                yield batch
+class Stepping(d2l.Trainer):
+    """Remembers what each training step takes and returns."""
 
-    states: list = []
+    def compile_steps(self):
+        super().compile_steps()
+        step = self.train_step
+
+        def remember(leaves, batch):
+            self.taken.append(leaves)
+            self.returned.append(step(leaves, batch))
+            return self.returned[-1]
+
+        self.taken, self.returned = [], []
+        self.train_step = remember
+
+
+def test_a_step_gives_its_memory_away():
+    data = d2l.SyntheticRegressionData(jnp.array([2, -3.4]), 4.2, batch_size=250)
+    trainer: Any = Stepping(max_epochs=1)
+    trainer.fit(d2l.LinearRegression(lr=0.1), data, key=KEY)
+    deleted = [all(leaf.is_deleted() for leaf in taken) for taken in trainer.taken]
+    assert deleted == [True] * 4
+    last = trainer.returned[-1]
+    assert not any(leaf.is_deleted() for leaf in last)
+    leaves = jax.tree_util.tree_leaves(trainer.state)
+    assert all(a is b for a, b in zip(last, leaves, strict=True))
+
+
+def test_an_epoch_that_is_stopped_leaves_a_good_state():
+    class Stopped(d2l.Trainer):
+        def advance(self):
+            super().advance()
+            if self.train_batch_idx == 3:
+                raise KeyboardInterrupt
+
     data = d2l.SyntheticRegressionData(jnp.array([2, -3.4]), 4.2, batch_size=500)
-    Keeping(max_epochs=1).fit(d2l.LinearRegression(lr=0.1), data, key=KEY)
-    kernels = [state.params["net"]["kernel"] for state in states]
-    assert [kernel.is_deleted() for kernel in kernels] == [True, True, False, False]
+    trainer = Stopped(max_epochs=2)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.fit(d2l.LinearRegression(lr=0.1), data, key=KEY)
+    assert int(trainer.state.step) == 2  # the first epoch
+    assert np.isfinite(trainer.state.params["net"]["kernel"]).all()
+
+
+def test_a_step_that_asks_for_the_state_of_the_trainer_is_not_compiled():
+    class Asking(d2l.LinearRegression):
+        def loss(self, params, X, y, state):
+            steps.append(int(self.trainer.state.step))
+            return super().loss(params, X, y, state)
+
+    steps: list = []
+    data = d2l.SyntheticRegressionData(jnp.array([2, -3.4]), 4.2, batch_size=500)
+    trainer: Any = d2l.Trainer(max_epochs=2)
+    with pytest.warns(UserWarning, match="trainer.state differs from step to step"):
+        trainer.fit(Asking(lr=0.1), data, key=KEY)
+    assert trainer.train_step.compiled is None
+    assert steps[-2:] == [4, 4]
 
 
 def test_steps_are_compiled_once_a_shape():
