@@ -1,6 +1,6 @@
 """Measure the book's Trainer beside a bare loop, d2l 1.0.3, and Lightning or Keras.
 
-    python -m benchmarks.trainer [--tab TAB] [--rounds 5] [--gpus 1]
+    python -m benchmarks.trainer [--tab TAB] [--rounds 11] [--gpus 1]
 
 All of one framework run in alternation, in kernels of one environment: what a reader's
 notebook does. `_build/bench` then holds a table (`trainer.md`), a chart (`trainer.svg`)
@@ -31,9 +31,13 @@ from book.sources import Book
 FOLDER = page.FOLDER
 LOOPS = Path(__file__).resolve().parent / "loops"
 WORKLOADS = ("linear", "mlp")
-# The book's library runs all but these two, which are the same of d2l 1.0.3. Its plot
-# takes longer with each epoch: a longer run for a steady state would only harm it.
+# The book's library runs all but these two, which are the same of d2l 1.0.3.
 STOCK = {"d2l 1.0.3, plotting": "plotting", "d2l 1.0.3": "silent"}
+# Seconds of the longer run that shows the steady state. Many short turns tell two loops
+# apart better than a few long ones, as the machine's speed drifts; a plot has to be
+# drawn several times. That of d2l 1.0.3 takes longer with each epoch, so that a longer
+# run would only harm it: it has none.
+SECONDS = {"plotting": 2.5, **dict.fromkeys(STOCK, 0)}
 # What d2l 1.0.3 imports and its loaders need, beside environments/TAB.txt.
 D2L_NEEDS = ("pandas==2.3.3", "pillow", "requests", "scipy")
 EXTRA = {
@@ -70,7 +74,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tab", default="", help="one or more, such as 'jax mxnet'")
-    parser.add_argument("--rounds", type=int, default=5, help="of each variant")
+    parser.add_argument("--rounds", type=int, default=11, help="of each variant")
     parser.add_argument("--gpus", type=int, default=0, help="1 to train on a GPU")
     parser.add_argument("--python", type=Path, help="one that has the framework")
     return parser.parse_args()
@@ -157,8 +161,8 @@ def kernel(tab: str, python: Path, library: Path, gpus: int) -> Iterator[Ask]:
 
 def _call(name: str, workload: str) -> str:
     loop = f"loops.VARIANTS[{STOCK.get(name, name)!r}]"
-    again = name not in STOCK
-    return f"workloads.measure({loop}, workloads.WORKLOADS[{workload!r}], {again})"
+    seconds = SECONDS.get(name, 1)
+    return f"workloads.measure({loop}, workloads.WORKLOADS[{workload!r}], {seconds})"
 
 
 def _run(client: Any, code: str) -> str:

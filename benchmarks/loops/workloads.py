@@ -118,19 +118,18 @@ def _time(trainer: Any, clock: Clock) -> None:
 
 
 GPUS = 0
-STEADY = 2.5  # seconds that the longer run is to take, several draws long
 Run = Callable[[Workload, Clock, int], None]
 
 
-def measure(run: Run, workload: Workload, again: bool) -> dict[str, float]:
+def measure(run: Run, workload: Workload, seconds: float) -> dict[str, float]:
     """Run; return the seconds of a whole fit, and of a steady step.
 
-    The steady step is that of a longer run if there is to be one `again`.
+    The steady step is that of another run of about so many seconds, if there are any.
     """
     clock = Clock()
     run(workload, clock, workload.epochs)
     whole = time.perf_counter() - clock.start
-    if again:
+    if seconds:
         clock = Clock()
-        run(workload, clock, max(3, round(STEADY * workload.epochs / whole)))
+        run(workload, clock, max(3, round(seconds * workload.epochs / whole)))
     return {"whole": whole, "steady": clock.steady() / workload.steps}
