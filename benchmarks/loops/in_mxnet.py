@@ -23,7 +23,7 @@ class MLP(d2l.Classifier):  # type: ignore[name-defined]
     def __init__(self, num_hiddens: int, lr: float):
         super().__init__()
         self.save_hyperparameters()
-        self.net = nn.Sequential()
+        self.net = nn.HybridSequential()
         self.net.add(nn.Dense(num_hiddens, activation="relu"), nn.Dense(CLASSES))
         self.net.initialize()
 
