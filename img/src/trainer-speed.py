@@ -1,5 +1,6 @@
 """Draws img/trainer-speed.svg: what `make bench` measured of the Trainer, as bars.
 
+Narrow, so that it can be read on a telephone: both models share one column.
 Run: python img/src/trainer-speed.py [trainer.json [trainer.svg]]
 """
 
@@ -11,12 +12,13 @@ from statistics import median
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from svg import BLUE, INK, QUIET, WHITE, add, canvas, label, save
+from svg import INK, QUIET, WHITE, add, canvas, centered, label, save
 
 ROOT = Path(__file__).resolve().parents[2]
-LINE, GREY = "#c9ced6", "#7b8490"
-WIDTH, LEFT, COLUMN, ROW, TOP = 700, 176, 250, 19, 62
-MOST = 256  # times as long as the bare loop, at the right edge
+LINE = "#c9ced6"
+BLUES, GREYS = ("#0b62a8", "#5b9bd0"), ("#59616c", "#9098a4")  # a shade a model
+WIDTH, LEFT, SCALE, BAR, ROW, TOP = 440, 150, 248, 13, 34, 64
+MOST = 256  # times as long as the bare loop, at the right end of the scale
 TABS = {
     "pytorch": "PyTorch",
     "mxnet": "MXNet",
@@ -24,14 +26,14 @@ TABS = {
     "tensorflow": "TensorFlow",
 }
 ROWS = {
-    "silent": ("this Trainer", BLUE),
-    "plotting": ("this Trainer, plotting", BLUE),
-    "peer": ("", GREY),  # by a name of its own in each framework
-    "d2l 1.0.3": ("d2l 1.0.3", GREY),
-    "d2l 1.0.3, plotting": ("d2l 1.0.3, plotting", GREY),
+    "silent": ("this Trainer", BLUES),
+    "plotting": ("this Trainer, plotting", BLUES),
+    "peer": ("", GREYS),  # by a name of its own in each framework
+    "d2l 1.0.3": ("d2l 1.0.3", GREYS),
+    "d2l 1.0.3, plotting": ("d2l 1.0.3, plotting", GREYS),
 }
 PEERS = {"pytorch": "Lightning", "tensorflow": "Keras’s fit"}
-WORKLOADS = {"linear": "Linear regression", "mlp": "MLP"}
+WORKLOADS = {"linear": "linear regression", "mlp": "MLP"}
 
 
 def ratio(runs: dict[str, list], variant: str) -> float:
@@ -41,53 +43,60 @@ def ratio(runs: dict[str, list], variant: str) -> float:
 
 
 def place(value: float) -> float:
-    """Pixels from the start of a column; each doubling takes as many."""
-    return (COLUMN - 40) * log2(max(value, 1)) / log2(MOST)
+    """Pixels from the line of the bare loop; each doubling takes as many."""
+    return SCALE * log2(max(value, 1)) / log2(MOST)
 
 
-def axis(svg: ET.Element, x: float, bottom: float, name: str) -> None:
-    label(svg, x, 20, name, font_weight="bold")
+def legend(svg: ET.Element) -> None:
+    """Which shade is which model."""
+    x = LEFT
+    for i, name in enumerate(WORKLOADS.values()):
+        for j, shades in enumerate((BLUES, GREYS)):
+            add(svg, "rect", x=x + 9 * j, y=9, width=9, height=BAR, fill=shades[i])
+        label(svg, x + 24, 20, name)
+        x += 150
+
+
+def axis(svg: ET.Element, bottom: float) -> None:
     for times in (1, 4, 16, 64, 256):
-        at = x + place(times)
+        x = LEFT + place(times)
         stroke = INK if times == 1 else LINE
-        add(svg, "line", x1=at, x2=at, y1=TOP - 12, y2=bottom, stroke=stroke)
-        label(svg, at, TOP - 18, f"{times}×", text_anchor="middle", fill=QUIET)
+        add(svg, "line", x1=x, x2=x, y1=TOP - 12, y2=bottom, stroke=stroke)
+        centered(svg, x, TOP - 18, f"{times}×", fill=QUIET)
 
 
-def bar(svg: ET.Element, x: float, y: float, value: float, colour: str) -> None:
-    width = round(place(value), 1)
-    add(svg, "rect", x=x, y=y - 11, width=max(width, 1.5), height=13, fill=colour)
-    at = x + max(width, 1.5) + 5
+def bar(svg: ET.Element, y: float, value: float, colour: str) -> None:
+    width = max(round(place(value), 1), 1.5)
+    add(svg, "rect", x=LEFT, y=y, width=width, height=BAR, fill=colour)
     text = f"{value:.2f}" if value < 10 else f"{value:.0f}"
-    # a line of the axis must not run through the number
-    add(svg, "rect", x=at - 2, y=y - 11, width=30, height=13, fill=WHITE)
-    label(svg, at, y, text)
+    # a line of the scale must not run through the number
+    add(svg, "rect", x=LEFT + width + 3, y=y, width=30, height=BAR, fill=WHITE)
+    label(svg, LEFT + width + 5, y + 11, text)
 
 
-def rows(measured: dict[str, Any], tab: str) -> dict[str, tuple[str, str]]:
+def rows(measured: dict[str, Any], tab: str) -> dict[str, tuple[str, tuple[str, str]]]:
     """The variants that were measured in a framework: their names and colours."""
-    names = ROWS | {"peer": (PEERS.get(tab, ""), GREY)}
+    names = ROWS | {"peer": (PEERS.get(tab, ""), GREYS)}
     return {v: row for v, row in names.items() if v in measured["runs"]["linear"]}
 
 
 def draw(found: dict[str, Any]) -> ET.Element:
     shown = {tab: rows(measured, tab) for tab, measured in found["tabs"].items()}
-    bottom = TOP + sum(ROW * len(names) + 34 for names in shown.values())
-    svg = canvas(WIDTH, bottom + 8, font_size=13)
-    columns = {name: LEFT + COLUMN * i for i, name in enumerate(WORKLOADS)}
-    for name, x in columns.items():
-        axis(svg, x, bottom - 10, WORKLOADS[name])
+    bottom = TOP + sum(ROW * len(names) + 30 for names in shown.values())
+    svg = canvas(WIDTH, bottom + 4, font_size=13)
+    legend(svg)
+    axis(svg, bottom - 8)
     y = TOP
     for tab, names in shown.items():
-        label(svg, 0, y + 6, TABS[tab], font_weight="bold")
-        y += 8
-        for variant, (name, colour) in names.items():
-            y += ROW
-            label(svg, LEFT - 10, y, name, text_anchor="end", fill=QUIET)
-            for workload, x in columns.items():
+        label(svg, 4, y + 8, TABS[tab], font_weight="bold")
+        y += 20
+        for variant, (name, shades) in names.items():
+            label(svg, LEFT - 10, y + BAR + 4, name, text_anchor="end", fill=QUIET)
+            for i, workload in enumerate(WORKLOADS):
                 runs = found["tabs"][tab]["runs"][workload]
-                bar(svg, x, y, ratio(runs, variant), colour)
-        y += 26
+                bar(svg, y + (BAR + 1) * i, ratio(runs, variant), shades[i])
+            y += ROW
+        y += 10
     return svg
 
 
