@@ -263,15 +263,15 @@ class Stepping(d2l.Trainer):
 
     def compile_steps(self):
         super().compile_steps()
-        step = self.train_step
+        self.compiled_step: Any = self.train_step
+        self.train_step: Any = self.remember
+        self.taken: list = []
+        self.returned: list = []
 
-        def remember(leaves, batch):
-            self.taken.append(leaves)
-            self.returned.append(step(leaves, batch))
-            return self.returned[-1]
-
-        self.taken, self.returned = [], []
-        self.train_step = remember
+    def remember(self, leaves, batch):
+        self.taken.append(leaves)
+        self.returned.append(self.compiled_step(leaves, batch))
+        return self.returned[-1]
 
 
 def test_a_step_gives_its_memory_away():
