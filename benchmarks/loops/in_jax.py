@@ -54,7 +54,7 @@ def bare(workload: Workload, clock: Clock, epochs: int) -> None:
     def results(params: Any, X: Any, y: Any) -> Any:
         out = net.apply(params, X)
         if not classify:
-            return optax.l2_loss(out, y).mean(), 0.0
+            return optax.l2_loss(out, y).mean(), ()
         losses = optax.softmax_cross_entropy_with_integer_labels(out, y)
         return losses.mean(), (out.argmax(axis=1) == y).mean()
 
@@ -69,7 +69,8 @@ def bare(workload: Workload, clock: Clock, epochs: int) -> None:
         clock.epoch()
         for X, y in train:
             params, state = step(params, state, X, y)
-        np.mean(jax.device_get([evaluate(params, X, y) for X, y in val]), axis=0)
+        found = [evaluate(params, X, y) for X, y in val]
+        jax.tree.map(lambda *values: np.mean(values), *jax.device_get(found))
         clock.stop()
 
 

@@ -58,18 +58,18 @@ def bare(workload: Workload, clock: Clock, epochs: int) -> None:
     @tf.function
     def evaluate(X: Any, y: Any) -> Any:
         out = net(X, training=False)
-        right = tf.argmax(out, axis=1) == y if classify else tf.zeros(1)
-        return loss_fn(y, out), tf.reduce_mean(tf.cast(right, tf.float32))
+        if not classify:
+            return (loss_fn(y, out),)
+        right = tf.cast(tf.argmax(out, axis=1) == y, tf.float32)
+        return loss_fn(y, out), tf.reduce_mean(right)
 
     for _ in range(epochs):
         clock.epoch()
         for X, y in train:
             step(X, y)
-        loss = right = tf.zeros(())
-        for X, y in val:
-            more, better = evaluate(X, y)
-            loss, right = loss + more, right + better
-        float(loss / len(val)), float(right / len(val))
+        found = [evaluate(X, y) for X, y in val]
+        for values in zip(*found, strict=True):
+            float(tf.add_n(values) / len(val))
         clock.stop()
 
 
