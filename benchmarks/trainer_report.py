@@ -30,7 +30,7 @@ ratios to the bare loop of the same round. Linear regression: 1000 examples of 2
 numbers, batches of 32, 10 epochs. MLP: 784-256-10, batches of 256, 50 of them an epoch,
 3 epochs. Validation, as long again for the linear model and a fifth for the MLP, is
 part of it. A whole fit begins with what is compiled or drawn first; a steady step is
-one of the later epochs of a longer fit. All but d2l 1.0.3 take their minibatches from
+one of the later epochs of another fit. All but d2l 1.0.3 take their minibatches from
 the book's loaders.
 
 Changed in d2l 1.0.3 so that it runs: {fixes}.

@@ -703,10 +703,13 @@ class Trainer(HyperParameters):
         self.model.training = True
         leaves, self.form = jax.tree_util.tree_flatten(self.state)
         leaves = copy_leaves(leaves)  # the steps use them up
-        for batch in self.batches(self.train_dataloader):
-            leaves = self.train_step(leaves, batch)
-            self.advance()
-        self.state = jax.tree_util.tree_unflatten(self.form, leaves)
+        del self.state
+        try:
+            for batch in self.batches(self.train_dataloader):
+                leaves = self.train_step(leaves, batch)
+                self.advance()
+        finally:  # after an interrupt too
+            self.state = jax.tree_util.tree_unflatten(self.form, leaves)
         if self.val_dataloader is None:
             return
         for batch in self.batches(self.val_dataloader):
@@ -775,7 +778,7 @@ class Recorder:
         self.points[len(self.points), key, train] = value
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("epoch", "train_batch_idx", "val_batch_idx", "state"):
+        if name in ("epoch", "train_batch_idx", "val_batch_idx"):
             raise NotImplementedError(f"trainer.{name} differs from step to step")
         return getattr(self.trainer, name)
 

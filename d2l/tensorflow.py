@@ -774,7 +774,7 @@ class Recorder:
         self.points[len(self.points), key, train] = value
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("epoch", "train_batch_idx", "val_batch_idx", "state"):
+        if name in ("epoch", "train_batch_idx", "val_batch_idx"):
             raise NotImplementedError(f"trainer.{name} differs from step to step")
         return getattr(self.trainer, name)
 

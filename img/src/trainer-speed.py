@@ -12,11 +12,11 @@ from statistics import median
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from svg import INK, QUIET, WHITE, add, canvas, centered, label, save
+from svg import BLUE, INK, QUIET, WHITE, add, canvas, centered, label, save
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = "#c9ced6"
-BLUES, GREYS = ("#0b62a8", "#5b9bd0"), ("#59616c", "#9098a4")  # a shade a model
+BLUES, GREYS = (BLUE, "#5b9bd0"), ("#59616c", "#9098a4")  # a shade a model
 WIDTH, LEFT, SCALE, BAR, ROW, TOP = 440, 150, 248, 13, 34, 64
 MOST = 256  # times as long as the bare loop, at the right end of the scale
 TABS = {
