@@ -16,7 +16,7 @@
   }
   root.classList.replace("no-js", "js");
 
-  // A font that is on its way before the first paint moves nothing when it comes. Files
+  // Ask for the fonts now: one that is late is not used on this page (book.css). Files
   // a browser refuses to fetch so.
   const faces = location.protocol === "file:" ? [] : ["text", "text-italic", "text-bold"];
   for (const face of faces) {

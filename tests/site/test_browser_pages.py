@@ -3,6 +3,7 @@
 import base64
 import gzip
 import hashlib
+import time
 from pathlib import Path
 from pprint import pformat
 from typing import Any
@@ -20,7 +21,7 @@ from browsing import (
     reach_everything,
 )
 from bs4 import BeautifulSoup, Tag
-from playwright.sync_api import Response
+from playwright.sync_api import Response, Route
 from pypdf import PdfReader
 
 Pages = dict[Path, BeautifulSoup]
@@ -92,6 +93,23 @@ def test_a_page_is_light_and_still(
     assert sum(shift[0] for shift in shifts) <= 0.01, pformat(shifts)
     reach_everything(page)
     assert weight([a for a in answers if a not in at_once]) <= 150
+
+
+def test_a_font_that_comes_late_moves_nothing(open_http_page: Visitor):
+    late: list[str] = []
+
+    def hold_up(route: Route) -> None:
+        time.sleep(0.5)
+        late.append(route.request.url)
+        route.continue_()
+
+    context = open_http_page.context(viewport=PHONE)
+    context.add_init_script(SHIFTS)
+    context.route("**/*.woff2", hold_up)
+    page = open_http_page("chapter_gpus/references.html", viewport=PHONE)
+    page.wait_for_load_state("networkidle")
+    assert late
+    assert page.evaluate("window.shifts") == []
 
 
 def weight(answers: list[Response], kind: str = "") -> float:
