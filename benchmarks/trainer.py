@@ -33,13 +33,15 @@ LOOPS = Path(__file__).resolve().parent / "loops"
 WORKLOADS = ("linear", "mlp")
 # The book's library runs all but these two, which are the same of d2l 1.0.3.
 STOCK = {"d2l 1.0.3, plotting": "plotting", "d2l 1.0.3": "silent"}
-# Seconds of the longer run that shows the steady state. Many short turns tell two loops
-# apart better than a few long ones, as the machine's speed drifts; a plot has to be
-# drawn several times. That of d2l 1.0.3 takes longer with each epoch, so that a longer
-# run would only harm it: it has none.
-SECONDS = {"plotting": 2.5, **dict.fromkeys(STOCK, 0)}
-# What d2l 1.0.3 imports and its loaders need, beside environments/TAB.txt.
-D2L_NEEDS = ("pandas==2.3.3", "pillow", "requests", "scipy")
+# The steady step of these is found an epoch of each in turn, as the machine's speed
+# drifts. Each has so many seconds of a round; a plot is drawn a few times in them.
+IN_TURN = ("bare", "silent", "plotting")
+SECONDS = 4
+# The others have a longer run of their own, of so many seconds. That of d2l 1.0.3 takes
+# longer with each epoch, so that a longer run would only harm it: it has none.
+ALONE = {"peer": 1}
+# What taking turns, d2l 1.0.3 and its loaders need, beside environments/TAB.txt.
+NEEDS = ("greenlet==3.5.6", "pandas==2.3.3", "pillow", "requests", "scipy")
 EXTRA = {
     "pytorch": ("lightning==2.6.6",),
     "jax": ("tensorflow-cpu==2.21.0", "tensorflow-datasets==4.9.9"),
@@ -76,7 +78,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--tab", default="", help="one or more, such as 'jax mxnet'")
     parser.add_argument("--rounds", type=int, default=11, help="of each variant")
     parser.add_argument("--gpus", type=int, default=0, help="1 to train on a GPU")
-    parser.add_argument("--python", type=Path, help="one that has the framework")
+    needed = f"one that has the framework, {', '.join(NEEDS)}"
+    parser.add_argument("--python", type=Path, help=needed)
     return parser.parse_args()
 
 
@@ -97,13 +100,27 @@ def measure_tab(tab: str, options: argparse.Namespace) -> dict[str, Any]:
                 # and threads, meets each of the others.
                 names = deque([*variants, *STOCK])
                 names.rotate(number)
-                for name in names:
-                    with page.step(f"{tab}, {workload}, round {number}: {name}"):
-                        ask = stock if name in STOCK else own
-                        seconds = ask(_call(name, workload))
-                    if number:
-                        runs[workload].setdefault(name, []).append(seconds)
+                with page.step(f"{tab}, {workload}, round {number}"):
+                    found = measure_round(list(names), workload, own, stock)
+                for name in names if number else ():
+                    runs[workload].setdefault(name, []).append(found[name])
         return {"versions": own("loops.VERSIONS"), "runs": runs}
+
+
+def measure_round(
+    names: list[str], workload: str, own: Ask, stock: Ask
+) -> dict[str, dict[str, float]]:
+    """Return the seconds of a whole fit and of a steady step of each variant."""
+    found = {}
+    for name in names:
+        ask = stock if name in STOCK else own
+        found[name] = ask(_alone(name, workload))
+    in_turn = [name for name in names if name in IN_TURN]
+    steady = own(_in_turn(in_turn, workload, found["bare"]["steady"]))
+    return {
+        name: seconds | ({"steady": steady[name]} if name in steady else {})
+        for name, seconds in found.items()
+    }
 
 
 # Environments and kernels
@@ -112,7 +129,7 @@ def measure_tab(tab: str, options: argparse.Namespace) -> dict[str, Any]:
 def environment(tab: str) -> Path:
     """The interpreter of an environment with the framework and what is beside it."""
     pins = environments.pins_file(tab)
-    extra = [*D2L_NEEDS, *EXTRA.get(tab, ())]
+    extra = [*NEEDS, *EXTRA.get(tab, ())]
     digest = hashlib.sha256(pins.read_bytes() + repr(extra).encode()).hexdigest()
     folder = FOLDER / "environments" / tab
     stamp = folder / "built-from.sha256"
@@ -159,10 +176,19 @@ def kernel(tab: str, python: Path, library: Path, gpus: int) -> Iterator[Ask]:
             manager.shutdown_kernel(now=True)
 
 
-def _call(name: str, workload: str) -> str:
+def _alone(name: str, workload: str) -> str:
     loop = f"loops.VARIANTS[{STOCK.get(name, name)!r}]"
-    seconds = SECONDS.get(name, 1)
-    return f"workloads.measure({loop}, workloads.WORKLOADS[{workload!r}], {seconds})"
+    return f"workloads.measure({loop}, {_workload(workload)}, {ALONE.get(name, 0)})"
+
+
+def _in_turn(names: list[str], workload: str, step: float) -> str:
+    loops = ", ".join(f"{name!r}: loops.VARIANTS[{name!r}]" for name in names)
+    epochs = f"max(3, round({SECONDS} / {step} / {_workload(workload)}.steps))"
+    return f"workloads.take_turns({{{loops}}}, {_workload(workload)}, {epochs})"
+
+
+def _workload(name: str) -> str:
+    return f"workloads.WORKLOADS[{name!r}]"
 
 
 def _run(client: Any, code: str) -> str:

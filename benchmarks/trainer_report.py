@@ -25,13 +25,16 @@ NOTES = """\
 {machine}; {where}; load when it began {load}. {versions}. {date}.
 
 Medians (least to most) of {rounds} rounds, in each of which all variants of a framework
-take turns, in kernels. The bare loop is in milliseconds a minibatch, all others are
-ratios to the bare loop of the same round. Linear regression: 1000 examples of 2
-numbers, batches of 32, 10 epochs. MLP: 784-256-10, batches of 256, 50 of them an epoch,
-3 epochs. Validation, as long again for the linear model and a fifth for the MLP, is
-part of it. A whole fit begins with what is compiled or drawn first; a steady step is
-one of the later epochs of another fit. All but d2l 1.0.3 take their minibatches from
-the book's loaders.
+run, in kernels. The bare loop is in milliseconds a minibatch, all others are ratios to
+the bare loop of the same round. Linear regression: 1000 examples of 2 numbers, batches
+of 32, 10 epochs. MLP: 784-256-10, batches of 256, 50 of them an epoch, 3 epochs.
+Validation, as long again for the linear model and a fifth for the MLP, is part of it. A
+whole fit begins with what is compiled or drawn first; a steady step is the mean of all
+epochs but the first. For it, the bare loop and this Trainer, with plotting and without,
+train at the same time, an epoch of each in turn, so that the speed of the machine,
+which drifts, is the same for all three. Lightning and Keras have a fit of their own for
+it, and d2l 1.0.3, which slows down as it plots, the whole fit. All but d2l 1.0.3 take
+their minibatches from the book's loaders.
 
 Changed in d2l 1.0.3 so that it runs: {fixes}.
 """

@@ -5,11 +5,15 @@ a framework, and one library `d2l`, the book's or that of d2l 1.0.3. Nothing her
 which of the two it is.
 """
 
+import contextvars
 import time
 from collections.abc import Callable
 from functools import partial
+from statistics import mean
 from types import ModuleType
 from typing import Any, NamedTuple
+
+from greenlet import getcurrent, greenlet
 
 
 class Workload(NamedTuple):
@@ -36,25 +40,36 @@ HIDDENS, CLASSES, RATE = 256, 10, 0.1
 
 
 class Clock:
-    """Notes when the training starts, each epoch begins, and it ends."""
+    """Notes how long each epoch takes, and lets other loops run before it begins."""
 
     def __init__(self) -> None:
+        self.resume: Callable[[float], None] = lambda seconds: None
         self.restart()
 
     def restart(self) -> None:
         """Leave out what came before."""
-        self.start = self.end = time.perf_counter()
+        self.start = time.perf_counter()
+        self.begun: float | None = None
         self.epochs: list[float] = []
 
     def epoch(self, *_: Any) -> None:
-        self.epochs.append(time.perf_counter())
+        """Begin an epoch; if loops take turns, when it is this one's."""
+        self.stop()
+        paused = time.perf_counter()
+        if getcurrent().parent:
+            getcurrent().parent.switch()
+        self.begun = time.perf_counter()
+        self.resume(self.begun - paused)
 
     def stop(self) -> None:
-        self.end = time.perf_counter()
+        """End the epoch, if one has begun."""
+        if self.begun is not None:
+            self.epochs.append(time.perf_counter() - self.begun)
+        self.begun = None
 
     def steady(self) -> float:
         """Return the seconds of an epoch, the first left out."""
-        return (self.end - self.epochs[1]) / (len(self.epochs) - 1)
+        return mean(self.epochs[1:])
 
 
 def arrays(workload: Workload) -> tuple[Any, Any]:
@@ -95,7 +110,7 @@ def trainers(d2l: ModuleType, MLP: type, data: Callable) -> dict[str, "Run"]:
             model = MLP(num_hiddens=HIDDENS, lr=RATE)
         model.board.display = plot
         trainer = d2l.Trainer(max_epochs=epochs, num_gpus=GPUS)
-        _time(trainer, clock)
+        watch(trainer, clock, model.board)
         module = data(workload)
         clock.restart()
         trainer.fit(model, module)
@@ -105,8 +120,8 @@ def trainers(d2l: ModuleType, MLP: type, data: Callable) -> dict[str, "Run"]:
     return {"plotting": partial(run, True), "silent": partial(run, False)}
 
 
-def _time(trainer: Any, clock: Clock) -> None:
-    """Let the clock note the epochs of a trainer."""
+def watch(trainer: Any, clock: Clock, board: Any) -> None:
+    """Let the clock note the epochs of a trainer, and the board the pauses between."""
     fit_epoch = trainer.fit_epoch
 
     def timed() -> None:
@@ -114,7 +129,12 @@ def _time(trainer: Any, clock: Clock) -> None:
         fit_epoch()
         clock.stop()
 
+    def resume(seconds: float) -> None:
+        board.due += seconds  # it may not draw more often for a pause
+
     trainer.fit_epoch = timed
+    if hasattr(board, "due"):
+        clock.resume = resume
 
 
 GPUS = 0
@@ -130,6 +150,28 @@ def measure(run: Run, workload: Workload, seconds: float) -> dict[str, float]:
     run(workload, clock, workload.epochs)
     whole = time.perf_counter() - clock.start
     if seconds:
+        epochs = max(3, round(seconds / clock.steady()))
         clock = Clock()
-        run(workload, clock, max(3, round(seconds * workload.epochs / whole)))
+        run(workload, clock, epochs)
     return {"whole": whole, "steady": clock.steady() / workload.steps}
+
+
+def take_turns(
+    runs: dict[str, Run], workload: Workload, epochs: int
+) -> dict[str, float]:
+    """Run all at the same time, an epoch of each in turn; return each's steady step.
+
+    What the machine does meanwhile, and how fast it is, meets all of them alike.
+    """
+    clocks = {name: Clock() for name in runs}
+    loops = [
+        greenlet(partial(run, workload, clocks[name], epochs))
+        for name, run in runs.items()
+    ]
+    for loop in loops:
+        loop.gr_context = contextvars.copy_context()  # the notebook's
+    while loops:
+        for loop in loops:
+            loop.switch()
+        loops = [loop for loop in loops if not loop.dead]
+    return {name: clock.steady() / workload.steps for name, clock in clocks.items()}

@@ -2,7 +2,9 @@
 
 import importlib
 import json
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -100,14 +102,60 @@ def test_a_fix_that_fits_nowhere_is_refused(tmp_path, monkeypatch):
         stock_d2l.install(Path("python"), tmp_path)
 
 
-def test_a_clock_leaves_out_the_first_epoch(workloads, monkeypatch):
-    ticks = iter([0, 1, 11, 12, 13])
-    monkeypatch.setattr(workloads.time, "perf_counter", lambda: next(ticks))
-    clock = workloads.Clock()
-    for _ in range(3):
+@pytest.fixture
+def now(workloads, monkeypatch):
+    """The time, which passes only where a test says so."""
+    now = [0.0]
+    monkeypatch.setattr(workloads.time, "perf_counter", lambda: now[0])
+    return now
+
+
+def fit(seconds, now, done, workload, clock, epochs):
+    """A loop whose first epoch takes ten times as long as the others."""
+    for epoch in range(epochs):
         clock.epoch()
-    clock.stop()
-    assert clock.steady() == 1
+        now[0] += workload.steps * seconds * (1 if epoch else 10)
+        done.append((seconds, epoch))
+        clock.stop()
+
+
+def test_a_clock_leaves_out_the_first_epoch(workloads, now):
+    clock = workloads.Clock()
+    fit(2, now, [], workloads.WORKLOADS["mlp"], clock, epochs=3)
+    assert clock.epochs == [1200, 120, 120]
+    assert clock.steady() == 120
+
+
+def test_a_step_alone_is_taken_from_a_longer_run_if_there_is_one(workloads, now):
+    done: list[tuple] = []
+    run, mlp = partial(fit, 2, now, done), workloads.WORKLOADS["mlp"]
+    assert workloads.measure(run, mlp, 0) == {"whole": 1440, "steady": 2}
+    assert len(done) == 3
+    assert workloads.measure(run, mlp, 600) == {"whole": 1440, "steady": 2}
+    assert len(done) == 3 + 3 + 5
+
+
+def test_loops_take_turns_and_each_has_a_time_of_its_own(workloads, now):
+    done: list[tuple] = []
+    runs = {name: partial(fit, s, now, done) for name, s in (("a", 1), ("b", 3))}
+    found = workloads.take_turns(runs, workloads.WORKLOADS["mlp"], 4)
+    assert found == {"a": 1, "b": 3}
+    assert done == [(s, epoch) for epoch in range(4) for s in (1, 3)]
+
+
+def test_a_board_draws_no_more_often_for_a_pause(workloads, now):
+    board = SimpleNamespace(due=5)
+    trainer = SimpleNamespace(fit_epoch=lambda: None)
+    mlp = workloads.WORKLOADS["mlp"]
+
+    def plotting(workload, clock, epochs):
+        workloads.watch(trainer, clock, board)
+        for _ in range(epochs):
+            trainer.fit_epoch()
+
+    runs = {"plotting": plotting, "other": partial(fit, 1, now, [])}
+    workloads.take_turns(runs, mlp, 3)
+    assert board.due == 5 + now[0] - mlp.steps
 
 
 def test_minibatches_are_counted_with_those_of_the_validation(workloads):
