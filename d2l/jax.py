@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import metadata
 from itertools import takewhile
 from numbers import Integral
@@ -239,19 +240,19 @@ class HyperParameters:
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
-@jax.jit
-def add_up(values: Sequence) -> Any:
-    """Return the sum of a few scalars, computed where they are."""
-    return sum(values)
+@partial(jax.jit, static_argnames="count")
+def add_up(values: Sequence, count: int = 1) -> Any:
+    """Return the sum of a few scalars divided by `count`, computed where they are."""
+    return sum(values) / count
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 def mean(values: Sequence) -> Any:
     """Return the mean of scalars, computed where they are."""
     sums = values
-    while len(sums) > 1:
+    while len(sums) > 32:
         sums = [add_up(sums[i : i + 32]) for i in range(0, len(sums), 32)]
-    return sums[0] / len(values)
+    return add_up(sums, len(values))
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
