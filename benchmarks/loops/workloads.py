@@ -6,6 +6,7 @@ which of the two it is.
 """
 
 import contextvars
+import random
 import time
 from collections.abc import Callable
 from functools import partial
@@ -170,7 +171,9 @@ def take_turns(
     ]
     for loop in loops:
         loop.gr_context = contextvars.copy_context()  # the notebook's
+    order = random.Random(0)
     while loops:
+        order.shuffle(loops)  # what one leaves behind meets each of the others
         for loop in loops:
             loop.switch()
         loops = [loop for loop in loops if not loop.dead]
