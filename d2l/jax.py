@@ -702,15 +702,16 @@ class Trainer(HyperParameters):
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
         self.model.training = True
-        leaves, self.form = jax.tree_util.tree_flatten(self.state)
-        leaves = copy_leaves(leaves)  # the steps use them up
+        good, self.form = jax.tree_util.tree_flatten(self.state)
+        leaves = copy_leaves(good)  # the steps use them up
         del self.state
         try:
             for batch in self.batches(self.train_dataloader):
                 leaves = self.train_step(leaves, batch)
                 self.advance()
-        finally:  # after an interrupt too
-            self.state = jax.tree_util.tree_unflatten(self.form, leaves)
+            good = leaves
+        finally:  # after an interrupt, the state before this epoch
+            self.state = jax.tree_util.tree_unflatten(self.form, good)
         if self.val_dataloader is None:
             return
         for batch in self.batches(self.val_dataloader):
