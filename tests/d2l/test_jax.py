@@ -290,7 +290,7 @@ def test_an_epoch_that_is_stopped_leaves_a_good_state():
     class Stopped(d2l.Trainer):
         def compile_steps(self):
             super().compile_steps()
-            compiled = self.train_step.compiled
+            compiled: Any = self.train_step.compiled
 
             def stopped(*args):
                 result = compiled(*args)
