@@ -92,7 +92,7 @@ bench-page: tools  ## a page beside other tools' pages; RUNS=3 VNU=vnu.jar
 bench-build: tools  ## the build beside stock d2lbook's; RUNS=3
 	@PYTHONPATH=tests/site $(TEST) benchmarks.build $(call option,RUNS,runs)
 
-bench-trainer: tools  ## the Trainer beside a bare loop and other trainers; TAB= ROUNDS=11 GPUS= PYTHON=
+bench-trainer: tools  ## the Trainer beside a bare loop and other trainers; TAB= ROUNDS=7 GPUS= PYTHON=
 	@PYTHONPATH=tests/site $(TEST) benchmarks.trainer $(call option,TAB,tab) \
 		$(call option,ROUNDS,rounds) $(call option,GPUS,gpus) $(call option,PYTHON,python)
 
@@ -117,7 +117,7 @@ help:  ## this list
 	@echo 'TO       the folder to export to, _build/export/MACHINE if not given'
 	@echo 'FROM     an exported folder, with results'
 	@echo 'RUNS     builds and audits of each tool in a bench, 3 if not given'
-	@echo 'ROUNDS   turns that each loop gets in bench-trainer, 11 if not given'
+	@echo 'ROUNDS   turns that each loop gets in bench-trainer, 7 if not given'
 	@echo 'GPUS     1 to train on a GPU in bench-trainer'
 	@echo 'VNU      vnu.jar, for a bench to ask the Nu HTML checker too (needs java)'
 	@echo 'PORT     where to serve, 8000 if not given'

@@ -1,6 +1,6 @@
 """Measure the book's Trainer beside a bare loop, d2l 1.0.3, and Lightning or Keras.
 
-    python -m benchmarks.trainer [--tab TAB] [--rounds 11] [--gpus 1]
+    python -m benchmarks.trainer [--tab TAB] [--rounds 7] [--gpus 1]
 
 All of one framework run in alternation, in kernels of one environment: what a reader's
 notebook does. `_build/bench` then holds a table (`trainer.md`), a chart (`trainer.svg`)
@@ -33,10 +33,12 @@ LOOPS = Path(__file__).resolve().parent / "loops"
 WORKLOADS = ("linear", "mlp")
 # The book's library runs all but these two, which are the same of d2l 1.0.3.
 STOCK = {"d2l 1.0.3, plotting": "plotting", "d2l 1.0.3": "silent"}
+# The bare loop runs twice, to show how far apart two measurements of the same are.
+TWICE = {"bare, again": "bare"}
 # The steady step of these is found an epoch of each in turn, as the machine's speed
 # drifts. Each has so many seconds of a round; a plot is drawn a few times in them.
-IN_TURN = ("bare", "silent", "plotting")
-SECONDS = 4
+IN_TURN = ("bare", "bare, again", "silent", "plotting")
+SECONDS = 6
 # The others have a longer run of their own, of so many seconds. That of d2l 1.0.3 takes
 # longer with each epoch, so that a longer run would only harm it: it has none.
 ALONE = {"peer": 1}
@@ -76,7 +78,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tab", default="", help="one or more, such as 'jax mxnet'")
-    parser.add_argument("--rounds", type=int, default=11, help="of each variant")
+    parser.add_argument("--rounds", type=int, default=7, help="of each variant")
     parser.add_argument("--gpus", type=int, default=0, help="1 to train on a GPU")
     needed = f"one that has the framework, {', '.join(NEEDS)}"
     parser.add_argument("--python", type=Path, help=needed)
@@ -98,7 +100,7 @@ def measure_tab(tab: str, options: argparse.Namespace) -> dict[str, Any]:
             for workload in WORKLOADS:
                 # Each round begins with another: what one leaves behind, caches
                 # and threads, meets each of the others.
-                names = deque([*variants, *STOCK])
+                names = deque([*variants, *TWICE, *STOCK])
                 names.rotate(number)
                 with page.step(f"{tab}, {workload}, round {number}"):
                     found = measure_round(list(names), workload, own, stock)
@@ -177,14 +179,18 @@ def kernel(tab: str, python: Path, library: Path, gpus: int) -> Iterator[Ask]:
 
 
 def _alone(name: str, workload: str) -> str:
-    loop = f"loops.VARIANTS[{STOCK.get(name, name)!r}]"
-    return f"workloads.measure({loop}, {_workload(workload)}, {ALONE.get(name, 0)})"
+    seconds = ALONE.get(name, 0)
+    return f"workloads.measure({_loop(name)}, {_workload(workload)}, {seconds})"
 
 
 def _in_turn(names: list[str], workload: str, step: float) -> str:
-    loops = ", ".join(f"{name!r}: loops.VARIANTS[{name!r}]" for name in names)
-    epochs = f"max(3, round({SECONDS} / {step} / {_workload(workload)}.steps))"
+    loops = ", ".join(f"{name!r}: {_loop(name)}" for name in names)
+    epochs = f"{_workload(workload)}.epochs_in({SECONDS}, {step})"
     return f"workloads.take_turns({{{loops}}}, {_workload(workload)}, {epochs})"
+
+
+def _loop(name: str) -> str:
+    return f"loops.VARIANTS[{(STOCK | TWICE).get(name, name)!r}]"
 
 
 def _workload(name: str) -> str:

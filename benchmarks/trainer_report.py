@@ -15,6 +15,7 @@ from benchmarks.report import spread
 CHART = Path(__file__).resolve().parents[1] / "img/src/trainer-speed.py"
 NAMES = {
     "bare": "bare loop, ms a step",
+    "bare, again": "bare loop again",
     "silent": "this Trainer",
     "plotting": "this Trainer, plotting",
     "peer": "Lightning; Keras's fit",
@@ -30,11 +31,12 @@ the bare loop of the same round. Linear regression: 1000 examples of 2 numbers, 
 of 32, 10 epochs. MLP: 784-256-10, batches of 256, 50 of them an epoch, 3 epochs.
 Validation, as long again for the linear model and a fifth for the MLP, is part of it. A
 whole fit begins with what is compiled or drawn first; a steady step is the mean of all
-epochs but the first. For it, the bare loop and this Trainer, with plotting and without,
-train at the same time, an epoch of each in turn, so that the speed of the machine,
-which drifts, is the same for all three. Lightning and Keras have a fit of their own for
-it, and d2l 1.0.3, which slows down as it plots, the whole fit. All but d2l 1.0.3 take
-their minibatches from the book's loaders.
+epochs but the first. For it, the bare loop, a second one, and this Trainer, with
+plotting and without, train at the same time, an epoch of each in turn, in a new order
+each time, so that the speed of the machine, which drifts, is the same for all four. How
+far the second bare loop is from 1 is how much the bench can tell apart. Lightning and
+Keras have a fit of their own for the steady step, and d2l 1.0.3, which slows down as it
+plots, the whole fit. All but d2l 1.0.3 take their minibatches from the book's loaders.
 
 Changed in d2l 1.0.3 so that it runs: {fixes}.
 """

@@ -32,6 +32,10 @@ class Workload(NamedTuple):
         """Minibatches in an epoch, those of the validation too."""
         return -(-self.train // self.batch) + -(-self.val // self.batch)
 
+    def epochs_in(self, seconds: float, step: float) -> int:
+        """About how many epochs take so many seconds, if a step takes `step`."""
+        return max(3, round(seconds / step / self.steps))
+
 
 WORKLOADS = {
     "linear": Workload("linear", 2, 1000, 1000, 32, 10),
@@ -149,12 +153,12 @@ def measure(run: Run, workload: Workload, seconds: float) -> dict[str, float]:
     """
     clock = Clock()
     run(workload, clock, workload.epochs)
-    whole = time.perf_counter() - clock.start
+    whole, step = time.perf_counter() - clock.start, clock.steady() / workload.steps
     if seconds:
-        epochs = max(3, round(seconds / clock.steady()))
         clock = Clock()
-        run(workload, clock, epochs)
-    return {"whole": whole, "steady": clock.steady() / workload.steps}
+        run(workload, clock, workload.epochs_in(seconds, step))
+        step = clock.steady() / workload.steps
+    return {"whole": whole, "steady": step}
 
 
 def take_turns(
