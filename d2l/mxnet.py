@@ -855,9 +855,8 @@ class Classifier(Module):
         self, Y_hat: np.ndarray, Y: np.ndarray, averaged: bool = True
     ) -> np.ndarray:
         """Return the mean cross-entropy, or that of each example."""
-        Y_hat = Y_hat.reshape(-1, Y_hat.shape[-1])
-        l = -npx.pick(npx.log_softmax(Y_hat), Y.reshape(-1))
-        return l.mean() if averaged else l
+        l = -npx.pick(npx.log_softmax(Y_hat), Y.reshape(Y_hat.shape[:-1]))
+        return l.mean() if averaged else l.reshape(-1)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)

@@ -687,10 +687,10 @@ class Trainer(HyperParameters):
         if self.val_dataloader is None:
             return
         self.model.eval()
-        for batch in self.batches(self.val_dataloader):
-            with torch.no_grad():
+        with torch.no_grad():
+            for batch in self.batches(self.val_dataloader):
                 self.model.validation_step(batch)
-            self.val_batch_idx += 1
+                self.val_batch_idx += 1
 
     def progress(self) -> Any:
         """Return a context that gives a bar in a terminal, and None elsewhere."""
@@ -794,17 +794,16 @@ class Classifier(Module):
         self, Y_hat: torch.Tensor, Y: torch.Tensor, averaged: bool = True
     ) -> torch.Tensor:
         """Return the share of right predictions, or 1 or 0 for each."""
-        Y_hat = Y_hat.reshape(-1, Y_hat.shape[-1])
-        compare = (Y_hat.argmax(axis=1) == Y.reshape(-1)).float()
+        Y_hat = Y_hat.flatten(0, -2)
+        compare = (Y_hat.argmax(axis=1) == Y.flatten()).float()
         return compare.mean() if averaged else compare
 
     def loss(
         self, Y_hat: torch.Tensor, Y: torch.Tensor, averaged: bool = True
     ) -> torch.Tensor:
         """Return the mean cross-entropy, or that of each example."""
-        Y_hat = Y_hat.reshape(-1, Y_hat.shape[-1])
         return F.cross_entropy(
-            Y_hat, Y.reshape(-1), reduction="mean" if averaged else "none"
+            Y_hat.flatten(0, -2), Y.flatten(), reduction="mean" if averaged else "none"
         )
 
 
