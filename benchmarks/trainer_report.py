@@ -102,7 +102,7 @@ def targets(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _told(tab: str, what: str, wanted: str, value: float, holds: bool) -> str:
-    return f"- {tab}: {what}: {value:.2f}, {wanted}: {'yes' if holds else 'NO'}"
+    return f"- {tab}: {what}: {value:.3f}, {wanted}: {'yes' if holds else 'NO'}"
 
 
 def write(found: dict[str, Any], folder: Path) -> None:
