@@ -16,11 +16,20 @@
   }
   root.classList.replace("no-js", "js");
 
-  // Ask for the fonts now: one that is late is not used on this page (book.css). Files
-  // a browser refuses to fetch so.
-  const faces = location.protocol === "file:" ? [] : ["text", "text-italic", "text-bold"];
-  for (const face of faces) {
+  // Ask for the fonts now: one that is late is not used on this page (book.css). From a
+  // disk a browser refuses to fetch them so, but none is late by much: wait for them.
+  const faces = {
+    text: {},
+    "text-italic": { style: "italic" },
+    "text-bold": { weight: "600" },
+  };
+  for (const [face, descriptors] of Object.entries(faces)) {
     const href = `${root.dataset.root}_static/fonts/${face}.woff2`;
+    if (location.protocol === "file:") {
+      const waits = { ...descriptors, display: "block" };
+      document.fonts.add(new FontFace("Book Text", `url("${href}")`, waits));
+      continue;
+    }
     const kind = { rel: "preload", as: "font", type: "font/woff2", crossOrigin: "" };
     const link = document.createElement("link");
     document.head.append(Object.assign(link, kind, { href }));

@@ -21,7 +21,7 @@ from browsing import (
     reach_everything,
 )
 from bs4 import BeautifulSoup, Tag
-from playwright.sync_api import Response, Route
+from playwright.sync_api import Page, Request, Response, Route
 from pypdf import PdfReader
 
 Pages = dict[Path, BeautifulSoup]
@@ -95,21 +95,49 @@ def test_a_page_is_light_and_still(
     assert weight([a for a in answers if a not in at_once]) <= 150
 
 
+def test_a_page_is_set_in_the_fonts_of_the_book(open_page: Visitor):
+    page = open_page("chapter_gpus/trainer.html")
+    page.wait_for_load_state("networkidle")
+    assert all(used["isCustomFont"] for used in fonts(page, "main h2"))
+    assert all(used["isCustomFont"] for used in fonts(page, "main em"))
+
+
+def test_what_stands_in_for_a_font_has_a_bold_and_an_italic(open_http_page: Visitor):
+    open_http_page.context(viewport=WIDE).route("**/*.woff2", hold_up)
+    page = open_http_page("chapter_gpus/trainer.html", viewport=WIDE)
+    page.wait_for_load_state("networkidle")
+    used = [*fonts(page, "main h2"), *fonts(page, "main em")]
+    if not any(font["familyName"] == "Liberation Serif" for font in used):
+        pytest.skip("needs Liberation Serif")
+    names = {font["postScriptName"] for font in used}
+    assert {"LiberationSerif-Bold", "LiberationSerif-Italic"} <= names
+
+
+def fonts(page: Page, selector: str) -> list[dict[str, Any]]:
+    """The fonts that the browser draws an element in."""
+    ask = page.context.new_cdp_session(page).send
+    ask("DOM.enable"), ask("CSS.enable")
+    root = ask("DOM.getDocument")["root"]["nodeId"]
+    found = ask("DOM.querySelector", {"nodeId": root, "selector": selector})
+    return ask("CSS.getPlatformFontsForNode", found)["fonts"]
+
+
 def test_a_font_that_comes_late_moves_nothing(open_http_page: Visitor):
-    late: list[str] = []
-
-    def hold_up(route: Route) -> None:
-        time.sleep(0.5)
-        late.append(route.request.url)
-        route.continue_()
-
+    late: list[Request] = []
     context = open_http_page.context(viewport=PHONE)
     context.add_init_script(SHIFTS)
     context.route("**/*.woff2", hold_up)
+    context.on("requestfinished", lambda request: late.append(request))
     page = open_http_page("chapter_gpus/references.html", viewport=PHONE)
     page.wait_for_load_state("networkidle")
-    assert late
+    assert any(request.url.endswith(".woff2") for request in late)
     assert page.evaluate("window.shifts") == []
+
+
+def hold_up(route: Route) -> None:
+    """Let a file come late."""
+    time.sleep(0.5)
+    route.continue_()
 
 
 def weight(answers: list[Response], kind: str = "") -> float:
