@@ -73,6 +73,11 @@ class Framework:
         """Return a copy of a tensor."""
         return self.d2l.numpy(x).copy()
 
+    def judge(self, what: str, Y_hat: Any, Y: Any, averaged: bool = True) -> Any:
+        """Return the loss or accuracy, as `what` says, of a classifier's outputs."""
+        model = self.d2l.Classifier()
+        return self.numpy(getattr(model, what)(Y_hat, Y, averaged))
+
     def device(self, x: Any) -> Any:
         """Return where a tensor is, comparable with `second`."""
         return x.device
@@ -207,6 +212,21 @@ class Jax(Framework):
 
     def tensor(self, values: Any, dtype: str = "float32") -> Any:
         return self.jax.numpy.array(values, dtype=dtype)
+
+    def judge(self, what: str, Y_hat: Any, Y: Any, averaged: bool = True) -> Any:
+        def outputs(variables: Any, X: Any, **options: Any) -> Any:
+            return (X, {}) if "mutable" in options else X
+
+        state = self.d2l.TrainState.create(
+            apply_fn=outputs,
+            params={},
+            tx=self.d2l.SGD(0.1),
+            batch_stats={},
+            dropout_rng=self.jax.random.key(0),
+        )
+        model = self.d2l.Classifier()
+        result = getattr(model, what)({}, (Y_hat,), Y, state, averaged)
+        return self.numpy(result[0] if what == "loss" else result)
 
     def params(self, trainer: Any) -> list:
         return self.jax.tree_util.tree_leaves(trainer.state.params)

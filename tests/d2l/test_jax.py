@@ -219,30 +219,6 @@ def test_sgd_is_an_optimizer_for_optax():
     np.testing.assert_allclose(optax.apply_updates(params, updates)["w"], [0, 0])
 
 
-def test_accuracy_and_loss_of_a_classifier():
-    class Given(d2l.Classifier):
-        @nn.compact
-        def __call__(self, X):
-            return X * self.param("one", nn.initializers.ones, ())
-
-    model = Given()
-    scores, labels = jnp.array([[0.0, 1.0], [2.0, 0.0]]), jnp.array([1, 1])
-    params = {"one": jnp.ones(())}
-    state = d2l.TrainState.create(
-        apply_fn=model.apply,
-        params=params,
-        tx=optax.sgd(0.1),
-        batch_stats={},
-        dropout_rng=KEY,
-    )
-    arguments = (params, (scores,), labels, state)
-    assert model.accuracy(*arguments) == 0.5
-    assert model.accuracy(*arguments, False).tolist() == [1, 0]
-    each, _ = model.loss(*arguments, False)
-    assert each.shape == (2,)
-    assert model.loss(*arguments)[0] == pytest.approx(float(each.mean()))
-
-
 def test_a_state_kept_between_epochs_stays_good():
     class Keeping(d2l.Trainer):
         def fit_epoch(self):

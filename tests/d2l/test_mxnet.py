@@ -175,28 +175,6 @@ def test_clipping_bounds_layers_and_plain_arrays_together():
     assert norm == pytest.approx(2, rel=1e-3)
 
 
-def test_a_classifier_takes_each_step_of_a_sequence_for_an_example():
-    model = d2l.Classifier()
-    scores = np.arange(30).reshape(2, 5, 3) % 7
-    labels = np.arange(10).reshape(2, 5) % 3
-    flat, column = scores.reshape(10, 3), labels.reshape(10, 1)
-    for found in (model.loss, model.accuracy):
-        each = found(scores, labels, averaged=False)
-        assert each.shape == (10,)
-        for same in ((flat, labels), (flat, column)):
-            assert (found(*same, averaged=False) == each).all()
-
-
-def test_accuracy_and_loss_of_a_classifier():
-    model = d2l.Classifier()
-    scores, labels = np.array([[0.0, 1.0], [2.0, 0.0]]), np.array([1, 1])
-    assert float(model.accuracy(scores, labels)) == 0.5
-    assert model.accuracy(scores, labels, averaged=False).tolist() == [1, 0]
-    each = model.loss(scores, labels, averaged=False)
-    assert each.shape == (2,)
-    assert float(model.loss(scores, labels)) == pytest.approx(float(each.mean()))
-
-
 def test_minibatches_are_those_of_the_usual_loader():
     def order(loader):
         onp.random.seed(3)

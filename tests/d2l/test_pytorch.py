@@ -185,29 +185,6 @@ def test_apply_init_builds_lazy_layers_and_applies():
     assert (model.net[2].weight == 1).all()
 
 
-def test_a_classifier_takes_each_step_of_a_sequence_for_an_example():
-    model = d2l.Classifier()
-    scores = torch.arange(30.0).reshape(2, 5, 3) % 7
-    labels = torch.arange(10).reshape(2, 5) % 3
-    flat, column = scores.reshape(10, 3), labels.reshape(10, 1)
-    for found in (model.loss, model.accuracy):
-        each = found(scores, labels, averaged=False)
-        assert each.shape == (10,)
-        for same in ((flat, labels), (flat, column)):
-            assert (found(*same, averaged=False) == each).all()
-
-
-def test_accuracy_and_loss_of_a_classifier():
-    model = d2l.Classifier()
-    scores = torch.tensor([[0.0, 1.0], [2.0, 0.0]])
-    labels = torch.tensor([1, 1])
-    assert model.accuracy(scores, labels) == 0.5
-    assert model.accuracy(scores, labels, averaged=False).tolist() == [1, 0]
-    each = model.loss(scores, labels, averaged=False)
-    assert each.shape == (2,)
-    assert model.loss(scores, labels) == each.mean()
-
-
 def test_minibatches_are_those_of_the_usual_loader():
     def order(loader):
         torch.manual_seed(3)

@@ -242,16 +242,6 @@ def test_clipping_passes_over_variables_without_gradient():
     assert clipped[1] is None
 
 
-def test_accuracy_and_loss_of_a_classifier():
-    model = d2l.Classifier()
-    scores, labels = tf.constant([[0.0, 1.0], [2.0, 0.0]]), tf.constant([1, 1])
-    assert model.accuracy(scores, labels) == 0.5
-    assert model.accuracy(scores, labels, averaged=False).numpy().tolist() == [1, 0]
-    each = model.loss(scores, labels, averaged=False)
-    assert each.shape == (2,)
-    np.testing.assert_allclose(model.loss(scores, labels), np.mean(each), rtol=1e-6)
-
-
 def test_minibatches_are_those_of_the_usual_dataset():
     def order(make):
         tf.keras.utils.set_random_seed(3)

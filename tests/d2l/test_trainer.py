@@ -48,6 +48,30 @@ def test_linear_regression_finds_the_truth(
         assert {fw.device(p) for p in fw.params(trainer)} == {fake_gpu}
 
 
+def test_accuracy_and_loss_of_a_classifier(fw):
+    scores, labels = fw.tensor([[0, 1], [2, 0]]), fw.tensor([1, 1], "int64")
+    assert fw.judge("accuracy", scores, labels) == 0.5
+    assert fw.judge("accuracy", scores, labels, averaged=False).tolist() == [1, 0]
+    each = fw.judge("loss", scores, labels, averaged=False)
+    np.testing.assert_allclose(each, np.log1p(np.exp([-1, 2])), rtol=1e-5)
+    np.testing.assert_allclose(fw.judge("loss", scores, labels), each.mean(), rtol=1e-5)
+
+
+def test_a_classifier_takes_each_step_of_a_sequence_for_an_example(fw):
+    scores, labels = np.arange(30).reshape(2, 5, 3) % 7, np.arange(10) % 3
+
+    def judge(what, scores, labels):
+        scores, labels = fw.tensor(scores), fw.tensor(labels, "int64")
+        return fw.judge(what, scores, labels, averaged=False)
+
+    for what in ("loss", "accuracy"):
+        each = judge(what, scores, labels.reshape(2, 5))
+        assert each.shape == (10,)
+        for shape in ((10,), (2, 5), (10, 1)):
+            same = judge(what, scores.reshape(10, 3), labels.reshape(shape))
+            np.testing.assert_array_equal(same, each)
+
+
 @GPUS
 def test_mlp_reads_digits(d2l, fw, fake_gpu, num_gpus):
     model = d2l.MLP(num_outputs=10, num_hiddens=64, lr=0.5)

@@ -98,8 +98,32 @@ def test_a_page_is_light_and_still(
 def test_a_page_is_set_in_the_fonts_of_the_book(open_page: Visitor):
     page = open_page("chapter_gpus/trainer.html")
     page.wait_for_load_state("networkidle")
-    assert all(used["isCustomFont"] for used in fonts(page, "main h2"))
-    assert all(used["isCustomFont"] for used in fonts(page, "main em"))
+    for selector in ("main h2", "main em"):
+        used = fonts(page, selector)
+        assert used and all(font["isCustomFont"] for font in used), selector
+
+
+WIDTHS_OF_TEXT = """async (style) => {
+  const canvas = document.createElement("canvas").getContext("2d");
+  const text = [...document.querySelectorAll("main p")].map((p) => p.textContent);
+  const widths = [];
+  for (const family of ["Book Text", "Book Fallback", "No Such Font"]) {
+    const font = `${style} 100px "${family}"`;
+    await document.fonts.load(font);
+    canvas.font = font;
+    widths.push(text.reduce((sum, p) => sum + canvas.measureText(p).width, 0));
+  }
+  return widths;
+}"""
+
+
+@pytest.mark.parametrize("style", ["", "italic", "600"])
+def test_what_stands_in_for_a_font_is_as_wide(open_http_page: Visitor, style: str):
+    page = open_http_page("chapter_gpus/trainer.html", viewport=WIDE)
+    text, fallback, missing = page.evaluate(WIDTHS_OF_TEXT, style)
+    if fallback == missing:
+        pytest.skip("needs Liberation Serif")
+    assert fallback == pytest.approx(text, rel=0.01)
 
 
 def test_what_stands_in_for_a_font_has_a_bold_and_an_italic(open_http_page: Visitor):
