@@ -123,7 +123,7 @@ help:  ## this list
 	@echo 'PORT     where to serve, 8000 if not given'
 
 # A list of pins that changes makes its environment anew; .venvs/NAME/ is made whole
-# or not at all by book/environments.py, which any Python 3.11 can run.
+# or not at all by book/base/environments.py, which any Python 3.11 can run.
 .PRECIOUS: .venvs/%/built-from.sha256
 .venvs/%/built-from.sha256: environments/%.txt
 	@for python in python3.11 python3 ''; do \
@@ -134,4 +134,4 @@ help:  ## this list
 		echo 'error: no Python 3.11 on PATH; on Debian 12: apt-get install python3' >&2; \
 		exit 1; \
 	fi; \
-	$$python -m book.environments $* > /dev/null && touch $@
+	$$python -m book.base.environments $* > /dev/null && touch $@

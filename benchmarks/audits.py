@@ -10,7 +10,7 @@ from typing import Any
 import tools  # of tests/site, which the Makefile puts on the path
 
 from benchmarks.measures import NO_OTHER_HOST
-from book.errors import BookError
+from book.base.errors import BookError
 
 CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
 METRICS = {

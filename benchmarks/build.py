@@ -21,9 +21,9 @@ from typing import Any
 
 from benchmarks import page, peers
 from benchmarks.report import spread
-from book import environments
-from book.errors import BookError
-from book.sources import Book
+from book.base import environments
+from book.base.errors import BookError
+from book.sources.book import Book
 
 EDITED = "chapter_gpus/trainer.md"
 STEPS = {

@@ -14,9 +14,9 @@ from pathlib import Path
 from d2lbook import notebook as d2l_notebook
 from nbformat import NotebookNode
 
-from book import records
-from book.sources import Book, Section
-from book.tabs import tab_name
+from book.records import store
+from book.sources.book import Book, Section
+from book.sources.tabs import tab_name
 
 SVG = "image/svg+xml"
 RULES = [
@@ -78,7 +78,7 @@ def write_book(book: Book, folder: Path) -> None:
 
 def notebooks(book: Book, section: Section) -> dict[str, NotebookNode]:
     """The section in each tab, with the outputs that are kept of it."""
-    found = {tab: records.shown_notebook(book, section, tab) for tab in book.tabs}
+    found = {tab: store.shown_notebook(book, section, tab) for tab in book.tabs}
     return {tab: nb for tab, nb in found.items() if nb is not None}
 
 

@@ -28,8 +28,8 @@ from benchmarks import audits, measures, peers, report
 from benchmarks.measures import Place
 from benchmarks.peers import Peer
 from benchmarks.serving import served
-from book.errors import BookError
-from book.sources import Book
+from book.base.errors import BookError
+from book.sources.book import Book
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "_build/bench"

@@ -20,9 +20,9 @@ import nbformat
 import pypandoc
 
 from benchmarks import myst
-from book import environments
-from book.errors import BookError
-from book.sources import Book
+from book.base import environments
+from book.base.errors import BookError
+from book.sources.book import Book
 
 HERE = Path(__file__).resolve().parent
 PINS = HERE / "jupyter-book.txt"

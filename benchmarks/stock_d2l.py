@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import peers
-from book.errors import BookError
+from book.base.errors import BookError
 
 VERSION = "1.0.3"
 

@@ -24,9 +24,10 @@ from typing import Any
 from jupyter_client.manager import KernelManager
 
 from benchmarks import page, peers, stock_d2l, trainer_report
-from book import environments, remote
-from book.errors import BookError
-from book.sources import Book
+from book.base import environments
+from book.base.errors import BookError
+from book.runs import remote
+from book.sources.book import Book
 
 FOLDER = page.FOLDER
 LOOPS = Path(__file__).resolve().parent / "loops"

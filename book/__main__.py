@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from book.errors import BookError
-from book.files import locked, write_whole
+from book.base.errors import BookError
+from book.base.files import locked, write_whole
 
 if TYPE_CHECKING:
-    from book.sources import Book
+    from book.sources.book import Book
 
 Command = Callable[[argparse.Namespace], None]
 Option = tuple[str, dict[str, Any]]
@@ -35,17 +35,17 @@ def html(options: argparse.Namespace) -> None:
 
 def _built() -> tuple[Path, str]:
     """The book's first page, built if that is due, and which records are to be made."""
-    from book import html
+    from book.pages import html
 
     notes = Path("_build/html.notes")
     index = html.built(Path.cwd())
     if index is None or not notes.exists():
-        from book import library
+        from book.library import package
 
         book = _book()
         book.check()
         for tab in book.tabs:
-            library.generated(book, tab)  # refuses a broken #@save, as make lib does
+            package.generated(book, tab)  # refuses a broken #@save, as make lib does
         index = html.build(book)
         write_whole(notes, "".join(f"{line}\n" for line in _records_to_make(book)))
     return index, notes.read_text("utf-8")
@@ -53,11 +53,11 @@ def _built() -> tuple[Path, str]:
 
 def _records_to_make(book: "Book") -> list[str]:
     """A line for each machine whose records are not all fresh."""
-    from book import records
+    from book.records import store
 
     lines = []
-    for machine in {"cpu", *records.machines(book)}:
-        states = records.states(book, machine)
+    for machine in {"cpu", *store.machines(book)}:
+        states = store.states(book, machine)
         # Another machine may have recorded a part of the book only.
         wanted = {"stale", "damaged"} | ({"missing"} if machine == "cpu" else set())
         due = [f"{s.name} ({tab}, {how})" for s, tab, how in states if how in wanted]
@@ -69,7 +69,7 @@ def _records_to_make(book: "Book") -> list[str]:
 
 def pdf(options: argparse.Namespace) -> None:
     """Print the book, in one tab or all; the last line printed is the PDF's path."""
-    from book import pdf
+    from book.paper import pdf
 
     book = _book()
     for tab in options.tab:
@@ -82,7 +82,7 @@ def pdf(options: argparse.Namespace) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run what is stale and keep its outputs."""
-    from book.run import run
+    from book.runs.run import run
 
     book = _book()
     book.check()
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> None:
 
 def export(options: argparse.Namespace) -> None:
     """Write a folder that runs what is stale on a machine without this book."""
-    from book.export import export
+    from book.runs.export import export
 
     if options.machine is None:
         raise BookError("name the machine, as in MACHINE=h200", "MACHINE")
@@ -108,7 +108,7 @@ def export(options: argparse.Namespace) -> None:
 
 def import_(options: argparse.Namespace) -> None:
     """Keep the results of an exported folder, but for what is stale."""
-    from book.export import import_results
+    from book.runs.export import import_results
 
     if options.folder is None:
         raise BookError("name the folder, as in FROM=_build/export/h200", "FROM")
@@ -117,7 +117,7 @@ def import_(options: argparse.Namespace) -> None:
 
 def notebooks(options: argparse.Namespace) -> None:
     """Write notebooks that run alone: plain, for Colab, for SageMaker, and a zip."""
-    from book.notebooks import write
+    from book.notebooks.editions import write
 
     book = _book()
     book.check()
@@ -126,7 +126,7 @@ def notebooks(options: argparse.Namespace) -> None:
 
 def slides(options: argparse.Namespace) -> None:
     """Make decks of slides; the last line printed is the path of their list."""
-    from book.slides import build
+    from book.slides.decks import build
 
     book = _book()
     book.check()
@@ -136,7 +136,7 @@ def slides(options: argparse.Namespace) -> None:
 
 def publish(options: argparse.Namespace) -> None:
     """Lay out a folder for a host; the last line printed is its path."""
-    from book.publish import build, push
+    from book.publish.layout import build, push
 
     book = _book()
     book.check()
@@ -151,13 +151,13 @@ def publish(options: argparse.Namespace) -> None:
 
 def lib(options: argparse.Namespace) -> None:
     """Write the package d2l from the cells marked #@save, or check that it is so."""
-    from book import library
+    from book.library import package
 
     book = _book()
     if options.check:
-        library.check(book)
+        package.check(book)
     else:
-        library.write(book)
+        package.write(book)
 
 
 def check(options: argparse.Namespace) -> None:
@@ -167,14 +167,14 @@ def check(options: argparse.Namespace) -> None:
 
 def serve(options: argparse.Namespace) -> None:
     """Serve the book here, build it again on each change, reload the page."""
-    from book.serve import serve
+    from book.publish.serve import serve
 
     serve(Path.cwd(), options.port)
 
 
 def lock(options: argparse.Namespace) -> None:
     """Pin the environments anew: environments/NAME.txt from NAME.in."""
-    from book import environments
+    from book.base import environments
 
     for path in environments.lock(Path.cwd(), options.upgrade):
         print(path)
@@ -188,7 +188,7 @@ def _make_notebooks_quick() -> None:
 
 
 def _book() -> "Book":
-    from book.sources import Book
+    from book.sources.book import Book
 
     return Book(Path.cwd())
 

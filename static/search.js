@@ -1,6 +1,6 @@
 // Search over the whole book, in a dialog: `bookSearch.open()`.
 //
-// What can be found stands in `bookSearchData`, which book/sphinx_search.py writes: an
+// What can be found stands in `bookSearchData`, which book/pages/sphinx/search.py writes: an
 // entry for each section, tab, figure, table, equation and source. The first opening
 // makes an index of it. Nothing is fetched, so this works from a disk too.
 

@@ -1,4 +1,4 @@
-// Starts a deck. The size is that of book/slide_layout.py; no slide moves.
+// Starts a deck. The size is that of book/slides/layout.py; no slide moves.
 Reveal.initialize({
   width: 1280,
   height: 720,

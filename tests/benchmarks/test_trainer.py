@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from benchmarks import stock_d2l, trainer_report
-from book.errors import BookError
+from book.base.errors import BookError
 
 ROOT = Path(__file__).parents[2]
 

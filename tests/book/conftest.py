@@ -9,7 +9,7 @@ from typing import Any
 import ipykernel
 import pytest
 
-from book.sources import Book
+from book.sources.book import Book
 
 ROOT = Path(__file__).parents[2]
 CONFIG = """\

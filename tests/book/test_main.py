@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from book.__main__ import main
-from book.sources import Book
+from book.sources.book import Book
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = """\

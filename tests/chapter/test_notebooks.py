@@ -12,9 +12,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from book import environments, notebooks
-from book.notebooks import COLAB, SAGEMAKER, Edition
-from book.sources import Book
+from book.base import environments
+from book.notebooks import editions
+from book.notebooks.editions import COLAB, SAGEMAKER, Edition
+from book.sources.book import Book
 
 BOOK = Book(Path(__file__).resolve().parents[2])
 ALONE = Path(__file__).with_name("alone.py")
@@ -57,7 +58,7 @@ def test_a_hosted_notebook_carries_all_it_needs(kind: str, tab: str, tmp_path: P
 
 
 def test_a_notebook_of_the_zip_finds_the_library_beside_it(tmp_path: Path):
-    folder = notebooks.write(BOOK)
+    folder = editions.write(BOOK)
     (archive,) = folder.glob("*.zip")
     with zipfile.ZipFile(archive) as unpacked:
         unpacked.extractall(tmp_path)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from book.sources import Book
+from book.sources.book import Book
 
 BOOK = Book(Path(__file__).resolve().parents[2])
 GUIDE = BOOK.section("quick-guide")

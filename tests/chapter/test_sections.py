@@ -11,11 +11,11 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from book import records
-from book.compare import differences
-from book.kernels import Job, execute
-from book.run import interpreters
-from book.sources import Book, Section
+from book.records import store
+from book.records.compare import differences
+from book.runs.kernels import Job, execute
+from book.runs.run import interpreters
+from book.sources.book import Book, Section
 
 BOOK = Book(Path(__file__).resolve().parents[2])
 CASES = [(section, tab) for section in BOOK.sections for tab in BOOK.code_tabs(section)]
@@ -34,7 +34,7 @@ def results(request: pytest.FixtureRequest) -> Results:
     done: Results = {}
 
     def keep(job: Job, notebook: NotebookNode) -> None:
-        done[job.section, job.tab] = records.cleaned(notebook)
+        done[job.section, job.tab] = store.cleaned(notebook)
 
     of = interpreters(BOOK, (tab for _, tab in chosen))
     jobs = [Job(BOOK, section, tab, "cpu", of[tab]) for section, tab in chosen]
@@ -47,9 +47,9 @@ def results(request: pytest.FixtureRequest) -> Results:
 def test_a_fresh_run_shows_what_the_record_shows(
     section: Section, tab: str, results: Results
 ):
-    state = records.state(BOOK, section, tab)
+    state = store.state(BOOK, section, tab)
     assert state == "fresh", f"the record is {state}: make run"
     assert (section, tab) in results, "it did not run to its end, see above"
-    kept = nbformat.read(records.path(BOOK, section, tab), as_version=4)
+    kept = nbformat.read(store.path(BOOK, section, tab), as_version=4)
     found = differences(kept, results[section, tab])
     assert not found, "\n".join(found)

@@ -14,8 +14,8 @@ import nbformat
 import pypandoc
 import pytest
 
-from book import records
-from book.sources import Book
+from book.records import store
+from book.sources.book import Book
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("config.ini", "index.md", "d2l.bib", "chapter_gpus", "img", "static")
@@ -57,7 +57,7 @@ def place_outputs(book):
             suffix = "" if tab == book.tabs[0] else f"_{tab}"
             path = book.root / f"_build/eval{suffix}/{section.name}.ipynb"
             path.parent.mkdir(parents=True, exist_ok=True)
-            notebook = records.shown_notebook(book, section, tab)
+            notebook = store.shown_notebook(book, section, tab)
             path.write_text(nbformat.writes(notebook) if notebook else "")
 
 

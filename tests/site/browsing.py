@@ -24,7 +24,7 @@ from playwright.sync_api import (
 )
 from tools import CHROMIUM_FLAGS, chromium
 
-from book.sources import Book
+from book.sources.book import Book
 
 BOOK = Book(Path(__file__).parents[2])
 TABS = BOOK.tabs

@@ -9,8 +9,8 @@ from browsing import WCAG, Violations, Visitor, free_port, launch, probe, served
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from book import html
-from book.sources import Book
+from book.pages import html
+from book.sources.book import Book
 
 ROOT = Path(__file__).parents[2]
 

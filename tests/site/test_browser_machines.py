@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page
 from tabsets import chosen, press_through
 from two_machines import FACTS, write_two_machines
 
-from book import html
+from book.pages import html
 
 ROOT = Path(__file__).parents[2]
 SECTION = "chapter_gpus/use-gpu.html"

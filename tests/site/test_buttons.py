@@ -1,7 +1,7 @@
 """The published site: each button of each page followed, in each tab; every link too.
 
 The PDFs are blank here, since what is tested is that buttons lead to them;
-tests/book/test_publish.py has one typeset.
+tests/book/publish/test_publish.py has one typeset.
 """
 
 import gzip
@@ -39,9 +39,10 @@ from playwright.sync_api import Browser, Page
 from pypdf import PdfWriter
 from two_machines import not_copied
 
-from book import pdf, publish, tex
-from book.sources import Book
-from book.tabs import tab_name
+from book.paper import pdf, tex
+from book.publish import layout
+from book.sources.book import Book
+from book.sources.tabs import tab_name
 
 ROOT = Path(__file__).parents[2]
 OURS = "someone/made-up"
@@ -68,7 +69,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Sites:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tex, "check_tools", lambda: None)
             patch.setattr(pdf, "build", blank)
-            made[name] = publish.build(Book(root))
+            made[name] = layout.build(Book(root))
         made[name] = made[name].rename(folder / f"site-{len(made)}")
     return made
 

@@ -9,8 +9,9 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 from pygments.style import StyleMeta
 
-from book import code_styles, sphinx_site
-from book.sources import Book
+from book.pages.sphinx import code_styles
+from book.pages.sphinx import site as sphinx_site
+from book.sources.book import Book
 
 Pages = dict[Path, BeautifulSoup]
 

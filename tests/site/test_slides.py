@@ -11,11 +11,11 @@ from browsing import BOOK, PHONE, TABS, Violations, Visitor
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page
 
-from book import slides
-from book.slide_layout import SMALLEST
+from book.slides import decks
+from book.slides.layout import SMALLEST
 
 DECKS = [
-    f"{slides.file(section, tab)}.html"
+    f"{decks.file(section, tab)}.html"
     for section in BOOK.sections
     if "[**" in section.text
     for tab in TABS
@@ -29,7 +29,7 @@ WRONG = """async () => {
   await Promise.all([...document.images].map((image) => image.decode()));
   const wrong = [];
   const slides = [...document.querySelectorAll(".slides > section")];
-  slides.forEach((slide, number) => {
+  decks.forEach((slide, number) => {
     Reveal.slide(number);
     const say = (what) => wrong.push(`${number + 1}: ${what}`);
     const box = slide.getBoundingClientRect();
@@ -72,15 +72,15 @@ PRINTED = """() => [...document.querySelectorAll(".pdf-page")].flatMap((page, n)
 
 
 @pytest.fixture(scope="module")
-def decks() -> Path:
+def folder() -> Path:
     """The folder of the decks."""
-    return slides.build(BOOK).parent
+    return decks.build(BOOK).parent
 
 
 @pytest.fixture
-def open_deck(browser: Browser, decks: Path) -> Iterator[Visitor]:
+def open_deck(browser: Browser, folder: Path) -> Iterator[Visitor]:
     """Call it with a deck's path; what is opened is watched."""
-    visitor = Visitor(browser, f"{decks.as_uri()}/")
+    visitor = Visitor(browser, f"{folder.as_uri()}/")
     yield visitor
     visitor.close()
 
@@ -105,8 +105,8 @@ def test_slides_fit_other_screens(open_deck: Visitor, screen: dict[str, Any]):
 
 
 @pytest.mark.parametrize("deck", DECKS)
-def test_no_deck_speaks_of_another_framework(decks: Path, deck: str):
-    tree = BeautifulSoup((decks / deck).read_text("utf-8"), "html.parser")
+def test_no_deck_speaks_of_another_framework(folder: Path, deck: str):
+    tree = BeautifulSoup((folder / deck).read_text("utf-8"), "html.parser")
     [own] = [tab for tab in TABS if deck.startswith(f"{tab}/")]
     imports = {"pytorch": "torch", "tensorflow": "tf", "jax": "jnp", "mxnet": "npx"}
     others = {name for tab, name in imports.items() if tab != own}

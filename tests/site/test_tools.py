@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import tools
 
-from book.errors import BookError
+from book.base.errors import BookError
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 import tools
 import yaml
 
-from book import tex
+from book.paper import tex
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))

@@ -13,8 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from book.errors import BookError
-from book.files import locked
+from book.base.errors import BookError
+from book.base.files import locked
 
 HERE = Path(__file__).resolve().parent
 NODE_MODULES = HERE.parents[1] / ".venvs/node/node_modules"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from book import records
-from book.sources import Book, Section
+from book.records import store
+from book.sources.book import Book, Section
 
 NO_SOURCES = shutil.ignore_patterns(
     *(".*", "__pycache__", "node_modules", "tests", "benchmarks")
@@ -56,15 +56,15 @@ def write_two_machines(root: Path, into: Path) -> Book:
 def _write_record(
     book: Book, section: Section, tab: str, version: dict[str, str]
 ) -> None:
-    shown = records.shown_notebook(book, section, tab)
+    shown = store.shown_notebook(book, section, tab)
     assert shown is not None and shown.metadata.record.state == "fresh", "make run"
-    of_cpu = {fact: shown.metadata.record[fact] for fact in records.FACTS}
-    executed = records.blank(book, section, tab)
+    of_cpu = {fact: shown.metadata.record[fact] for fact in store.FACTS}
+    executed = store.blank(book, section, tab)
     code = [cell for cell in shown.cells if cell.cell_type == "code"]
     for cell, ran in zip(executed.cells, code, strict=True):
         cell.outputs = [_edited(output) for output in ran.outputs]
         cell.execution_count = ran.execution_count
-    records.write(book, section, tab, executed, of_cpu | FACTS | version)
+    store.write(book, section, tab, executed, of_cpu | FACTS | version)
 
 
 def _edited(output: NotebookNode) -> NotebookNode:

@@ -1,0 +1,261 @@
+"""The Python environments of the book, one a folder in `.venvs/`, built by uv.
+
+Each is built from its pinned list `environments/NAME.txt` when it is first needed
+and again when the list changes. One of them is the environment that the rest of
+`book` runs in, so this module needs nothing but the standard library:
+
+    python3.11 -m book.base.environments book
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from book.base.errors import BookError
+from book.base.files import locked
+from book.base.paths import ROOT
+
+PYTHON_VERSION = "3.11"
+STAMP = "built-from.sha256"
+LAST_LINES = 4
+
+# What pip is told in the environment, uv is told too, under uv's own name.
+PIP_TO_UV = {
+    "PIP_FIND_LINKS": "UV_FIND_LINKS",
+    "PIP_INDEX_URL": "UV_DEFAULT_INDEX",
+    "PIP_EXTRA_INDEX_URL": "UV_INDEX",
+    "PIP_CERT": "SSL_CERT_FILE",
+    "PIP_DEFAULT_TIMEOUT": "UV_HTTP_TIMEOUT",
+}
+
+
+def python(name: str, root: Path = ROOT) -> Path:
+    """The interpreter of the environment `name`, which is built if that is due."""
+    pins = pins_file(name, root)
+    folder = root / ".venvs" / name
+    if not _is_built(folder, pins):
+        with _lock(folder):
+            # Another process may have built it while this one waited.
+            if not _is_built(folder, pins):
+                _build(folder, pins)
+    return folder / "bin" / "python"
+
+
+def pins_file(name: str, root: Path = ROOT) -> Path:
+    pins = root / "environments" / f"{name}.txt"
+    if not pins.is_file():
+        known = ", ".join(sorted(p.stem for p in pins.parent.glob("*.txt")))
+        raise BookError(f"no environment '{name}'; there are {known}", pins)
+    return pins
+
+
+def pins(name: str, root: Path = ROOT) -> list[str]:
+    """The pinned requirements of an environment, without comments."""
+    lines = pins_file(name, root).read_text(encoding="utf-8").splitlines()
+    bare = (re.sub(r"(^|\s)#.*", "", line).strip() for line in lines)
+    return [line for line in bare if line]
+
+
+def lock(root: Path = ROOT, upgrade: bool = False) -> list[Path]:
+    """Make each `environments/NAME.txt` from its `.in`; pins that still fit stay."""
+    return [
+        _compile(source, upgrade)
+        for source in sorted((root / "environments").glob("*.in"))
+    ]
+
+
+def _compile(source: Path, upgrade: bool) -> Path:
+    target = source.with_suffix(".txt")
+    draft = source.with_suffix(".txt.new")
+    try:
+        if target.exists() and not upgrade:
+            shutil.copy(target, draft)
+        _uv(
+            f"{source.name} cannot be resolved",
+            *("pip", "compile", source, "-o", draft, "--quiet"),
+            *("--python-version", PYTHON_VERSION),
+            *("--no-emit-find-links", "--no-annotate", "--no-header"),
+            root=source.parent.parent,
+        )
+        draft.write_text(for_any_build(draft.read_text()))
+        os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
+    return target
+
+
+def for_any_build(requirements: str) -> str:
+    """The same pins for a CPU build of a framework and for a CUDA build.
+
+    `torch==2.13.0+cpu` names one machine's wheel, `torch==2.13.0` any; and the CUDA
+    build asks for its own libraries by itself.
+    """
+    pins = re.sub(r"(==[^\s+]+)\+\S+", r"\1", requirements)
+    return re.sub(r"^(?:cuda|nvidia|triton)\b\S*\n", "", pins, flags=re.MULTILINE)
+
+
+def _is_built(folder: Path, pins: Path) -> bool:
+    stamp = folder / STAMP
+    return (
+        (folder / "bin" / "python").exists()
+        and stamp.exists()
+        and stamp.read_text() == _digest(pins)
+    )
+
+
+def _digest(pins: Path) -> str:
+    return hashlib.sha256(pins.read_bytes()).hexdigest()
+
+
+def _lock(folder: Path) -> contextlib.AbstractContextManager[None]:
+    """Hold the right to build `folder`."""
+    waiting = f"another process builds {_short(folder)}"
+    return locked(folder.with_suffix(".lock"), waiting)
+
+
+def _build(folder: Path, pins: Path) -> None:
+    _say(f"building {_short(folder)} from environments/{pins.name}")
+    start = time.monotonic()
+    digest = _digest(pins)
+    root = folder.parent.parent
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        _make_venv(folder, root)
+        _uv(
+            f"environments/{pins.name} cannot be installed",
+            *("pip", "install", "--compile-bytecode"),
+            *("--python", folder / "bin" / "python", "-r", pins),
+            root=root,
+        )
+        # The stamp comes last: without it the folder counts as not built.
+        (folder / STAMP).write_text(digest)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    _say(f"built {_short(folder)} in {time.monotonic() - start:.0f} s")
+
+
+def _make_venv(folder: Path, root: Path) -> None:
+    try:
+        _uv("", "venv", "--python", PYTHON_VERSION, folder, root=root, quiet=True)
+    except BookError as error:
+        if "No interpreter found" not in str(error):
+            raise
+        raise BookError(
+            f"no Python {PYTHON_VERSION} on this machine; on Debian 12:"
+            " apt-get install python3",
+            _short(folder),
+        ) from error
+
+
+def _uv(
+    failure: str, *arguments: str | Path, root: Path = ROOT, quiet: bool = False
+) -> None:
+    """Run uv; on a terminal its progress shows, elsewhere its last lines are kept."""
+    shows = sys.stderr.isatty() and not quiet
+    result = subprocess.run(
+        [*uv_command(root), *map(str, arguments)],
+        env=uv_settings(os.environ),
+        stdout=None if shows else subprocess.PIPE,
+        stderr=None if shows else subprocess.STDOUT,
+        text=True,
+    )
+    if result.returncode:
+        reason = _last_lines(result.stdout) if result.stdout else "uv tells why above"
+        raise BookError(f"{failure}: {reason}" if failure else reason)
+
+
+def uv_settings(environ: os._Environ[str] | dict[str, str]) -> dict[str, str]:
+    """The environment that uv runs in: the caller's, and what pip is told, for uv."""
+    settings = {"UV_PYTHON_DOWNLOADS": "never"} | dict(environ)
+    # An activated environment would be taken for the one to build.
+    settings.pop("VIRTUAL_ENV", None)
+    for pip, uv in PIP_TO_UV.items():
+        if pip in environ and not environ.get(uv):
+            settings[uv] = environ[pip]
+    if "UV_FIND_LINKS" in settings:
+        settings["UV_FIND_LINKS"] = ",".join(
+            re.split(r"[\s,]+", settings["UV_FIND_LINKS"].strip())
+        )
+    return settings
+
+
+def _last_lines(output: str) -> str:
+    lines = [line.strip(" │×╰─▶├") for line in output.splitlines()]
+    return " ".join([line for line in lines if line][-LAST_LINES:])
+
+
+def uv_command(root: Path = ROOT) -> list[str]:
+    """How to call uv: the one on PATH, or a copy in `.venvs/uv`."""
+    on_path = shutil.which("uv")
+    if on_path:
+        return [on_path]
+    folder = root / ".venvs" / "uv"
+    if not (folder / STAMP).exists():
+        with _lock(folder):
+            if not (folder / STAMP).exists():
+                _fetch_uv(folder, pins_file("uv", root))
+    return [str(folder / "bin" / "uv")]
+
+
+def _fetch_uv(folder: Path, pins: Path) -> None:
+    _say(f"fetching uv into {_short(folder)}")
+    shutil.rmtree(folder, ignore_errors=True)
+    pip = _pip_for(folder)
+    result = _run([*pip, "install", "--quiet", "-r", str(pins)])
+    if result.returncode:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise BookError(f"uv cannot be fetched: {_last_lines(result.stdout)}")
+    (folder / STAMP).write_text("")
+
+
+def _pip_for(folder: Path) -> list[str]:
+    """A pip that installs into `folder`: that of a new venv there, or the system's."""
+    if not _run([sys.executable, "-m", "venv", str(folder)]).returncode:
+        return [str(folder / "bin" / "python"), "-m", "pip"]
+    shutil.rmtree(folder, ignore_errors=True)
+    pip = [sys.executable, "-m", "pip"]
+    if not _run([*pip, "--version"]).returncode:
+        return ["env", f"PIP_TARGET={folder}", *pip]
+    raise BookError(
+        f"Python {PYTHON_VERSION} has neither venv nor pip here; on Debian 12:"
+        " apt-get install python3-venv"
+    )
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def _short(folder: Path) -> str:
+    return f"{folder.parent.name}/{folder.name}"
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def main(names: Sequence[str]) -> int:
+    """Build the environments `names`, print the interpreter of each."""
+    try:
+        for name in names:
+            print(python(name))
+    except BookError as error:
+        _say(f"error: {error}")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,8 @@
+"""Where the book's own files are."""
+
+from pathlib import Path
+
+CODE = Path(__file__).resolve().parents[1]
+ROOT = CODE.parent
+STATIC = ROOT / "static"
+TEMPLATES = CODE / "templates"

@@ -1,0 +1,104 @@
+"""Equations as MathML, made when the book is built; a part of the extension.
+
+One call of pandoc converts all equations of a page. An equation that cannot be
+converted is a warning, and so an error of the build.
+"""
+
+import json
+import re
+import subprocess
+from html import escape
+from typing import Any
+
+import pypandoc
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.locale import _
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
+from sphinx.util.math import get_node_equation_number
+
+logger = logging.getLogger(__name__)
+
+ALIGNMENT_STYLE = re.compile(r' style="[^"]*"')
+
+
+def to_mathml(equations: list[tuple[str, bool]]) -> list[str | None]:
+    """The MathML of each `(TeX, whether displayed)`; None where it is no good TeX."""
+    kinds = {True: "DisplayMath", False: "InlineMath"}
+    paragraphs = ",".join(
+        f"Para [Math {kinds[display]} {json.dumps(tex, ensure_ascii=False)}]"
+        for tex, display in equations
+    )
+    command = [pypandoc.get_pandoc_path(), "-f", "native", "-t", "html"]
+    result = subprocess.run(
+        [*command, "--mathml", "--wrap=none"],
+        input=f"[{paragraphs}]",
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    )
+    found = re.findall(r"<p>(.*?)</p>", result.stdout, re.DOTALL)
+    return [m if m.startswith("<math") else None for m in found]
+
+
+def aligned(tex: str) -> str:
+    """The TeX of an equation; lines outside an environment are aligned, as in LaTeX."""
+    tex = tex.strip()
+    if r"\\" in tex and r"\begin{" not in tex:
+        return rf"\begin{{aligned}}{tex}\end{{aligned}}"
+    return tex
+
+
+class ConvertMath(SphinxPostTransform):
+    """Keep in each equation's node the MathML that stands for it."""
+
+    default_priority = 400
+    formats = ("html",)
+
+    def run(self, **kwargs: Any) -> None:
+        found: list[Any] = list(self.document.findall(_is_math))
+        if not found:
+            return
+        equations = [
+            (aligned(node.astext()), isinstance(node, nodes.math_block))
+            for node in found
+        ]
+        for node, mathml in zip(found, to_mathml(equations), strict=True):
+            if mathml is None:
+                logger.warning(
+                    "cannot convert the equation '%s'", node.astext(), location=node
+                )
+            # Alignment is in `columnalign` too, and the stylesheet follows that.
+            node["mathml"] = ALIGNMENT_STYLE.sub("", mathml or "")
+
+
+def _is_math(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.math | nodes.math_block)
+
+
+def visit_inline(self: Any, node: nodes.math) -> None:
+    # The contents hold copies of headings, made before the equations are converted.
+    mathml = node.get("mathml") or to_mathml([(node.astext(), False)])[0]
+    self.body.append(mathml or escape(node.astext()))
+    raise nodes.SkipNode
+
+
+def visit_block(self: Any, node: nodes.math_block) -> None:
+    self.body.append(self.starttag(node, "div", CLASS="math"))
+    self.body.append(node["mathml"])
+    if node["number"]:
+        number = get_node_equation_number(self, node)
+        self.body.append(f'<span class="eqno">({number})')
+        self.add_permalink_ref(node, _("Permalink to this equation"))
+        self.body.append("</span>")
+    self.body.append("</div>\n")
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    app.add_post_transform(ConvertMath)
+    inline: Any = (visit_inline, None)
+    block: Any = (visit_block, None)
+    app.add_html_math_renderer("mathml", inline, block)

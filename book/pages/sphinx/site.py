@@ -1,0 +1,168 @@
+"""The page around the text, and its few files; a part of the extension.
+
+A page loads one stylesheet and one script. Its content security policy lets it load
+these and nothing else: no other host, and no inline script but the one that settles
+the reader's choices before the page is painted.
+"""
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from pygments.formatters import HtmlFormatter
+from pygments.style import StyleMeta
+from pygments.token import STANDARD_TYPES, _TokenType
+from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
+from sphinx.highlighting import PygmentsBridge
+
+from book.base.paths import STATIC
+from book.pages.sphinx import machines as sphinx_machines
+from book.pages.sphinx.tabs import tab_rules, tab_set
+from book.sources.tabs import tab_name
+
+EXPLORABLES = STATIC / "explorables"
+SCRIPTS = ("book.js", "preview.js")
+THEMES = ["auto", "light", "dark"]
+POLICY = (
+    "default-src 'none'; script-src 'self' '{script}'; style-src 'self';"
+    " img-src 'self' data:; font-src 'self'; connect-src 'self';"
+    " base-uri 'none'; form-action 'none'"
+)
+DESCRIPTION_LENGTH = 160
+
+
+# The page
+
+
+def _add_context(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """What the template asks for beside Sphinx's own."""
+    choices = _choices(app)
+    script = early_script(choices)
+    context["book_choices"] = choices
+    context["book_early"] = script
+    context["book_policy"] = policy(script)
+    context["book_buttons"] = app.config.book_buttons.get(page, {})
+    context["book_description"] = _description(doctree) if doctree else ""
+    # A list of one heading, the title, is no help.
+    context["book_has_contents"] = context.get("toc", "").count("<a ") > 1
+
+
+def _choices(app: Sphinx) -> dict[str, list[str]]:
+    """What a reader can choose, and from which values; the first is the default."""
+    machines = [name for name, _ in app.config.book_machines]
+    return {"tab": app.config.book_tabs, "machine": machines, "theme": THEMES}
+
+
+def early_script(choices: dict[str, list[str]]) -> str:
+    """The inline script of a page that knows `choices`."""
+    script = (STATIC / "early.js").read_text("utf-8")
+    return script.replace("KNOWN", json.dumps(choices))
+
+
+def policy(script: str) -> str:
+    """The content security policy of a page with one inline `script`."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return POLICY.format(script=f"sha256-{digest}")
+
+
+def _description(doctree: nodes.document) -> str:
+    """The first words of the page's text, for who finds it by a search engine."""
+    paragraphs = (
+        node
+        for node in doctree.findall(nodes.paragraph)
+        if not _is_within(node, (tab_set, nodes.list_item))
+    )
+    text = next((" ".join(node.astext().split()) for node in paragraphs), "")
+    if len(text) <= DESCRIPTION_LENGTH:
+        return text
+    return text[: DESCRIPTION_LENGTH - 1].rsplit(" ", 1)[0] + "…"
+
+
+def explorable(figure: nodes.Element) -> str:
+    """The name of the interactive figure that stands for a picture, "" if none."""
+    images = figure.findall(nodes.image)
+    name = next((Path(image["uri"]).stem for image in images), "")
+    return name if (EXPLORABLES / f"{name}.js").exists() else ""
+
+
+def _is_within(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
+    parent = node.parent
+    while parent is not None and not isinstance(parent, kinds):
+        parent = parent.parent
+    return parent is not None
+
+
+# The files
+
+
+def _write_files(app: Sphinx, error: Exception | None) -> None:
+    if error or app.builder.format != "html":
+        return
+    static = Path(app.outdir, "_static")
+    machines = [name for name, _ in app.config.book_machines]
+    styles = [
+        (static / "book.css").read_text("utf-8"),
+        code_rules(*_code_styles(app)),
+        tab_rules(app.config.book_tabs),
+        sphinx_machines.machine_rules(machines),
+    ]
+    (static / "site.css").write_text("\n".join(styles), "utf-8")
+    scripts = [(static / name).read_text("utf-8") for name in SCRIPTS]
+    (static / "site.js").write_text("\n".join(scripts), "utf-8")
+
+
+def _code_styles(app: Sphinx) -> list[StyleMeta]:
+    names = (app.config.pygments_style, app.config.book_dark_code)
+    return [PygmentsBridge("html", name).get_style(name) for name in names]
+
+
+def code_rules(light: StyleMeta, dark: StyleMeta) -> str:
+    """One rule for all kinds of token that look the same in both styles."""
+    rules: dict[str, list[str]] = {}
+    for token, name in STANDARD_TYPES.items():
+        declarations = _declarations(light, dark, token)
+        if name and declarations:
+            rules.setdefault(declarations, []).append(f".highlight .{name}")
+    return "".join(f"{', '.join(s)} {{ {d} }}\n" for d, s in rules.items())
+
+
+def _declarations(light: StyleMeta, dark: StyleMeta, token: _TokenType) -> str:
+    one, other = light.style_for_token(token), dark.style_for_token(token)
+    colours = [f"#{c}" if c else "currentcolor" for c in (one["color"], other["color"])]
+    found = []
+    if any(c != "currentcolor" for c in colours):
+        found.append(f"color: light-dark({', '.join(colours)});")
+    if one["bold"]:
+        found.append("font-weight: 600;")
+    if one["italic"]:
+        found.append("font-style: italic;")
+    return " ".join(found)
+
+
+class CodeFormatter(HtmlFormatter):  # type: ignore[type-arg]
+    """No marks around what has no colour of its own: half of a page's bytes."""
+
+    def _get_css_classes(self, ttype: _TokenType) -> str:
+        style = self.style.style_for_token(ttype)
+        shown = style["color"] or style["bold"] or style["italic"]
+        return str(super()._get_css_classes(ttype)) if shown else ""
+
+
+def _prepare(app: Sphinx) -> None:
+    if isinstance(app.builder, StandaloneHTMLBuilder):
+        app.builder.highlighter.formatter = CodeFormatter
+        app.builder.templates.environment.filters["book_tab_name"] = tab_name
+
+
+def setup(app: Sphinx) -> None:
+    app.add_config_value("book_dark_code", "book.pages.sphinx.code_styles.Dark", "env")
+    app.add_config_value("book_buttons", {}, "html")  # see book/pages/buttons.py
+    app.connect("builder-inited", _prepare)
+    app.connect("html-page-context", _add_context, priority=900)
+    app.connect("build-finished", _write_files, priority=900)

@@ -1,0 +1,178 @@
+"""Tabs: d2lbook's panels as nodes of our own; a part of the extension.
+
+The page is whole without a script: each panel under its label. `static/book.js` turns
+the sets into ARIA tabs, of which the root's `data-tab` says the one that is chosen.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
+from sphinx.util import logging
+from sphinx.writers.html5 import HTML5Translator
+from sphinx.writers.latex import LaTeXTranslator
+
+from book.sources.tabs import TAB_NAMES, tab_name
+
+logger = logging.getLogger(__name__)
+
+TAB_BAR = re.compile(r'^<div class="mdl-tabs .*mdl-tabs__tab-bar ([a-z]*)"')
+PANEL = re.compile(r'^<div class="mdl-tabs__panel[^>]* id="([^"]+)-\d+-\d+"')
+END = re.compile(r"^</div>$")
+PRINTED = ("latex", "text", "man")
+
+
+class tab_set(nodes.General, nodes.Element):
+    """Panels of which a reader sees one; `number` is its place on the page."""
+
+
+class tab_panel(nodes.General, nodes.Element):
+    """What is shown in `tabs`; `absent` if that is only that there is nothing."""
+
+
+class GatherTabs(SphinxTransform):
+    """Put what stands between d2lbook's raw HTML marks into nodes of our own."""
+
+    default_priority = 400
+
+    def apply(self, **kwargs: Any) -> None:
+        found = [(n, _is(TAB_BAR, n)) for n in self.document.findall(nodes.raw)]
+        bars = [(bar, mark[1]) for bar, mark in found if mark]
+        for number, (bar, kind) in enumerate(bars, start=1):
+            parent = bar.parent
+            start = parent.index(bar)
+            gathered, length = self._gather(parent.children[start + 1 :])
+            if gathered is None:
+                logger.warning("a tab does not end in its section", location=bar)
+                return
+            gathered["number"] = number
+            gathered["classes"] = ["tab-set", kind]
+            parent[start : start + 1 + length] = [self._completed(gathered)]
+
+    def _gather(self, siblings: list[nodes.Node]) -> tuple[tab_set | None, int]:
+        """The set of tabs that `siblings` start with, and how many make it."""
+        found = tab_set()
+        panel = None
+        for length, node in enumerate(siblings, start=1):
+            if start := _is(PANEL, node):
+                panel = self._panel(start[1].split(","))
+                found += panel
+            elif not _is(END, node):
+                if panel is not None:
+                    panel += node
+            elif panel is not None:
+                panel = None
+            else:
+                return found, length
+        return None, 0
+
+    def _panel(self, tabs: list[str], **attributes: Any) -> tab_panel:
+        label = nodes.paragraph(classes=["tab-label"])
+        label += nodes.strong(text=", ".join(map(tab_name, tabs)))
+        return tab_panel("", label, tabs=tabs, **attributes)
+
+    def _completed(self, found: tab_set) -> tab_set:
+        """A set with code says so where a tab has none; one of text is left out."""
+        if not any(True for _ in found.findall(nodes.literal_block)):
+            return found
+        there = {tab for panel in found.findall(tab_panel) for tab in panel["tabs"]}
+        for tab in self.config.book_tabs:
+            if tab not in there:
+                panel = self._panel([tab], absent=True)
+                panel += nodes.paragraph(text=f"No code for {tab_name(tab)} here.")
+                found += panel
+        return found
+
+
+def _is(mark: re.Pattern[str], node: nodes.Node) -> re.Match[str] | None:
+    if isinstance(node, nodes.raw) and node.get("format") == "html":
+        return mark.search(node.astext().strip())
+    return None
+
+
+def visit_tab_set(self: HTML5Translator, node: tab_set) -> None:
+    panels = {tab: p for p in node.findall(tab_panel) for tab in p["tabs"]}
+    order = [t for t in self.config.book_tabs if t in panels]
+    attributes: dict[str, Any] = {"data-axis": "tab", "data-choices": " ".join(order)}
+    self.body.append(self.starttag(node, "div", **attributes))
+    if "record" in node["classes"]:
+        return  # the bar at the top of the page chooses for it
+    self.body.append('<div class="tab-list" role="tablist" aria-label="Framework">\n')
+    for tab in order:
+        self.body.append(_tab_button(node["number"], tab, panels[tab]))
+    self.body.append("</div>\n")
+
+
+def _tab_button(number: int, tab: str, panel: tab_panel) -> str:
+    return (
+        f'<button type="button" role="tab" id="tab-{number}-{tab}" data-choice="{tab}"'
+        f' aria-controls="{_panel_id(number, panel)}" aria-selected="false"'
+        f' tabindex="-1">{tab_name(tab)}</button>\n'
+    )
+
+
+def _panel_id(number: int, panel: tab_panel) -> str:
+    return f"panel-{number}-{panel['tabs'][0]}"
+
+
+def visit_tab_panel(self: HTML5Translator, node: tab_panel) -> None:
+    classes = "tab-panel tab-absent" if node.get("absent") else "tab-panel"
+    tabs = " ".join(node["tabs"])
+    identity = _panel_id(node.parent["number"], node)
+    self.body.append(f'<div class="{classes}" id="{identity}" data-choices="{tabs}">\n')
+
+
+def depart_element(self: HTML5Translator, node: nodes.Element) -> None:
+    self.body.append("</div>\n")
+
+
+def tab_rules(tabs: list[str]) -> str:
+    """Hide what is not of the chosen tab, unless all are to be printed."""
+    rules: Iterator[str] = (
+        f'.js:not([data-print="all"])[data-tab="{tab}"] {kind}'
+        f':not([data-choices~="{tab}"])'
+        for tab in tabs
+        for kind in (
+            '.tab-set[data-axis="tab"]',
+            '.tab-set[data-axis="tab"] > .tab-panel',
+        )
+    )
+    return ",\n".join(rules) + " { display: none; }\n"
+
+
+# Paper
+
+
+def visit_printed_panel(self: Any, node: tab_panel) -> None:
+    """Where there is no choice, a panel that holds nothing is left out."""
+    if node.get("absent"):
+        raise nodes.SkipNode
+
+
+def pass_through(self: Any, node: nodes.Element) -> None:
+    """The contents, the tab's label among them, are all there is to write."""
+
+
+def begin_printed_set(self: LaTeXTranslator, node: tab_set) -> None:
+    if "record" in node["classes"]:
+        self.body.append("\n\\begin{bookrecord}\n")
+
+
+def end_printed_set(self: LaTeXTranslator, node: tab_set) -> None:
+    record = "record" in node["classes"]
+    self.body.append("\n\\end{bookrecord}\n" if record else "\n\\bookendtabs\n")
+
+
+def setup(app: Sphinx) -> None:
+    app.add_config_value("book_tabs", list(TAB_NAMES), "env")
+    app.add_transform(GatherTabs)
+    whole: dict[str, Any] = dict.fromkeys(PRINTED, (pass_through, pass_through))
+    whole["latex"] = (begin_printed_set, end_printed_set)
+    printed: dict[str, Any] = dict.fromkeys(
+        PRINTED, (visit_printed_panel, pass_through)
+    )
+    app.add_node(tab_set, html=(visit_tab_set, depart_element), **whole)
+    app.add_node(tab_panel, html=(visit_tab_panel, depart_element), **printed)

@@ -1,0 +1,409 @@
+"""Records of runs: executed notebooks in `outputs/MACHINE/TAB/SECTION.ipynb`.
+
+A record holds a section's code cells in one tab with their outputs, and tells what
+made them: machine, versions, date, and the fingerprint of the code. It is stale
+when the fingerprint of what the sources say now differs, and damaged when its
+outputs are not those that were kept. Prose is in none of it.
+"""
+
+import ast
+import base64
+import copy
+import functools
+import hashlib
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import nbformat
+from nbformat import NotebookNode
+
+from book.base import environments
+from book.base.errors import BookError
+from book.base.files import write_whole
+from book.library import package
+from book.records.cleaning import SVG, clean_outputs
+from book.sources.book import Book, Section
+
+State = Literal["fresh", "stale", "missing", "damaged"]
+
+FACTS = (
+    "machine",
+    "machine_name",
+    "gpu",
+    "driver",
+    "framework",
+    "framework_version",
+    "python",
+    "platform",
+    "cpu",
+    "date",
+    "fingerprint",
+    "outputs",
+)
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+MACHINE = re.compile(r"[a-z0-9-]+")
+# What reading and checking a file that is no notebook may raise.
+UNREADABLE = (
+    *(ValueError, KeyError, TypeError, AttributeError, RecursionError),
+    nbformat.ValidationError,
+)
+# The distributions that a tab's framework may come in, where not named as the tab;
+# the first one there counts.
+DISTRIBUTIONS = {
+    "pytorch": ["torch"],
+    "mxnet": ["mxnet", "mxnet-cu117"],
+    "tensorflow": ["tensorflow", "tensorflow-cpu"],
+}
+PIN = re.compile(r"([\w.-]+)(?:\[[^\]]*\])? *== *([^\s;]+)")
+ALWAYS = "*"
+D2L_NAME = re.compile(r"\bd2l\.(\w+)")
+
+
+# Where a record is, and whether it still holds
+
+
+def check_machine(machine: str) -> str:
+    if not MACHINE.fullmatch(machine):
+        raise BookError(
+            f"'{machine}' is no machine's name; use a-z, 0-9 and '-', as in h200",
+            "MACHINE",
+        )
+    return machine
+
+
+def machines(book: Book) -> list[str]:
+    """The machines that have records, `cpu` first."""
+    folders = [p.name for p in (book.root / "outputs").glob("*/") if p.is_dir()]
+    names = [name for name in folders if MACHINE.fullmatch(name)]
+    return sorted(names, key=lambda name: (name != "cpu", name))
+
+
+def path(book: Book, section: Section, tab: str, machine: str = "cpu") -> Path:
+    folder = book.root / "outputs" / check_machine(machine) / tab
+    return folder / f"{section.name}.ipynb"
+
+
+def state(book: Book, section: Section, tab: str, machine: str = "cpu") -> State:
+    """Whether the record of `section` in `tab` is there, whole and of today's code.
+
+    Code that nobody wrote needs no record: a section without cells is fresh.
+    """
+    return _look_up(book, section, tab, machine)[0]
+
+
+def states(book: Book, machine: str = "cpu") -> Iterator[tuple[Section, str, State]]:
+    """The state of each section in each tab that has code for it."""
+    for section in book.sections:
+        for tab in book.code_tabs(section):
+            yield section, tab, state(book, section, tab, machine)
+
+
+def _look_up(
+    book: Book, section: Section, tab: str, machine: str
+) -> tuple[State, NotebookNode | None]:
+    cells = book.code_cells(section, tab)
+    if not cells:
+        return "fresh", None
+    file = path(book, section, tab, machine)
+    if not file.exists():
+        return "missing", None
+    record = _read(file)
+    if record is None:
+        return "damaged", None
+    module = package.generated(book, tab)
+    if record.metadata.book.fingerprint != _fingerprint(book, tab, cells, module):
+        return "stale", None
+    if [c.source for c in record.cells] != [c.source for c in cells]:
+        _warn(file, "its code is not what its fingerprint says")
+        return "damaged", None
+    return "fresh", record
+
+
+def _read(file: Path) -> NotebookNode | None:
+    """The record in `file`; None, and a line on stderr the first time, if damaged."""
+    try:
+        record = nbformat.v4.reads(file.read_text(encoding="utf-8"))
+        nbformat.validate(record)
+        problem = _problem(record)
+    except OSError as error:
+        problem = f"it cannot be read: {error.strerror}"
+    except UNREADABLE:
+        problem = "not a notebook"
+    if problem:
+        _warn(file, problem)
+        return None
+    return record
+
+
+def _problem(record: NotebookNode) -> str:
+    """Why a notebook cannot be shown as the record of a run; empty if it can."""
+    facts = record.metadata.get("book")
+    if not isinstance(facts, dict) or not set(FACTS) <= set(facts):
+        return "it does not say what made it"
+    if not all(isinstance(fact, str) for fact in facts.values()):
+        return "a fact of its machine is not a text"
+    if any(cell.cell_type != "code" for cell in record.cells):
+        return "it holds more than code"
+    if broken := broken_output(record):
+        return broken
+    if facts["outputs"] != _hash_of_outputs(record):
+        return "its outputs were edited"
+    return ""
+
+
+def broken_output(record: NotebookNode) -> str:
+    """Why no page can show the outputs of its cells; empty if one can."""
+    outputs = [output for cell in record.cells for output in cell.outputs]
+    if not all(map(_has_whole_images, outputs)):
+        return "an image in it is broken"
+    places = [part.metadata for part in [*record.cells, *outputs] if "metadata" in part]
+    if not all(isinstance(place.get("alt", ""), str) for place in places):
+        return "the description of an image is not a text"
+    return ""
+
+
+def _has_whole_images(output: NotebookNode) -> bool:
+    images = {k: v for k, v in output.get("data", {}).items() if k.startswith("image/")}
+    for kind, data in images.items():
+        if not isinstance(data, str):
+            return False
+        try:
+            if kind != SVG:
+                base64.b64decode("".join(data.split()), validate=True)
+        except ValueError:
+            return False
+    return True
+
+
+def _hash_of_outputs(record: NotebookNode) -> str:
+    outputs = [cell.outputs for cell in record.cells]
+    text = json.dumps(outputs, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+@functools.cache
+def _warn(file: Path, reason: str) -> None:
+    print(
+        f"warning: {file}: damaged record ({reason}); make run makes it anew",
+        file=sys.stderr,
+    )
+
+
+# Reading and writing
+
+
+def shown_notebook(
+    book: Book, section: Section, tab: str, machine: str = "cpu"
+) -> NotebookNode | None:
+    """What `tab` shows of a section: today's text and code, and outputs if fresh.
+
+    `metadata.record` holds the `state` and, with outputs, what made them, and which
+    version of the framework `installs` from the list of the tab's environment.
+    """
+    nb = book.tab_notebook(section, tab)
+    if nb is None:
+        return None
+    found, record = _look_up(book, section, tab, machine)
+    nb.metadata["record"] = NotebookNode(state=found)
+    if record is not None:
+        installs = pinned_version(book, tab)
+        nb.metadata["record"].update(record.metadata.book, installs=installs)
+        for cell, ran in zip(_code_cells(nb), record.cells, strict=True):
+            cell.outputs = copy.deepcopy(ran.outputs)
+            cell.execution_count = ran.execution_count
+    return nb
+
+
+def _code_cells(nb: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in nb.cells if cell.cell_type == "code"]
+
+
+def pinned_version(book: Book, tab: str) -> str:
+    """The version of its framework that a tab's environment is made with, if pinned."""
+    pinned = filter(None, map(PIN.match, environments.pins(tab, book.root)))
+    versions = {found[1]: found[2] for found in pinned}
+    names = DISTRIBUTIONS.get(tab, [tab])
+    return next((versions[name] for name in names if name in versions), "")
+
+
+def titles(book: Book) -> dict[str, str]:
+    """What readers call each machine that has a fresh record; no two alike."""
+    found = {machine: _title(book, machine) for machine in machines(book)}
+    bearers = Counter(found.values())
+    unclear = {m for m, title in found.items() if bearers[title] > 1} - {"cpu"}
+    return {
+        machine: f"{title} ({machine})" if machine in unclear else title
+        for machine, title in found.items()
+        if title
+    }
+
+
+def _title(book: Book, machine: str) -> str:
+    """The kind, or kinds, of GPU in its fresh records; empty if there are none."""
+    found = (
+        _look_up(book, section, tab, machine)[1]
+        for section in book.sections
+        for tab in book.tabs
+    )
+    facts = (record.metadata.book for record in found if record is not None)
+    if machine == "cpu":
+        return "CPU" if any(facts) else ""
+    names = (f["gpu"] or f["machine_name"] or machine for f in facts)
+    return " / ".join(dict.fromkeys(names))
+
+
+def blank(book: Book, section: Section, tab: str) -> NotebookNode:
+    """The code cells of a section in one tab, yet to be run."""
+    nb = nbformat.v4.new_notebook()
+    for number, cell in enumerate(book.code_cells(section, tab), start=1):
+        new = nbformat.v4.new_code_cell(cell.source, id=f"cell-{number:02}")
+        if varies(cell):
+            new.metadata["tags"] = ["varies"]
+        nb.cells.append(new)
+    return nb
+
+
+def varies(cell: NotebookNode) -> bool:
+    """Whether a cell is marked `.varies` in the Markdown: its output cannot repeat."""
+    classes = cell.metadata.get("attributes", {}).get("classes", [])
+    return "varies" in [*classes, *cell.metadata.get("tags", [])]
+
+
+def for_notebooks(cell: NotebookNode) -> bool:
+    """Whether a cell is marked `.notebook`: run and recorded, but on no page."""
+    return "notebook" in cell.metadata.get("attributes", {}).get("classes", [])
+
+
+def write(
+    book: Book,
+    section: Section,
+    tab: str,
+    executed: NotebookNode,
+    facts: dict[str, str],
+) -> Path:
+    """Keep an executed `blank` notebook as the record of `facts["machine"]`.
+
+    `facts["fingerprint"]` is that of the code that ran, taken before it did.
+    """
+    file = path(book, section, tab, facts["machine"])
+    record = cleaned(executed)
+    record.metadata = NotebookNode(
+        book=facts | {"outputs": _hash_of_outputs(record)},
+        kernelspec=KERNEL,
+        language_info={"name": "python", "version": facts["python"]},
+    )
+    write_whole(file, nbformat.writes(record) + "\n")
+    return file
+
+
+def cleaned(executed: NotebookNode) -> NotebookNode:
+    """A copy of an executed notebook with outputs that repeat from run to run."""
+    nb = copy.deepcopy(executed)
+    for cell in nb.cells:
+        cell.outputs = clean_outputs(cell.outputs)
+    return nb
+
+
+# What a record depends on
+
+
+def fingerprint(
+    book: Book, section: Section, tab: str, module: str | None = None
+) -> str:
+    """A hash of all that the outputs of a section in one tab follow from.
+
+    That is its code, the `d2l` blocks that it uses, as `module` has them or else as
+    the sources make them now, and the environment's pins.
+    """
+    if module is None:
+        module = package.generated(book, tab)
+    return _fingerprint(book, tab, book.code_cells(section, tab), module)
+
+
+def _fingerprint(book: Book, tab: str, cells: list[NotebookNode], module: str) -> str:
+    sources = [cell.source for cell in cells]
+    used = {name for source in sources for name in D2L_NAME.findall(source)}
+    parts = [*sources, *_blocks(module, used)]
+    parts += environments.pins(tab, book.root)
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(f"{len(part)}:{part}".encode())
+    return digest.hexdigest()
+
+
+def _blocks(module: str, names: Iterable[str]) -> list[str]:
+    """The definitions in `module` that `names` need, theirs included, normalised."""
+    definitions = _definitions(module)
+    seen: set[str] = set()
+    found: set[str] = set()
+    waiting = [ALWAYS, *names] if definitions else []
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for source, needs in definitions.get(name, []):
+            found.add(source)
+            waiting += needs
+    return sorted(found)
+
+
+@functools.lru_cache(maxsize=8)
+def _definitions(module: str) -> dict[str, list[tuple[str, set[str]]]]:
+    """Of each top-level name: the statements that bind it, and the names these use.
+
+    Statements that bind none, such as `npx.set_np()`, stand under `ALWAYS`.
+    """
+    definitions: dict[str, list[tuple[str, set[str]]]] = {}
+    for statement in ast.parse(module).body:
+        if _is_docstring(statement):
+            continue
+        names = set(_bound_names(statement)) or {ALWAYS}
+        used = set(_used_names(statement))
+        entry = (_normalised(statement), used)
+        for name in names:
+            definitions.setdefault(name, []).append(entry)
+    return definitions
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _bound_names(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        yield statement.name
+        return
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).split(".")[0]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if isinstance(node.value, ast.Name):
+                yield node.value.id
+
+
+def _used_names(statement: ast.stmt) -> Iterator[str]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id == "d2l":
+                yield node.attr
+
+
+def _normalised(statement: ast.stmt) -> str:
+    """The code of a statement, which loses its docstrings, without its layout."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            if ast.get_docstring(node, clean=False) is not None:
+                node.body = node.body[1:]
+    return ast.unparse(statement)

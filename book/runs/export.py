@@ -1,0 +1,280 @@
+"""Notebooks for a machine that is reached only by copying files, and what came back.
+
+    python -m book export --machine NAME [--tab TAB] [--section SECTION] [--to FOLDER]
+    python -m book import --from FOLDER
+
+The folder holds all that is needed there; `book/runs/remote.py` runs it, as its run.py.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from book.base.errors import BookError
+from book.base.files import locked
+from book.library import package
+from book.records import store
+from book.runs import remote, run
+from book.runs.remote import Entry, Manifest, Unfit
+from book.sources.book import Book, Section
+
+SCRIPT = "run.py"
+OF_AN_EXPORT = {
+    *(SCRIPT, remote.MANIFEST, remote.NOTEBOOKS, remote.LIBRARY, remote.RESULTS)
+}
+AGAIN = "export and run it anew"
+
+# Going
+
+
+def export(
+    book: Book,
+    machine: str,
+    tabs: Sequence[str] = (),
+    sections: Sequence[str] = (),
+    force: bool = False,
+    to: Path | None = None,
+) -> Path | None:
+    """Write the folder that runs what is not fresh on `machine`, whole or not at all.
+
+    None, and no folder, if all is fresh. Empty `tabs` or `sections` mean all of them.
+    """
+    run.check_names(book, tabs, sections, machine)
+    folder = (to or book.root / "_build" / "export" / machine).resolve()
+    lock = book.root / "_build" / "locks" / "export.lock"
+    with locked(lock, "another process exports"):
+        check_free(folder)
+        package.write(book)
+        due = run.plan(book, tabs, sections, machine, force)
+        if not due:
+            print("all records are fresh: nothing to export")
+            return None
+        _write(folder, book, machine, due)
+    print(f"exported: {', '.join(f'{s.name} ({tab})' for s, tab in due)}")
+    print(f"copy this folder to {machine} and run there: python {SCRIPT}")
+    print(folder)
+    return folder
+
+
+def check_free(folder: Path) -> None:
+    """Refuse a folder in which something would be lost."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise BookError("this is a file; name a folder: TO=FOLDER", folder)
+    names = {path.name for path in folder.iterdir()}
+    if names and (remote.MANIFEST not in names or not names <= OF_AN_EXPORT):
+        raise BookError("holds other files; name a new folder: TO=FOLDER", folder)
+    if _results(folder):
+        raise BookError(
+            f"holds results; make import FROM='{folder}', then remove it, or name"
+            " another: TO=FOLDER",
+            folder,
+        )
+
+
+def _write(
+    folder: Path, book: Book, machine: str, due: list[tuple[Section, str]]
+) -> None:
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(
+            dir=folder.parent, prefix=f".{folder.name}."
+        ) as scratch:
+            draft = Path(scratch) / folder.name
+            _fill(draft, book, machine, due)
+            if folder.exists():
+                shutil.rmtree(folder)
+            draft.rename(folder)
+    except OSError as error:
+        raise BookError(f"cannot be written ({error.strerror})", folder) from error
+
+
+def _fill(
+    draft: Path, book: Book, machine: str, due: list[tuple[Section, str]]
+) -> None:
+    (draft / remote.LIBRARY).mkdir(parents=True)
+    for file in (book.root / remote.LIBRARY).glob("*.*"):
+        shutil.copyfile(file, draft / remote.LIBRARY / file.name)
+    shutil.copyfile(remote.__file__, draft / SCRIPT)
+    entries = [_put_notebook(draft, book, section, tab) for section, tab in due]
+    manifest = Manifest(
+        machine,
+        remote.library_digest(draft),
+        {tab: store.DISTRIBUTIONS.get(tab, [tab]) for _, tab in due},
+        entries,
+    )
+    (draft / remote.MANIFEST).write_text(manifest.text(), encoding="utf-8")
+
+
+def _put_notebook(draft: Path, book: Book, section: Section, tab: str) -> Entry:
+    blank = store.blank(book, section, tab)
+    varies = [n for n, c in enumerate(blank.cells, start=1) if store.varies(c)]
+    fingerprint = store.fingerprint(book, section, tab)
+    entry = Entry(tab, section.name, fingerprint, varies)
+    file = draft / remote.NOTEBOOKS / entry.file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(nbformat.writes(blank) + "\n", encoding="utf-8")
+    return entry
+
+
+# Coming back
+
+
+def import_results(book: Book, folder: Path) -> None:
+    """Keep the results in an exported folder as records.
+
+    What is stale, damaged or of other code is left out; then a `BookError` tells of
+    each.
+    """
+    manifest = _manifest(folder)
+    found = _results(folder)
+    if not found:
+        raise BookError(f"no results there; run them first: python {SCRIPT}", folder)
+    lock = book.root / "_build" / "locks" / f"outputs-{manifest.machine}.lock"
+    with locked(lock, f"another process fills outputs/{manifest.machine}"):
+        refused = Import(book, folder, manifest).all(found)
+    if refused:
+        raise BookError("\n".join(refused))
+
+
+def _manifest(folder: Path) -> Manifest:
+    try:
+        manifest = remote.read_manifest(folder)
+    except Unfit as error:
+        raise BookError(str(error), folder) from None
+    if not store.MACHINE.fullmatch(manifest.machine):
+        raise BookError("names no machine; export anew", folder / remote.MANIFEST)
+    return manifest
+
+
+def _results(folder: Path) -> list[str]:
+    """The results in an exported folder, named as an entry's `file` is."""
+    results = folder / remote.RESULTS
+    return sorted(
+        path.relative_to(results).as_posix() for path in results.rglob("*.ipynb")
+    )
+
+
+@dataclass(frozen=True)
+class Import:
+    """What came back in an exported folder, and the book that it came back to."""
+
+    book: Book
+    folder: Path
+    manifest: Manifest
+
+    def all(self, found: list[str]) -> list[str]:
+        """Import what can be; a line for each result that cannot."""
+        entries = {entry.file: entry for entry in self.manifest.notebooks}
+        refused: list[str] = []
+        for file in found:
+            try:
+                if file not in entries:
+                    raise Unfit(f"{remote.MANIFEST} does not name it; {AGAIN}")
+                print(f"imported: {self.one(entries.pop(file))}", flush=True)
+            except (Unfit, BookError) as error:
+                refused.append(f"{self.folder / remote.RESULTS / file}: {error}")
+        if entries:
+            names = ", ".join(f"{e.section} ({e.tab})" for e in entries.values())
+            print(f"without a result: {names}; what failed left a .log beside them")
+        return refused
+
+    def one(self, entry: Entry) -> Path:
+        """Import one result; the path of its record."""
+        section = self.section(entry)
+        result = _read(self.folder / remote.RESULTS / entry.file)
+        facts = _facts(result)
+        self.check_origin(entry, facts)
+        self.check_code(section, entry, result)
+        self.check_library(section, entry, facts)
+        _check_outputs(result)
+        made_of = {name: facts[name] for name in store.FACTS if name != "outputs"}
+        # Of what came back nothing but the outputs is taken.
+        executed = store.blank(self.book, section, entry.tab)
+        for cell, ran in zip(executed.cells, result.cells, strict=True):
+            cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
+        record = store.write(self.book, section, entry.tab, executed, made_of)
+        return record.relative_to(self.book.root)
+
+    def section(self, entry: Entry) -> Section:
+        for section in self.book.sections:
+            if section.name == entry.section:
+                if entry.tab in self.book.code_tabs(section):
+                    return section
+        raise Unfit(f"the book has no code of {entry.section} in {entry.tab} any more")
+
+    def check_origin(self, entry: Entry, facts: dict[str, str]) -> None:
+        made_for = facts["machine"], facts["framework"]
+        if made_for != (self.manifest.machine, entry.tab):
+            raise Unfit(f"made for {', '.join(made_for)}; {AGAIN}")
+
+    def check_code(self, section: Section, entry: Entry, result: NotebookNode) -> None:
+        today = store.fingerprint(self.book, section, entry.tab)
+        if {entry.fingerprint, result.metadata.book.fingerprint} != {today}:
+            raise Unfit(
+                "stale: its code, what it uses of d2l, or the list of its environment"
+                f" changed since; {AGAIN}"
+            )
+        cells = self.book.code_cells(section, entry.tab)
+        if [cell.source for cell in result.cells] != [cell.source for cell in cells]:
+            raise Unfit(f"made from other code: its cells are not the book's; {AGAIN}")
+
+    def check_library(
+        self, section: Section, entry: Entry, facts: dict[str, str]
+    ) -> None:
+        """Refuse what ran with a d2l whose blocks are not those of today."""
+        if facts["library"] != remote.library_digest(self.folder):
+            raise Unfit(f"made with another d2l than that beside it; {AGAIN}")
+        settings = self.book.config.library.get(entry.tab)
+        if settings is None:
+            return
+        try:
+            module = (self.folder / settings["lib_file"]).read_text(encoding="utf-8")
+            then = store.fingerprint(self.book, section, entry.tab, module)
+        except (OSError, ValueError, SyntaxError):
+            then = ""
+        if then != facts["fingerprint"]:
+            raise Unfit(f"made from other code: its d2l is not the book's; {AGAIN}")
+
+
+def _read(file: Path) -> NotebookNode:
+    try:
+        result = nbformat.v4.reads(file.read_text(encoding="utf-8"))
+        nbformat.validate(result)
+    except OSError as error:
+        raise Unfit(f"cannot be read ({error.strerror})") from None
+    except store.UNREADABLE:
+        raise Unfit(f"damaged (not a notebook); copy it again, or {AGAIN}") from None
+    return result
+
+
+def _facts(result: NotebookNode) -> dict[str, str]:
+    """What made a result, if it is as it was when it was made."""
+    facts = result.metadata.get("book")
+    known = set(store.FACTS) - {"outputs"} | {"library"}
+    is_whole = (
+        isinstance(facts, dict)
+        and known <= set(facts)
+        and all(isinstance(fact, str) for fact in facts.values())
+        and all(cell.cell_type == "code" for cell in result.cells)
+        and result.metadata.get("seal") == remote.seal(result)
+    )
+    if not is_whole:
+        raise Unfit(f"damaged (edited, or not copied whole); copy it again, or {AGAIN}")
+    return dict(facts)
+
+
+def _check_outputs(result: NotebookNode) -> None:
+    for number, cell in enumerate(result.cells, start=1):
+        if cell.source.strip() and cell.execution_count is None:
+            raise Unfit(f"cell {number} did not run; {AGAIN}")
+        if any(output.output_type == "error" for output in cell.outputs):
+            raise Unfit(f"cell {number} failed; {AGAIN}")
+    if broken := store.broken_output(result):
+        raise Unfit(f"damaged ({broken}); {AGAIN}")

@@ -1,0 +1,180 @@
+"""Environments are built when due, once, and whole or not at all."""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from book.base import environments
+from book.base.errors import BookError
+from book.base.files import locked
+
+# Stands in for uv: notes its calls, makes what `uv venv` makes, fails when told to.
+FAKE_UV = """\
+#!/bin/sh
+echo "$@" >> "{log}"
+if [ -e "{log}.fail" ]; then
+    echo "  × No solution found"; echo "  ╰─▶ nosuch was not found"; exit 2
+fi
+if [ "$1" = venv ]; then
+    for last; do :; done
+    mkdir -p "$last/bin" && touch "$last/bin/python"; sleep 0.1
+fi
+"""
+
+
+class Uv:
+    def __init__(self, log: Path):
+        self.log = log
+
+    def calls(self) -> list[str]:
+        return self.log.read_text().splitlines() if self.log.exists() else []
+
+    def fail(self) -> None:
+        self.log.with_name("log.fail").touch()
+
+
+@pytest.fixture
+def uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Uv:
+    folder = tmp_path / "fake"
+    folder.mkdir()
+    (folder / "uv").write_text(FAKE_UV.format(log=folder / "log"))
+    (folder / "uv").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return Uv(folder / "log")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    pins = tmp_path / "environments" / "jax.txt"
+    pins.parent.mkdir()
+    pins.write_text("jax==0.10.2\n")
+    return tmp_path
+
+
+def test_built_on_first_use_and_not_again(root: Path, uv: Uv):
+    interpreter = environments.python("jax", root)
+    assert interpreter == root / ".venvs/jax/bin/python" and interpreter.exists()
+    assert [call.split()[0] for call in uv.calls()] == ["venv", "pip"]
+    environments.python("jax", root)
+    assert len(uv.calls()) == 2
+
+
+def test_built_again_when_the_pins_change(root: Path, uv: Uv):
+    environments.python("jax", root)
+    (root / "environments/jax.txt").write_text("jax==0.10.3\n")
+    environments.python("jax", root)
+    assert len(uv.calls()) == 4
+
+
+def test_half_made_folder_is_built_again(root: Path, uv: Uv):
+    half = root / ".venvs/jax/bin/python"
+    half.parent.mkdir(parents=True)
+    half.touch()
+    environments.python("jax", root)
+    assert len(uv.calls()) == 2
+
+
+def test_failure_is_one_line_and_leaves_nothing(root: Path, uv: Uv):
+    uv.fail()
+    with pytest.raises(BookError, match="nosuch was not found") as caught:
+        environments.python("jax", root)
+    assert "\n" not in str(caught.value)
+    assert not (root / ".venvs/jax").exists()
+
+
+def test_two_at_once_build_it_once(root: Path, uv: Uv):
+    threads = [
+        threading.Thread(target=environments.python, args=("jax", root))
+        for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(uv.calls()) == 2
+
+
+def test_one_that_waits_says_what_for(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    lock, order = tmp_path / "deep" / ".lock", list[str]()
+
+    def second() -> None:
+        with locked(lock, "another process works"):
+            order.append("second")
+
+    with locked(lock, "nobody"):
+        thread = threading.Thread(target=second)
+        thread.start()
+        while "waiting: another process works\n" not in capfd.readouterr().err:
+            time.sleep(0.01)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def test_a_lock_that_cannot_be_made(tmp_path: Path):
+    (tmp_path / "file").touch()
+    with pytest.raises(BookError, match="cannot be made"):
+        with locked(tmp_path / "file" / ".lock", "nobody"):
+            pass
+
+
+def test_unknown_environment(root: Path):
+    with pytest.raises(BookError, match="no environment 'jaxx'; there are jax"):
+        environments.python("jaxx", root)
+
+
+def test_no_python_311(root: Path, uv: Uv):
+    uv.log.with_name("uv").write_text(
+        "#!/bin/sh\necho 'error: No interpreter found for Python 3.11'; exit 2\n"
+    )
+    with pytest.raises(BookError, match="no Python 3.11 on this machine"):
+        environments.python("jax", root)
+
+
+def test_neither_venv_nor_pip(
+    root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    (root / "environments/uv.txt").write_text("uv==0.13.8\n")
+    broken = tmp_path / "python3.11"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(environments.sys, "executable", str(broken))
+    monkeypatch.setattr(environments.shutil, "which", lambda name: None)
+    with pytest.raises(BookError, match="apt-get install python3-venv"):
+        environments.python("jax", root)
+
+
+def test_pins_have_no_comments(root: Path):
+    (root / "environments/jax.txt").write_text("# all\njax==1  # why\n\nnumpy==2\n")
+    assert environments.pins("jax", root) == ["jax==1", "numpy==2"]
+
+
+def test_lock_pins_no_machines_own_wheel(root: Path, uv: Uv):
+    assert environments.for_any_build("torch==2.13.0+cpu\nnvidia-nvtx==1\na==1\n") == (
+        "torch==2.13.0\na==1\n"
+    )
+    (root / "environments/jax.in").write_text("jax\n")
+    assert environments.lock(root) == [root / "environments/jax.txt"]
+    assert "--python-version 3.11" in uv.calls()[0]
+    assert not list(root.glob("environments/*.new"))
+
+
+def test_uv_is_told_what_pip_is_told():
+    told = {"PIP_FIND_LINKS": "/wheels /more", "VIRTUAL_ENV": "/elsewhere"}
+    settings = environments.uv_settings(told)
+    assert settings["UV_FIND_LINKS"] == "/wheels,/more"
+    assert settings["UV_PYTHON_DOWNLOADS"] == "never"
+    assert "VIRTUAL_ENV" not in settings
+    assert environments.uv_settings(told | {"UV_FIND_LINKS": "/own"})[
+        "UV_FIND_LINKS"
+    ] == ("/own")
+
+
+def test_main_says_what_is_wrong_in_one_line(capsys: pytest.CaptureFixture[str]):
+    assert environments.main(["nosuch"]) == 1
+    assert capsys.readouterr().err.startswith("error: ")

@@ -1,0 +1,648 @@
+"""The package d2l: what is saved, how it is put together, what is refused."""
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from d2lbook import library as stock
+
+from book.base.errors import BookError
+from book.library import package
+
+
+def cell(source: str, tab: str = "pytorch") -> str:
+    return f"```{{.python .input}}\n%%tab {tab}\n{source.strip()}\n```\n"
+
+
+def section(name: str, *cells: str) -> str:
+    return "\n".join([f"# {name.title()}\n:label:`sec_{name}`\n", *map(cell, cells)])
+
+
+@pytest.fixture
+def make(make_book):
+    """A book of the sections a, b, ... whose cells are given, one tuple a section."""
+
+    def make(*sections: tuple[str, ...], **aliases: str):
+        texts = {n: section(n, *c) for n, c in zip("abcdef", sections, strict=False)}
+        book = make_book(tabs=("pytorch",), **texts)
+        del book.config.library["pytorch"]["lib_name"]
+        book.config.library["pytorch"] |= aliases
+        return book
+
+    return make
+
+
+@pytest.fixture
+def lib(make, tmp_path):
+    """The names that the library of such a book defines, after it has been run."""
+
+    def lib(*sections: tuple[str, ...], **aliases: str):
+        text = package.generate(make(*sections, **aliases), "pytorch")
+        path = tmp_path / "generated.py"
+        path.write_text(text)
+        return {"text": text, **runpy.run_path(str(path))}
+
+    return lib
+
+
+@pytest.fixture
+def refused(make):
+    """The message that such a book is refused with."""
+
+    def refused(*sections: tuple[str, ...], **aliases: str) -> str:
+        with pytest.raises(BookError) as error:
+            package.generate(make(*sections, **aliases), "pytorch")
+        assert "\n" not in str(error.value)
+        return str(error.value)
+
+    return refused
+
+
+# What a mark saves
+
+
+def test_only_the_marked_statement_is_saved(lib):
+    got = lib(("a = 1\nb = 2  #@save\nc = 3\ndef f():  #@save\n    return b\nd = 4",))
+    assert got["__all__"] == ["b", "f"]
+    assert got["f"]() == 2
+    assert "a" not in got and "c" not in got and "d" not in got
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(x):  #@save\n    return x + 1",
+        "def f(x):  #   @save\n    return x + 1",
+        "def f(x): return x + 1  #@save",
+        "#@save\ndef f(x):\n    return x + 1",
+        "#@save\n\n# A comment.\ndef f(x):\n    return x + 1",
+        "def f(  #@save\n    x,\n):\n    return x + 1",
+        "def f(\n    #@save\n    x,\n):\n    return x + 1",
+        "def f(\n    x,\n):  #@save\n    return x + 1",
+        "import functools\n@functools.cache  #@save\ndef f(x):\n    return x + 1",
+        "import functools\n@functools.cache\ndef f(x):  #@save\n    return x + 1",
+        "f = (\n    lambda x: x + 1\n)  #@save",
+        "%time\n!ls\ndef f(x):  #@save\n    return x + 1",
+        "%%time\ndef f(x):  #@save\n    return x + 1",
+    ],
+)
+def test_where_a_mark_may_stand(lib, source):
+    got = lib((source + "\nother = 1",))
+    assert got["f"](1) == 2
+    assert got["__all__"] == ["f"]
+    assert "@save" not in got["text"].partition('"""\n')[2]
+
+
+def test_a_mark_in_a_string_is_none(lib):
+    got = lib(("s = '#@save'\nt = '#@save'  #@save",))
+    assert got["__all__"] == ["t"]
+    assert got["t"] == "#@save"
+
+
+def test_cells_in_other_languages_are_passed_over(lib):
+    got = lib(("%%bash\nif x; then fi  #@save", "%%writefile a.py\nimport os", "x = 1"))
+    assert got["__all__"] == []
+
+
+def test_statements_are_saved_in_order_and_settings_first(lib):
+    got = lib(
+        ("def f():  #@save\n    return table\ntable = {}  #@save",),
+        ("table['x'] = 1  #@save\nimport warnings",),
+        ("warnings.simplefilter('ignore')  #@save",),
+    )
+    assert got["f"]() == {"x": 1}
+    assert got["text"].index("simplefilter") < got["text"].index("def f")
+
+
+def test_each_block_names_its_section(make):
+    book = make(("x = 1  #@save",), ("def f():  #@save\n    return 1",))
+    text = package.generate(book, "pytorch")
+    assert "# Defined in chapter/a.md (sec_a)\nx = 1\n" in text
+    assert "# Defined in chapter/b.md (sec_b)\ndef f():\n" in text
+
+
+def test_type_hints_lose_their_quotes(lib):
+    got = lib(('class A:  #@save\n    def f(self) -> "d2l.A":\n        return self',))
+    assert "def f(self) -> A:" in got["text"]
+
+
+# Methods added to classes, and what is saved again
+
+CLASS = """
+class A:  #@save
+    \"\"\"An A.\"\"\"
+    size = 1
+
+    def f(self):
+        \"\"\"Return f.\"\"\"
+        raise NotImplementedError
+
+    def g(self):
+        return self.f()
+"""
+ADD = "def add_to_class(cls):\n    return lambda f: setattr(cls, f.__name__, f)\n"
+
+
+@pytest.mark.parametrize("name", ["add_to_class", "d2l.add_to_class"])
+@pytest.mark.parametrize("owner", ["A", "d2l.A"])
+def test_a_method_is_added_to_its_class(lib, name, owner):
+    got = lib((CLASS,), (f"@{name}({owner})  #@save\ndef h(self): return 3",))
+    assert got["A"]().h() == 3
+    assert got["__all__"] == ["A"]
+    assert "add_to_class" not in got["text"]
+    assert "    # Defined in chapter/b.md (sec_b)\n    def h(self):" in got["text"]
+
+
+def test_a_method_replaces_the_stub_and_keeps_its_docstring(lib):
+    got = lib((CLASS, "@d2l.add_to_class(A)  #@save\ndef f(self):\n    return 2"))
+    assert got["A"]().g() == 2
+    assert got["A"].f.__doc__ == "Return f."
+    assert "NotImplementedError" not in got["text"]
+    assert got["text"].index("def f") < got["text"].index("def g")
+    assert got["text"].count("Defined in") == 1
+
+
+def test_a_method_added_twice_is_there_once(lib):
+    first = (
+        "@d2l.add_to_class(A)  #@save\ndef h(self):\n    '''Return h.'''\n    return 1"
+    )
+    again = "@d2l.add_to_class(d2l.A)  #@save\n@property\ndef h(self): return 2"
+    got = lib((CLASS, first), (again,))
+    assert got["A"]().h == 2
+    assert got["A"].h.__doc__ == "Return h."
+    assert got["text"].count("def h") == 1
+
+
+def test_a_docstring_of_its_own_is_kept(lib):
+    method = "@d2l.add_to_class(A)  #@save\ndef f(self):\n    '''Mine.'''\n    return 2"
+    assert lib((CLASS, method))["A"].f.__doc__ == "Mine."
+
+
+def test_an_attribute_and_an_empty_class_take_methods(lib):
+    got = lib(
+        (CLASS, "@d2l.add_to_class(A)  #@save\ndef size(self):\n    return 5"),
+        (
+            "class B: pass  #@save",
+            "@d2l.add_to_class(B)  #@save\ndef f(self): return 6",
+        ),
+    )
+    assert got["A"]().size() == 5
+    assert got["B"]().f() == 6
+    assert "pass" not in got["text"]
+
+
+def test_what_is_saved_again_replaces_the_earlier_one(lib):
+    got = lib(
+        ("def f():  #@save\n    '''Return f.'''\n    return 1",),
+        ("x = f()  #@save",),
+        ("def f():  #@save\n    return 2",),
+    )
+    assert (got["f"](), got["x"], got["f"].__doc__) == (2, 2, "Return f.")
+    assert got["text"].count("def f") == 1
+
+
+def test_what_a_replacement_needs_is_put_before_it(lib):
+    got = lib(
+        ("class A:  #@save\n    x = 1\nclass C(A):  #@save\n    pass",),
+        ("class B:  #@save\n    y = 2\nclass A(B):  #@save\n    x = 3",),
+    )
+    assert (got["C"].x, got["C"].y) == (3, 2)
+
+
+def test_overloads_of_one_function_are_all_kept(lib):
+    register = "@f.register  #@save\ndef _(x: {0}):\n    return '{0}'"
+    got = lib(
+        (
+            "import functools\n@functools.singledispatch  #@save\ndef f(x):\n"
+            "    return None",
+            register.format("int"),
+            register.format("str"),
+        )
+    )
+    assert (got["f"](1), got["f"](""), got["f"](1.0)) == ("int", "str", None)
+
+
+# Names
+
+
+def test_d2l_names_become_the_modules_own(lib):
+    got = lib(
+        ("def f(x):  #@save\n    return x + 1\nclass A:  #@save\n    pass",),
+        ("class B(d2l.A):  #@save\n    def g(self):\n        return d2l.f(1)",),
+    )
+    assert got["B"]().g() == 2
+    assert "d2l" not in got["text"].partition('"""\n')[2].replace("d2l.md", "")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "def g(f):\n    return d2l.f(f)",
+        "def g(x):\n    f = x\n    return d2l.f(f)",
+        "def g(x):\n    return [d2l.f(f) for f in [x]][0]",
+        "def g(x):\n    def h():\n        return d2l.f(f)\n    f = x\n    return h()",
+        "g = lambda f: d2l.f(f)",
+    ],
+)
+def test_a_local_variable_does_not_hide_a_d2l_name(lib, body):
+    got = lib(("def f(x):  #@save\n    return x + 1",), ("#@save\n" + body,))
+    assert got["g"](1) == 2
+    assert "_d2l_f" not in got["__all__"]
+
+
+def test_an_added_method_may_be_called_like_a_function(lib):
+    got = lib(
+        ("def f(x):  #@save\n    return x + 1\nclass A:  #@save\n    pass",),
+        ("@d2l.add_to_class(d2l.A)  #@save\ndef f(self, g=d2l.f):\n    return g(1)",),
+        ("@d2l.add_to_class(d2l.A)  #@save\ndef h(self, g=d2l.f):\n    return g(1)",),
+    )
+    assert got["A"]().f() == 2
+    assert got["A"]().h() == 2
+
+
+def test_a_local_read_above_where_it_is_set_is_local(lib):
+    source = (
+        "def f(n):  #@save\n    for i in range(n):\n        if i:\n"
+        "            last = total\n        total = i\n    return last"
+    )
+    assert lib((source,))["f"](3) == 1
+
+
+def test_imports_are_those_the_code_uses_from_any_cell(lib):
+    got = lib(
+        ("import os\nimport os.path\nimport math as m\nfrom d2l import torch as d2l",),
+        ("from collections import OrderedDict, deque\nimport json  #@save",),
+        ("def f(x):  #@save\n    import re\n    return deque([os.path.join(x, 'y')])",),
+    )
+    assert got["f"]("x")[0] == "x/y"
+    imports = [x for x in got["text"].splitlines() if x.startswith(("import", "from"))]
+    assert imports == [
+        "from __future__ import annotations",
+        "import os",
+        "import os.path",
+        "from collections import deque",
+    ]
+
+
+def test_d2l_may_reach_an_import(lib):
+    got = lib(("import math\ndef f(math):  #@save\n    return d2l.math.sqrt(math)",))
+    assert got["f"](4) == 2
+
+
+def test_two_ways_to_import_one_thing_agree(lib):
+    use = "def f(x):  #@save\n    return path.basename(x)"
+    got = lib(("import os.path as path",), ("from os import path", use))
+    assert got["f"]("a/b") == "b"
+
+
+# Aliases
+
+
+def test_aliases_are_defined_and_replaced(lib):
+    got = lib(
+        (
+            "import math, operator\ndef f(x, y):  #@save\n"
+            "    return d2l.sqrt(x) + d2l.count(y, 'a')",
+        ),
+        alias="Base = dict\ntwo = operator.index(2)",
+        lib_name="math",
+        simple_alias="sqrt(, power -> pow(, abs -> fabs",
+        fluent_alias="count, top -> upper",
+        args_alias="double(a) -> a * 2\nthird(a, n=3) -> a[n]",
+    )
+    assert got["f"](4, "aa") == 4
+    assert 'return math.sqrt(x) + y.count("a")' in got["text"]
+    assert got["sqrt"](9) == 3 and got["power"](2, 3) == 8 and got["abs"](-1) == 1
+    assert got["top"]("a") == "A" and got["double"](4) == 8
+    assert got["third"]("abcd") == "d" and got["third"]("abcd", n=1) == "b"
+    assert got["two"] == 2
+    assert "def double(a: Any) -> Any:" in got["text"]
+    assert set(got["__all__"]) == {
+        *("Base", "abs", "count", "double", "f", "power", "sqrt", "third", "top", "two")
+    }
+
+
+def test_an_alias_may_be_a_base_or_a_default(lib):
+    got = lib(
+        ("class A(d2l.Base):  #@save\n    pass",),
+        ("def f(x, how=d2l.top):  #@save\n    return how(x)",),
+        alias="Base = dict",
+        lib_name="str",
+        fluent_alias="top -> upper",
+    )
+    assert got["A"](x=1) == {"x": 1}
+    assert got["f"]("a") == "A"
+
+
+# What is refused
+
+STUB = "class A:  #@save\n    pass\n"
+REFUSED = {
+    "no such class": (
+        ["@d2l.add_to_class(A)  #@save\ndef f(self):\n    pass"],
+        "a.md:6: class 'A' is saved nowhere before its method 'f'",
+    ),
+    "an unsaved class": (
+        ["class A:\n    pass\n\n@d2l.add_to_class(A)  #@save\ndef f(self):\n    pass"],
+        "a.md:9: class 'A' is saved nowhere",
+    ),
+    "no class at all": (
+        [STUB + "@d2l.add_to_class(type(1))  #@save\ndef f(self):\n    pass"],
+        "a.md:8: add_to_class takes the name of a saved class",
+    ),
+    "half of a property": (
+        [
+            "class A:  #@save\n    @property\n    def x(self): return 1\n"
+            "    @x.setter\n    def x(self, y): pass\n"
+            "@d2l.add_to_class(A)  #@save\ndef x(self): return 2"
+        ],
+        "a.md:11: class 'A' defines 'x' twice",
+    ),
+    "a mark in a body": (
+        ["x = 1\ndef f():\n    y = 1  #@save\n    return y"],
+        "a.md:8: #@save inside a body",
+    ),
+    "a mark at the end of a body": (
+        ["def f():\n    return 1\n    #@save\nx = 1"],
+        "a.md:8: #@save inside a body",
+    ),
+    "a mark below the def line": (
+        ["def f():\n    #@save\n    return 1"],
+        "a.md:7: #@save inside a body",
+    ),
+    "a mark of nothing": (["x = 1\n#@save"], "a.md:7: #@save with nothing below"),
+    "a syntax error": (
+        ["x = 1\ndef f(:  #@save\n    pass"],
+        "a.md:7: not valid Python",
+    ),
+    "a magic": (["def f():  #@save\n    !ls"], "a.md:6: a magic cannot be saved"),
+    "an undefined name": (
+        ["x = 1\ndef f():  #@save\n    return x"],
+        "a.md:8: name 'x' is not defined in the library; save it or import it",
+    ),
+    "an undefined name in a hint": (
+        ["def f(x: 'Tensor'):  #@save\n    return x"],
+        "a.md:6: name 'Tensor' is not defined",
+    ),
+    "an unsaved d2l name": (
+        ["def f():  #@save\n    return d2l.foo(1)"],
+        "a.md:7: d2l.foo is used but saved nowhere",
+    ),
+    "d2l itself": (["x = d2l  #@save"], "a.md:6: d2l can only be read, as d2l.name"),
+    "a d2l name set": (
+        ["def f():  #@save\n    d2l.f = 1"],
+        "a.md:7: d2l can only be read",
+    ),
+    "a part replaced": (
+        ["a, b = 1, 2  #@save\na = 3  #@save"],
+        "a.md:7: replaces a part only of what chapter/a.md:6 saves (a, b)",
+    ),
+    "made from itself": (
+        ["x = 1  #@save\nx = x + 1  #@save"],
+        "a.md:7: 'x' is needed at import before it is defined",
+    ),
+    "a change": (
+        ["x = 1  #@save\nx += 1  #@save"],
+        "a.md:7: cannot be saved; put it into a function",
+    ),
+    "a loop": (
+        ["for i in range(3):  #@save\n    print(i)"],
+        "a.md:6: cannot be saved; put it into a function",
+    ),
+    "a circle": (
+        ["x = 1  #@save\ny = x  #@save\nx = y  #@save"],
+        "a.md:8: 'x' is needed at import before it is defined",
+    ),
+    "saved and imported": (
+        ["import math", "math = 1  #@save\ndef f():  #@save\n    return math.pi"],
+        "a.md:13: 'math' is saved at chapter/a.md:11 but imported at chapter/a.md:6",
+    ),
+    "a builtin redefined": (
+        ["def sum(x):  #@save\n    return 1", "def f(x):  #@save\n    return sum(x)"],
+        "a.md:13: 'sum' is Python's here but another in the library",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_broken_block_is_refused_where_it_stands(refused, name):
+    cells, message = REFUSED[name]
+    assert refused(tuple(cells)).startswith(f"chapter/{message}")
+
+
+def test_conflicting_imports_are_refused(refused):
+    use = "def f():  #@save\n    return time()"
+    message = refused(("import time",), ("from time import time", use))
+    assert message == (
+        "chapter/b.md:6: 'time' is `from time import time` here but `import time`"
+        " at chapter/a.md:6; import it the same way"
+    )
+
+
+def test_conflicting_imports_that_no_saved_code_uses_are_none(lib):
+    lib(("import time",), ("from time import time",), ("x = 1  #@save",))
+
+
+ALIASES = {
+    "twice": (
+        "x = 1",
+        {"alias": "top = 1", "fluent_alias": "top -> upper"},
+        "config.ini [library-pytorch]: 'top' is an alias in config.ini",
+    ),
+    "saved": (
+        "def top(x):  #@save\n    return 1",
+        {"fluent_alias": "top -> upper"},
+        "chapter/a.md:6: 'top' is an alias in config.ini [library-pytorch]; rename",
+    ),
+    "without d2l": (
+        "def f(x):  #@save\n    return top(x)",
+        {"fluent_alias": "top -> upper"},
+        "chapter/a.md:7: 'top' is an alias in config.ini [library-pytorch]; write d2l",
+    ),
+    "of a builtin": (
+        "def f(x):  #@save\n    return abs(x)",
+        {"alias": "abs = max"},
+        "chapter/a.md:7: 'abs' is Python's here but another in the library",
+    ),
+    "of what no cell imports": (
+        "x = 1",
+        {"lib_name": "torch", "simple_alias": "ones"},
+        "config.ini [library-pytorch]: name 'torch' is not defined in the library",
+    ),
+    "broken": (
+        "x = 1",
+        {"args_alias": "size(a -> a.size"},
+        "config.ini [library-pytorch]: 'def size(a:' is not valid Python",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ALIASES)
+def test_a_bad_alias_is_refused(refused, name):
+    source, aliases, message = ALIASES[name]
+    assert refused((source,), **aliases).startswith(message)
+
+
+def test_an_error_names_the_line_in_the_file_in_spite_of_branches(refused):
+    source = (
+        "if tab.selected('jax'):\n    x = 1\n    y = 2\n"
+        "if tab.selected('pytorch'):\n    def f():  #@save\n        return foo"
+    )
+    assert refused(("z = 1", source)).startswith("chapter/a.md:16: name 'foo'")
+
+
+# The files
+
+
+def test_what_was_generated_is_kept_until_its_sources_change(make, monkeypatch):
+    book = make(("x = 1  #@save",))
+    text = package.generated(book, "pytorch")
+    assert text == package.generate(book, "pytorch")
+    (kept,) = (book.root / "_build/library").iterdir()
+    assert kept.name.startswith("pytorch-") and kept.read_text() == text
+
+    monkeypatch.setattr(package, "generate", lambda book, tab: "another")
+    del book.config.library["pytorch"]["lib_file"]  # the book as it was is remembered
+    assert package.generated(book, "pytorch") == text
+    path = book.root / "chapter/a.md"
+    for old, new, same in (
+        ("sec_a", "sec_b", False),
+        ("x = 1", "x = 2", False),
+        ("# A", "Prose.\n\n# A", True),
+    ):
+        before = package.generated(read(book), "pytorch")
+        kept, *others = (book.root / "_build/library").iterdir()
+        assert not others
+        kept.write_text("kept")
+        path.write_text(path.read_text().replace(old, new))
+        now = package.generated(read(book), "pytorch")
+        assert now == ("kept" if same else "another"), before
+
+
+def read(book):
+    """The same book, read again with the same settings."""
+    again = type(book)(book.root)
+    del again.config.library["pytorch"]["lib_name"]
+    return again
+
+
+def test_a_folder_that_cannot_be_written_is_no_hindrance(make):
+    book = make(("x = 1  #@save",))
+    (book.root / "_build").write_text("no folder")
+    assert "x = 1" in package.generated(book, "pytorch")
+
+
+def test_a_tab_may_have_no_library(make):
+    book = make(("x = 1  #@save",))
+    assert package.generated(book, "none") == ""
+
+
+def test_the_files_are_written_once_and_checked(make):
+    book = make(("x = 1  #@save",))
+    with pytest.raises(BookError, match="d2l/pytorch.py: not what the sources make"):
+        package.check(book)
+    written = [book.root / "d2l/__init__.py", book.root / "d2l/pytorch.py"]
+    assert package.write(book) == written
+    assert package.write(book) == []
+    package.check(book)
+    version = runpy.run_path(str(written[0]))
+    assert version["__version__"] == "0.1"
+    assert [p.name for p in written[1].parent.iterdir() if p.suffix != ".py"] == []
+
+
+def test_a_library_needs_a_file(make):
+    book = make(("x = 1  #@save",))
+    del book.config.library["pytorch"]["lib_file"]
+    with pytest.raises(BookError, match=r"config.ini \[library-pytorch\]: lib_file"):
+        package.write(book)
+
+
+def test_a_broken_block_leaves_the_last_good_files(make_book):
+    good = section("a", "x = 1  #@save")
+    book = make_book(tabs=("pytorch", "jax"), a=good)
+    for tab in book.tabs:
+        del book.config.library[tab]["lib_name"]
+    package.write(book)
+    path = Path(book.root / "chapter/a.md")
+    path.write_text(
+        good.replace("x = 1", "x = 2") + cell("def f(:  #@save\n    pass", "jax")
+    )
+    before = {p: p.read_bytes() for p in (book.root / "d2l").iterdir()}
+    with pytest.raises(BookError, match="not valid Python"):
+        package.write(type(book)(book.root))
+    assert {p: p.read_bytes() for p in (book.root / "d2l").iterdir()} == before
+
+
+WELL_FORMED = (
+    (
+        "import math\nimport time",
+        "def add_to_class(cls):  #@save\n    '''Add a method.'''\n"
+        "    return lambda f: setattr(cls, f.__name__, f)",
+        'class Timer:  #@save\n    """A stop watch."""\n    def __init__(self):\n'
+        "        self.times: list[float] = []\n        self.start()\n\n"
+        "    def start(self) -> None:\n        self.tik = time.time()",
+        "@d2l.add_to_class(Timer)  #@save\ndef stop(self, scale: float = 1) -> float:\n"
+        "    '''Return the seconds since the start.'''\n"
+        "    self.times.append((time.time() - self.tik) * scale)\n"
+        "    return self.times[-1]",
+    ),
+    (
+        "def rooted(timer: 'd2l.Timer', top):  #@save\n"
+        "    '''Return the root of a time.'''\n"
+        "    return d2l.sqrt(timer.stop()), d2l.top(top)",
+    ),
+)
+WELL_ALIASED = {
+    "alias": "tau = math.tau",
+    "lib_name": "math",
+    "simple_alias": "sqrt, log",
+    "fluent_alias": "top -> upper",
+    "args_alias": "double(a) -> a * 2",
+}
+
+
+def test_the_library_is_the_same_each_time_wherever_it_is_made(make, monkeypatch):
+    uses = "import numpy as np\nimport torch\nx = np.array(torch.ones(1))  #@save"
+    book = make(*WELL_FORMED, (uses,), **WELL_ALIASED)
+    first = package.generate(book, "pytorch")
+    # Neither settings nor modules called like imported ones make a difference.
+    (book.root / "pyproject.toml").write_text("[tool.ruff]\nline-length = 40\n")
+    (book.root / "d2l/torch.py").touch()
+    assert package.generate(book, "pytorch") == first
+    monkeypatch.chdir(book.root / "d2l")
+    assert package.generate(book, "pytorch") == first
+
+
+def test_the_library_is_clean(make, tmp_path):
+    text = package.generate(make(*WELL_FORMED, **WELL_ALIASED), "pytorch")
+    path = tmp_path / "clean.py"
+    path.write_text(text)
+    options = ["--isolated", "--no-cache", "--target-version", "py311"]
+    for command in (
+        ["ruff", "check", *options, "--select", "E,F,W,I,B,UP", path],
+        ["ruff", "format", "--check", *options, path],
+        ["mypy", "--ignore-missing-imports", "--cache-dir", tmp_path / "mypy", path],
+    ):
+        result = subprocess.run(
+            [sys.executable, "-m", *map(str, command)], capture_output=True, text=True
+        )
+        assert result.returncode == 0, result.stdout + text
+
+
+def test_stock_d2lbook_takes_the_same_sources(make, tmp_path):
+    book = make(*WELL_FORMED, **WELL_ALIASED)
+    ours = package.generate(book, "pytorch")
+    theirs = tmp_path / "stock.py"
+    files = [str(section.path) for section in book.sections]
+    stock.save_tab(files, str(theirs), "pytorch", "pytorch")
+    stock.save_alias({**book.config.library["pytorch"], "lib_file": str(theirs)})
+    names = {"Timer", "rooted", "add_to_class", "tau", "sqrt", "top", "double"}
+    theirs.write_text("import math, time\n" + theirs.read_text().replace("'d2l", "'"))
+    assert names <= runpy.run_path(str(theirs)).keys()
+    path = tmp_path / "ours.py"
+    path.write_text(ours)
+    got = runpy.run_path(str(path))
+    assert names <= got.keys()
+    assert got["rooted"](got["Timer"](), "a")[1] == "A"

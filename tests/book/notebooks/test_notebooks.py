@@ -1,0 +1,435 @@
+"""Notebooks to take away: what they say, what they carry, where they are written."""
+
+import base64
+import io
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+
+from book.base.errors import BookError
+from book.library import package
+from book.notebooks import editions
+from book.notebooks.editions import COLAB, KINDS, PLAIN, SAGEMAKER, Edition, alone
+from book.pages import html
+from book.records import store
+from book.runs import run
+from book.sources.book import Book
+from book.sources.numbers import Numbers
+
+INDEX = """\
+# A Made-Up Book
+
+A figure of no section:
+
+![First](img/a.svg)
+:label:`fig_first`
+
+```toc
+:numbered:
+
+chapter/index
+```
+"""
+CHAPTER = "# A Chapter\n:label:`chap_a`\n\nText.\n\n```toc\none\ntwo\n```\n"
+ONE = """\
+# One
+:label:`sec_one`
+
+[**A *first* look.**] See :numref:`sec_two`, :ref:`chap_a` and :eqref:`eq_sum`.
+A role in code, ``:label:`x` ``, stays. (~~Only on a slide.~~)
+
+## Copies
+:label:`sec_copies`
+
+:begin_tab:`pytorch`
+Text of PyTorch :cite:`Williams.2009`.
+:end_tab:
+
+:begin_tab:`jax`
+Text of JAX, by :citet:`Williams.2009`.
+:end_tab:
+
+![A link :cite:`Williams.2009`](../img/a.svg "A \\"line\\"")
+:width:`50px`
+:label:`fig_a`
+
+$$a + b$$
+:eqlabel:`eq_sum`
+
+:What there is
+
+| a | b |
+|---|---|
+| 1 | 2 |
+:label:`tab_a`
+
+In :numref:`fig_a` and :numref:`tab_a`.
+
+```{.python .input}
+%%tab all
+def answer() -> int:  #@save
+    return 42
+```
+
+```bash
+# no heading, and :label:`x` stays
+```
+
+```{.python .input}
+%%tab pytorch
+from d2l import pytorch as d2l
+print(d2l.answer())
+```
+
+```{.python .input}
+%%tab jax
+from d2l import jax as d2l
+print(d2l.answer())
+```
+"""
+TWO = """\
+# Two
+:label:`sec_two`
+
+See :numref:`sec_one`, :numref:`sec_copies` and :numref:`fig_a`.
+
+![](../img/a.svg)
+:label:`fig_b`
+
+```{.python .input}
+%%tab pytorch, jax
+1 + 1
+```
+"""
+MARK = re.compile(r":[a-z_]+:`|\[\*\*|\(\*\*|\(~~|%%tab|%load_ext|\.input")
+MakeBook = Callable[..., Book]
+
+
+@pytest.fixture
+def book(make_site_book: MakeBook) -> Book:
+    book = make_site_book(INDEX, one=ONE, two=TWO)
+    (book.root / "chapter/index.md").write_text(CHAPTER)
+    for tab in book.tabs:
+        (book.root / f"environments/{tab}.in").write_text("# Runs it.\nipykernel\n")
+    return Book(book.root)
+
+
+def made(book: Book, name: str = "one", tab: str = "jax", kind: str = PLAIN):
+    return Edition(book).notebook(book.section(name), tab, kind)
+
+
+def text(nb: NotebookNode) -> str:
+    """The text of a notebook with `code` for what is code."""
+    cells = [c.source if c.cell_type == "markdown" else "code" for c in nb.cells]
+    return "\n\n".join(cells)
+
+
+# What they say
+
+
+def test_text_is_markdown_that_needs_no_book(book: Book):
+    said = text(made(book))
+    assert said.startswith("# 1.1. One\n\nThe first cell shows")
+    for expected in (
+        "A *first* look. See [Section 1.2: Two](two.ipynb), A Chapter and",
+        "and [(1.1.1)](#eq_sum)",
+        "``:label:`x` ``, stays.",
+        '## 1.1.1. Copies\n\n<a id="sec_copies"></a>\n\nText of JAX',
+        "Text of JAX, by Williams ([2009](#ref_Williams_2009)).",
+        "**Fig. 1.1.1.** A link ([Williams, 2009](#ref_Williams_2009))",
+        '<a id="eq_sum"></a>\n$$a + b \\tag{1.1.1}$$',
+        '<a id="tab_a"></a>**Table 1.1.1.** What there is\n\n| a | b |\n|---|---|',
+        "In [Fig. 1.1.1](#fig_a) and [Table 1.1.1](#tab_a).",
+        "```bash\n# no heading, and :label:`x` stays\n```",
+        '## References\n\n<a id="ref_Williams_2009"></a>Williams, S. (2009).',
+    ):
+        assert expected in said
+    assert "Only on a slide" not in said and "PyTorch" not in said
+    marks = MARK.findall(
+        said.replace("``:label:`x` ``", "").replace(":label:`x` s", "")
+    )
+    assert marks == []
+
+
+def test_references_between_notebooks(book: Book):
+    in_two = text(made(book, "two"))
+    assert "[Section 1.1: One](one.ipynb)" in in_two
+    assert "[Section 1.1.1: Copies](one.ipynb#sec_copies)" in in_two
+    assert "[Fig. 1.1.1](one.ipynb#fig_a)" in in_two
+    colab = text(made(book, "two", kind=COLAB))
+    assert "See Section 1.1: One, Section 1.1.1: Copies and Fig. 1.1.1." in colab
+    config = book.root / "config.ini"
+    config.write_text(config.read_text() + "\n[publish]\nsite = https://a.test/b/\n")
+    colab = text(made(Book(book.root), "two", kind=COLAB))
+    assert "[Section 1.1: One](https://a.test/b/chapter/one.html?tab=jax#sec-one)" in (
+        colab
+    )
+
+
+def test_numbers_are_those_of_the_site(book: Book):
+    page = html.build(book).parent / "chapter/one.html"
+    one, two = page.read_text(), page.with_name("two.html").read_text()
+    first = (page.parent.parent / "index.html").read_text()
+    numbers = Numbers(book)
+    on_site = {
+        "sec_two": re.search(r'section-number">([\d.]+)\. ', two),
+        "sec_copies": re.search(r'<h2><span class="section-number">([\d.]+)\. ', one),
+        "eq_sum": re.search(r'eqno">\(([\d.]+)\)', one),
+        "fig_a": re.search(r'caption-number">Fig\. ([\d.]+) ', one),
+        "fig_first": re.search(r'caption-number">Fig\. ([\d.]+) ', first),
+        "tab_a": re.search(r'caption-number">Table ([\d.]+) ', one),
+    }
+    for label, found in on_site.items():
+        assert found and found[1] == numbers.places[label].number, label
+
+
+def test_figures_are_in_the_notebook(book: Book):
+    cells = made(book).cells
+    (cell,) = (c for c in cells if "attachments" in c)
+    png = base64.b64decode(cell.attachments["a.png"]["image/png"])
+    assert png.startswith(b"\x89PNG")
+    assert [int.from_bytes(png[i : i + 4]) for i in (16, 20)] == [40, 20]
+    image = '<img src="attachment:a.png" alt="A &quot;line&quot;" width="50">'
+    assert image in cell.source
+    colab = text(made(book, kind=COLAB))
+    assert f'src="data:image/png;base64,{base64.b64encode(png).decode()}"' in colab
+    assert "attachment" not in colab
+
+
+def test_a_figure_to_explore_is_told_of(book: Book, monkeypatch: pytest.MonkeyPatch):
+    (book.root / "static").unlink()
+    script = book.root / "static/explorables/a.js"
+    script.parent.mkdir(parents=True)
+    script.touch()
+    assert "In the HTML edition this figure is interactive." in text(made(book))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_valid_and_the_same_again(book: Book, kind: str):
+    nb = made(book, kind=kind)
+    nbformat.validate(nb)
+    assert nbformat.writes(nb) == nbformat.writes(made(Book(book.root), kind=kind))
+    assert len({cell.id for cell in nb.cells}) == len(nb.cells)
+    assert nb.metadata.kernelspec.name == "python3"
+    assert nb.metadata.language_info.name == "python"
+    assert (nb.metadata.get("accelerator") == "GPU") == (kind == COLAB)
+    assert nb.metadata.get("colab", {}).get("name", "one.ipynb") == "one.ipynb"
+    first, library = [c for c in nb.cells if c.cell_type == "code"][:2]
+    assert "nvidia_smi" in first.source
+    assert library.metadata.jupyter.source_hidden
+    assert (library.source.startswith("# @title")) == (kind == COLAB)
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        (":func:`torch.ones` and :cite:`Nobody`", "one.md:4: no work 'Nobody'"),
+        ("Text.\n\n```eval_rst\n.. raw::\n```\n\n", "one.md:6: a notebook cannot show"),
+    ],
+)
+def test_what_a_notebook_cannot_show_is_refused(wrong: str, message: str, book: Book):
+    path = book.root / "chapter/one.md"
+    path.write_text(ONE.replace("[**A *first* look.**]", wrong))
+    with pytest.raises(BookError, match=re.escape(message)):
+        made(Book(book.root))
+
+
+# What they carry
+
+
+def run_cells(nb: NotebookNode, folder: Path, *before: str) -> str:
+    """What the code of a notebook prints in a Python that knows no book."""
+    code = [c.source for c in nb.cells if c.cell_type == "code"]
+    # The made-up tabs have no framework to install.
+    code = [re.sub(r"^install_missing.*$", "", c, flags=re.MULTILINE) for c in code]
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", "\n".join([*before, *code])],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("kind", [COLAB, SAGEMAKER])
+def test_a_notebook_carries_the_library(book: Book, tmp_path: Path, kind: str):
+    printed = run_cells(made(book, kind=kind), tmp_path)
+    assert "d2l is imported from" in printed and printed.endswith("42\n")
+
+
+OTHER = {"__init__.py": '"""Dive into Deep Learning"""\n', "jax.py": "answer = None\n"}
+
+
+def put_library(folder: Path, files: dict[str, str]) -> Path:
+    (folder / "d2l").mkdir(parents=True)
+    for name, content in files.items():
+        (folder / "d2l" / name).write_text(content)
+    return folder
+
+
+@pytest.mark.parametrize("loaded", ["", "import d2l.jax"])
+def test_another_package_of_that_name_stands_back(
+    book: Book, tmp_path: Path, loaded: str
+):
+    put_library(tmp_path / "site", OTHER)
+    path = f"import sys; sys.path.append({str(tmp_path / 'site')!r})"
+    printed = run_cells(made(book, kind=COLAB), tmp_path, path, loaded)
+    assert printed.endswith("42\n")
+
+
+def test_an_installed_library_of_this_book_comes_first(book: Book, tmp_path: Path):
+    init = package.version_file(book)
+    ours = {"__init__.py": init, "jax.py": "def answer():\n    return 43\n"}
+    put_library(tmp_path / "site", ours)
+    path = f"import sys; sys.path.append({str(tmp_path / 'site')!r})"
+    nb = made(book, kind=COLAB)
+    assert run_cells(nb, tmp_path, path).endswith("43\n")
+    # One of today's version that lacks what the notebook uses is an older one.
+    (tmp_path / "site/d2l/jax.py").write_text("question = 6 * 7\n")
+    assert run_cells(nb, tmp_path, path).endswith("42\n")
+
+
+def test_a_plain_notebook_without_its_folder_says_so(book: Book, tmp_path: Path):
+    with pytest.raises(AssertionError, match="unpack the whole zip"):
+        run_cells(made(book), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "python, numpy, fits",
+    [
+        ((3, 11), "1.23.5", True),
+        ((3, 11), "2.0.2", False),
+        ((3, 12), "1.23.5", False),
+    ],
+)
+def test_mxnet_says_what_it_needs(
+    python: tuple[int, int], numpy: str, fits: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(alone.importlib.metadata, "version", lambda name: numpy)
+    here = SimpleNamespace(version_info=python, version=f"{python[0]}.{python[1]} x")
+    monkeypatch.setattr(alone, "sys", here)
+    if fits:
+        alone.check_mxnet()
+        return
+    with pytest.raises(ImportError, match=f"NumPy {numpy}"):
+        alone.check_mxnet()
+
+
+def test_only_what_is_missing_is_installed(monkeypatch: pytest.MonkeyPatch):
+    asked: list[tuple[str, str]] = []
+    shell = SimpleNamespace(run_line_magic=lambda *words: asked.append(words))
+    monkeypatch.setattr(alone, "get_ipython", lambda: shell)
+    alone.install_missing({"json": "json"})
+    assert asked == []
+    alone.install_missing({"json": "json", "no_such_module": "nosuch==1"})
+    assert asked == [("pip", "install -q nosuch==1")]
+
+
+def test_gpus_are_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    alone.tell_gpus()
+    assert capsys.readouterr().out == (
+        "Found no NVIDIA GPU here; the code runs on the CPU.\n"
+    )
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text('#!/bin/sh\n[ "$1" ] && echo "A\nB" || echo "| table |"\n')
+    tool.chmod(0o755)
+    alone.tell_gpus()
+    assert capsys.readouterr().out == "| table |\nFound 2 NVIDIA GPUs: A, B.\n"
+    tool.write_text("#!/bin/sh\necho has failed\nexit 9\n")
+    alone.tell_gpus()
+    assert capsys.readouterr().out.startswith("Found no NVIDIA GPU")
+
+
+# Where they are written
+
+
+def test_the_folder_and_the_zip(book: Book, tmp_path: Path):
+    folder = editions.write(book)
+    found = {p.relative_to(folder).as_posix() for p in folder.rglob("*.*")}
+    assert found == {
+        *(
+            f"{kind}{tab}/{name}.ipynb"
+            for kind in ("", "colab/", "sagemaker/")
+            for tab in book.tabs
+            for name in ("one", "two")
+        ),
+        *("README.md", "d2l/__init__.py", "d2l/pytorch.py", "d2l/jax.py"),
+        *("requirements-pytorch.txt", "requirements-jax.txt"),
+        "made-up-notebooks.zip",
+    }
+    archive = (folder / "made-up-notebooks.zip").read_bytes()
+    with zipfile.ZipFile(io.BytesIO(archive)) as unpacked:
+        unpacked.extractall(tmp_path)
+    inside = tmp_path / "made-up-notebooks"
+    assert {p.relative_to(inside).as_posix() for p in inside.rglob("*.*")} == {
+        name for name in found if not name.startswith(("colab", "sagemaker", "made"))
+    }
+    requirements = (inside / "requirements-jax.txt").read_text()
+    assert requirements == "ipykernel==7.4.0\njupyterlab\nipywidgets\n"
+    nb = nbformat.read(inside / "jax/one.ipynb", as_version=4)
+    for place in ("jax", "."):
+        assert run_cells(nb, inside / place).endswith("42\n")
+    editions.write(Book(book.root))
+    assert (folder / "made-up-notebooks.zip").read_bytes() == archive
+
+
+def test_one_notebook_alone_is_written(book: Book):
+    folder = editions.write(book)
+    other = folder / "pytorch/one.ipynb"
+    other.write_text("kept")
+    (folder / "jax/one.ipynb").unlink()
+    editions.write(book, ["jax"], ["one"])
+    assert other.read_text() == "kept"
+    assert (folder / "jax/one.ipynb").exists()
+
+
+def test_a_page_without_code_has_no_notebook(book: Book):
+    with pytest.raises(BookError, match="SECTION: no code in chapter/index"):
+        editions.write(book, sections=["chapter/index"])
+
+
+def test_outputs_are_kept_by_choice(
+    book: Book, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    run.run(book, ["jax"], ["two"], python=Path(sys.executable))
+    section = book.section("two")
+
+    def outputs(book: Book, **options: str) -> list:
+        nb = Edition(book, **options).notebook(section, "jax", PLAIN)
+        return [c.outputs for c in nb.cells if c.cell_type == "code" and c.outputs]
+
+    assert outputs(book) == []
+    ((output,),) = outputs(book, machine="cpu")
+    assert output.data["text/plain"] == "2"
+    kept = text(Edition(book, "cpu").notebook(section, "jax", PLAIN))
+    assert "Outputs: CPU" in kept
+    record = store.path(book, section, "jax")
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"cells": []}))
+    assert outputs(Book(book.root), machine="cpu") == []
+    assert "chapter/two (jax) has no outputs" in capsys.readouterr().err
+
+
+def test_a_plot_is_kept_as_pixels():
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="30pt" height="15pt"></svg>'
+    plot = nbformat.v4.new_output(
+        "display_data", {"image/svg+xml": svg, "text/plain": "<Figure>"}
+    )
+    cell = nbformat.v4.new_code_cell("plot()", outputs=[plot])
+    (shown,) = editions._code_cell(cell).outputs
+    assert shown.data.keys() == {"image/png", "text/plain"}
+    assert base64.b64decode(shown.data["image/png"]).startswith(b"\x89PNG")
+    assert shown.metadata["image/png"] == {"width": 40, "height": 20}
+    assert "image/svg+xml" in plot.data

@@ -1,0 +1,348 @@
+"""The pages that a book becomes, and what is said when they cannot be made."""
+
+import functools
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup, Tag
+from d2lbook import notebook as d2l_notebook
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+
+from book.base.errors import BookError
+from book.pages import html, rst
+from book.pages.sphinx.tabs import tab_rules
+from book.sources.book import Book, Section
+
+ODD = "│ ┌─┐ \\alpha C:\\new <b> *star* under_ `x` |pipe| :label:``q``   \n\n\n  end__"
+INDEX = """\
+# A Made-Up Book
+
+Read :numref:`sec_one`.
+
+```toc
+:maxdepth: 2
+:numbered:
+
+chapter/one
+```
+"""
+ONE = """\
+# One
+:label:`sec_one`
+
+By :eqref:`eq_time`, :numref:`fig_a` and :cite:`Williams.2009`.
+
+![Two devices.](../img/a.svg)
+:label:`fig_a`
+
+$$t = \\frac{n}{B}$$
+:eqlabel:`eq_time`
+
+:begin_tab:`pytorch`
+Text for one alone.
+:end_tab:
+
+Between.
+
+```{.python .input}
+%%tab pytorch
+import torch
+```
+
+```{.python .input}
+%%tab jax
+import jax
+```
+
+Between.
+
+```{.python .input}
+%%tab jax
+only_here()
+```
+
+And the rest.
+
+```{.python .input .varies}
+%%tab all
+shared()
+```
+"""
+Make = Callable[..., Book]
+
+
+@pytest.fixture
+def make_site_book(make_site_book: Make) -> Make:
+    return functools.partial(make_site_book, index=INDEX)
+
+
+def shown(book: Book, section: Section, tab: str) -> NotebookNode | None:
+    nb = book.tab_notebook(section, tab)
+    if nb is not None:
+        nb.metadata["record"] = {"state": "fresh", "machine_name": "CPU"}
+        for cell in nb.cells:
+            if cell.source == "shared()":
+                cell.outputs = [new_output("stream", name="stdout", text=ODD + "\n")]
+    return nb
+
+
+def build(book: Book) -> Path:
+    return html.build(book, functools.partial(shown, book))
+
+
+def soup(book: Book, page: str) -> BeautifulSoup:
+    file = book.root / "_build/html" / f"{page}.html"
+    return BeautifulSoup(file.read_text("utf-8"), "html.parser")
+
+
+def find(tree: Tag, selector: str) -> Tag:
+    found = tree.select_one(selector)
+    assert found is not None, selector
+    return found
+
+
+@pytest.fixture
+def one(make_site_book: Make) -> tuple[Book, BeautifulSoup]:
+    book = make_site_book(one=ONE)
+    assert build(book) == book.root / "_build/html/index.html"
+    return book, soup(book, "chapter/one")
+
+
+def test_a_page_shows_all_that_its_section_holds(one):
+    book, page = one
+    assert find(page, "h1").text.startswith("1. One")
+    assert find(page, "div.output pre").text == ODD + "\n"
+    assert find(page, ".output-note").text == "Differs from run to run."
+    # Shared code and output stand once, outside the tabs.
+    assert page.text.count("shared()") == 1
+    assert find(page, "div.output").find_parent(class_="tab-set") is None
+
+
+def test_references_are_numbers_and_lead_somewhere(one):
+    book, page = one
+    links = {a.text: a["href"] for a in page.select("article p a.reference")}
+    assert links["Fig. 1.1"] == "#fig-a"
+    equation = find(page, links["(1.1)"])
+    assert find(equation, ".eqno").text.startswith("(1.1)")
+    cited = links["Williams, 2009"].split("#")[1]
+    entry = find(soup(book, "references"), f"#{cited}")
+    assert "Roofline" in entry.text
+
+
+def test_equations_are_mathml_and_nothing_else(one):
+    _, page = one
+    math = find(page, "div.math > math")
+    assert math["display"] == "block" and find(math, "mfrac")
+    assert not page.select("main [style]") and "mathjax" not in str(page).lower()
+
+
+def test_a_figure_has_its_caption_for_a_text_and_its_size(one):
+    _, page = one
+    image = find(page, "figure img")
+    assert image["alt"] == "Two devices."
+    assert (image["width"], image["height"]) == ("20", "10")
+
+
+def test_each_panel_is_there_and_labelled_without_a_script(one):
+    _, page = one
+    sets = page.select(".tab-set")
+    labels = [[p.text for p in s.select(".tab-panel > .tab-label")] for s in sets]
+    assert labels == [
+        ["PyTorch", "JAX"],  # what made the outputs
+        ["PyTorch"],
+        ["PyTorch", "JAX"],
+        ["JAX", "PyTorch"],
+    ]
+    assert not page.select(".tab-panel [role=tabpanel], .tab-panel[hidden]")
+
+
+def test_a_set_of_code_says_where_a_tab_has_none_and_one_of_text_is_silent(one):
+    _, page = one
+    of_text, of_code = page.select(".tab-set")[1::2]
+    assert of_text["data-choices"] == "pytorch"
+    assert of_code["data-choices"] == "pytorch jax"
+    absent = find(of_code, ".tab-absent")
+    assert absent["data-choices"] == "pytorch" and "No code for PyTorch" in absent.text
+
+
+def test_tabs_and_panels_know_each_other(one):
+    _, page = one
+    ids = [element["id"] for element in page.select("[id]")]
+    assert len(ids) == len(set(ids))
+    for tab in page.select("[role=tab]"):
+        panel = find(page, f"#{tab['aria-controls']}")
+        assert tab["data-choice"] in str(panel["data-choices"]).split()
+
+
+def test_the_stylesheet_hides_what_is_not_chosen(one):
+    book, _ = one
+    css = (book.root / "_build/html/_static/site.css").read_text("utf-8")
+    assert tab_rules(["pytorch", "jax"]) in css
+    assert 'data-tab="mxnet"' not in css
+
+
+def test_the_table_of_a_record_names_what_made_it(one):
+    _, page = one
+    assert find(page, ".tab-set.record .tab-panel").text.split("\n")[2:3] == [
+        "Outputs: CPU, PyTorch."
+    ]
+
+
+def test_an_unchanged_book_is_not_built_again(make_site_book, monkeypatch):
+    book = make_site_book(one=ONE)
+    first = html.build(book)
+    assert "No outputs" in soup(book, "chapter/one").text
+
+    def fail(*_):
+        raise AssertionError("built again")
+
+    monkeypatch.setattr(html, "run_sphinx", fail)
+    assert html.build(Book(book.root)) == first == html.built(book.root)
+    book.section("one").path.write_text(ONE.replace("Between", "In between"))
+    assert html.built(book.root) is None
+
+
+@pytest.mark.parametrize(
+    "damage", [b"garbage", b"", b"[build]\n", b"[build]\nnotebooks = \xe9\n"]
+)
+def test_a_site_of_other_settings_is_not_up_to_date(make_book, damage):
+    book = make_book(one="# One\n")
+    stamp, page = (book.root / "_build" / n for n in ("html.stamp", "html/index.html"))
+    page.parent.mkdir(parents=True)
+    page.touch()
+    stamp.write_text(f"{html.fingerprint(book.root)}\n_build/html/index.html\n")
+    assert html.built(book.root) == page
+    (book.root / "config.ini").write_bytes(damage)
+    assert html.built(book.root) is None
+
+
+def rewrite(book: Book, old: str, new: str) -> Book:
+    path = book.section("one").path
+    path.write_text(path.read_text("utf-8").replace(old, new), encoding="utf-8")
+    return Book(book.root)
+
+
+def test_an_edit_reaches_the_page_in_the_same_process(one):
+    book, _ = one
+    build(rewrite(book, "And the rest", "What is left"))
+    assert "What is left" in soup(book, "chapter/one").text
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        ("See :numref:`fig_none`.", "undefined label: 'fig_none'"),
+        (
+            "See :cite:`Nobody`.",
+            'could not find bibtex key "Nobody"',
+        ),
+        ("$\\foo{x}$", "cannot convert the equation '\\foo{x}'"),
+        ("![No](../img/no.svg)", "image file not readable: img/no.svg"),
+    ],
+)
+def test_a_mistake_is_told_by_its_line_again_and_the_last_site_stays(
+    one, mistake, message
+):
+    book, _ = one
+    wrong = rewrite(book, "And the rest.", mistake)
+    for _ in range(2):
+        with pytest.raises(BookError) as told:
+            build(wrong)
+        line = ONE.split("And the rest.")[0].count("\n") + 1
+        assert str(told.value).startswith(f"chapter/one.md:{line}: {message}")
+        assert "\n" not in str(told.value) and str(book.root) not in str(told.value)
+    assert html.built(book.root) is None
+    assert "And the rest." in soup(book, "chapter/one").text
+    build(rewrite(book, mistake, "Mended."))
+    assert "Mended." in soup(book, "chapter/one").text
+
+
+def test_what_is_gone_from_the_book_is_gone_from_the_site(make_site_book):
+    book = make_site_book(one=ONE, two="# Two\n\nText.\n")
+    index = book.root / "index.md"
+    index.write_text(INDEX.replace("chapter/one", "chapter/one\nchapter/two"))
+    build(Book(book.root))
+    assert (book.root / "_build/html/chapter/two.html").exists()
+    index.write_text(INDEX)
+    build(Book(book.root))
+    assert not (book.root / "_build/html/chapter/two.html").exists()
+    assert (book.root / "_build/html/chapter/one.html").exists()
+
+
+def test_what_stock_d2lbook_writes_becomes_the_same_tabs(make_site_book, monkeypatch):
+    def stock(book: Book, section: Section, _: object) -> rst.Page:
+        found = [book.tab_notebook(section, tab) for tab in book.tabs]
+        merged = d2l_notebook.merge_tab_notebooks([nb for nb in found if nb])
+        marked = d2l_notebook.add_html_tab(merged, book.tabs)
+        rst._put_pandoc_on_path()
+        return rst.Page(rst.d2l_rst.convert_notebook(marked, {})[0])
+
+    monkeypatch.setattr(html, "_page", stock)
+    book = make_site_book(one=ONE.replace("%%tab all\n", "%%tab pytorch\n"))
+    build(book)
+    sets = soup(book, "chapter/one").select(".tab-set")
+    assert [s["data-choices"] for s in sets] == ["pytorch", *["pytorch jax"] * 3]
+    assert "mdl-tabs" not in str(soup(book, "chapter/one"))
+
+
+def test_cells_for_notebooks_are_on_no_page_and_leave_no_gap(make_site_book: Make):
+    alone = "```{.python .input .notebook}\n%%tab jax\nwidget()\n```\n"
+    book = make_site_book(one=f"{ONE}\n{alone}")
+    build(book)
+    page = soup(book, "chapter/one")
+    assert "widget()" in book.section("one").text and "widget" not in page.text
+    for panel in page.select(".tab-panel"):
+        assert len(panel.find_all(True, recursive=False)) > 1, panel
+
+
+def test_a_heading_in_a_tab_is_refused(make_site_book):
+    book = make_site_book(
+        one=ONE.replace("Text for one alone.", "## In a tab\n\nText.")
+    )
+    with pytest.raises(BookError, match=r"chapter/one\.md.*: a tab does not end in"):
+        build(book)
+
+
+@pytest.mark.parametrize("builder", ["text", "latex"])
+def test_other_formats_show_every_panel_under_its_label(one, builder, tmp_path):
+    from sphinx.application import Sphinx
+    from sphinx.util.docutils import docutils_namespace
+
+    book, _ = one
+    source = str(book.root / "_build/sphinx")
+    with docutils_namespace(), html._import_path():
+        places = (source, source, str(tmp_path / "out"), str(tmp_path / "trees"))
+        Sphinx(*places, builder, status=None).build()
+    files = [*(tmp_path / "out").rglob("*.txt"), *(tmp_path / "out").glob("*.tex")]
+    written = "".join(f.read_text("utf-8") for f in files)
+    written = re.sub(r"\\PYG\{[^}]*\}|[{}]", "", written)
+    for word in ("PyTorch", "JAX", "import torch", "import jax", "Text for one alone"):
+        assert word in written
+    assert "No code for PyTorch" not in written
+
+
+def test_a_build_takes_back_what_was_said_of_the_last_one(one):
+    book, _ = one
+    notes = book.root / "_build/html.notes"
+    notes.write_text("without outputs: all\n", encoding="utf-8")
+    build(book)
+    assert not notes.exists()
+
+
+def test_a_long_line_of_output_folds_and_a_table_does_not(make_site_book):
+    book = make_site_book(one=ONE)
+
+    def wide(width: int, book: Book, section: Section, tab: str) -> NotebookNode | None:
+        nb = shown(book, section, tab)
+        for cell in nb.cells if nb else []:
+            if cell.source == "shared()":
+                cell.outputs = [new_output("stream", name="stdout", text="-" * width)]
+        return nb
+
+    for width, folds in ((91, False), (101, True)):
+        html.build(book, functools.partial(wide, width, book))
+        output = find(soup(book, "chapter/one"), "div.output")
+        assert ("fold" in output["class"]) == folds

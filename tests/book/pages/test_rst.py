@@ -1,0 +1,151 @@
+"""The way of text, code and outputs to reStructuredText."""
+
+import base64
+import json
+import re
+
+import pytest
+from nbformat import NotebookNode
+from nbformat.v4 import (
+    new_code_cell,
+    new_markdown_cell,
+    new_notebook,
+    new_output,
+)
+
+from book.pages import rst
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="2" height="1"></svg>'
+
+
+def page(*cells: NotebookNode) -> rst.Page:
+    return rst.convert(new_notebook(cells=list(cells)), "sec")
+
+
+def text_page(source: str) -> str:
+    return page(new_markdown_cell(source)).text
+
+
+def printed(*outputs: NotebookNode, **metadata) -> list[str]:
+    """What the page's outputs say, decoded."""
+    cell = new_code_cell("run()", outputs=list(outputs), metadata=metadata)
+    blocks = re.findall(
+        r"^\.\. book-output::\n\n((?:   .*\n?)*)", page(cell).text, re.M
+    )
+    return ["\n".join(map(json.loads, b.strip().split("\n"))) for b in blocks]
+
+
+def stream(text: str, name: str = "stdout") -> NotebookNode:
+    return new_output("stream", name=name, text=text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "+----+\n| 0  | N/A   <b>  |\n+====+",
+        r"C:\new \alpha *star* _under_ under_ `x` ``y`` |pipe| :label:``fig_x``",
+        "  indented\n\n\nafter two blank lines\t tab   ",
+        "\n\nfirst two lines blank",
+        ".. image:: x.png\n.. code:: toc\n\n:alt: nothing",
+        "│ ┌─┐ 漢字 é \u2028 \x0b \x85 end",
+        'quotes " and \\" and \\n',
+    ],
+)
+def test_a_printed_text_arrives_as_it_was(text):
+    assert printed(stream(text + "\n")) == [text]
+
+
+def test_colours_and_overwritten_lines_are_left_out():
+    text = "\x1b[1;31mred\x1b[0m\n 10%\r 50%\r100%\nkept\r\n"
+    assert printed(stream(text)) == ["red\n100%\nkept"]
+
+
+def test_streams_in_a_row_are_one_output_and_errors_are_shown():
+    error = new_output(
+        "error", ename="E", evalue="", traceback=["\x1b[31mE\x1b[0m", "at <x>"]
+    )
+    assert printed(stream("a\n"), stream("b\n", "stderr"), error) == [
+        "a\nb",
+        "E\nat <x>",
+    ]
+
+
+def test_a_result_is_shown_as_text_and_not_as_html():
+    data = {"text/plain": "Frame <1>", "text/html": "<b>Frame</b>"}
+    assert printed(new_output("execute_result", data)) == ["Frame <1>"]
+
+
+def image_page(data: dict[str, str], **metadata) -> rst.Page:
+    output = new_output("display_data", {"text/plain": "<Figure>", **data})
+    return page(new_code_cell("plot()", outputs=[output], metadata=metadata))
+
+
+def test_an_image_becomes_a_file_svg_before_png():
+    png = base64.b64encode(b"png").decode()
+    got = image_page({"image/png": png, "image/svg+xml": SVG})
+    ((name, content),) = got.images.items()
+    assert content == SVG.encode() and name.endswith(".svg")
+    assert f".. image:: {name}" in got.text and "<Figure>" not in got.text
+    assert image_page({"image/png": png}).images.popitem()[1] == b"png"
+
+
+def test_an_image_says_what_it_shows():
+    assert f":alt: {rst.PLOT}" in image_page({"image/svg+xml": SVG}).text
+    told = image_page({"image/svg+xml": SVG}, alt="Loss\n falls")
+    assert ":alt: Loss falls" in told.text
+
+
+def test_an_output_that_varies_says_so():
+    cell = new_code_cell("run()", outputs=[stream("7 ms\n")])
+    assert "Differs from run to run." not in page(cell).text
+    cell.metadata["attributes"] = {"classes": ["python", "input", "varies"]}
+    assert "Differs from run to run." in page(cell).text
+
+
+def test_code_is_not_read_as_text():
+    source = "x = 'a:label:`b`'\n\nif x:\n    y = \":numref:``z``\"  # .. figure:: w"
+    got = page(new_code_cell(source)).text
+    body = got.split(".. code:: python\n\n")[1]
+    assert "\n".join(line[4:] for line in body.split("\n")).strip() == source
+
+
+def test_shell_lines_are_coloured_as_such():
+    assert ".. code:: ipython3" in page(new_code_cell("!nvidia-smi")).text
+
+
+def test_a_hidden_cell_and_a_slide_mark_do_not_show():
+    cell = new_code_cell("#@hide_code\nsecret()", outputs=[stream("seen\n")])
+    got = page(new_markdown_cell("[**shown on the slide**] too"), cell).text
+    assert "secret" not in got and '"seen"' in got
+    assert "[**" not in got and "shown on the slide" in got
+
+
+def test_text_keeps_its_order_around_code():
+    cells = [new_markdown_cell("1. one"), new_code_cell("a"), new_markdown_cell("then")]
+    got = page(*cells, new_code_cell("b")).text
+    places = [got.index(s) for s in ("1. one", "    a", "then", "    b")]
+    assert places == sorted(places)
+
+
+def test_a_figure_keeps_caption_label_width_and_text():
+    got = text_page(
+        "# T\n\n"
+        '![A *host*, $n$ bytes.](../img/a.svg "A \\"box\\" beside another")\n'
+        ":width:`300px`\n:label:`fig_a`\n\nSee :numref:`fig_a`."
+    )
+    figure = got[got.index(".. _fig_a:") :]
+    assert '.. figure:: ../img/a.svg\n   :alt: A "box" beside another\n' in figure
+    assert "   :width: 300px" in figure and "   A *host*, :math:`n` bytes." in figure
+    assert ":numref:`fig_a`" in got
+
+
+def test_marks_in_a_table_leave_its_columns_straight():
+    got = text_page(
+        "| Section | What |\n|:--|:--|\n"
+        "| :numref:`sec_a` | put data and models on a device, and train them there |\n"
+        "| :cite:`B.2016` and :eqref:`eq_c` | x |\n:Caption\n:label:`tab_t`\n"
+    )
+    rows = [line for line in got.split("\n") if re.match(r"   [+|]", line)]
+    assert ":numref:`sec_a`" in got and ":cite:`B.2016`" in got and ":eq:`eq_c`" in got
+    assert len({len(row) for row in rows}) == 1
+    assert ".. table:: Caption" in got

@@ -1,0 +1,254 @@
+"""What search finds in made-up books, and what previews show of other pages."""
+
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+
+from book.pages import html
+from book.pages.sphinx.search import SPHINX_SEARCH, entries, previews
+from book.sources.book import Book, Section
+
+INDEX = """\
+# A Made-Up Book
+
+```toc
+:maxdepth: 2
+:numbered:
+
+chapter/one
+chapter/two
+```
+"""
+ONE = """\
+# One
+:label:`sec_one`
+
+A tensor has a shape, says :cite:`Williams.2009`.
+
+## Copying
+:label:`sec_copying`
+
+Before :numref:`fig_a` the host waits.
+
+![Two devices.](../img/a.svg)
+:label:`fig_a`
+
+$$t = \\frac{n}{B}$$
+:eqlabel:`eq_time`
+
+:Frameworks
+
+|Name|Age|
+|:--|:--|
+|Torch|old|
+:label:`tab_ages`
+
+:begin_tab:`pytorch`
+A silent copy is an error.
+:end_tab:
+
+:begin_tab:`jax`
+The copy is committed.
+:end_tab:
+
+After the tabs.
+
+```{.python .input}
+%%tab pytorch
+def try_gpu(i):  #@save
+    return torch.device(i)
+```
+
+```{.python .input}
+%%tab jax
+def first():
+    return jax.device_put(1)
+```
+
+```{.python .input}
+%%tab all
+shared()
+```
+"""
+TWO = """\
+# Two
+
+As in :numref:`fig_a`, :eqref:`eq_time` and :numref:`tab_ages` of :numref:`sec_copying`.
+"""
+PAGE = "chapter/one.html"
+
+Make = Callable[..., Book]
+Entries = list[dict[str, Any]]
+
+
+@pytest.fixture
+def make_site_book(make_site_book: Make) -> Make:
+    """Two sections, unless a test gives others."""
+    return functools.partial(make_site_book, index=INDEX, one=ONE, two=TWO)
+
+
+def shown(book: Book, section: Section, tab: str) -> NotebookNode | None:
+    nb = book.tab_notebook(section, tab)
+    if nb is not None:
+        nb.metadata["record"] = {"state": "fresh", "machine_name": "CPU"}
+        for cell in nb.cells:
+            if cell.source == "shared()":
+                cell.outputs = [new_output("stream", name="stdout", text="printed\n")]
+    return nb
+
+
+def build(book: Book) -> Path:
+    """The folder of the site's files, as built now."""
+    return html.build(book, functools.partial(shown, book)).parent / "_static"
+
+
+def read(file: Path, name: str) -> Any:
+    """The value that a generated script gives to `name`."""
+    text = file.read_text("utf-8")
+    start, end = f"{name} = ", ";\n"
+    assert text.startswith(start) and text.endswith(end)
+    return json.loads(text[len(start) : -len(end)])
+
+
+def found(static: Path) -> Entries:
+    return read(static / "search-data.js", "bookSearchData")["entries"]
+
+
+def only(entries: Entries, **wanted: Any) -> dict[str, Any]:
+    [entry] = [e for e in entries if wanted.items() <= e.items()]
+    return entry
+
+
+@pytest.fixture
+def static(make_site_book: Make) -> Path:
+    return build(make_site_book())
+
+
+def test_a_section_is_found_with_its_own_text_under_its_headings(static: Path):
+    top = only(found(static), page=PAGE, anchor="one")
+    assert top["trail"] == ["1. One"] and top["kind"] == "section"
+    assert top["text"] == "A tensor has a shape, says (Williams, 2009)."
+    below = only(found(static), page=PAGE, anchor="copying")
+    assert below["trail"] == ["1. One", "1.1. Copying"]
+    assert below["text"].startswith("Before Fig. 1.1.1 the host waits.")
+    assert below["text"].endswith("After the tabs.")
+    assert below["code"] == "shared()"
+
+
+def test_what_is_in_a_tab_is_found_there_alone(static: Path):
+    one, other = (e for e in found(static) if "copy is" in e.get("text", ""))
+    assert (one["tabs"], other["tabs"]) == (["pytorch"], ["jax"])
+    assert one["text"] == "A silent copy is an error."
+    assert one["set"] == other["set"] and one["anchor"] != other["anchor"]
+    page = BeautifulSoup((static.parent / PAGE).read_text("utf-8"), "html.parser")
+    for entry in (one, other):
+        panel = page.find(id=entry["anchor"])
+        assert panel and panel["data-choices"] == entry["tabs"][0]
+
+
+def test_code_is_found_with_the_names_that_it_saves(static: Path):
+    saved = only(found(static), names=["try_gpu"])
+    assert saved["tabs"] == ["pytorch"] and "def try_gpu(i):" in saved["code"]
+    [other] = [e for e in found(static) if "device_put" in e.get("code", "")]
+    assert other["tabs"] == ["jax"] and "names" not in other
+
+
+def test_outputs_controls_and_marks_are_not_found(static: Path):
+    text = (static / "search-data.js").read_text("utf-8")
+    for left_out in ("printed", "No code for", "tab-list", "Permalink", "\\\\frac"):
+        assert left_out not in text
+
+
+def test_figures_equations_tables_and_sources_are_found_by_what_is_read(static: Path):
+    figure = only(found(static), kind="figure")
+    assert (figure["anchor"], figure["names"]) == ("fig-a", ["fig_a"])
+    assert figure["text"] == "Fig. 1.1.1 Two devices."
+    equation = only(found(static), kind="equation")
+    assert equation["names"] == ["eq_time"] and equation["text"] == "t=n/B (1.1.1)"
+    table = only(found(static), kind="table")
+    assert table["names"] == ["tab_ages"] and "Torch old" in table["text"]
+    assert "Roofline" in only(found(static), kind="source")["text"]
+
+
+def test_every_entry_leads_somewhere(static: Path):
+    for entry in found(static):
+        text = (static.parent / entry["page"]).read_text("utf-8")
+        page = BeautifulSoup(text, "html.parser")
+        assert page.find(id=entry["anchor"]), entry
+
+
+def test_the_same_book_gives_the_same_bytes(make_site_book: Make):
+    one, other = (build(make_site_book(folder=f)) for f in ("here", "there"))
+    for name in ("search-data.js", "previews.js"):
+        assert (one / name).read_bytes() == (other / name).read_bytes()
+
+
+def test_pages_that_sphinx_does_not_write_again_are_found_still(make_site_book: Make):
+    book = make_site_book()
+    before = found(build(book))
+    page = book.root / "_build/pages" / PAGE
+    written = page.stat().st_mtime_ns
+    file = book.root / "chapter/two.md"
+    file.write_text(TWO.replace("As in", "Anew, as in"), "utf-8")
+    after = found(build(Book(book.root)))
+    assert page.stat().st_mtime_ns == written
+    assert [e for e in after if e["page"] == PAGE] == [
+        e for e in before if e["page"] == PAGE
+    ]
+    assert only(after, anchor="two")["text"].startswith("Anew, as in Fig. 1.1.1,")
+
+
+def test_a_page_that_is_gone_is_not_found(make_site_book: Make):
+    book = make_site_book()
+    build(book)
+    index = book.root / "index.md"
+    index.write_text(INDEX.replace("chapter/two\n", ""), "utf-8")
+    (book.root / "chapter/two.md").unlink()
+    static = build(Book(book.root))
+    assert {e["page"] for e in found(static)} == {
+        *("index.html", "references.html", PAGE)
+    }
+
+
+def test_previews_show_what_other_pages_refer_to(static: Path):
+    shown = read(static / "previews.js", "bookPreviews")
+    # A section is not previewed, and a figure on its own page needs none.
+    kinds = {key.partition("#")[2]: key.partition("#")[0] for key in shown}
+    assert {"fig-a", "equation-eq-time", "tab-ages"} <= set(kinds)
+    assert "references.html" in kinds.values() and len(kinds) == 4
+    figure = shown[f"{PAGE}#fig-a"]
+    assert 'src="_images/a.svg"' in figure and "Two devices." in figure
+    assert "<math" in shown[f"{PAGE}#equation-eq-time"]
+    for text in shown.values():
+        part = BeautifulSoup(text, "html.parser")
+        assert not part.select("[id], [loading], [style], a, annotation")
+
+
+def test_without_references_to_other_pages_there_are_no_previews():
+    page = '<article><p id="a">See <a class="reference internal" href="#a">it</a></p>'
+    assert previews({"a.html": BeautifulSoup(page, "html.parser")}) == (
+        "bookPreviews = {\n\n};\n"
+    )
+
+
+def test_a_panel_for_all_frameworks_is_found_as_if_outside_of_tabs():
+    page = """<article><section id="a"><h1>A</h1>
+      <div class="tab-set" data-axis="tab"><div class="tab-panel" id="panel-1-jax"
+      data-choices="jax pytorch"><p>Both</p></div></div></section></article>"""
+    [entry] = entries(PAGE, BeautifulSoup(page, "html.parser"), ["pytorch", "jax"])
+    assert entry.record() == {
+        **{"page": PAGE, "anchor": "a", "kind": "section"},
+        **{"trail": ["A"], "text": "Both"},
+    }
+
+
+def test_the_search_of_sphinx_is_gone(static: Path):
+    names = {file.name for file in static.parent.rglob("*")}
+    assert not names & {*SPHINX_SEARCH, "search.html", "searchindex.js"}

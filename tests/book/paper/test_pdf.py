@@ -1,0 +1,387 @@
+"""The book on paper: a small one is typeset for real, and read page by page."""
+
+import functools
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pypdf
+import pytest
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+
+from book.__main__ import main
+from book.base.errors import BookError
+from book.pages.rst import Page, _result
+from book.paper import pdf, tex
+from book.sources.book import Book, Section
+
+INDEX = """\
+# A Made-Up Book
+
+What this book is about.
+
+## How to Read It
+
+Begin with :numref:`sec_one`.
+
+```toc
+:maxdepth: 2
+:numbered:
+
+chapter/index
+chapter/references
+```
+"""
+CHAPTER = """\
+# The Chapter
+:label:`chap_made_up`
+
+It has one section.
+
+```toc
+:maxdepth: 1
+
+one
+```
+"""
+ONE = """\
+# One & Half-Way
+:label:`sec_one`
+
+By :eqref:`eq_time`, :numref:`fig_a` and :cite:`Williams.2009`, α → β. See [a page](https://example.com/a_b).
+
+![Two devices.](../img/queue.svg)
+:label:`fig_a`
+
+$$t = \\frac{n}{B}$$
+:eqlabel:`eq_time`
+
+:begin_tab:`pytorch`
+Text for PyTorch alone.
+:end_tab:
+
+```{.python .input}
+%%tab pytorch
+import torch
+```
+
+```{.python .input}
+%%tab jax
+import jax
+```
+
+| Short | Long |
+|:--|:--|
+| one | LONG |
+
+Between.
+
+```{.python .input .varies}
+%%tab all
+shared()
+```
+""".replace("LONG", "words that go on and on " * 8)
+REFERENCES = "# References\n\n:bibliography:`../refs.bib`\n"
+WIDE = "│" + "x" * 89 + "│"  # as wide as what nvidia-smi prints
+UNBROKEN = "y" * 300
+PRINTED = "\n".join(["┌─┐ \\alpha <b> 100% $x$", WIDE, UNBROKEN, *"abc" * 40])
+FIGURE = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="900" height="90">'
+    '<text x="1" y="20" font-family="system-ui">drawn</text></svg>'
+)
+ROOT = Path(__file__).parents[3]
+Make = Callable[..., Book]
+
+
+def shown(book: Book, section: Section, tab: str) -> NotebookNode | None:
+    nb = book.tab_notebook(section, tab)
+    if nb is not None:
+        other = {"machine": "h200", "title": "H200"}
+        record = {"machine": "cpu", "title": "CPU", "state": "fresh"}
+        nb.metadata["record"] = record | {"others": [other]}
+        for cell in nb.cells:
+            if cell.source == "shared()":
+                runs = {"cpu": PRINTED, "h200": "eight GPUs"}
+                cell.metadata["runs"] = [
+                    {"machines": [m], "outputs": [new_output("stream", text=text)]}
+                    for m, text in runs.items()
+                ]
+                cell.outputs = cell.metadata["runs"][0]["outputs"]
+    return nb
+
+
+def build(book: Book, tab: str | None = None) -> Path:
+    return pdf.build(book, tab, functools.partial(shown, book))
+
+
+@pytest.fixture
+def make_printed_book(make_site_book: Make) -> Make:
+    def make(**sections: str) -> Book:
+        given = {"index": CHAPTER, "one": ONE, "references": REFERENCES} | sections
+        front = given.pop("front", INDEX)
+        chapters = {k: v for k, v in given.items() if k != "index"}
+        book = make_site_book(front, **chapters)
+        (book.root / "chapter/index.md").write_text(given["index"], "utf-8")
+        (book.root / "img/queue.svg").write_text(FIGURE, "utf-8")
+        return Book(book.root)
+
+    return make
+
+
+def text_of(file: Path) -> str:
+    pages = [page.extract_text() for page in pypdf.PdfReader(file).pages]
+    return "\n".join(pages)
+
+
+def titles_of(reader: pypdf.PdfReader) -> list[str]:
+    def flat(items: list) -> list[str]:
+        return [
+            t for i in items for t in (flat(i) if isinstance(i, list) else [i.title])
+        ]
+
+    return flat(reader.outline)
+
+
+def log_of(book: Book, name: str = "made-up") -> str:
+    return (book.root / f"_build/latex/{name}/pages/{name}.log").read_text("utf-8")
+
+
+def fonts_of(reader: pypdf.PdfReader) -> dict[str, bool]:
+    """Each font of the pages and of the figures on them, and whether it is embedded."""
+    found: dict[str, bool] = {}
+
+    def look(resources: Any) -> None:
+        for font in resources.get("/Font", {}).values():
+            font = font.get_object()
+            inner = font.get("/DescendantFonts", [font])[0].get_object()
+            described = inner["/FontDescriptor"].get_object()
+            files = {"/FontFile", "/FontFile2", "/FontFile3"} & set(described)
+            found[font["/BaseFont"]] = bool(files)
+        for form in resources.get("/XObject", {}).values():
+            if "/Resources" in form.get_object():
+                look(form.get_object()["/Resources"].get_object())
+
+    for page in reader.pages:
+        look(page["/Resources"].get_object())
+    return found
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, Book]:
+    return {}
+
+
+@pytest.fixture
+def printed(make_printed_book: Make, kept: dict[str, Book]) -> Book:
+    """A book that is typeset once for all tests that only read it."""
+    if not kept:
+        book = make_printed_book()
+        assert build(book) == book.root / "_build/pdf/made-up.pdf"
+        kept["printed"] = book
+    return kept["printed"]
+
+
+def test_a_book_is_printed_whole(printed: Book) -> None:
+    file = printed.root / "_build/pdf/made-up.pdf"
+    reader = pypdf.PdfReader(file)
+    text = text_of(file)
+
+    assert reader.metadata is not None
+    assert reader.metadata.title == "A Made-Up Book"
+    assert reader.metadata.author == "Nobody"
+    assert "PyTorch" in str(reader.metadata["/Keywords"])
+    assert reader.root_object["/Lang"] == "en"
+    # The first page's headings have no numbers, and its sections stand in chapters.
+    assert titles_of(reader) == [
+        *("Preface", "1 The Chapter", "1.1 One & Half-Way", "References")
+    ]
+    assert all(page.extract_text().strip() for page in reader.pages)
+
+    # Both tabs, labelled; the text of a record in small; no other heading than these.
+    assert text.index("import torch") > text.index("PyTorch")
+    assert text.index("JAX") < text.index("import jax")
+    assert "Differs from run to run." in text
+    assert text.index("H200", text.index(WIDE)) < text.index("eight GPUs")
+    assert "Interactive in the HTML edition." in text
+    assert "https://example.com/a_b" in text
+    assert re.search(r"Section 1\.1 \(page \d+\)", text)
+    assert "α" in text and "→" in text
+    # What a cell printed, whole.
+    assert WIDE in text and "┌─┐ \\alpha <b> 100% $x$" in text
+    assert text.count("y") >= len(UNBROKEN)
+
+
+def test_nothing_runs_off_the_page_and_every_glyph_is_there(printed: Book) -> None:
+    log = log_of(printed)
+    assert "Missing character" not in log
+    assert [r for r in re.findall(r"Overfull.*?([\d.]+)pt", log) if float(r) > 1] == []
+    fonts = fonts_of(pypdf.PdfReader(printed.root / "_build/pdf/made-up.pdf"))
+    assert any("Heros" in name for name in fonts)
+    assert fonts and all(fonts.values()), fonts
+
+
+def test_figures_stay_vectors(printed: Book) -> None:
+    reader = pypdf.PdfReader(printed.root / "_build/pdf/made-up.pdf")
+    assert not [image for page in reader.pages for image in page.images]
+    assert "drawn" in text_of(printed.root / "_build/pdf/made-up.pdf")
+
+
+def test_a_lead_in_stays_with_its_table(make_printed_book: Make) -> None:
+    parts = [
+        f"Lead{n}:\n\n| a | b |\n|:--|:--|\n" + f"| row{n}. | 1 |\n" * 4
+        for n in range(24)
+    ]
+    filled = ("\n" + "Text.\n\n" * 3).join(parts)
+    book = make_printed_book(one=f"# One\n:label:`sec_one`\n\n{filled}")
+    pages = [page.extract_text() for page in pypdf.PdfReader(build(book)).pages]
+    assert sum("Lead" in page for page in pages) > 3
+    for n in range(24):
+        assert [f"Lead{n}:" in page for page in pages] == [
+            f"row{n}." in page for page in pages
+        ]
+
+
+def test_an_edition_is_of_one_tab(make_printed_book: Make) -> None:
+    only = "# Two\n:label:`sec_two`\n\n```{.python .input}\n%%tab jax\ntwo()\n```\n"
+    index = CHAPTER.replace("\none\n", "\none\ntwo\n")
+    book = make_printed_book(index=index, two=only)
+    text = text_of(build(book, "pytorch"))
+
+    assert "import torch" in text and "Text for PyTorch alone." in text
+    assert "import jax" not in text and "two()" not in text
+    assert "Nothing here is for PyTorch." in text
+    # Numbers are those of the other editions.
+    assert "1.2" in text and "Two" in text
+
+
+def test_an_edition_of_this_book_fits_its_pages(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert main(["pdf", "--tab", "pytorch"]) == 0
+    file = Path(capsys.readouterr().out.strip())
+    name = file.stem
+    log = (ROOT / f"_build/latex/{name}/pages/{name}.log").read_text("utf-8")
+    assert list(tex.remarks_in(log)) == []
+    fonts = fonts_of(pypdf.PdfReader(file))
+    assert fonts and all(fonts.values()), fonts
+
+
+def test_interactive_figures_lead_to_the_site(make_printed_book: Make) -> None:
+    book = make_printed_book()
+    config = book.root / "config.ini"
+    config.write_text(
+        config.read_text("utf-8") + "\n[publish]\nsite = https://example.org/gpus/\n"
+    )
+    reader = pypdf.PdfReader(build(Book(book.root), "jax"))
+    links = [
+        a.get_object()["/A"]["/URI"]
+        for page in reader.pages
+        for a in page.get("/Annots", [])
+        if "/URI" in a.get_object().get("/A", {})
+    ]
+    assert "https://example.org/gpus/chapter/one.html?tab=jax#fig-a" in links
+
+
+def test_what_fails_is_told_in_a_line_and_the_next_run_works(
+    make_printed_book: Make,
+) -> None:
+    book = make_printed_book()
+    good = build(book)
+    before = good.read_bytes()
+    page = book.root / "chapter/one.md"
+    text = page.read_text("utf-8")
+
+    page.write_text(text.replace("\\frac{n}{B}", "\\nonsense{n}"), "utf-8")
+    with pytest.raises(BookError, match=r"chapter/one\.md.*Undefined control sequence"):
+        build(Book(book.root))
+    assert good.read_bytes() == before
+
+    page.write_text(text.replace("Between.", "Between 漢 both."), "utf-8")
+    with pytest.raises(BookError, match=r"chapter/one\.md:\d+: no '漢' in the font"):
+        build(Book(book.root))
+
+    page.write_text(text.replace("Between.", "Mended."), "utf-8")
+    assert "Mended." in text_of(build(Book(book.root)))
+
+
+def test_a_missing_tool_names_the_command_that_installs_it(
+    make_printed_book: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    which = shutil.which
+    monkeypatch.setattr(
+        shutil, "which", lambda name: None if name == "xelatex" else which(name)
+    )
+    with pytest.raises(BookError) as refused:
+        build(make_printed_book())
+    assert str(refused.value).startswith("xelatex: not installed; on Debian: apt-get")
+    assert "texlive-xetex" in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_readme_and_ci_name_the_packages() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8").replace("\\\n", "")
+    assert tex.INSTALL in " ".join(readme.split())
+    ci = (ROOT / ".ci/run").read_text("utf-8")
+    assert all(package in ci for package in tex.PACKAGES)
+
+
+def test_an_unknown_tab_is_refused(
+    make_printed_book: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_printed_book()
+    assert main(["pdf", "--tab", "nope"]) == 1
+    told = capsys.readouterr().err
+    assert told == "error: TAB: no tab 'nope'; there are pytorch, jax\n"
+
+
+def test_the_log_is_read() -> None:
+    log = "\n".join(
+        [
+            "Overfull \\hbox (12.5pt too wide) in paragraph at lines 7--9",
+            "Overfull \\vbox (0.5pt too high) has occurred while \\output is active []",
+            "Missing character: There is no 漢 (U+6F22) in font DejaVu Serif/OT:x;y!",
+            "LaTeX Warning: Reference `a:b' on page 1 undefined on input line 3.",
+        ]
+    )
+    told = [(r.text, r.line) for r in tex.remarks_in(log)]
+    assert told == [
+        ("no '漢' in the font DejaVu Serif", 0),
+        ("nothing is labelled 'a:b'", 0),
+        ("12.5 pt too wide for the page", 7),
+    ]
+    assert tex.error_in(log) is None
+    failed = "./b.tex:12: Undefined control sequence.\nl.12 a \\nonsense\n        {n}\n"
+    first = tex.Remark("Undefined control sequence", 12, "a \\nonsense")
+    assert tex.error_in(failed) == first
+    bare = "! Emergency stop.\nl.3 text"
+    assert tex.error_in(bare) == tex.Remark("Emergency stop", 3, "text")
+
+
+def test_an_interrupted_run_leaves_nothing_that_misleads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.tex"
+    (tmp_path / "a.aux").write_text("\\undefinedhere")
+    file.write_text("\\documentclass{article}\\begin{document}a\\end{document}")
+
+    def interrupt(process: subprocess.Popen[bytes]) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tex, "_tell_progress", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            tex.typeset(file)
+    assert not (tmp_path / "a.aux").exists()
+    assert tex.typeset(file).read_bytes().startswith(b"%PDF")
+
+
+def test_an_output_of_html_alone_is_shown() -> None:
+    table = "<table><tr><th>name</th></tr><tr><td>H100</td></tr></table>"
+    for plain in ({}, {"text/plain": "<IPython.core.display.HTML object>"}):
+        output = new_output("display_data", data={"text/html": table} | plain)
+        cell = NotebookNode(metadata={})
+        assert "H100" in "".join(_result(output, cell, Page(), "one"))

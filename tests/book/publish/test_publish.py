@@ -1,0 +1,283 @@
+"""The published folder: its settings, its buttons, what is in it, the branch."""
+
+import os
+import subprocess
+import xml.etree.ElementTree
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from book.base.errors import BookError
+from book.pages import buttons
+from book.publish import layout
+from book.sources import hosting
+from book.sources.book import Book
+from book.sources.hosting import Hosting
+
+INDEX = """\
+# A Made-Up Book
+
+What it is about.
+
+```toc
+:numbered:
+
+chapter/one
+chapter/two
+```
+"""
+ONE = """\
+# One
+:label:`sec_one`
+
+[**A first look.**] Text.
+
+```{.python .input}
+%%tab pytorch
+1 + 1
+```
+
+```{.python .input}
+%%tab jax
+1 + 1
+```
+"""
+TWO = "# Two\n:label:`sec_two`\n\nText, and no code.\n"
+OURS = "someone/made-up"
+SITE = "https://example.org/some/book"
+MakeBook = Callable[..., Book]
+
+
+@pytest.fixture
+def make(make_site_book: MakeBook) -> Callable[..., Book]:
+    """Call it with settings of `[publish]` for a book in two tabs."""
+
+    def make(**settings: str) -> Book:
+        root = make_site_book(INDEX, one=ONE, two=TWO).root
+        for tab in ("pytorch", "jax"):
+            (root / f"environments/{tab}.in").write_text("# Runs it.\nipykernel\n")
+        lines = [f"{name} = {value}\n" for name, value in settings.items()]
+        with open(root / "config.ini", "a") as config:
+            config.write("".join(["\n[publish]\n", *lines]))
+        return Book(root)
+
+    return make
+
+
+# Settings
+
+
+def test_without_settings_nothing_is_settled(make_book: MakeBook):
+    assert hosting.of(make_book(one=ONE)) == Hosting("", "notebooks", "")
+
+
+def test_settings_are_read(make: Callable[..., Book]):
+    found = hosting.of(make(repository=OURS, branch="nb/all", site=f"{SITE}/"))
+    assert found == Hosting(OURS, "nb/all", SITE)
+    assert found.root == "/some/book/"
+    assert Hosting(site="https://example.org").root == Hosting().root == "/"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("repository", "made-up", "OWNER/NAME"),
+        ("repository", "https://github.com/someone/made-up", "OWNER/NAME"),
+        ("repository", "a/b/c", "OWNER/NAME"),
+        ("branch", "no branch", "branch"),
+        ("branch", "a..b", "branch"),
+        ("branch", "-f", "branch"),
+        ("site", "example.org", "https://"),
+        ("site", "ftp://example.org", "https://"),
+        ("site", "https://example.org/?a", "https://"),
+        ("site", "https://[", "https://"),
+        ("repo", "a/b", "repository"),
+    ],
+)
+def test_a_wrong_setting_is_told_in_one_line(make, name: str, value: str, told: str):
+    with pytest.raises(BookError) as raised:
+        hosting.of(make(**{name: value}))
+    text = str(raised.value)
+    assert text.startswith("config.ini, [publish]: ") and "\n" not in text
+    assert told in text and (value if name != "repo" else name) in text
+
+
+# Buttons
+
+
+def labels(found: list[buttons.Button]) -> list[str]:
+    return [button["label"] for button in found]
+
+
+def test_while_nothing_is_there_there_are_no_buttons(make):
+    assert buttons.of(make(), Hosting()) == {}
+
+
+def test_a_repository_opens_what_its_branch_has(make):
+    found = buttons.of(make(), Hosting(OURS, "nb"))
+    # The front page and a section without code have no notebook.
+    assert list(found) == ["chapter/one"]
+    colab, lab, kaggle = found["chapter/one"]["jax"]
+    blob = f"{OURS}/blob/nb/notebooks"
+    assert colab["address"] == (
+        f"https://colab.research.google.com/github/{blob}/colab/jax/one.ipynb"
+    )
+    assert lab["address"] == (
+        f"https://studiolab.sagemaker.aws/import/github/{blob}/sagemaker/jax/one.ipynb"
+    )
+    assert kaggle["address"] == (
+        "https://kaggle.com/kernels/welcome?src="
+        f"https://github.com/{blob}/colab/jax/one.ipynb"
+    )
+
+
+def test_a_file_has_a_button_only_if_it_is_there(make):
+    book = make()
+    beside = ["slides/jax/one.html", "pdf/made-up-jax.pdf", "slides/index.html"]
+    found = buttons.of(book, Hosting(), beside)
+    assert {tab: labels(b) for tab, b in found["chapter/one"].items()} == {
+        "jax": ["Slides", "Book as PDF"]
+    }
+    assert labels(found["chapter/two"]["jax"]) == ["Book as PDF"]
+    assert labels(found["index"][buttons.ALWAYS]) == ["All slides"]
+    assert labels(found["index"]["jax"]) == ["PDF in JAX"]
+
+
+# The folder
+
+
+@pytest.fixture
+def published(make) -> Path:
+    return layout.build(make(repository=OURS, site=SITE), with_pdf=False)
+
+
+def test_the_folder_holds_what_a_host_needs(published: Path):
+    names = buttons.files_in(published)
+    assert {"index.html", "404.html", "robots.txt", ".nojekyll"} <= set(names)
+    assert {"slides/index.html", "slides/jax/one.html"} <= set(names)
+    assert "notebooks/made-up-notebooks.zip" in names
+    for kind in ("", "colab/", "sagemaker/"):
+        assert f"notebooks/{kind}jax/one.ipynb" in names
+    assert not [name for name in names if name.startswith("pdf/")]
+    leftovers = {path.name for path in published.parent.iterdir()}
+    assert not {"publish.draft", "publish.old", "publish.new"} & leftovers
+
+
+def test_the_sitemap_names_every_page(published: Path):
+    tree = xml.etree.ElementTree.parse(published / "sitemap.xml")
+    found = [str(element.text) for element in tree.iter() if element.tag[-3:] == "loc"]
+    pages = [address.removeprefix(f"{SITE}/") or "index.html" for address in found]
+    there = {n for n in buttons.files_in(published) if n.endswith(".html")}
+    decks = {n for n in there if n.startswith("slides/")} - {"slides/index.html"}
+    assert set(pages) == there - decks - {"404.html"} and len(pages) == len(set(pages))
+    assert f"Sitemap: {SITE}/sitemap.xml\n" in (published / "robots.txt").read_text()
+
+
+def test_the_same_again_is_the_same_bytes(make, capsys: pytest.CaptureFixture[str]):
+    book = make()
+    contents = []
+    for _ in range(2):
+        folder = layout.build(book, with_pdf=False)
+        names = buttons.files_in(folder)
+        contents.append({name: (folder / name).read_bytes() for name in names})
+    assert contents[0] == contents[1]
+    assert "sitemap.xml" not in contents[0]
+    assert capsys.readouterr().err.count("no sitemap.xml") == 2
+
+
+def test_what_fails_leaves_the_last_folder(make, monkeypatch: pytest.MonkeyPatch):
+    book = make()
+    folder = layout.build(book, with_pdf=False)
+    before = buttons.files_in(folder)
+    # The section is empty now: its page cannot be made.
+    (book.root / "chapter/two.md").write_text("")
+    with pytest.raises(BookError):
+        layout.build(Book(book.root), with_pdf=False)
+    assert buttons.files_in(folder) == before
+    assert not folder.with_suffix(".draft").exists()
+
+
+def test_without_tex_nothing_is_begun(make, monkeypatch: pytest.MonkeyPatch):
+    book = make()
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(BookError, match="apt-get install .*texlive-xetex"):
+        layout.build(book)
+    assert not (book.root / "_build/publish").exists()
+    assert not (book.root / "_build/notebooks").exists()
+
+
+# The branch
+
+
+def git(folder: Path, *arguments: str) -> str:
+    names = {f"GIT_{w}_NAME": "Nobody" for w in ("AUTHOR", "COMMITTER")}
+    names |= {f"GIT_{w}_EMAIL": "nobody@example.org" for w in ("AUTHOR", "COMMITTER")}
+    command = ["git", *arguments]
+    env = os.environ | names
+    return subprocess.check_output(command, cwd=folder, env=env, text=True).strip()
+
+
+@pytest.fixture
+def repository(published: Path, tmp_path: Path) -> Path:
+    """A repository elsewhere that the book was cloned from."""
+    elsewhere, root = tmp_path / "elsewhere.git", published.parents[1]
+    git(tmp_path, "init", "--quiet", "--bare", "--initial-branch=main", str(elsewhere))
+    git(root, "init", "--quiet", "--initial-branch=main")
+    (root / ".gitignore").write_text("_build\n")
+    git(root, "add", "index.md", ".gitignore")
+    git(root, "commit", "--quiet", "-m", "A book")
+    git(root, "remote", "add", "origin", str(elsewhere))
+    git(root, "push", "--quiet", "origin", "main")
+    return elsewhere
+
+
+def test_the_branch_holds_what_the_buttons_open(published: Path, repository: Path):
+    book = Book(published.parents[1])
+    staged = git(book.root, "status", "--short")
+    for _ in range(2):
+        layout.push(book, published)
+    held = git(repository, "ls-tree", "-r", "--name-only", "notebooks").split("\n")
+    assert held == [n for n in buttons.files_in(published) if n[:10] == "notebooks/"]
+    assert git(repository, "rev-list", "--count", "notebooks") == "1"
+    assert git(book.root, "status", "--short") == staged
+    found = buttons.of(book, hosting.of(book))["chapter/one"]
+    for button in found["pytorch"] + found["jax"]:
+        assert button["address"].partition("/blob/notebooks/")[2] in held
+
+
+def test_a_branch_with_other_work_is_left_alone(published: Path, repository: Path):
+    root = published.parents[1]
+    config = (root / "config.ini").read_text()
+    (root / "config.ini").write_text(config.replace(OURS, f"{OURS}\nbranch = main"))
+    tip = git(repository, "rev-parse", "main")
+    with pytest.raises(BookError, match="'main' holds more than notebooks"):
+        layout.push(Book(root), published)
+    assert git(repository, "rev-parse", "main") == tip
+
+
+def test_without_a_repository_nothing_is_pushed(
+    make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    layout.push(make(), tmp_path)
+    assert "nothing to push to" in capsys.readouterr().err
+
+
+def test_a_push_that_fails_is_told_in_one_line(published: Path):
+    root = published.parents[1]
+    git(root, "init", "--quiet")
+    with pytest.raises(BookError, match="git ls-remote: fatal: .*") as raised:
+        layout.push(Book(root), published)
+    assert "\n" not in str(raised.value)
+
+
+def test_the_pdfs_are_of_this_book_alone(make, monkeypatch: pytest.MonkeyPatch):
+    book = make()
+    stale = book.root / "_build/pdf/made-up-mxnet.pdf"
+    stale.parent.mkdir(parents=True)
+    stale.write_bytes(b"%PDF")
+    folder = layout.build(book)
+    made = {p.name for p in (folder / "pdf").iterdir()}
+    assert made == {"made-up.pdf", "made-up-pytorch.pdf", "made-up-jax.pdf"}
+    page = (folder / "chapter/two.html").read_text("utf-8")
+    assert 'href="../pdf/made-up-jax.pdf"' in page

@@ -1,0 +1,73 @@
+"""Outputs keep what the chapter prints and lose what cannot repeat."""
+
+import pytest
+from nbformat.v4 import new_output
+
+from book.records.cleaning import clean_outputs, without_logs
+
+LOGS = """\
+WARNING: All log messages before absl::InitializeLog() is called are written to STDERR
+I0000 00:00:1763715.123456    1234 cpu_feature_guard.cc:227] To enable AVX2
+E0000 00:00:1763715.123456    1234 cuda_executor.cc:1309] INTERNAL: CUDA Runtime error
+2026-11-21 09:00:00.123456: I tensorflow/core/util/port.cc:153] oneDNN custom operations
+2026-11-21 09:00:00.123456: E external/local_xla/xla/cuda/x.cc:51] no CUDA
+To enable the following instructions: AVX2 FMA, in other operations, rebuild.
+WARNING:2026-11-21 09:00:00,123:jax._src.xla_bridge:794: An NVIDIA GPU may be present
+[09:00:00] ../src/base.cc:79: cuDNN lib mismatch
+/lib/site-packages/IPython/core/x.py:3: UserWarning: an old IPython
+  import old
+"""
+
+
+def stream(text: str, name: str = "stdout"):
+    return new_output("stream", name=name, text=text)
+
+
+def test_log_lines_of_frameworks_go():
+    assert without_logs(LOGS) == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["asked for 8, using 0\n", "I had 3\n", "[1, 2] src/a\n", "  indented\n"]
+)
+def test_other_lines_stay(text: str):
+    assert without_logs(LOGS + text + LOGS) == text
+
+
+def test_warnings_lose_their_path_and_source():
+    text = "/tmp/ipykernel_12/345.py:3: UserWarning: few GPUs\n  warn(x)\nend\n"
+    assert without_logs(text) == "UserWarning: few GPUs\nend\n"
+
+
+def test_logs_are_taken_out_of_stderr_alone():
+    assert clean_outputs([stream(LOGS, "stderr")]) == []
+    assert clean_outputs([stream(LOGS)])[0].text == LOGS
+
+
+def test_stdout_is_kept_exactly():
+    text = "┌─┐ \\ <a> *b* _c_ `d` |  \n\n   trailing   \n"
+    assert clean_outputs([stream(text)])[0].text == text
+
+
+def test_neighbouring_streams_are_merged_by_name():
+    figure = new_output("display_data", {"image/png": "AAAA"})
+    outputs = [stream("a"), stream("w\n", "stderr"), stream("b"), figure, stream("c")]
+    cleaned = clean_outputs(outputs)
+    assert [o.get("text", "figure") for o in cleaned] == ["ab", "w\n", "figure", "c"]
+
+
+def test_of_a_progress_bar_the_end_stays():
+    bar = "\x1b[1m0%\x1b[0m\r 50%\r100%\nnext\r\n12\x08\x083\n"
+    assert clean_outputs([stream(bar)])[0].text == "100%\nnext\n3\n"
+
+
+def test_figures_lose_dates_and_comments():
+    svg = (
+        '<?xml version="1.0"?>\n<!DOCTYPE svg PUBLIC "-//W3C">\n'
+        "<svg><!-- made\nby --><metadata><dc:date>2026</dc:date></metadata>"
+        "<path/></svg>"
+    )
+    data = {"image/svg+xml": svg, "text/plain": "<Figure size 350x250>"}
+    (cleaned,) = clean_outputs([new_output("display_data", data)])
+    assert cleaned.data["image/svg+xml"] == "<svg><path/></svg>"
+    assert cleaned.data["text/plain"] == "<Figure size 350x250>"

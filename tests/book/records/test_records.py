@@ -1,0 +1,341 @@
+"""A record is fresh as long as what it follows from is as it was."""
+
+import errno
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_output
+
+from book.base.errors import BookError
+from book.records import store
+from book.sources.book import Book, Section
+
+TEXT = """\
+# One
+:label:`sec_one`
+
+Some prose.
+
+```{.python .input}
+%%tab pytorch
+from d2l import pytorch as d2l
+d2l.used(1)
+```
+
+```{.python .input .varies}
+%%tab jax
+1 + 1
+```
+"""
+LIBRARY = '''\
+# The Library
+:label:`sec_lib`
+
+```{.python .input}
+%%tab pytorch
+import os
+```
+
+```{.python .input}
+%%tab pytorch
+def used(x):  #@save
+    """What it does."""
+    return d2l.also_used(x)  # a comment
+
+def also_used(x):  #@save
+    return os.path.join(x)
+
+class Unused:  #@save
+    def method(self):
+        return used
+```
+'''
+FACTS = dict.fromkeys(store.FACTS, "") | {
+    "machine": "cpu",
+    "machine_name": "CPU",
+    "framework": "pytorch",
+    "python": "3.11.2",
+    "date": "2026-01-02",
+}
+
+
+@pytest.fixture
+def book(make_book: Callable[..., Book]) -> Book:
+    two = TEXT.replace("sec_one", "sec_two")
+    book = make_book(one=TEXT, two=two, lib=LIBRARY)
+    for section in book.sections:
+        for tab in book.code_tabs(section):
+            record(book, section, tab)
+    return book
+
+
+def record(book: Book, section: Section, tab: str, **facts: str) -> Path:
+    nb = store.blank(book, section, tab)
+    for cell in nb.cells:
+        cell.outputs = [new_output("stream", name="stdout", text="│ \\ <a> *b*   \n")]
+    made_of = {"fingerprint": store.fingerprint(book, section, tab)}
+    return store.write(book, section, tab, nb, FACTS | made_of | facts)
+
+
+def edit(book: Book, file: str, old: str, new: str) -> dict[str, store.State]:
+    """The states after one edit, by `section/tab`."""
+    path = book.root / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    return states(Book(book.root))
+
+
+def states(book: Book) -> dict[str, store.State]:
+    return {
+        f"{Path(section.name).name}/{tab}": state
+        for section, tab, state in store.states(book)
+    }
+
+
+def stale(found: dict[str, store.State]) -> set[str]:
+    assert set(found.values()) <= {"fresh", "stale"}
+    return {name for name, state in found.items() if state == "stale"}
+
+
+# What makes a record stale
+
+
+def test_fresh_when_nothing_changed(book: Book):
+    assert set(states(Book(book.root)).values()) == {"fresh"}
+
+
+def test_prose_makes_nothing_stale(book: Book):
+    assert stale(edit(book, "chapter/one.md", "Some prose", "Other prose")) == set()
+
+
+def test_code_makes_its_section_and_tab_stale(book: Book):
+    assert stale(edit(book, "chapter/one.md", "1 + 1", "1 + 2")) == {"one/jax"}
+
+
+@pytest.mark.parametrize(
+    "old, new, expected",
+    [
+        ("return d2l.also_used(x)", "return d2l.also_used(x, x)", True),
+        ("os.path.join(x)", "os.path.join(x, x)", True),
+        ("import os\n", "import posix as os\n", True),
+        ("import os\n", "import os\nos.nice(0)  #@save\n", True),
+        ("return used", "return None", False),
+        ("# a comment", "# another", False),
+        ("What it does", "What it is for", False),
+        ("class Unused", "def new(): pass  #@save\n\nclass Unused", False),
+    ],
+)
+def test_used_blocks_of_d2l_count(book: Book, old: str, new: str, expected: bool):
+    users = {"one/pytorch", "two/pytorch"} if expected else set()
+    assert stale(edit(book, "chapter/lib.md", old, new)) - {"lib/pytorch"} == users
+
+
+def test_only_what_the_sources_save_counts(book: Book):
+    """Not what `make lib` wrote at some time."""
+    (book.root / "d2l/pytorch.py").write_text("def used(x): return 'other'\n")
+    assert set(states(Book(book.root)).values()) == {"fresh"}
+
+
+def test_pins_make_their_tab_stale(book: Book):
+    found = edit(book, "environments/jax.txt", "7.4.0", "7.5.0")
+    assert stale(found) == {"one/jax", "two/jax"}
+    assert not stale(edit(book, "environments/jax.txt", "7.5.0", "7.4.0  # why"))
+
+
+def test_a_broken_save_is_told(book: Book):
+    with pytest.raises(BookError, match="chapter/lib.md:11: not valid Python"):
+        edit(book, "chapter/lib.md", "def used(x):", "def used(x:")
+
+
+# Damage
+
+
+def damage(book: Book, text: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What is said of a record that holds `text`."""
+    store._warn.cache_clear()
+    section = book.section("one")
+    store.path(book, section, "jax").write_text(text)
+    assert store.state(book, section, "jax") == "damaged"
+    shown = store.shown_notebook(book, section, "jax")
+    assert shown is not None and shown.metadata.record == {"state": "damaged"}
+    assert not any(cell.get("outputs") for cell in shown.cells)
+    return capsys.readouterr().err
+
+
+def test_damaged_records_are_told_of_and_run_again(
+    book: Book, capsys: pytest.CaptureFixture[str]
+):
+    good = store.path(book, book.section("one"), "jax").read_text()
+    nb = json.loads(good)
+    no_facts = nb | {"metadata": {}}
+    wrong_schema = nb | {"cells": [{"cell_type": "code"}]}
+    tampered = good.replace("1 + 1", "1 + 3")
+    broken = ["", good[:200], "[]", "null", '{"nbformat": 4}', "\ufeff{", tampered]
+    for text in [*broken, json.dumps(no_facts), json.dumps(wrong_schema)]:
+        said = damage(book, text, capsys)
+        assert "damaged record" in said and "jax/chapter/one.ipynb" in said
+        assert said.count("\n") == 1
+
+
+def test_a_missing_record(book: Book):
+    section = book.section("one")
+    store.path(book, section, "jax").unlink()
+    assert store.state(book, section, "jax") == "missing"
+    shown = store.shown_notebook(book, section, "jax")
+    assert shown is not None and shown.metadata.record.state == "missing"
+
+
+PIXEL = "iVBORw0KGgo="
+
+
+@pytest.fixture
+def plotted(book: Book) -> dict:
+    """The record of a cell that printed, and showed an image with a description."""
+    section = book.section("one")
+    made_of = {"fingerprint": store.fingerprint(book, section, "jax")}
+    nb = store.blank(book, section, "jax")
+    nb.cells[0].outputs = [
+        new_output("stream", name="stdout", text="1\n2\n"),
+        new_output("display_data", {"image/png": PIXEL}, metadata={"alt": "A dot"}),
+    ]
+    file = store.write(book, section, "jax", nb, FACTS | made_of)
+    assert store.state(book, section, "jax") == "fresh"
+    return json.loads(file.read_text())
+
+
+def resealed(nb: dict) -> dict:
+    """As one who edits a record and mends its hash would leave it."""
+    whole = store._hash_of_outputs(nbformat.v4.reads(json.dumps(nb)))
+    nb["metadata"]["book"]["outputs"] = whole
+    return nb
+
+
+def test_edited_outputs_are_not_shown(
+    book: Book, plotted: dict, capsys: pytest.CaptureFixture[str]
+):
+    plotted["cells"][0]["outputs"][0]["text"] = ["1\n", "3\n"]
+    said = damage(book, json.dumps(plotted), capsys)
+    assert "(its outputs were edited)" in said
+    del plotted["cells"][0]["outputs"][0]
+    assert "(its outputs were edited)" in damage(book, json.dumps(plotted), capsys)
+
+
+@pytest.mark.parametrize("data", ["no base64!", "iVBOR", ["iVBOR"]])
+def test_broken_images_are_not_shown(
+    book: Book, plotted: dict, data: object, capsys: pytest.CaptureFixture[str]
+):
+    plotted["cells"][0]["outputs"][1]["data"]["image/png"] = data
+    said = damage(book, json.dumps(resealed(plotted)), capsys)
+    assert "(an image in it is broken)" in said
+
+
+def test_a_description_is_a_text(
+    book: Book, plotted: dict, capsys: pytest.CaptureFixture[str]
+):
+    plotted["cells"][0]["outputs"][1]["metadata"]["alt"] = 3
+    said = damage(book, json.dumps(resealed(plotted)), capsys)
+    assert "(the description of an image is not a text)" in said
+
+
+@pytest.mark.parametrize("fact", ["gpu", "date", "outputs", "fingerprint", "more"])
+def test_facts_are_texts(
+    book: Book, plotted: dict, fact: str, capsys: pytest.CaptureFixture[str]
+):
+    plotted["metadata"]["book"][fact] = ["h200"]
+    said = damage(book, json.dumps(plotted), capsys)
+    assert "(a fact of its machine is not a text)" in said
+
+
+def test_a_record_without_a_hash_is_none(
+    book: Book, plotted: dict, capsys: pytest.CaptureFixture[str]
+):
+    del plotted["metadata"]["book"]["outputs"]
+    assert "does not say what made it" in damage(book, json.dumps(plotted), capsys)
+
+
+def test_a_folder_in_place_of_a_record(book: Book, capsys: pytest.CaptureFixture[str]):
+    section = book.section("one")
+    file = store.path(book, section, "jax")
+    file.unlink()
+    file.mkdir()
+    assert store.state(book, section, "jax") == "damaged"
+    assert "(it cannot be read: Is a directory)" in capsys.readouterr().err
+
+
+# What is shown and kept
+
+
+def test_shown_text_is_todays_and_outputs_are_the_records(book: Book):
+    edit(book, "chapter/one.md", "Some prose", "New prose")
+    book = Book(book.root)
+    nb = store.shown_notebook(book, book.section("one"), "pytorch")
+    assert nb is not None
+    assert any("New prose" in cell.source for cell in nb.cells)
+    (code,) = [cell for cell in nb.cells if cell.cell_type == "code"]
+    assert code.outputs[0].text == "│ \\ <a> *b*   \n"
+    assert nb.metadata.record.state == "fresh"
+    assert nb.metadata.record.date == "2026-01-02"
+
+
+def test_stale_outputs_are_not_shown(book: Book):
+    edit(book, "chapter/one.md", "1 + 1", "1 + 2")
+    book = Book(book.root)
+    nb = store.shown_notebook(book, book.section("one"), "jax")
+    assert nb is not None and nb.metadata.record == {"state": "stale"}
+    assert not any(cell.get("outputs") for cell in nb.cells)
+
+
+def test_a_page_without_code_needs_no_record(book: Book):
+    index = book.section("index")
+    assert store.state(book, index, "jax") == "fresh"
+
+
+def test_a_record_is_the_same_bytes_again(book: Book):
+    section = book.section("one")
+    path = store.path(book, section, "pytorch")
+    before = path.read_bytes()
+    record(book, section, "pytorch")
+    assert path.read_bytes() == before
+
+
+def test_a_record_is_a_plain_notebook_of_code(book: Book):
+    nb = json.loads(store.path(book, book.section("one"), "jax").read_text())
+    assert (nb["nbformat"], nb["nbformat_minor"]) == (4, 5)
+    assert [cell["id"] for cell in nb["cells"]] == ["cell-01"]
+    assert nb["cells"][0]["metadata"] == {"tags": ["varies"]}
+    assert set(store.FACTS) == set(nb["metadata"]["book"])
+
+
+def test_machines(book: Book):
+    record(book, book.section("one"), "jax", machine="h200")
+    assert store.machines(book) == ["cpu", "h200"]
+    assert store.state(book, book.section("two"), "jax", "h200") == "missing"
+    for name in ("../cpu", "H200", "", "a b"):
+        with pytest.raises(BookError, match="MACHINE: .* is no machine's name"):
+            store.path(book, book.section("one"), "jax", name)
+
+
+# Writing
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_full_disk_leaves_the_old_record(
+    book: Book, step: str, monkeypatch: pytest.MonkeyPatch
+):
+    def full(*args: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    section = book.section("one")
+    path = store.path(book, section, "jax")
+    before = path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, step, full)
+        with pytest.raises(BookError, match="No space left on device") as caught:
+            record(book, section, "jax", date="2026-02-03")
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == before
+    assert {p.name for p in path.parent.iterdir()} == {"one.ipynb", "two.ipynb"}

@@ -1,0 +1,525 @@
+"""A folder goes to a machine without the book, and its results come back as records."""
+
+import ast
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+
+from book.__main__ import main
+from book.base.errors import BookError
+from book.records import store
+from book.runs import export, remote
+from book.sources.book import Book
+
+LIBRARY = '''\
+import sys
+
+def two():  #@save
+    """Two."""
+    return 2
+
+def other():  #@save
+    return 3'''
+USES = """\
+import importlib.util, os, sys
+from d2l import pytorch as d2l
+print(sys.prefix, os.listdir(), importlib.util.find_spec("book"))
+d2l.two()"""
+
+
+def section(*cells: str, label: str = "sec_a", varies: str = "") -> str:
+    """A section of code cells for one tab."""
+    fence = f"```{{.python .input{varies}}}"
+    fences = (f"{fence}\n%%tab pytorch\n{cell}\n```\n" for cell in cells)
+    return f"# A\n:label:`{label}`\n\n" + "\nText.\n\n".join(fences)
+
+
+@pytest.fixture
+def book(make_book: Callable[..., Book]) -> Book:
+    lib = section(LIBRARY, label="sec_lib")
+    return make_book(folder="a book", lib=lib, a=section(USES, "1 + 1"))
+
+
+def state(book: Book, name: str = "a", machine: str = "h200") -> store.State:
+    book = Book(book.root)
+    return store.state(book, book.section(name), "pytorch", machine)
+
+
+def exported(book: Book, folder: Path, **options) -> Path:
+    """A copy of what is exported, as it stands on the other machine."""
+    made = export.export(book, "h200", **options)
+    assert made is not None
+    shutil.copytree(made, folder)
+    return folder
+
+
+def run_there(
+    folder: Path, *arguments: str, python: Path | str = sys.executable
+) -> subprocess.CompletedProcess[str]:
+    """Run the folder from another one, with nothing of ours in the environment."""
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    command = [python, folder / "run.py", *arguments]
+    return subprocess.run(
+        command, cwd=folder.parent, env=env, capture_output=True, text=True
+    )
+
+
+@pytest.fixture
+def done(book: Book, tmp_path: Path) -> Path:
+    """An exported folder with results that no kernel had to make."""
+    folder = exported(book, tmp_path / "done")
+    manifest = remote.read_manifest(folder)
+    facts = dict.fromkeys(store.FACTS, "") | {"machine": "h200", "gpu": "A GPU"}
+    facts |= {"framework": "pytorch", "python": "3.10.1", "machine_name": "A GPU"}
+    for entry in manifest.notebooks:
+        nb = nbformat.read(folder / remote.NOTEBOOKS / entry.file, as_version=4)
+        for number, cell in enumerate(nb.cells, start=1):
+            cell.execution_count = number
+            cell.outputs = [nbformat.v4.new_output("stream", text="seen there\n")]
+        file = folder / remote.RESULTS / entry.file
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(remote._sealed(nb, manifest, entry, facts))
+    return folder
+
+
+A = "pytorch/chapter/a.ipynb"
+
+
+# The whole way
+
+
+def test_there_and_back(
+    book: Book,
+    other_python: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+):
+    folder = exported(book, tmp_path / "on the machine")
+    told = capsys.readouterr().out.splitlines()
+    assert told == [
+        "exported: chapter/lib (pytorch), chapter/a (pytorch)",
+        "copy this folder to h200 and run there: python run.py",
+        str(book.root / "_build/export/h200"),
+    ]
+    assert {path.name for path in folder.iterdir()} == {
+        *("run.py", "manifest.json", "notebooks", "d2l")
+    }
+    ran = run_there(folder, python=other_python)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr.startswith("pytorch: chapter/lib: 1 cells in ")
+    assert ran.stdout.startswith(f"2 of 2 notebooks are in {folder / 'results'};")
+
+    export.import_results(book, folder)
+    assert state(book) == state(book, "lib") == "fresh"
+    assert state(book, machine="cpu") == "missing"
+    nb = store.shown_notebook(book, book.section("a"), "pytorch", "h200")
+    assert nb is not None
+    printed, two, sum_ = [o for c in nb.cells for o in c.get("outputs", [])]
+    assert printed.text == f"{other_python.parent.parent} [] None\n"
+    assert [two.data["text/plain"], sum_.data["text/plain"]] == ["2", "2"]
+    facts = nb.metadata.record
+    assert set(store.FACTS) <= set(facts) and "library" not in facts
+    assert (facts.machine, facts.framework) == ("h200", "pytorch")
+    assert facts.date and facts.platform and facts.python.startswith("3.")
+    assert main(["export", "--machine", "h200"]) == 0
+    assert capsys.readouterr().out.endswith("are fresh: nothing to export\n")
+
+
+def test_a_record_of_results_is_that_of_a_run_there(
+    book: Book, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    from book.runs import run
+
+    folder = exported(book, tmp_path / "there", sections=["a"])
+    assert run_there(folder).returncode == 0
+    export.import_results(book, folder)
+    file = store.path(book, book.section("a"), "pytorch", "h200")
+    imported = file.read_bytes()
+    run.run(book, ["pytorch"], ["a"], "h200", force=True, python=Path(sys.executable))
+    assert file.read_bytes() == imported
+
+
+def test_what_fails_there_is_told_and_the_rest_comes_back(
+    make_book: Callable[..., Book],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+):
+    book = make_book(
+        bad=section("x = 1", "y = x / 0", label="sec_bad"),
+        dead=section("import os\nos._exit(1)", label="sec_dead"),
+        good=section("1 + 1", label="sec_good"),
+    )
+    folder = exported(book, tmp_path / "there")
+    ran = run_there(folder)
+    assert ran.returncode == 1
+    bad, dead, good = ran.stderr.splitlines()
+    log = folder / "results/pytorch/chapter/bad.log"
+    assert bad == (
+        "error: pytorch: chapter/bad, cell 2: ZeroDivisionError: division by zero;"
+        f" see {log}"
+    )
+    assert "y = x / 0" in log.read_text() and "\x1b" not in log.read_text()
+    assert dead.startswith("error: pytorch: chapter/dead, cell 1: the kernel died")
+    assert good.startswith("pytorch: chapter/good: 1 cells in ")
+    assert ran.stdout.startswith("1 of 3 notebooks are in ")
+
+    capsys.readouterr()
+    assert main(["import", "--from", str(folder)]) == 0
+    imported, missing = capsys.readouterr().out.splitlines()
+    assert imported == "imported: outputs/h200/pytorch/chapter/good.ipynb"
+    assert missing.startswith(
+        "without a result: chapter/bad (pytorch), chapter/dead (pytorch); "
+    )
+    assert state(book, "good") == "fresh" and state(book, "bad") == "missing"
+
+
+def test_an_interrupted_run_keeps_what_was_finished(
+    make_book: Callable[..., Book], tmp_path: Path
+):
+    marker = tmp_path / "marker"
+    sleep = f"import os, time\nopen({str(marker)!r}, 'w').close()\ntime.sleep(60)"
+    book = make_book(a=section("1 + 1"), b=section(sleep, label="sec_b"))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        marker.unlink(missing_ok=True)
+        folder = exported(book, tmp_path / number.name)
+        process = subprocess.Popen(
+            [sys.executable, folder / "run.py"], stderr=subprocess.PIPE, text=True
+        )
+        end = time.monotonic() + 40
+        while not marker.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        process.send_signal(number)
+        assert process.stderr is not None
+        told = process.stderr.read()
+        assert process.wait(20) == (-9 if number == signal.SIGKILL else 130)
+        if number != signal.SIGKILL:
+            assert told.endswith("interrupted: what was finished is kept\n")
+            assert "Traceback" not in told
+        files = [p.name for p in (folder / "results").rglob("*") if p.is_file()]
+        assert files == ["a.ipynb"]
+
+
+# What is not imported
+
+
+def refusals(book: Book, folder: Path) -> list[str]:
+    with pytest.raises(BookError) as caught:
+        export.import_results(Book(book.root), folder)
+    lines = str(caught.value).splitlines()
+    start = f"{folder / 'results'}/"
+    assert all(line.startswith(start) for line in lines), lines
+    return [line.removeprefix(start) for line in lines]
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+
+
+@pytest.mark.parametrize(
+    "file, old, new, refused",
+    [
+        ("chapter/a.md", "1 + 1", "1 + 2", True),
+        ("chapter/a.md", "Text", "Prose", False),
+        ("chapter/lib.md", "return 2", "return 4 - 2", True),
+        ("environments/pytorch.txt", "7.4.0", "7.4.1", True),
+    ],
+)
+def test_stale_results_are_refused(
+    file: str, old: str, new: str, refused: bool, book: Book, done: Path
+):
+    edit(book.root / file, old, new)
+    if refused:
+        lines = [x for x in refusals(book, done) if x.startswith(A)]
+        assert lines[0].startswith(f"{A}: stale: ")
+        assert lines[0].endswith("; export and run it anew")
+        assert state(book) == "missing"
+    else:
+        export.import_results(Book(book.root), done)
+        assert state(book) == "fresh"
+
+
+def test_what_a_result_does_not_use_may_change(book: Book, done: Path):
+    edit(book.root / "chapter/lib.md", "return 3", "return 4")
+    (line,) = refusals(book, done)
+    assert line.startswith("pytorch/chapter/lib.ipynb: stale: ")
+    assert state(book) == "fresh"
+
+
+def reseal(file: Path, change: Callable[[NotebookNode], object]) -> None:
+    """Change a result as if it had come so from the machine."""
+    nb = nbformat.read(file, as_version=4)
+    change(nb)
+    nb.metadata["seal"] = remote.seal(nb)
+    file.write_text(nbformat.writes(nb))
+
+
+def other_source(nb: NotebookNode) -> None:
+    nb.cells[1].source = "2 + 2"
+
+
+def one_cell_less(nb: NotebookNode) -> None:
+    del nb.cells[1]
+
+
+def an_error(nb: NotebookNode) -> None:
+    nb.cells[1].outputs = [nbformat.v4.new_output("error", ename="E", evalue="")]
+
+
+def a_broken_image(nb: NotebookNode) -> None:
+    data = {"image/png": "no base64!"}
+    nb.cells[1].outputs = [nbformat.v4.new_output("display_data", data=data)]
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (other_source, "made from other code: its cells are not the book's"),
+        (one_cell_less, "made from other code: its cells are not the book's"),
+        (lambda nb: nb.cells[1].update(execution_count=None), "cell 2 did not run"),
+        (an_error, "cell 2 failed"),
+        (a_broken_image, "damaged (an image in it is broken)"),
+        (lambda nb: nb.metadata.book.update(machine="h100"), "made for h100, pytorch"),
+        (lambda nb: nb.metadata.book.update(framework="jax"), "made for h200, jax"),
+        (lambda nb: nb.metadata.book.update(gpu=8), "damaged (edited"),
+        (lambda nb: nb.metadata.book.pop("gpu"), "damaged (edited"),
+        (lambda nb: nb.metadata.book.update(fingerprint="x"), "stale: "),
+        (lambda nb: nb.metadata.book.update(library="x"), "made with another d2l"),
+    ],
+)
+def test_results_that_are_none_are_refused(
+    change: Callable[[NotebookNode], None], message: str, book: Book, done: Path
+):
+    reseal(done / "results" / A, change)
+    (line,) = refusals(book, done)
+    assert line.startswith(f"{A}: {message}") and line.endswith("anew")
+    assert state(book) == "missing" and state(book, "lib") == "fresh"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text.replace("seen there", "never seen"),
+        lambda text: text.replace("A GPU", "A better GPU"),
+        lambda text: text.replace('"seal"', '"sale"'),
+        lambda text: text[: len(text) // 2],
+        lambda text: "{}",
+        lambda text: "",
+    ],
+)
+def test_damaged_results_are_refused(
+    damage: Callable[[str], str], book: Book, done: Path
+):
+    file = done / "results" / A
+    file.write_text(damage(file.read_text()))
+    (line,) = refusals(book, done)
+    assert line.startswith(f"{A}: damaged (")
+    assert state(book) == "missing" and state(book, "lib") == "fresh"
+
+
+def test_another_d2l_is_refused(book: Book, done: Path):
+    """Whether it was edited before it ran or afterwards."""
+    library = done / "d2l/pytorch.py"
+    edit(library, "return 2", "return 1")
+    assert all("made with another d2l" in line for line in refusals(book, done))
+
+    digest = remote.library_digest(done)
+    reseal(done / "results" / A, lambda nb: nb.metadata.book.update(library=digest))
+    assert "made from other code: its d2l is not the" in refusals(book, done)[0]
+
+    ran = run_there(done)
+    assert ran.returncode == 1
+    assert ran.stderr == "error: d2l/ is not what was exported; export anew\n"
+
+
+def test_the_old_record_stays_when_a_result_is_refused(book: Book, done: Path):
+    export.import_results(book, done)
+    before = store.path(book, book.section("a"), "pytorch", "h200").read_bytes()
+    (done / "results" / A).write_text("")
+    refusals(book, done)
+    assert store.path(book, book.section("a"), "pytorch", "h200").read_bytes() == before
+
+
+def test_what_the_book_or_the_manifest_does_not_have_is_refused(
+    book: Book, done: Path, capsys: pytest.CaptureFixture[str]
+):
+    shutil.copy(done / "results" / A, done / "results/pytorch/stray.ipynb")
+    edit(done / "manifest.json", "chapter/lib", "../lib")
+    shutil.copy(done / "results" / A, done / "results/lib.ipynb")
+    lines = refusals(book, done)
+    assert [line.split(":")[0] for line in lines] == [
+        "lib.ipynb",
+        "pytorch/chapter/lib.ipynb",
+        "pytorch/stray.ipynb",
+    ]
+    assert all("manifest.json does not name it" in line for line in lines)
+    assert state(book) == "fresh"
+
+    edit(book.root / "index.md", "chapter/a\n", "")
+    (line,) = [x for x in refusals(book, done) if x.startswith(A)]
+    assert "the book has no code of chapter/a in pytorch any more" in line
+
+
+# What is asked for wrongly
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["export"], "MACHINE: name the machine, as in MACHINE=h200"),
+        (["export", "--machine", "H200"], "MACHINE: 'H200' is no machine's name"),
+        (["export", "--machine", "x", "--tab", "torch"], "TAB: no tab 'torch'"),
+        (["export", "--machine", "x", "--section", "c"], "SECTION: no section 'c'"),
+        (["export", "--machine", "x", "--to", ""], "TO: '' names no folder"),
+        (["export", "--machine", "x", "--to", "."], "holds other files; name a new"),
+        (["export", "--machine", "x", "--to", "index.md"], "this is a file; name a"),
+        (["export", "--machine", "x", "--to", "index.md/x"], "cannot be written"),
+        (["import"], "FROM: name the folder, as in FROM=_build/export/h200"),
+        (["import", "--from", "nosuch"], "nosuch: no manifest.json there; name a"),
+        (["import", "--from", "index.md"], "index.md"),
+    ],
+)
+def test_a_users_mistake_is_one_line(
+    arguments: list[str],
+    message: str,
+    book: Book,
+    capsys: pytest.CaptureFixture[str],
+):
+    before = sorted(book.root.glob("*"))
+    assert main(arguments) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ") and message in line
+    assert sorted({*book.root.glob("*")} - {book.root / "_build"}) == before
+
+
+def test_an_export_replaces_an_older_one_but_no_results(
+    book: Book, capsys: pytest.CaptureFixture[str]
+):
+    folder = export.export(book, "h200", sections=["lib"])
+    assert folder is not None
+    assert export.export(book, "h200", sections=["a"]) == folder
+    assert [p.name for p in (folder / "notebooks").rglob("*.ipynb")] == ["a.ipynb"]
+    assert [p.name for p in folder.parent.iterdir()] == ["h200"]
+
+    result = folder / "results" / A
+    result.parent.mkdir(parents=True)
+    result.write_text("precious")
+    with pytest.raises(BookError, match="holds results; make import FROM="):
+        export.export(book, "h200")
+    assert result.read_text() == "precious"
+    with pytest.raises(BookError, match="damaged"):
+        export.import_results(book, folder)
+
+
+def test_a_failed_export_leaves_the_old_one(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+):
+    folder = export.export(book, "h200")
+    assert folder is not None
+
+    def full(*args: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    with pytest.raises(BookError, match=r"cannot be written \(No space left"):
+        export.export(book, "h200")
+    assert (folder / "run.py").exists()
+    assert [p.name for p in folder.parent.iterdir()] == ["h200"]
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ('"format": 1', '"format": 2', "made by another version of the book"),
+        ('"format": 1,', "", "manifest.json is damaged; export anew"),
+        ('"machine": "h200"', '"machine": 1', "manifest.json is damaged"),
+        ('"machine": "h200"', '"machine": "../x"', "names no machine"),
+        ('"section"', '"chapter"', "manifest.json is damaged"),
+        ("{", "[", "manifest.json is damaged"),
+    ],
+)
+def test_a_damaged_manifest_is_refused(
+    old: str, new: str, message: str, book: Book, done: Path
+):
+    edit(done / "manifest.json", old, new)
+    with pytest.raises(BookError, match=message):
+        export.import_results(book, done)
+
+
+def test_without_results_there_is_nothing_to_import(book: Book, tmp_path: Path):
+    folder = exported(book, tmp_path / "there")
+    with pytest.raises(BookError, match="no results there; run them first: python"):
+        export.import_results(book, folder)
+
+
+# The script
+
+
+def test_the_script_says_what_is_wrong(book: Book, tmp_path: Path):
+    folder = exported(book, tmp_path / "there")
+    for arguments, message in (
+        (["--tab", "jax"], "error: no tab 'jax' here; there are pytorch\n"),
+        (["--section", "b"], "error: no section 'b' here; there are chapter/lib, "),
+    ):
+        ran = run_there(folder, *arguments)
+        assert ran.returncode == 1 and ran.stderr.startswith(message)
+    venv.create(tmp_path / "bare", symlinks=True)
+    bare = tmp_path / "bare/bin/python"
+    ran = run_there(folder, python=bare)
+    assert ran.returncode == 1
+    assert ran.stderr == (
+        f"error: nbformat is missing here; {bare} -m pip install nbclient ipykernel\n"
+    )
+    (folder / "notebooks" / A).write_text("{")
+    ran = run_there(folder, "--section", "a.md", "--tab", "pytorch")
+    assert ran.returncode == 1
+    assert ran.stderr == (
+        f"error: {folder / 'notebooks' / A}: it is damaged; export anew\n"
+    )
+
+
+def test_the_script_needs_nothing_of_the_book_and_an_older_python_reads_it():
+    source = Path(remote.__file__).read_text()
+    tree = ast.parse(source, feature_version=(3, 10))
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(str(node.module).split(".")[0])
+    beside = {"nbformat", "nbclient", "jupyter_client"}
+    assert names - set(sys.stdlib_module_names) == beside
+
+
+def test_the_manifest_tells_what_is_to_be_run(
+    make_book: Callable[..., Book],
+):
+    text = section("1", varies=" .varies")
+    book = make_book(a=text + "\n" + section("2").split("\n\n", 1)[1])
+    folder = export.export(book, "h200", to=Path("some where/new"))
+    assert folder == Path.cwd() / "some where/new"
+    assert json.loads((folder / "manifest.json").read_text()) == {
+        "format": 1,
+        "machine": "h200",
+        "library": remote.library_digest(book.root),
+        "distributions": {"pytorch": ["torch"]},
+        "notebooks": [
+            {
+                "tab": "pytorch",
+                "section": "chapter/a",
+                "fingerprint": store.fingerprint(book, book.section("a"), "pytorch"),
+                "varies": [1],
+            }
+        ],
+    }

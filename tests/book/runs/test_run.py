@@ -1,0 +1,321 @@
+"""Notebooks run in their own interpreter; whatever goes wrong, records stay whole."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from nbformat import NotebookNode
+
+from book.base.errors import BookError
+from book.records import store
+from book.runs import kernels, remote, run
+from book.sources.book import Book
+
+ROOT = Path(__file__).resolve().parents[3]
+HERE = Path(sys.executable)
+
+
+def section(*cells: str, label: str = "sec_a", tab: str = "pytorch") -> str:
+    """A section of code cells."""
+    fences = (f"```{{.python .input}}\n%%tab {tab}\n{cell}\n```\n" for cell in cells)
+    return f"# A\n:label:`{label}`\n\n" + "\nText.\n\n".join(fences)
+
+
+def outputs(book: Book, name: str, machine: str = "cpu") -> list[NotebookNode]:
+    """The outputs of the record of a section in the first tab, cell after cell."""
+    nb = store.shown_notebook(book, book.section(name), book.tabs[0], machine)
+    assert nb is not None and nb.metadata.record.state == "fresh"
+    return [output for cell in nb.cells for output in cell.get("outputs", [])]
+
+
+BOX = "│ \\n <a> *b* _c_   "
+PRINTED = f"""\
+import os, sys
+print(sys.prefix)
+print(os.listdir(), os.environ["CUDA_VISIBLE_DEVICES"] == "")
+print({BOX!r})"""
+
+
+def test_a_run_is_that_of_the_given_interpreter_and_repeats(
+    make_book: Callable[..., Book], other_python: Path, capsys: pytest.CaptureFixture
+):
+    book = make_book(a=section(PRINTED, "from d2l import mine\nmine.two()"))
+    (book.root / "d2l/mine.py").write_text("def two(): return 2\n")
+    assert run.run(book, python=other_python) == 1
+    printed, result = outputs(book, "a")
+    assert printed.text == f"{other_python.parent.parent}\n[] True\n{BOX}\n"
+    assert result.data["text/plain"] == "2"
+
+    told = capsys.readouterr()
+    assert told.out == "to run: chapter/a (pytorch)\n"
+    assert told.err.startswith("pytorch: chapter/a: 2 cells in ")
+
+    path = store.path(book, book.section("a"), "pytorch")
+    first = path.read_bytes()
+    assert run.run(book, python=other_python) == 0
+    assert run.run(book, python=other_python, force=True) == 1
+    assert path.read_bytes() == first
+
+
+def test_failures_are_told_and_the_rest_is_kept(
+    make_book: Callable[..., Book], capsys: pytest.CaptureFixture
+):
+    book = make_book(
+        good=section("1 + 1", label="sec_good"),
+        bad=section("x = 1", "\ny = x / 0", label="sec_bad"),
+        dead=section("import os\nos._exit(1)", label="sec_dead"),
+    )
+    kept = store.path(book, book.section("bad"), "pytorch")
+    kept.parent.mkdir(parents=True)
+    kept.write_text("what was there\n")
+    with pytest.raises(BookError) as caught:
+        run.run(book, python=HERE)
+    bad, dead = str(caught.value).splitlines()
+    assert bad == (
+        "chapter/bad.md:12: pytorch, cell 2: ZeroDivisionError: division by zero"
+    )
+    assert dead.startswith("chapter/dead.md:5: pytorch, cell 1: the kernel died")
+    error = capsys.readouterr().err
+    assert "y = x / 0" in error and "\x1b" not in error
+    assert kept.read_text() == "what was there\n"
+    assert outputs(book, "good")[0].data["text/plain"] == "2"
+
+
+# Being stopped
+
+SLEEPING = """\
+import os, pathlib, time
+pathlib.Path("{marker}").write_text(str(os.getpid()))
+time.sleep(60)"""
+
+
+@dataclass
+class Stopped:
+    """A run of the book's command that `number` stops inside its only cell."""
+
+    number: signal.Signals
+    book: Book
+
+    def __post_init__(self) -> None:
+        self.record = store.path(self.book, self.book.section("a"), "pytorch")
+        self.record.parent.mkdir(parents=True)
+        self.record.write_text("what was there\n")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "book", "run", "--python", sys.executable],
+            cwd=self.book.root,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def stop(self) -> str:
+        """What the command says when it is stopped and its kernel is gone too."""
+        marker = self.book.root / "marker"
+        wait_for(lambda: self.process.poll() is not None or _has_text(marker))
+        self.process.send_signal(self.number)
+        error = self.process.communicate(timeout=20)[1]
+        wait_for(lambda: not is_running(int(marker.read_text())))
+        return error
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 40) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come about in time"
+        time.sleep(0.05)
+
+
+def _has_text(file: Path) -> bool:
+    return file.exists() and file.read_text() != ""
+
+
+def is_running(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rsplit(")")[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def test_a_stopped_run_leaves_the_old_record(
+    make_book: Callable[..., Book], tmp_path: Path
+):
+    runs = []
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        marker = tmp_path / number.name / "marker"
+        cell = SLEEPING.format(marker=marker)
+        runs.append(Stopped(number, make_book(folder=number.name, a=section(cell))))
+    for stopped in runs:
+        error = stopped.stop()
+        assert stopped.record.read_text() == "what was there\n"
+        assert list(stopped.record.parent.iterdir()) == [stopped.record]
+        if stopped.number != signal.SIGKILL:
+            assert stopped.process.returncode == 130
+            assert error.endswith("interrupted: what was finished is kept\n")
+            assert "Traceback" not in error
+
+
+# What is asked for
+
+
+def test_the_plan_is_what_is_stale(make_book: Callable[..., Book]):
+    both = section("1", label="sec_b", tab="pytorch, jax")
+    book = make_book(a=section("1"), b=both)
+
+    def planned(**options) -> list[tuple[str, str]]:
+        return [(Path(s.name).name, tab) for s, tab in run.plan(book, **options)]
+
+    assert planned() == [("a", "pytorch"), ("b", "pytorch"), ("b", "jax")]
+    assert planned(tabs=["jax"]) == [("b", "jax")]
+    assert planned(sections=["a.md"]) == [("a", "pytorch")]
+    assert planned(machine="h200", sections=["chapter/b"], tabs=["pytorch"]) == [
+        ("b", "pytorch")
+    ]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"tabs": ["torch"]}, "TAB: no tab 'torch'; there are pytorch, jax"),
+        ({"sections": ["c"]}, "SECTION: no section 'c'; there are index, a"),
+        ({"machine": "../x"}, "MACHINE: '../x' is no machine's name"),
+        ({"python": Path("nosuch")}, "nosuch: no interpreter there"),
+        ({"python": Path("chapter")}, "chapter: no interpreter there"),
+        ({"python": Path("./index.md")}, "index.md: no interpreter there"),
+        ({"python": Path("ls")}, f"{shutil.which('ls')}: this is no Python 3.11"),
+    ],
+)
+def test_what_does_not_exist_is_refused(
+    options: dict, message: str, make_book: Callable[..., Book]
+):
+    with pytest.raises(BookError) as caught:
+        run.run(make_book(a=section("1")), **options)
+    assert str(caught.value).startswith(message)
+
+
+def test_an_interpreter_is_looked_for_on_path(
+    other_python: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", f"{other_python.parent}{os.pathsep}{os.environ['PATH']}")
+    assert run.check_interpreter(Path("python")) == other_python
+    monkeypatch.chdir(other_python.parent.parent)
+    assert run.check_interpreter(Path("bin/python")) == other_python
+
+
+def test_sections_of_one_name_are_named_in_full(make_book: Callable[..., Book]):
+    book = make_book(a=section("1"), b=section("1", label="sec_b"))
+    more = book.root / "chapter/more/a.md"
+    more.parent.mkdir()
+    more.write_text(section("1", label="sec_more"))
+    index = book.root / "index.md"
+    index.write_text(index.read_text().replace("chapter/b\n", "chapter/b\nmore/a\n"))
+    index.write_text(index.read_text().replace("\nmore/a", "\nchapter/more/a"))
+    book = Book(book.root)
+    assert run.find_section(book, "b.md").name == "chapter/b"
+    assert run.find_section(book, "chapter/more/a").name == "chapter/more/a"
+    for name, message in (
+        ("a", "SECTION: 'a' may be chapter/a or chapter/more/a"),
+        ("c", "no section 'c'; there are index, chapter/a, b, chapter/more/a"),
+    ):
+        with pytest.raises(BookError, match=message):
+            run.find_section(book, name)
+
+
+CHANGING = """\
+import pathlib
+page = pathlib.Path("{page}")
+page.write_text(page.read_text().replace("{old}", "{new}"))"""
+
+
+@pytest.mark.parametrize(
+    "old, new, stale", [("1 + 1", "1 + 2", True), ("Text", "Prose", False)]
+)
+def test_a_record_is_of_the_code_that_ran(
+    old: str,
+    new: str,
+    stale: bool,
+    make_book: Callable[..., Book],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+):
+    page = tmp_path / "made-up/chapter/b.md"
+    change = CHANGING.format(page=page, old=old, new=new)
+    book = make_book(a=section(change), b=section("1 + 1", "2", label="sec_b"))
+    assert run.run(book, python=HERE, jobs=1) == 2
+    book = Book(book.root)
+    state = store.state(book, book.section("b"), "pytorch")
+    assert state == ("stale" if stale else "fresh")
+    told = [x for x in capsys.readouterr().err.splitlines() if "changed" in x]
+    line = "warning: the sources changed while they ran, so these records are stale:"
+    assert told == ([f"{line} chapter/b (pytorch); make run"] if stale else [])
+
+
+def test_two_runs_at_once_run_it_once(make_book: Callable[..., Book]):
+    book = make_book(a=section("import time\ntime.sleep(1)"))
+    command = [sys.executable, "-m", "book", "run", "--python", sys.executable]
+    runs = [
+        subprocess.Popen(
+            command,
+            cwd=book.root,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    said = sorted(process.communicate(timeout=60)[0] for process in runs)
+    assert said == [
+        "all records are fresh: nothing to run\n",
+        "to run: chapter/a (pytorch)\n",
+    ]
+    assert [p.name for p in (book.root / "outputs/cpu").iterdir()] == ["pytorch"]
+
+
+def test_an_interpreter_without_ipykernel(
+    make_book: Callable[..., Book], tmp_path: Path
+):
+    venv.create(tmp_path / "bare", symlinks=True)
+    with pytest.raises(BookError, match="a.md: pytorch: no kernel .* is ipykernel"):
+        run.run(make_book(a=section("1")), python=tmp_path / "bare/bin/python")
+
+
+def test_the_gpu_is_hidden_from_the_records_of_the_cpu_alone(
+    make_book: Callable[..., Book], tmp_path: Path
+):
+    book = make_book(a=section("1"))
+    for machine, hidden in (("cpu", True), ("h200", False)):
+        job = kernels.Job(book, book.section("a"), "pytorch", machine, HERE)
+        settings = remote.kernel_settings(job.place, tmp_path)
+        assert (settings.get("CUDA_VISIBLE_DEVICES") == "") == hidden
+
+
+def test_records_hold_what_is_seen_without_widgets(
+    make_book: Callable[..., Book], tmp_path: Path, other_python: Path
+):
+    """Where the interpreter has ipywidgets, a kernel of ours does not find them."""
+    packages = next(other_python.parents[1].glob("lib/python*/site-packages"))
+    (packages / "ipywidgets.py").touch()
+    cell = "try:\n    import ipywidgets\nexcept ImportError:\n    print('none')"
+    book = make_book(a=section(cell))
+    assert run.run(book, python=other_python) == 1
+    assert outputs(book, "a")[0].text == "none\n"
+
+
+def test_each_cells_line_is_that_of_its_own_code(make_book: Callable[..., Book]):
+    text = section("1", "2") + "\n" + section("1", tab="jax").split("\n\n", 1)[1]
+    book = make_book(a=text + "\n" + section("2").split("\n\n", 1)[1])
+    a = book.section("a")
+    lines = a.text.splitlines()
+    for tab in ("pytorch", "jax"):
+        found = kernels.cell_lines(book, a, tab)
+        assert all(lines[number - 1].startswith("%%tab") for number in found)
+        assert found == sorted(set(found))
