@@ -15,7 +15,8 @@ from d2lbook import notebook as d2l_notebook
 from nbformat import NotebookNode
 
 from book.records import store
-from book.sources.book import Book, Section
+from book.sources.book import Book
+from book.sources.section import Section
 from book.sources.tabs import tab_name
 
 SVG = "image/svg+xml"

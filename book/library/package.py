@@ -1,7 +1,7 @@
 """The package `d2l`: one module a tab, made from the cells marked `#@save`.
 
-What the marks mean, and how a module is made of what they mark, is in
-`book.library.blocks`.
+What the marks mean, and how a module is made of what they mark, is
+in `book.library.module`.
 """
 
 import contextlib
@@ -65,18 +65,18 @@ def _key(book: Book, tab: str) -> str:
     makers = [file for pattern in MAKERS for file in sorted(CODE.glob(pattern))]
     parts += [file.read_text(encoding="utf-8") for file in makers]
     for section in book.sections:
-        parts += [section.name, *section.labels]
-        parts += [cell.source for cell in book.code_cells(section, tab)]
+        parts += [section.name, *(label for label, _ in section.labels)]
+        parts += [cell.code for cell in book.cells(section, tab)]
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def generate(book: Book, tab: str) -> str:
     """The library of `tab`, as the text of a Python module."""
     # To read a library that is kept, none of this has to be loaded.
-    from book.library import blocks
+    from book.library.module import module
 
     header = HEADER.format(title=book.config.project["title"], tab=tab)
-    return _tidy(blocks.module(book, tab, header), _lib_file(book, tab))
+    return _tidy(module(book, tab, header), _lib_file(book, tab))
 
 
 def version_file(book: Book) -> str:

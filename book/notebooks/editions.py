@@ -8,12 +8,8 @@ above theirs, where the zip has it; the others carry the library of their tab.
 
 import base64
 import copy
-import io
 import re
-import shutil
 import sys
-import tempfile
-import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,26 +21,24 @@ import nbformat
 from nbformat import NotebookNode
 from tqdm import tqdm
 
-from book.base import environments
 from book.base.errors import BookError
 from book.base.files import locked, write_bytes_whole
 from book.library import package
-from book.notebooks import alone, figures
-from book.notebooks.markdown import FENCED, Writer
+from book.notebooks import alone, archive, figures
+from book.notebooks.markdown import Writer
 from book.pages import merge
 from book.records import store
 from book.records.cleaning import SVG
 from book.runs import run
-from book.sources import hosting
+from book.sources import hosting, names
 from book.sources.bibliography import Bibliography
-from book.sources.book import Book, Section
+from book.sources.blocks import Block, Cell, Heading
+from book.sources.book import Book
 from book.sources.numbers import Numbers, Place
-from book.sources.tabs import tab_name
+from book.sources.section import Section
 
-PLAIN, COLAB, SAGEMAKER = "", "colab", "sagemaker"
-KINDS = (PLAIN, COLAB, SAGEMAKER)
+KINDS = (names.PLAIN, names.COLAB, names.SAGEMAKER)
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip knows
-HEADING = re.compile(r"^(?=#{1,6} )", re.MULTILINE)
 
 LANGUAGE = {
     "name": "python",
@@ -62,22 +56,20 @@ PACKAGES = {
     "tensorflow": {"tensorflow": "tensorflow"},
 }
 ALL_NEED = {"matplotlib": "matplotlib", "sklearn": "scikit-learn"}
-NOT_TO_READ = ("pytest", "nbclient")  # of an environment's list, for tests alone
-TO_READ = ("jupyterlab", "ipywidgets")
 
 ABOUT = {
-    PLAIN: "The first cell shows which GPU this machine has; the code runs without"
-    " one too. The second finds `d2l`, the library of this book, in the folder"
+    names.PLAIN: "The first cell shows the GPUs of this machine; the code also runs"
+    " without one. The second cell finds `d2l`, the library of this book, in the folder"
     " that came with this notebook.",
-    COLAB: "The first cell shows which GPU this machine has. To get one in Colab,"
-    " choose *Runtime > Change runtime type*; the code runs without one too. The second"
-    " cell, which is folded, holds `d2l`, the library of this book. It installs"
-    " what is missing, and an installed `d2l` of this book comes first.",
-    SAGEMAKER: "The first cell shows which GPU this machine has. To get one in Studio"
-    " Lab, choose the runtime type *GPU* before you start it; the code runs without"
-    " one too. The second cell, which is folded, holds `d2l`, the library of this"
-    " book. It installs what is missing, and an installed `d2l` of this book comes"
-    " first.",
+    names.COLAB: "The first cell shows the GPUs of this machine. To get one in Colab,"
+    " choose *Runtime > Change runtime type*; the code also runs without one. The second"
+    " cell, which is folded, holds `d2l`, the library of this book. It installs missing"
+    " packages, and uses an installed `d2l` of this book if there is one.",
+    names.SAGEMAKER: "The first cell shows the GPUs of this machine. To get one in"
+    " Studio Lab, choose the runtime type *GPU* before you start it; the code also runs"
+    " without one. The second cell, which is folded, holds `d2l`, the library of this"
+    " book. It installs the packages that are missing, and uses an installed `d2l` of"
+    " this book if there is one.",
 }
 ABOUT_MXNET = (
     "MXNet 1.9.1 is the last release. It needs Python 3.11 or older and a NumPy below"
@@ -86,26 +78,6 @@ ABOUT_MXNET = (
     " Python 3.11 and `pip install mxnet==1.9.1 numpy==1.23.5 matplotlib scikit-learn"
     " jupyterlab`, or read the book in another framework."
 )
-README = """\
-# {title}
-
-Notebooks in {tabs}; each framework has a folder.
-
-1. Make an environment with Python 3.11 (`python3.11 -m venv env`, and activate it).
-2. Install one framework: `pip install -r requirements-{example}.txt`. These are builds
-   that run everywhere; for a GPU see the notebook *Using GPUs*.
-3. Run `jupyter lab` in this folder, open a notebook, and choose *Run all cells*.
-
-`d2l` is the library that the notebooks import. It has nothing to do with the package
-`d2l` of *Dive into Deep Learning*, which has the same name; the second cell of each
-notebook sees to it that the right one is imported. With `ipywidgets`, which the
-requirements bring, some cells have controls.
-
-{contents}
-
-{copyright}
-"""
-
 Files = dict[str, bytes]
 
 
@@ -133,17 +105,18 @@ def write(
                 write_bytes_whole(folder / name, data)
             print("the zip is made by make notebooks without TAB and SECTION")
         else:
-            zipped = {n: d for n, d in files.items() if _kind_of(n) == PLAIN}
-            zipped |= _beside(edition)
-            files[f"{edition.title}.zip"] = _zip(zipped, edition.title)
-            _replace(folder, files | zipped)
+            zipped = {n: d for n, d in files.items() if _kind_of(n) == names.PLAIN}
+            zipped |= archive.beside(edition.book, edition.numbers)
+            name = names.archive(book)
+            files[f"{name}.zip"] = archive.zipped(zipped, name)
+            archive.replace(folder, files | zipped)
     return folder
 
 
 def _wanted(
     book: Book, tabs: Sequence[str], sections: Sequence[str]
 ) -> list[tuple[str, Section]]:
-    chosen = [run.find_section(book, name) for name in sections]
+    chosen = [book.section(name) for name in sections]
     for section in chosen:
         if not book.code_tabs(section):
             raise BookError(f"no code in {section.name}, so no notebook", "SECTION")
@@ -162,16 +135,16 @@ def _files(edition: "Edition", wanted: list[tuple[str, Section]]) -> Files:
     for tab, section in bar:
         bar.set_description(f"{tab}: {section.name}")
         for kind in KINDS:
-            path = Path(kind, tab, edition.file_name(section))
+            path = names.notebook(edition.book, section, tab, kind)
             notebook = edition.notebook(section, tab, kind)
-            files[path.as_posix()] = (nbformat.writes(notebook) + "\n").encode()
+            files[path] = (nbformat.writes(notebook) + "\n").encode()
     print(f"notebooks: {len(files)}, {len(wanted)} of each kind", file=sys.stderr)
     return files
 
 
 def _kind_of(name: str) -> str:
     head = name.partition("/")[0]
-    return head if head in KINDS else PLAIN
+    return head if head in KINDS else names.PLAIN
 
 
 # One notebook
@@ -187,13 +160,6 @@ class Edition:
 
     def __post_init__(self) -> None:
         self.titles = store.titles(self.book) if self.machine else {}
-        short = Counter(Path(s.name).name for s in self.book.sections)
-        self._unclear = {name for name, count in short.items() if count > 1}
-
-    @property
-    def title(self) -> str:
-        """What the zip, and the folder in it, are called."""
-        return f"{self.book.config.project['name']}-notebooks"
 
     @cached_property
     def _pages(self) -> dict[str, Section]:
@@ -212,52 +178,47 @@ class Edition:
         """The address of the published site, if the settings name it."""
         return hosting.of(self.book).site
 
-    def file_name(self, section: Section) -> str:
-        short = Path(section.name).name
-        name = section.name.replace("/", "-") if short in self._unclear else short
-        return f"{name}.ipynb"
-
     def notebook(self, section: Section, tab: str, kind: str) -> NotebookNode:
-        """The notebook of a section in one tab, valid, with ids that stay the same."""
-        source = self._source(section, tab)
+        """Return the notebook of a section in one tab, with ids that stay the same."""
+        shown = self._shown(section, tab)
         writer = Writer(
             *(section, self.numbers, self.bibliography),
             link=lambda place: self._link(place, tab, kind),
             on_site=lambda place: self._on_site(place, tab),
-            inline=kind == COLAB,
+            inline=kind == names.COLAB,
         )
-        cells = list(_rewritten(source.cells, writer))
-        start = self._start(source, section, tab, kind)
+        cells = list(_cells(shown, writer))
+        start = self._start(shown, section, kind)
         nb = nbformat.v4.new_notebook(metadata=_metadata(section, kind))
         nb.cells = _with_ids([*cells[:1], *start, *cells[1:]])
         nbformat.validate(nb)
         return nb
 
-    def _source(self, section: Section, tab: str) -> NotebookNode:
+    def _shown(self, section: Section, tab: str) -> store.Shown:
+        """Return what the tab shows, with outputs if the edition has them."""
         if self.machine is None:
-            nb = self.book.tab_notebook(section, tab)
-            assert nb is not None  # it has code
-            return nb
-        nb = store.shown_notebook(self.book, section, tab, self.machine)
-        assert nb is not None
-        state = nb.metadata["record"]["state"]
-        if state != "fresh":
+            count = len(self.book.cells(section, tab))
+            blocks = self.book.blocks(section, tab)
+            return store.Shown(tab, blocks, "fresh", {}, [[]] * count, [None] * count)
+        shown = store.shown(self.book, section, tab, self.machine)
+        assert shown is not None  # it has code
+        if shown.state != "fresh":
             print(
                 f"warning: {section.name} ({tab}) has no outputs: its record for"
-                f" {self.machine} is {state}; make run",
+                f" {self.machine} is {shown.state}; make run",
                 file=sys.stderr,
             )
-        return nb
+        return shown
 
     def _link(self, place: Place, tab: str, kind: str) -> str:
         """Where a place in another section is to be found from a notebook."""
         section = self._pages[place.page]
         # Colab opens a notebook without its neighbours.
-        if kind == COLAB or tab not in self.book.code_tabs(section):
+        if kind == names.COLAB or tab not in self.book.code_tabs(section):
             return self._on_site(place, tab)
         is_page = place.number == self.numbers.headings[place.page][0]
         anchor = "" if place.kind == "section" and is_page else f"#{place.label}"
-        return f"{self.file_name(section)}{anchor}"
+        return f"{names.short(self.book, section)}.ipynb{anchor}"
 
     def _on_site(self, place: Place, tab: str) -> str:
         if not self.site:
@@ -267,20 +228,21 @@ class Edition:
         return f"{self.site}/{place.page}.html?tab={tab}#{anchor}"
 
     def _start(
-        self, source: NotebookNode, section: Section, tab: str, kind: str
+        self, shown: store.Shown, section: Section, kind: str
     ) -> Iterator[NotebookNode]:
-        """The cells behind the title: what this is, what GPU there is, the library."""
-        record = source.metadata.get("record", {})
+        """Yield the cells below the title: what this is, which GPUs, the library."""
+        tab = shown.tab
         told = [ABOUT[kind], ABOUT_MXNET if tab == "mxnet" else ""]
-        if "machine" in record:
-            title = self.titles.get(record["machine"], record["machine"])
-            told.append(f"Outputs: {merge.facts(record | {'title': title}, tab)}.")
+        if shown.facts:
+            machine = shown.facts["machine"]
+            maker = shown.facts | {"title": self.titles.get(machine, machine)}
+            told.append(f"Outputs: {merge.facts(maker, tab)}.")
         yield nbformat.v4.new_markdown_cell("\n\n".join(filter(None, told)))
         functions = [alone.nvidia_smi, alone.tell_gpus]
         code = alone.cell(functions, "tell_gpus()")
         yield _folded(code, "The GPUs of this machine", kind)
         if tab in self.book.config.library:
-            code = self._library_cell(section, tab, carried=kind != PLAIN)
+            code = self._library_cell(section, tab, carried=kind != names.PLAIN)
             yield _folded(code, "The library d2l of this book", kind)
 
     def _library_cell(self, section: Section, tab: str, carried: bool) -> str:
@@ -294,7 +256,7 @@ class Edition:
             calls.append(f"install_missing({PACKAGES.get(tab, {}) | ALL_NEED!r})")
         functions += [alone.library_fits, alone.use_library]
         source = package.generated(self.book, tab)
-        code = "\n".join(c.source for c in self.book.code_cells(section, tab))
+        code = "\n".join(cell.code for cell in self.book.cells(section, tab))
         settings = {
             "init": package.version_file(self.book),
             "module": Path(self.book.config.library[tab]["lib_file"]).name,
@@ -321,54 +283,45 @@ def _quoted(text: str) -> str:
 def _folded(code: str, title: str, kind: str) -> NotebookNode:
     """A code cell of which one sees the title alone, until it is opened."""
     metadata: dict[str, Any] = {"jupyter": {"source_hidden": True}}
-    if kind == COLAB:
+    if kind == names.COLAB:
         metadata["cellView"] = "form"
         title = f"@title {title}"
     return nbformat.v4.new_code_cell(f"# {title}\n{code}", metadata=metadata)
 
 
-def _rewritten(cells: list[NotebookNode], writer: Writer) -> Iterator[NotebookNode]:
-    """The cells in Markdown for all; text is one cell a heading, the title first."""
-    text: list[str] = []
-    for cell in cells:
-        if cell.cell_type == "markdown":
-            text.append(cell.source)
-            continue
-        yield from _text_cells(text, writer)
-        text = []
-        yield _code_cell(cell)
-    yield from _text_cells(text, writer)
+def _cells(shown: store.Shown, writer: Writer) -> Iterator[NotebookNode]:
+    """Yield the cells in Markdown for all; each heading begins one, after the title."""
+    text: list[Block] = []
+    outputs = zip(shown.outputs, shown.counts, strict=True)
+    for block in shown.blocks:
+        if text and (isinstance(block, Cell | Heading) or _is_title(text)):
+            yield from _text_cell(text, writer)
+            text = []
+        if isinstance(block, Cell):
+            yield _code_cell(block.code, *next(outputs))
+        else:
+            text.append(block)
+    yield from _text_cell(text, writer)
     references = writer.references()
     if references:
         yield references
 
 
-def _text_cells(texts: list[str], writer: Writer) -> Iterator[NotebookNode]:
-    for part in _parts("\n\n".join(texts)):
-        cell = writer.cell(part)
-        if cell.source.strip():
-            yield cell
+def _is_title(text: list[Block]) -> bool:
+    return isinstance(text[0], Heading) and text[0].level == 1
 
 
-def _parts(text: str) -> list[str]:
-    """`text` cut before its headings, and after a title."""
-    fences = [range(*fence.span()) for fence in FENCED.finditer(text)]
-    cuts = {
-        found.start()
-        for found in HEADING.finditer(text)
-        if not any(found.start() in fence for fence in fences)
-    }
-    if title := merge.TITLE.match(text):
-        cuts.add(title.end())
-    places = sorted({0, *cuts, len(text)})
-    return [text[a:b] for a, b in zip(places, places[1:], strict=False)]
+def _text_cell(text: list[Block], writer: Writer) -> Iterator[NotebookNode]:
+    cell = writer.cell(text)
+    if cell.source.strip():
+        yield cell
 
 
-def _code_cell(cell: NotebookNode) -> NotebookNode:
+def _code_cell(
+    code: str, outputs: list[NotebookNode], count: int | None
+) -> NotebookNode:
     return nbformat.v4.new_code_cell(
-        cell.source,
-        outputs=[_output(output) for output in cell.get("outputs", [])],
-        execution_count=cell.get("execution_count"),
+        code, outputs=[_output(o) for o in outputs], execution_count=count
     )
 
 
@@ -401,7 +354,7 @@ def _with_ids(cells: list[NotebookNode]) -> list[NotebookNode]:
 
 def _metadata(section: Section, kind: str) -> dict[str, Any]:
     metadata: dict[str, Any] = {"kernelspec": store.KERNEL, "language_info": LANGUAGE}
-    if kind == COLAB:
+    if kind == names.COLAB:
         name = f"{Path(section.name).name}.ipynb"
         metadata["accelerator"] = "GPU"
         metadata["colab"] = {"name": name, "gpuType": "T4", "toc_visible": True}
@@ -411,77 +364,3 @@ def _metadata(section: Section, kind: str) -> dict[str, Any]:
             **{"language": "python", "sourceType": "notebook"},
         }
     return metadata
-
-
-# What stands beside them
-
-
-def _beside(edition: Edition) -> Files:
-    """The library, the requirements and the words of the zip."""
-    book = edition.book
-    files = {"README.md": _readme(edition)}
-    for tab in book.tabs:
-        files[f"requirements-{tab}.txt"] = _requirements(book, tab)
-        if tab in book.config.library:
-            name = Path(book.config.library[tab]["lib_file"]).name
-            files[f"d2l/{name}"] = package.generated(book, tab)
-    files["d2l/__init__.py"] = package.version_file(book)
-    return {name: text.encode() for name, text in files.items()}
-
-
-def _readme(edition: Edition) -> str:
-    book = edition.book
-    pages = [s for s in book.sections if book.code_tabs(s)]
-    contents = []
-    for page in pages:
-        number = edition.numbers.headings[page.name][0]
-        title = merge.TITLE.match(page.text)
-        name = title[0].split("\n")[0].lstrip("# ") if title else page.name
-        contents.append(f"* {number} {name}: `{edition.file_name(page)}`")
-    return README.format(
-        title=book.config.project["title"],
-        copyright=f"© {book.config.project['copyright']}",
-        tabs=", ".join(map(tab_name, book.tabs)),
-        example=book.tabs[0],
-        contents="\n".join(contents),
-    )
-
-
-def _requirements(book: Book, tab: str) -> str:
-    """The packages that the environment of `tab` lists, in the versions it has."""
-    listed = (book.root / "environments" / f"{tab}.in").read_text(encoding="utf-8")
-    names = {re.split(r"[<>=~! \[;]", line)[0] for line in listed.splitlines()}
-    names -= {"", "#", *NOT_TO_READ}
-    pins = [p for p in environments.pins(tab, book.root) if p.split("==")[0] in names]
-    return "".join(f"{line}\n" for line in [*pins, *TO_READ])
-
-
-def _zip(files: Files, folder: str) -> bytes:
-    """An archive of `files` in one folder, the same bytes each time."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, data in sorted(files.items()):
-            entry = zipfile.ZipInfo(f"{folder}/{name}", EPOCH)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = 0o644 << 16
-            archive.writestr(entry, data)
-    return buffer.getvalue()
-
-
-def _replace(folder: Path, files: Files) -> None:
-    """Put a folder with `files`, and nothing else, in the place of the last one."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(
-            dir=folder.parent, prefix=f".{folder.name}."
-        ) as scratch:
-            draft = Path(scratch) / folder.name
-            for name, data in files.items():
-                file = draft / name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(data)
-            if folder.exists():
-                shutil.rmtree(folder)
-            draft.rename(folder)
-    except OSError as error:
-        raise BookError(f"cannot be written ({error.strerror})", folder) from error

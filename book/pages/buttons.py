@@ -8,21 +8,18 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from book.notebooks import editions
-from book.slides import decks
-from book.sources.book import Book, Section
+from book.sources import names
+from book.sources.book import Book
 from book.sources.hosting import Hosting
+from book.sources.section import Section
 from book.sources.tabs import tab_name
 
-# What opens a notebook of GitHub, by the kind of notebook that it takes.
+# The services that open notebooks of GitHub, and the kind of notebook for each.
 HOSTS = (
-    ("Colab", editions.COLAB, "https://colab.research.google.com/github/{}"),
+    ("Colab", names.COLAB, "https://colab.research.google.com/github/{}"),
+    ("Studio Lab", names.SAGEMAKER, "https://studiolab.sagemaker.aws/import/github/{}"),
     (
-        *("Studio Lab", editions.SAGEMAKER),
-        "https://studiolab.sagemaker.aws/import/github/{}",
-    ),
-    (
-        *("Kaggle", editions.COLAB),
+        *("Kaggle", names.COLAB),
         "https://kaggle.com/kernels/welcome?src=https://github.com/{}",
     ),
 )
@@ -34,20 +31,18 @@ Buttons = dict[str, dict[str, list[Button]]]
 
 
 def of(book: Book, hosting: Hosting, beside: Collection[str] = ()) -> Buttons:
-    """The buttons of all pages; `beside` names the files that the site has beside them.
+    """Return the buttons of all pages; `beside` names the files next to the pages.
 
     Addresses without a scheme begin at the folder of the site.
     """
-    edition = editions.Edition(book)
     made = {
         section.name: {
-            tab: list(_of_tab(edition, section, tab, hosting, beside))
-            for tab in book.tabs
+            tab: list(_of_tab(book, section, tab, hosting, beside)) for tab in book.tabs
         }
         for section in book.sections
     }
     front = book.config.build["index"]
-    made[front] = {ALWAYS: list(_of_book(edition, beside))} | made.get(front, {})
+    made[front] = {ALWAYS: list(_of_book(book, beside))} | made.get(front, {})
     shown = {
         page: {tab: buttons for tab, buttons in tabs.items() if buttons}
         for page, tabs in made.items()
@@ -56,35 +51,29 @@ def of(book: Book, hosting: Hosting, beside: Collection[str] = ()) -> Buttons:
 
 
 def _of_tab(
-    edition: editions.Edition,
-    section: Section,
-    tab: str,
-    hosting: Hosting,
-    beside: Collection[str],
+    book: Book, section: Section, tab: str, hosting: Hosting, beside: Collection[str]
 ) -> Iterator[Button]:
-    name = edition.file_name(section)
-    if hosting.repository and tab in edition.book.code_tabs(section):
+    if hosting.repository and tab in book.code_tabs(section):
         for label, kind, address in HOSTS:
-            blob = hosting.blob(f"notebooks/{kind}/{tab}/{name}")
-            yield _button(label, address.format(blob), "open")
-    name_of_book = edition.book.config.project["name"]
-    is_front = section.name == edition.book.config.build["index"]
+            path = f"notebooks/{names.notebook(book, section, tab, kind)}"
+            yield _button(label, address.format(hosting.blob(path)), "open")
+    is_front = section.name == book.config.build["index"]
     of_book = f"PDF in {tab_name(tab)}" if is_front else "Book as PDF"
     files = {
-        "Notebook": f"notebooks/{editions.SAGEMAKER}/{tab}/{name}",
-        "Slides": f"slides/{decks.file(section, tab).as_posix()}.html",
-        of_book: f"pdf/{name_of_book}-{tab}.pdf",
+        "Notebook": f"notebooks/{names.notebook(book, section, tab, names.SAGEMAKER)}",
+        "Slides": f"slides/{names.deck(book, section, tab)}",
+        of_book: f"pdf/{names.pdf(book, tab)}",
     }
     for label, file in files.items():
         if file in beside:
             yield _button(label, file, "take" if label == "Notebook" else "show")
 
 
-def _of_book(edition: editions.Edition, beside: Collection[str]) -> Iterator[Button]:
+def _of_book(book: Book, beside: Collection[str]) -> Iterator[Button]:
     files = {
-        "All notebooks": f"notebooks/{edition.title}.zip",
+        "All notebooks": f"notebooks/{names.archive(book)}.zip",
         "All slides": "slides/index.html",
-        "PDF in all frameworks": f"pdf/{edition.book.config.project['name']}.pdf",
+        "PDF in all frameworks": f"pdf/{names.pdf(book)}",
     }
     for label, file in files.items():
         if file in beside:
@@ -96,7 +85,7 @@ def _button(label: str, address: str, kind: str) -> Button:
 
 
 def files_in(folder: Path) -> list[str]:
-    """The names of all files in a folder, from there."""
+    """Return the names of all files in a folder, relative to it."""
     return sorted(
         file.relative_to(folder).as_posix()
         for file in folder.rglob("*")

@@ -25,12 +25,13 @@ from book.base.files import write_whole
 
 # What only a build needs is imported there: to find that there is none to do is quick.
 if TYPE_CHECKING:
-    from nbformat import NotebookNode
-
+    from book.pages.merge import TabView
     from book.pages.rst import Page
-    from book.sources.book import Book, Section
+    from book.sources.book import Book
+    from book.sources.inline import Medium
+    from book.sources.section import Section
 
-    Notebooks = Callable[[Section, str], NotebookNode | None]
+    Views = Callable[[Section, str], TabView | None]
 
 TOOLS = ("book/**/*.py", "book/templates/*", "static/**/*")
 INPUTS = ("config.ini", "outputs/**/*.ipynb", "d2l/*.py", "environments/*.txt", *TOOLS)
@@ -54,7 +55,7 @@ References
 ==========
 
 .. bibliography::
-   :style: apa
+   :style: book
 """
 
 
@@ -73,12 +74,12 @@ def built(root: Path) -> Path | None:
     return page if unchanged else None
 
 
-def build(book: Book, notebooks: Notebooks | None = None) -> Path:
-    """The index page of the book, built; `notebooks` gives a section in a tab.
+def build(book: Book, views: Views | None = None) -> Path:
+    """Build the book and return its index page.
 
-    These are the kept records' by default.
+    `views` gives what a tab shows of a section; by default it shows the kept records.
     """
-    if notebooks is None and (index := built(book.root)):
+    if views is None and (index := built(book.root)):
         return index
     from book.pages import buttons
     from book.records import store
@@ -91,30 +92,33 @@ def build(book: Book, notebooks: Notebooks | None = None) -> Path:
     stamp.unlink(missing_ok=True)
     # What the command said of the last build does not hold for this one.
     (folder / "html.notes").unlink(missing_ok=True)
-    write_pages(book, notebooks or recorded(book, titles), folder / "sphinx")
+    pages = write_pages(book, views or recorded(book, titles), folder / "sphinx")
     # Sphinx brings these anew each time, and takes none away that is no more.
     shutil.rmtree(folder / "pages" / "_static", ignore_errors=True)
-    run_sphinx(book, folder, titles, settings=shown)
+    run_sphinx(book, folder, titles, pages, settings=shown)
     _publish(folder / "pages", folder / "html")
     index = folder / "html" / f"{book.config.build['index']}.html"
     write_whole(stamp, f"{made_of}\n{index.relative_to(book.root)}\n")
     return index
 
 
-def recorded(book: Book, titles: dict[str, str]) -> Notebooks:
-    """What the kept records of all machines, which readers know by `titles`, show."""
+def recorded(book: Book, titles: dict[str, str]) -> Views:
+    """Return a function that gives what a tab shows with the kept records.
+
+    `titles` holds what readers call each machine.
+    """
     from book.pages import merge
     from book.records import store
 
-    # Without any fresh record, that of the first tells why.
+    # Without any fresh record, that of the first says why.
     machines = dict.fromkeys(["cpu", *titles])
 
-    def shown(section: Section, tab: str) -> NotebookNode | None:
-        found = {m: store.shown_notebook(book, section, tab, m) for m in machines}
-        there = {m: nb for m, nb in found.items() if nb is not None}
+    def view(section: Section, tab: str) -> TabView | None:
+        found = {m: store.shown(book, section, tab, m) for m in machines}
+        there = {m: shown for m, shown in found.items() if shown is not None}
         return merge.merge_machines(there, titles) if there else None
 
-    return shown
+    return view
 
 
 def fingerprint(root: Path) -> str:
@@ -139,42 +143,53 @@ def _hash(data: bytes) -> str:
 # From notebooks to reStructuredText
 
 
-def write_pages(book: Book, notebooks: Notebooks, folder: Path) -> None:
-    """Put into `folder` what Sphinx builds the book from, and nothing else."""
+def write_pages(
+    book: Book, views: Views, folder: Path, medium: Medium = "web"
+) -> dict[str, Page]:
+    """Put into `folder` what Sphinx builds the book from, and nothing else.
+
+    Returns the pages by the names of their sections.
+    """
     files = dict(_resources(book))
-    cited = False
+    pages: dict[str, Page] = {}
     for section in book.sections:
-        page = _page(book, section, notebooks)
-        cited |= ":cite:" in page.text
+        page = pages[section.name] = _page(book, section, views, medium)
         files[f"{section.name}.rst"] = page.text.encode()
         parent = Path(section.name).parent
         files |= {str(parent / name): data for name, data in page.images.items()}
+    cited = any(":cite:" in page.text for page in pages.values())
     if cited and not any(b".. bibliography::" in text for text in files.values()):
         files["references.rst"] = BIBLIOGRAPHY.encode()
         index = f"{book.config.build['index']}.rst"
         files[index] += b"\n\n.. toctree::\n   :hidden:\n\n   references\n"
     files["conf.py"] = _configuration(book, folder)
     _synchronise(files, folder)
+    return pages
 
 
-def _page(book: Book, section: Section, notebooks: Notebooks) -> Page:
+def _page(book: Book, section: Section, views: Views, medium: Medium = "web") -> Page:
     from book.pages import merge, rst
-    from book.records.store import for_notebooks
 
-    found = {tab: notebooks(section, tab) for tab in book.tabs}
-    there = {tab: nb for tab, nb in found.items() if nb is not None and nb.cells}
-    for nb in there.values():
-        nb.cells = [cell for cell in nb.cells if not for_notebooks(cell)]
+    found = [views(section, tab) for tab in book.tabs]
+    there = [view for view in found if view is not None]
     if not there:
         raise BookError("the page is empty; write something", f"{section.name}.md")
-    merged = merge.with_records(merge.merge(there), book.tabs, section.name)
-    return rst.convert(merged, Path(section.name).name)
+    items = merge.merge(section, there)
+    complete = rst.with_records(items, section, there, book.tabs)
+    return rst.convert(complete, Path(section.name).name, medium)
 
 
 def _resources(book: Book) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the contents of each file that pages refer to."""
+    from book.sources.bibliography import Bibliography
+
+    bibliographies = book.config.pdf["bibfile"].replace(",", " ").split()
     for pattern in book.config.build["resources"].split():
         for file in sorted(book.root.glob(pattern)):
-            yield str(file.relative_to(book.root)), file.read_bytes()
+            name, data = str(file.relative_to(book.root)), file.read_bytes()
+            if name in bibliographies:
+                data = Bibliography(book).with_letters(data.decode("utf-8")).encode()
+            yield name, data
 
 
 def _configuration(book: Book, folder: Path) -> bytes:
@@ -215,10 +230,14 @@ def run_sphinx(
     book: Book,
     folder: Path,
     titles: dict[str, str],
+    written: Mapping[str, Page],
     builder: str = "html",
     settings: Mapping[str, object] = types.MappingProxyType({}),
 ) -> None:
-    """Make pages in `folder` of what `write_pages` put there, by a Sphinx builder."""
+    """Make pages in `folder` of what `write_pages` put there, by a Sphinx builder.
+
+    Raises a `BookError` with what Sphinx warns of, each with its line of the Markdown.
+    """
     from sphinx.application import Sphinx
     from sphinx.errors import SphinxError
     from sphinx.util.docutils import docutils_namespace, patch_docutils
@@ -243,7 +262,7 @@ def run_sphinx(
     except SphinxError as error:
         stopped = f"{error.category}: {error}"
     problems = [
-        *_problems(told.getvalue(), book, folder / "sphinx"),
+        *_problems(told.getvalue(), book, folder / "sphinx", written),
         *filter(None, [stopped]),
     ]
     if problems:
@@ -262,36 +281,35 @@ def _import_path() -> Iterator[None]:
         sys.path[:] = before
 
 
-def _problems(told: str, book: Book, folder: Path) -> Iterator[str]:
-    """What Sphinx told, each in one line that starts with the place in the Markdown."""
+def _problems(
+    told: str, book: Book, folder: Path, pages: Mapping[str, Page]
+) -> Iterator[str]:
+    """Yield each warning of Sphinx in a line that starts with its place."""
     plain = re.sub(r"\x1b\[[\d;]*m", "", told)
     for found in WARNING.finditer(plain):
-        yield f"{_place(found, book, folder)}: {found['message']}"
+        yield f"{_place(found, book, folder, pages)}: {found['message']}"
 
 
-def _place(found: re.Match[str], book: Book, folder: Path) -> str:
-    """The section and, if what is told of can be found there, the line."""
+def _place(
+    found: re.Match[str], book: Book, folder: Path, pages: Mapping[str, Page]
+) -> str:
+    """Return the file and line of the Markdown that a warning is about."""
     file = Path(found["file"] or "book")
     if not file.is_relative_to(folder):
         return str(file)
     name = str(file.relative_to(folder).with_suffix(""))
     section = next((s for s in book.sections if s.name == name), None)
-    if section is None:
+    if section is None or name not in pages:
         return name
-    quoted = QUOTED.findall(found["message"])
-    # Sphinx names a label last, with dashes for its underscores.
-    label = found["message"].split(": ")[-1].replace("-", "_")
-    for clue in (*quoted, label, *_words_near(file, found["line"])):
-        if clue in section.text:
-            return section.where(clue)
-    return f"{name}.md"
-
-
-def _words_near(file: Path, line: str | None) -> Iterable[str]:
-    lines = file.read_text(encoding="utf-8").splitlines() if line else []
-    number = int(line or 0)
-    words = " ".join(lines[number - 1 : number + 1]).split()
-    return [" ".join(words[:4])] if words else []
+    first, after = 1, len(section.text)
+    if found["line"]:
+        first, after = pages[name].origin(int(found["line"]))
+    lines = section.text.split("\n")[first - 1 : after - 1]
+    for clue in QUOTED.findall(found["message"]):
+        for number, line in enumerate(lines, start=first):
+            if clue in line:
+                return section.at(number)
+    return section.at(first)
 
 
 def _publish(pages: Path, site: Path) -> None:

@@ -1,208 +1,289 @@
-"""Turn a merged notebook into reStructuredText.
+"""A merged section as reStructuredText.
 
-Text goes through d2lbook and pandoc, in one call a section. Code and outputs go
-round them, for they would be changed on the way: stand-ins hold their places.
+Text goes through pandoc and d2lbook, in one call a section, with a stand-in before each
+block. Code and outputs go round them, because they would be changed on the way.
 """
+
+from __future__ import annotations
 
 import base64
 import hashlib
 import json
-import os
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import nbformat
 import pypandoc
 from d2lbook import rst as d2l_rst
-from d2lbook.slides import remove_slide_marks
-from nbformat import NotebookNode
 
-from book.records.cleaning import OVERWRITTEN, TERMINAL_CODE
-from book.records.store import varies
+from book.pages.merge import Part, Run, TabSet, TabView, origin, version_notices
+from book.records.outputs import PICTURES, Picture, Printed, read
+from book.sources.blocks import Block, Cell, Equation, Figure, Heading, Labelled, Table
+from book.sources.inline import Medium, for_medium, without_slide_marks
+from book.sources.section import Section
 
-STAND_IN = re.compile(r"^BOOKCELL(\d+)END$", re.MULTILINE)
-FIGURE = re.compile(r"^(\.\. figure:: (\S+))$", re.MULTILINE)
-IMAGE_WITH_ALT = re.compile(r'!\[[^\n]*\]\((\S+)\s+"((?:[^"\\\n]|\\.)*)"\)')
+STAND_IN = "BOOKPIECE{}END"
+PIECE = re.compile(r"^BOOKPIECE\d+END$", re.MULTILINE)
+FIGURE = re.compile(r"^\.\. figure:: .*$", re.MULTILINE)
 TABLE_ROW = re.compile(r"^\|.*$", re.MULTILINE)
 MARK = re.compile(r":(ref|numref|eqref|cite|citet|citep):`([^`]+)`")
 ROLES = {"eqref": "eq", "citet": "cite:t", "citep": "cite:p"}
 SHELL_LINE = re.compile(r"^\s*[!%]", re.MULTILINE)
-SUFFIXES = {"image/svg+xml": "svg", "image/png": "png", "image/jpeg": "jpg"}
-# What Python prints of an object that shows something else in a notebook.
-BARE_OBJECT = re.compile(r"<[\w.]+(?: object)?(?: at 0x[0-9a-f]+)?>")
 NO_OUTPUT = ".. rst-class:: no-output\n\nNo output."
-PLOT = "Output of the cell above: a plot"
+VARIES = ".. rst-class:: output-note\n\nDiffers from run to run."
+NOTICE = "```eval_rst\n.. rst-class:: version-notice\n\n{}\n```"
 
 
 @dataclass
 class Page:
-    """A page's reStructuredText and the image files that belong beside it."""
+    """A page's reStructuredText and the image files that belong beside it.
+
+    `lines` pairs a line of the text with that of the Markdown that it comes from, for
+    the first line of each block.
+    """
 
     text: str = ""
     images: dict[str, bytes] = field(default_factory=dict)
+    lines: list[tuple[int, int]] = field(default_factory=list)
+
+    def origin(self, line: int) -> tuple[int, int]:
+        """Return the first line of the block that `line` is in, and of the next one."""
+        place = bisect_right(self.lines, (line, 10**9)) - 1
+        starts = sorted({start for _, start in self.lines} | {10**9})
+        first = self.lines[max(place, 0)][1] if self.lines else 1
+        return first, next(start for start in starts if start > first)
 
 
-def convert(nb: NotebookNode, name: str) -> Page:
-    """The page of a section, whose images are called after its `name`."""
-    _put_pandoc_on_path()
-    # d2lbook hides and strips by marks in the code, so it sees the code cells first.
-    cells = d2l_rst._process_nb(remove_slide_marks(nb)).cells
-    page = Page()
-    blocks = [_code_cell(c, page, name) for c in cells if c.cell_type == "code"]
-    body, _ = d2l_rst.convert_notebook(_text_only(cells), {})
-    body = _restore_alternatives(body, cells)
-    page.text = STAND_IN.sub(lambda m: blocks[int(m[1])], body)
-    return page
+@dataclass(frozen=True)
+class Records:
+    """The paragraphs under a page's title on what made the outputs of each tab."""
+
+    texts: dict[str, list[str]]
 
 
-def _put_pandoc_on_path() -> None:
-    folder = str(Path(pypandoc.get_pandoc_path()).parent)
-    if folder not in os.environ["PATH"].split(os.pathsep):
-        os.environ["PATH"] += os.pathsep + folder
+Item = Part | TabSet | Records
 
 
-def _text_only(cells: list[NotebookNode]) -> NotebookNode:
-    """A notebook of one text cell, in which stand-ins take the places of code."""
-    texts, code = [], 0
-    for cell in cells:
-        if cell.cell_type == "code":
-            texts.append(f"BOOKCELL{code}END")
-            code += 1
-        else:
-            texts.append(TABLE_ROW.sub(_with_roles, cell.source))
-    return nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_markdown_cell("\n\n".join(texts))]
+def with_records(
+    items: list[Part | TabSet], section: Section, views: list[TabView], tabs: list[str]
+) -> list[Item]:
+    """Return the items of a page with what made its outputs under its title.
+
+    A page without code has nothing to say.
+    """
+    if not any(True for _ in section.cells):
+        return list(items)
+    of = {view.tab: view for view in views}
+    texts = {
+        tab: [origin(of.get(tab), tab, section)]
+        + [NOTICE.format(notice) for notice in version_notices(of.get(tab))]
+        for tab in tabs
+    }
+    titled = (
+        bool(items)
+        and isinstance(items[0], Part)
+        and (isinstance(items[0].block, Heading))
     )
+    return [*items[:titled], Records(texts), *items[titled:]]
+
+
+def convert(items: list[Item], name: str, medium: Medium = "web") -> Page:
+    """Return the page of a section, whose images are called after its `name`."""
+    texts = [text for item in items for text in _texts(item, medium)]
+    writer = _Writer(name, iter(to_rst(texts)))
+    for item in items:
+        writer.add(item)
+    return writer.page
+
+
+# Text
+
+
+def _texts(item: Item, medium: Medium) -> Iterator[str]:
+    """Yield the Markdown of an item, in the order in which the writer asks for it."""
+    if isinstance(item, Records):
+        for texts in item.texts.values():
+            yield "\n\n".join(texts)
+    elif isinstance(item, TabSet):
+        for panel in item.panels:
+            for part in panel.parts:
+                yield from _texts(part, medium)
+    elif not isinstance(item.block, Cell):
+        yield markdown(item.block, medium)
+
+
+def markdown(block: Block, medium: Medium) -> str:
+    """Return the text of a block as pandoc and d2lbook read it; empty if unseen."""
+    if block.sign.endswith("~~"):
+        return ""
+    text = without_slide_marks(for_medium(block.text, medium))
+    if isinstance(block, Table):
+        text = TABLE_ROW.sub(_with_roles, text)
+    return "\n\n".join([text, *_marks(block)])
+
+
+def _marks(block: Block) -> Iterator[str]:
+    """Yield the marks below a block, which d2lbook expects between blank lines."""
+    if isinstance(block, Figure):
+        if block.width:
+            yield f":width:`{block.width}`"
+        if block.height:
+            yield f":height:`{block.height}`"
+    if isinstance(block, Labelled) and block.label:
+        name = "eqlabel" if isinstance(block, Equation) else "label"
+        yield f":{name}:`{block.label}`"
 
 
 def _with_roles(row: re.Match[str]) -> str:
-    """A row of a table with marks as pandoc leaves them: in d2lbook's hands they
-    grow shorter when the table's columns are already drawn."""
+    """Return a row of a table with its roles as pandoc leaves them.
+
+    In d2lbook's hands they grow shorter when the table's columns are already drawn.
+    """
     return MARK.sub(
         lambda m: f"`` :{ROLES.get(m[1], m[1])}:`{m[2]}` ``{{=rst}}", row[0]
     )
 
 
-def _restore_alternatives(body: str, cells: list[NotebookNode]) -> str:
-    """The figures with the text of `![caption](image "text")`, which d2lbook drops."""
-    source = "\n".join(c.source for c in cells if c.cell_type == "markdown")
-    texts = {
-        path: re.sub(r"\\(.)", r"\1", t) for path, t in IMAGE_WITH_ALT.findall(source)
-    }
-
-    def add(figure: re.Match[str]) -> str:
-        text = texts.get(figure[2])
-        return f"{figure[1]}\n   :alt: {text}" if text else figure[1]
-
-    return FIGURE.sub(add, body)
+def to_rst(texts: list[str]) -> list[str]:
+    """Return each Markdown text as reStructuredText."""
+    pieces = [f"{STAND_IN.format(i)}\n\n{text}" for i, text in enumerate(texts)]
+    body = pypandoc.convert_text("\n\n".join(pieces), "rst", "markdown")
+    body = d2l_rst._process_rst(body).replace("   :style: apa", "   :style: book")
+    return [piece.strip("\n") for piece in PIECE.split(body)[1:]]
 
 
-# Code and outputs
+# The page
 
 
-def _code_cell(cell: NotebookNode, page: Page, name: str) -> str:
-    blocks = [_code(cell.source)] if cell.source.strip() else []
-    runs = cell.metadata.get("runs", [])
-    if cell.get("outputs") and runs:
-        outputs = [_machines(cell, runs, page, name)]
-    else:
-        outputs = list(_outputs(cell, page, name))
-    blocks += outputs
-    if outputs and varies(cell):
-        blocks.append(".. rst-class:: output-note\n\nDiffers from run to run.")
-    return "\n\n".join(blocks)
+class _Writer:
+    """Puts the parts of a page one after another; `texts` gives those of pandoc."""
+
+    def __init__(self, name: str, texts: Iterator[str]):
+        self.name = name
+        self.texts = texts
+        self.page = Page()
+        self.count = 1  # the line that comes next
+        self.hides_all = False
+
+    def add(self, item: Item, indent: str = "") -> None:
+        if isinstance(item, Records):
+            self._add_records(item)
+        elif isinstance(item, TabSet):
+            self._write(".. book-tabs::", indent)
+            for panel in item.panels:
+                self._write(f".. book-tab:: {' '.join(panel.tabs)}", indent + "   ")
+                for part in panel.parts:
+                    self.add(part, indent + "      ")
+        else:
+            self._add_part(item, indent)
+
+    def _add_records(self, records: Records) -> None:
+        if len(records.texts) == 1:
+            self._write(next(self.texts))
+            return
+        self._write(".. book-tabs::\n   :class: record")
+        for tab in records.texts:
+            self._write(
+                f".. book-tab:: {tab}\n\n{_indented(next(self.texts), 3)}", "   "
+            )
+
+    def _add_part(self, part: Part, indent: str) -> None:
+        self.page.lines.append((self.count, part.block.line))
+        if isinstance(part.block, Cell):
+            for text in self._cell(part.block, part):
+                self._write(text, indent)
+            return
+        text = next(self.texts)
+        if isinstance(part.block, Figure):
+            text = _with_alternative(text, part.block)
+        self._write(text, indent)
+
+    def _write(self, text: str, indent: str = "") -> None:
+        if text:
+            text = _indented(text, len(indent)) + "\n\n"
+            self.page.text += text
+            self.count += text.count("\n")
+
+    # Code and outputs
+
+    def _cell(self, cell: Cell, part: Part) -> Iterator[str]:
+        shows_code, shows_outputs = self._shown_parts(cell.code)
+        if shows_code and cell.code.strip():
+            yield _code(cell.code)
+        if not shows_outputs:
+            return
+        if len(part.runs) > 1:
+            outputs = [self._machines(cell, part)]
+        else:
+            outputs = [o for run in part.runs for o in self._outputs(run, cell)]
+        yield from outputs
+        if outputs and cell.varies:
+            yield VARIES
+
+    def _shown_parts(self, code: str) -> tuple[bool, bool]:
+        """Return whether code and outputs are shown: d2lbook's marks may hide them."""
+        if "hide" not in code.lower():
+            return not self.hides_all, not self.hides_all
+        self.hides_all |= "#@hide_all" in code.lower()
+        shown = nbformat.v4.new_output("stream")
+        cell = nbformat.v4.new_code_cell(code, outputs=[shown])
+        (kept,) = d2l_rst._process_nb(nbformat.v4.new_notebook(cells=[cell])).cells
+        return bool(kept.source), bool(kept.outputs)
+
+    def _machines(self, cell: Cell, part: Part) -> str:
+        """Return a panel for each run of a cell."""
+        panels = "\n\n".join(self._machine(run, cell) for run in part.runs)
+        return f".. book-machines::\n\n{_indented(panels, 3)}"
+
+    def _machine(self, run: Run, cell: Cell) -> str:
+        outputs = list(self._outputs(run, cell)) or [NO_OUTPUT]
+        head = f".. book-machine:: {' '.join(run.machines)}"
+        options = [
+            f":titles: {json.dumps(run.titles)}",
+            f":made: {json.dumps(run.made)}",
+        ]
+        body = "\n\n".join(["\n".join(options), *outputs])
+        return f"{head}\n{_indented(body, 3)}"
+
+    def _outputs(self, run: Run, cell: Cell) -> Iterator[str]:
+        for output in read(run.outputs, cell):
+            if isinstance(output, Printed):
+                yield _literal(output.text)
+            else:
+                yield self._image(output)
+
+    def _image(self, picture: Picture) -> str:
+        suffix = PICTURES[picture.kind]
+        is_text = suffix == "svg"
+        data = picture.data.encode() if is_text else base64.b64decode(picture.data)
+        file = f"{self.name}_{hashlib.sha256(data).hexdigest()[:10]}.{suffix}"
+        self.page.images[file] = data
+        return f".. image:: {file}\n   :alt: {picture.alt}\n   :class: output"
+
+
+def _with_alternative(text: str, figure: Figure) -> str:
+    """Return a figure with its description, which d2lbook drops."""
+    if not figure.alt:
+        return text
+    return FIGURE.sub(lambda found: f"{found[0]}\n   :alt: {figure.alt}", text)
 
 
 def _code(source: str) -> str:
     language = "ipython3" if SHELL_LINE.search(source) else "python"
     style = ".. raw:: latex\n\n   \\diilbookstyleinputcell\n\n"
-    return f"{style}.. code:: {language}\n\n{_indented(source)}"
+    return f"{style}.. code:: {language}\n\n{_indented(source, 4)}"
 
 
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}".rstrip() for line in text.split("\n"))
-
-
-def _machines(
-    cell: NotebookNode, runs: list[dict[str, Any]], page: Page, name: str
-) -> str:
-    """A panel for each machine, or for several with the same outputs."""
-    ran = [NotebookNode({**cell, "outputs": run["outputs"]}) for run in runs]
-    outputs = [list(_outputs(c, page, name)) or [NO_OUTPUT] for c in ran]
-    panels = "\n\n".join(map(_machine, runs, outputs))
-    return f".. book-machines::\n\n{_indented(panels)}"
-
-
-def _machine(run: dict[str, Any], outputs: list[str]) -> str:
-    head = f".. book-machine:: {' '.join(run['machines'])}"
-    options = f":titles: {json.dumps(run['titles'])}\n:made: {json.dumps(run['made'])}"
-    body = "\n\n".join([options, *outputs])
-    return f"{head}\n{_indented(body)}"
-
-
-def _outputs(cell: NotebookNode, page: Page, name: str) -> Iterator[str]:
-    printed = ""
-    for output in cell.get("outputs", []):
-        if output.output_type == "stream":
-            printed += output.text
-            continue
-        if printed:
-            yield _literal(printed)
-            printed = ""
-        yield from _result(output, cell, page, name)
-    if printed:
-        yield _literal(printed)
-
-
-def _result(
-    output: NotebookNode, cell: NotebookNode, page: Page, name: str
-) -> Iterator[str]:
-    if output.output_type == "error":
-        yield _literal("\n".join(output.traceback))
-        return
-    for kind, suffix in SUFFIXES.items():
-        if kind in output.data:
-            yield _image(output, kind, suffix, alternative(output, cell), page, name)
-            return
-    plain = output.data.get("text/plain", "")
-    if "text/html" in output.data and (not plain or BARE_OBJECT.fullmatch(plain)):
-        plain = _text_of(output.data["text/html"])
-    if plain:
-        yield _literal(plain)
-
-
-def _text_of(html: str) -> str:
-    """What a reader sees of HTML, tables too, as text that also stands on paper."""
-    text = pypandoc.convert_text(html, "plain", "html", extra_args=["--columns=91"])
-    return str(text).rstrip()
+def _indented(text: str, by: int) -> str:
+    return "\n".join(f"{' ' * by}{line}".rstrip() for line in text.split("\n"))
 
 
 def _literal(text: str) -> str:
-    """A text that reaches the page as it is: a JSON string a line.
+    """Return a text that reaches the page as it is: a JSON string a line.
 
-    reStructuredText would cut spaces at the ends of lines and blank lines off.
+    reStructuredText would cut off spaces at the ends of lines and blank lines.
     """
-    plain = TERMINAL_CODE.sub("", text).replace("\r\n", "\n")
-    text = OVERWRITTEN.sub("", plain).removesuffix("\n").removesuffix("\r")
     lines = "\n".join(f"   {json.dumps(line)}" for line in text.split("\n"))
     return f".. book-output::\n\n{lines}"
-
-
-def alternative(output: NotebookNode, cell: NotebookNode) -> str:
-    places = (output.metadata, cell.metadata, cell.metadata.get("attributes", {}))
-    # notedown keeps the quotes of an attribute in the Markdown.
-    return next((p["alt"].strip("\"'") for p in places if p.get("alt")), PLOT)
-
-
-def _image(
-    output: NotebookNode, kind: str, suffix: str, alt: str, page: Page, name: str
-) -> str:
-    data = output.data[kind]
-    content = data.encode() if suffix == "svg" else base64.b64decode(data)
-    file = f"{name}_{hashlib.sha256(content).hexdigest()[:10]}.{suffix}"
-    page.images[file] = content
-    alt = " ".join(alt.split())
-    return f".. image:: {file}\n   :alt: {alt}\n   :class: output"

@@ -19,38 +19,37 @@ from book.base.errors import BookError
 from book.base.files import write_whole
 from book.pages import html
 from book.paper import tex
+from book.sources import names
 from book.sources.tabs import tab_name
 
 if TYPE_CHECKING:
-    from nbformat import NotebookNode
+    from book.pages.merge import TabView
+    from book.pages.rst import Page
+    from book.sources.book import Book
+    from book.sources.section import Section
 
-    from book.sources.book import Book, Section
-
-FILE_LABEL = re.compile(r"\\label\{\\detokenize\{([^}]+)::doc\}\}")
+# A comment of our LaTeX translator: a page and a line of its reStructuredText.
+PLACE = re.compile(r"^%% (\S+):(\d+)$", re.MULTILINE)
 COMMANDS = re.compile(r"\\[A-Za-z@]+\*?|[{}\\$&~%]")
 
 
-def build(
-    book: Book, tab: str | None = None, notebooks: html.Notebooks | None = None
-) -> Path:
-    """The PDF of the book, of all its tabs or of `tab` alone.
+def build(book: Book, tab: str | None = None, views: html.Views | None = None) -> Path:
+    """Print the book, all its tabs or `tab` alone, and return the path of the PDF.
 
-    `notebooks` gives a section in a tab, by default the kept records'.
+    `views` gives what a tab shows of a section; by default it shows the kept records.
     """
     edition = book if tab is None else _edition(book, book.check_tab(tab))
-    name = book.config.project["name"] + (f"-{tab}" if tab else "")
-    folder, pdf = (
-        book.root / "_build/latex" / name,
-        book.root / f"_build/pdf/{name}.pdf",
-    )
+    name = names.pdf(book, tab)
+    pdf = book.root / "_build/pdf" / name
+    folder = book.root / "_build/latex" / pdf.stem
     stamp, made_of = folder / "pdf.stamp", html.fingerprint(book.root)
-    if notebooks is None and pdf.exists() and _is(stamp, made_of):
+    if views is None and pdf.exists() and _is(stamp, made_of):
         return pdf
     tex.check_tools()
     stamp.unlink(missing_ok=True)
-    source = _write_latex(edition, name, folder, notebooks)
+    source, pages = _write_latex(edition, pdf.stem, folder, views)
     made = tex.typeset(source)
-    _refuse_errors(book, source)
+    _refuse_errors(book, source, pages)
     _publish(made, pdf)
     write_whole(stamp, made_of)
     return pdf
@@ -61,43 +60,41 @@ def _is(stamp: Path, made_of: str) -> bool:
 
 
 def _edition(book: Book, tab: str) -> Book:
-    """The book with one tab, whose text and code then stand in no panels."""
+    """Return the book with one tab, whose text and code are then in no panels."""
     edition = copy.copy(book)
     edition.tabs = [tab]
     return edition
 
 
 def _write_latex(
-    edition: Book, name: str, folder: Path, notebooks: html.Notebooks | None
-) -> Path:
+    edition: Book, name: str, folder: Path, views: html.Views | None
+) -> tuple[Path, dict[str, Page]]:
+    """Return the file that Sphinx writes, and the pages that it is made of."""
     from book.records import store
 
     titles = store.titles(edition)
-    shown = notebooks or html.recorded(edition, titles)
+    shown = views or html.recorded(edition, titles)
 
-    def complete(section: Section, tab: str) -> NotebookNode | None:
+    def complete(section: Section, tab: str) -> TabView | None:
         found = shown(section, tab)
         alone = len(edition.tabs) == 1
-        return _bare(edition, section) if found is None and alone else found
+        return _bare(section, tab) if found is None and alone else found
 
-    html.write_pages(edition, complete, folder / "sphinx")
+    pages = html.write_pages(edition, complete, folder / "sphinx", "print")
     settings = _settings(edition, name)
-    html.run_sphinx(edition, folder, titles, "latex", settings)
-    return folder / "pages" / f"{name}.tex"
+    html.run_sphinx(edition, folder, titles, pages, "latex", settings)
+    return folder / "pages" / f"{name}.tex", pages
 
 
-def _bare(edition: Book, section: Section) -> NotebookNode:
-    """The heading, and so the number, of a section that has nothing in this tab."""
+def _bare(section: Section, tab: str) -> TabView:
+    """Return the heading, and so the number, of a section without code for a tab."""
     from book.pages import merge
+    from book.sources.blocks import Prose
 
-    nb = edition.notebook(section)
-    heading = merge.TITLE.match(nb.cells[0].source)
-    nb.cells = nb.cells[:1]
-    told = f"Nothing here is for {tab_name(edition.tabs[0])}."
-    nb.cells[0].source = f"{heading[0] if heading else ''}\n{told}"
-    nb.cells[0].metadata["origin_pos"] = 0
-    nb.metadata.update(tab=edition.tabs[0], record={})
-    return nb
+    title = [section.title] if section.title else []
+    line = title[0].line if title else 1
+    text = Prose(line=line, source=f"Nothing here is for {tab_name(tab)}.")
+    return merge.TabView(tab, [*title, text], [], [])
 
 
 def _settings(edition: Book, name: str) -> dict[str, object]:
@@ -127,10 +124,10 @@ def _publish(made: Path, pdf: Path) -> None:
         raise BookError(f"cannot be written ({error.strerror})", pdf) from error
 
 
-# What went wrong
+# Errors
 
 
-def _refuse_errors(book: Book, source: Path) -> None:
+def _refuse_errors(book: Book, source: Path, pages: dict[str, Page]) -> None:
     """Raise a `BookError` if XeLaTeX failed, lost a character or overran the page."""
     log = source.with_suffix(".log")
     told = log.read_text("utf-8", errors="replace") if log.exists() else ""
@@ -140,25 +137,37 @@ def _refuse_errors(book: Book, source: Path) -> None:
     problems = [error] if error else list(tex.remarks_in(told))
     if problems:
         where = source.relative_to(book.root).with_suffix(".log")
-        lines = [f"{_place(book, source, p)}: {p.text}" for p in problems]
+        lines = [f"{_place(book, source, p, pages)}: {p.text}" for p in problems]
         lines[-1] += f"; {where} has more"
         raise BookError("\n".join(dict.fromkeys(lines)))
 
 
-def _place(book: Book, source: Path, problem: tex.Remark) -> str:
-    """The section and, if what is told of can be found there, the line."""
-    lines = source.read_text("utf-8").split("\n")
+def _place(
+    book: Book, source: Path, problem: tex.Remark, pages: dict[str, Page]
+) -> str:
+    """Return the file and line of the Markdown that a remark is about."""
+    sections = {section.name: section for section in book.sections}
     if not problem.line:
-        found = (s for s in book.sections if problem.clue and problem.clue in s.text)
-        section = next(found, None)
-        return section.where(problem.clue) if section else source.name
-    above = FILE_LABEL.findall("\n".join(lines[: problem.line]))
-    section = next((s for s in book.sections if above and s.name == above[-1]), None)
-    if section is None:
+        return _place_of(problem.clue, list(sections.values())) or source.name
+    lines = source.read_text("utf-8").split("\n")
+    above = "\n".join(lines[: problem.line])
+    found = list(PLACE.finditer(above))
+    if not found or found[-1][1] not in pages:
         return f"{source.name}:{problem.line}"
-    near = [problem.clue, *lines[problem.line - 1 : problem.line + 3]]
-    for words in filter(None, (COMMANDS.sub(" ", text).split() for text in near)):
-        clue = " ".join(words[:3])
-        if clue in section.text:
-            return section.where(clue)
-    return f"{section.name}.md"
+    name, line = found[-1][1], int(found[-1][2])
+    first, after = pages[name].origin(line)
+    near = COMMANDS.sub(" ", lines[problem.line - 1]).split()
+    text = sections[name].text.split("\n")[first - 1 : after - 1]
+    for number, source_line in enumerate(text, start=first):
+        if near and " ".join(near[:3]) in source_line:
+            return sections[name].at(number)
+    return sections[name].at(first)
+
+
+def _place_of(clue: str, sections: list[Section]) -> str:
+    """Return the first place of the book that holds `clue`, empty if none does."""
+    for section in sections:
+        if clue and clue in section.text:
+            line = section.text.count("\n", 0, section.text.index(clue)) + 1
+            return section.at(line)
+    return ""

@@ -21,7 +21,6 @@ from book.pages import buttons, html
 from book.paper import pdf, tex
 from book.records import store
 from book.slides import deck_page, decks
-from book.slides.marks import SECTION_TITLE
 from book.sources import hosting
 from book.sources.book import Book
 from book.sources.hosting import Hosting
@@ -100,9 +99,10 @@ def _add_pages(book: Book, settings: Hosting, draft: Path) -> None:
     }
     titles = store.titles(book)
     with locked(book.root / "_build/.lock", "another process builds the book"):
-        html.write_pages(book, html.recorded(book, titles), folder / "sphinx")
+        views = html.recorded(book, titles)
+        pages = html.write_pages(book, views, folder / "sphinx")
         shutil.rmtree(folder / "pages/_static", ignore_errors=True)
-        html.run_sphinx(book, folder, titles, settings=shown)
+        html.run_sphinx(book, folder, titles, pages, settings=shown)
     unused = shutil.ignore_patterns(*html.UNUSED)
     shutil.copytree(folder / "pages", draft, ignore=unused, dirs_exist_ok=True)
 
@@ -141,8 +141,8 @@ def _sitemap(book: Book, settings: Hosting, draft: Path) -> str:
 
 
 def _missing_page(book: Book, settings: Hosting) -> dict[str, Any]:
-    """What the page says that a host shows in the place of one that is not there."""
-    titles = {s.name: next(s.found(SECTION_TITLE), ("", ""))[0] for s in book.sections}
+    """Return the context of the 404 page."""
+    titles = {s.name: s.title.title for s in book.sections if s.title}
     return {
         "lang": book.config.project["lang"],
         "book": book.config.project["title"],
@@ -150,7 +150,7 @@ def _missing_page(book: Book, settings: Hosting) -> dict[str, Any]:
         "policy": POLICY,
         "root": settings.root,
         "index": f"{book.config.build['index']}.html",
-        "sections": [(name, title) for name, title in titles.items() if title],
+        "sections": list(titles.items()),
     }
 
 

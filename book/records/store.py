@@ -16,6 +16,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +28,9 @@ from book.base.errors import BookError
 from book.base.files import write_whole
 from book.library import package
 from book.records.cleaning import SVG, clean_outputs
-from book.sources.book import Book, Section
+from book.sources.blocks import Block, Cell
+from book.sources.book import Book
+from book.sources.section import Section
 
 State = Literal["fresh", "stale", "missing", "damaged"]
 
@@ -106,7 +109,7 @@ def states(book: Book, machine: str = "cpu") -> Iterator[tuple[Section, str, Sta
 def _look_up(
     book: Book, section: Section, tab: str, machine: str
 ) -> tuple[State, NotebookNode | None]:
-    cells = book.code_cells(section, tab)
+    cells = book.cells(section, tab)
     if not cells:
         return "fresh", None
     file = path(book, section, tab, machine)
@@ -118,7 +121,7 @@ def _look_up(
     module = package.generated(book, tab)
     if record.metadata.book.fingerprint != _fingerprint(book, tab, cells, module):
         return "stale", None
-    if [c.source for c in record.cells] != [c.source for c in cells]:
+    if [c.source for c in record.cells] != [c.code for c in cells]:
         _warn(file, "its code is not what its fingerprint says")
         return "damaged", None
     return "fresh", record
@@ -197,30 +200,35 @@ def _warn(file: Path, reason: str) -> None:
 # Reading and writing
 
 
-def shown_notebook(
-    book: Book, section: Section, tab: str, machine: str = "cpu"
-) -> NotebookNode | None:
-    """What `tab` shows of a section: today's text and code, and outputs if fresh.
+@dataclass(frozen=True)
+class Shown:
+    """What a tab shows of a section: today's blocks, and the outputs of a fresh record.
 
-    `metadata.record` holds the `state` and, with outputs, what made them, and which
-    version of the framework `installs` from the list of the tab's environment.
+    `outputs` has a list for each cell; `facts`, empty without a fresh record, say what
+    made them and which version of the framework `installs` from the tab's pins.
     """
-    nb = book.tab_notebook(section, tab)
-    if nb is None:
+
+    tab: str
+    blocks: list[Block]
+    state: State
+    facts: dict[str, str]
+    outputs: list[list[NotebookNode]]
+    counts: list[int | None]
+
+
+def shown(book: Book, section: Section, tab: str, machine: str = "cpu") -> Shown | None:
+    """Return what `tab` shows of a section; None if all of its code is for others."""
+    blocks = book.blocks(section, tab)
+    if not blocks:
         return None
     found, record = _look_up(book, section, tab, machine)
-    nb.metadata["record"] = NotebookNode(state=found)
-    if record is not None:
-        installs = pinned_version(book, tab)
-        nb.metadata["record"].update(record.metadata.book, installs=installs)
-        for cell, ran in zip(_code_cells(nb), record.cells, strict=True):
-            cell.outputs = copy.deepcopy(ran.outputs)
-            cell.execution_count = ran.execution_count
-    return nb
-
-
-def _code_cells(nb: NotebookNode) -> list[NotebookNode]:
-    return [cell for cell in nb.cells if cell.cell_type == "code"]
+    if record is None:
+        cells = book.cells(section, tab)
+        return Shown(tab, blocks, found, {}, [[] for _ in cells], [None for _ in cells])
+    facts = {**record.metadata.book, "installs": pinned_version(book, tab)}
+    outputs = [cell.outputs for cell in record.cells]
+    counts = [cell.execution_count for cell in record.cells]
+    return Shown(tab, blocks, found, facts, outputs, counts)
 
 
 def pinned_version(book: Book, tab: str) -> str:
@@ -260,23 +268,17 @@ def _title(book: Book, machine: str) -> str:
 def blank(book: Book, section: Section, tab: str) -> NotebookNode:
     """The code cells of a section in one tab, yet to be run."""
     nb = nbformat.v4.new_notebook()
-    for number, cell in enumerate(book.code_cells(section, tab), start=1):
-        new = nbformat.v4.new_code_cell(cell.source, id=f"cell-{number:02}")
-        if varies(cell):
+    for number, cell in enumerate(book.cells(section, tab), start=1):
+        new = nbformat.v4.new_code_cell(cell.code, id=f"cell-{number:02}")
+        if cell.varies:
             new.metadata["tags"] = ["varies"]
         nb.cells.append(new)
     return nb
 
 
 def varies(cell: NotebookNode) -> bool:
-    """Whether a cell is marked `.varies` in the Markdown: its output cannot repeat."""
-    classes = cell.metadata.get("attributes", {}).get("classes", [])
-    return "varies" in [*classes, *cell.metadata.get("tags", [])]
-
-
-def for_notebooks(cell: NotebookNode) -> bool:
-    """Whether a cell is marked `.notebook`: run and recorded, but on no page."""
-    return "notebook" in cell.metadata.get("attributes", {}).get("classes", [])
+    """Return whether a recorded cell's output differs from run to run."""
+    return "varies" in cell.metadata.get("tags", [])
 
 
 def write(
@@ -322,11 +324,11 @@ def fingerprint(
     """
     if module is None:
         module = package.generated(book, tab)
-    return _fingerprint(book, tab, book.code_cells(section, tab), module)
+    return _fingerprint(book, tab, book.cells(section, tab), module)
 
 
-def _fingerprint(book: Book, tab: str, cells: list[NotebookNode], module: str) -> str:
-    sources = [cell.source for cell in cells]
+def _fingerprint(book: Book, tab: str, cells: list[Cell], module: str) -> str:
+    sources = [cell.code for cell in cells]
     used = {name for source in sources for name in D2L_NAME.findall(source)}
     parts = [*sources, *_blocks(module, used)]
     parts += environments.pins(tab, book.root)

@@ -21,7 +21,8 @@ from book.library import package
 from book.records import store
 from book.runs import remote, run
 from book.runs.remote import Entry, Manifest, Unfit
-from book.sources.book import Book, Section
+from book.sources.book import Book
+from book.sources.section import Section
 
 SCRIPT = "run.py"
 OF_AN_EXPORT = {
@@ -221,8 +222,8 @@ class Import:
                 "stale: its code, what it uses of d2l, or the list of its environment"
                 f" changed since; {AGAIN}"
             )
-        cells = self.book.code_cells(section, entry.tab)
-        if [cell.source for cell in result.cells] != [cell.source for cell in cells]:
+        cells = self.book.cells(section, entry.tab)
+        if [cell.source for cell in result.cells] != [cell.code for cell in cells]:
             raise Unfit(f"made from other code: its cells are not the book's; {AGAIN}")
 
     def check_library(

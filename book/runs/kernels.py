@@ -19,7 +19,8 @@ from tqdm import tqdm
 from book.base.errors import BookError
 from book.records import store
 from book.runs import remote
-from book.sources.book import Book, Section
+from book.sources.book import Book
+from book.sources.section import Section
 
 MAX_KERNELS = 2
 
@@ -90,7 +91,7 @@ async def _guarded(job: Job, done: Done, slots: asyncio.Semaphore) -> Failure | 
         notebook = store.blank(job.book, job.section, job.tab)
         halt = await remote.execute(notebook, job.place, partial(_progress, job))
     if halt is not None:
-        where = _where(job, halt.cell)
+        where = _where(job, halt)
         return Failure(f"{where}: {halt.reason}", halt.traceback)
     try:
         done(job, notebook)
@@ -113,21 +114,10 @@ def _progress(job: Job, cells: list[NotebookNode]) -> Iterator[NotebookNode]:
 # Failures
 
 
-def _where(job: Job, number: int) -> str:
-    """The file and line of a tab's cell, counted from 1; 0 is the notebook as such."""
-    if not number:
+def _where(job: Job, halt: remote.Halt) -> str:
+    """Return the file and line at which a notebook stopped, with its tab and cell."""
+    if not halt.cell:
         return f"{job.section.name}.md: {job.tab}"
-    line = cell_lines(job.book, job.section, job.tab)[number - 1]
-    return f"{job.section.name}.md:{line}: {job.tab}, cell {number}"
-
-
-def cell_lines(book: Book, section: Section, tab: str) -> list[int]:
-    """The line on which the code of each of a tab's cells starts in the Markdown."""
-    line_of: dict[int, int] = {}
-    position = 0
-    for index, cell in enumerate(book.notebook(section).cells):
-        if cell.cell_type == "code":
-            position = max(section.text.find(cell.source, position), 0)
-            line_of[index] = section.text.count("\n", 0, position) + 1
-            position += len(cell.source)
-    return [line_of[c.metadata.origin_pos] for c in book.code_cells(section, tab)]
+    cell = job.book.cells(job.section, job.tab)[halt.cell - 1]
+    where = job.section.at(cell.line_of(halt.row))
+    return f"{where}: {job.tab}, cell {halt.cell}"

@@ -96,6 +96,7 @@ class Halt:
     cell: int  # counted from 1; 0 if it did not come to the first
     reason: str
     traceback: str = ""
+    row: int = 1  # the line of the cell, counted from 1
 
 
 Progress = Callable[[list[NotebookNode]], Iterable[NotebookNode]]
@@ -206,7 +207,9 @@ def kernel_settings(place: Place, scratch: Path) -> dict[str, str]:
 
 def _cell_failed(number: int, error: CellExecutionError) -> Halt:
     head = f"{error.ename}: {error.evalue}".strip().splitlines()[0]
-    return Halt(number, COLOUR.sub("", head), COLOUR.sub("", error.traceback))
+    traceback = COLOUR.sub("", error.traceback)
+    row = re.search(rf"Cell In\[{number}\], line (\d+)", traceback)
+    return Halt(number, COLOUR.sub("", head), traceback, int(row[1]) if row else 1)
 
 
 def _kernel_died(number: int, error: Exception, python: Path, log: Path) -> Halt:

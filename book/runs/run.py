@@ -6,7 +6,6 @@ python -m book run [--tab TAB] [--section SECTION] [--machine NAME]
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -19,7 +18,8 @@ from book.library import package
 from book.records import store
 from book.runs import remote
 from book.runs.kernels import Failure, Job, execute
-from book.sources.book import Book, Section
+from book.sources.book import Book
+from book.sources.section import Section
 
 
 def run(
@@ -128,28 +128,8 @@ def check_names(
     for tab in tabs:
         book.check_tab(tab)
     for section in sections:
-        find_section(book, section)
+        book.section(section)
     store.check_machine(machine)
-
-
-def find_section(book: Book, name: str) -> Section:
-    """The section that `name` names: its path, or the last part of it if it is one's.
-
-    With or without `.md`.
-    """
-    name = name.removesuffix(".md")
-    short = Counter(Path(section.name).name for section in book.sections)
-    for section in book.sections:
-        last = Path(section.name).name
-        if name == section.name or (name == last and short[last] == 1):
-            return section
-    known = [s.name for s in book.sections if Path(s.name).name == name]
-    if known:
-        raise BookError(f"'{name}' may be {' or '.join(known)}", "SECTION")
-    for section in book.sections:
-        last = Path(section.name).name
-        known.append(last if short[last] == 1 else section.name)
-    raise BookError(f"no section '{name}'; there are {', '.join(known)}", "SECTION")
 
 
 def check_interpreter(python: Path) -> Path:
@@ -183,7 +163,7 @@ def plan(
     """The sections and tabs whose records are not fresh; with `force`, all of them."""
     return [
         (section, tab)
-        for section in ([find_section(book, s) for s in sections] or book.sections)
+        for section in ([book.section(s) for s in sections] or book.sections)
         for tab in book.code_tabs(section)
         if tab in (tabs or book.tabs)
         and (force or store.state(book, section, tab, machine) != "fresh")

@@ -1,8 +1,7 @@
 """Decks of slides: `python -m book slides`, which `make slides` calls.
 
 Each section with slide marks becomes, in each tab, a page `_build/slides/TAB/NAME.html`
-that shows itself with reveal.js, and the notebook that d2lbook makes of the same
-marks, `NAME.ipynb`. `index.html` lists all decks that are there.
+that shows itself with reveal.js. `index.html` lists all decks that are there.
 """
 
 import functools
@@ -11,19 +10,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
-
 from book.base.errors import BookError
 from book.base.files import write_whole
 from book.pages import merge
 from book.pages.sphinx.code_styles import Dark, Light
 from book.pages.sphinx.site import STATIC, code_rules
 from book.records import store
-from book.slides import deck_page, layout, marks, rise
+from book.slides import deck_page, layout, marks
 from book.slides.deck_page import Picture
 from book.slides.marks import Slide
 from book.slides.words import Worded, Words
-from book.sources.book import Book, Section
+from book.sources import names
+from book.sources.book import Book
+from book.sources.section import Section
 from book.sources.tabs import tab_name
 
 # What the decks load, and where it comes from in `static/`.
@@ -34,13 +33,13 @@ BESIDE = ("favicon.svg", "fonts", "slides.js", "vendor/reveal")
 def build(
     book: Book, tabs: list[str] | None = None, sections: list[str] | None = None
 ) -> Path:
-    """The list of all decks, when those of `tabs` and `sections`, or all, are made."""
+    """Make the decks of `tabs` and `sections`, or all; return the list of all decks."""
     folder = book.root / "_build/slides"
     wanted = [book.check_tab(tab) for tab in tabs or book.tabs]
     chosen = [book.section(name) for name in sections or []] or book.sections
     words = Words(book)
     decks = {
-        file(section, tab): deck(book, section, tab, words)
+        names.deck(book, section, tab): deck(book, section, tab, words)
         for section in chosen
         for tab in wanted
     }
@@ -50,34 +49,25 @@ def build(
             ", ".join(f"{section.name}.md" for section in chosen),
         )
     _write_static(folder / "_static")
-    for name, made in decks.items():
-        for suffix, text in made.items():
-            write_whole((folder / name).with_suffix(suffix), text)
-    _forget(book, folder, [name for name, made in decks.items() if not made])
+    for name, text in decks.items():
+        if text:
+            write_whole(folder / name, text)
+    _forget(book, folder, [name for name, text in decks.items() if not text])
     index = folder / "index.html"
     write_whole(index, deck_page.page("slides.html", **_listed(book, folder)))
     return index
 
 
-def file(section: Section, tab: str) -> Path:
-    """Where a deck is, in the folder of the decks, without the end of its name."""
-    return Path(tab, Path(section.name).name)
-
-
-def deck(book: Book, section: Section, tab: str, words: Words) -> dict[str, str]:
-    """The files of a deck by the ends of their names; none without marks."""
-    nb = store.shown_notebook(book, section, tab)
-    where = f"{section.name}.md"
-    found = marks.read(nb, where, tab) if nb else []
-    if nb is None or not found:
-        return {}
+def deck(book: Book, section: Section, tab: str, words: Words) -> str:
+    """Return the page of a deck; empty for a section without marks."""
+    shown = store.shown(book, section, tab)
+    found = marks.read(shown) if shown else []
+    if shown is None or not found:
+        return ""
     picture = functools.partial(_picture, book, section)
-    worded = words.of(section)
-    notebook = rise.notebook(nb, where, tab, worded, picture)
-    record = nb.metadata.get("record")
-    made = merge.origin(tab, record, section.name)
-    html = _html(book, tab, found, made, worded, picture)
-    return {".html": html, ".ipynb": nbformat.writes(notebook) + "\n"}
+    view = merge.merge_machines({"cpu": shown}, {"cpu": "CPU"})
+    made = merge.origin(view, tab, section)
+    return _html(book, tab, found, made, words.of(section), picture)
 
 
 def _html(
@@ -88,7 +78,7 @@ def _html(
     worded: Worded,
     picture: Picture,
 ) -> str:
-    """The page of a deck; `made` tells what made its outputs, in Markdown."""
+    """Return the page of a deck; `made` says what made its outputs, in Markdown."""
     head, *rest = found
     head.blocks.append(marks.Text(made))
     pages = [layout.Page(head, 1.0)]
@@ -105,11 +95,11 @@ def _html(
 
 
 def _picture(book: Book, section: Section, path: str) -> Path:
-    """The file of a figure that a section names."""
+    """Return the file of a figure that a section names."""
     found = (section.path.parent / path).resolve()
     if not found.is_file():
-        message = f"no figure '{path}'; draw it, or mend the name"
-        raise BookError(message, section.where(path))
+        message = f"no figure '{path}'; draw it, or correct the name"
+        raise BookError(message, f"{section.name}.md")
     return found
 
 
@@ -128,14 +118,12 @@ def _write_static(folder: Path) -> None:
     write_whole(folder / "slides.css", "\n".join([*styles, code_rules(Light, Dark)]))
 
 
-def _forget(book: Book, folder: Path, without: list[Path]) -> None:
-    """Take away decks that have lost their marks, their section or their tab."""
-    known = {file(section, tab) for section in book.sections for tab in book.tabs}
+def _forget(book: Book, folder: Path, without: list[str]) -> None:
+    """Remove decks that have lost their marks, their section or their tab."""
+    known = {names.deck(book, s, tab) for s in book.sections for tab in book.tabs}
     for page in folder.glob("*/*.html"):
-        name = page.relative_to(folder).with_suffix("")
-        if name in without or name not in known:
+        if page.relative_to(folder).as_posix() not in known - set(without):
             page.unlink()
-            page.with_suffix(".ipynb").unlink(missing_ok=True)
 
 
 def _listed(book: Book, folder: Path) -> dict[str, Any]:
@@ -150,11 +138,11 @@ def _listed(book: Book, folder: Path) -> dict[str, Any]:
 
 def _sections_with_decks(book: Book, folder: Path) -> Iterator[dict[str, Any]]:
     for section in book.sections:
+        files = {tab: names.deck(book, section, tab) for tab in book.tabs}
         decks = [
-            {"name": tab_name(tab), "file": file(section, tab).as_posix()}
-            for tab in book.tabs
-            if (folder / file(section, tab)).with_suffix(".html").exists()
+            {"name": tab_name(tab), "file": file}
+            for tab, file in files.items()
+            if (folder / file).exists()
         ]
-        if decks:
-            title = next(section.found(marks.SECTION_TITLE))[0]
-            yield {"title": title, "decks": decks}
+        if decks and section.title:
+            yield {"title": section.title.title, "decks": decks}

@@ -1,4 +1,4 @@
-"""Slides out of a section's notebook in one tab, by d2lbook's slide marks.
+"""Slides out of what a tab shows of a section, by d2lbook's slide marks.
 
 `[**text**]` begins a slide, whose title the text becomes; `(**text**)` adds to the
 slide. Bold words just before, such as **Fix.**, come along. With `~~` in place of `**`
@@ -11,31 +11,19 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 
-from d2lbook.slides import _match_slide_marks
-from nbformat import NotebookNode
-
-from book.base.errors import BookError
-from book.pages.rst import SUFFIXES, alternative
-from book.records.cleaning import OVERWRITTEN, TERMINAL_CODE
-from book.records.store import for_notebooks, varies
+from book.records import outputs
+from book.records.store import Shown
+from book.sources import blocks as source
+from book.sources.inline import SlideMark, for_medium, slide_marks
 from book.sources.tabs import TAB_NAMES
 
-IMAGE = re.compile(
-    r'!\[(?P<caption>[^\n]*)\]\((?P<path>\S+?)(?:\s+"(?P<alt>(?:[^"\\\n]|\\.)*)")?\)'
-)
-LABEL = re.compile(r"^[ \t]*:(?:eq)?label:`[^`]*`[ \t]*\n?", re.MULTILINE)
-SIZE = re.compile(r":(?:width|height):`[^`]*`")
-HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*$", re.MULTILINE)
-SECTION_TITLE = re.compile(r"^#[ \t]+(.+?)[ \t]*$", re.MULTILINE)
 PARAGRAPH = re.compile(r"\n[ \t]*\n")
 LEAD_IN = re.compile(r"\*\*([^*\n]+)[.:]\*\*\s+\Z")
 SENTENCE_END = re.compile(r"[.!?:][*_)\"']*\s*$")
 SAVE = re.compile(r"[ \t]*#[ \t]*@save\b[ \t]*")
-SUMMARY = re.compile(r"^(##+ Summary)[ \t]*\n(.*?)(?=^#|\Z)", re.MULTILINE | re.DOTALL)
-NEWLINE = "\n"
-ENDINGS = ("Summary", "Exercises")
+SUMMARY = "Summary"
+ENDINGS = (SUMMARY, "Exercises")
 LONGEST_TITLE = 120
 Documented = ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef
 
@@ -91,138 +79,152 @@ class Slide:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass
-class Mark:
-    """A marked text and where it stands, its signs included.
+def read(shown: Shown) -> list[Slide]:
+    """Return the slides of a section in one tab; the first has the section's title.
 
-    `lead_in` are the bold words before it, as in "**Fix.** [**Move it first.**]".
+    Without any mark there are none.
     """
-
-    start: int
-    end: int
-    text: str
-    begins: bool
-    lead_in: str = ""
-
-
-def off_slides(cell: NotebookNode) -> bool:
-    """Whether a cell is on no slide: one marked so, or one for notebooks alone."""
-    classes = cell.metadata.get("attributes", {}).get("classes", [])
-    return "off-slides" in classes or for_notebooks(cell)
-
-
-def marks(text: str, where: str) -> list[Mark]:
-    """The slide marks of a text cell in order; BookError if d2lbook refuses them."""
-    try:
-        found = _match_slide_marks(text)
-    except AssertionError as error:
-        reason = " ".join(str(error).split())[:100]
-        raise BookError(f"slide marks that do not match: {reason}", where) from None
-    placed, end = [], 0
-    for pair, marked in found:
-        start = text.index(pair[0] + marked + pair[1], end)
-        end = start + len(pair[0] + marked + pair[1])
-        lead = LEAD_IN.search(text[:start])
-        begins = pair[0].startswith("[")
-        lead_in = lead[1] if lead else ""
-        placed.append(Mark(start, end, marked.strip(), begins, lead_in))
-    return placed
-
-
-def pieces(text: str, where: str, tab: str) -> list[str]:
-    """A cell's text, cut where a slide begins: before the headings that lead to its
-    mark, or else before the paragraph of the mark. A Summary has been marked."""
-    text = SUMMARY.sub(lambda found: _marked(found, where, tab), text)
-    begun = [0, *(mark.start for mark in marks(text, where) if mark.begins)]
-    cuts = [_cut(text, before, start) for before, start in pairwise(begun)]
-    ends = [summary.end() for summary in SUMMARY.finditer(text)]
-    cuts = sorted({0, *cuts, *ends, len(text)})
-    return [text[start:end] for start, end in pairwise(cuts)]
-
-
-def _cut(text: str, before: int, start: int) -> int:
-    """Where to cut for a slide whose mark is at `start`, the last one's at `before`."""
-    for heading in HEADING.finditer(text, before, start):
-        if heading[1] != "#":
-            return heading.start()
-    paragraphs = [end.end() for end in PARAGRAPH.finditer(text, before, start)]
-    # A second slide of one paragraph begins at its mark.
-    return paragraphs[-1] if paragraphs else start if before else 0
-
-
-def _marked(found: re.Match[str], where: str, tab: str) -> str:
-    """A Summary that is a slide: its items but for those about other frameworks."""
-    heading, body = found.groups()
-    if marks(body, where):
-        return found[0]
-    others = [name for key, name in TAB_NAMES.items() if key != tab]
-    items = re.split(r"\n(?=[-*+] )", body.strip())
-    kept = [item for item in items if not any(name in item for name in others)]
-    return f"{heading}\n\n[~~Summary~~]\n\n(~~{NEWLINE.join(kept)}~~)\n\n"
-
-
-def read(nb: NotebookNode, where: str, tab: str) -> list[Slide]:
-    """The slides of the notebook of `tab`; the first has the section's title.
-
-    Without any mark there are none. `where` is for what is told of broken marks.
-    """
-    reader = _Reader(where)
-    for cell in nb.cells:
-        if cell.cell_type == "code":
-            if not off_slides(cell):
-                reader.code(cell)
-        else:
-            for piece in pieces(cell.source, where, tab):
-                reader.text(piece)
+    reader = _Reader(shown.tab)
+    cells = iter(zip(shown.outputs, strict=True))
+    for part in _parts(shown.blocks):
+        if _is_unmarked_summary(part):
+            reader.summary(part[1:])
+            part = [block for block in part if isinstance(block, source.Cell)]
+        for block in part:
+            if isinstance(block, source.Cell):
+                (printed,) = next(cells)
+                reader.code(block, printed)
+            elif isinstance(block, source.Heading):
+                reader.heading(block)
+            elif not isinstance(block, source.Contents | source.Directive):
+                reader.text(block)
+    reader.settle()
     return reader.slides if reader.marked else []
 
 
-class _Reader:
-    """Reads cells one by one; the last of `slides` is the one that they add to."""
+def _parts(found: list[source.Block]) -> Iterator[list[source.Block]]:
+    """Yield the blocks from each heading to the next."""
+    part: list[source.Block] = []
+    for block in found:
+        if isinstance(block, source.Heading) and part:
+            yield part
+            part = []
+        part.append(block)
+    if part:
+        yield part
 
-    def __init__(self, where: str) -> None:
-        self.where = where
+
+def _is_unmarked_summary(part: list[source.Block]) -> bool:
+    head, *rest = part
+    is_summary = isinstance(head, source.Heading) and head.title == SUMMARY
+    return is_summary and not any(_marks(block) for block in rest)
+
+
+def _marks(block: source.Block) -> list[SlideMark]:
+    """Return the slide marks of a block; its sign is one around all of it."""
+    if isinstance(block, source.Cell):
+        return []
+    text = _text(block)
+    if block.sign:
+        begins, only = block.sign[0] == "[", block.sign[1] == "~"
+        return [SlideMark(0, len(text), text, begins, only)]
+    return slide_marks(text)
+
+
+def _text(block: source.Block) -> str:
+    return for_medium(block.text, "slide")
+
+
+class _Reader:
+    """Reads blocks one by one; the last of `slides` is the one that they add to."""
+
+    def __init__(self, tab: str) -> None:
+        self.tab = tab
         self.slides: list[Slide] = []
         self.part = ""
         self.marked = False
+        # Text below a heading waits for the slide that it may lead to.
+        self.waiting: list[str] | None = None
 
-    def text(self, piece: str) -> None:
-        found = marks(piece, self.where)
+    def heading(self, heading: source.Heading) -> None:
+        self.settle()
+        if heading.level == 1 or not self.slides:
+            self.slides.append(Slide(heading.title if heading.level == 1 else ""))
+        if heading.level > 1:
+            self.part = "" if heading.title in ENDINGS else heading.title
+            self.waiting = []
+
+    def summary(self, found: list[source.Block]) -> None:
+        """Add a Summary as a slide, without its items on other frameworks."""
+        self.settle()
+        others = [name for key, name in TAB_NAMES.items() if key != self.tab]
+        text = "\n".join(_text(b) for b in found if isinstance(b, source.Prose))
+        items = re.split(r"\n(?=[-*+] )", text)
+        kept = [item for item in items if not any(name in item for name in others)]
+        self.slides.append(Slide(SUMMARY, "", [Text("\n".join(kept))]))
+        self.marked = True
+
+    def text(self, block: source.Block) -> None:
+        if not self.slides:
+            self.slides.append(Slide(""))
+        found = _marks(block)
         self.marked |= bool(found)
-        title = self._headings(piece)
-        if title or not self.slides:
-            self.slides.append(Slide(title))
+        for start, end in _segments(_text(block), found):
+            inside = [mark for mark in found if start <= mark.start < end]
+            self._segment(block, start, end, inside)
+
+    def _segment(
+        self, block: source.Block, start: int, end: int, found: list[SlideMark]
+    ) -> None:
+        """Read a piece of a block in which at most one slide begins."""
+        text = _text(block)
         if any(mark.begins for mark in found):
-            self.slides.append(Slide("", self.part))
-        slide = self.slides[-1]
+            self.slides.append(Slide("", self.part, notes=self.waiting or []))
+            self.waiting = None
         for mark in found:
-            if mark.begins:
-                title, rest = _title(mark.text)
-                slide.title = f"{mark.lead_in}: {title}" if mark.lead_in else title
-                slide.blocks += _blocks(rest)
-            else:
-                slide.blocks += _led_in(mark.lead_in, _blocks(mark.text))
-        slide.notes += notes(piece, found)
+            lead_in = LEAD_IN.search(text, start, mark.start)
+            self._mark(block, mark, lead_in[1] if lead_in else "")
+        if not isinstance(block, source.Figure):
+            self._note(_unmarked(text, start, end, found))
 
-    def _headings(self, piece: str) -> str:
-        """The section's title, if it is here; other headings become the part."""
-        title = ""
-        for heading in HEADING.finditer(piece):
-            if heading[1] == "#":
-                title = heading[2]
-            else:
-                self.part = "" if heading[2] in ENDINGS else heading[2]
-        return title
+    def _mark(self, block: source.Block, mark: SlideMark, lead_in: str) -> None:
+        slide = self.slides[-1]
+        if isinstance(block, source.Figure):
+            slide.blocks.append(Figure(block.path, block.alt, block.caption))
+        elif mark.begins:
+            title, rest = _title(mark.text)
+            slide.title = f"{lead_in}: {title}" if lead_in else title
+            slide.blocks += _paragraphs(rest)
+        else:
+            slide.blocks += _led_in(lead_in, _paragraphs(mark.text))
 
-    def code(self, cell: NotebookNode) -> None:
-        if not self.slides or len(self.slides) == 1:
+    def _note(self, text: str) -> None:
+        notes = self.slides[-1].notes if self.waiting is None else self.waiting
+        notes += [p.strip() for p in PARAGRAPH.split(text) if p.strip(" \n.,;:")]
+
+    def settle(self) -> None:
+        """Leave text that led to no slide to the last one."""
+        if self.waiting and self.slides:
+            self.slides[-1].notes += self.waiting
+        self.waiting = None
+
+    def code(self, cell: source.Cell, found: list) -> None:
+        self.settle()
+        if not cell.on_slides:
+            return
+        if len(self.slides) < 2:
             # Code before the first mark would crowd the slide of the title.
             self.slides.append(Slide("Setup"))
-        blocks = self.slides[-1].blocks
-        source = shown_source(cell.source)
-        if source:
-            blocks.append(Code(source))
-        blocks += _outputs(cell)
+        code = shown_source(cell.code)
+        if code:
+            self.slides[-1].blocks.append(Code(code))
+        self.slides[-1].blocks += _outputs(cell, found)
+
+
+def _segments(text: str, found: list[SlideMark]) -> list[tuple[int, int]]:
+    """Return the pieces of a text: a second slide of one block begins at its mark."""
+    begun = [mark.start for mark in found if mark.begins][1:]
+    return list(zip([0, *begun], [*begun, len(text)], strict=True))
 
 
 # Text
@@ -243,19 +245,7 @@ def capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _blocks(text: str) -> Iterator[Text | Figure]:
-    """The paragraphs and figures of a text on a slide."""
-    text = SIZE.sub("", LABEL.sub("", text)).strip()
-    end = 0
-    for image in IMAGE.finditer(text):
-        yield from _paragraphs(text[end : image.start()])
-        alt = re.sub(r"\\(.)", r"\1", image["alt"] or "")
-        yield Figure(image["path"], alt, image["caption"])
-        end = image.end()
-    yield from _paragraphs(text[end:])
-
-
-def _led_in(words: str, blocks: Iterator[Text | Figure]) -> Iterator[Text | Figure]:
+def _led_in(words: str, blocks: Iterator[Text]) -> Iterator[Text]:
     for block in blocks:
         if words and isinstance(block, Text):
             block.markdown = f"**{words}.** {block.markdown}"
@@ -277,32 +267,28 @@ def _finished(text: str) -> str:
     return text if SENTENCE_END.search(text) else f"{text}."
 
 
-def notes(piece: str, found: list[Mark]) -> list[str]:
-    """The paragraphs of a text cell without the sentences that stand on slides."""
-    kept, end = [], 0
+def _unmarked(text: str, start: int, end: int, found: list[SlideMark]) -> str:
+    """Return a piece of a text without the sentences that are on slides."""
+    kept, last = [], start
     for mark in found:
-        before = piece[end : mark.start]
-        signs = piece[mark.start : mark.start + 3]
-        if signs.endswith("~~"):
+        before = text[last : mark.start]
+        if mark.only_on_slides:
             kept.append(before)
-        elif _is_whole(piece, mark):
+        elif _is_whole(text, mark):
             kept.append(LEAD_IN.sub("", before))
         else:
             kept += [before, mark.text]
-        end = mark.end
-    text = LABEL.sub("", "".join([*kept, piece[end:]]))
-    text = SIZE.sub("", IMAGE.sub("", HEADING.sub("", text)))
-    return [p.strip() for p in PARAGRAPH.split(text) if p.strip(" \n.,;:")]
+        last = mark.end
+    return "".join([*kept, text[last:end]])
 
 
-def _is_whole(piece: str, mark: Mark) -> bool:
-    """Whether a marked text is one sentence or several, and no part of one."""
-    before = PARAGRAPH.split(piece[: mark.start])[-1]
-    after = PARAGRAPH.split(piece[mark.end :])[0]
+def _is_whole(text: str, mark: SlideMark) -> bool:
+    """Return whether a marked text is one sentence or several, and no part of one."""
+    before = PARAGRAPH.split(text[: mark.start])[-1]
+    after = PARAGRAPH.split(text[mark.end :])[0]
     starts = not before.strip() or SENTENCE_END.search(before) is not None
-    before_is_heading = HEADING.match(before.strip()) is not None
     ends = SENTENCE_END.search(mark.text) is not None or not after.strip()
-    return (starts or before_is_heading) and ends
+    return starts and ends
 
 
 # Code and outputs
@@ -332,18 +318,9 @@ def _shorten(lines: list[str], node: Documented) -> None:
         del lines[start + 1 : end]
 
 
-def _outputs(cell: NotebookNode) -> Iterator[Printed | Plot]:
-    for output in cell.get("outputs", []):
-        if output.output_type == "stream":
-            yield _printed(output.text, cell)
-        elif output.output_type == "error":
-            yield _printed("\n".join(output.traceback), cell)
-        elif kind := next((k for k in SUFFIXES if k in output.data), None):
-            yield Plot(kind, output.data[kind], alternative(output, cell))
-        elif "text/plain" in output.data:
-            yield _printed(output.data["text/plain"], cell)
-
-
-def _printed(text: str, cell: NotebookNode) -> Printed:
-    plain = TERMINAL_CODE.sub("", text).replace("\r\n", "\n")
-    return Printed(OVERWRITTEN.sub("", plain).strip("\n"), varies(cell))
+def _outputs(cell: source.Cell, found: list) -> Iterator[Printed | Plot]:
+    for output in outputs.read(found, cell):
+        if isinstance(output, outputs.Printed):
+            yield Printed(output.text.strip("\n"), cell.varies)
+        else:
+            yield Plot(output.kind, output.data, output.alt)

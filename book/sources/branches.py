@@ -1,4 +1,4 @@
-"""What a cell says in one tab: decides its `if tab.selected("jax"):` branches.
+"""Decides the branches of a cell, such as `if tab.selected("jax"):`, for one tab.
 
 Works on the syntax tree, so branches may nest, have `elif` and `else`, and stand
 in functions and classes; the chosen body keeps its comments and formatting.
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 import libcst.matchers as m
+from libcst.metadata import MetadataWrapper, PositionProvider
 
 from book.base.errors import BookError
 
@@ -24,25 +25,50 @@ MAGIC_LINE = re.compile(r"^([ \t]*)((?:[\w, ]+= *)?[%!].*)$")
 HIDDEN_LINE = re.compile(rf"{MAGIC}  #(.*)$", re.MULTILINE)
 
 
-def select_branches(source: str, tab: str, where: str) -> str:
-    """A cell's source as `tab` sees it, each `if tab.selected(...)` decided."""
+def select_branches(source: str, tab: str, where: str) -> tuple[str, list[int]]:
+    """Return a cell's source as `tab` sees it, each `if tab.selected(...)` decided.
+
+    The numbers say which row of `source`, counted from 1, each row comes from.
+    """
     try:
         module = parse_cell(source)
     except SyntaxError as error:
         code = (error.text or "").strip()
         raise BookError(f"not valid Python ({error.msg}): {code}", where) from error
-    chosen = module.visit(_Chooser(tab, where))
+    chooser = _Chooser(tab, where, _first_rows(module))
+    chosen = module.visit(chooser)
     if m.findall(chosen, SELECTED):
         raise BookError("tab.selected outside an if; write it as an if", where)
-    return HIDDEN_LINE.sub(r"\1", chosen.code)
+    return HIDDEN_LINE.sub(r"\1", chosen.code), _origins(chosen, chooser.rows)
+
+
+def _first_rows(module: cst.Module) -> dict[cst.CSTNode, int]:
+    """Return the row on which each node of a tree starts."""
+    wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
+    positions = wrapper.resolve(PositionProvider)
+    return {node: place.start.line for node, place in positions.items()}
+
+
+def _origins(chosen: cst.Module, rows: dict[cst.CSTNode, int]) -> list[int]:
+    """Return the row that each row of `chosen` comes from, by the nodes on it."""
+    known: dict[int, int] = {}
+    for node, row in _first_rows(chosen).items():
+        if node in rows and not isinstance(node, cst.Module):
+            known.setdefault(row, rows[node])
+    origins, shift = [], 0
+    for row in range(1, chosen.code.count("\n") + 2):
+        # A row without a node of its own follows the one above.
+        shift = known[row] - row if row in known else shift
+        origins.append(row + shift)
+    return origins
 
 
 def parse_cell(source: str) -> cst.Module:
-    """The tree of a cell, in which the lines `%magic` and `!command` are a bare name.
+    """Return the tree of a cell, in which lines such as `%magic` are a bare name.
 
-    Raises SyntaxError if what remains is no Python.
+    Raises a `SyntaxError` if what remains is not Python.
     """
-    source = _hide_magics(source)
+    source = hide_magics(source)
     try:
         return cst.parse_module(source)
     except cst.ParserSyntaxError as error:
@@ -51,7 +77,11 @@ def parse_cell(source: str) -> cst.Module:
         raise SyntaxError("libcst cannot parse it", place) from error
 
 
-def _hide_magics(source: str) -> str:
+def hide_magics(source: str) -> str:
+    """Return a cell with a bare name for each line such as `%magic` or `!command`.
+
+    Raises a `SyntaxError` if what remains is not Python.
+    """
     while True:
         try:
             ast.parse(source)
@@ -67,10 +97,21 @@ def _hide_magics(source: str) -> str:
 
 
 class _Chooser(cst.CSTTransformer):
-    def __init__(self, tab: str, where: str):
+    """Decides branches; `rows` gains the rows that new nodes come from."""
+
+    def __init__(self, tab: str, where: str, rows: dict[cst.CSTNode, int]):
         super().__init__()
         self.tab = tab
         self.where = where
+        self.rows = rows
+
+    def on_leave(
+        self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT
+    ) -> cst.CSTNodeT | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNodeT]:
+        left = super().on_leave(original_node, updated_node)
+        if original_node in self.rows and isinstance(left, cst.CSTNode):
+            self.rows[left] = self.rows[original_node]
+        return left
 
     def leave_Module(
         self, original_node: cst.Module, updated_node: cst.Module

@@ -1,6 +1,7 @@
-"""What is wrong with the sources: each in one line, with the file and the line.
+"""Checks of the sources: each problem in one line, with the file and the line.
 
-`book.sources.Book.check` asks for it before anything is made of the book.
+`book.sources.book.Book.check` raises what these checks find, before anything is made
+of the book.
 """
 
 from __future__ import annotations
@@ -10,195 +11,213 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from d2lbook import common
-from d2lbook import notebook as d2l_notebook
-from nbformat import NotebookNode
-
 from book.base.errors import BookError
-from book.sources.branches import parse_cell, select_branches
+from book.sources.blocks import Block, Cell, Contents, Directive, Figure
+from book.sources.branches import hide_magics, select_branches
+from book.sources.inline import (
+    MEDIA,
+    MarkupError,
+    roles,
+    slide_marks,
+    spans,
+    without_code,
+)
+from book.sources.section import Section
 
 if TYPE_CHECKING:
-    from book.sources.book import Book, Section
+    from book.sources.book import Book
 
-LABEL = re.compile(r":(?:eq)?label:`([^`]+)`")
-REFERENCE = re.compile(r":(?:num|eq)?ref:`([^`]+)`")
-HEADING = re.compile(r"#{1,6} ")
-TAB_BEGIN = re.compile(r":begin_tab:`[^`]+`\s*$")
-# A cell for another program; the line of its tabs may stand above.
-CELL_MAGIC = re.compile(r"(?:%%tab[^\n]*\n)?\s*%%(?!tab\b)")
 SELECTED = re.compile(r"\btab\.selected\(([^()]*)\)")
 QUOTED = re.compile(r"""["']([^"']*)["']""")
-ROLE = re.compile(r":([-/\\.\w]+):``?[^`]+`")
-ROLES = (
-    *("label", "eqlabel", "ref", "numref", "eqref", "cite", "citet", "citep"),
-    *("width", "height", "bibliography", "class", "func", "mod"),
-    *("begin_tab", "end_tab"),
-)
-LITERAL = re.compile(r"(?<!:)``.+?``", re.DOTALL)
-CODE = re.compile(r"`(?:[^`\n]|\n(?!\s*\n))*`")
-ESCAPED = re.compile(r"\\[$`]")
-MATH = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$", re.DOTALL)
+REFERENCES = ("ref", "numref", "eqref")
+CITATIONS = ("cite", "citet", "citep")
+ROLES = (*REFERENCES, *CITATIONS, "class", "func", "mod")
+# A role with two backticks, which none of the book's has.
+DOUBLE_ROLE = re.compile(r":([-\w]+):``[^`]+``")
 # Bold text: neither the signs of a slide mark nor what stands between two marks.
 BOLD = re.compile(
     r"(?<![\[(*])\*\*(?![\s*\])])((?:(?!\*\*|\n[ \t]*\n).)+)(?<![\s\[(])\*\*(?![\])*])",
     re.DOTALL,
 )
-LINK = re.compile(r"(!\[[^\]]*)?\]\(([^()<>\s]+)")
+CODE = re.compile(r"`(?:[^`\n]|\n(?!\s*\n))*`")
+LISTING = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.M | re.S)
+LINK = re.compile(r"\]\(([^()<>\s]+)")
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:|#|//", re.IGNORECASE)
+KEY = re.compile(r"^[ \t]*@\w+[ \t]*\{[ \t]*([^\s,]+)", re.MULTILINE)
 
 
 def problems(book: Book) -> Iterator[str]:
-    yield from _missing_bibliographies(book)
+    """Yield what is wrong with the sources of a book, in the order of its pages."""
+    works = _works(book)
+    if works is None:
+        names = book.config.pdf["bibfile"]
+        yield f"{names} is missing; restore it, or correct `bibfile` in config.ini"
     for section in book.sections:
-        yield from _section_problems(book, section)
+        if not section.text.strip():
+            yield f"{section.at(1)}: the page is empty; write something"
+            continue
+        found = _section_problems(book, section, works)
+        for line, message in sorted(set(found)):
+            yield f"{section.at(line)}: {message}"
     yield from _label_problems(book)
 
 
-def _missing_bibliographies(book: Book) -> Iterator[str]:
+def _works(book: Book) -> set[str] | None:
+    """Return the keys of the bibliography, None if a file of it is missing."""
+    works: set[str] = set()
     for name in book.config.pdf["bibfile"].replace(",", " ").split():
-        if not (book.root / name).is_file():
-            yield f"{name} is missing; restore it, or mend `bibfile` in config.ini"
+        file = book.root / name
+        if not file.is_file():
+            return None
+        works |= set(KEY.findall(file.read_text("utf-8", errors="replace")))
+    return works
 
 
-def _section_problems(book: Book, section: Section) -> Iterator[str]:
-    if not section.text.strip():
-        yield f"{section.at(1)}: the page is empty; write something"
-        return
-    marks = list(_mark_problems(section))
-    yield from marks
-    if not marks:
-        # Cells cannot be told apart before.
-        for cell in book.notebook(section).cells:
-            yield from _cell_problems(book, section, cell)
-        yield from _text_problems(section)
+Problems = Iterator[tuple[int, str]]
+
+
+def _section_problems(book: Book, section: Section, works: set[str] | None) -> Problems:
+    yield from section.problems
+    for block in section.blocks:
+        yield from _tab_problems(book, block)
+        if isinstance(block, Cell):
+            yield from _cell_problems(book, section, block)
+        elif not isinstance(block, Contents | Directive):
+            yield from _text_problems(section, block, works)
+
+
+def _tab_problems(book: Book, block: Block) -> Problems:
+    known = [*book.tabs, "all"]
+    for tab in block.tabs:
+        if tab not in known:
+            yield block.line, f"no tab '{tab}'; there are {', '.join(known)}"
 
 
 def _label_problems(book: Book) -> Iterator[str]:
     seen: dict[str, str] = {}
     for section in book.sections:
-        for label, where in section.found(LABEL):
+        for label, line in section.labels:
+            where = section.at(line)
             if label in seen:
                 first = seen[label]
-                yield f"{where}: label '{label}' stands already at {first}; rename one"
+                yield f"{where}: label '{label}' is already at {first}; rename one"
             seen.setdefault(label, where)
     for section in book.sections:
-        for label, where in section.found(REFERENCE):
-            if label not in seen:
-                yield f"{where}: no label '{label}'; add it or mend the name"
+        for block in section.blocks:
+            for role in roles(block.text) if not isinstance(block, Cell) else ():
+                if role.name in REFERENCES and role.value not in seen:
+                    where = section.at(block.line_at(role.start))
+                    message = f"no label '{role.value}'; add it or correct the name"
+                    yield f"{where}: {message}"
 
 
-# Tabs and code
+# Code
 
 
-def _mark_problems(section: Section) -> Iterator[str]:
-    """What does not begin and end in turn, and headings inside a tab."""
-    open_at = 0
-    for number, line in enumerate(section.prose.split("\n"), start=1):
-        where = section.at(number)
-        if line.startswith(":begin_tab:"):
-            if open_at:
-                yield f"{where}: a tab inside that of line {open_at}; close that first"
-            if not TAB_BEGIN.match(line):
-                yield f"{where}: a tab without a name; write :begin_tab:`TAB`"
-            open_at = number
-        elif line.startswith(":end_tab:"):
-            if not open_at:
-                yield f"{where}: :end_tab: without :begin_tab:; take it out"
-            open_at = 0
-        elif open_at and HEADING.match(line):
-            yield f"{where}: a heading inside a tab; move it out of :begin_tab:"
-    for number in section.unclosed:
-        yield f"{section.at(number)}: a code block that does not end; close its fence"
-    if open_at and not section.unclosed:
-        yield f"{section.at(open_at)}: a tab that does not end; add :end_tab:"
-
-
-def _cell_problems(book: Book, section: Section, cell: NotebookNode) -> Iterator[str]:
-    known = [*book.tabs, "all"]
-    where = section.at(cell.metadata["line"])
-    for tab in d2l_notebook.get_cell_tab(cell):
-        if tab and tab not in known:
-            yield f"{where}: no tab '{tab}'; there are {', '.join(known)}"
-    if cell.cell_type != "code":
+def _cell_problems(book: Book, section: Section, cell: Cell) -> Problems:
+    if not cell.has_tabs:
+        yield cell.rows[0], "code without a tab; start the cell with %%tab and its tabs"
+    if not cell.is_python:
         return
-    if not common.source_tab_pattern_2.search(cell.source):
-        yield f"{where}: code without a tab; start the cell with %%tab and its tabs"
-    if not CELL_MAGIC.match(cell.source):
-        yield from _code_problems(book, section, cell)
-
-
-def _code_problems(book: Book, section: Section, cell: NotebookNode) -> Iterator[str]:
-    """What is no Python, or asks for a tab in a way that cannot be decided."""
-    first = cell.metadata["line"]
     try:
-        parse_cell(cell.source)
+        hide_magics(cell.code)
     except SyntaxError as error:
-        where = section.at(first + (error.lineno or 1) - 1)
-        yield f"{where}: not valid Python ({error.msg}); mend it"
+        line = cell.line_of(error.lineno or 1)
+        yield line, f"not valid Python ({error.msg}); correct it"
         return
-    for call in SELECTED.finditer(cell.source):
-        where = section.at(first + cell.source.count("\n", 0, call.start()))
+    yield from _branch_problems(book, section, cell)
+
+
+def _branch_problems(book: Book, section: Section, cell: Cell) -> Problems:
+    """Yield what is wrong with the branches of a cell for one tab or another."""
+    for call in SELECTED.finditer(cell.code):
+        line = cell.line_of(cell.code.count("\n", 0, call.start()) + 1)
         for tab in QUOTED.findall(call[1]):
             if tab not in book.tabs:
-                yield f"{where}: no tab '{tab}'; there are {', '.join(book.tabs)}"
-    if "tab.selected" in cell.source:
+                yield line, f"no tab '{tab}'; there are {', '.join(book.tabs)}"
+    if "tab.selected" in cell.code:
+        row = cell.code.count("\n", 0, cell.code.index("tab.selected")) + 1
         try:
-            select_branches(cell.source, book.tabs[0], section.at(first))
+            select_branches(cell.code, book.tabs[0], "")
         except BookError as error:
-            yield str(error)
+            yield cell.line_of(row), str(error)
 
 
 # Text
 
 
-def _text_problems(section: Section) -> Iterator[str]:
-    text = _blank(LITERAL, _blank(ESCAPED, section.prose))
-    for role in ROLE.finditer(text):
-        if role[1] not in ROLES:
-            where = _at(section, text, role)
-            yield f"{where}: no role '{role[1]}'; there are {', '.join(ROLES[:8])}"
-    yield from _markup_in_bold(section, text)
-    text = _blank(CODE, text)
-    yield from _unclosed_equations(section, text)
-    yield from _lost_links(section, _blank(MATH, text))
+def _text_problems(section: Section, block: Block, works: set[str] | None) -> Problems:
+    source = LISTING.sub(_blanked, block.text)
+    yield from ((block.line_at(at), why) for at, why in _markup_problems(source))
+    yield from ((block.line_at(at), why) for at, why in _role_problems(source, works))
+    yield from ((block.line_at(at), why) for at, why in _bold_problems(source))
+    yield from ((block.line_at(at), why) for at, why in _link_problems(section, source))
+    if isinstance(block, Figure):
+        yield from _figure_problems(section, block)
 
 
-def _markup_in_bold(section: Section, text: str) -> Iterator[str]:
-    """Code, equations and references within bold text, which would show their signs."""
-    text = CODE.sub(lambda code: re.sub(r"[^`\n]", "_", code[0]), text)
+def _markup_problems(source: str) -> Problems:
+    """Yield slide marks and texts for one medium that are not closed."""
+    try:
+        marks = slide_marks(source)
+        found = list(spans(source))
+    except MarkupError as error:
+        yield error.offset, str(error)
+        return
+    for span in found:
+        for medium in span.media:
+            if medium not in MEDIA:
+                yield span.start, f"no medium '{medium}'; there are {', '.join(MEDIA)}"
+        if any(span.start < mark.start < span.end for mark in marks):
+            yield span.start, "a slide mark in a text for one medium; put it outside"
+
+
+def _role_problems(source: str, works: set[str] | None) -> Problems:
+    for double in DOUBLE_ROLE.finditer(source):
+        yield double.start(), f"no role '{double[1]}' with two backticks; write one"
+    for role in roles(source):
+        if role.name in ("label", "eqlabel", "width", "height"):
+            yield role.start, f"a {role.name} within text; put it on a line of its own"
+        elif role.name not in ROLES:
+            yield role.start, f"no role '{role.name}'; there are {', '.join(ROLES)}"
+        elif role.name in CITATIONS and works is not None:
+            for key in filter(None, map(str.strip, role.value.split(","))):
+                if key not in works:
+                    message = f"no work '{key}' in the bibliography; add it"
+                    yield role.start, f"{message}, or correct the key"
+
+
+def _bold_problems(source: str) -> Problems:
+    """Yield code, equations and references within bold text: their signs would show."""
+    text = CODE.sub(lambda code: re.sub(r"[^`\n]", "_", code[0]), source)
     for bold in BOLD.finditer(text):
-        if signs := re.search(r"[`$]", bold[1]):
-            where = _at(section, text, bold)
-            yield f"{where}: a '{signs[0]}' within bold text; end the bold text before"
+        if sign := re.search(r"[`$]", bold[1]):
+            message = f"a '{sign[0]}' within bold text; end the bold text before"
+            yield bold.start(), message
 
 
-def _lost_links(section: Section, text: str) -> Iterator[str]:
+def _link_problems(section: Section, source: str) -> Problems:
+    text = without_code(source)
+    if text.count("$$") % 2:
+        yield text.index("$$"), "an equation that does not end; add $$"
     for link in LINK.finditer(text):
-        target = unquote(link[2].partition("#")[0])
-        where = _at(section, text, link)
-        if ADDRESS.match(link[2]):
+        target = unquote(link[1].partition("#")[0])
+        if ADDRESS.match(link[1]):
             continue
         if not (section.path.parent / target).exists():
-            yield f"{where}: no file '{target}'; add it or mend the link"
+            yield link.start(), f"no file '{target}'; add it or correct the link"
         elif target.endswith(".md"):
-            yield f"{where}: the site has no '{target}'; link its label with :numref:"
+            message = f"the site has no '{target}'; link its label with :numref:"
+            yield link.start(), message
 
 
-def _unclosed_equations(section: Section, text: str) -> Iterator[str]:
-    """Each `$$` without a second one in its paragraph."""
-    open_at = 0
-    for number, line in enumerate(text.split("\n"), start=1):
-        if open_at and not line.strip():
-            yield f"{section.at(open_at)}: an equation that does not end; add $$"
-            open_at = 0
-        if line.count("$$") % 2:
-            open_at = 0 if open_at else number
+def _figure_problems(section: Section, figure: Figure) -> Problems:
+    for name in ("width", "height"):
+        value = getattr(figure, name)
+        if value and not re.fullmatch(r"\d+(?:px)?", value):
+            line = figure.line_at(figure.source.rindex(f":{name}:"))
+            yield line, f"no {name} '{value}'; write one such as 400px"
 
 
-def _blank(pattern: re.Pattern[str], text: str) -> str:
-    """`text` with spaces for what `pattern` finds, so that places stay the same."""
-    return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
-
-
-def _at(section: Section, text: str, found: re.Match[str]) -> str:
-    return section.at(text.count("\n", 0, found.start()) + 1)
+def _blanked(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found[0])

@@ -1,30 +1,27 @@
-"""The numbers of sections, figures, tables and equations, as Sphinx gives them.
+"""The numbers of sections, figures, tables and equations, as Sphinx counts them.
 
 A notebook is made without Sphinx, and refers to the same numbers as the site.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Literal
 
-from book.sources.book import Book, Section
+from book.sources.blocks import Block, Equation, Figure, Heading, Table
+from book.sources.book import Book
+from book.sources.section import Section
 
 Kind = Literal["section", "figure", "table", "equation"]
 
-HEADING = re.compile(r"(#{1,6}) +(.*\S)")
-LABEL = re.compile(r"[ \t]*:(eq)?label:`([^`]+)`")
-OPTION = re.compile(r":(?:width|height):`")
-# So many parts of a section's number come before that of a figure (d2lbook's setting).
+# A figure's number begins with so many parts of its section's (d2lbook's setting).
 DEPTH = 2
 
 
 @dataclass(frozen=True)
 class Place:
-    """What a label names."""
+    """A part of the book that a label names."""
 
     label: str
     kind: Kind
@@ -44,7 +41,7 @@ class Numbers:
     def __post_init__(self) -> None:
         for section in self.book.sections:
             page = _Page(section.name, self._of_pages.get(section.name, ""))
-            for place in page.read(section.prose):
+            for place in page.read(section.blocks):
                 self.places[place.label] = place
             self.headings[section.name] = page.headings
 
@@ -54,18 +51,17 @@ class Numbers:
         return dict(self._below(self.book.sections[0], ""))
 
     def _below(self, section: Section, number: str) -> Iterator[tuple[str, str]]:
-        pages = {page.name: page for page in self.book.sections}
+        pages = {page.path: page for page in self.book.sections}
         for position, (entry, _) in enumerate(section.contents, start=1):
-            path = (section.path.parent / f"{entry}.md").resolve()
-            name = str(Path(path.relative_to(self.book.root)).with_suffix(""))
+            page = pages[self.book.path_of_entry(section, entry)]
             own = f"{number}.{position}".lstrip(".")
-            yield name, own
-            yield from self._below(pages[name], own)
+            yield page.name, own
+            yield from self._below(page, own)
 
 
 @dataclass
 class _Page:
-    """Counts what there is on one page."""
+    """Counts the numbered parts of one page."""
 
     name: str
     number: str
@@ -73,21 +69,35 @@ class _Page:
     counts: Counter = field(default_factory=Counter)
     levels: list[int] = field(default_factory=list)
 
-    def read(self, prose: str) -> Iterator[Place]:
-        """The places on the page, in order."""
-        kind: Kind = "section"
-        title = ""
-        for line in prose.split("\n"):
-            if heading := HEADING.match(line):
-                self._count_heading(len(heading[1]))
-                kind, title = "section", heading[2]
-            elif label := LABEL.match(line):
-                kind = "equation" if label[1] else kind
-                number = self._number(kind)
-                named = title if kind == "section" else ""
-                yield Place(label[2], kind, number, named, self.name)
-            elif line.strip() and not OPTION.match(line):
-                kind = "figure" if line.startswith("![") else "table"
+    def read(self, blocks: list[Block]) -> Iterator[Place]:
+        """Yield the places on the page, in order."""
+        for block in blocks:
+            match block:
+                case Heading():
+                    self._count_heading(block.level)
+                    yield from self._place(block, "section", self._within, block.title)
+                # Sphinx numbers a figure or table for its caption, with a label or not.
+                case Figure() if block.caption or block.label:
+                    yield from self._place(block, "figure", self._count("figure"))
+                case Table() if block.caption:
+                    yield from self._place(block, "table", self._count("table"))
+                case Equation() if block.label:
+                    yield from self._place(block, "equation", self._count("equation"))
+
+    def _place(
+        self,
+        block: Heading | Figure | Table | Equation,
+        kind: Kind,
+        number: str,
+        title: str = "",
+    ) -> Iterator[Place]:
+        if block.label:
+            yield Place(block.label, kind, number, title, self.name)
+
+    @property
+    def _within(self) -> str:
+        """The number of the section that is being read."""
+        return self.headings[-1] if self.headings else self.number
 
     def _count_heading(self, level: int) -> None:
         # The first heading is the page's title.
@@ -97,10 +107,8 @@ class _Page:
         below = "".join(f".{count}" for count in self.levels)
         self.headings.append(f"{self.number}{below}" if self.number else "")
 
-    def _number(self, kind: Kind) -> str:
-        within = self.headings[-1] if self.headings else self.number
-        if kind == "section":
-            return within
-        prefix = ".".join(within.split(".")[:DEPTH])
+    def _count(self, kind: Kind) -> str:
+        """Return the number of the next part of a kind."""
+        prefix = ".".join(self._within.split(".")[:DEPTH])
         self.counts[kind, prefix] += 1
         return f"{prefix}.{self.counts[kind, prefix]}".lstrip(".")

@@ -15,7 +15,8 @@ from book.records import store
 from book.records.compare import differences
 from book.runs.kernels import Job, execute
 from book.runs.run import interpreters
-from book.sources.book import Book, Section
+from book.sources.book import Book
+from book.sources.section import Section
 
 BOOK = Book(Path(__file__).resolve().parents[2])
 CASES = [(section, tab) for section in BOOK.sections for tab in BOOK.code_tabs(section)]

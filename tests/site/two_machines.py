@@ -9,7 +9,8 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from book.records import store
-from book.sources.book import Book, Section
+from book.sources.book import Book
+from book.sources.section import Section
 
 NO_SOURCES = shutil.ignore_patterns(
     *(".*", "__pycache__", "node_modules", "tests", "benchmarks")

@@ -206,12 +206,18 @@ class BookLaTeXTranslator(LaTeXTranslator):
 
     def _keep_with_next(self, node: nodes.Element) -> None:
         """Ask for the room that a part of the text wants on the page it begins on."""
+        self._note_place(node)
         if self.table or (isinstance(node, nodes.paragraph) and not _leads(node)):
             return
         before = _before(node)
         if before is None or not _leads(before):
             wanted = min(self._wanted(node), MOST_LINES)
             self.body.append(f"\n\\bookneed{{{wanted}}}\n")
+
+    def _note_place(self, node: nodes.Element) -> None:
+        """Write where a part comes from, for errors; see book/paper/pdf.py."""
+        if node.line and not self.table:
+            self.body.append(f"\n%% {self.curfilestack[-1]}:{node.line}\n")
 
     def _wanted(self, node: Any) -> int:
         """The lines that a part takes with what must not part from it."""

@@ -1,27 +1,22 @@
-"""Tabs: d2lbook's panels as nodes of our own; a part of the extension.
+"""Sets of tabs; a part of the extension.
 
-The page is whole without a script: each panel under its label. `static/book.js` turns
-the sets into ARIA tabs, of which the root's `data-tab` says the one that is chosen.
+`book.pages.rst` writes these directives where frameworks differ. The page is whole
+without a script: each panel is under its label. `static/book.js` turns the sets into
+ARIA tabs; the root's `data-tab` names the chosen one.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
-from sphinx.transforms import SphinxTransform
-from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 from sphinx.writers.latex import LaTeXTranslator
 
 from book.sources.tabs import TAB_NAMES, tab_name
 
-logger = logging.getLogger(__name__)
-
-TAB_BAR = re.compile(r'^<div class="mdl-tabs .*mdl-tabs__tab-bar ([a-z]*)"')
-PANEL = re.compile(r'^<div class="mdl-tabs__panel[^>]* id="([^"]+)-\d+-\d+"')
-END = re.compile(r"^</div>$")
 PRINTED = ("latex", "text", "man")
 
 
@@ -33,64 +28,49 @@ class tab_panel(nodes.General, nodes.Element):
     """What is shown in `tabs`; `absent` if that is only that there is nothing."""
 
 
-class GatherTabs(SphinxTransform):
-    """Put what stands between d2lbook's raw HTML marks into nodes of our own."""
+class BookTabs(SphinxDirective):
+    """A set of panels, each a `book-tab`."""
 
-    default_priority = 400
+    has_content = True
+    option_spec = {"class": directives.class_option}
 
-    def apply(self, **kwargs: Any) -> None:
-        found = [(n, _is(TAB_BAR, n)) for n in self.document.findall(nodes.raw)]
-        bars = [(bar, mark[1]) for bar, mark in found if mark]
-        for number, (bar, kind) in enumerate(bars, start=1):
-            parent = bar.parent
-            start = parent.index(bar)
-            gathered, length = self._gather(parent.children[start + 1 :])
-            if gathered is None:
-                logger.warning("a tab does not end in its section", location=bar)
-                return
-            gathered["number"] = number
-            gathered["classes"] = ["tab-set", kind]
-            parent[start : start + 1 + length] = [self._completed(gathered)]
+    def run(self) -> list[nodes.Node]:
+        found = tab_set(classes=["tab-set", *self.options.get("class", [])])
+        found["number"] = self.env.new_serialno("tab") + 1
+        self.set_source_info(found)
+        self.state.nested_parse(self.content, self.content_offset, found)
+        return [_completed(found, self.config.book_tabs)]
 
-    def _gather(self, siblings: list[nodes.Node]) -> tuple[tab_set | None, int]:
-        """The set of tabs that `siblings` start with, and how many make it."""
-        found = tab_set()
-        panel = None
-        for length, node in enumerate(siblings, start=1):
-            if start := _is(PANEL, node):
-                panel = self._panel(start[1].split(","))
-                found += panel
-            elif not _is(END, node):
-                if panel is not None:
-                    panel += node
-            elif panel is not None:
-                panel = None
-            else:
-                return found, length
-        return None, 0
 
-    def _panel(self, tabs: list[str], **attributes: Any) -> tab_panel:
-        label = nodes.paragraph(classes=["tab-label"])
-        label += nodes.strong(text=", ".join(map(tab_name, tabs)))
-        return tab_panel("", label, tabs=tabs, **attributes)
+class BookTab(SphinxDirective):
+    """What readers of the tabs named see."""
 
-    def _completed(self, found: tab_set) -> tab_set:
-        """A set with code says so where a tab has none; one of text is left out."""
-        if not any(True for _ in found.findall(nodes.literal_block)):
-            return found
+    required_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        panel = _panel(self.arguments[0].split())
+        self.state.nested_parse(self.content, self.content_offset, panel)
+        return [panel]
+
+
+def _panel(tabs: list[str], **attributes: Any) -> tab_panel:
+    label = nodes.paragraph(classes=["tab-label"])
+    label += nodes.strong(text=", ".join(map(tab_name, tabs)))
+    return tab_panel("", label, tabs=tabs, **attributes)
+
+
+def _completed(found: tab_set, tabs: list[str]) -> tab_set:
+    """Return a set that says where a tab has no code; one of text leaves it out."""
+    if any(True for _ in found.findall(nodes.literal_block)):
         there = {tab for panel in found.findall(tab_panel) for tab in panel["tabs"]}
-        for tab in self.config.book_tabs:
+        for tab in tabs:
             if tab not in there:
-                panel = self._panel([tab], absent=True)
+                panel = _panel([tab], absent=True)
                 panel += nodes.paragraph(text=f"No code for {tab_name(tab)} here.")
                 found += panel
-        return found
-
-
-def _is(mark: re.Pattern[str], node: nodes.Node) -> re.Match[str] | None:
-    if isinstance(node, nodes.raw) and node.get("format") == "html":
-        return mark.search(node.astext().strip())
-    return None
+    return found
 
 
 def visit_tab_set(self: HTML5Translator, node: tab_set) -> None:
@@ -168,7 +148,8 @@ def end_printed_set(self: LaTeXTranslator, node: tab_set) -> None:
 
 def setup(app: Sphinx) -> None:
     app.add_config_value("book_tabs", list(TAB_NAMES), "env")
-    app.add_transform(GatherTabs)
+    app.add_directive("book-tabs", BookTabs)
+    app.add_directive("book-tab", BookTab)
     whole: dict[str, Any] = dict.fromkeys(PRINTED, (pass_through, pass_through))
     whole["latex"] = (begin_printed_set, end_printed_set)
     printed: dict[str, Any] = dict.fromkeys(

@@ -14,7 +14,8 @@ from nbformat.v4 import new_output
 from book.base.errors import BookError
 from book.pages import html, rst
 from book.pages.sphinx.tabs import tab_rules
-from book.sources.book import Book, Section
+from book.sources.book import Book
+from book.sources.section import Section
 
 ODD = "│ ┌─┐ \\alpha C:\\new <b> *star* under_ `x` |pipe| :label:``q``   \n\n\n  end__"
 INDEX = """\

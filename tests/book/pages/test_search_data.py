@@ -13,7 +13,8 @@ from nbformat.v4 import new_output
 
 from book.pages import html
 from book.pages.sphinx.search import SPHINX_SEARCH, entries, previews
-from book.sources.book import Book, Section
+from book.sources.book import Book
+from book.sources.section import Section
 
 INDEX = """\
 # A Made-Up Book

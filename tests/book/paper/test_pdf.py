@@ -17,7 +17,8 @@ from book.__main__ import main
 from book.base.errors import BookError
 from book.pages.rst import Page, _result
 from book.paper import pdf, tex
-from book.sources.book import Book, Section
+from book.sources.book import Book
+from book.sources.section import Section
 
 INDEX = """\
 # A Made-Up Book

@@ -12,7 +12,8 @@ from nbformat.v4 import new_output
 
 from book.base.errors import BookError
 from book.records import store
-from book.sources.book import Book, Section
+from book.sources.book import Book
+from book.sources.section import Section
 
 TEXT = """\
 # One

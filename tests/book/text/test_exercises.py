@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from book.sources.book import Book, Section
+from book.sources.book import Book
+from book.sources.section import Section
 
 BOOK = Book(Path(__file__).resolve().parents[3])
 SOLUTIONS = BOOK.section("solutions").prose

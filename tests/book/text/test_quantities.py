@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from book.sources.book import Book, Section
+from book.sources.book import Book
+from book.sources.section import Section
 from book.sources.checks import LABEL
 
 BOOK = Book(Path(__file__).resolve().parents[3])

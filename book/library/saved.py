@@ -1,0 +1,301 @@
+"""The statements that cells mark with `#@save`, and the names that they use.
+
+A mark belongs to one statement at the top level of a cell: it stands on any line
+of a simple statement, on the decorators or signature of a definition, or on a
+line of its own above. A marked `import` saves nothing: the library imports what
+its code uses, from whichever cell imports it.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import libcst as cst
+import libcst.matchers as m
+from libcst.metadata import (
+    Access,
+    BuiltinScope,
+    ClassScope,
+    ComprehensionScope,
+    ExpressionContext,
+    ExpressionContextProvider,
+    GlobalScope,
+    MetadataWrapper,
+    ParentNodeProvider,
+    PositionProvider,
+    Scope,
+    ScopeProvider,
+)
+
+from book.base.errors import BookError
+from book.sources import blocks
+from book.sources.book import Book
+from book.sources.branches import MAGIC, Statement, parse_cell
+from book.sources.section import Section
+
+MARK = re.compile(r"#\s*@save\b.*")
+IMPORT = m.SimpleStatementLine([m.Import() | m.ImportFrom()])
+# They change what is there: which statement they replace would be a guess.
+UNSAVABLE = (
+    m.SimpleStatementLine([m.AugAssign() | m.Del()])
+    | m.For()
+    | m.While()
+    | m.With()
+    | m.Match()
+)
+ALIASES = "Aliases from config.ini"
+
+
+# Cells
+
+
+@dataclass(frozen=True)
+class TabCell:
+    """A code cell as one tab has it."""
+
+    section: Section
+    cell: blocks.Cell
+
+    def where(self, row: int) -> str:
+        """Return the file and line that row `row` of the cell comes from."""
+        return self.section.at(self.cell.line_of(row))
+
+    @cached_property
+    def python(self) -> str:
+        """The cell's code, with a bare name for each magic."""
+        try:
+            return parse_cell(self.cell.code).code
+        except SyntaxError as error:
+            raise BookError(
+                f"not valid Python ({error.msg})", self.where(error.lineno or 1)
+            ) from error
+
+    @property
+    def note(self) -> str:
+        """Where the cell's definitions come from, as the library says it."""
+        labels = (label for label, _ in self.section.labels)
+        label = next((label for label in labels if label.startswith("sec_")), None)
+        return f"Defined in {self.section.name}.md" + (f" ({label})" if label else "")
+
+
+def tab_cells(book: Book, tab: str) -> Iterator[TabCell]:
+    """Yield the cells of a tab that hold Python, in the order of the book."""
+    for section in book.sections:
+        for cell in book.cells(section, tab):
+            if cell.is_python:
+                yield TabCell(section, cell)
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """A name that a block takes from outside of it."""
+
+    name: str
+    node: cst.Name | cst.Attribute
+    by_d2l: bool  # written d2l.name
+    at_import: bool  # read when the library is imported, not when a function is called
+    hidden: bool  # a local variable of the same name hides it
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A statement of the library; `note` says where it comes from."""
+
+    node: Statement
+    note: str
+    where: str
+    rows: Mapping[cst.CSTNode, tuple[TabCell, int]] = field(default_factory=dict)
+
+    @property
+    def is_alias(self) -> bool:
+        return self.note == ALIASES
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names it defines; `_`, as of a registered overload, counts as none."""
+        match self.node:
+            case (
+                cst.FunctionDef(name=cst.Name(value=name))
+                | cst.ClassDef(name=cst.Name(value=name))
+                | cst.SimpleStatementLine(
+                    body=[cst.Assign([cst.AssignTarget(cst.Name(value=name))])]
+                )
+            ):
+                return frozenset({name}) - {"_"}
+        wrapper = MetadataWrapper(cst.Module([self.node]), unsafe_skip_copy=True)
+        scopes = wrapper.resolve(ScopeProvider)
+        assignments = scopes[wrapper.module].assignments  # type: ignore[union-attr]
+        return frozenset(a.name for a in assignments) - {"_"}
+
+    @cached_property
+    def uses(self) -> list[Use]:
+        return list(_uses(self))
+
+    def where_of(self, node: cst.CSTNode) -> str:
+        if node not in self.rows:
+            return self.where
+        cell, row = self.rows[node]
+        return cell.where(row)
+
+
+# Marks
+
+
+def saved_blocks(cell: TabCell) -> Iterator[Block]:
+    """Yield the marked statements of a cell, apart from imports."""
+    source, marks = _without_marks(cell.python)
+    if not marks:
+        return
+    module = cst.parse_module(source).visit(_Unquoter())
+    wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
+    positions = wrapper.resolve(PositionProvider)
+    rows: dict[cst.CSTNode, tuple[TabCell, int]] = {
+        node: (cell, where.start.line)
+        for node, where in positions.items()
+        if isinstance(node, cst.Name | cst.Attribute)
+    }
+    spans = _spans(module, positions, source)
+    for statement in dict.fromkeys(_marked(mark, spans, cell) for mark in marks):
+        where = cell.where(spans[statement].first)
+        if m.matches(statement, IMPORT):
+            continue
+        if MAGIC in module.code_for_node(statement):
+            raise BookError("a magic cannot be saved; take it out of the block", where)
+        if m.matches(statement, UNSAVABLE):
+            raise BookError("cannot be saved; put it into a function", where)
+        bare = statement.with_changes(leading_lines=[])
+        yield Block(bare, cell.note, where, rows)
+
+
+def _without_marks(source: str) -> tuple[str, list[tuple[int, int]]]:
+    """The source without its marks, and the row and column of each."""
+    lines = source.split("\n")
+    marks = []
+    for token in _tokens(source):
+        found = MARK.search(token.string)
+        if token.type == tokenize.COMMENT and found:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][: column + found.start()].rstrip()
+            marks.append((row, column))
+    return "\n".join(lines) + "\n", marks
+
+
+def _tokens(source: str) -> Iterator[tokenize.TokenInfo]:
+    return tokenize.generate_tokens(io.StringIO(source).readline)
+
+
+class _Unquoter(cst.CSTTransformer):
+    """Type hints lose their quotes: the library never evaluates them."""
+
+    def leave_Annotation(
+        self, original_node: cst.Annotation, updated_node: cst.Annotation
+    ) -> cst.Annotation:
+        hint = updated_node.annotation
+        if not isinstance(hint, cst.SimpleString):
+            return updated_node
+        try:
+            bare = cst.parse_expression(str(hint.evaluated_value))
+        except cst.ParserSyntaxError:
+            return updated_node
+        return updated_node.with_changes(annotation=bare)
+
+
+@dataclass(frozen=True)
+class Span:
+    """The rows of a statement; a mark may stand on those from first to header."""
+
+    first: int
+    header: int
+    last: int
+
+
+def statements(body: cst.Module | cst.BaseSuite) -> list[Statement]:
+    """Return the statements of a module or of a body."""
+    if isinstance(body, cst.SimpleStatementSuite):
+        return [cst.SimpleStatementLine(body.body)]
+    return list(body.body)  # type: ignore[arg-type]
+
+
+def _spans(
+    module: cst.Module, positions: Mapping, source: str
+) -> dict[Statement, Span]:
+    line_ends = [t.start[0] for t in _tokens(source) if t.type == tokenize.NEWLINE]
+    spans = {}
+    for statement in statements(module):
+        decorators = getattr(statement, "decorators", ())
+        rows = [positions[node].start.line for node in (statement, *decorators)]
+        keyword = positions[getattr(statement, "name", statement)].start.line
+        header = next(row for row in line_ends if row >= keyword)
+        spans[statement] = Span(min(rows), header, positions[statement].end.line)
+    return spans
+
+
+def _marked(
+    mark: tuple[int, int], spans: Mapping[Statement, Span], cell: TabCell
+) -> Statement:
+    """The statement that a mark belongs to."""
+    row, column = mark
+    for statement, span in spans.items():
+        if span.first <= row <= span.header:
+            return statement
+    if column or any(span.first < row <= span.last for span in spans.values()):
+        raise BookError("#@save inside a body; put it on the def line", cell.where(row))
+    for statement, span in spans.items():
+        if row < span.first:
+            return statement
+    raise BookError("#@save with nothing below it to save", cell.where(row))
+
+
+# The names that a block uses
+
+
+def _uses(block: Block) -> Iterator[Use]:
+    wrapper = MetadataWrapper(cst.Module([block.node]), unsafe_skip_copy=True)
+    # Asked for together they take one walk of the tree.
+    wrapper.resolve_many([ScopeProvider, ParentNodeProvider, ExpressionContextProvider])
+    parents = wrapper.resolve(ParentNodeProvider)
+    contexts = wrapper.resolve(ExpressionContextProvider)
+    for node, access in _accesses(wrapper):
+        early = not access.is_annotation and _runs_at_import(access.scope)
+        if node.value != "d2l":
+            yield Use(node.value, node, False, early, False)
+            continue
+        attribute = parents[node]
+        if (
+            not isinstance(attribute, cst.Attribute)
+            or contexts[attribute] != ExpressionContext.LOAD
+        ):
+            raise BookError("d2l can only be read, as d2l.name", block.where_of(node))
+        name = attribute.attr.value
+        yield Use(name, attribute, True, early, _is_local(name, access.scope))
+
+
+def _accesses(wrapper: MetadataWrapper) -> Iterator[tuple[cst.Name, Access]]:
+    """Where names are read that are not local, in the order of the text."""
+    scopes = wrapper.resolve(ScopeProvider)
+    accesses = {
+        access.node: access
+        for scope in dict.fromkeys(scopes.values())
+        for access in (scope.accesses if scope else ())
+    }
+    for node in scopes:
+        if isinstance(node, cst.Name) and node in accesses:
+            access = accesses[node]
+            if not _is_local(node.value, access.scope):
+                yield node, access
+
+
+def _is_local(name: str, scope: Scope) -> bool:
+    outer = GlobalScope | BuiltinScope
+    return any(not isinstance(a.scope, outer) for a in scope[name])
+
+
+def _runs_at_import(scope: Scope) -> bool:
+    while isinstance(scope, ClassScope | ComprehensionScope):
+        scope = scope.parent
+    return isinstance(scope, GlobalScope)

@@ -1,0 +1,109 @@
+"""The archive of all notebooks, with the library, the requirements and a README."""
+
+import io
+import re
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+
+from book.base import environments
+from book.base.errors import BookError
+from book.library import package
+from book.sources import names
+from book.sources.book import Book
+from book.sources.numbers import Numbers
+from book.sources.tabs import tab_name
+
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip knows
+NOT_TO_READ = ("pytest", "nbclient")  # of an environment's list, for tests alone
+TO_READ = ("jupyterlab", "ipywidgets")
+README = """\
+# {title}
+
+Notebooks in {tabs}; each framework has a folder.
+
+1. Make an environment with Python 3.11 (`python3.11 -m venv env`, and activate it).
+2. Install one framework: `pip install -r requirements-{example}.txt`. These are builds
+   that run everywhere; for a GPU see the notebook *Using GPUs*.
+3. Run `jupyter lab` in this folder, open a notebook, and choose *Run all cells*.
+
+`d2l` is the library that the notebooks import. It has nothing to do with the package
+`d2l` of *Dive into Deep Learning*, which has the same name; the second cell of each
+notebook sees to it that the right one is imported. With `ipywidgets`, which the
+requirements bring, some cells have controls.
+
+{contents}
+
+{copyright}
+"""
+
+
+Files = dict[str, bytes]
+
+
+def beside(book: Book, numbers: Numbers) -> Files:
+    """Return the library, the requirements and the README of the archive."""
+    files = {"README.md": _readme(book, numbers)}
+    for tab in book.tabs:
+        files[f"requirements-{tab}.txt"] = _requirements(book, tab)
+        if tab in book.config.library:
+            name = Path(book.config.library[tab]["lib_file"]).name
+            files[f"d2l/{name}"] = package.generated(book, tab)
+    files["d2l/__init__.py"] = package.version_file(book)
+    return {name: text.encode() for name, text in files.items()}
+
+
+def _readme(book: Book, numbers: Numbers) -> str:
+    contents = []
+    for page in (section for section in book.sections if book.code_tabs(section)):
+        number = numbers.headings[page.name][0]
+        title = page.title.title if page.title else page.name
+        contents.append(f"* {number} {title}: `{names.short(book, page)}.ipynb`")
+    return README.format(
+        title=book.config.project["title"],
+        copyright=f"© {book.config.project['copyright']}",
+        tabs=", ".join(map(tab_name, book.tabs)),
+        example=book.tabs[0],
+        contents="\n".join(contents),
+    )
+
+
+def _requirements(book: Book, tab: str) -> str:
+    """Return the requirements of a tab: what its environment lists, with its pins."""
+    listed = (book.root / "environments" / f"{tab}.in").read_text(encoding="utf-8")
+    names = {re.split(r"[<>=~! \[;]", line)[0] for line in listed.splitlines()}
+    names -= {"", "#", *NOT_TO_READ}
+    pins = [p for p in environments.pins(tab, book.root) if p.split("==")[0] in names]
+    return "".join(f"{line}\n" for line in [*pins, *TO_READ])
+
+
+def zipped(files: Files, folder: str) -> bytes:
+    """Return an archive of `files` in one folder, the same bytes each time."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in sorted(files.items()):
+            entry = zipfile.ZipInfo(f"{folder}/{name}", EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, data)
+    return buffer.getvalue()
+
+
+def replace(folder: Path, files: Files) -> None:
+    """Put a folder with `files`, and nothing else, in the place of the last one."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(
+            dir=folder.parent, prefix=f".{folder.name}."
+        ) as scratch:
+            draft = Path(scratch) / folder.name
+            for name, data in files.items():
+                file = draft / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(data)
+            if folder.exists():
+                shutil.rmtree(folder)
+            draft.rename(folder)
+    except OSError as error:
+        raise BookError(f"cannot be written ({error.strerror})", folder) from error

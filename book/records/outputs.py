@@ -1,0 +1,82 @@
+"""The outputs of a recorded cell as pages and slides show them: texts and pictures."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pypandoc
+from nbformat import NotebookNode
+
+from book.records.cleaning import OVERWRITTEN, TERMINAL_CODE
+from book.sources.blocks import Cell
+
+# In the order of preference.
+PICTURES = {"image/svg+xml": "svg", "image/png": "png", "image/jpeg": "jpg"}
+# The text of an object that shows something else in a notebook.
+BARE_OBJECT = re.compile(r"<[\w.]+(?: object)?(?: at 0x[0-9a-f]+)?>")
+PLOT = "Output of the cell above: a plot"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A text, with no line break at its end."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture: `data` of the MIME type `kind`, as the record has it."""
+
+    kind: str
+    data: str
+    alt: str
+
+
+def read(outputs: list[NotebookNode], cell: Cell) -> Iterator[Printed | Picture]:
+    """Yield what the outputs of a cell show; streams in a row are one text."""
+    streams = ""
+    for output in outputs:
+        if output.output_type == "stream":
+            streams += output.text
+            continue
+        if streams:
+            yield _printed(streams)
+            streams = ""
+        yield from _result(output, cell)
+    if streams:
+        yield _printed(streams)
+
+
+def _result(output: NotebookNode, cell: Cell) -> Iterator[Printed | Picture]:
+    if output.output_type == "error":
+        yield _printed("\n".join(output.traceback))
+        return
+    kind = next((kind for kind in PICTURES if kind in output.data), None)
+    if kind is not None:
+        yield Picture(kind, output.data[kind], _alternative(output.metadata, cell))
+        return
+    plain = output.data.get("text/plain", "")
+    if "text/html" in output.data and (not plain or BARE_OBJECT.fullmatch(plain)):
+        plain = _text_of(output.data["text/html"])
+    if plain:
+        yield _printed(plain)
+
+
+def _printed(text: str) -> Printed:
+    """Return a text as a terminal shows it in the end."""
+    plain = TERMINAL_CODE.sub("", text).replace("\r\n", "\n")
+    plain = OVERWRITTEN.sub("", plain)
+    return Printed(plain.removesuffix("\n").removesuffix("\r"))
+
+
+def _text_of(html: str) -> str:
+    """Return what a reader sees of HTML, tables too, as text."""
+    text = pypandoc.convert_text(html, "plain", "html", extra_args=["--columns=91"])
+    return str(text).rstrip()
+
+
+def _alternative(metadata: Mapping[str, str], cell: Cell) -> str:
+    """Return the description of a picture, which its record or its cell gives."""
+    found = metadata.get("alt") or cell.attributes.get("alt") or PLOT
+    return " ".join(found.split())

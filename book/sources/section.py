@@ -1,0 +1,83 @@
+"""One Markdown file of the book, read and parsed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from book.base.errors import BookError
+from book.sources.blocks import Block, Cell, Contents, Heading, Labelled
+from book.sources.parsing import Parsed, parse
+
+
+@dataclass(frozen=True)
+class Section:
+    """One Markdown file of the book; `name` is its path without `.md`."""
+
+    name: str
+    path: Path
+
+    @cached_property
+    def text(self) -> str:
+        """The contents of the file.
+
+        Raises a `BookError` if it is not plain UTF-8.
+        """
+        data = self.path.read_bytes()
+        if data.startswith(b"\xef\xbb\xbf"):
+            message = "starts with a byte order mark; save it as UTF-8 without one"
+            raise BookError(message, self.at(1))
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise BookError("not UTF-8; save it as UTF-8", self.at(line)) from None
+        if "\0" in text:
+            line = text.count("\n", 0, text.index("\0")) + 1
+            raise BookError("holds a NUL character; take it out", self.at(line))
+        return text.replace("\r\n", "\n")
+
+    @cached_property
+    def _parsed(self) -> Parsed:
+        return parse(self.text)
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The parts of the section in order, to read and not to change."""
+        return self._parsed.blocks
+
+    @property
+    def problems(self) -> list[tuple[int, str]]:
+        """Each mistake in the Markdown with its line."""
+        return self._parsed.problems
+
+    @property
+    def cells(self) -> Iterator[Cell]:
+        return (block for block in self.blocks if isinstance(block, Cell))
+
+    def at(self, line: int) -> str:
+        """Return the name of a line of the file, such as `chapter/one.md:12`."""
+        return f"{self.name}.md:{line}"
+
+    @property
+    def title(self) -> Heading | None:
+        """The first heading, if there is one."""
+        headings = (block for block in self.blocks if isinstance(block, Heading))
+        return next(headings, None)
+
+    @property
+    def labels(self) -> Iterator[tuple[str, int]]:
+        """Each label with the line on which its block starts."""
+        for block in self.blocks:
+            if isinstance(block, Labelled) and block.label:
+                offset = block.source.rindex(f"label:`{block.label}`")
+                yield block.label, block.line_at(offset)
+
+    @property
+    def contents(self) -> Iterator[tuple[str, int]]:
+        """The names in its tables of contents, each with its line."""
+        for block in self.blocks:
+            if isinstance(block, Contents):
+                yield from block.entries
