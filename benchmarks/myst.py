@@ -14,9 +14,8 @@ from pathlib import Path
 from d2lbook import notebook as d2l_notebook
 from nbformat import NotebookNode
 
-from book.records import store
+from benchmarks.stock_notebooks import notebooks
 from book.sources.book import Book
-from book.sources.section import Section
 from book.sources.tabs import tab_name
 
 SVG = "image/svg+xml"
@@ -75,12 +74,6 @@ def write_book(book: Book, folder: Path) -> None:
     for name, data in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
-
-
-def notebooks(book: Book, section: Section) -> dict[str, NotebookNode]:
-    """The section in each tab, with the outputs that are kept of it."""
-    found = {tab: store.shown_notebook(book, section, tab) for tab in book.tabs}
-    return {tab: nb for tab, nb in found.items() if nb is not None}
 
 
 def _contents(names: list[str]) -> str:

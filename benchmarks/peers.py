@@ -20,6 +20,7 @@ import nbformat
 import pypandoc
 
 from benchmarks import myst
+from benchmarks.stock_notebooks import notebooks
 from book.base import environments
 from book.base.errors import BookError
 from book.sources.book import Book
@@ -132,7 +133,7 @@ def stock_d2lbook(book: Book, folder: Path) -> Peer:
     executed = {
         f"eval{'' if tab == book.tabs[0] else f'_{tab}'}/{section.name}.ipynb": nb
         for section in book.sections
-        for tab, nb in myst.notebooks(book, section).items()
+        for tab, nb in notebooks(book, section).items()
     }
     texts = {name: nbformat.writes(nb) for name, nb in executed.items()}
     pandoc = Path(pypandoc.get_pandoc_path()).parent

@@ -62,9 +62,9 @@ ABOUT = {
     " without one. The second cell finds `d2l`, the library of this book, in the folder"
     " that came with this notebook.",
     names.COLAB: "The first cell shows the GPUs of this machine. To get one in Colab,"
-    " choose *Runtime > Change runtime type*; the code also runs without one. The second"
-    " cell, which is folded, holds `d2l`, the library of this book. It installs missing"
-    " packages, and uses an installed `d2l` of this book if there is one.",
+    " choose *Runtime > Change runtime type*; the code also runs without one. The"
+    " second cell, which is folded, holds `d2l`, the library of this book. It installs"
+    " missing packages, and uses an installed `d2l` of this book if there is one.",
     names.SAGEMAKER: "The first cell shows the GPUs of this machine. To get one in"
     " Studio Lab, choose the runtime type *GPU* before you start it; the code also runs"
     " without one. The second cell, which is folded, holds `d2l`, the library of this"

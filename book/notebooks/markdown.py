@@ -15,7 +15,6 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
 from book.base.errors import BookError
-from book.base.paths import STATIC
 from book.notebooks.figures import Picture, picture
 from book.sources.bibliography import Bibliography
 from book.sources.blocks import (
@@ -141,7 +140,8 @@ class Writer:
     def _answers(self, figure: Figure, place: Place) -> str:
         """Return where the figure is interactive, for a notebook shows it still."""
         script = Path(figure.path).with_suffix(".js").name
-        if not (STATIC / "explorables" / script).exists():
+        root = self.numbers.book.root
+        if not (root / "static" / "explorables" / script).exists():
             return ""
         address = self.on_site(place)
         edition = f"[the HTML edition]({address})" if address else "the HTML edition"

@@ -119,5 +119,7 @@ def _where(job: Job, halt: remote.Halt) -> str:
     if not halt.cell:
         return f"{job.section.name}.md: {job.tab}"
     cell = job.book.cells(job.section, job.tab)[halt.cell - 1]
-    where = job.section.at(cell.line_of(halt.row))
+    # IPython counts the lines of a cell from the first that is not empty.
+    empty = len(cell.code) - len(cell.code.lstrip("\n"))
+    where = job.section.at(cell.line_of(halt.row + empty))
     return f"{where}: {job.tab}, cell {halt.cell}"

@@ -274,7 +274,7 @@ def _unmarked(text: str, start: int, end: int, found: list[SlideMark]) -> str:
         before = text[last : mark.start]
         if mark.only_on_slides:
             kept.append(before)
-        elif _is_whole(text, mark):
+        elif _is_whole(text[start : mark.start], mark, text[mark.end : end]):
             kept.append(LEAD_IN.sub("", before))
         else:
             kept += [before, mark.text]
@@ -282,10 +282,9 @@ def _unmarked(text: str, start: int, end: int, found: list[SlideMark]) -> str:
     return "".join([*kept, text[last:end]])
 
 
-def _is_whole(text: str, mark: SlideMark) -> bool:
+def _is_whole(before: str, mark: SlideMark, after: str) -> bool:
     """Return whether a marked text is one sentence or several, and no part of one."""
-    before = PARAGRAPH.split(text[: mark.start])[-1]
-    after = PARAGRAPH.split(text[mark.end :])[0]
+    before, after = PARAGRAPH.split(before)[-1], PARAGRAPH.split(after)[0]
     starts = not before.strip() or SENTENCE_END.search(before) is not None
     ends = SENTENCE_END.search(mark.text) is not None or not after.strip()
     return starts and ends

@@ -368,14 +368,14 @@ class _Parser:
         }[name]
         if not isinstance(block, allowed) or not value.strip():
             what = {
-                "label": "a label that stands below no heading, figure or table",
-                "eqlabel": "a label of an equation that stands below none",
-            }.get(name, f"a {name} that stands below no figure")
+                "label": "a label that is below no heading, figure or table",
+                "eqlabel": "an equation's label that is below no equation",
+            }.get(name, f"a {name} that is below no figure")
             self._problem(line, f"{what}; move it")
             return
         field = "label" if name == "eqlabel" else name
         if getattr(block, field):
-            self._problem(line, f"a second {field} of the same part; take it out")
+            self._problem(line, f"a second {field} of the same block; take it out")
         between = "\n" * (line - block.line - block.source.count("\n"))
         changes = {field: value, "source": f"{block.source}{between}{source}"}
         self.found.blocks[-1] = replace(block, **changes)  # type: ignore[arg-type]
@@ -396,7 +396,7 @@ class _Parser:
         rest = COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), block.source)
         if rest.strip():
             line = block.line + len(rest[: len(rest) - len(rest.lstrip())].split("\n"))
-            tag = rest.split()[0]
+            tag = re.split(r"(?<=>)|\s", rest.strip())[0]
             self._problem(line - 1, f"raw HTML '{tag}'; write Markdown")
 
     def _line_of(self, inline: Token, snippet: str) -> int:

@@ -14,8 +14,9 @@ import pytest
 
 from book.base import environments
 from book.notebooks import editions
-from book.notebooks.editions import COLAB, SAGEMAKER, Edition
+from book.notebooks.editions import Edition
 from book.sources.book import Book
+from book.sources.names import COLAB, SAGEMAKER
 
 BOOK = Book(Path(__file__).resolve().parents[2])
 ALONE = Path(__file__).with_name("alone.py")

@@ -46,7 +46,7 @@ def test_a_table_has_the_four_frameworks(table: list[list[str]]):
 
 @pytest.mark.parametrize("tab", TABS.values())
 def test_what_a_table_says_is_run(tab: str):
-    run = squeezed("\n".join(cell.source for cell in BOOK.code_cells(GUIDE, tab)))
+    run = squeezed("\n".join(cell.code for cell in BOOK.cells(GUIDE, tab)))
     rows = [row for table in tables() for row in table[1:] if TABS[row[0]] == tab]
     claims = [code for row in rows for cell in row[1:] for code in CODE.findall(cell)]
     assert len(claims) >= len(rows)

@@ -13,9 +13,10 @@ from playwright.sync_api import Browser, Page
 
 from book.slides import decks
 from book.slides.layout import SMALLEST
+from book.sources import names
 
 DECKS = [
-    f"{decks.file(section, tab)}.html"
+    names.deck(BOOK, section, tab)
     for section in BOOK.sections
     if "[**" in section.text
     for tab in TABS
@@ -198,7 +199,7 @@ def test_without_script_all_slides_are_shown(open_deck: Visitor):
 
 def test_the_list_opens_every_deck(open_deck: Visitor):
     page = open_deck("index.html")
-    links = page.locator(".decks a:not(.notebook)")
+    links = page.locator(".decks a")
     hrefs = [link.get_attribute("href") for link in links.all()]
     assert hrefs == DECKS
     links.first.click()

@@ -57,14 +57,14 @@ def write_two_machines(root: Path, into: Path) -> Book:
 def _write_record(
     book: Book, section: Section, tab: str, version: dict[str, str]
 ) -> None:
-    shown = store.shown_notebook(book, section, tab)
-    assert shown is not None and shown.metadata.record.state == "fresh", "make run"
-    of_cpu = {fact: shown.metadata.record[fact] for fact in store.FACTS}
+    shown = store.shown(book, section, tab)
+    assert shown is not None and shown.state == "fresh", "make run"
+    of_cpu = {fact: shown.facts[fact] for fact in store.FACTS}
     executed = store.blank(book, section, tab)
-    code = [cell for cell in shown.cells if cell.cell_type == "code"]
-    for cell, ran in zip(executed.cells, code, strict=True):
-        cell.outputs = [_edited(output) for output in ran.outputs]
-        cell.execution_count = ran.execution_count
+    ran = zip(executed.cells, shown.outputs, shown.counts, strict=True)
+    for cell, outputs, count in ran:
+        cell.outputs = [_edited(output) for output in outputs]
+        cell.execution_count = count
     store.write(book, section, tab, executed, of_cpu | FACTS | version)
 
 

@@ -253,6 +253,10 @@ class BookLaTeXTranslator(LaTeXTranslator):
         _, pixels = imagesize.get(Path(self.builder.srcdir, file))
         return round(pixels * PICTURE_SCALE * 72 / 96 / LINE)
 
+    def visit_math_block(self, node: nodes.Element) -> None:
+        self._note_place(node)
+        super().visit_math_block(node)
+
     # Where things are
 
     def visit_reference(self, node: nodes.Element) -> None:

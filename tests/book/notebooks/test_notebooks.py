@@ -17,12 +17,13 @@ from nbformat import NotebookNode
 
 from book.base.errors import BookError
 from book.library import package
-from book.notebooks import editions
-from book.notebooks.editions import COLAB, KINDS, PLAIN, SAGEMAKER, Edition, alone
+from book.notebooks import alone, editions
+from book.notebooks.editions import KINDS, Edition
 from book.pages import html
 from book.records import store
 from book.runs import run
 from book.sources.book import Book
+from book.sources.names import COLAB, PLAIN, SAGEMAKER
 from book.sources.numbers import Numbers
 
 INDEX = """\
@@ -427,8 +428,7 @@ def test_a_plot_is_kept_as_pixels():
     plot = nbformat.v4.new_output(
         "display_data", {"image/svg+xml": svg, "text/plain": "<Figure>"}
     )
-    cell = nbformat.v4.new_code_cell("plot()", outputs=[plot])
-    (shown,) = editions._code_cell(cell).outputs
+    (shown,) = editions._code_cell("plot()", [plot], None).outputs
     assert shown.data.keys() == {"image/png", "text/plain"}
     assert base64.b64decode(shown.data["image/png"]).startswith(b"\x89PNG")
     assert shown.metadata["image/png"] == {"width": 40, "height": 20}

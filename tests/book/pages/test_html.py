@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup, Tag
-from d2lbook import notebook as d2l_notebook
-from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from book.base.errors import BookError
-from book.pages import html, rst
+from book.pages import html
+from book.pages.merge import Run, TabView
 from book.pages.sphinx.tabs import tab_rules
 from book.sources.book import Book
 from book.sources.section import Section
@@ -80,14 +79,18 @@ def make_site_book(make_site_book: Make) -> Make:
     return functools.partial(make_site_book, index=INDEX)
 
 
-def shown(book: Book, section: Section, tab: str) -> NotebookNode | None:
-    nb = book.tab_notebook(section, tab)
-    if nb is not None:
-        nb.metadata["record"] = {"state": "fresh", "machine_name": "CPU"}
-        for cell in nb.cells:
-            if cell.source == "shared()":
-                cell.outputs = [new_output("stream", name="stdout", text=ODD + "\n")]
-    return nb
+def shown(
+    book: Book, section: Section, tab: str, printed: str = ODD + "\n"
+) -> TabView | None:
+    """What a tab shows; the cell with `shared()` has `printed` a text."""
+    blocks = book.blocks(section, tab)
+    cells = book.cells(section, tab)
+    runs = []
+    for cell in cells:
+        output = new_output("stream", name="stdout", text=printed)
+        runs.append([Run(("cpu",), [output] if cell.code == "shared()" else [])])
+    maker = {"machine": "cpu", "machine_name": "CPU"}
+    return TabView(tab, blocks, runs, [maker] if cells else []) if blocks else None
 
 
 def build(book: Book) -> Path:
@@ -235,12 +238,9 @@ def test_an_edit_reaches_the_page_in_the_same_process(one):
 @pytest.mark.parametrize(
     ("mistake", "message"),
     [
-        ("See :numref:`fig_none`.", "undefined label: 'fig_none'"),
-        (
-            "See :cite:`Nobody`.",
-            'could not find bibtex key "Nobody"',
-        ),
-        ("$\\foo{x}$", "cannot convert the equation '\\foo{x}'"),
+        ("Two\nlines, :numref:`fig_none`.", "undefined label: 'fig_none'"),
+        ("Two\nlines, :cite:`Nobody`.", 'could not find bibtex key "Nobody"'),
+        ("Two\nlines, $\\foo{x}$", "cannot convert the equation '\\foo{x}'"),
         ("![No](../img/no.svg)", "image file not readable: img/no.svg"),
     ],
 )
@@ -252,7 +252,7 @@ def test_a_mistake_is_told_by_its_line_again_and_the_last_site_stays(
     for _ in range(2):
         with pytest.raises(BookError) as told:
             build(wrong)
-        line = ONE.split("And the rest.")[0].count("\n") + 1
+        line = ONE.split("And the rest.")[0].count("\n") + 1 + mistake.count("\n")
         assert str(told.value).startswith(f"chapter/one.md:{line}: {message}")
         assert "\n" not in str(told.value) and str(book.root) not in str(told.value)
     assert html.built(book.root) is None
@@ -273,22 +273,6 @@ def test_what_is_gone_from_the_book_is_gone_from_the_site(make_site_book):
     assert (book.root / "_build/html/chapter/one.html").exists()
 
 
-def test_what_stock_d2lbook_writes_becomes_the_same_tabs(make_site_book, monkeypatch):
-    def stock(book: Book, section: Section, _: object) -> rst.Page:
-        found = [book.tab_notebook(section, tab) for tab in book.tabs]
-        merged = d2l_notebook.merge_tab_notebooks([nb for nb in found if nb])
-        marked = d2l_notebook.add_html_tab(merged, book.tabs)
-        rst._put_pandoc_on_path()
-        return rst.Page(rst.d2l_rst.convert_notebook(marked, {})[0])
-
-    monkeypatch.setattr(html, "_page", stock)
-    book = make_site_book(one=ONE.replace("%%tab all\n", "%%tab pytorch\n"))
-    build(book)
-    sets = soup(book, "chapter/one").select(".tab-set")
-    assert [s["data-choices"] for s in sets] == ["pytorch", *["pytorch jax"] * 3]
-    assert "mdl-tabs" not in str(soup(book, "chapter/one"))
-
-
 def test_cells_for_notebooks_are_on_no_page_and_leave_no_gap(make_site_book: Make):
     alone = "```{.python .input .notebook}\n%%tab jax\nwidget()\n```\n"
     book = make_site_book(one=f"{ONE}\n{alone}")
@@ -303,8 +287,8 @@ def test_a_heading_in_a_tab_is_refused(make_site_book):
     book = make_site_book(
         one=ONE.replace("Text for one alone.", "## In a tab\n\nText.")
     )
-    with pytest.raises(BookError, match=r"chapter/one\.md.*: a tab does not end in"):
-        build(book)
+    with pytest.raises(BookError, match=r"chapter/one\.md:13: a heading inside a tab"):
+        book.check()
 
 
 @pytest.mark.parametrize("builder", ["text", "latex"])
@@ -336,14 +320,7 @@ def test_a_build_takes_back_what_was_said_of_the_last_one(one):
 def test_a_long_line_of_output_folds_and_a_table_does_not(make_site_book):
     book = make_site_book(one=ONE)
 
-    def wide(width: int, book: Book, section: Section, tab: str) -> NotebookNode | None:
-        nb = shown(book, section, tab)
-        for cell in nb.cells if nb else []:
-            if cell.source == "shared()":
-                cell.outputs = [new_output("stream", name="stdout", text="-" * width)]
-        return nb
-
     for width, folds in ((91, False), (101, True)):
-        html.build(book, functools.partial(wide, width, book))
+        html.build(book, functools.partial(shown, book, printed="-" * width))
         output = find(soup(book, "chapter/one"), "div.output")
         assert ("fold" in output["class"]) == folds

@@ -377,8 +377,8 @@ def test_a_record_of_another_version_is_told_of(make_book, tab, pin, ran, told):
     book = make_book(one=TEXT, tabs=(tab,))
     (book.root / f"environments/{tab}.txt").write_text(f"ipykernel==7.4.0\n{pin}\n")
     record(book, "cpu", "", "", "", tabs=tab, framework_version=ran)
-    notebooks = html.recorded(book, store.titles(book))
-    text = html._page(book, book.section("one"), notebooks).text
+    views = html.recorded(book, store.titles(book))
+    text = html._page(book, book.section("one"), views).text
     notice = re.search(r"rst-class:: version-notice\s+Made with (.*)\.$", text, re.M)
     assert (notice[1].replace("\\", "") if notice else "") == told
 

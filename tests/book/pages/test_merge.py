@@ -1,101 +1,107 @@
-"""The merge of tab notebooks: what is in panels, what is not, and what made it."""
+"""Tabs merged into a page: what is in panels, what is not, and what made it."""
 
 import pytest
 from docutils.core import publish_doctree
-from nbformat import NotebookNode
-from nbformat.v4 import (
-    new_code_cell,
-    new_markdown_cell,
-    new_notebook,
-    new_output,
-)
+from nbformat.v4 import new_output
 
 from book.pages import merge, rst
+from book.pages.merge import Part, TabSet, TabView
+from book.records.store import State
+from book.sources.blocks import Cell
+from book.sources.section import Section
 
 TABS = ["pytorch", "mxnet", "jax", "tensorflow"]
 
 
-def text(place: int, source: str, tab: str | None = None) -> NotebookNode:
-    metadata = {"origin_pos": place} | ({"tab": [tab]} if tab else {})
-    return new_markdown_cell(source, metadata=metadata)
+def section(tmp_path, text: str) -> Section:
+    path = tmp_path / "sec.md"
+    path.write_text(f"# T\n\n{text}", encoding="utf-8")
+    return Section("ch/sec", path)
 
 
-def code(place: int, source: str, tab: str, printed: str = "") -> NotebookNode:
-    outputs = [new_output("stream", name="stdout", text=printed)] if printed else []
-    metadata = {"origin_pos": place, "tab": [tab]}
-    return new_code_cell(source, metadata=metadata, outputs=outputs)
+def code(tabs: str, source: str) -> str:
+    return f"```{{.python .input}}\n%%tab {tabs}\n{source}\n```\n\n"
 
 
-def merged(**tabs: list[NotebookNode]) -> NotebookNode:
-    return merge.merge({tab: new_notebook(cells=cells) for tab, cells in tabs.items()})
+def text(tab: str, words: str) -> str:
+    return f":begin_tab:`{tab}`\n{words}\n:end_tab:\n\n"
 
 
-def shape(nb: NotebookNode) -> list[str]:
-    """The cells in short: `[` and `]` for a set, `jax(` and `)` for a panel."""
-    return [_short(cell.source) for cell in nb.cells]
+def view(section: Section, tab: str, **printed: str) -> TabView:
+    """What a tab shows, in which each cell of some code `printed` a text."""
+    blocks = [block for block in section.blocks if block.is_for(tab)]
+    runs = []
+    for cell in (block for block in blocks if isinstance(block, Cell)):
+        said = printed.get(cell.code, "")
+        outputs = [new_output("stream", name="stdout", text=said)] if said else []
+        runs.append([merge.Run(("cpu",), outputs)])
+    return TabView(tab, blocks, runs, [{"machine": "cpu"}])
 
 
-def _short(source: str) -> str:
-    if "mdl-tabs__tab-bar" in source:
-        return "["
-    if "mdl-tabs__panel" in source:
-        return source.split('id="')[1].split("-")[0] + "("
-    return ")" if "</div>" in source else source
+def shape(section: Section, *views: TabView) -> list[str]:
+    """Return the parts in short: `[` and `]` for a set, `jax(` and `)` for a panel."""
+    found = []
+    for item in merge.merge(section, list(views))[1:]:
+        if isinstance(item, TabSet):
+            panels = [
+                [f"{','.join(panel.tabs)}(", *map(_short, panel.parts), ")"]
+                for panel in item.panels
+            ]
+            found += ["[", *sum(panels, []), "]"]
+        else:
+            found.append(_short(item))
+    return found
 
 
-def test_code_with_the_same_output_everywhere_needs_no_tabs():
-    nb = merged(**{tab: [code(0, "x = 1", tab, "1\n")] for tab in TABS})
-    assert shape(nb) == ["x = 1"]
-    assert nb.cells[0].outputs[0].text == "1\n"
+def _short(part: Part) -> str:
+    return part.block.code if isinstance(part.block, Cell) else part.block.source
 
 
-def test_the_same_code_with_other_outputs_goes_into_tabs():
-    nb = merged(pytorch=[code(0, "x", "pytorch", "a")], jax=[code(0, "x", "jax", "b")])
-    assert shape(nb) == ["[", "pytorch(", "x", ")", "jax(", "x", ")", ")"]
+def test_code_with_the_same_output_everywhere_needs_no_tabs(tmp_path):
+    sec = section(tmp_path, code("all", "x"))
+    views = [view(sec, tab, x="1\n") for tab in TABS]
+    assert shape(sec, *views) == ["x"]
+    part = merge.merge(sec, views)[1]
+    assert isinstance(part, Part) and part.runs[0].outputs[0].text == "1\n"
 
 
-def test_a_set_has_no_panel_for_a_tab_without_anything_in_it():
-    nb = merged(
-        pytorch=[text(0, "all"), text(1, "ours", "pytorch")],
-        mxnet=[text(0, "all"), text(2, "theirs", "mxnet")],
-        jax=[text(0, "all"), text(3, "after")],
-    )
-    sets = shape(nb)[1:-1]
-    assert sets == ["[", "pytorch(", "ours", ")", "mxnet(", "theirs", ")", ")"]
+def test_the_same_code_with_other_outputs_goes_into_tabs(tmp_path):
+    sec = section(tmp_path, code("all", "x"))
+    got = shape(sec, view(sec, "pytorch", x="a"), view(sec, "jax", x="b"))
+    assert got == ["[", "pytorch(", "x", ")", "jax(", "x", ")", "]"]
 
 
-def test_tabs_that_show_the_same_share_a_panel():
-    nb = merged(
-        pytorch=[text(0, "two", "pytorch"), code(1, "a", "pytorch")],
-        jax=[text(0, "two", "jax"), code(1, "a", "jax")],
-        mxnet=[code(2, "b", "mxnet")],
-    )
+def test_a_set_has_no_panel_for_a_tab_without_anything_in_it(tmp_path):
+    words = "all\n\n" + text("pytorch", "ours") + text("mxnet", "theirs") + "after"
+    sec = section(tmp_path, words)
+    got = shape(sec, *(view(sec, tab) for tab in ("pytorch", "mxnet", "jax")))
+    sets = ["[", "pytorch(", "ours", ")", "mxnet(", "theirs", ")", "]"]
+    assert got == ["all", *sets, "after"]
+
+
+def test_tabs_that_show_the_same_share_a_panel(tmp_path):
+    words = text("pytorch, jax", "two") + code("pytorch, jax", "a") + code("mxnet", "b")
+    sec = section(tmp_path, words)
+    got = shape(sec, *(view(sec, tab) for tab in ("pytorch", "jax", "mxnet")))
     panel = ["pytorch,jax(", "two", "a", ")"]
-    assert shape(nb) == ["[", *panel, "mxnet(", "b", ")", ")"]
+    assert got == ["[", *panel, "mxnet(", "b", ")", "]"]
 
 
-def test_code_for_all_between_two_sets_stands_alone_and_in_order():
-    def cells(tab: str) -> list[NotebookNode]:
-        place = TABS.index(tab)
-        return [
-            code(place, f"import {tab}", tab),
-            code(10, "x = 1", tab, "same"),
-            code(20 + place, f"{tab}.y", tab),
-        ]
-
-    got = shape(merged(pytorch=cells("pytorch"), jax=cells("jax")))
-    assert got.index("import jax") < got.index("x = 1") < got.index("pytorch.y")
-    assert got[got.index("x = 1") - 1] == ")" and got[got.index("x = 1") + 1] == "["
-    assert got.count("x = 1") == 1
+def test_code_for_all_between_two_sets_stands_alone_and_in_order(tmp_path):
+    words = "".join(code(tab, f"import {tab}") for tab in TABS) + code("all", "x")
+    sec = section(tmp_path, words + "".join(code(tab, f"{tab}.y") for tab in TABS))
+    got = shape(sec, view(sec, "pytorch", x="1"), view(sec, "jax", x="1"))
+    assert got.index("import jax") < got.index("x") < got.index("pytorch.y")
+    assert got[got.index("x") - 1] == "]" and got[got.index("x") + 1] == "["
+    assert got.count("x") == 1
 
 
-def test_one_tab_alone_has_no_panels():
-    nb = merged(jax=[text(0, "t", "jax"), code(1, "x", "jax", "1")])
-    assert shape(nb) == ["t", "x"]
+def test_one_tab_alone_has_no_panels(tmp_path):
+    sec = section(tmp_path, text("jax", "t") + code("jax", "x"))
+    assert shape(sec, view(sec, "jax", x="1")) == ["t", "x"]
 
 
 FRESH = {
-    "state": "fresh",
     "machine": "h200",
     "machine_name": "NVIDIA H200",
     "driver": "570.86",
@@ -105,27 +111,37 @@ FRESH = {
 }
 
 
-def with_record(record: dict[str, str] | None, tabs: list[str]) -> list[str]:
-    nb = new_notebook(
-        cells=[text(0, "# Title\n:label:`sec_t`\n\nProse."), code(1, "x", "pytorch")]
-    )
-    nb.metadata["record"] = record
-    return shape(merge.with_records(merge.merge({"pytorch": nb}), tabs, "ch/sec"))
+def origins(tmp_path, view: TabView | None, tabs: list[str]) -> list[str]:
+    """Return the paragraphs that tell what made the outputs of each tab."""
+    sec = section(tmp_path, code("pytorch", "x") + "Prose.")
+    views = [view] if view else []
+    items = rst.with_records(merge.merge(sec, views), sec, views, tabs)
+    assert isinstance(items[0], Part) and items[0].block.source == "# T"
+    assert isinstance(items[1], rst.Records)
+    return [text for texts in items[1].texts.values() for text in texts]
 
 
-def test_what_made_the_outputs_is_told_under_the_title():
-    cells = with_record(FRESH, ["pytorch", "jax"])
-    assert cells[0].strip() == "# Title\n:label:`sec_t`"
+def with_maker(
+    tmp_path, state: State = "fresh", facts: dict[str, str] | None = None
+) -> TabView:
+    sec = section(tmp_path, code("pytorch", "x") + "Prose.")
+    makers = [facts] if facts else []
+    return TabView("pytorch", sec.blocks, [[]], makers, state)
+
+
+def test_what_made_the_outputs_is_told_under_the_title(tmp_path):
+    texts = origins(tmp_path, with_maker(tmp_path, facts=FRESH), ["pytorch", "jax"])
     machine = "NVIDIA H200, driver 570.86"
     versions = "PyTorch 2.13.0, Python 3.11.7"
-    assert cells[3] == f"Outputs: {machine}, {versions}, 2026-11-21."
-    assert cells[6] == "No code for JAX in this section."
-    assert cells[-2].strip() == "Prose."
+    assert texts == [
+        f"Outputs: {machine}, {versions}, 2026-11-21.",
+        "No code for JAX in this section.",
+    ]
 
 
-def test_facts_that_a_record_lacks_are_left_out():
-    record = {"state": "fresh", "machine": "cpu"}
-    assert with_record(record, ["pytorch"])[1] == "Outputs: cpu, PyTorch."
+def test_facts_that_a_record_lacks_are_left_out(tmp_path):
+    view = with_maker(tmp_path, facts={"machine": "cpu"})
+    assert origins(tmp_path, view, ["pytorch"]) == ["Outputs: cpu, PyTorch."]
 
 
 @pytest.mark.parametrize(
@@ -136,21 +152,23 @@ def test_facts_that_a_record_lacks_are_left_out():
         ("damaged", "Its record is damaged"),
     ],
 )
-def test_outputs_that_are_not_shown_are_told_of_with_the_command(state, reason):
-    told = with_record({"state": state}, ["pytorch"])[1]
+def test_a_page_without_outputs_tells_the_command_that_makes_them(
+    tmp_path, state, reason
+):
+    (told,) = origins(tmp_path, with_maker(tmp_path, state), ["pytorch"])
     command = "make run TAB=pytorch SECTION=sec"
     assert told == f"No outputs. {reason}: `{command}`."
 
 
-def test_a_fact_reads_the_same_whatever_signs_are_in_it():
+def test_a_fact_reads_the_same_whatever_signs_are_in_it(tmp_path):
     name = "*A* `b` :label:`x` <b> $x$ c--d a_b_ [l](m) #1\n& \\n"
-    record = {"state": "fresh", "machine_name": name}
-    told = with_record(record, ["pytorch"])[1]
-    text = rst.convert(new_notebook(cells=[new_markdown_cell(told)]), "s").text
-    shown = publish_doctree(text).astext()
+    view = with_maker(tmp_path, facts={"machine_name": name})
+    (told,) = origins(tmp_path, view, ["pytorch"])
+    shown = publish_doctree(rst.to_rst([told])[0]).astext()
     assert " ".join(shown.split()) == f"Outputs: {' '.join(name.split())}, PyTorch."
 
 
-def test_a_page_without_code_tells_nothing():
-    nb = merge.merge({"pytorch": new_notebook(cells=[text(0, "# Title\n\nProse.")])})
-    assert shape(merge.with_records(nb, TABS, "index")) == ["# Title\n\nProse."]
+def test_a_page_without_code_tells_nothing(tmp_path):
+    sec = section(tmp_path, "Prose.")
+    merged = merge.merge(sec, [view(sec, "pytorch")])
+    assert rst.with_records(merged, sec, [], TABS) == merged

@@ -1,4 +1,4 @@
-"""The way of text, code and outputs to reStructuredText."""
+"""Text, code and outputs become reStructuredText."""
 
 import base64
 import json
@@ -6,32 +6,47 @@ import re
 
 import pytest
 from nbformat import NotebookNode
-from nbformat.v4 import (
-    new_code_cell,
-    new_markdown_cell,
-    new_notebook,
-    new_output,
-)
+from nbformat.v4 import new_output
 
 from book.pages import rst
+from book.pages.merge import Part, Run
+from book.records.outputs import PLOT
+from book.sources.blocks import Cell
+from book.sources.parsing import parse
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="2" height="1"></svg>'
 
 
-def page(*cells: NotebookNode) -> rst.Page:
-    return rst.convert(new_notebook(cells=list(cells)), "sec")
+def code_part(
+    code: str, *outputs: NotebookNode, classes: str = "", **attributes: str
+) -> Part:
+    cell = Cell(
+        line=1,
+        source=code,
+        code=code,
+        rows=(1,),
+        classes=frozenset(classes.split()),
+        attributes=attributes,
+    )
+    return Part(cell, ("pytorch",), [Run(("cpu",), list(outputs))])
+
+
+def text_parts(source: str) -> list[Part]:
+    return [Part(block, ("pytorch",)) for block in parse(source).blocks]
+
+
+def page(*parts: Part) -> rst.Page:
+    return rst.convert(list(parts), "sec")
 
 
 def text_page(source: str) -> str:
-    return page(new_markdown_cell(source)).text
+    return page(*text_parts(source)).text
 
 
-def printed(*outputs: NotebookNode, **metadata) -> list[str]:
-    """What the page's outputs say, decoded."""
-    cell = new_code_cell("run()", outputs=list(outputs), metadata=metadata)
-    blocks = re.findall(
-        r"^\.\. book-output::\n\n((?:   .*\n?)*)", page(cell).text, re.M
-    )
+def printed(*outputs: NotebookNode) -> list[str]:
+    """Return the texts of the page's outputs, decoded."""
+    text = page(code_part("run()", *outputs)).text
+    blocks = re.findall(r"^\.\. book-output::\n\n((?:   .*\n?)*)", text, re.M)
     return ["\n".join(map(json.loads, b.strip().split("\n"))) for b in blocks]
 
 
@@ -75,9 +90,9 @@ def test_a_result_is_shown_as_text_and_not_as_html():
     assert printed(new_output("execute_result", data)) == ["Frame <1>"]
 
 
-def image_page(data: dict[str, str], **metadata) -> rst.Page:
+def image_page(data: dict[str, str], **attributes: str) -> rst.Page:
     output = new_output("display_data", {"text/plain": "<Figure>", **data})
-    return page(new_code_cell("plot()", outputs=[output], metadata=metadata))
+    return page(code_part("plot()", output, **attributes))
 
 
 def test_an_image_becomes_a_file_svg_before_png():
@@ -90,41 +105,61 @@ def test_an_image_becomes_a_file_svg_before_png():
 
 
 def test_an_image_says_what_it_shows():
-    assert f":alt: {rst.PLOT}" in image_page({"image/svg+xml": SVG}).text
+    assert f":alt: {PLOT}" in image_page({"image/svg+xml": SVG}).text
     told = image_page({"image/svg+xml": SVG}, alt="Loss\n falls")
     assert ":alt: Loss falls" in told.text
 
 
 def test_an_output_that_varies_says_so():
-    cell = new_code_cell("run()", outputs=[stream("7 ms\n")])
-    assert "Differs from run to run." not in page(cell).text
-    cell.metadata["attributes"] = {"classes": ["python", "input", "varies"]}
-    assert "Differs from run to run." in page(cell).text
+    output = stream("7 ms\n")
+    assert "Differs from run to run." not in page(code_part("run()", output)).text
+    varies = page(code_part("run()", output, classes="varies")).text
+    assert "Differs from run to run." in varies
 
 
 def test_code_is_not_read_as_text():
     source = "x = 'a:label:`b`'\n\nif x:\n    y = \":numref:``z``\"  # .. figure:: w"
-    got = page(new_code_cell(source)).text
+    got = page(code_part(source)).text
     body = got.split(".. code:: python\n\n")[1]
     assert "\n".join(line[4:] for line in body.split("\n")).strip() == source
 
 
 def test_shell_lines_are_coloured_as_such():
-    assert ".. code:: ipython3" in page(new_code_cell("!nvidia-smi")).text
+    assert ".. code:: ipython3" in page(code_part("!nvidia-smi")).text
 
 
 def test_a_hidden_cell_and_a_slide_mark_do_not_show():
-    cell = new_code_cell("#@hide_code\nsecret()", outputs=[stream("seen\n")])
-    got = page(new_markdown_cell("[**shown on the slide**] too"), cell).text
-    assert "secret" not in got and '"seen"' in got
+    cell = code_part("#@hide_code\nsecret()", stream("seen\n"))
+    got = page(*text_parts("[**shown on the slide**] too (~~not here~~)"), cell).text
+    assert "secret" not in got and '"seen"' in got and "not here" not in got
     assert "[**" not in got and "shown on the slide" in got
 
 
+def test_cells_below_a_mark_that_hides_all_are_hidden():
+    parts = [code_part("#@hide_all\na()"), code_part("b()", stream("c\n"))]
+    assert page(code_part("x()"), *parts).text.strip().endswith("x()")
+
+
 def test_text_keeps_its_order_around_code():
-    cells = [new_markdown_cell("1. one"), new_code_cell("a"), new_markdown_cell("then")]
-    got = page(*cells, new_code_cell("b")).text
+    parts = [*text_parts("1. one"), code_part("a"), *text_parts("then"), code_part("b")]
+    got = page(*parts).text
     places = [got.index(s) for s in ("1. one", "    a", "then", "    b")]
     assert places == sorted(places)
+
+
+def test_each_line_of_a_page_leads_back_to_the_markdown():
+    source = "# T\n\nOne\nparagraph.\n\n* a\n* b\n\nEnd.\n"
+    got = page(*text_parts(source))
+    lines = got.text.split("\n")
+    for text, line in {"T": 1, "One paragraph.": 3, "- b": 6, "End.": 9}.items():
+        assert got.origin(lines.index(text) + 1)[0] == line
+    assert got.origin(lines.index("- b") + 1) == (6, 9)
+
+
+def test_text_for_one_medium_is_in_that_medium_alone():
+    parts = text_parts("Here. [Press it.]{.web} [See page 2.]{.print}")
+    assert rst.convert(list(parts), "sec", "web").text.strip() == "Here. Press it."
+    assert rst.convert(list(parts), "sec", "print").text.strip() == "Here. See page 2."
 
 
 def test_a_figure_keeps_caption_label_width_and_text():
@@ -141,9 +176,9 @@ def test_a_figure_keeps_caption_label_width_and_text():
 
 def test_marks_in_a_table_leave_its_columns_straight():
     got = text_page(
-        "| Section | What |\n|:--|:--|\n"
+        ":Caption\n\n| Section | What |\n|:--|:--|\n"
         "| :numref:`sec_a` | put data and models on a device, and train them there |\n"
-        "| :cite:`B.2016` and :eqref:`eq_c` | x |\n:Caption\n:label:`tab_t`\n"
+        "| :cite:`B.2016` and :eqref:`eq_c` | x |\n:label:`tab_t`\n"
     )
     rows = [line for line in got.split("\n") if re.match(r"   [+|]", line)]
     assert ":numref:`sec_a`" in got and ":cite:`B.2016`" in got and ":eq:`eq_c`" in got

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import test_html
 from bs4 import BeautifulSoup
-from nbformat import NotebookNode
-from nbformat.v4 import new_output
 
 from book.pages import html
 from book.pages.sphinx.search import SPHINX_SEARCH, entries, previews
 from book.sources.book import Book
-from book.sources.section import Section
 
 INDEX = """\
 # A Made-Up Book
@@ -95,19 +93,10 @@ def make_site_book(make_site_book: Make) -> Make:
     return functools.partial(make_site_book, index=INDEX, one=ONE, two=TWO)
 
 
-def shown(book: Book, section: Section, tab: str) -> NotebookNode | None:
-    nb = book.tab_notebook(section, tab)
-    if nb is not None:
-        nb.metadata["record"] = {"state": "fresh", "machine_name": "CPU"}
-        for cell in nb.cells:
-            if cell.source == "shared()":
-                cell.outputs = [new_output("stream", name="stdout", text="printed\n")]
-    return nb
-
-
 def build(book: Book) -> Path:
     """The folder of the site's files, as built now."""
-    return html.build(book, functools.partial(shown, book)).parent / "_static"
+    views = functools.partial(test_html.shown, book, printed="printed\n")
+    return html.build(book, views).parent / "_static"
 
 
 def read(file: Path, name: str) -> Any:

@@ -10,12 +10,11 @@ from typing import Any
 
 import pypdf
 import pytest
-from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from book.__main__ import main
 from book.base.errors import BookError
-from book.pages.rst import Page, _result
+from book.pages.merge import Run, TabView
 from book.paper import pdf, tex
 from book.sources.book import Book
 from book.sources.section import Section
@@ -98,21 +97,19 @@ ROOT = Path(__file__).parents[3]
 Make = Callable[..., Book]
 
 
-def shown(book: Book, section: Section, tab: str) -> NotebookNode | None:
-    nb = book.tab_notebook(section, tab)
-    if nb is not None:
-        other = {"machine": "h200", "title": "H200"}
-        record = {"machine": "cpu", "title": "CPU", "state": "fresh"}
-        nb.metadata["record"] = record | {"others": [other]}
-        for cell in nb.cells:
-            if cell.source == "shared()":
-                runs = {"cpu": PRINTED, "h200": "eight GPUs"}
-                cell.metadata["runs"] = [
-                    {"machines": [m], "outputs": [new_output("stream", text=text)]}
-                    for m, text in runs.items()
-                ]
-                cell.outputs = cell.metadata["runs"][0]["outputs"]
-    return nb
+def shown(book: Book, section: Section, tab: str) -> TabView | None:
+    """What a tab shows: the cell with `shared()` was run on two machines."""
+    blocks = book.blocks(section, tab)
+    runs = []
+    for cell in book.cells(section, tab):
+        printed = {"cpu": PRINTED, "h200": "eight GPUs"}
+        both = [
+            Run((machine,), [new_output("stream", name="stdout", text=text)])
+            for machine, text in printed.items()
+        ]
+        runs.append(both if cell.code == "shared()" else [])
+    makers = [{"machine": "cpu", "title": "CPU"}, {"machine": "h200", "title": "H200"}]
+    return TabView(tab, blocks, runs, makers if runs else []) if blocks else None
 
 
 def build(book: Book, tab: str | None = None) -> Path:
@@ -298,7 +295,8 @@ def test_what_fails_is_told_in_a_line_and_the_next_run_works(
     text = page.read_text("utf-8")
 
     page.write_text(text.replace("\\frac{n}{B}", "\\nonsense{n}"), "utf-8")
-    with pytest.raises(BookError, match=r"chapter/one\.md.*Undefined control sequence"):
+    line = text.split("\\frac")[0].count("\n") + 1
+    with pytest.raises(BookError, match=rf"one\.md:{line}: Undefined control sequence"):
         build(Book(book.root))
     assert good.read_bytes() == before
 
@@ -378,11 +376,3 @@ def test_an_interrupted_run_leaves_nothing_that_misleads(
             tex.typeset(file)
     assert not (tmp_path / "a.aux").exists()
     assert tex.typeset(file).read_bytes().startswith(b"%PDF")
-
-
-def test_an_output_of_html_alone_is_shown() -> None:
-    table = "<table><tr><th>name</th></tr><tr><td>H100</td></tr></table>"
-    for plain in ({}, {"text/plain": "<IPython.core.display.HTML object>"}):
-        output = new_output("display_data", data={"text/html": table} | plain)
-        cell = NotebookNode(metadata={})
-        assert "H100" in "".join(_result(output, cell, Page(), "one"))

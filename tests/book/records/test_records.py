@@ -161,9 +161,9 @@ def damage(book: Book, text: str, capsys: pytest.CaptureFixture[str]) -> str:
     section = book.section("one")
     store.path(book, section, "jax").write_text(text)
     assert store.state(book, section, "jax") == "damaged"
-    shown = store.shown_notebook(book, section, "jax")
-    assert shown is not None and shown.metadata.record == {"state": "damaged"}
-    assert not any(cell.get("outputs") for cell in shown.cells)
+    shown = store.shown(book, section, "jax")
+    assert shown is not None and (shown.state, shown.facts) == ("damaged", {})
+    assert not any(shown.outputs)
     return capsys.readouterr().err
 
 
@@ -186,8 +186,8 @@ def test_a_missing_record(book: Book):
     section = book.section("one")
     store.path(book, section, "jax").unlink()
     assert store.state(book, section, "jax") == "missing"
-    shown = store.shown_notebook(book, section, "jax")
-    assert shown is not None and shown.metadata.record.state == "missing"
+    shown = store.shown(book, section, "jax")
+    assert shown is not None and shown.state == "missing"
 
 
 PIXEL = "iVBORw0KGgo="
@@ -273,21 +273,20 @@ def test_a_folder_in_place_of_a_record(book: Book, capsys: pytest.CaptureFixture
 def test_shown_text_is_todays_and_outputs_are_the_records(book: Book):
     edit(book, "chapter/one.md", "Some prose", "New prose")
     book = Book(book.root)
-    nb = store.shown_notebook(book, book.section("one"), "pytorch")
-    assert nb is not None
-    assert any("New prose" in cell.source for cell in nb.cells)
-    (code,) = [cell for cell in nb.cells if cell.cell_type == "code"]
-    assert code.outputs[0].text == "│ \\ <a> *b*   \n"
-    assert nb.metadata.record.state == "fresh"
-    assert nb.metadata.record.date == "2026-01-02"
+    shown = store.shown(book, book.section("one"), "pytorch")
+    assert shown is not None
+    assert any("New prose" in block.source for block in shown.blocks)
+    ((output,),) = shown.outputs
+    assert output.text == "│ \\ <a> *b*   \n"
+    assert (shown.state, shown.facts["date"]) == ("fresh", "2026-01-02")
 
 
 def test_stale_outputs_are_not_shown(book: Book):
     edit(book, "chapter/one.md", "1 + 1", "1 + 2")
     book = Book(book.root)
-    nb = store.shown_notebook(book, book.section("one"), "jax")
-    assert nb is not None and nb.metadata.record == {"state": "stale"}
-    assert not any(cell.get("outputs") for cell in nb.cells)
+    shown = store.shown(book, book.section("one"), "jax")
+    assert shown is not None and (shown.state, shown.facts) == ("stale", {})
+    assert not any(shown.outputs)
 
 
 def test_a_page_without_code_needs_no_record(book: Book):

@@ -123,15 +123,15 @@ def test_there_and_back(
     export.import_results(book, folder)
     assert state(book) == state(book, "lib") == "fresh"
     assert state(book, machine="cpu") == "missing"
-    nb = store.shown_notebook(book, book.section("a"), "pytorch", "h200")
-    assert nb is not None
-    printed, two, sum_ = [o for c in nb.cells for o in c.get("outputs", [])]
+    shown = store.shown(book, book.section("a"), "pytorch", "h200")
+    assert shown is not None
+    printed, two, sum_ = [output for cell in shown.outputs for output in cell]
     assert printed.text == f"{other_python.parent.parent} [] None\n"
     assert [two.data["text/plain"], sum_.data["text/plain"]] == ["2", "2"]
-    facts = nb.metadata.record
+    facts = shown.facts
     assert set(store.FACTS) <= set(facts) and "library" not in facts
-    assert (facts.machine, facts.framework) == ("h200", "pytorch")
-    assert facts.date and facts.platform and facts.python.startswith("3.")
+    assert (facts["machine"], facts["framework"]) == ("h200", "pytorch")
+    assert facts["date"] and facts["platform"] and facts["python"].startswith("3.")
     assert main(["export", "--machine", "h200"]) == 0
     assert capsys.readouterr().out.endswith("are fresh: nothing to export\n")
 

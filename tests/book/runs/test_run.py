@@ -31,9 +31,9 @@ def section(*cells: str, label: str = "sec_a", tab: str = "pytorch") -> str:
 
 def outputs(book: Book, name: str, machine: str = "cpu") -> list[NotebookNode]:
     """The outputs of the record of a section in the first tab, cell after cell."""
-    nb = store.shown_notebook(book, book.section(name), book.tabs[0], machine)
-    assert nb is not None and nb.metadata.record.state == "fresh"
-    return [output for cell in nb.cells for output in cell.get("outputs", [])]
+    shown = store.shown(book, book.section(name), book.tabs[0], machine)
+    assert shown is not None and shown.state == "fresh"
+    return [output for cell in shown.outputs for output in cell]
 
 
 BOX = "│ \\n <a> *b* _c_   "
@@ -80,9 +80,10 @@ def test_failures_are_told_and_the_rest_is_kept(
         run.run(book, python=HERE)
     bad, dead = str(caught.value).splitlines()
     assert bad == (
-        "chapter/bad.md:12: pytorch, cell 2: ZeroDivisionError: division by zero"
+        "chapter/bad.md:14: pytorch, cell 2: ZeroDivisionError: division by zero"
     )
-    assert dead.startswith("chapter/dead.md:5: pytorch, cell 1: the kernel died")
+    assert book.section("bad").text.split("\n")[13] == "y = x / 0"
+    assert dead.startswith("chapter/dead.md:6: pytorch, cell 1: the kernel died")
     error = capsys.readouterr().err
     assert "y = x / 0" in error and "\x1b" not in error
     assert kept.read_text() == "what was there\n"
@@ -211,25 +212,6 @@ def test_an_interpreter_is_looked_for_on_path(
     assert run.check_interpreter(Path("bin/python")) == other_python
 
 
-def test_sections_of_one_name_are_named_in_full(make_book: Callable[..., Book]):
-    book = make_book(a=section("1"), b=section("1", label="sec_b"))
-    more = book.root / "chapter/more/a.md"
-    more.parent.mkdir()
-    more.write_text(section("1", label="sec_more"))
-    index = book.root / "index.md"
-    index.write_text(index.read_text().replace("chapter/b\n", "chapter/b\nmore/a\n"))
-    index.write_text(index.read_text().replace("\nmore/a", "\nchapter/more/a"))
-    book = Book(book.root)
-    assert run.find_section(book, "b.md").name == "chapter/b"
-    assert run.find_section(book, "chapter/more/a").name == "chapter/more/a"
-    for name, message in (
-        ("a", "SECTION: 'a' may be chapter/a or chapter/more/a"),
-        ("c", "no section 'c'; there are index, chapter/a, b, chapter/more/a"),
-    ):
-        with pytest.raises(BookError, match=message):
-            run.find_section(book, name)
-
-
 CHANGING = """\
 import pathlib
 page = pathlib.Path("{page}")
@@ -308,14 +290,3 @@ def test_records_hold_what_is_seen_without_widgets(
     book = make_book(a=section(cell))
     assert run.run(book, python=other_python) == 1
     assert outputs(book, "a")[0].text == "none\n"
-
-
-def test_each_cells_line_is_that_of_its_own_code(make_book: Callable[..., Book]):
-    text = section("1", "2") + "\n" + section("1", tab="jax").split("\n\n", 1)[1]
-    book = make_book(a=text + "\n" + section("2").split("\n\n", 1)[1])
-    a = book.section("a")
-    lines = a.text.splitlines()
-    for tab in ("pytorch", "jax"):
-        found = kernels.cell_lines(book, a, tab)
-        assert all(lines[number - 1].startswith("%%tab") for number in found)
-        assert found == sorted(set(found))

@@ -1,22 +1,23 @@
 """Decks follow from the slide marks, and what does not fit is cut, not lost."""
 
 import base64
-import json
 from collections.abc import Callable
 from pathlib import Path
 
-import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from nbformat.v4 import new_output
 
 from book.__main__ import main
 from book.base.errors import BookError
 from book.records import store
-from book.slides import decks, layout, marks, rise
+from book.records.store import Shown
+from book.slides import decks, layout, marks
 from book.slides.marks import Code, Figure, Plot, Printed, Slide, Text
 from book.sources.book import Book
+from book.sources.inline import MarkupError
+from book.sources.parsing import parse
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="10"></svg>'
 BIB = "@article{A.2009, author={Bee, Ann and Cee, Bo and Dee, Cy}, year={2009}}"
@@ -70,13 +71,18 @@ Prose before. [~~On slides alone~~] Also :cite:`A.2009` and :numref:`sec_one` he
 """
 
 
-def cells(*texts: str | NotebookNode) -> NotebookNode:
-    made = [new_markdown_cell(t) if isinstance(t, str) else t for t in texts]
-    return new_notebook(cells=made)
+def code(source: str, *outputs: NotebookNode) -> tuple[str, list[NotebookNode]]:
+    """A cell in Markdown, and what it printed."""
+    return f"```{{.python .input}}\n%%tab all\n{source}\n```", list(outputs)
 
 
-def read(*texts: str | NotebookNode) -> list[Slide]:
-    return marks.read(cells(*texts), "one.md", "jax")
+def read(*parts: str | tuple[str, list[NotebookNode]]) -> list[Slide]:
+    """Return the slides of some Markdown with cells in it."""
+    cells = [part for part in parts if not isinstance(part, str)]
+    texts = [part if isinstance(part, str) else part[0] for part in parts]
+    blocks = parse("\n\n".join(texts) + "\n").blocks
+    outputs = [printed for _, printed in cells]
+    return marks.read(Shown("jax", blocks, "fresh", {}, outputs, [None] * len(cells)))
 
 
 @pytest.fixture
@@ -114,7 +120,7 @@ def test_marks_make_slides_and_the_rest_is_notes():
     front, slide = read(
         "# T\n\nLead. (**On the front.**)\n\n## P\n\nBefore.\n\n"
         "[**the claim**], with more. (**A whole sentence.**) And (**a part**) of one.",
-        new_code_cell("f(1)"),
+        code("f(1)"),
         "After. (**last,**)",
     )
     assert (front.title, front.blocks) == ("T", [Text("On the front.")])
@@ -146,7 +152,7 @@ def test_bold_words_before_a_mark_come_along():
 
 
 def test_without_marks_there_are_no_slides():
-    assert read("# T\n\n**bold** [**link**](a.md)", new_code_cell("1")) == []
+    assert read("# T\n\n**bold** [**link**](a.md)", code("1")) == []
 
 
 def test_a_long_text_becomes_a_title_and_a_paragraph():
@@ -164,9 +170,9 @@ def test_a_summary_is_a_slide_without_the_other_frameworks():
     assert marked[-1].title == "One"
 
 
-@pytest.mark.parametrize("text", ["[**a", "(**a **) **)", "[**a [**b**] **]"])
-def test_marks_that_do_not_match_are_told(text: str):
-    with pytest.raises(BookError, match="one.md: slide marks"):
+@pytest.mark.parametrize("text", ["[**a", "(**a **) **)", "[**a [**b] **]"])
+def test_marks_that_do_not_match_are_refused(text: str):
+    with pytest.raises(MarkupError):
         read(f"# T\n\n{text}")
 
 
@@ -203,7 +209,7 @@ def test_outputs_are_shown_as_printed():
         new_output("display_data", {"image/png": "QUJD", "text/plain": "x"}),
         new_output("error", ename="E", evalue="e", traceback=["one", "two"]),
     ]
-    [_, slide] = read("# T\n\n[**a**]", new_code_cell("1", outputs=outputs))
+    [_, slide] = read("# T\n\n[**a**]", code("1", *outputs))
     _, printed, plot, raised = slide.blocks
     assert printed == Printed("red\nnew") and raised == Printed("one\ntwo")
     assert isinstance(plot, Plot) and (plot.kind, plot.data) == ("image/png", "QUJD")
@@ -213,19 +219,19 @@ def test_outputs_are_shown_as_printed():
 # What fits
 
 
-def code(lines: int, width: int = 20) -> str:
+def lines_of(lines: int, width: int = 20) -> str:
     return "\n".join("x" * width for _ in range(lines))
 
 
 def test_little_grows_and_much_shrinks():
-    sizes = [layout.pages(Slide("T", "", [Code(code(n))])) for n in (2, 14, 20)]
+    sizes = [layout.pages(Slide("T", "", [Code(lines_of(n))])) for n in (2, 14, 20)]
     assert all(len(pages) == 1 for pages in sizes)
     fits = [pages[0].fit for pages in sizes]
     assert fits == sorted(fits, reverse=True) and fits[0] > 1 > fits[-1]
 
 
 def test_what_does_not_fit_is_cut_where_code_has_gaps():
-    source, text = "\n\n".join([code(9)] * 5), code(70)
+    source, text = "\n\n".join([lines_of(9)] * 5), lines_of(70)
     blocks: list[marks.Block] = [Code(source), Printed(text)]
     pages = layout.pages(Slide("T", "P", blocks, ["said"]))
     assert [page.number for page in pages] == list(range(1, len(pages) + 1))
@@ -250,7 +256,7 @@ def test_a_long_list_is_cut_between_its_items():
 
 
 def test_a_wide_table_shrinks_and_a_longer_line_folds():
-    table = layout.pages(Slide("T", "", [Printed(code(20, width=91))]))
+    table = layout.pages(Slide("T", "", [Printed(lines_of(20, width=91))]))
     assert [page.fit < 1 for page in table] == [True]
     one = layout.pages(Slide("T", "", [Printed("x" * 300)]))
     assert [page.fit for page in one] == [layout.FITS[0]]
@@ -298,7 +304,7 @@ def test_outputs_figures_and_equations_are_on_the_slides(one: Book):
     code = [block.get_text() for block in pytorch.select(".highlight")]
     assert code == ["x = 1\nx\n"]
     [front] = pytorch.select(".front")
-    assert "Outputs: cpu, PyTorch, 2026-11-21." in front.get_text()
+    assert "Outputs: CPU, PyTorch, 2026-11-21." in front.get_text()
     # It was not run in JAX.
     assert "make run TAB=jax SECTION=one" in jax.select(".front")[0].get_text()
     assert not jax.select(".printed, .plot")
@@ -319,8 +325,7 @@ def test_the_list_names_all_decks(one: Book):
     decks.build(one, ["pytorch"], ["one"])
     tree = BeautifulSoup(index.read_text("utf-8"), "html.parser")
     links = [a["href"] for a in tree.select("a")]
-    listed = ["pytorch/one", "jax/one"]
-    assert links == [f"{deck}.{end}" for deck in listed for end in ("html", "ipynb")]
+    assert links == ["pytorch/one.html", "jax/one.html"]
 
 
 def test_a_deck_without_marks_goes(one: Book):
@@ -332,28 +337,31 @@ def test_a_deck_without_marks_goes(one: Book):
     assert (folder / "jax/one.html").exists()
     text.write_text("# One\n:label:`sec_one`\n\n:begin_tab:`jax`\n[**a**]\n:end_tab:\n")
     decks.build(Book(one.root))
-    assert sorted(p.name for p in folder.glob("*/one.*")) == ["one.html", "one.ipynb"]
+    assert sorted(p.name for p in folder.glob("*/one.*")) == ["one.html"]
 
 
 @pytest.mark.parametrize(
-    ("mended", "broken", "told"),
+    ("right", "broken", "message"),
     [
-        ("../img/a.svg", "../img/b.svg", "chapter/one.md:29: no figure '../img/b.svg'"),
+        ("../img/a.svg", "../img/b.svg", "chapter/one.md:29: no file '../img/b.svg'"),
         (":cite:`A.2009` and", ":cite:`B` and", "chapter/one.md:27: no work 'B'"),
         ("n = 1", r"\frac{n", "cannot convert the equation"),
-        ("[**It", "[**[**It", "chapter/one.md: slide marks that do not match"),
+        ("[**It", "[**[**It", "chapter/one.md:6: a slide mark '[**' without"),
     ],
 )
-def test_mistakes_are_told_and_what_was_there_stays(
-    one: Book, mended: str, broken: str, told: str
+def test_a_mistake_leaves_the_last_decks(
+    one: Book,
+    capsys: pytest.CaptureFixture[str],
+    right: str,
+    broken: str,
+    message: str,
 ):
     folder = decks.build(one).parent
     before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     path = one.section("one").path
-    path.write_text(path.read_text().replace(mended, broken))
-    with pytest.raises(BookError) as error:
-        decks.build(Book(one.root))
-    assert told in str(error.value)
+    path.write_text(path.read_text().replace(right, broken))
+    assert main(["slides"]) == 1
+    assert message in capsys.readouterr().err
     assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
 
 
@@ -363,57 +371,3 @@ def test_the_command(one: Book, capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().out == f"{index}\n" and index.exists()
     assert main(["slides", "--tab", "julia"]) == 1
     assert "TAB: no tab 'julia'" in capsys.readouterr().err
-
-
-# The notebook
-
-
-def notebook(book: Book, tab: str) -> NotebookNode:
-    path = decks.build(book).parent / f"{tab}/one.ipynb"
-    nbformat.validate(json.loads(path.read_text("utf-8")))
-    return nbformat.read(path, as_version=4)
-
-
-def test_the_notebook_has_the_same_slides_and_all_code(one: Book):
-    nb = notebook(one, "jax")
-    shown = [
-        cell.source.split("\n")[0]
-        for cell in nb.cells
-        if cell.metadata.slideshow.slide_type == "slide"
-    ]
-    assert shown == [
-        "It begins, as `x` shows",
-        "On slides alone",
-        "Said of the figure by (Bee et al., 2009)",
-        "Summary",
-    ]
-    code = {
-        cell.source: cell.metadata.slideshow.slide_type
-        for cell in nb.cells
-        if cell.cell_type == "code"
-    }
-    assert code == {"x = 2\nprint('a # b', x)": "-", "y = 3": "skip"}
-    assert nb.metadata.rise and nb.metadata.kernelspec.name == "python3"
-
-
-def test_the_notebook_carries_outputs_and_figures(one: Book):
-    nb = notebook(one, "pytorch")
-    [ran] = [cell for cell in nb.cells if cell.get("outputs")]
-    assert ran.outputs[0].data["text/plain"] == "<b>1</b>"
-    [figure] = [cell for cell in nb.cells if "attachments" in cell]
-    assert "![Two boxes.](attachment:a.svg)" in figure.source
-    data = figure.attachments["a.svg"]["image/svg+xml"]
-    assert base64.b64decode(data).decode() == SVG
-
-
-@pytest.mark.parametrize(
-    ("source", "shown"),
-    [
-        ("x = '# a'  # b", "x = '# a'"),
-        ('"""\n# a\n"""\n# b\nf(1)', '"""\n# a\n"""\nf(1)'),
-        ("!ls 'a  # b", "!ls 'a  # b"),
-        ("# a", ""),
-    ],
-)
-def test_comments_go_and_strings_stay(source: str, shown: str):
-    assert rise.without_comments(source) == shown

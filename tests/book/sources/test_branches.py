@@ -100,13 +100,20 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_each_tab_gets_its_branch(name):
     source, pytorch, jax = CASES[name]
-    assert select_branches(source, "pytorch", WHERE) == pytorch
-    assert select_branches(source, "jax", WHERE) == jax
+    for tab, expected in {"pytorch": pytorch, "jax": jax}.items():
+        code, rows = select_branches(source, tab, WHERE)
+        assert code == expected
+        before = [line.strip() for line in source.split("\n")]
+        for line, row in zip(code.split("\n"), rows, strict=True):
+            # An empty body becomes `pass`, which comes from no line.
+            if line.strip() not in ("", "pass", "else:"):
+                assert line.strip() in before[row - 1]
 
 
 def test_what_has_no_branches_is_left_alone():
     source = "if n:   # odd  spacing\n   x = ( 1,\n  2)\n\n\n# end"
-    assert select_branches(source, "jax", WHERE) == source
+    rows = list(range(1, source.count("\n") + 2))
+    assert select_branches(source, "jax", WHERE) == (source, rows)
 
 
 REFUSED = {

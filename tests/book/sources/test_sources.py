@@ -12,7 +12,7 @@ fluent_alias = expand_dims -> unsqueeze, reshape
 
 
 def cells(book, tab, name="one"):
-    return [c.source for c in book.code_cells(book.section(name), tab)]
+    return [cell.code for cell in book.cells(book.section(name), tab)]
 
 
 def problems(book):
@@ -51,129 +51,45 @@ def test_a_section_is_found_by_the_last_part_of_its_name(make_book):
         book.section("two")
 
 
-def test_labels_are_unique_and_references_lead_somewhere(make_book):
-    book = make_book(
-        one="# One\n:label:`sec_one`\n\nSee :numref:`sec_three`.\n",
-        two="# Two\n:label:`sec_two`\n\n## Again\n:label:`sec_one`\n",
-    )
-    assert problems(book) == [
-        "chapter/two.md:5: label 'sec_one' stands already at chapter/one.md:2;"
-        " rename one",
-        "chapter/one.md:4: no label 'sec_three'; add it or mend the name",
-    ]
-
-
-def test_an_equations_label_counts(make_book):
-    text = "# One\n\n$$a = b$$\n:eqlabel:`eq_a`\n\nSee :eqref:`eq_a`.\n"
-    make_book(one=text).check()
-
-
-PLAIN = "```{.python .input}\n%%tab "
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (f"{PLAIN}torch\n1\n```\n", "4: no tab 'torch'; there are pytorch, jax, all"),
-        ("```{.python .input}\n1\n```\n", "4: code without a tab"),
-        (":begin_tab:`jxa`\nNo.\n:end_tab:\n", "3: no tab 'jxa'"),
-        (":begin_tab:`jax`\nA.\n\n## No\n:end_tab:\n", "6: a heading inside a tab"),
-        (":begin_tab:`jax`\nNo.\n", "3: a tab that does not end"),
-        ("A.\n:end_tab:\n", "4: :end_tab: without :begin_tab:"),
-        (":begin_tab:\nA.\n:end_tab:\n", "3: a tab without a name"),
-        (
-            ":begin_tab:`jax`\nA.\n:begin_tab:`jax`\n:end_tab:\n",
-            "5: a tab inside that of line 3",
-        ),
-        (f"{PLAIN}all\n1\n", "3: a code block that does not end"),
-        (
-            f"{PLAIN}all\n1\n\n{PLAIN}all\n2\n```\n",
-            "3: a code block that does not end",
-        ),
-        (f"{PLAIN}jax\nx = 1\nx = (\n```\n", "6: not valid Python ('(' was never"),
-        (
-            f"{PLAIN}all\nif tab.selected('pytorhc'):\n    1\n```\n",
-            "5: no tab 'pytorhc'; there are pytorch, jax",
-        ),
-        (f"{PLAIN}all\nx = tab.selected('jax')\n```\n", "4: tab.selected outside"),
-        ("A.\nSee :bogus:`x`.\n", "4: no role 'bogus'"),
-        ("A ``b`` and\n:bogus:``x``.\n", "4: no role 'bogus'"),
-        ("A.\n\n$$a\n= b\n\nText.\n", "5: an equation that does not end"),
-        ("It\n**is `b` or\n$c$** here.\n", "4: a '`' within bold text"),
-        ("See\n[it](nowhere.md).\n", "4: no file 'nowhere.md'"),
-        ("![A](../img/no.svg)\n", "3: no file '../img/no.svg'"),
-        ("[A](../index.md#a)\n", "3: the site has no '../index.md'"),
-    ],
-)
-def test_what_is_wrong_is_told_with_its_line(make_book, text, message):
-    (problem,) = problems(make_book(one=f"# One\n\n{text}"))
-    assert problem.startswith(f"chapter/one.md:{message}")
-
-
-def test_what_only_looks_wrong_is_none(make_book):
-    text = "# One\n\n`[a](b.md)` and `` :bogus:`x` `` and $f[i](x)$, a price of \\$5,\n"
-    text += "[a](https://d2l.ai), [b](#one) and\n$$f[i](y)\n= `` $$\n\n"
-    text += "```\n:begin_tab:`no`\n$$ [c](d.md) :bogus:`x`\n```\n\n"
-    text += "**a** `b` **c**, (**a `b`**) and [**`c` d**], `2**3` `2**4`.\n\n"
-    text += f"{PLAIN}all\n%matplotlib inline\n!ls\nx = 1\n```\n"
-    make_book(one=text).check()
-
-
-def test_equal_cells_have_lines_of_their_own(make_book):
-    text = "# One\n\nSame.\n\n" + f"{PLAIN}all\nx = 1\n```\n\n" * 2
-    text += ":begin_tab:`jax`\nSame.\n``` python\nx = 1\n```\n:end_tab:\n\nSame.\n\n"
-    text += f"{PLAIN}jax\nx = 1\n```"
-    book = make_book(one=text)
-    lines = [c.metadata["line"] for c in book.notebook(book.section("one")).cells]
-    assert lines == [1, 6, 11, 15, 22, 25]
-
-
-def test_an_empty_page_is_told(make_book):
-    book = make_book(one="\n")
-    assert problems(book) == ["chapter/one.md:1: the page is empty; write something"]
-    with pytest.raises(BookError, match=r"chapter/one\.md:1: the page is empty"):
-        book.notebook(book.section("one"))
-
-
-def test_a_page_that_is_not_utf_8_is_told_with_its_line(make_book):
-    book = make_book(one="# One\n", two="# Two\n")
-    for name in ("one", "two"):
-        (book.root / f"chapter/{name}.md").write_bytes(b"# One\n\nCaf\xe9.\n")
-    assert problems(book) == [
-        "chapter/one.md:3: not UTF-8; save it so",
-        "chapter/two.md:3: not UTF-8; save it so",
-    ]
+def test_an_ambiguous_name_is_refused(make_book):
+    book = make_book(one="# One\n", **{"more/one": "# Another\n"})
+    assert book.section("chapter/more/one").name == "chapter/more/one"
+    with pytest.raises(BookError, match="'one' may be chapter/one or chapter/more/one"):
+        book.section("one")
 
 
 def test_the_contents_name_files_that_are_there_once(make_book):
     book = make_book(one="# One\n\n```toc\n:maxdepth: 1\n\ntwo\none\n```\n")
     assert problems(book) == [
-        "chapter/one.md:6: no file 'two.md'; write it, or mend the name",
+        "chapter/one.md:6: no file 'two.md'; write it, or correct the name",
         "chapter/one.md:7: 'one' is in the contents already; name it once",
     ]
 
 
-def test_a_missing_bibliography_is_told_once(make_book):
-    book = make_book(one="# One\n\n:cite:`A` and :cite:`B`.\n")
-    (book.root / "refs.bib").unlink()
-    assert problems(book) == [
-        "refs.bib is missing; restore it, or mend `bibfile` in config.ini"
-    ]
-
-
-def test_code_in_a_tabs_text_is_no_heading(make_book):
-    make_book(
-        one="# One\n\n:begin_tab:`jax`\n```\n# no heading\n```\n:end_tab:\n"
-    ).check()
-
-
-def test_a_cell_that_is_not_python_is_told_with_its_line(make_book):
+def test_a_magic_beside_an_alias_is_reported_with_its_line(make_book):
     text = "# One\n\n```{.python .input}\n%%tab jax\nx = d2l.reshape(\n```\n"
     book = make_book(one=text)
     config = book.root / "config.ini"
     config.write_text(config.read_text() + "fluent_alias = reshape\n")
     with pytest.raises(BookError, match=r"chapter/one\.md:5: not Python"):
         cells(Book(book.root), "jax")
+
+
+def test_rows_of_a_cell_lead_back_to_its_lines(make_book):
+    code = (
+        "import os\nif tab.selected('jax'):\n    x = 1\nelse:\n    y = d2l.reshape(\n"
+        "        os,\n        2)\nz = 3"
+    )
+    text = f"# One\n\n```{{.python .input}}\n%%tab all\n{code}\n```\n"
+    book = make_book(one=text)
+    config = book.root / "config.ini"
+    config.write_text(config.read_text() + "fluent_alias = reshape\n")
+    book, lines = Book(book.root), text.split("\n")
+    for tab in book.tabs:
+        (cell,) = book.cells(book.section("one"), tab)
+        for row, line in enumerate(cell.code.split("\n"), start=1):
+            if "reshape" not in line:
+                assert lines[cell.line_of(row) - 1].strip() == line.strip(), tab
 
 
 @pytest.mark.parametrize(
@@ -185,7 +101,7 @@ def test_a_cell_that_is_not_python_is_told_with_its_line(make_book):
         (b"[build]\ntabs =\n", "no tabs"),
         (b"[build]\ntabs = jax,,\n", "no tabs"),
         (b"[project]\ntitle = %(x\n[build]\ntabs = jax\n", "bad interpolation"),
-        (b"[build]\ntabs = jax # \xe9\n", "not UTF-8; save it so"),
+        (b"[build]\ntabs = jax # \xe9\n", "not UTF-8; save it as UTF-8"),
     ],
 )
 def test_damaged_settings_are_told_in_one_line(make_book, damage, message):

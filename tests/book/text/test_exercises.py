@@ -1,46 +1,57 @@
 """Each exercise says what it needs and leads to its solution, which leads back."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from book.sources.blocks import Block, Heading
 from book.sources.book import Book
 from book.sources.section import Section
 
 BOOK = Book(Path(__file__).resolve().parents[3])
-SOLUTIONS = BOOK.section("solutions").prose
+SOLUTIONS = BOOK.section("solutions")
 
-PART = re.compile(r"^## Exercises\n(.*?)(?=^#|\Z)", re.MULTILINE | re.DOTALL)
-LABEL = re.compile(r"\A:label:`sec_ex_(\w+)`\n")
 ITEM = re.compile(r"^1\. (.+(?:\n   .+)*)", re.MULTILINE)
 NEEDS = re.compile(r"\((?:(?:Warm-up|Research), )?(?:CPU|[Oo]ne GPU|[Tt]wo GPUs)\) ")
 LEVELS = ("(Warm-up", "(", "(Research")
-SOLUTION = re.compile(
-    r"^### Exercise (?P<number>\d+): \S.*\n"
-    r":label:`sec_sol_(?P<name>\w+)_(?P=number)`\n\n"
-    r"Exercise (?P=number) of :numref:`sec_ex_(?P=name)`",
-    re.MULTILINE,
-)
-SECTIONS = [s for s in BOOK.sections if PART.search(s.text)]
+TITLE = re.compile(r"Exercise (\d+): \S.*")
 
 
-def exercises(section: Section) -> tuple[str, list[str]]:
-    """The name in the label of a section's exercises, and the exercises."""
-    part = PART.search(section.text)
-    label = part and LABEL.match(part[1])
-    assert part and label, f"write :label:`sec_ex_...` below {section.where('## Ex')}"
-    return label[1], [" ".join(item.split()) for item in ITEM.findall(part[1])]
+def parts(section: Section) -> Iterator[tuple[Heading, list[Block]]]:
+    """Yield each heading with the blocks below it."""
+    found: list[tuple[Heading, list[Block]]] = []
+    for block in section.blocks:
+        if isinstance(block, Heading):
+            found.append((block, []))
+        elif found:
+            found[-1][1].append(block)
+    yield from found
+
+
+def exercises(section: Section) -> tuple[str, list[str]] | None:
+    """Return the name in the label of a section's exercises, and the exercises."""
+    for heading, blocks in parts(section):
+        if heading.title == "Exercises":
+            assert heading.label.startswith("sec_ex_"), section.at(heading.line)
+            items = [item for b in blocks for item in ITEM.findall(b.source)]
+            name = heading.label.removeprefix("sec_ex_")
+            return name, [" ".join(item.split()) for item in items]
+    return None
+
+
+EXERCISES = {s.name: found for s in BOOK.sections if (found := exercises(s))}
 
 
 def level(exercise: str) -> int:
-    """How hard it says it is."""
+    """Return how hard an exercise says it is."""
     return max(i for i, mark in enumerate(LEVELS) if exercise.startswith(mark))
 
 
-@pytest.mark.parametrize("section", SECTIONS, ids=lambda s: Path(s.name).name)
-def test_exercises_are_marked_graded_and_lead_to_their_solutions(section: Section):
-    name, found = exercises(section)
+@pytest.mark.parametrize("section", EXERCISES)
+def test_exercises_are_marked_graded_and_lead_to_their_solutions(section: str):
+    name, found = EXERCISES[section]
     assert found
     assert [e for e in found if not NEEDS.match(e)] == []
     assert found == sorted(found, key=level)
@@ -50,10 +61,15 @@ def test_exercises_are_marked_graded_and_lead_to_their_solutions(section: Sectio
 
 def test_the_solutions_are_those_of_the_exercises_in_their_order():
     wanted = [
-        (name, number)
-        for name, found in map(exercises, SECTIONS)
+        f"sec_sol_{name}_{number}"
+        for name, found in EXERCISES.values()
         for number, _ in enumerate(found, start=1)
     ]
-    solved = [(m["name"], int(m["number"])) for m in SOLUTION.finditer(SOLUTIONS)]
-    assert solved == wanted
-    assert len(solved) == SOLUTIONS.count("\n### ")
+    solved = [(h, blocks) for h, blocks in parts(SOLUTIONS) if h.level == 3]
+    assert [heading.label for heading, _ in solved] == wanted
+    for heading, blocks in solved:
+        title = TITLE.fullmatch(heading.title)
+        assert title, heading.title
+        name = heading.label.removeprefix("sec_sol_").rpartition("_")[0]
+        start = f"Exercise {title[1]} of :numref:`sec_ex_{name}`"
+        assert blocks[0].source.startswith(start), SOLUTIONS.at(heading.line)

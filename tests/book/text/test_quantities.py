@@ -17,16 +17,14 @@ from pathlib import Path
 
 import pytest
 
+from book.sources.blocks import Block, Cell, Figure, Heading, Labelled
 from book.sources.book import Book
+from book.sources.checks import CITATIONS, REFERENCES
+from book.sources.inline import Role, roles
 from book.sources.section import Section
-from book.sources.checks import LABEL
 
 BOOK = Book(Path(__file__).resolve().parents[3])
 
-BLOCK = re.compile(
-    r"^(```+)[^\n]*\n.*?^\1[ ]*$ | (?:^(?!```)[^\n]*\S[^\n]*(?:\n|\Z))+",
-    re.MULTILINE | re.DOTALL | re.VERBOSE,
-)
 QUANTITY = re.compile(
     r"""
     (?<![\w.`\\{-]) (\d[\d .,]*\d|\d) \s*
@@ -40,89 +38,101 @@ QUANTITY = re.compile(
     re.VERBOSE,
 )
 TYPE_SIZE = re.compile(r"[1248] bytes?")
-ALT_TEXT = re.compile(r'(!\[[^\n]*\]\([^ )]+) "[^\n]*"\)')
-CITED = re.compile(r":cite[tp]?:`")
 DERIVED = re.compile(
     r"\$[^$]*(?:=|\\cdot|\\times|/|\+)[^$]*\$|\b(?:[Aa]ssum|[Pp]redict|[Ss]uppose)"
 )
 EXERCISE = re.compile(r"Exercise \d+ of ")  # so a solution restates it
-REFERENCE = re.compile(r":(?:num|eq)?ref:`([^`]+)`")
 
 
 @dataclass(frozen=True)
-class Block:
-    """A paragraph of the prose, or a code cell, and the heading above it."""
+class Part:
+    """A block of a page, and the heading above it."""
 
-    text: str
-    line: int
+    block: Block
     heading: str
 
     @property
-    def code(self) -> bool:
-        return self.text.startswith("```")
+    def is_code(self) -> bool:
+        return isinstance(self.block, Cell)
 
     @property
     def measures(self) -> bool:
-        return self.code and ".varies" in self.text.split("\n")[0]
+        return isinstance(self.block, Cell) and self.block.varies
+
+    @property
+    def text(self) -> str:
+        """The words that a reader sees; of a figure, its caption."""
+        return self.block.caption if isinstance(self.block, Figure) else self.block.text
 
     @property
     def quantities(self) -> set[str]:
         """The numbers with a unit that it states."""
-        if self.code:
+        if self.is_code:
             return set()
-        found = QUANTITY.finditer(ALT_TEXT.sub(r"\1)", self.text))
+        found = QUANTITY.finditer(self.text)
         plain = {" ".join(f"{m[1]} {m[2]}".split()) for m in found}
         return {quantity for quantity in plain if not TYPE_SIZE.fullmatch(quantity)}
 
+    @property
+    def cites(self) -> bool:
+        return any(role.name in CITATIONS for role in self._roles)
 
-def blocks(section: Section) -> list[Block]:
-    """The paragraphs and cells of a page, in order."""
+    @property
+    def references(self) -> list[str]:
+        return [role.value for role in self._roles if role.name in REFERENCES]
+
+    @property
+    def _roles(self) -> list[Role]:
+        return [] if self.is_code else list(roles(self.block.text))
+
+
+def parts(section: Section) -> list[Part]:
+    """Return the blocks of a page with the headings above them, in order."""
     heading, found = "", []
-    for match in BLOCK.finditer(section.text):
-        if match[0].startswith("#"):
-            heading = match[0].split("\n")[0]
-        line = section.text.count("\n", 0, match.start()) + 1
-        found.append(Block(match[0], line, heading))
+    for block in section.blocks:
+        if isinstance(block, Heading):
+            heading = block.title
+        found.append(Part(block, heading))
     return found
 
 
 def cited(book: Book) -> dict[str, set[str]]:
-    """The quantities with a citation, by the labels of pages, parts and figures."""
+    """Return the quantities with a citation, by the labels of their places."""
     known: dict[str, set[str]] = {}
     for section in book.sections:
-        page = blocks(section)
-        sourced = [b for b in page if CITED.search(b.text)]
-        whole = set().union(*(b.quantities for b in sourced))
-        for block in page:
-            for label in LABEL.findall("" if block.code else block.text):
-                known[label] = block.quantities if block in sourced else whole
+        page = parts(section)
+        sourced = [part for part in page if part.cites]
+        whole = set().union(*(part.quantities for part in sourced))
+        for part in page:
+            if isinstance(part.block, Labelled) and part.block.label:
+                own = part.quantities if part in sourced else whole
+                known[part.block.label] = own
     return known
 
 
 def unfounded(book: Book) -> Iterator[str]:
-    """Where a quantity stands that nothing backs."""
+    """Yield the place of each quantity that nothing backs."""
     elsewhere = cited(book)
     for section in book.sections:
-        page, known = blocks(section), set()
-        for place, block in enumerate(page):
-            if CITED.search(block.text):
-                known |= block.quantities
-            elif not (DERIVED.search(block.text) or _asks_or_measures(page, place)):
-                labels = REFERENCE.findall(block.text)
-                there = known.union(*(elsewhere.get(name, set()) for name in labels))
-                for quantity in sorted(block.quantities - there):
-                    yield f"{section.at(block.line)}: {quantity}"
+        page, known = parts(section), set()
+        for place, part in enumerate(page):
+            if part.cites:
+                known |= part.quantities
+            elif not (DERIVED.search(part.text) or _asks_or_measures(page, place)):
+                there = [elsewhere.get(label, set()) for label in part.references]
+                for quantity in sorted(part.quantities - known.union(*there)):
+                    yield f"{section.at(part.block.line)}: {quantity}"
 
 
-def _asks_or_measures(page: list[Block], place: int) -> bool:
-    """Whether a paragraph is an exercise, or the cell before or behind it measures."""
+def _asks_or_measures(page: list[Part], place: int) -> bool:
+    """Return whether a part is an exercise, or is next to a cell that measures."""
     here = page[place].heading
-    if here == "## Exercises" or EXERCISE.match(page[place].text):
+    if here == "Exercises" or EXERCISE.match(page[place].text):
         return True
-    before = (b for b in reversed(page[:place]) if b.code or b.heading != here)
-    behind = (b for b in page[place + 1 :] if b.code or b.heading != here)
+    before = (p for p in reversed(page[:place]) if p.is_code or p.heading != here)
+    behind = (p for p in page[place + 1 :] if p.is_code or p.heading != here)
     nearest = [next(before, None), next(behind, None)]
-    return any(b.measures and b.heading == here for b in nearest if b)
+    return any(p.measures and p.heading == here for p in nearest if p)
 
 
 def test_each_quantity_in_the_book_is_cited_derived_or_measured():

@@ -1,0 +1,58 @@
+"""Roles, slide marks and texts for one medium."""
+
+import pytest
+
+from book.sources.inline import (
+    MarkupError,
+    for_medium,
+    replace_roles,
+    roles,
+    slide_marks,
+    spans,
+    without_slide_marks,
+)
+
+
+def test_roles_are_found_outside_of_code_and_equations():
+    text = "See :numref:`a`, `:ref:` and $:x:`b`$ or\n:cite:`c, d`, \\`:ref:`e`."
+    found = [(role.name, role.value) for role in roles(text)]
+    assert found == [("numref", "a"), ("cite", "c, d"), ("ref", "e")]
+    assert replace_roles("a :ref:`b` c", lambda role: role.value.upper()) == "a B c"
+
+
+def test_slide_marks_begin_slides_or_add_to_them():
+    text = "Say [**this**] and (~~only here~~), [**a link**](to)."
+    marks = [(m.text, m.begins, m.only_on_slides) for m in slide_marks(text)]
+    assert marks == [("this", True, False), ("only here", False, True)]
+    assert without_slide_marks(text) == "Say this and , [**a link**](to)."
+
+
+@pytest.mark.parametrize(
+    ("text", "offset"),
+    [("a [**b", 2), ("a **] b", 2), ("[**a [**b**]", 0), ("(**a**]", 0)],
+)
+def test_a_slide_mark_that_is_not_closed_is_refused_at_its_place(text, offset):
+    with pytest.raises(MarkupError) as error:
+        slide_marks(text)
+    assert error.value.offset == offset
+
+
+def test_a_text_for_one_medium_is_left_out_of_the_others():
+    text = (
+        "Run it. [Press the [button](a.html).]{.web} [See page 3.]{.print .slide} End."
+    )
+    assert for_medium(text, "web") == "Run it. Press the [button](a.html). End."
+    assert for_medium(text, "print") == "Run it. See page 3. End."
+    assert for_medium(text, "slide") == for_medium(text, "print")
+    assert for_medium(text, "notebook") == "Run it. End."
+    assert [span.media for span in spans(text)] == [("web",), ("print", "slide")]
+
+
+def test_code_that_looks_like_a_span_is_none():
+    text = "`x[0]{.web}` and $a[1]{.web}$"
+    assert for_medium(text, "print") == text
+
+
+def test_a_span_without_its_bracket_is_refused():
+    with pytest.raises(MarkupError):
+        for_medium("no bracket]{.web}", "web")

@@ -1,0 +1,81 @@
+"""Each label of the book has the same kind and number wherever it is shown."""
+
+import re
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup, Tag
+
+from book.__main__ import main
+from book.notebooks.editions import Edition
+from book.sources.book import Book
+from book.sources.names import PLAIN
+from book.sources.numbers import Numbers, Place
+
+PREFIX = {"figure": "Fig. ", "table": "Table ", "equation": "", "section": ""}
+NEW_LABEL = re.compile(r"\\newlabel\{(?P<place>[^}]+)\}\{\{(?P<number>[^}]*)\}")
+
+
+@pytest.fixture(scope="module")
+def places(book: Book) -> list[Place]:
+    found = list(Numbers(book).places.values())
+    assert {place.kind for place in found} >= {"figure", "equation", "section"}
+    return found
+
+
+def on_page(page: BeautifulSoup, place: Place) -> str:
+    """Return the number of a place as the site shows it, without its kind."""
+    prefix = "equation-" if place.kind == "equation" else ""
+    found = page.find(id=prefix + place.label.replace("_", "-"))
+    assert isinstance(found, Tag), place
+    if place.kind == "equation":
+        number = found.select_one(".eqno")
+    elif place.kind == "section":
+        around = found if found.name == "section" else found.find_parent("section")
+        number = around.select_one(".section-number") if around else None
+    else:
+        around = found if found.name == place.kind else found.find_parent(place.kind)
+        number = around.select_one(".caption-number") if around else None
+    text = number.get_text() if number else ""
+    assert text.startswith(PREFIX[place.kind]), place
+    return text.removeprefix(PREFIX[place.kind]).strip("(). #")
+
+
+def test_numbers_are_those_of_the_site(places, pages, site: Path):
+    for place in places:
+        assert on_page(pages[site / f"{place.page}.html"], place) == place.number, place
+
+
+def test_numbers_are_those_of_the_pdf(places, book: Book, capsys):
+    tab = book.tabs[0]
+    assert main(["pdf", "--tab", tab]) == 0
+    name = Path(capsys.readouterr().out.strip()).stem
+    aux = (book.root / f"_build/latex/{name}/pages/{name}.aux").read_text("utf-8")
+    printed = {m["place"]: m["number"] for m in NEW_LABEL.finditer(aux)}
+    seen = 0
+    for place in places:
+        key = f"{place.page}:{place.label.replace('_', '-')}"
+        if place.kind == "equation":
+            key = f"equation:{place.page}:{place.label}"
+        if key in printed and place.number:
+            assert printed[key] == place.number, place
+            seen += 1
+    assert seen > len(places) / 2
+
+
+@pytest.mark.parametrize("tab", ["jax"])
+def test_references_of_notebooks_say_the_kind_and_the_number(
+    places, book: Book, tab: str
+):
+    words = {"figure": "Fig.", "table": "Table", "section": "Section"}
+    by_label = {place.label: place for place in places}
+    for section in book.sections:
+        if tab not in book.code_tabs(section):
+            continue
+        notebook = Edition(book).notebook(section, tab, PLAIN)
+        text = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
+        for kind, number, label in re.findall(
+            r"\[(Fig\.|Table|Section) ([\d.]+)[^\]]*\]\([^)#]*#(\w+)\)", text
+        ):
+            place = by_label[label]
+            assert (words[place.kind], place.number) == (kind, number.rstrip(".:"))
