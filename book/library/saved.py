@@ -35,7 +35,8 @@ from libcst.metadata import (
 from book.base.errors import BookError
 from book.sources import blocks
 from book.sources.book import Book
-from book.sources.branches import MAGIC, Statement, parse_cell
+from book.sources.branches import Statement, parse_cell
+from book.sources.magics import MAGIC
 from book.sources.section import Section
 
 MARK = re.compile(r"#\s*@save\b.*")

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from book.base.errors import BookError
 from book.base.files import write_whole
+from book.base.kept import Kept
 
 # What only a build needs is imported there: to find that there is none to do is quick.
 if TYPE_CHECKING:
@@ -152,8 +153,9 @@ def write_pages(
     """
     files = dict(_resources(book))
     pages: dict[str, Page] = {}
+    kept = Kept(book.root / "_build/rst" / folder.parent.name)
     for section in book.sections:
-        page = pages[section.name] = _page(book, section, views, medium)
+        page = pages[section.name] = _page(book, section, views, medium, kept)
         files[f"{section.name}.rst"] = page.text.encode()
         parent = Path(section.name).parent
         files |= {str(parent / name): data for name, data in page.images.items()}
@@ -162,12 +164,19 @@ def write_pages(
         files["references.rst"] = BIBLIOGRAPHY.encode()
         index = f"{book.config.build['index']}.rst"
         files[index] += b"\n\n.. toctree::\n   :hidden:\n\n   references\n"
+    kept.forget_others()
     files["conf.py"] = _configuration(book, folder)
     _synchronise(files, folder)
     return pages
 
 
-def _page(book: Book, section: Section, views: Views, medium: Medium = "web") -> Page:
+def _page(
+    book: Book,
+    section: Section,
+    views: Views,
+    medium: Medium = "web",
+    kept: Kept | None = None,
+) -> Page:
     from book.pages import merge, rst
 
     found = [views(section, tab) for tab in book.tabs]
@@ -176,7 +185,7 @@ def _page(book: Book, section: Section, views: Views, medium: Medium = "web") ->
         raise BookError("the page is empty; write something", f"{section.name}.md")
     items = merge.merge(section, there)
     complete = rst.with_records(items, section, there, book.tabs)
-    return rst.convert(complete, Path(section.name).name, medium)
+    return rst.convert(complete, Path(section.name).name, medium, kept)
 
 
 def _resources(book: Book) -> Iterator[tuple[str, bytes]]:

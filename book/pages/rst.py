@@ -13,17 +13,20 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
 
 import nbformat
 import pypandoc
-from d2lbook import rst as d2l_rst
 
+from book.base.kept import Kept
 from book.pages.merge import Part, Run, TabSet, TabView, origin, version_notices
 from book.records.outputs import PICTURES, Picture, Printed, read
 from book.sources.blocks import Block, Cell, Equation, Figure, Heading, Labelled, Table
 from book.sources.inline import Medium, for_medium, without_slide_marks
 from book.sources.section import Section
 
+CODE = Path(__file__)
 STAND_IN = "BOOKPIECE{}END"
 PIECE = re.compile(r"^BOOKPIECE\d+END$", re.MULTILINE)
 FIGURE = re.compile(r"^\.\. figure:: .*$", re.MULTILINE)
@@ -89,10 +92,21 @@ def with_records(
     return [*items[:titled], Records(texts), *items[titled:]]
 
 
-def convert(items: list[Item], name: str, medium: Medium = "web") -> Page:
-    """Return the page of a section, whose images are called after its `name`."""
+def convert(
+    items: list[Item], name: str, medium: Medium = "web", kept: Kept | None = None
+) -> Page:
+    """Return the page of a section, whose images are called after its `name`.
+
+    Text that is the same as in an earlier build comes from `kept`.
+    """
     texts = [text for item in items for text in _texts(item, medium)]
-    writer = _Writer(name, iter(to_rst(texts)))
+    made_by = map(version, ("pypandoc_binary", "d2lbook"))
+    if kept:
+        parts = [*made_by, CODE.read_text("utf-8"), *texts]
+        converted = json.loads(kept.text(parts, lambda: json.dumps(to_rst(texts))))
+    else:
+        converted = to_rst(texts)
+    writer = _Writer(name, iter(converted))
     for item in items:
         writer.add(item)
     return writer.page
@@ -148,6 +162,8 @@ def _with_roles(row: re.Match[str]) -> str:
 
 def to_rst(texts: list[str]) -> list[str]:
     """Return each Markdown text as reStructuredText."""
+    from d2lbook import rst as d2l_rst  # takes long to import
+
     pieces = [f"{STAND_IN.format(i)}\n\n{text}" for i, text in enumerate(texts)]
     body = pypandoc.convert_text("\n\n".join(pieces), "rst", "markdown")
     body = d2l_rst._process_rst(body).replace("   :style: apa", "   :style: book")
@@ -229,6 +245,8 @@ class _Writer:
         self.hides_all |= "#@hide_all" in code.lower()
         shown = nbformat.v4.new_output("stream")
         cell = nbformat.v4.new_code_cell(code, outputs=[shown])
+        from d2lbook import rst as d2l_rst
+
         (kept,) = d2l_rst._process_nb(nbformat.v4.new_notebook(cells=[cell])).cells
         return bool(kept.source), bool(kept.outputs)
 

@@ -26,6 +26,7 @@ from nbformat import NotebookNode
 from book.base import environments
 from book.base.errors import BookError
 from book.base.files import write_whole
+from book.base.kept import Kept
 from book.library import package
 from book.records.cleaning import SVG, clean_outputs
 from book.sources.blocks import Block, Cell
@@ -64,6 +65,8 @@ DISTRIBUTIONS = {
 }
 PIN = re.compile(r"([\w.-]+)(?:\[[^\]]*\])? *== *([^\s;]+)")
 ALWAYS = "*"
+# Of each name: the statements that bind it, and the names that these use.
+Definitions = dict[str, list[tuple[str, list[str]]]]
 D2L_NAME = re.compile(r"\bd2l\.(\w+)")
 
 
@@ -330,7 +333,8 @@ def fingerprint(
 def _fingerprint(book: Book, tab: str, cells: list[Cell], module: str) -> str:
     sources = [cell.code for cell in cells]
     used = {name for source in sources for name in D2L_NAME.findall(source)}
-    parts = [*sources, *_blocks(module, used)]
+    definitions = _kept_definitions(book.root, module)
+    parts = [*sources, *_blocks(definitions, used)]
     parts += environments.pins(tab, book.root)
     digest = hashlib.sha256()
     for part in parts:
@@ -338,9 +342,17 @@ def _fingerprint(book: Book, tab: str, cells: list[Cell], module: str) -> str:
     return digest.hexdigest()
 
 
-def _blocks(module: str, names: Iterable[str]) -> list[str]:
-    """The definitions in `module` that `names` need, theirs included, normalised."""
-    definitions = _definitions(module)
+@functools.lru_cache(maxsize=8)
+def _kept_definitions(root: Path, module: str) -> Definitions:
+    kept = Kept(root / "_build" / "definitions")
+    made_by = Path(__file__).read_text("utf-8")
+    text = kept.text([made_by, module], lambda: json.dumps(_definitions(module)))
+    found: Definitions = json.loads(text)
+    return found
+
+
+def _blocks(definitions: Definitions, names: Iterable[str]) -> list[str]:
+    """Return the definitions that `names` need, theirs included, normalized."""
     seen: set[str] = set()
     found: set[str] = set()
     waiting = [ALWAYS, *names] if definitions else []
@@ -355,18 +367,17 @@ def _blocks(module: str, names: Iterable[str]) -> list[str]:
     return sorted(found)
 
 
-@functools.lru_cache(maxsize=8)
-def _definitions(module: str) -> dict[str, list[tuple[str, set[str]]]]:
+def _definitions(module: str) -> Definitions:
     """Of each top-level name: the statements that bind it, and the names these use.
 
     Statements that bind none, such as `npx.set_np()`, stand under `ALWAYS`.
     """
-    definitions: dict[str, list[tuple[str, set[str]]]] = {}
+    definitions: Definitions = {}
     for statement in ast.parse(module).body:
         if _is_docstring(statement):
             continue
         names = set(_bound_names(statement)) or {ALWAYS}
-        used = set(_used_names(statement))
+        used = sorted(set(_used_names(statement)))
         entry = (_normalised(statement), used)
         for name in names:
             definitions.setdefault(name, []).append(entry)

@@ -4,7 +4,6 @@ Works on the syntax tree, so branches may nest, have `elif` and `else`, and stan
 in functions and classes; the chosen body keeps its comments and formatting.
 """
 
-import ast
 import re
 from collections.abc import Iterator, Sequence
 
@@ -13,15 +12,13 @@ import libcst.matchers as m
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from book.base.errors import BookError
+from book.sources.magics import MAGIC, hide_magics
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 Lines = Sequence[cst.EmptyLine]
 
 SELECTED = m.Call(func=m.Attribute(value=m.Name("tab"), attr=m.Name("selected")))
 
-# A magic is hidden behind this name: as a comment it could leave a body empty.
-MAGIC = "IPYTHON_MAGIC"
-MAGIC_LINE = re.compile(r"^([ \t]*)((?:[\w, ]+= *)?[%!].*)$")
 HIDDEN_LINE = re.compile(rf"{MAGIC}  #(.*)$", re.MULTILINE)
 
 
@@ -75,25 +72,6 @@ def parse_cell(source: str) -> cst.Module:
         row = min(error.raw_line, source.count("\n") + 1)
         place = ("", row, error.raw_column, source.split("\n")[row - 1])
         raise SyntaxError("libcst cannot parse it", place) from error
-
-
-def hide_magics(source: str) -> str:
-    """Return a cell with a bare name for each line such as `%magic` or `!command`.
-
-    Raises a `SyntaxError` if what remains is not Python.
-    """
-    while True:
-        try:
-            ast.parse(source)
-            return source
-        except SyntaxError as error:
-            # Only a line that breaks the syntax is a magic: `% 2` may go on a sum.
-            lines = source.split("\n")
-            row = min(error.lineno or 1, len(lines)) - 1
-            if not MAGIC_LINE.match(lines[row]):
-                raise
-            lines[row] = MAGIC_LINE.sub(rf"\1{MAGIC}  #\2", lines[row])
-            source = "\n".join(lines)
 
 
 class _Chooser(cst.CSTTransformer):

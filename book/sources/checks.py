@@ -13,7 +13,6 @@ from urllib.parse import unquote
 
 from book.base.errors import BookError
 from book.sources.blocks import Block, Cell, Contents, Directive, Figure
-from book.sources.branches import hide_magics, select_branches
 from book.sources.inline import (
     MEDIA,
     MarkupError,
@@ -22,6 +21,7 @@ from book.sources.inline import (
     spans,
     without_code,
 )
+from book.sources.magics import hide_magics
 from book.sources.section import Section
 
 if TYPE_CHECKING:
@@ -136,6 +136,8 @@ def _branch_problems(book: Book, section: Section, cell: Cell) -> Problems:
             if tab not in book.tabs:
                 yield line, f"no tab '{tab}'; there are {', '.join(book.tabs)}"
     if "tab.selected" in cell.code:
+        from book.sources.branches import select_branches
+
         row = cell.code.count("\n", 0, cell.code.index("tab.selected")) + 1
         try:
             select_branches(cell.code, book.tabs[0], "")

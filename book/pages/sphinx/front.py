@@ -42,6 +42,12 @@ def _share(node: nodes.Node, tabs: int) -> float:
     return len(node["tabs"]) / tabs if node is not None else 1
 
 
+def _note_time(app: Sphinx, doctree: nodes.document) -> None:
+    """Keep how long a page takes to read, so that it need not be loaded for that."""
+    found = minutes(doctree, len(app.config.book_tabs))
+    app.env.metadata[app.env.docname]["minutes"] = found
+
+
 def _add_times(app: Sphinx, doctree: nodes.document, page: str) -> None:
     if page != app.config.root_doc or app.builder.format != "html":
         return
@@ -51,7 +57,7 @@ def _add_times(app: Sphinx, doctree: nodes.document, page: str) -> None:
         if section is None:
             continue
         item["classes"].append("section-card")
-        found = minutes(app.env.get_doctree(section), len(app.config.book_tabs))
+        found = app.env.metadata[section]["minutes"]
         text.children[1:] = _without_point(text.children[1:])
         text += nodes.inline(text=f" {found} min", classes=["minutes"])
 
@@ -78,5 +84,6 @@ def _with_front_page(app: Sphinx, env: BuildEnvironment) -> list[Any]:
 
 
 def setup(app: Sphinx) -> None:
+    app.connect("doctree-read", _note_time)
     app.connect("doctree-resolved", _add_times)
     app.connect("env-updated", _with_front_page)

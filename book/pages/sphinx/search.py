@@ -1,17 +1,18 @@
 """What search finds and what previews show; a part of the extension.
 
-Both are read off the written pages at the end of a build: Sphinx writes only those anew
-that have changed, and there numbers and references stand as a reader sees them.
+Both are read from the written pages at the end of a build, where numbers and references
+are as a reader sees them. Pages that have not changed are not read again.
 Two scripts come of it, `search-data.js` and `previews.js`, which load where a page
 opened from a disk may not fetch. Sphinx's own search goes.
 """
 
 import copy
+import functools
 import json
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,8 @@ from bs4 import BeautifulSoup, NavigableString, SoupStrainer, Tag
 from bs4.element import PreformattedString
 from sphinx.application import Sphinx
 
+from book.base.kept import Kept
 from book.sources.tabs import tab_name
-
-Pages = dict[str, BeautifulSoup]
 
 SPHINX_SEARCH = (
     *("searchtools.js", "language_data.js", "doctools.js"),
@@ -81,21 +81,23 @@ class Entry:
 # Search
 
 
-def search_data(pages: Pages, tabs: list[str]) -> str:
-    """The script with all entries; `pages` are changed, for good."""
-    found = [entry for name in pages for entry in entries(name, pages[name], tabs)]
-    lines = ",\n".join(_json(e.record()) for e in found if e.says_something)
+def search_data(found: list[dict[str, Any]], tabs: list[str]) -> str:
+    """Return the script with the records of all entries."""
+    lines = ",\n".join(map(_json, found))
     names = _json({tab: tab_name(tab) for tab in tabs})
     return f'bookSearchData = {{"tabs": {names}, "entries": [\n{lines}\n]}};\n'
 
 
 def entries(name: str, page: BeautifulSoup, tabs: list[str]) -> list[Entry]:
-    """The entries of a page; what is for all of `tabs` counts as outside of them."""
+    """Return the entries of a page; what all of `tabs` share counts as outside of them.
+
+    The page is changed, for good.
+    """
     for element in page.find_all(_is_left_out):
         element.decompose()
     found: list[Entry] = []
     _read(page, Entry(name, "", "page", []), found, tabs)
-    return found
+    return [entry for entry in found if entry.says_something]
 
 
 def _is_left_out(tag: Tag) -> bool:
@@ -207,37 +209,32 @@ def _json(value: Any) -> str:
 # Previews
 
 
-def previews(pages: Pages) -> str:
-    """The script with what stands on other pages than a reference to it."""
-    found: dict[str, str] = {}
-    for name, page in pages.items():
-        for target, anchor in _references(name, page):
-            if target == name or target not in pages or f"{target}#{anchor}" in found:
-                continue
-            element = _previewed(pages[target], anchor)
-            if element:
-                found[f"{target}#{anchor}"] = _alone(element, target)
-    lines = ",\n".join(f"{_json(k)}: {_json(v)}" for k, v in sorted(found.items()))
-    return f"bookPreviews = {{\n{lines}\n}};\n"
-
-
-def _references(name: str, page: BeautifulSoup) -> Iterator[tuple[str, str]]:
-    """The pages and ids that a page refers to."""
+def references(name: str, page: BeautifulSoup) -> list[tuple[str, str]]:
+    """Return the other pages that a page refers to, each with the id of a place."""
+    found: dict[tuple[str, str], None] = {}
     for link in page.select("a.reference.internal[href*='#']"):
         path, _, anchor = str(link["href"]).partition("#")
-        target = posixpath.join(posixpath.dirname(name), path) if path else name
-        yield posixpath.normpath(target), unquote(anchor)
+        if path:
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+            found[target, unquote(anchor)] = None
+    return [place for place in found if place[0] != name]
+
+
+def previews(name: str, page: BeautifulSoup, anchors: Iterable[str]) -> dict[str, str]:
+    """Return the HTML of what has the ids on a page, by the addresses of the places."""
+    shown = {anchor: _previewed(page, anchor) for anchor in anchors}
+    return {f"{name}#{a}": _alone(e, name) for a, e in shown.items() if e is not None}
 
 
 def _previewed(page: BeautifulSoup, anchor: str) -> Tag | None:
-    """The figure, table, equation or source that has the id or a label of it."""
+    """Return the figure, table, equation or source that an id or label names."""
     at = page.find(id=anchor)
-    if at is None:
+    if not isinstance(at, Tag):
         return None
     # A label may be an empty element before or within what it labels.
     after = at.find_next_sibling() if at.name == "span" and not at.contents else None
     around = next((tag for tag in [at, *at.parents] if _is_labelled(tag)), None)
-    return around or (after if after and _is_labelled(after) else None)
+    return around or (after if isinstance(after, Tag) and _is_labelled(after) else None)
 
 
 def _is_labelled(tag: Tag) -> bool:
@@ -263,27 +260,71 @@ def _alone(element: Tag, page: str) -> str:
 # The build
 
 
-def read_pages(app: Sphinx) -> Pages:
-    """The text of all pages of the book, by their paths from its root."""
-    found = {}
-    for document in sorted(app.env.found_docs):
-        name = app.builder.get_target_uri(document)
-        file = Path(app.outdir, name)
-        if file.exists():
-            only = SoupStrainer("article")
-            text = file.read_text("utf-8")
-            found[name] = BeautifulSoup(text, "html.parser", parse_only=only)
-    return found
+class Reader:
+    """Reads the written pages; what follows from a page as it was is kept."""
+
+    def __init__(self, app: Sphinx):
+        self.tabs: list[str] = app.config.book_tabs
+        self.made_by: str = app.config.book_made_with
+        self.kept = Kept(Path(app.outdir).parent / "search")
+        self.pages: dict[str, str] = {}
+        for document in sorted(app.env.found_docs):
+            name = app.builder.get_target_uri(document)
+            file = Path(app.outdir, name)
+            if file.exists():
+                self.pages[name] = file.read_text("utf-8")
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Return the records of all entries."""
+        return [entry for name in self.pages for entry in self._read(name)["entries"]]
+
+    def previews(self) -> dict[str, str]:
+        """Return what is on other pages than a reference to it."""
+        wanted: dict[str, dict[str, None]] = {name: {} for name in self.pages}
+        for name in self.pages:
+            for target, anchor in self._read(name)["references"]:
+                if target in wanted:
+                    wanted[target][anchor] = None
+        found: dict[str, str] = {}
+        for name, anchors in wanted.items():
+            found |= self._previews(name, sorted(anchors))
+        return found
+
+    @functools.cache  # noqa: B019  # a reader lives as long as a build
+    def _read(self, name: str) -> dict[str, Any]:
+        def make() -> str:
+            page = self._tree(name)
+            referred = references(name, page)
+            found = [e.record() for e in entries(name, page, self.tabs)]
+            return json.dumps({"references": referred, "entries": found})
+
+        parts = ["page", self.made_by, *self.tabs, name, self.pages[name]]
+        return json.loads(self.kept.text(parts, make))
+
+    def _previews(self, name: str, anchors: list[str]) -> dict[str, str]:
+        def make() -> str:
+            return json.dumps(previews(name, self._tree(name), anchors))
+
+        parts = ["previews", self.made_by, *anchors, name, self.pages[name]]
+        return json.loads(self.kept.text(parts, make))
+
+    def _tree(self, name: str) -> BeautifulSoup:
+        only = SoupStrainer("article")
+        return BeautifulSoup(self.pages[name], "html.parser", parse_only=only)
 
 
 def _write_data(app: Sphinx, error: Exception | None) -> None:
     if error or app.builder.format != "html":
         return
     static = Path(app.outdir, "_static")
-    pages = read_pages(app)
-    (static / "previews.js").write_text(previews(pages), "utf-8")
-    data = search_data(pages, app.config.book_tabs)
+    reader = Reader(app)
+    lines = ",\n".join(
+        f"{_json(k)}: {_json(v)}" for k, v in sorted(reader.previews().items())
+    )
+    (static / "previews.js").write_text(f"bookPreviews = {{\n{lines}\n}};\n", "utf-8")
+    data = search_data(reader.entries(), app.config.book_tabs)
     (static / "search-data.js").write_text(data, "utf-8")
+    reader.kept.forget_others()
     _remove_sphinx_search(app)
 
 

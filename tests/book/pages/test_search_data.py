@@ -11,7 +11,7 @@ import test_html
 from bs4 import BeautifulSoup
 
 from book.pages import html
-from book.pages.sphinx.search import SPHINX_SEARCH, entries, previews
+from book.pages.sphinx.search import SPHINX_SEARCH, entries, references
 from book.sources.book import Book
 
 INDEX = """\
@@ -223,9 +223,7 @@ def test_previews_show_what_other_pages_refer_to(static: Path):
 
 def test_without_references_to_other_pages_there_are_no_previews():
     page = '<article><p id="a">See <a class="reference internal" href="#a">it</a></p>'
-    assert previews({"a.html": BeautifulSoup(page, "html.parser")}) == (
-        "bookPreviews = {\n\n};\n"
-    )
+    assert references("a.html", BeautifulSoup(page, "html.parser")) == []
 
 
 def test_a_panel_for_all_frameworks_is_found_as_if_outside_of_tabs():

@@ -1,0 +1,45 @@
+"""References by number, without loading a page for each; a part of the extension.
+
+Sphinx loads the page that a reference leads to each time, which took a quarter of the
+time of a build. Here it is loaded once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.domains.std import StandardDomain
+from sphinx.environment import BuildEnvironment
+
+
+class LoadedPages:
+    """The environment, but each page that is only read is loaded once."""
+
+    def __init__(self, env: BuildEnvironment):
+        self.env = env
+        self.pages: dict[str, nodes.document] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.env, name)
+
+    def get_doctree(self, name: str) -> nodes.document:
+        if name not in self.pages:
+            self.pages[name] = self.env.get_doctree(name)
+        return self.pages[name]
+
+
+class BookDomain(StandardDomain):
+    """Sphinx's standard domain, which resolves references by number."""
+
+    loaded: LoadedPages | None = None
+
+    def _resolve_numref_xref(self, env: BuildEnvironment, *rest: Any) -> Any:
+        if self.loaded is None:
+            self.loaded = LoadedPages(env)
+        return super()._resolve_numref_xref(self.loaded, *rest)  # type: ignore[arg-type]
+
+
+def setup(app: Sphinx) -> None:
+    app.add_domain(BookDomain, override=True)

@@ -1,0 +1,46 @@
+"""Texts that are kept between builds."""
+
+from pathlib import Path
+
+import pytest
+
+from book.base.kept import Kept, digest
+
+
+def test_a_text_is_made_once_for_the_same_parts(tmp_path: Path):
+    made = []
+
+    def make() -> str:
+        made.append(1)
+        return f"text {len(made)}"
+
+    assert Kept(tmp_path / "a").text(["x", "y"], make) == "text 1"
+    assert Kept(tmp_path / "a").text(["x", "y"], make) == "text 1"
+    assert Kept(tmp_path / "a").text(["xy"], make) == "text 2"
+
+
+def test_no_parts_share_a_digest():
+    lists = (["ab"], ["a", "b"], ["b", "a"], ["a", "b", ""])
+    assert len({digest(parts) for parts in lists}) == 4
+
+
+def test_what_nobody_asks_for_goes(tmp_path: Path):
+    kept = Kept(tmp_path)
+    kept.text(["old"], lambda: "old")
+    later = Kept(tmp_path)
+    later.text(["new"], lambda: "new")
+    later.forget_others()
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["new"]
+
+
+@pytest.mark.parametrize("damage", [b"\xff", None])
+def test_a_damaged_or_unwritable_file_is_made_again(tmp_path: Path, damage):
+    kept = Kept(tmp_path / "k")
+    kept.text(["x"], lambda: "one")
+    (file,) = (tmp_path / "k").iterdir()
+    file.unlink()
+    if damage:
+        file.write_bytes(damage)
+    else:
+        file.mkdir()
+    assert kept.text(["x"], lambda: "two") == "two"

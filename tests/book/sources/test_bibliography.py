@@ -1,0 +1,49 @@
+"""Citations: letters where author and year are the same, and one order of the list."""
+
+import re
+
+import pytest
+
+from book.base.errors import BookError
+from book.sources.bibliography import Bibliography
+from book.sources.book import Book
+
+BIB = """\
+@misc{Z, author = {{Zeta Corp.}}, title = {Beta}, year = {2026}, url = {https://z.org}}
+@misc{Y, author = {{Zeta Corp.}}, title = {{Alpha}}, year = {2026}}
+@misc{X, author = {{Zeta Corp.}}, title = {Gamma}, year = {2025}}
+@misc{never, author = {{Zeta Corp.}}, title = {Aaa}, year = {2026}}
+@article{W, author = {Young, Ann and Abel, Bo}, title = {T}, journal = {J}, year = 2020}
+@article{V, author = {de Aarde, Cy and B, D and E, F}, title = {T}, journal = {J},
+  year = "2020"}
+"""
+TEXT = "# One\n\nBy :cite:`Z`, :cite:`Y,X` and :citet:`W`, or :cite:`V`. `:cite:` no.\n"
+
+
+@pytest.fixture
+def bibliography(make_book) -> Bibliography:
+    book: Book = make_book(one=TEXT)
+    (book.root / "refs.bib").write_text(BIB)
+    return Bibliography(Book(book.root))
+
+
+def test_works_of_one_author_and_year_have_letters_in_the_order_of_titles(bibliography):
+    labels = {key: bibliography.label(key, "") for key in "ZYXWV"}
+    order = [re.findall(r'id="ref_(\w)"', entry)[0] for entry in entries]
+    assert order == list("VWXYZ")
+    assert "(2026b)" in entries[-1] and "(https://z.org)" in entries[-1]
+
+
+def test_the_letters_are_written_into_the_file_that_sphinx_reads(bibliography):
+    written = bibliography.with_letters(BIB)
+    years = re.findall(r"@\w+\{(\w+),[^@]*?year\s*=\s*[{\"]?(\w+)", written)
+    assert dict(years) == {
+        **{"Z": "2026b", "Y": "2026a", "X": "2025", "never": "2026"},
+        **{"W": "2020", "V": "2020"},
+    }
+    assert re.sub(r"(2026)[ab]", r"\1", written) == BIB
+
+
+def test_an_unknown_work_is_reported(bibliography):
+    with pytest.raises(BookError, match=r"one.md:3: no work 'no' in the bibliography"):
+        bibliography.cited(["no"], "one.md:3")
