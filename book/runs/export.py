@@ -7,7 +7,6 @@ The folder holds all that is needed there; `book/runs/remote.py` runs it, as its
 """
 
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from book.base.errors import BookError
-from book.base.files import locked
+from book.base.files import locked, replace_folder
 from book.library import package
 from book.records import store
 from book.runs import remote, run
@@ -54,7 +53,8 @@ def export(
         if not due:
             print("all records are fresh: nothing to export")
             return None
-        _write(folder, book, machine, due)
+        with replace_folder(folder) as draft:
+            _fill(draft, book, machine, due)
     print(f"exported: {', '.join(f'{s.name} ({tab})' for s, tab in due)}")
     print(f"copy this folder to {machine} and run there: python {SCRIPT}")
     print(folder)
@@ -76,23 +76,6 @@ def check_free(folder: Path) -> None:
             " another: TO=FOLDER",
             folder,
         )
-
-
-def _write(
-    folder: Path, book: Book, machine: str, due: list[tuple[Section, str]]
-) -> None:
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(
-            dir=folder.parent, prefix=f".{folder.name}."
-        ) as scratch:
-            draft = Path(scratch) / folder.name
-            _fill(draft, book, machine, due)
-            if folder.exists():
-                shutil.rmtree(folder)
-            draft.rename(folder)
-    except OSError as error:
-        raise BookError(f"cannot be written ({error.strerror})", folder) from error
 
 
 def _fill(
