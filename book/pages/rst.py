@@ -20,7 +20,7 @@ from d2lbook import rst as d2l_rst
 from d2lbook.slides import remove_slide_marks
 from nbformat import NotebookNode
 
-from book.records.cleaning import OVERWRITTEN, TERMINAL_CODE
+from book.records.cleaning import as_on_terminal
 from book.records.store import varies
 
 STAND_IN = re.compile(r"^BOOKCELL(\d+)END$", re.MULTILINE)
@@ -185,9 +185,8 @@ def _literal(text: str) -> str:
 
     reStructuredText would cut spaces at the ends of lines and blank lines off.
     """
-    plain = TERMINAL_CODE.sub("", text).replace("\r\n", "\n")
-    text = OVERWRITTEN.sub("", plain).removesuffix("\n").removesuffix("\r")
-    lines = "\n".join(f"   {json.dumps(line)}" for line in text.split("\n"))
+    shown = as_on_terminal(text).removesuffix("\n")
+    lines = "\n".join(f"   {json.dumps(line)}" for line in shown.split("\n"))
     return f".. book-output::\n\n{lines}"
 
 

@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 
 from book.base.errors import BookError
 from book.pages.rst import SUFFIXES, alternative
-from book.records.cleaning import OVERWRITTEN, TERMINAL_CODE
+from book.records.cleaning import as_on_terminal
 from book.records.store import for_notebooks, varies
 from book.sources.tabs import TAB_NAMES
 
@@ -345,5 +345,4 @@ def _outputs(cell: NotebookNode) -> Iterator[Printed | Plot]:
 
 
 def _printed(text: str, cell: NotebookNode) -> Printed:
-    plain = TERMINAL_CODE.sub("", text).replace("\r\n", "\n")
-    return Printed(OVERWRITTEN.sub("", plain).strip("\n"), varies(cell))
+    return Printed(as_on_terminal(text).strip("\n"), varies(cell))

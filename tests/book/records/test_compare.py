@@ -1,10 +1,14 @@
 """A fresh run is compared with the record: text exactly, numbers to a tolerance."""
 
+import time
+
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from book.records.compare import differences
+
+LENGTH = 300_000
 
 
 def notebook(*outputs: NotebookNode, tags: tuple[str, ...] = ()) -> NotebookNode:
@@ -93,3 +97,12 @@ def test_of_what_varies_only_the_kind_of_output_counts():
 
 def test_a_missing_cell():
     assert differences(printed("1"), new_notebook()) == ["1 cells were kept, 0 ran"]
+
+
+@pytest.mark.parametrize("part", ["1", "a", "1e", "0x1", "0x", ".", "-", "1.", " 1\n"])
+def test_long_lines_are_compared_quickly(part: str):
+    text = part * (LENGTH // len(part))
+    start = time.monotonic()
+    assert differences(printed(text + "a"), printed(text + "b"))
+    assert not differences(printed(text + "a"), printed(text + "a"))
+    assert time.monotonic() - start < 20
