@@ -176,7 +176,9 @@ def _result(
 
 def _text_of(html: str) -> str:
     """What a reader sees of HTML, tables too, as text that also stands on paper."""
-    text = pypandoc.convert_text(html, "plain", "html", extra_args=["--columns=91"])
+    # The sandbox keeps pandoc from fetching what an iframe shows.
+    options = ["--columns=91", "--sandbox"]
+    text = pypandoc.convert_text(html, "plain", "html", extra_args=options)
     return str(text).rstrip()
 
 

@@ -31,8 +31,12 @@ TOOLS = re.compile(r"/(IPython|ipykernel|traitlets|pkg_resources)/|pkg_resources
 
 TERMINAL_CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 BACKSPACE = "\x08"
+# Neither a page nor TeX takes these, and half a surrogate pair cannot be written.
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 SVG = "image/svg+xml"
+# What pages and notebooks show; a run may display more, such as scripts and widgets.
+SHOWN = ("text/plain", "text/html", SVG, "image/png", "image/jpeg")
 # Where each part of an SVG that nobody sees begins and ends.
 SVG_NOISE = (
     ("<!--", "-->"),
@@ -66,14 +70,16 @@ def _merge_streams(streams: list[NotebookNode]) -> Iterator[NotebookNode]:
 
 
 def as_on_terminal(text: str) -> str:
-    """Return what a terminal shows of `text` in the end, without colors.
+    """Return what a terminal shows of `text` in the end, without colors and bells.
 
     Of a progress bar, which overwrites or erases itself, the last state stays.
     """
     text = TERMINAL_CODE.sub("", text).replace("\r\n", "\n")
     if "\r" in text:
         text = "\n".join(map(_after_last_return, text.split("\n")))
-    return _apply_backspaces(text) if BACKSPACE in text else text
+    if BACKSPACE in text:
+        text = _apply_backspaces(text)
+    return UNPRINTABLE.sub("", text)
 
 
 def _after_last_return(line: str) -> str:
@@ -111,13 +117,21 @@ def without_logs(text: str) -> str:
 
 def _clean_displays(outputs: list[NotebookNode]) -> Iterator[NotebookNode]:
     for output in copy.deepcopy(outputs):
-        data = output.get("data", {})
-        if SVG in data:
-            for opening, closing in SVG_NOISE:
-                data[SVG] = _cut_out(data[SVG], opening, closing)
-        if "text/plain" in data:
-            data["text/plain"] = TERMINAL_CODE.sub("", data["text/plain"])
+        if "data" in output:
+            output.data = NotebookNode(_clean_bundle(output.data))
         yield output
+
+
+def _clean_bundle(data: NotebookNode) -> Iterator[tuple[str, str]]:
+    """Yield the MIME types of one output that are shown, and what each holds."""
+    for kind, text in data.items():
+        if kind == SVG:
+            for opening, closing in SVG_NOISE:
+                text = _cut_out(text, opening, closing)
+        elif kind.startswith("text/"):
+            text = UNPRINTABLE.sub("", TERMINAL_CODE.sub("", text))
+        if kind in SHOWN:
+            yield kind, text
 
 
 def _cut_out(text: str, opening: str, closing: str) -> str:

@@ -7,7 +7,6 @@ outputs are not those that were kept. Prose is in none of it.
 """
 
 import ast
-import base64
 import copy
 import functools
 import hashlib
@@ -26,7 +25,8 @@ from book.base import environments
 from book.base.errors import BookError
 from book.base.files import write_whole
 from book.library import package
-from book.records.cleaning import SVG, clean_outputs
+from book.records.cleaning import SHOWN, UNPRINTABLE, clean_outputs
+from book.records.images import problem_with_image
 from book.sources.book import Book, Section
 
 State = Literal["fresh", "stale", "missing", "damaged"]
@@ -44,6 +44,11 @@ FACTS = (
     "date",
     "fingerprint",
     "outputs",
+)
+# The outputs of one cell, as JSON; `book/runs/remote.py` has the same limit.
+MOST_CHARACTERS = 1_000_000
+TOO_LARGE = (
+    f"its outputs have more than {MOST_CHARACTERS:,} characters; print or draw less"
 )
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 MACHINE = re.compile(r"[a-z0-9-]+")
@@ -141,43 +146,56 @@ def _read(file: Path) -> NotebookNode | None:
 
 
 def _problem(record: NotebookNode) -> str:
-    """Why a notebook cannot be shown as the record of a run; empty if it can."""
+    """Return why a notebook is not shown as the record of a run; empty if it is."""
     facts = record.metadata.get("book")
     if not isinstance(facts, dict) or not set(FACTS) <= set(facts):
         return "it does not say what made it"
-    if not all(isinstance(fact, str) for fact in facts.values()):
+    if not all(map(_is_text, facts.values())):
         return "a fact of its machine is not a text"
     if any(cell.cell_type != "code" for cell in record.cells):
         return "it holds more than code"
-    if broken := broken_output(record):
-        return broken
+    for number, problem in output_problems(record):
+        return f"cell {number}: {problem}"
     if facts["outputs"] != _hash_of_outputs(record):
         return "its outputs were edited"
     return ""
 
 
-def broken_output(record: NotebookNode) -> str:
-    """Why no page can show the outputs of its cells; empty if one can."""
-    outputs = [output for cell in record.cells for output in cell.outputs]
-    if not all(map(_has_whole_images, outputs)):
-        return "an image in it is broken"
-    places = [part.metadata for part in [*record.cells, *outputs] if "metadata" in part]
-    if not all(isinstance(place.get("alt", ""), str) for place in places):
+def output_problems(nb: NotebookNode) -> Iterator[tuple[int, str]]:
+    """Yield the number of each cell, from 1, with outputs that are not shown, and why.
+
+    The outputs are those that `cleaned` returns.
+    """
+    for number, cell in enumerate(nb.cells, start=1):
+        if problem := _problem_with_outputs(cell):
+            yield number, problem
+
+
+def _problem_with_outputs(cell: NotebookNode) -> str:
+    if len(json.dumps(cell.outputs)) > MOST_CHARACTERS:
+        return TOO_LARGE
+    problems = filter(None, map(_problem_with_output, cell.outputs))
+    places = [part.get("metadata", {}) for part in [cell, *cell.outputs]]
+    if not all(_is_text(place.get("alt", "")) for place in places):
         return "the description of an image is not a text"
-    return ""
+    return next(problems, "")
 
 
-def _has_whole_images(output: NotebookNode) -> bool:
-    images = {k: v for k, v in output.get("data", {}).items() if k.startswith("image/")}
-    for kind, data in images.items():
-        if not isinstance(data, str):
-            return False
-        try:
-            if kind != SVG:
-                base64.b64decode("".join(data.split()), validate=True)
-        except ValueError:
-            return False
-    return True
+def _problem_with_output(output: NotebookNode) -> str:
+    data = output.get("data", {})
+    for kind, shown in data.items():
+        if kind not in SHOWN:
+            return f"it shows {kind}, which no page does"
+        if kind.startswith("image/"):
+            if problem := problem_with_image(kind, shown):
+                return f"an image ({kind}) {problem}"
+    texts = [text for kind, text in data.items() if kind.startswith("text/")]
+    texts += [output.get("text", "")]
+    return "" if all(map(_is_text, texts)) else "it prints what is not text"
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and not UNPRINTABLE.search(value)
 
 
 def _hash_of_outputs(record: NotebookNode) -> str:

@@ -1,7 +1,7 @@
-"""Runs notebooks, a few at a time, each in a kernel of its own tab's interpreter.
+"""Runs notebooks, several at a time, each in a kernel of its own tab's interpreter.
 
-`book/runs/run.py` decides what is to run and keeps what comes out of it; how one is run
-is in `book/runs/remote.py`.
+`book/runs/run.py` decides what to run and keeps the results; `book/runs/remote.py` runs
+one notebook.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class Job:
     tab: str
     machine: str
     python: Path
-    fingerprint: str = ""  # of the code as it was when the job was made
+    fingerprint: str = ""  # of the code at the time when the job was planned
 
     @property
     def title(self) -> str:
@@ -46,7 +46,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Failure:
-    """A notebook that did not run to its end: one line, and what Python said."""
+    """Why a notebook was not recorded: one line, and Python's traceback if any."""
 
     message: str
     traceback: str = ""
@@ -61,13 +61,14 @@ Done = Callable[[Job, NotebookNode], None]
 def execute(
     jobs: Sequence[Job], done: Done, parallel: int | None = None
 ) -> list[Failure]:
-    """Run `jobs`, a few at a time; `done` gets each notebook as it ends.
+    """Run `jobs`, `parallel` at a time, and return the failures.
 
-    Interrupted, it stops the kernels and raises `KeyboardInterrupt`.
+    `done` gets each notebook that ran to its end. An interrupt stops the kernels and
+    raises `KeyboardInterrupt`.
     """
     if parallel is None:
-        # Two kernels would fight for the memory of one GPU.
-        on_cpu = all(job.machine == "cpu" for job in jobs)
+        # Two kernels would compete for the memory of one GPU.
+        on_cpu = all(remote.is_cpu(job.machine) for job in jobs)
         parallel = min(MAX_KERNELS, os.cpu_count() or 1) if on_cpu else 1
     return asyncio.run(_execute_all(jobs, done, parallel))
 
@@ -88,7 +89,9 @@ async def _execute_all(jobs: Sequence[Job], done: Done, parallel: int) -> list[F
 async def _guarded(job: Job, done: Done, slots: asyncio.Semaphore) -> Failure | None:
     async with slots:
         notebook = store.blank(job.book, job.section, job.tab)
-        halt = await remote.execute(notebook, job.place, partial(_progress, job))
+        halt = await remote.execute(notebook, job.place, partial(_show_progress, job))
+    if halt is None:
+        halt = _problem_with_outputs(notebook)
     if halt is not None:
         where = _where(job, halt.cell)
         return Failure(f"{where}: {halt.reason}", halt.traceback)
@@ -99,8 +102,13 @@ async def _guarded(job: Job, done: Done, slots: asyncio.Semaphore) -> Failure | 
     return None
 
 
-def _progress(job: Job, cells: list[NotebookNode]) -> Iterator[NotebookNode]:
-    """Yield the cells and show how far they are: a bar, or a line if no one watches."""
+def _problem_with_outputs(notebook: NotebookNode) -> remote.Halt | None:
+    problems = store.output_problems(store.cleaned(notebook))
+    return next((remote.Halt(*problem) for problem in problems), None)
+
+
+def _show_progress(job: Job, cells: list[NotebookNode]) -> Iterator[NotebookNode]:
+    """Yield the cells; show a bar on a terminal, or print a line at their end."""
     if sys.stderr.isatty():
         yield from tqdm(cells, desc=job.title, unit=" cells", leave=True)
         return
@@ -114,7 +122,7 @@ def _progress(job: Job, cells: list[NotebookNode]) -> Iterator[NotebookNode]:
 
 
 def _where(job: Job, number: int) -> str:
-    """The file and line of a tab's cell, counted from 1; 0 is the notebook as such."""
+    """Return the file, line, tab and number of a cell; 0 stands for no cell."""
     if not number:
         return f"{job.section.name}.md: {job.tab}"
     line = cell_lines(job.book, job.section, job.tab)[number - 1]
@@ -122,7 +130,7 @@ def _where(job: Job, number: int) -> str:
 
 
 def cell_lines(book: Book, section: Section, tab: str) -> list[int]:
-    """The line on which the code of each of a tab's cells starts in the Markdown."""
+    """Return the line of the Markdown on which the code of each cell starts."""
     line_of: dict[int, int] = {}
     position = 0
     for index, cell in enumerate(book.notebook(section).cells):

@@ -38,7 +38,7 @@ def errors(capsys: pytest.CaptureFixture[str]) -> list[str]:
         (["run", "--tab", "torch"], "error: TAB: no tab 'torch'; there are"),
         (["run", "--section", "nosuch"], "error: SECTION: no section 'nosuch'"),
         (["run", "--machine", "H200"], "error: MACHINE: 'H200' is no machine's name"),
-        (["run", "--python", "nosuch"], "error: nosuch: no interpreter there"),
+        (["run", "--python", "nosuch"], "error: nosuch: not an interpreter"),
         (["run", "--tab", ","], "error: TAB: ',' names nothing"),
         (["run", "--section", ""], "error: SECTION: '' names nothing"),
         (["run", "--jobs", "0"], "error: JOBS: '0' is no whole number above 0"),

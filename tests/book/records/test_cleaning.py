@@ -69,8 +69,9 @@ def test_of_a_progress_bar_the_end_stays():
         ("50%\r100%\r\n", "100%\n"),
         ("50%\r100%\r", "100%"),
         ("a\rb\nc\r\r\n\rd", "b\nc\nd"),
-        ("ab\x08\x08cd\x08\n\x08e", "c\n\x08e"),
+        ("ab\x08\x08cd\x08\n\x08e", "c\ne"),
         ("\x1b[31mred\x1b[0m \x1b[K", "red "),
+        ("\x07a\x00b\x1b\x7fc\ud800\ufffed\te", "abcd\te"),
     ],
 )
 def test_a_terminal_shows_what_was_not_overwritten(printed: str, shown: str):

@@ -189,7 +189,11 @@ def test_a_missing_record(book: Book):
     assert shown is not None and shown.metadata.record.state == "missing"
 
 
-PIXEL = "iVBORw0KGgo="
+# One transparent pixel.
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAA"
+    "AABJRU5ErkJggg=="
+)
 
 
 @pytest.fixture
@@ -230,7 +234,7 @@ def test_broken_images_are_not_shown(
 ):
     plotted["cells"][0]["outputs"][1]["data"]["image/png"] = data
     said = damage(book, json.dumps(resealed(plotted)), capsys)
-    assert "(an image in it is broken)" in said
+    assert "(cell 1: an image (image/png) is broken)" in said
 
 
 def test_a_description_is_a_text(
@@ -238,7 +242,7 @@ def test_a_description_is_a_text(
 ):
     plotted["cells"][0]["outputs"][1]["metadata"]["alt"] = 3
     said = damage(book, json.dumps(resealed(plotted)), capsys)
-    assert "(the description of an image is not a text)" in said
+    assert "(cell 1: the description of an image is not a text)" in said
 
 
 @pytest.mark.parametrize("fact", ["gpu", "date", "outputs", "fingerprint", "more"])
