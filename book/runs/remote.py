@@ -674,7 +674,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         _say(f"error: {error.filename or folder}: {error.strerror or error}")
     except KeyboardInterrupt:
-        _say("interrupted: finished notebooks are kept")
+        _say("interrupted: finished work is kept")
         return 130
     return 1
 

@@ -215,7 +215,7 @@ def test_an_interrupted_run_keeps_what_was_finished(
         told = process.stderr.read()
         assert process.wait(20) == (-9 if number == signal.SIGKILL else 130)
         if number != signal.SIGKILL:
-            assert told.endswith("interrupted: finished notebooks are kept\n")
+            assert told.endswith("interrupted: finished work is kept\n")
             assert "Traceback" not in told
         files = [p.name for p in (folder / "results").rglob("*") if p.is_file()]
         assert files == ["a.ipynb"]
@@ -434,7 +434,7 @@ def test_what_the_book_or_the_manifest_does_not_have_is_refused(
         (["export", "--machine", "H200"], "MACHINE: 'H200' is no machine's name"),
         (["export", "--machine", "x", "--tab", "torch"], "TAB: no tab 'torch'"),
         (["export", "--machine", "x", "--section", "c"], "SECTION: no section 'c'"),
-        (["export", "--machine", "x", "--to", ""], "TO: '' names no folder"),
+        (["export", "--machine", "x", "--to", ""], "TO: '' is not a path"),
         (["export", "--machine", "x", "--to", "."], "holds other files; name a new"),
         (
             ["export", "--machine", "x", "--to", "index.md"],

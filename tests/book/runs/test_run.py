@@ -269,7 +269,7 @@ def test_a_stopped_run_leaves_the_old_record(
         assert list(stopped.record.parent.iterdir()) == [stopped.record]
         if stopped.number != signal.SIGKILL:
             assert stopped.process.returncode == 130
-            assert error.endswith("interrupted: what was finished is kept\n")
+            assert error.endswith("interrupted: finished work is kept\n")
             assert "Traceback" not in error
 
 
@@ -287,7 +287,7 @@ def test_repeated_signals_do_no_harm(make_book: Callable[..., Book], tmp_path: P
             time.sleep(0.002)
         error = process.communicate(timeout=20)[1]
         assert "Traceback" not in error
-        assert error.endswith("interrupted: what was finished is kept\n")
+        assert error.endswith("interrupted: finished work is kept\n")
         assert process.returncode == 130
 
 
