@@ -184,6 +184,8 @@ def test_a_cell_that_is_not_python_is_told_with_its_line(make_book):
         (b"", "no tabs"),
         (b"[build]\ntabs =\n", "no tabs"),
         (b"[build]\ntabs = jax,,\n", "no tabs"),
+        (b"[build]\ntabs = jax, Jax\n", "tab 'jax' is listed twice; list it once"),
+        (b"[build]\ntabs = jaxx\n", "no framework 'jaxx' for a tab; there are pytorch"),
         (b"[project]\ntitle = %(x\n[build]\ntabs = jax\n", "bad interpolation"),
         (b"[build]\ntabs = jax # \xe9\n", "not UTF-8; save it so"),
     ],
