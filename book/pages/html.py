@@ -47,6 +47,9 @@ WARNING = re.compile(
     r"(?:WARNING|ERROR|CRITICAL|SEVERE): (?P<message>.*)$",
     re.MULTILINE,
 )
+TABLE = re.compile(r"(?:^[ \t]*\|.*\n)+", re.MULTILINE)
+# docutils takes about two milliseconds for each cell of a table.
+MOST_CELLS = 2000
 QUOTED = re.compile(r"""['"`]([^'"`]+)['"`]""")
 BIBLIOGRAPHY = """\
 References
@@ -160,6 +163,7 @@ def _page(book: Book, section: Section, notebooks: Notebooks) -> Page:
     from book.pages import merge, rst
     from book.records.store import for_notebooks
 
+    _check_tables(section)
     found = {tab: notebooks(section, tab) for tab in book.tabs}
     there = {tab: nb for tab, nb in found.items() if nb is not None and nb.cells}
     for nb in there.values():
@@ -168,6 +172,18 @@ def _page(book: Book, section: Section, notebooks: Notebooks) -> Page:
         raise BookError("the page is empty; write something", f"{section.name}.md")
     merged = merge.with_records(merge.merge(there), book.tabs, section.name)
     return rst.convert(merged, Path(section.name).name)
+
+
+def _check_tables(section: Section) -> None:
+    """Raise a `BookError` if a table of a section is too large for a page."""
+    for table in TABLE.finditer(section.prose):
+        cells = sum(row.strip(" \t|").count("|") + 1 for row in table[0].splitlines())
+        if cells > MOST_CELLS:
+            line = section.prose.count("\n", 0, table.start()) + 1
+            raise BookError(
+                f"a table of {cells:,} cells; show at most {MOST_CELLS:,} or draw them",
+                section.at(line),
+            )
 
 
 def _resources(book: Book) -> Iterator[tuple[str, bytes]]:

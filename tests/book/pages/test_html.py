@@ -14,6 +14,7 @@ from nbformat.v4 import new_output
 from book.base.errors import BookError
 from book.pages import html, rst
 from book.pages.sphinx.tabs import tab_rules
+from book.records import store
 from book.sources.book import Book, Section
 
 ODD = "│ ┌─┐ \\alpha C:\\new <b> *star* under_ `x` |pipe| :label:``q``   \n\n\n  end__"
@@ -72,6 +73,7 @@ shared()
 ```
 """
 Make = Callable[..., Book]
+NEWLINE = "\n"
 
 
 @pytest.fixture
@@ -304,6 +306,42 @@ def test_a_heading_in_a_tab_is_refused(make_site_book):
     )
     with pytest.raises(BookError, match=r"chapter/one\.md.*: a tab does not end in"):
         build(book)
+
+
+@pytest.mark.parametrize("rows, columns, allowed", [(40, 50, True), (41, 50, False)])
+def test_a_table_that_takes_minutes_is_refused(
+    make_site_book: Make, rows: int, columns: int, allowed: bool
+):
+    lines = ["|" + " a |" * columns] * (rows - 1)
+    lines.insert(1, "|" + " --- |" * columns)
+    book = make_site_book(
+        one=f"# One\n:label:`sec_one`\n\nText.\n\n{NEWLINE.join(lines)}\n"
+    )
+    if allowed:
+        build(book)
+    else:
+        reason = "a table of 2,050 cells; show at most 2,000"
+        with pytest.raises(BookError, match=rf"^chapter/one\.md:6: {reason}"):
+            build(book)
+
+
+def test_the_facts_of_a_record_are_text(make_site_book: Make):
+    book = make_site_book(one=ONE)
+    section = book.section("one")
+    evil = "<script>a()</script> `x`_ |y| :ref:`z`\n\n.. raw:: html\n\n   <b>"
+    facts = dict.fromkeys(store.FACTS, evil) | {"framework": "jax"}
+    for machine in ("cpu", "h200"):
+        nb = store.blank(book, section, "jax")
+        for cell in nb.cells:
+            cell.outputs = [new_output("stream", text=f"{machine} <script>b()\n")]
+        own = {"fingerprint": store.fingerprint(book, section, "jax")}
+        store.write(book, section, "jax", nb, facts | {"machine": machine} | own)
+    html.build(book)
+    page = soup(book, "chapter/one")
+    assert not page.find_all("script", string=re.compile(r"[ab]\(\)"))
+    assert not page.find_all("b")
+    assert page.get_text().count("<script>a()</script>") > 2
+    assert "h200 <script>b()" in page.get_text()
 
 
 @pytest.mark.parametrize("builder", ["text", "latex"])
