@@ -1,13 +1,14 @@
 """Records of runs: executed notebooks in `outputs/MACHINE/TAB/SECTION.ipynb`.
 
-A record holds a section's code cells in one tab with their outputs, and tells what
-made them: machine, versions, date, and the fingerprint of the code. It is stale
-when the fingerprint of what the sources say now differs, and damaged when its
-outputs are not those that were kept. Prose is in none of it.
+A record holds a section's code cells in one tab with their outputs and the facts of
+the run: machine, versions, date, and the fingerprint of the code. It is stale if the
+code in the sources has another fingerprint now, and damaged if its outputs were edited
+or no page can show them. It does not hold prose.
 """
 
 import ast
 import copy
+import errno
 import functools
 import hashlib
 import json
@@ -52,13 +53,13 @@ TOO_LARGE = (
 )
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 MACHINE = re.compile(r"[a-z0-9-]+")
-# What reading and checking a file that is no notebook may raise.
+# Errors of reading and checking a file that is not a notebook.
 UNREADABLE = (
     *(ValueError, KeyError, TypeError, AttributeError, RecursionError),
     nbformat.ValidationError,
 )
-# The distributions that a tab's framework may come in, where not named as the tab;
-# the first one there counts.
+# The distributions that may contain a tab's framework, if not named like the tab; the
+# first one that is installed counts.
 DISTRIBUTIONS = {
     "pytorch": ["torch"],
     "mxnet": ["mxnet", "mxnet-cu117"],
@@ -69,40 +70,42 @@ ALWAYS = "*"
 D2L_NAME = re.compile(r"\bd2l\.(\w+)")
 
 
-# Where a record is, and whether it still holds
+# Where a record is, and whether it is fresh
 
 
 def check_machine(machine: str) -> str:
+    """Return `machine`; raise a `BookError` if it is not a valid name of one."""
     if not MACHINE.fullmatch(machine):
         raise BookError(
-            f"'{machine}' is no machine's name; use a-z, 0-9 and '-', as in h200",
+            f"'{machine}' is not a valid name; use a-z, 0-9 and '-', as in h200",
             "MACHINE",
         )
     return machine
 
 
 def machines(book: Book) -> list[str]:
-    """The machines that have records, `cpu` first."""
+    """Return the names of the machines with records, `cpu` first."""
     folders = [p.name for p in (book.root / "outputs").glob("*/") if p.is_dir()]
     names = [name for name in folders if MACHINE.fullmatch(name)]
     return sorted(names, key=lambda name: (name != "cpu", name))
 
 
 def path(book: Book, section: Section, tab: str, machine: str = "cpu") -> Path:
+    """Return the path of a record, whether it exists or not."""
     folder = book.root / "outputs" / check_machine(machine) / tab
     return folder / f"{section.name}.ipynb"
 
 
 def state(book: Book, section: Section, tab: str, machine: str = "cpu") -> State:
-    """Whether the record of `section` in `tab` is there, whole and of today's code.
+    """Return the state of the record of `section` in `tab`.
 
-    Code that nobody wrote needs no record: a section without cells is fresh.
+    A section without code in that tab needs no record and is fresh.
     """
     return _look_up(book, section, tab, machine)[0]
 
 
 def states(book: Book, machine: str = "cpu") -> Iterator[tuple[Section, str, State]]:
-    """The state of each section in each tab that has code for it."""
+    """Yield the state of each section in each tab in which it has code."""
     for section in book.sections:
         for tab in book.code_tabs(section):
             yield section, tab, state(book, section, tab, machine)
@@ -124,14 +127,16 @@ def _look_up(
     if record.metadata.book.fingerprint != _fingerprint(book, tab, cells, module):
         return "stale", None
     if [c.source for c in record.cells] != [c.source for c in cells]:
-        _warn(file, "its code is not what its fingerprint says")
+        _warn(file, "its code does not have its fingerprint")
         return "damaged", None
     return "fresh", record
 
 
 def _read(file: Path) -> NotebookNode | None:
-    """The record in `file`; None, and a line on stderr the first time, if damaged."""
+    """Return the record in `file`; if it is damaged, warn once and return None."""
     try:
+        if not file.is_file():
+            raise OSError(errno.EINVAL, "not a file")
         record = nbformat.v4.reads(file.read_text(encoding="utf-8"))
         nbformat.validate(record)
         problem = _problem(record)
@@ -207,7 +212,7 @@ def _hash_of_outputs(record: NotebookNode) -> str:
 @functools.cache
 def _warn(file: Path, reason: str) -> None:
     print(
-        f"warning: {file}: damaged record ({reason}); make run makes it anew",
+        f"warning: {file}: damaged record ({reason}); replace it with make run",
         file=sys.stderr,
     )
 
@@ -218,10 +223,10 @@ def _warn(file: Path, reason: str) -> None:
 def shown_notebook(
     book: Book, section: Section, tab: str, machine: str = "cpu"
 ) -> NotebookNode | None:
-    """What `tab` shows of a section: today's text and code, and outputs if fresh.
+    """Return what `tab` shows of a section: text, code, and outputs if they are fresh.
 
-    `metadata.record` holds the `state` and, with outputs, what made them, and which
-    version of the framework `installs` from the list of the tab's environment.
+    `metadata.record` holds the `state` and, with outputs, the facts of their run and
+    the framework's version in the tab's environment, as `installs`.
     """
     nb = book.tab_notebook(section, tab)
     if nb is None:
@@ -242,7 +247,7 @@ def _code_cells(nb: NotebookNode) -> list[NotebookNode]:
 
 
 def pinned_version(book: Book, tab: str) -> str:
-    """The version of its framework that a tab's environment is made with, if pinned."""
+    """Return the framework's version in a tab's environment; empty if not pinned."""
     pinned = filter(None, map(PIN.match, environments.pins(tab, book.root)))
     versions = {found[1]: found[2] for found in pinned}
     names = DISTRIBUTIONS.get(tab, [tab])
@@ -250,7 +255,7 @@ def pinned_version(book: Book, tab: str) -> str:
 
 
 def titles(book: Book) -> dict[str, str]:
-    """What readers call each machine that has a fresh record; no two alike."""
+    """Return a distinct title, for readers, of each machine with a fresh record."""
     found = {machine: _title(book, machine) for machine in machines(book)}
     bearers = Counter(found.values())
     unclear = {m for m, title in found.items() if bearers[title] > 1} - {"cpu"}
@@ -262,7 +267,7 @@ def titles(book: Book) -> dict[str, str]:
 
 
 def _title(book: Book, machine: str) -> str:
-    """The kind, or kinds, of GPU in its fresh records; empty if there are none."""
+    """Return the GPUs in a machine's fresh records; empty if it has no such record."""
     found = (
         _look_up(book, section, tab, machine)[1]
         for section in book.sections
@@ -276,7 +281,7 @@ def _title(book: Book, machine: str) -> str:
 
 
 def blank(book: Book, section: Section, tab: str) -> NotebookNode:
-    """The code cells of a section in one tab, yet to be run."""
+    """Return the code cells of a section in one tab, without outputs."""
     nb = nbformat.v4.new_notebook()
     for number, cell in enumerate(book.code_cells(section, tab), start=1):
         new = nbformat.v4.new_code_cell(cell.source, id=f"cell-{number:02}")
@@ -287,13 +292,13 @@ def blank(book: Book, section: Section, tab: str) -> NotebookNode:
 
 
 def varies(cell: NotebookNode) -> bool:
-    """Whether a cell is marked `.varies` in the Markdown: its output cannot repeat."""
+    """Return whether a cell is marked `.varies`: its output differs between runs."""
     classes = cell.metadata.get("attributes", {}).get("classes", [])
     return "varies" in [*classes, *cell.metadata.get("tags", [])]
 
 
 def for_notebooks(cell: NotebookNode) -> bool:
-    """Whether a cell is marked `.notebook`: run and recorded, but on no page."""
+    """Return whether a cell is marked `.notebook`: recorded, but not on the page."""
     return "notebook" in cell.metadata.get("attributes", {}).get("classes", [])
 
 
@@ -304,9 +309,10 @@ def write(
     executed: NotebookNode,
     facts: dict[str, str],
 ) -> Path:
-    """Keep an executed `blank` notebook as the record of `facts["machine"]`.
+    """Keep an executed `blank` notebook as a record and return the record's path.
 
-    `facts["fingerprint"]` is that of the code that ran, taken before it did.
+    `facts["machine"]` is the machine that it belongs to; `facts["fingerprint"]` is that
+    of the code, taken before it ran.
     """
     file = path(book, section, tab, facts["machine"])
     record = cleaned(executed)
@@ -320,7 +326,7 @@ def write(
 
 
 def cleaned(executed: NotebookNode) -> NotebookNode:
-    """A copy of an executed notebook with outputs that repeat from run to run."""
+    """Return a copy of an executed notebook, its outputs cleaned."""
     nb = copy.deepcopy(executed)
     for cell in nb.cells:
         cell.outputs = clean_outputs(cell.outputs)
@@ -333,10 +339,10 @@ def cleaned(executed: NotebookNode) -> NotebookNode:
 def fingerprint(
     book: Book, section: Section, tab: str, module: str | None = None
 ) -> str:
-    """A hash of all that the outputs of a section in one tab follow from.
+    """Return a hash of everything that determines the outputs of a section in one tab.
 
-    That is its code, the `d2l` blocks that it uses, as `module` has them or else as
-    the sources make them now, and the environment's pins.
+    That is its code, the blocks of d2l that it uses, and the pins of its environment.
+    The blocks come from `module`, or from today's sources if it is None.
     """
     if module is None:
         module = package.generated(book, tab)
@@ -355,7 +361,7 @@ def _fingerprint(book: Book, tab: str, cells: list[NotebookNode], module: str) -
 
 
 def _blocks(module: str, names: Iterable[str]) -> list[str]:
-    """The definitions in `module` that `names` need, theirs included, normalised."""
+    """Return the normalized definitions in `module` that `names` need, recursively."""
     definitions = _definitions(module)
     seen: set[str] = set()
     found: set[str] = set()
@@ -373,9 +379,9 @@ def _blocks(module: str, names: Iterable[str]) -> list[str]:
 
 @functools.lru_cache(maxsize=8)
 def _definitions(module: str) -> dict[str, list[tuple[str, set[str]]]]:
-    """Of each top-level name: the statements that bind it, and the names these use.
+    """Return the statements that bind each top-level name, and the names they use.
 
-    Statements that bind none, such as `npx.set_np()`, stand under `ALWAYS`.
+    Statements that bind no name, such as `npx.set_np()`, are listed under `ALWAYS`.
     """
     definitions: dict[str, list[tuple[str, set[str]]]] = {}
     for statement in ast.parse(module).body:
@@ -383,7 +389,7 @@ def _definitions(module: str) -> dict[str, list[tuple[str, set[str]]]]:
             continue
         names = set(_bound_names(statement)) or {ALWAYS}
         used = set(_used_names(statement))
-        entry = (_normalised(statement), used)
+        entry = (_normalize(statement), used)
         for name in names:
             definitions.setdefault(name, []).append(entry)
     return definitions
@@ -418,8 +424,8 @@ def _used_names(statement: ast.stmt) -> Iterator[str]:
                 yield node.attr
 
 
-def _normalised(statement: ast.stmt) -> str:
-    """The code of a statement, which loses its docstrings, without its layout."""
+def _normalize(statement: ast.stmt) -> str:
+    """Return the code of a statement without docstrings, comments and layout."""
     for node in ast.walk(statement):
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
             if ast.get_docstring(node, clean=False) is not None:

@@ -42,7 +42,7 @@ def errors(capsys: pytest.CaptureFixture[str]) -> list[str]:
     [
         (["run", "--tab", "torch"], "error: TAB: no tab 'torch'; there are"),
         (["run", "--section", "nosuch"], "error: SECTION: no section 'nosuch'"),
-        (["run", "--machine", "H200"], "error: MACHINE: 'H200' is no machine's name"),
+        (["run", "--machine", "H200"], "error: MACHINE: 'H200' is not a valid name"),
         (["run", "--python", "nosuch"], "error: nosuch: not an interpreter"),
         (["run", "--tab", ","], "error: TAB: ',' is not a name"),
         (["run", "--section", ""], "error: SECTION: '' is not a name"),
@@ -57,7 +57,7 @@ def errors(capsys: pytest.CaptureFixture[str]) -> list[str]:
         (["notebooks", "--tab", "torch"], "error: TAB: no tab 'torch'; there are"),
         (["notebooks", "--section", "x"], "error: SECTION: no section 'x'; there are"),
         (["notebooks", "--outputs=maybe"], "error: OUTPUTS: 'maybe' is neither 1"),
-        (["run", "--machine", ""], "error: MACHINE: '' is no machine's name"),
+        (["run", "--machine", ""], "error: MACHINE: '' is not a valid name"),
         (["run", "--tab", " "], "error: TAB: ' ' is not a name"),
         (["run", "--python", ""], "error: PYTHON: '' is not a path"),
         (["serve", "--port", ""], "error: PORT: '' is not a valid port"),

@@ -72,7 +72,7 @@ def test_figures_by_how_much_they_draw():
 
     assert differences(plot(100), plot(85)) == []
     assert differences(plot(100), plot(70)) == [
-        "cell 1: the figure had 100 shapes, now 70"
+        "cell 1: the figure of the record has 100 shapes, that of the run 70"
     ]
     assert not differences(plot(100, tags=("varies",)), plot(70))
     assert differences(plot(100, tags=("varies",)), figure("<svg/>"))
@@ -96,7 +96,9 @@ def test_of_what_varies_only_the_kind_of_output_counts():
 
 
 def test_a_missing_cell():
-    assert differences(printed("1"), new_notebook()) == ["1 cells were kept, 0 ran"]
+    assert differences(printed("1"), new_notebook()) == [
+        "the record has 1 cells, 0 ran"
+    ]
 
 
 @pytest.mark.parametrize("part", ["1", "a", "1e", "0x1", "0x", ".", "-", "1.", " 1\n"])

@@ -261,13 +261,16 @@ def test_a_record_without_a_hash_is_none(
     assert "does not say what made it" in damage(book, json.dumps(plotted), capsys)
 
 
-def test_a_folder_in_place_of_a_record(book: Book, capsys: pytest.CaptureFixture[str]):
+@pytest.mark.parametrize("create", [os.mkdir, os.mkfifo])
+def test_something_else_in_place_of_a_record(
+    book: Book, create: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
+):
     section = book.section("one")
     file = store.path(book, section, "jax")
     file.unlink()
-    file.mkdir()
+    create(file)
     assert store.state(book, section, "jax") == "damaged"
-    assert "(it cannot be read: Is a directory)" in capsys.readouterr().err
+    assert "(it cannot be read: not a file)" in capsys.readouterr().err
 
 
 # What is shown and kept
@@ -319,7 +322,7 @@ def test_machines(book: Book):
     assert store.machines(book) == ["cpu", "h200"]
     assert store.state(book, book.section("two"), "jax", "h200") == "missing"
     for name in ("../cpu", "H200", "", "a b"):
-        with pytest.raises(BookError, match="MACHINE: .* is no machine's name"):
+        with pytest.raises(BookError, match="MACHINE: .* is not a valid name"):
             store.path(book, book.section("one"), "jax", name)
 
 

@@ -431,7 +431,7 @@ def test_what_the_book_or_the_manifest_does_not_have_is_refused(
     "arguments, message",
     [
         (["export"], "MACHINE: name the machine, as in MACHINE=h200"),
-        (["export", "--machine", "H200"], "MACHINE: 'H200' is no machine's name"),
+        (["export", "--machine", "H200"], "MACHINE: 'H200' is not a valid name"),
         (["export", "--machine", "x", "--tab", "torch"], "TAB: no tab 'torch'"),
         (["export", "--machine", "x", "--section", "c"], "SECTION: no section 'c'"),
         (["export", "--machine", "x", "--to", ""], "TO: '' is not a path"),

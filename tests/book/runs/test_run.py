@@ -314,7 +314,7 @@ def test_the_plan_is_what_is_stale(make_book: Callable[..., Book]):
     [
         ({"tabs": ["torch"]}, "TAB: no tab 'torch'; there are pytorch, jax"),
         ({"sections": ["c"]}, "SECTION: no section 'c'; there are index, a"),
-        ({"machine": "../x"}, "MACHINE: '../x' is no machine's name"),
+        ({"machine": "../x"}, "MACHINE: '../x' is not a valid name"),
         ({"python": Path("nosuch")}, "nosuch: not an interpreter"),
         ({"python": Path("chapter")}, "chapter: not an interpreter"),
         ({"python": Path("./index.md")}, "index.md: not an interpreter"),
