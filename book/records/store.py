@@ -51,6 +51,8 @@ MOST_CHARACTERS = 1_000_000
 TOO_LARGE = (
     f"its outputs have more than {MOST_CHARACTERS:,} characters; print or draw less"
 )
+# A longer line fills more than half a page, and TeX may refuse it.
+LONGEST_LINE = 2000
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 MACHINE = re.compile(r"[a-z0-9-]+")
 # Errors of reading and checking a file that is not a notebook.
@@ -196,7 +198,12 @@ def _problem_with_output(output: NotebookNode) -> str:
                 return f"an image ({kind}) {problem}"
     texts = [text for kind, text in data.items() if kind.startswith("text/")]
     texts += [output.get("text", "")]
-    return "" if all(map(_is_text, texts)) else "it prints what is not text"
+    if not all(map(_is_text, texts)):
+        return "it prints what is not text"
+    longest = max(len(line) for text in texts for line in text.split("\n"))
+    if longest > LONGEST_LINE:
+        return f"it prints a line of {longest:,} characters; break it into shorter ones"
+    return ""
 
 
 def _is_text(value: object) -> bool:

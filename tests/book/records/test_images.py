@@ -199,6 +199,14 @@ def test_a_run_keeps_only_what_pages_and_notebooks_show():
     assert cleaned.data == {"text/plain": "a", "text/html": "<b>"}
 
 
+def test_lines_have_a_limit():
+    line = "a" * store.LONGEST_LINE
+    assert problems(**{"text/plain": f"{line}\n{line}"}) == []
+    assert problems(**{"text/plain": f"b\n{line}a"}) == [
+        (2, "it prints a line of 2,001 characters; break it into shorter ones")
+    ]
+
+
 def test_outputs_have_a_limit(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(images, "ElementTree", None)  # which nothing that large meets
     large = "a" * store.MOST_CHARACTERS
