@@ -141,7 +141,7 @@ def _read(file: Path) -> NotebookNode | None:
             raise OSError(errno.EINVAL, "not a file")
         record = nbformat.v4.reads(file.read_text(encoding="utf-8"))
         nbformat.validate(record)
-        problem = _problem(record)
+        problem = _problem_with_record(record)
     except OSError as error:
         problem = f"it cannot be read: {error.strerror}"
     except UNREADABLE:
@@ -152,7 +152,7 @@ def _read(file: Path) -> NotebookNode | None:
     return record
 
 
-def _problem(record: NotebookNode) -> str:
+def _problem_with_record(record: NotebookNode) -> str:
     """Return why a notebook is not shown as the record of a run; empty if it is."""
     facts = record.metadata.get("book")
     if not isinstance(facts, dict) or not set(FACTS) <= set(facts):
@@ -359,7 +359,7 @@ def fingerprint(
 def _fingerprint(book: Book, tab: str, cells: list[NotebookNode], module: str) -> str:
     sources = [cell.source for cell in cells]
     used = {name for source in sources for name in D2L_NAME.findall(source)}
-    parts = [*sources, *_blocks(module, used)]
+    parts = [*sources, *_find_blocks(module, used)]
     parts += environments.pins(tab, book.root)
     digest = hashlib.sha256()
     for part in parts:
@@ -367,7 +367,7 @@ def _fingerprint(book: Book, tab: str, cells: list[NotebookNode], module: str) -
     return digest.hexdigest()
 
 
-def _blocks(module: str, names: Iterable[str]) -> list[str]:
+def _find_blocks(module: str, names: Iterable[str]) -> list[str]:
     """Return the normalized definitions in `module` that `names` need, recursively."""
     definitions = _definitions(module)
     seen: set[str] = set()

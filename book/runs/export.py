@@ -54,7 +54,7 @@ def export(
             print("all records are fresh; there is nothing to export")
             return None
         with replace_folder(folder) as draft:
-            _fill(draft, book, machine, due)
+            _write_contents(draft, book, machine, due)
     print(f"exported: {', '.join(f'{s.name} ({tab})' for s, tab in due)}")
     print(f"copy this folder to {machine} and run in it: python {SCRIPT}")
     print(folder)
@@ -70,7 +70,7 @@ def check_free(folder: Path) -> None:
     names = {path.name for path in folder.iterdir()}
     if names and (remote.MANIFEST not in names or not names <= PARTS):
         raise BookError("holds other files; name a new folder: TO=FOLDER", folder)
-    if _results(folder):
+    if _find_results(folder):
         raise BookError(
             f"holds results; import them with make import FROM='{folder}' and remove"
             " the folder, or name another: TO=FOLDER",
@@ -78,7 +78,7 @@ def check_free(folder: Path) -> None:
         )
 
 
-def _fill(
+def _write_contents(
     draft: Path, book: Book, machine: str, due: list[tuple[Section, str]]
 ) -> None:
     (draft / remote.LIBRARY).mkdir(parents=True)
@@ -115,8 +115,8 @@ def import_results(book: Book, folder: Path) -> None:
     Results that are stale, damaged or made from other code are left out; a `BookError`
     then lists them.
     """
-    manifest = _manifest(folder)
-    found = _results(folder)
+    manifest = _read_manifest(folder)
+    found = _find_results(folder)
     if not found:
         raise BookError(
             f"there are no results; make them first: python {SCRIPT}", folder
@@ -128,7 +128,7 @@ def import_results(book: Book, folder: Path) -> None:
         raise BookError("\n".join(refused))
 
 
-def _manifest(folder: Path) -> Manifest:
+def _read_manifest(folder: Path) -> Manifest:
     try:
         manifest = remote.read_manifest(folder)
     except Unfit as error:
@@ -140,7 +140,7 @@ def _manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def _results(folder: Path) -> list[str]:
+def _find_results(folder: Path) -> list[str]:
     """Return the paths of the results in an exported folder, as in `Entry.file`."""
     results = folder / remote.RESULTS
     return sorted(
@@ -175,8 +175,8 @@ class Import:
     def one(self, entry: Entry) -> Path:
         """Import one result and return the path of its record."""
         section = self.section(entry)
-        result = _read(self.folder / remote.RESULTS / entry.file)
-        facts = _facts(result)
+        result = _read_result(self.folder / remote.RESULTS / entry.file)
+        facts = _read_facts(result)
         self.check_origin(entry, facts)
         self.check_code(section, entry, result)
         self.check_library(section, entry, facts)
@@ -237,7 +237,7 @@ class Import:
             )
 
 
-def _read(file: Path) -> NotebookNode:
+def _read_result(file: Path) -> NotebookNode:
     try:
         if not file.is_file():
             raise Unfit(f"not a file; {AGAIN}")
@@ -250,7 +250,7 @@ def _read(file: Path) -> NotebookNode:
     return result
 
 
-def _facts(result: NotebookNode) -> dict[str, str]:
+def _read_facts(result: NotebookNode) -> dict[str, str]:
     """Return the facts of a result's run; raise `Unfit` if it was changed since."""
     facts = result.metadata.get("book")
     known = set(store.FACTS) - {"outputs"} | {"library"}

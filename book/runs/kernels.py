@@ -75,7 +75,7 @@ def execute(
 
 async def _execute_all(jobs: Sequence[Job], done: Done, parallel: int) -> list[Failure]:
     slots = asyncio.Semaphore(parallel)
-    tasks = [asyncio.ensure_future(_guarded(job, done, slots)) for job in jobs]
+    tasks = [asyncio.ensure_future(_run_job(job, done, slots)) for job in jobs]
     with remote.stopping(tasks) as interrupted:
         results = await asyncio.gather(*tasks, return_exceptions=True)
     if interrupted:
@@ -86,14 +86,14 @@ async def _execute_all(jobs: Sequence[Job], done: Done, parallel: int) -> list[F
     return [result for result in results if isinstance(result, Failure)]
 
 
-async def _guarded(job: Job, done: Done, slots: asyncio.Semaphore) -> Failure | None:
+async def _run_job(job: Job, done: Done, slots: asyncio.Semaphore) -> Failure | None:
     async with slots:
         notebook = store.blank(job.book, job.section, job.tab)
         halt = await remote.execute(notebook, job.place, partial(_show_progress, job))
     if halt is None:
         halt = _problem_with_outputs(notebook)
     if halt is not None:
-        where = _where(job, halt.cell)
+        where = _describe_place(job, halt.cell)
         return Failure(f"{where}: {halt.reason}", halt.traceback)
     try:
         done(job, notebook)
@@ -121,7 +121,7 @@ def _show_progress(job: Job, cells: list[NotebookNode]) -> Iterator[NotebookNode
 # Failures
 
 
-def _where(job: Job, number: int) -> str:
+def _describe_place(job: Job, number: int) -> str:
     """Return the file, line, tab and number of a cell; 0 stands for no cell."""
     if not number:
         return f"{job.section.name}.md: {job.tab}"

@@ -525,7 +525,7 @@ def run(folder: Path, tabs: Sequence[str], sections: Sequence[str]) -> int:
         raise Unfit(f"{LIBRARY}/ is not what was exported; export it again")
     gpus_of(manifest.machine)
     # One after the other, since two kernels would compete for the memory of one GPU.
-    failed = sum([_run_one(folder, manifest, entry) for entry in entries])
+    failed = sum([_run_entry(folder, manifest, entry) for entry in entries])
     print(
         f"{len(entries) - failed} of {len(entries)} notebooks are in"
         f" {folder / RESULTS}; copy it back, then: make import FROM=FOLDER"
@@ -545,29 +545,29 @@ def chosen(
         if tab not in known_tabs:
             raise Unfit(f"no tab '{tab}' here; there are {', '.join(known_tabs)}")
     for name in names:
-        if not any(_is_called(section, name) for section in known_sections):
+        if not any(_has_name(section, name) for section in known_sections):
             known = ", ".join(known_sections)
             raise Unfit(f"no section '{name}' here; there are {known}")
     return [
         entry
         for entry in entries
         if (not tabs or entry.tab in tabs)
-        and (not names or any(_is_called(entry.section, name) for name in names))
+        and (not names or any(_has_name(entry.section, name) for name in names))
     ]
 
 
-def _is_called(section: str, name: str) -> bool:
+def _has_name(section: str, name: str) -> bool:
     return name in (section, section.rsplit("/", 1)[-1])
 
 
-def _run_one(folder: Path, manifest: Manifest, entry: Entry) -> bool:
+def _run_entry(folder: Path, manifest: Manifest, entry: Entry) -> bool:
     """Run one notebook and keep its result; return whether it failed."""
     # Not resolved: Python finds its environment through the link.
     place = Place(Path(sys.executable), folder, manifest.machine)
     try:
         notebook = _read_notebook(folder / NOTEBOOKS / entry.file)
     except Unfit as error:
-        _say(f"error: {error}")
+        _report(f"error: {error}")
         return True
     result = folder / RESULTS / entry.file
     log = result.with_suffix(".log")
@@ -575,7 +575,7 @@ def _run_one(folder: Path, manifest: Manifest, entry: Entry) -> bool:
     if halt is not None:
         _write_whole(log, f"{halt.reason}\n\n{halt.traceback}\n")
         cell = f", cell {halt.cell}" if halt.cell else ""
-        _say(f"error: {entry.title}{cell}: {halt.reason}; see {log}")
+        _report(f"error: {entry.title}{cell}: {halt.reason}; see {log}")
         return True
     names = manifest.distributions[entry.tab]
     facts = machine_facts(manifest.machine, entry.tab, place.python, names)
@@ -609,9 +609,9 @@ def _show_progress(title: str, cells: list[NotebookNode]) -> Iterator[NotebookNo
     start = time.monotonic()
     for number, cell in enumerate(cells, start=1):
         if sys.stderr.isatty():
-            _say(f"{title}: cell {number} of {len(cells)}", end="\r")
+            _report(f"{title}: cell {number} of {len(cells)}", end="\r")
         yield cell
-    _say(f"{title}: {len(cells)} cells in {time.monotonic() - start:.1f} s")
+    _report(f"{title}: {len(cells)} cells in {time.monotonic() - start:.1f} s")
 
 
 def seal_result(
@@ -639,12 +639,12 @@ def _write_whole(file: Path, text: str) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _say(line: str, end: str = "\n") -> None:
+def _report(line: str, end: str = "\n") -> None:
     clear = "\033[K" if sys.stderr.isatty() else ""  # the rest of a line of progress
     print(f"{clear}{line}", end=end, file=sys.stderr, flush=True)
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="run.py",
         description="Run the notebooks of this folder and keep the results.",
@@ -661,7 +661,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the notebooks that the arguments choose and return the exit status."""
-    options = _options(arguments)
+    options = _parse_options(arguments)
     folder = Path(__file__).resolve().parent
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
@@ -670,11 +670,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise Unfit(f"ipykernel is missing here; {INSTALL}")
         return 1 if run(folder, options.tab, options.section) else 0
     except Unfit as error:
-        _say(f"error: {error}")
+        _report(f"error: {error}")
     except OSError as error:
-        _say(f"error: {error.filename or folder}: {error.strerror or error}")
+        _report(f"error: {error.filename or folder}: {error.strerror or error}")
     except KeyboardInterrupt:
-        _say("interrupted: finished work is kept")
+        _report("interrupted: finished work is kept")
         return 130
     return 1
 

@@ -50,14 +50,14 @@ def run(
             return 0
         check_gpu(machine)
         _print_plan(due)
-        ready = _jobs(book, due, machine, python)
+        ready = _plan_jobs(book, due, machine, python)
         failures = _execute(ready, jobs)
     if failures:
         raise BookError("\n".join(failure.message for failure in failures))
     return len(ready)
 
 
-def _jobs(
+def _plan_jobs(
     book: Book, due: list[tuple[Section, str]], machine: str, python: Path | None
 ) -> list[Job]:
     of = interpreters(book, (tab for _, tab in due), python)
