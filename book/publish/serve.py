@@ -109,10 +109,10 @@ class Handler(SimpleHTTPRequestHandler):
 
     def _send_events(self, shown: int | None) -> None:
         """Announce each build after number `shown`, until the browser leaves."""
+        seen = self.rebuilds.count if shown is None else shown
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
-        seen = self.rebuilds.count if shown is None else shown
         while True:
             now = self.rebuilds.wait(seen)
             self.wfile.write(b": ping\n\n" if now == seen else b"data: rebuilt\n\n")
