@@ -14,10 +14,12 @@ BOOK := .venvs/book/bin/python -m book
 TEST := .venvs/test/bin/python -m
 SPREAD := -n 2 --dist loadfile  # two test files at a time
 built = .venvs/$(1)/built-from.sha256
-# A setting as an option, quoted for the shell; nothing unless make's command line
-# gives it: a variable of the same name in the environment is another program's.
-given = $(if $(filter command,$(origin $(1))),$(value $(1)))
-option = $(if $(call given,$(1)),--$(2)='$(subst ','\'',$(call given,$(1)))')
+# A setting as an option, quoted for the shell, if make's command line gives it, even
+# as nothing: a variable of the same name in the environment is another program's.
+# The option has the value as it was typed. Make would expand it for the environment.
+given = $(filter command,$(origin $(1)))
+option = $(if $(call given,$(1)),--$(2)='$(subst ','\'',$(value $(1)))')
+unexport TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM RUNS ROUNDS GPUS VNU PORT
 
 html: $(call built,book)  ## build the book, print the path of its first page (this is what `make` does)
 	@$(BOOK) html

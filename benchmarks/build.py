@@ -8,7 +8,6 @@ again, which is done here with a kernel of each tab's own environment, as d2lboo
 cannot. `_build/bench` then holds the table (`build.md`) and the seconds (`build.json`).
 """
 
-import argparse
 import datetime
 import json
 import os
@@ -21,7 +20,7 @@ from typing import Any
 
 from benchmarks import page, peers
 from benchmarks.report import spread
-from book.base import environments
+from book.base import arguments, environments
 from book.base.errors import BookError
 from book.sources.book import Book
 
@@ -38,10 +37,10 @@ load when it began {load:.1f}. d2lbook {d2lbook}. {date}. The edit is in `{edite
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args()
+    parser = arguments.Parser(description=__doc__)
+    parser.add_argument("--runs", type=arguments.count, default=3)
     try:
+        options = parser.parse_args()
         load = os.getloadavg()[0]
         page.FOLDER.mkdir(parents=True, exist_ok=True)
         _write(measure(Book(page.ROOT), options.runs), options.runs, load)

@@ -28,6 +28,7 @@ from benchmarks import audits, measures, peers, report
 from benchmarks.measures import Place
 from benchmarks.peers import Peer
 from benchmarks.serving import served
+from book.base import arguments
 from book.base.errors import BookError
 from book.sources.book import Book
 
@@ -51,8 +52,8 @@ whether the budget is held.
 
 
 def main() -> int:
-    options = _options()
     try:
+        options = _options()
         load = os.getloadavg()[0]
         audits.check_tools()
         book = Book(ROOT)
@@ -72,9 +73,13 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=3, help="of builds and Lighthouse")
-    parser.add_argument("--vnu", type=Path, help="the Nu HTML checker, vnu.jar")
+    parser = arguments.Parser(description=__doc__)
+    parser.add_argument(
+        "--runs", type=arguments.count, default=3, help="of builds and Lighthouse"
+    )
+    parser.add_argument(
+        "--vnu", type=arguments.path, help="the Nu HTML checker, vnu.jar"
+    )
     return parser.parse_args()
 
 

@@ -24,7 +24,7 @@ from typing import Any
 from jupyter_client.manager import KernelManager
 
 from benchmarks import page, peers, stock_d2l, trainer_report
-from book.base import environments
+from book.base import arguments, environments
 from book.base.errors import BookError
 from book.runs import remote
 from book.sources.book import Book
@@ -56,15 +56,15 @@ Ask = Callable[[str], Any]  # evaluates an expression in a kernel
 
 
 def main() -> int:
-    options = _options()
     try:
+        options = _options()
         load = os.getloadavg()[0]
         book = Book(page.ROOT)
-        tabs = [book.check_tab(tab) for tab in options.tab.split()] or book.tabs
+        tabs = [book.check_tab(tab) for tab in options.tab] or book.tabs
         FOLDER.mkdir(parents=True, exist_ok=True)
         found = {
             "machine": page.machine(),
-            "gpus": options.gpus,
+            "gpus": int(options.gpus),
             "load": round(load, 1),
             "rounds": options.rounds,
             "tabs": {tab: measure_tab(tab, options) for tab in tabs},
@@ -77,12 +77,21 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tab", default="", help="one or more, such as 'jax mxnet'")
-    parser.add_argument("--rounds", type=int, default=7, help="of each variant")
-    parser.add_argument("--gpus", type=int, default=0, help="1 to train on a GPU")
+    parser = arguments.Parser(description=__doc__)
+    parser.add_argument(
+        "--tab",
+        type=arguments.names,
+        default=[],
+        help="one or more, such as 'jax mxnet'",
+    )
+    parser.add_argument(
+        "--rounds", type=arguments.count, default=7, help="of each variant"
+    )
+    parser.add_argument(
+        "--gpus", type=arguments.yes_or_no, default=False, help="1 to train on a GPU"
+    )
     needed = f"one that has the framework, {', '.join(NEEDS)}"
-    parser.add_argument("--python", type=Path, help=needed)
+    parser.add_argument("--python", type=arguments.path, help=needed)
     return parser.parse_args()
 
 
@@ -91,7 +100,7 @@ def measure_tab(tab: str, options: argparse.Namespace) -> dict[str, Any]:
     python = options.python or environment(tab)
     with contextlib.ExitStack() as stack:
         own, stock = (
-            stack.enter_context(kernel(tab, python, library, options.gpus))
+            stack.enter_context(kernel(tab, python, library, int(options.gpus)))
             for library in libraries(tab, python)
         )
         variants = own("list(loops.VARIANTS)")

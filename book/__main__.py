@@ -3,7 +3,6 @@
 import argparse
 import errno
 import os
-import re
 import signal
 import sys
 import warnings
@@ -11,7 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from book.base.errors import BookError
+from book.base import arguments
+from book.base.errors import BookError, describe_os_error
 from book.base.files import locked, write_whole
 
 if TYPE_CHECKING:
@@ -121,7 +121,19 @@ def notebooks(options: argparse.Namespace) -> None:
 
     book = _book()
     book.check()
-    print(write(book, options.tab, options.section, options.outputs, options.machine))
+    machine = _recorded_machine(book, options.machine)
+    print(write(book, options.tab, options.section, options.outputs, machine))
+
+
+def _recorded_machine(book: "Book", machine: str | None) -> str:
+    """Return `machine`, or `cpu` if it is None; refuse one without records."""
+    from book.records import store
+
+    known = store.machines(book)
+    if machine is not None and store.check_machine(machine) not in known:
+        there = f"there are {', '.join(known)}" if known else "there are none"
+        raise BookError(f"no records of '{machine}'; {there}", "MACHINE")
+    return machine or "cpu"
 
 
 def slides(options: argparse.Namespace) -> None:
@@ -196,56 +208,8 @@ def _book() -> "Book":
 # The command line
 
 
-def _names(value: str) -> list[str]:
-    """`a,b` or `a b` as a list."""
-    names = value.replace(",", " ").split()
-    if not names:
-        raise argparse.ArgumentTypeError(f"'{value}' names nothing")
-    return names
-
-
-def _count(value: str) -> int:
-    if not re.fullmatch("[0-9]{1,9}", value) or int(value) < 1:
-        raise argparse.ArgumentTypeError(f"'{value}' is no whole number above 0")
-    return int(value)
-
-
-def _port(value: str) -> int:
-    if not re.fullmatch("[0-9]{1,5}", value) or not 1 <= int(value) <= 65535:
-        raise argparse.ArgumentTypeError(f"'{value}' is no port; use 1 to 65535")
-    return int(value)
-
-
-def _folder(value: str) -> Path:
-    if not value.strip():
-        raise argparse.ArgumentTypeError(f"'{value}' names no folder")
-    return Path(value)
-
-
-def _yes(value: str) -> bool:
-    if value.lower() not in YES_OR_NO:
-        raise argparse.ArgumentTypeError(f"'{value}' is neither 1 nor 0")
-    return YES_OR_NO[value.lower()]
-
-
-YES_OR_NO = {
-    **dict.fromkeys(("1", "y", "yes", "true", "on"), True),
-    **dict.fromkeys(("0", "n", "no", "false", "off"), False),
-}
-
-
-class Parser(argparse.ArgumentParser):
-    """Tells of a mistake as the rest of the book does, by the Makefile's setting."""
-
-    def error(self, message: str) -> NoReturn:
-        option = re.match(r"argument (?:--)?(\w+): ", message)
-        if option:
-            raise BookError(message[option.end() :], option[1].upper())
-        raise BookError(message)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="python -m book", description=__doc__)
+    parser = arguments.Parser(prog="python -m book", description=__doc__)
     commands = parser.add_subparsers(metavar="COMMAND")
     parser.set_defaults(command=html)
 
@@ -266,71 +230,94 @@ def _parser() -> argparse.ArgumentParser:
     add(publish, *PUBLISH_OPTIONS)
     add(lib, ("--check", {"action": "store_true", "help": "write nothing"}))
     add(check)
-    add(serve, ("--port", {"type": _port, "default": 8000}))
+    add(serve, ("--port", {"type": arguments.port, "default": 8000}))
     add(lock, ("--upgrade", {"action": "store_true", "help": "to the newest versions"}))
     return parser
 
 
 FORCE = {
     **{"nargs": "?", "const": True, "default": False},
-    **{"type": _yes, "metavar": "1", "help": "run what is fresh too"},
+    **{"type": arguments.yes_or_no, "metavar": "1", "help": "run what is fresh too"},
 }
 CHOICE: list[Option] = [
-    ("--tab", {"type": _names, "default": [], "help": "these tabs alone"}),
-    ("--section", {"type": _names, "default": [], "help": "these sections alone"}),
+    ("--tab", {"type": arguments.names, "default": [], "help": "these tabs alone"}),
+    (
+        "--section",
+        {"type": arguments.names, "default": [], "help": "these sections alone"},
+    ),
     ("--force", FORCE),
 ]
 MACHINE = {"help": "the record's machine, such as h200"}
 RUN_OPTIONS: list[Option] = [
     ("--machine", {"default": "cpu"} | MACHINE),
-    ("--jobs", {"type": _count, "help": "notebooks at a time"}),
-    ("--python", {"type": Path, "help": "an interpreter in place of the tab's own"}),
+    ("--jobs", {"type": arguments.count, "help": "notebooks at a time"}),
+    (
+        "--python",
+        {"type": arguments.path, "help": "an interpreter in place of the tab's own"},
+    ),
 ]
 EXPORT_OPTIONS: list[Option] = [
     ("--machine", MACHINE),
-    ("--to", {"type": _folder, "help": "the folder, _build/export/MACHINE if none"}),
+    (
+        "--to",
+        {"type": arguments.path, "help": "the folder, _build/export/MACHINE if none"},
+    ),
 ]
 NOTEBOOK_OPTIONS: list[Option] = [
     ("--outputs", FORCE | {"help": "keep the outputs of the records"}),
-    ("--machine", {"default": "cpu"} | MACHINE),
+    ("--machine", MACHINE),
 ]
 PUBLISH_OPTIONS: list[Option] = [
     ("--pdf", FORCE | {"default": True, "help": "0 to leave the PDFs out"}),
     ("--push", FORCE | {"help": "push the notebooks to their branch"}),
 ]
 IMPORT_OPTIONS: list[Option] = [
-    ("--from", {"type": _folder, "dest": "folder", "help": "an exported folder"}),
+    (
+        "--from",
+        {"type": arguments.path, "dest": "folder", "help": "an exported folder"},
+    ),
 ]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Carry out one command; what it returns is the exit status."""
-    # Old packages that d2lbook brings along are warned of when first compiled.
+def main(argv: Sequence[str] | None = None) -> int:
+    """Carry out one command and return its exit status."""
+    # Old packages that d2lbook brings along cause warnings when they are compiled.
     warnings.simplefilter("ignore", SyntaxWarning)
     _make_notebooks_quick()
     # `kill` ends a command as Ctrl-C does: kernels stop, nothing stays half-written.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     try:
-        options = _parser().parse_args(arguments)
+        options = _parser().parse_args(argv)
         options.command(options)
     except BookError as error:
-        return _failed(str(error))
+        return _report(str(error))
     except OSError as error:
-        return _failed(_told(error))
+        return _report(_describe(error))
     except KeyboardInterrupt:
-        print("interrupted: what was finished is kept", file=sys.stderr)
+        print("interrupted: finished work is kept", file=sys.stderr)
         return 130
     return 0
 
 
-def _told(error: OSError) -> str:
+def _interrupt(number: int, frame: object) -> NoReturn:
+    """Raise `KeyboardInterrupt` for a signal, and ignore the signals after it.
+
+    More may follow: make sends SIGTERM on to a command that got it already.
+    """
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _describe(error: OSError) -> str:
     if error.errno == errno.ENOSPC:
         return "no space left on the disk"
-    reason = error.strerror or str(error)
+    reason = describe_os_error(error)
     return f"{error.filename}: {reason}" if error.filename else reason
 
 
-def _failed(message: str) -> int:
+def _report(message: str) -> int:
     for line in message.splitlines():
         print(f"error: {line}", file=sys.stderr)
     return 1

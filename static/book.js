@@ -12,6 +12,15 @@
   // What the first picture of the page can do without; Safari cannot tell when.
   const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 50));
 
+  // What a `#...` names; null if nothing has that name or it is not a text at all.
+  function targetOf(hash) {
+    try {
+      return document.getElementById(decodeURIComponent(hash.slice(1)));
+    } catch {
+      return null;
+    }
+  }
+
   // Choices: shown on the page, kept in the address and in storage
 
   function keep(key, value) {
@@ -118,7 +127,7 @@
 
   // A link to something inside a panel chooses that panel.
   function follow() {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = targetOf(location.hash);
     if (!target?.closest(".tab-panel")) return;
     let panel = target.closest(".tab-panel");
     while (panel) {
@@ -193,7 +202,7 @@
   function followContents() {
     const links = all('#page-contents a[href^="#"]');
     const headings = links.map((link) =>
-      link.hash ? document.getElementById(decodeURIComponent(link.hash.slice(1))) : find("h1"),
+      link.hash ? targetOf(link.hash) : find("h1"),
     );
     const mark = () => {
       const passed = headings.filter((h) => h.getBoundingClientRect().top < 100);
@@ -223,10 +232,12 @@
     }
   }
 
-  // Files that come when they are asked for; other scripts ask by this name
+  // Files that come when they are asked for
 
   const loading = {};
-  window.bookLoad = load;
+
+  // Other scripts of the page use these.
+  Object.assign(window, { bookLoad: load, bookTarget: targetOf });
 
   function load(file) {
     loading[file] ??= new Promise((resolve, reject) => {

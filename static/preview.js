@@ -22,7 +22,7 @@
     const here = new URL(location.href);
     const there = new URL(link.href);
     if (here.pathname === there.pathname) {
-      const target = labelled(document.getElementById(decodeURIComponent(there.hash.slice(1))));
+      const target = labelled(bookTarget(there.hash));
       return target && alone(target);
     }
     await bookLoad("previews.js");

@@ -1,11 +1,21 @@
 """The one exception that a user of the book's commands may see."""
 
+import shutil
+
 
 class BookError(Exception):
-    """A mistake of the user's, told in one line: what, where, how to mend it.
+    """A user's mistake, described in one line: what, where and how to fix it.
 
-    `python -m book` prints it as `error: WHERE: MESSAGE` and exits with 1.
+    `python -m book` prints it as `error: WHERE: MESSAGE` and exits with status 1.
     """
 
     def __init__(self, message: str, where: object = None):
         super().__init__(f"{where}: {message}" if where else message)
+
+
+def describe_os_error(error: OSError) -> str:
+    """Return the reason that the system gives, such as `No space left on device`."""
+    if isinstance(error, shutil.Error) and isinstance(error.args[0], list):
+        # copytree collects all failures; often they have one cause.
+        return str(error.args[0][0][-1])
+    return error.strerror or " ".join(str(error).split()) or type(error).__name__

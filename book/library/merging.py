@@ -48,16 +48,28 @@ def _add(kept: list[Block], block: Block) -> None:
         kept.append(block)
         return
     for other in older:
+        names = ", ".join(sorted(other.names))
         if not other.names <= block.names:
-            both = ", ".join(sorted(other.names))
             raise BookError(
-                f"replaces a part only of what {other.where} saves ({both});"
+                f"replaces a part only of what {other.where} saves ({names});"
                 " save them one by one",
+                block.where,
+            )
+        kinds = _kind(other.node), _kind(block.node)
+        if len({*kinds}) > 1:
+            raise BookError(
+                f"{kinds[1]} {names} would replace the {kinds[0]} of that name saved at"
+                f" {other.where}; rename one of them, or remove its #@save",
                 block.where,
             )
     node = _documented(block.node, older[0].node)
     kept[kept.index(older[0])] = replace(block, node=node)
     kept[:] = [b for b in kept if b not in older]
+
+
+def _kind(node: Statement) -> str:
+    kinds = {cst.FunctionDef: "function", cst.ClassDef: "class"}
+    return kinds.get(type(node), "assignment")
 
 
 def _add_method(kept: list[Block], block: Block, decorator: cst.Decorator) -> None:

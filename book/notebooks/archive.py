@@ -2,13 +2,11 @@
 
 import io
 import re
-import shutil
-import tempfile
 import zipfile
 from pathlib import Path
 
 from book.base import environments
-from book.base.errors import BookError
+from book.base.files import replace_folder
 from book.library import package
 from book.sources import names
 from book.sources.book import Book
@@ -91,19 +89,9 @@ def zipped(files: Files, folder: str) -> bytes:
 
 
 def replace(folder: Path, files: Files) -> None:
-    """Put a folder with `files`, and nothing else, in the place of the last one."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(
-            dir=folder.parent, prefix=f".{folder.name}."
-        ) as scratch:
-            draft = Path(scratch) / folder.name
-            for name, data in files.items():
-                file = draft / name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(data)
-            if folder.exists():
-                shutil.rmtree(folder)
-            draft.rename(folder)
-    except OSError as error:
-        raise BookError(f"cannot be written ({error.strerror})", folder) from error
+    """Replace a folder with one that holds `files` and nothing else."""
+    with replace_folder(folder) as draft:
+        for name, data in files.items():
+            file = draft / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)

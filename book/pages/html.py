@@ -11,7 +11,6 @@ import configparser
 import contextlib
 import hashlib
 import io
-import os
 import re
 import shutil
 import sys
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from book.base.errors import BookError
-from book.base.files import write_whole
+from book.base.files import replace_folder, write_whole
 from book.base.kept import Kept
 
 # What only a build needs is imported there: to find that there is none to do is quick.
@@ -322,24 +321,7 @@ def _place(
 
 
 def _publish(pages: Path, site: Path) -> None:
-    """Put a whole copy of `pages` in the place of the last good site."""
-    new = site.with_suffix(".new")
-    shutil.rmtree(new, ignore_errors=True)
-    try:
-        shutil.copytree(pages, new, ignore=shutil.ignore_patterns(*UNUSED))
-    except OSError as error:
-        raise BookError(f"cannot be written ({error.strerror})", site) from error
-    replace_folder(site, new)
-
-
-def replace_folder(site: Path, new: Path) -> None:
-    """Put the folder `new` in the place of `site`."""
-    old = site.with_suffix(".old")
-    shutil.rmtree(old, ignore_errors=True)
-    try:
-        if site.exists():
-            os.rename(site, old)
-        os.rename(new, site)
-    except OSError as error:
-        raise BookError(f"cannot be written ({error.strerror})", site) from error
-    shutil.rmtree(old, ignore_errors=True)
+    """Replace the last good site by a copy of `pages`."""
+    with replace_folder(site) as new:
+        unused = shutil.ignore_patterns(*UNUSED)
+        shutil.copytree(pages, new, ignore=unused, dirs_exist_ok=True)

@@ -15,7 +15,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from book.base.errors import BookError
-from book.base.files import locked
+from book.base.files import locked, replace_folder
 from book.notebooks import editions
 from book.pages import buttons, html
 from book.paper import pdf, tex
@@ -42,20 +42,13 @@ def build(book: Book, with_pdf: bool = True) -> Path:
     if with_pdf:
         tex.check_tools()  # before minutes have gone by
     folder = book.root / "_build/publish"
-    draft = folder.with_suffix(".draft")
-    try:
-        shutil.rmtree(draft, ignore_errors=True)
+    with replace_folder(folder) as draft:
         for name, made in _parts(book, with_pdf):
             _say(f"publish: {name}")
             shutil.copytree(made, draft / name)
         _say("publish: pages")
         _add_pages(book, settings, draft)
         _add_for_hosts(book, settings, draft)
-        html.replace_folder(folder, draft)
-    except OSError as error:
-        raise BookError(f"cannot be written ({error.strerror})", folder) from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     if not settings.site:
         _say(f"publish: no sitemap.xml, which needs site in {hosting.WHERE}")
     return folder

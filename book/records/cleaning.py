@@ -1,7 +1,8 @@
-"""Outputs as a page shows them and as the next run repeats them.
+"""Cleans the outputs of a run: what differs between two runs is taken out.
 
-Kept exactly as printed: what the chapter's own code writes. Taken out: log lines of
-the frameworks, colours of a terminal, temporary paths, dates and comments in figures.
+What the chapter's own code prints stays as it is. Log lines of the frameworks, colors
+of a terminal, temporary paths, and dates and comments in figures go. All of this takes
+time in proportion to the length of the output, whatever a cell prints.
 """
 
 import copy
@@ -29,46 +30,77 @@ WARNING = re.compile(r"^(?P<path>\S.*?):\d+: (?P<text>\w*Warning: .*)$")
 TOOLS = re.compile(r"/(IPython|ipykernel|traitlets|pkg_resources)/|pkg_resources")
 
 TERMINAL_CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n])")
-ERASED = re.compile(r"[^\n\x08]\x08")
+BACKSPACE = "\x08"
+# Neither a page nor TeX takes these, and half a surrogate pair cannot be written.
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 SVG = "image/svg+xml"
-SVG_NOISE = re.compile(
-    r"<!--.*?-->\s*|<metadata>.*?</metadata>\s*|<\?xml.*?\?>\s*|<!DOCTYPE.*?>\s*",
-    re.DOTALL,
+# What pages and notebooks show; a run may display more, such as scripts and widgets.
+SHOWN = ("text/plain", "text/html", SVG, "image/png", "image/jpeg")
+# Where each part of an SVG that nobody sees begins and ends.
+SVG_NOISE = (
+    ("<!--", "-->"),
+    ("<metadata>", "</metadata>"),
+    ("<?xml", "?>"),
+    ("<!DOCTYPE", ">"),
 )
+SPACE = re.compile(r"\s*")
 
 
 def clean_outputs(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:
-    """The outputs of one cell, streams merged, without what cannot repeat."""
+    """Return the outputs of one cell without what differs between two runs.
+
+    Neighboring streams become one stream of each name.
+    """
     cleaned: list[NotebookNode] = []
     for is_stream, group in groupby(outputs, lambda o: o.output_type == "stream"):
-        clean = _merged if is_stream else _clean_displays
+        clean = _merge_streams if is_stream else _clean_displays
         cleaned += clean(list(group))
     return cleaned
 
 
-def _merged(streams: list[NotebookNode]) -> Iterator[NotebookNode]:
-    """One stream of each name: the order between two names differs from run to run."""
+def _merge_streams(streams: list[NotebookNode]) -> Iterator[NotebookNode]:
+    """Yield one stream of each name: how two of them interleave differs by run."""
     for name in ("stdout", "stderr"):
-        text = _as_on_a_terminal("".join(s.text for s in streams if s.name == name))
+        text = as_on_terminal("".join(s.text for s in streams if s.name == name))
         if name == "stderr":
             text = without_logs(text)
         if text:
             yield new_output("stream", name=name, text=text)
 
 
-def _as_on_a_terminal(text: str) -> str:
-    """What stays to be seen of `text`: no colours, and of a progress bar its end."""
+def as_on_terminal(text: str) -> str:
+    """Return what a terminal shows of `text` in the end, without colors and bells.
+
+    Of a progress bar, which overwrites or erases itself, the last state stays.
+    """
     text = TERMINAL_CODE.sub("", text).replace("\r\n", "\n")
-    text = OVERWRITTEN.sub("", text)
-    while ERASED.search(text):
-        text = ERASED.sub("", text)
-    return text
+    if "\r" in text:
+        text = "\n".join(map(_after_last_return, text.split("\n")))
+    if BACKSPACE in text:
+        text = _apply_backspaces(text)
+    return UNPRINTABLE.sub("", text)
+
+
+def _after_last_return(line: str) -> str:
+    return line.rstrip("\r").rpartition("\r")[2]
+
+
+def _apply_backspaces(text: str) -> str:
+    """Return `text` in which each backspace has erased a character of its line."""
+    first, *rest = text.split(BACKSPACE)
+    kept = [*first]
+    for part in rest:
+        if kept and kept[-1] not in ("\n", BACKSPACE):
+            kept.pop()
+        else:
+            kept.append(BACKSPACE)
+        kept += part
+    return "".join(kept)
 
 
 def without_logs(text: str) -> str:
-    """`text` without log lines of frameworks, warnings without the path they name."""
+    """Return `text` without log lines of frameworks and without paths in warnings."""
     kept: list[str] = []
     in_warning = False
     for line in text.splitlines(keepends=True):
@@ -85,9 +117,34 @@ def without_logs(text: str) -> str:
 
 def _clean_displays(outputs: list[NotebookNode]) -> Iterator[NotebookNode]:
     for output in copy.deepcopy(outputs):
-        data = output.get("data", {})
-        if SVG in data:
-            data[SVG] = SVG_NOISE.sub("", data[SVG])
-        if "text/plain" in data:
-            data["text/plain"] = TERMINAL_CODE.sub("", data["text/plain"])
+        if "data" in output:
+            output.data = NotebookNode(_clean_bundle(output.data))
         yield output
+
+
+def _clean_bundle(data: NotebookNode) -> Iterator[tuple[str, str]]:
+    """Yield the MIME types of one output that are shown, and what each holds."""
+    for kind, text in data.items():
+        if kind == SVG:
+            for opening, closing in SVG_NOISE:
+                text = _cut_out(text, opening, closing)
+        elif kind.startswith("text/"):
+            text = UNPRINTABLE.sub("", TERMINAL_CODE.sub("", text))
+        if kind in SHOWN:
+            yield kind, text
+
+
+def _cut_out(text: str, opening: str, closing: str) -> str:
+    """Return `text` without each part from `opening` to `closing`.
+
+    The space behind such a part goes with it. A part without an end stays.
+    """
+    kept: list[str] = []
+    end = 0
+    while (start := text.find(opening, end)) >= 0:
+        stop = text.find(closing, start + len(opening))
+        if stop < 0:
+            break
+        kept.append(text[end:start])
+        end = SPACE.match(text, stop + len(closing)).end()  # type: ignore[union-attr]
+    return "".join([*kept, text[end:]])

@@ -1,4 +1,4 @@
-"""Whether a fresh run shows what the record shows, numbers to a tolerance."""
+"""Compares a fresh run with its record: text exactly, numbers within a tolerance."""
 
 import math
 import re
@@ -11,30 +11,30 @@ from book.records.cleaning import SVG
 from book.records.store import varies
 
 SHAPE = re.compile(r"<(?:path|use)\b")
-# A plot of times has more ticks on some days than on others; a blank one has none.
+# The number of ticks in a plot of times varies from run to run; a blank plot has none.
 SHAPES = 0.2
 SHAPES_THAT_VARY = 0.5
 RELATIVE = 1e-2
 ABSOLUTE = 1e-3
 
 ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
-# A number, or any other run of characters that is no space; a sign belongs to the
-# number unless it stands between two operands, as in `3-1`.
+# A token is a number, a name or a single character. A sign belongs to the number behind
+# it unless it stands between two operands, as in `3-1`.
 NUMBER = r"(?:(?<![\w.)\]])[-+])?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"
 TOKEN = re.compile(rf"{NUMBER}|[^\W\d]\w*|\S", re.IGNORECASE)
 IS_NUMBER = re.compile(NUMBER, re.IGNORECASE)
 
 
 def differences(kept: NotebookNode, fresh: NotebookNode) -> list[str]:
-    """What differs in the outputs of two runs of the same cells, a line each.
+    """Return the differences between the outputs of two runs, one line for each.
 
-    Integers must be equal, numbers with a point or an exponent within 1 percent or
-    0.001. Of images the type counts, and of an SVG how many shapes it has, within
-    20 percent. Of a cell marked `.varies` it counts only which outputs it has, and
-    that no image has lost or gained half of its shapes.
+    Integers must be equal; numbers with a point or an exponent may differ by 1 percent
+    or 0.001. Images must have the same type, and SVGs the same number of shapes within
+    20 percent. The outputs of a cell marked `.varies` need only be of the same kinds,
+    and its SVGs may gain or lose up to half of their shapes.
     """
     if len(kept.cells) != len(fresh.cells):
-        return [f"{len(kept.cells)} cells were kept, {len(fresh.cells)} ran"]
+        return [f"the record has {len(kept.cells)} cells, {len(fresh.cells)} ran"]
     pairs = zip(kept.cells, fresh.cells, strict=True)
     return [
         f"cell {number}: {difference}"
@@ -46,7 +46,7 @@ def differences(kept: NotebookNode, fresh: NotebookNode) -> list[str]:
 def _cell_differences(kept: NotebookNode, fresh: NotebookNode) -> Iterator[str]:
     kinds = [[_kind(output) for output in cell.outputs] for cell in (kept, fresh)]
     if kinds[0] != kinds[1]:
-        yield f"outputs {kinds[0]} were kept, now {kinds[1]}"
+        yield f"the record has outputs {kinds[0]}, the run has {kinds[1]}"
         return
     may_vary = varies(kept) or varies(fresh)
     for outputs in zip(kept.outputs, fresh.outputs, strict=True):
@@ -58,14 +58,14 @@ def _cell_differences(kept: NotebookNode, fresh: NotebookNode) -> Iterator[str]:
 
 
 def _kind(output: NotebookNode) -> str:
-    """Such as `stdout`, `error`, or the types of what was displayed."""
+    """Return the kind of an output: a stream's name, the MIME types, or `error`."""
     if output.output_type == "stream":
         return output.name
     return "+".join(sorted(output.get("data", {}))) or output.output_type
 
 
 def _text(output: NotebookNode) -> str:
-    """What an output says in text; an image says nothing."""
+    """Return the text of an output; empty for an image."""
     if output.output_type == "stream":
         return output.text
     if output.output_type == "error":
@@ -78,19 +78,19 @@ def _text(output: NotebookNode) -> str:
 
 
 def _shapes(output: NotebookNode) -> int:
-    """How many paths an output draws, letters included."""
+    """Return the number of paths that an output draws, letters included."""
     return len(SHAPE.findall(output.get("data", {}).get(SVG, "")))
 
 
 def _shape_differences(counts: list[int], tolerance: float) -> Iterator[str]:
     kept, fresh = counts
     if abs(fresh - kept) > tolerance * max(kept, fresh):
-        yield f"the figure had {kept} shapes, now {fresh}"
+        yield f"the figure of the record has {kept} shapes, that of the run {fresh}"
 
 
 def _text_differences(kept: str, fresh: str) -> Iterator[str]:
-    """The first line that differs, for those after it often follow from it."""
-    # How a framework breaks the lines of an array depends on its digits.
+    """Yield the first line that differs: the ones after it often follow from it."""
+    # A framework breaks the lines of an array depending on its digits.
     if _same(kept, fresh):
         return
     for expected, found in zip_longest(_lines(kept), _lines(fresh)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pypandoc
 from nbformat import NotebookNode
 
-from book.records.cleaning import OVERWRITTEN, TERMINAL_CODE
+from book.records.cleaning import as_on_terminal
 from book.sources.blocks import Cell
 
 # In the order of preference.
@@ -65,14 +65,14 @@ def _result(output: NotebookNode, cell: Cell) -> Iterator[Printed | Picture]:
 
 def _printed(text: str) -> Printed:
     """Return a text as a terminal shows it in the end."""
-    plain = TERMINAL_CODE.sub("", text).replace("\r\n", "\n")
-    plain = OVERWRITTEN.sub("", plain)
-    return Printed(plain.removesuffix("\n").removesuffix("\r"))
+    return Printed(as_on_terminal(text).removesuffix("\n"))
 
 
 def _text_of(html: str) -> str:
     """Return what a reader sees of HTML, tables too, as text."""
-    text = pypandoc.convert_text(html, "plain", "html", extra_args=["--columns=91"])
+    # The sandbox keeps pandoc from fetching what an iframe shows.
+    options = ["--columns=91", "--sandbox"]
+    text = pypandoc.convert_text(html, "plain", "html", extra_args=options)
     return str(text).rstrip()
 
 

@@ -1,14 +1,14 @@
 """Records of runs: executed notebooks in `outputs/MACHINE/TAB/SECTION.ipynb`.
 
-A record holds a section's code cells in one tab with their outputs, and tells what
-made them: machine, versions, date, and the fingerprint of the code. It is stale
-when the fingerprint of what the sources say now differs, and damaged when its
-outputs are not those that were kept. Prose is in none of it.
+A record holds a section's code cells in one tab with their outputs and the facts of
+the run: machine, versions, date, and the fingerprint of the code. It is stale if the
+code in the sources has another fingerprint now, and damaged if its outputs were edited
+or no page can show them. It does not hold prose.
 """
 
 import ast
-import base64
 import copy
+import errno
 import functools
 import hashlib
 import json
@@ -28,7 +28,8 @@ from book.base.errors import BookError
 from book.base.files import write_whole
 from book.base.kept import Kept
 from book.library import package
-from book.records.cleaning import SVG, clean_outputs
+from book.records.cleaning import SHOWN, UNPRINTABLE, clean_outputs
+from book.records.images import problem_with_image
 from book.sources.blocks import Block, Cell
 from book.sources.book import Book
 from book.sources.section import Section
@@ -49,15 +50,22 @@ FACTS = (
     "fingerprint",
     "outputs",
 )
+# The outputs of one cell, as JSON; `book/runs/remote.py` has the same limit.
+MOST_CHARACTERS = 1_000_000
+TOO_LARGE = (
+    f"its outputs have more than {MOST_CHARACTERS:,} characters; print or draw less"
+)
+# A longer line fills more than half a page, and TeX may refuse it.
+LONGEST_LINE = 2000
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 MACHINE = re.compile(r"[a-z0-9-]+")
-# What reading and checking a file that is no notebook may raise.
+# Errors of reading and checking a file that is not a notebook.
 UNREADABLE = (
     *(ValueError, KeyError, TypeError, AttributeError, RecursionError),
     nbformat.ValidationError,
 )
-# The distributions that a tab's framework may come in, where not named as the tab;
-# the first one there counts.
+# The distributions that may contain a tab's framework, if not named like the tab; the
+# first one that is installed counts.
 DISTRIBUTIONS = {
     "pytorch": ["torch"],
     "mxnet": ["mxnet", "mxnet-cu117"],
@@ -70,40 +78,42 @@ Definitions = dict[str, list[tuple[str, list[str]]]]
 D2L_NAME = re.compile(r"\bd2l\.(\w+)")
 
 
-# Where a record is, and whether it still holds
+# Where a record is, and whether it is fresh
 
 
 def check_machine(machine: str) -> str:
+    """Return `machine`; raise a `BookError` if it is not a valid name of one."""
     if not MACHINE.fullmatch(machine):
         raise BookError(
-            f"'{machine}' is no machine's name; use a-z, 0-9 and '-', as in h200",
+            f"'{machine}' is not a valid name; use a-z, 0-9 and '-', as in h200",
             "MACHINE",
         )
     return machine
 
 
 def machines(book: Book) -> list[str]:
-    """The machines that have records, `cpu` first."""
+    """Return the names of the machines with records, `cpu` first."""
     folders = [p.name for p in (book.root / "outputs").glob("*/") if p.is_dir()]
     names = [name for name in folders if MACHINE.fullmatch(name)]
     return sorted(names, key=lambda name: (name != "cpu", name))
 
 
 def path(book: Book, section: Section, tab: str, machine: str = "cpu") -> Path:
+    """Return the path of a record, whether it exists or not."""
     folder = book.root / "outputs" / check_machine(machine) / tab
     return folder / f"{section.name}.ipynb"
 
 
 def state(book: Book, section: Section, tab: str, machine: str = "cpu") -> State:
-    """Whether the record of `section` in `tab` is there, whole and of today's code.
+    """Return the state of the record of `section` in `tab`.
 
-    Code that nobody wrote needs no record: a section without cells is fresh.
+    A section without code in that tab needs no record and is fresh.
     """
     return _look_up(book, section, tab, machine)[0]
 
 
 def states(book: Book, machine: str = "cpu") -> Iterator[tuple[Section, str, State]]:
-    """The state of each section in each tab that has code for it."""
+    """Yield the state of each section in each tab in which it has code."""
     for section in book.sections:
         for tab in book.code_tabs(section):
             yield section, tab, state(book, section, tab, machine)
@@ -125,17 +135,19 @@ def _look_up(
     if record.metadata.book.fingerprint != _fingerprint(book, tab, cells, module):
         return "stale", None
     if [c.source for c in record.cells] != [c.code for c in cells]:
-        _warn(file, "its code is not what its fingerprint says")
+        _warn(file, "its code does not have its fingerprint")
         return "damaged", None
     return "fresh", record
 
 
 def _read(file: Path) -> NotebookNode | None:
-    """The record in `file`; None, and a line on stderr the first time, if damaged."""
+    """Return the record in `file`; if it is damaged, warn once and return None."""
     try:
+        if not file.is_file():
+            raise OSError(errno.EINVAL, "not a file")
         record = nbformat.v4.reads(file.read_text(encoding="utf-8"))
         nbformat.validate(record)
-        problem = _problem(record)
+        problem = _problem_with_record(record)
     except OSError as error:
         problem = f"it cannot be read: {error.strerror}"
     except UNREADABLE:
@@ -146,44 +158,62 @@ def _read(file: Path) -> NotebookNode | None:
     return record
 
 
-def _problem(record: NotebookNode) -> str:
-    """Why a notebook cannot be shown as the record of a run; empty if it can."""
+def _problem_with_record(record: NotebookNode) -> str:
+    """Return why a notebook is not shown as the record of a run; empty if it is."""
     facts = record.metadata.get("book")
     if not isinstance(facts, dict) or not set(FACTS) <= set(facts):
         return "it does not say what made it"
-    if not all(isinstance(fact, str) for fact in facts.values()):
+    if not all(map(_is_text, facts.values())):
         return "a fact of its machine is not a text"
     if any(cell.cell_type != "code" for cell in record.cells):
         return "it holds more than code"
-    if broken := broken_output(record):
-        return broken
+    for number, problem in output_problems(record):
+        return f"cell {number}: {problem}"
     if facts["outputs"] != _hash_of_outputs(record):
         return "its outputs were edited"
     return ""
 
 
-def broken_output(record: NotebookNode) -> str:
-    """Why no page can show the outputs of its cells; empty if one can."""
-    outputs = [output for cell in record.cells for output in cell.outputs]
-    if not all(map(_has_whole_images, outputs)):
-        return "an image in it is broken"
-    places = [part.metadata for part in [*record.cells, *outputs] if "metadata" in part]
-    if not all(isinstance(place.get("alt", ""), str) for place in places):
+def output_problems(nb: NotebookNode) -> Iterator[tuple[int, str]]:
+    """Yield the number of each cell, from 1, with outputs that are not shown, and why.
+
+    The outputs are those that `cleaned` returns.
+    """
+    for number, cell in enumerate(nb.cells, start=1):
+        if problem := _problem_with_outputs(cell):
+            yield number, problem
+
+
+def _problem_with_outputs(cell: NotebookNode) -> str:
+    if len(json.dumps(cell.outputs)) > MOST_CHARACTERS:
+        return TOO_LARGE
+    problems = filter(None, map(_problem_with_output, cell.outputs))
+    places = [part.get("metadata", {}) for part in [cell, *cell.outputs]]
+    if not all(_is_text(place.get("alt", "")) for place in places):
         return "the description of an image is not a text"
+    return next(problems, "")
+
+
+def _problem_with_output(output: NotebookNode) -> str:
+    data = output.get("data", {})
+    for kind, shown in data.items():
+        if kind not in SHOWN:
+            return f"it shows {kind}, which no page does"
+        if kind.startswith("image/"):
+            if problem := problem_with_image(kind, shown):
+                return f"an image ({kind}) {problem}"
+    texts = [text for kind, text in data.items() if kind.startswith("text/")]
+    texts += [output.get("text", "")]
+    if not all(map(_is_text, texts)):
+        return "it prints what is not text"
+    longest = max(len(line) for text in texts for line in text.split("\n"))
+    if longest > LONGEST_LINE:
+        return f"it prints a line of {longest:,} characters; break it into shorter ones"
     return ""
 
 
-def _has_whole_images(output: NotebookNode) -> bool:
-    images = {k: v for k, v in output.get("data", {}).items() if k.startswith("image/")}
-    for kind, data in images.items():
-        if not isinstance(data, str):
-            return False
-        try:
-            if kind != SVG:
-                base64.b64decode("".join(data.split()), validate=True)
-        except ValueError:
-            return False
-    return True
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and not UNPRINTABLE.search(value)
 
 
 def _hash_of_outputs(record: NotebookNode) -> str:
@@ -195,7 +225,7 @@ def _hash_of_outputs(record: NotebookNode) -> str:
 @functools.cache
 def _warn(file: Path, reason: str) -> None:
     print(
-        f"warning: {file}: damaged record ({reason}); make run makes it anew",
+        f"warning: {file}: damaged record ({reason}); replace it with make run",
         file=sys.stderr,
     )
 
@@ -235,7 +265,7 @@ def shown(book: Book, section: Section, tab: str, machine: str = "cpu") -> Shown
 
 
 def pinned_version(book: Book, tab: str) -> str:
-    """The version of its framework that a tab's environment is made with, if pinned."""
+    """Return the framework's version in a tab's environment; empty if not pinned."""
     pinned = filter(None, map(PIN.match, environments.pins(tab, book.root)))
     versions = {found[1]: found[2] for found in pinned}
     names = DISTRIBUTIONS.get(tab, [tab])
@@ -243,7 +273,7 @@ def pinned_version(book: Book, tab: str) -> str:
 
 
 def titles(book: Book) -> dict[str, str]:
-    """What readers call each machine that has a fresh record; no two alike."""
+    """Return a distinct title, for readers, of each machine with a fresh record."""
     found = {machine: _title(book, machine) for machine in machines(book)}
     bearers = Counter(found.values())
     unclear = {m for m, title in found.items() if bearers[title] > 1} - {"cpu"}
@@ -255,7 +285,7 @@ def titles(book: Book) -> dict[str, str]:
 
 
 def _title(book: Book, machine: str) -> str:
-    """The kind, or kinds, of GPU in its fresh records; empty if there are none."""
+    """Return the GPUs in a machine's fresh records; empty if it has no such record."""
     found = (
         _look_up(book, section, tab, machine)[1]
         for section in book.sections
@@ -269,7 +299,7 @@ def _title(book: Book, machine: str) -> str:
 
 
 def blank(book: Book, section: Section, tab: str) -> NotebookNode:
-    """The code cells of a section in one tab, yet to be run."""
+    """Return the code cells of a section in one tab, without outputs."""
     nb = nbformat.v4.new_notebook()
     for number, cell in enumerate(book.cells(section, tab), start=1):
         new = nbformat.v4.new_code_cell(cell.code, id=f"cell-{number:02}")
@@ -291,9 +321,10 @@ def write(
     executed: NotebookNode,
     facts: dict[str, str],
 ) -> Path:
-    """Keep an executed `blank` notebook as the record of `facts["machine"]`.
+    """Keep an executed `blank` notebook as a record and return the record's path.
 
-    `facts["fingerprint"]` is that of the code that ran, taken before it did.
+    `facts["machine"]` is the machine that it belongs to; `facts["fingerprint"]` is that
+    of the code, taken before it ran.
     """
     file = path(book, section, tab, facts["machine"])
     record = cleaned(executed)
@@ -307,7 +338,7 @@ def write(
 
 
 def cleaned(executed: NotebookNode) -> NotebookNode:
-    """A copy of an executed notebook with outputs that repeat from run to run."""
+    """Return a copy of an executed notebook, its outputs cleaned."""
     nb = copy.deepcopy(executed)
     for cell in nb.cells:
         cell.outputs = clean_outputs(cell.outputs)
@@ -320,10 +351,10 @@ def cleaned(executed: NotebookNode) -> NotebookNode:
 def fingerprint(
     book: Book, section: Section, tab: str, module: str | None = None
 ) -> str:
-    """A hash of all that the outputs of a section in one tab follow from.
+    """Return a hash of everything that determines the outputs of a section in one tab.
 
-    That is its code, the `d2l` blocks that it uses, as `module` has them or else as
-    the sources make them now, and the environment's pins.
+    That is its code, the blocks of d2l that it uses, and the pins of its environment.
+    The blocks come from `module`, or from today's sources if it is None.
     """
     if module is None:
         module = package.generated(book, tab)
@@ -370,7 +401,7 @@ def _blocks(definitions: Definitions, names: Iterable[str]) -> list[str]:
 def _definitions(module: str) -> Definitions:
     """Of each top-level name: the statements that bind it, and the names these use.
 
-    Statements that bind none, such as `npx.set_np()`, stand under `ALWAYS`.
+    Statements that bind no name, such as `npx.set_np()`, are listed under `ALWAYS`.
     """
     definitions: Definitions = {}
     for statement in ast.parse(module).body:
@@ -378,7 +409,7 @@ def _definitions(module: str) -> Definitions:
             continue
         names = set(_bound_names(statement)) or {ALWAYS}
         used = sorted(set(_used_names(statement)))
-        entry = (_normalised(statement), used)
+        entry = (_normalize(statement), used)
         for name in names:
             definitions.setdefault(name, []).append(entry)
     return definitions
@@ -413,8 +444,8 @@ def _used_names(statement: ast.stmt) -> Iterator[str]:
                 yield node.attr
 
 
-def _normalised(statement: ast.stmt) -> str:
-    """The code of a statement, which loses its docstrings, without its layout."""
+def _normalize(statement: ast.stmt) -> str:
+    """Return the code of a statement without docstrings, comments and layout."""
     for node in ast.walk(statement):
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
             if ast.get_docstring(node, clean=False) is not None:

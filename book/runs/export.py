@@ -1,13 +1,13 @@
-"""Notebooks for a machine that is reached only by copying files, and what came back.
+"""Exports notebooks to a machine that only files reach, and imports the results.
 
     python -m book export --machine NAME [--tab TAB] [--section SECTION] [--to FOLDER]
     python -m book import --from FOLDER
 
-The folder holds all that is needed there; `book/runs/remote.py` runs it, as its run.py.
+The exported folder holds all that the machine needs; its run.py is a copy of
+`book/runs/remote.py`.
 """
 
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from book.base.errors import BookError
-from book.base.files import locked
+from book.base.files import locked, replace_folder
 from book.library import package
 from book.records import store
 from book.runs import remote, run
@@ -25,12 +25,10 @@ from book.sources.book import Book
 from book.sources.section import Section
 
 SCRIPT = "run.py"
-OF_AN_EXPORT = {
-    *(SCRIPT, remote.MANIFEST, remote.NOTEBOOKS, remote.LIBRARY, remote.RESULTS)
-}
-AGAIN = "export and run it anew"
+PARTS = {*(SCRIPT, remote.MANIFEST, remote.NOTEBOOKS, remote.LIBRARY, remote.RESULTS)}
+AGAIN = "export it and run it again"
 
-# Going
+# Export
 
 
 def export(
@@ -41,9 +39,10 @@ def export(
     force: bool = False,
     to: Path | None = None,
 ) -> Path | None:
-    """Write the folder that runs what is not fresh on `machine`, whole or not at all.
+    """Write a folder that runs on `machine` what is not fresh, and return its path.
 
-    None, and no folder, if all is fresh. Empty `tabs` or `sections` mean all of them.
+    If everything is fresh, write nothing and return None. Empty `tabs` or `sections`
+    mean all of them.
     """
     run.check_names(book, tabs, sections, machine)
     folder = (to or book.root / "_build" / "export" / machine).resolve()
@@ -53,50 +52,34 @@ def export(
         package.write(book)
         due = run.plan(book, tabs, sections, machine, force)
         if not due:
-            print("all records are fresh: nothing to export")
+            print("all records are fresh; there is nothing to export")
             return None
-        _write(folder, book, machine, due)
+        with replace_folder(folder) as draft:
+            _write_contents(draft, book, machine, due)
     print(f"exported: {', '.join(f'{s.name} ({tab})' for s, tab in due)}")
-    print(f"copy this folder to {machine} and run there: python {SCRIPT}")
+    print(f"copy this folder to {machine} and run in it: python {SCRIPT}")
     print(folder)
     return folder
 
 
 def check_free(folder: Path) -> None:
-    """Refuse a folder in which something would be lost."""
+    """Raise a `BookError` if an export to `folder` would overwrite something."""
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise BookError("this is a file; name a folder: TO=FOLDER", folder)
+        raise BookError("a file, not a folder; name a folder: TO=FOLDER", folder)
     names = {path.name for path in folder.iterdir()}
-    if names and (remote.MANIFEST not in names or not names <= OF_AN_EXPORT):
+    if names and (remote.MANIFEST not in names or not names <= PARTS):
         raise BookError("holds other files; name a new folder: TO=FOLDER", folder)
-    if _results(folder):
+    if _find_results(folder):
         raise BookError(
-            f"holds results; make import FROM='{folder}', then remove it, or name"
-            " another: TO=FOLDER",
+            f"holds results; import them with make import FROM='{folder}' and remove"
+            " the folder, or name another: TO=FOLDER",
             folder,
         )
 
 
-def _write(
-    folder: Path, book: Book, machine: str, due: list[tuple[Section, str]]
-) -> None:
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(
-            dir=folder.parent, prefix=f".{folder.name}."
-        ) as scratch:
-            draft = Path(scratch) / folder.name
-            _fill(draft, book, machine, due)
-            if folder.exists():
-                shutil.rmtree(folder)
-            draft.rename(folder)
-    except OSError as error:
-        raise BookError(f"cannot be written ({error.strerror})", folder) from error
-
-
-def _fill(
+def _write_contents(
     draft: Path, book: Book, machine: str, due: list[tuple[Section, str]]
 ) -> None:
     (draft / remote.LIBRARY).mkdir(parents=True)
@@ -124,38 +107,42 @@ def _put_notebook(draft: Path, book: Book, section: Section, tab: str) -> Entry:
     return entry
 
 
-# Coming back
+# Import
 
 
 def import_results(book: Book, folder: Path) -> None:
     """Keep the results in an exported folder as records.
 
-    What is stale, damaged or of other code is left out; then a `BookError` tells of
-    each.
+    Results that are stale, damaged or made from other code are left out; a `BookError`
+    then lists them.
     """
-    manifest = _manifest(folder)
-    found = _results(folder)
+    manifest = _read_manifest(folder)
+    found = _find_results(folder)
     if not found:
-        raise BookError(f"no results there; run them first: python {SCRIPT}", folder)
+        raise BookError(
+            f"there are no results; make them first: python {SCRIPT}", folder
+        )
     lock = book.root / "_build" / "locks" / f"outputs-{manifest.machine}.lock"
-    with locked(lock, f"another process fills outputs/{manifest.machine}"):
+    with locked(lock, f"another process writes outputs/{manifest.machine}"):
         refused = Import(book, folder, manifest).all(found)
     if refused:
         raise BookError("\n".join(refused))
 
 
-def _manifest(folder: Path) -> Manifest:
+def _read_manifest(folder: Path) -> Manifest:
     try:
         manifest = remote.read_manifest(folder)
     except Unfit as error:
         raise BookError(str(error), folder) from None
     if not store.MACHINE.fullmatch(manifest.machine):
-        raise BookError("names no machine; export anew", folder / remote.MANIFEST)
+        raise BookError(
+            "does not name a machine; export it again", folder / remote.MANIFEST
+        )
     return manifest
 
 
-def _results(folder: Path) -> list[str]:
-    """The results in an exported folder, named as an entry's `file` is."""
+def _find_results(folder: Path) -> list[str]:
+    """Return the paths of the results in an exported folder, as in `Entry.file`."""
     results = folder / remote.RESULTS
     return sorted(
         path.relative_to(results).as_posix() for path in results.rglob("*.ipynb")
@@ -164,14 +151,14 @@ def _results(folder: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Import:
-    """What came back in an exported folder, and the book that it came back to."""
+    """The import of an exported folder into a book."""
 
     book: Book
     folder: Path
     manifest: Manifest
 
     def all(self, found: list[str]) -> list[str]:
-        """Import what can be; a line for each result that cannot."""
+        """Import the results `found`; return a line for each that is refused."""
         entries = {entry.file: entry for entry in self.manifest.notebooks}
         refused: list[str] = []
         for file in found:
@@ -183,20 +170,20 @@ class Import:
                 refused.append(f"{self.folder / remote.RESULTS / file}: {error}")
         if entries:
             names = ", ".join(f"{e.section} ({e.tab})" for e in entries.values())
-            print(f"without a result: {names}; what failed left a .log beside them")
+            print(f"without a result: {names}; see the .log files beside the results")
         return refused
 
     def one(self, entry: Entry) -> Path:
-        """Import one result; the path of its record."""
+        """Import one result and return the path of its record."""
         section = self.section(entry)
-        result = _read(self.folder / remote.RESULTS / entry.file)
-        facts = _facts(result)
+        result = _read_result(self.folder / remote.RESULTS / entry.file)
+        facts = _read_facts(result)
         self.check_origin(entry, facts)
         self.check_code(section, entry, result)
         self.check_library(section, entry, facts)
         _check_outputs(result)
         made_of = {name: facts[name] for name in store.FACTS if name != "outputs"}
-        # Of what came back nothing but the outputs is taken.
+        # Only the outputs are taken; the rest is that of the book.
         executed = store.blank(self.book, section, entry.tab)
         for cell, ran in zip(executed.cells, result.cells, strict=True):
             cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
@@ -208,44 +195,53 @@ class Import:
             if section.name == entry.section:
                 if entry.tab in self.book.code_tabs(section):
                     return section
-        raise Unfit(f"the book has no code of {entry.section} in {entry.tab} any more")
+        raise Unfit(f"the book no longer has code of {entry.section} in {entry.tab}")
 
     def check_origin(self, entry: Entry, facts: dict[str, str]) -> None:
         made_for = facts["machine"], facts["framework"]
         if made_for != (self.manifest.machine, entry.tab):
             raise Unfit(f"made for {', '.join(made_for)}; {AGAIN}")
+        if not facts["gpu"] and not remote.is_cpu(facts["machine"]):
+            raise Unfit(f"made without a GPU; {AGAIN} on a machine that has one")
 
     def check_code(self, section: Section, entry: Entry, result: NotebookNode) -> None:
         today = store.fingerprint(self.book, section, entry.tab)
         if {entry.fingerprint, result.metadata.book.fingerprint} != {today}:
             raise Unfit(
-                "stale: its code, what it uses of d2l, or the list of its environment"
-                f" changed since; {AGAIN}"
+                "stale: its code, the code of d2l that it uses, or the list of its"
+                f" environment has changed since; {AGAIN}"
             )
         cells = self.book.cells(section, entry.tab)
         if [cell.source for cell in result.cells] != [cell.code for cell in cells]:
-            raise Unfit(f"made from other code: its cells are not the book's; {AGAIN}")
+            raise Unfit(
+                f"made from other code: its cells are not those of the book; {AGAIN}"
+            )
 
     def check_library(
         self, section: Section, entry: Entry, facts: dict[str, str]
     ) -> None:
-        """Refuse what ran with a d2l whose blocks are not those of today."""
+        """Raise `Unfit` if the d2l that a result used is not that of today."""
         if facts["library"] != remote.library_digest(self.folder):
-            raise Unfit(f"made with another d2l than that beside it; {AGAIN}")
+            raise Unfit(f"made with a d2l that is not the exported one; {AGAIN}")
         settings = self.book.config.library.get(entry.tab)
         if settings is None:
             return
+        library = self.folder / settings["lib_file"]
         try:
-            module = (self.folder / settings["lib_file"]).read_text(encoding="utf-8")
+            module = library.read_text("utf-8") if library.is_file() else ""
             then = store.fingerprint(self.book, section, entry.tab, module)
         except (OSError, ValueError, SyntaxError):
             then = ""
         if then != facts["fingerprint"]:
-            raise Unfit(f"made from other code: its d2l is not the book's; {AGAIN}")
+            raise Unfit(
+                f"made from other code: its d2l is not that of the book; {AGAIN}"
+            )
 
 
-def _read(file: Path) -> NotebookNode:
+def _read_result(file: Path) -> NotebookNode:
     try:
+        if not file.is_file():
+            raise Unfit(f"not a file; {AGAIN}")
         result = nbformat.v4.reads(file.read_text(encoding="utf-8"))
         nbformat.validate(result)
     except OSError as error:
@@ -255,8 +251,8 @@ def _read(file: Path) -> NotebookNode:
     return result
 
 
-def _facts(result: NotebookNode) -> dict[str, str]:
-    """What made a result, if it is as it was when it was made."""
+def _read_facts(result: NotebookNode) -> dict[str, str]:
+    """Return the facts of a result's run; raise `Unfit` if it was changed since."""
     facts = result.metadata.get("book")
     known = set(store.FACTS) - {"outputs"} | {"library"}
     is_whole = (
@@ -277,5 +273,5 @@ def _check_outputs(result: NotebookNode) -> None:
             raise Unfit(f"cell {number} did not run; {AGAIN}")
         if any(output.output_type == "error" for output in cell.outputs):
             raise Unfit(f"cell {number} failed; {AGAIN}")
-    if broken := store.broken_output(result):
-        raise Unfit(f"damaged ({broken}); {AGAIN}")
+    for number, problem in store.output_problems(store.cleaned(result)):
+        raise Unfit(f"cell {number}: {problem}; {AGAIN}")

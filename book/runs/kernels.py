@@ -1,7 +1,7 @@
-"""Runs notebooks, a few at a time, each in a kernel of its own tab's interpreter.
+"""Runs notebooks, several at a time, each in a kernel of its own tab's interpreter.
 
-`book/runs/run.py` decides what is to run and keeps what comes out of it; how one is run
-is in `book/runs/remote.py`.
+`book/runs/run.py` decides what to run and keeps the results; `book/runs/remote.py` runs
+one notebook.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class Job:
     tab: str
     machine: str
     python: Path
-    fingerprint: str = ""  # of the code as it was when the job was made
+    fingerprint: str = ""  # of the code at the time when the job was planned
 
     @property
     def title(self) -> str:
@@ -47,7 +47,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Failure:
-    """A notebook that did not run to its end: one line, and what Python said."""
+    """Why a notebook was not recorded: one line, and Python's traceback if any."""
 
     message: str
     traceback: str = ""
@@ -62,20 +62,21 @@ Done = Callable[[Job, NotebookNode], None]
 def execute(
     jobs: Sequence[Job], done: Done, parallel: int | None = None
 ) -> list[Failure]:
-    """Run `jobs`, a few at a time; `done` gets each notebook as it ends.
+    """Run `jobs`, `parallel` at a time, and return the failures.
 
-    Interrupted, it stops the kernels and raises `KeyboardInterrupt`.
+    `done` gets each notebook that ran to its end. An interrupt stops the kernels and
+    raises `KeyboardInterrupt`.
     """
     if parallel is None:
-        # Two kernels would fight for the memory of one GPU.
-        on_cpu = all(job.machine == "cpu" for job in jobs)
+        # Two kernels would compete for the memory of one GPU.
+        on_cpu = all(remote.is_cpu(job.machine) for job in jobs)
         parallel = min(MAX_KERNELS, os.cpu_count() or 1) if on_cpu else 1
     return asyncio.run(_execute_all(jobs, done, parallel))
 
 
 async def _execute_all(jobs: Sequence[Job], done: Done, parallel: int) -> list[Failure]:
     slots = asyncio.Semaphore(parallel)
-    tasks = [asyncio.ensure_future(_guarded(job, done, slots)) for job in jobs]
+    tasks = [asyncio.ensure_future(_run_job(job, done, slots)) for job in jobs]
     with remote.stopping(tasks) as interrupted:
         results = await asyncio.gather(*tasks, return_exceptions=True)
     if interrupted:
@@ -86,12 +87,14 @@ async def _execute_all(jobs: Sequence[Job], done: Done, parallel: int) -> list[F
     return [result for result in results if isinstance(result, Failure)]
 
 
-async def _guarded(job: Job, done: Done, slots: asyncio.Semaphore) -> Failure | None:
+async def _run_job(job: Job, done: Done, slots: asyncio.Semaphore) -> Failure | None:
     async with slots:
         notebook = store.blank(job.book, job.section, job.tab)
-        halt = await remote.execute(notebook, job.place, partial(_progress, job))
+        halt = await remote.execute(notebook, job.place, partial(_show_progress, job))
+    if halt is None:
+        halt = _problem_with_outputs(notebook)
     if halt is not None:
-        where = _where(job, halt)
+        where = _describe_place(job, halt)
         return Failure(f"{where}: {halt.reason}", halt.traceback)
     try:
         done(job, notebook)
@@ -100,8 +103,13 @@ async def _guarded(job: Job, done: Done, slots: asyncio.Semaphore) -> Failure | 
     return None
 
 
-def _progress(job: Job, cells: list[NotebookNode]) -> Iterator[NotebookNode]:
-    """Yield the cells and show how far they are: a bar, or a line if no one watches."""
+def _problem_with_outputs(notebook: NotebookNode) -> remote.Halt | None:
+    problems = store.output_problems(store.cleaned(notebook))
+    return next((remote.Halt(*problem) for problem in problems), None)
+
+
+def _show_progress(job: Job, cells: list[NotebookNode]) -> Iterator[NotebookNode]:
+    """Yield the cells; show a bar on a terminal, or print a line at their end."""
     if sys.stderr.isatty():
         yield from tqdm(cells, desc=job.title, unit=" cells", leave=True)
         return
@@ -114,7 +122,7 @@ def _progress(job: Job, cells: list[NotebookNode]) -> Iterator[NotebookNode]:
 # Failures
 
 
-def _where(job: Job, halt: remote.Halt) -> str:
+def _describe_place(job: Job, halt: remote.Halt) -> str:
     """Return the file and line at which a notebook stopped, with its tab and cell."""
     if not halt.cell:
         return f"{job.section.name}.md: {job.tab}"

@@ -1,6 +1,8 @@
-"""Runs what is stale, each notebook in its own tab's interpreter, keeps the outputs.
+"""Runs the notebooks that are not fresh and keeps their outputs as records.
 
 python -m book run [--tab TAB] [--section SECTION] [--machine NAME]
+
+Each notebook runs in the interpreter of its own tab.
 """
 
 import shutil
@@ -31,30 +33,31 @@ def run(
     jobs: int | None = None,
     python: Path | None = None,
 ) -> int:
-    """Run the notebooks that are not fresh and keep each record; how many were run.
+    """Run the notebooks that are not fresh, keep each record, return how many ran.
 
-    Empty `tabs` or `sections` mean all of them. A failure leaves the old record and
-    the other notebooks run on; then a `BookError` tells of all failures.
+    Empty `tabs` or `sections` mean all of them. A notebook that fails keeps its old
+    record while the others run on; a `BookError` then lists the failures.
     """
     check_names(book, tabs, sections, machine)
     python = python and check_interpreter(python)
     lock = book.root / "_build" / "locks" / f"outputs-{machine}.lock"
-    with locked(lock, f"another process fills outputs/{machine}"):
-        # The kernels import what the sources say now.
+    with locked(lock, f"another process writes outputs/{machine}"):
+        # The kernels import the library of today's sources.
         package.write(book)
         due = plan(book, tabs, sections, machine, force)
         if not due:
-            print("all records are fresh: nothing to run")
+            print("all records are fresh; there is nothing to run")
             return 0
-        _tell_plan(due)
-        ready = _jobs(book, due, machine, python)
+        check_gpu(machine)
+        _print_plan(due)
+        ready = _plan_jobs(book, due, machine, python)
         failures = _execute(ready, jobs)
     if failures:
         raise BookError("\n".join(failure.message for failure in failures))
     return len(ready)
 
 
-def _jobs(
+def _plan_jobs(
     book: Book, due: list[tuple[Section, str]], machine: str, python: Path | None
 ) -> list[Job]:
     of = interpreters(book, (tab for _, tab in due), python)
@@ -68,7 +71,7 @@ def _jobs(
 
 
 def _execute(ready: list[Job], parallel: int | None) -> list[Failure]:
-    """Run the jobs and keep their records; what failed is told and returned."""
+    """Run the jobs, keep their records, print tracebacks, return the failures."""
     of = {job.tab: job for job in ready}
     facts = {
         tab: machine_facts(job.machine, tab, job.python) for tab, job in of.items()
@@ -84,23 +87,23 @@ def _execute(ready: list[Job], parallel: int | None) -> list[Failure]:
     for failure in failures:
         if failure.traceback:
             print(failure.traceback, file=sys.stderr)
-    _tell_changed(kept)
+    _warn_of_changes(kept)
     return failures
 
 
-def _tell_changed(kept: list[Job]) -> None:
-    """Say which records are stale already: their sources changed while they ran."""
+def _warn_of_changes(kept: list[Job]) -> None:
+    """Name the records that are stale already, since their sources have changed."""
     changed = [f"{job.section.name} ({job.tab})" for job in _changed(kept)]
     if changed:
         print(
-            "warning: the sources changed while they ran, so these records are stale:"
-            f" {', '.join(changed)}; make run",
+            "warning: the sources changed during the run, so these records are stale:"
+            f" {', '.join(changed)}; repeat make run",
             file=sys.stderr,
         )
 
 
 def _changed(kept: list[Job]) -> list[Job]:
-    """The jobs whose code the sources, read again, do not say any more."""
+    """Return the jobs whose code is no longer that of the sources."""
     if not kept:
         return []
     try:
@@ -114,17 +117,17 @@ def _changed(kept: list[Job]) -> list[Job]:
             != store.fingerprint(book, now[job.section.name], job.tab)
         ]
     except BookError:
-        # In the middle of a change, they say nothing that was run.
+        # Sources in the middle of a change cannot be read.
         return kept
 
 
-# What to run, and with what
+# What to run, and which interpreter runs it
 
 
 def check_names(
     book: Book, tabs: Iterable[str], sections: Iterable[str], machine: str
 ) -> None:
-    """Refuse what does not exist before anything is done."""
+    """Raise a `BookError` for a tab, section or machine that cannot be."""
     for tab in tabs:
         book.check_tab(tab)
     for section in sections:
@@ -133,10 +136,13 @@ def check_names(
 
 
 def check_interpreter(python: Path) -> Path:
-    """The whole path of `python`, looked for on PATH; refused if it runs no Python."""
+    """Return the absolute path of `python`, which may be on PATH.
+
+    Raises a `BookError` if it does not run Python 3.11 or newer.
+    """
     found = shutil.which(python)
     if found is None:
-        raise BookError("no interpreter there; name one: PYTHON=FILE", python)
+        raise BookError("not an interpreter; name one: PYTHON=FILE", python)
     test = "import sys; print(sys.version_info >= (3, 11))"
     try:
         asked = subprocess.run(
@@ -148,8 +154,8 @@ def check_interpreter(python: Path) -> Path:
     except (OSError, subprocess.TimeoutExpired):
         asked = None
     if asked is None or asked.stdout.strip() != b"True":
-        raise BookError("this is no Python 3.11 or newer; name one: PYTHON=FILE", found)
-    # Not resolved: the link of an environment is what makes it one.
+        raise BookError("not Python 3.11 or newer; name one: PYTHON=FILE", found)
+    # Not resolved: Python finds its environment through the link.
     return Path(found).absolute()
 
 
@@ -160,7 +166,7 @@ def plan(
     machine: str = "cpu",
     force: bool = False,
 ) -> list[tuple[Section, str]]:
-    """The sections and tabs whose records are not fresh; with `force`, all of them."""
+    """Return the sections and tabs whose records are not fresh, or all if `force`."""
     return [
         (section, tab)
         for section in ([book.section(s) for s in sections] or book.sections)
@@ -170,7 +176,7 @@ def plan(
     ]
 
 
-def _tell_plan(due: list[tuple[Section, str]]) -> None:
+def _print_plan(due: list[tuple[Section, str]]) -> None:
     names = ", ".join(f"{section.name} ({tab})" for section, tab in due)
     print(f"to run: {names}", flush=True)
 
@@ -178,16 +184,26 @@ def _tell_plan(due: list[tuple[Section, str]]) -> None:
 def interpreters(
     book: Book, tabs: Iterable[str], python: Path | None = None
 ) -> dict[str, Path]:
-    """The interpreter of each tab; environments that are not there are built."""
+    """Return the interpreter of each tab; build the environments that are missing."""
     return {
         tab: python or environments.python(tab, book.root) for tab in sorted(set(tabs))
     }
 
 
+def check_gpu(machine: str) -> None:
+    """Raise a `BookError` if `machine` names one with a GPU and there is none."""
+    try:
+        remote.gpus_of(machine)
+    except remote.Unfit as error:
+        raise BookError(str(error), "MACHINE") from None
+
+
 def machine_facts(machine: str, tab: str, python: Path) -> dict[str, str]:
-    """What a record tells of the machine and of the interpreter that ran it."""
+    """Return what a record says about this machine and the interpreter that ran it."""
     names = store.DISTRIBUTIONS.get(tab, [tab])
     try:
         return remote.machine_facts(machine, tab, python, names)
-    except subprocess.CalledProcessError:
+    except (subprocess.SubprocessError, ValueError):
         raise BookError("this interpreter does not start", python) from None
+    except remote.Unfit as error:
+        raise BookError(str(error), "MACHINE") from None

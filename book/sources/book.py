@@ -18,6 +18,7 @@ from book.base.errors import BookError
 from book.sources import aliases, checks
 from book.sources.blocks import Block, Cell
 from book.sources.section import Section
+from book.sources.tabs import TAB_NAMES
 
 
 class Book:
@@ -171,9 +172,20 @@ def _read_config(path: Path) -> Config:
         raise BookError("not UTF-8; save it as UTF-8", path) from None
     except (configparser.Error, AssertionError, KeyError) as error:
         raise BookError(" ".join(str(error).split()), path) from None
-    if not all(config.tabs or [""]):
-        raise BookError("no tabs; name some under [build], as in tabs = pytorch", path)
+    _check_tabs(config.tabs, path)
     return config
+
+
+def _check_tabs(tabs: list[str], path: Path) -> None:
+    """Raise a `BookError` if the settings list no tabs, a strange one or one twice."""
+    if not all(tabs or [""]):
+        raise BookError("no tabs; name some under [build], as in tabs = pytorch", path)
+    for tab in tabs:
+        if tab not in TAB_NAMES:
+            known = ", ".join(TAB_NAMES)
+            raise BookError(f"no framework '{tab}' for a tab; there are {known}", path)
+        if tabs.count(tab) > 1:
+            raise BookError(f"tab '{tab}' is listed twice; list it once", path)
 
 
 def _index(path: Path) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from book.base.errors import BookError
-from book.sources.blocks import Block, Cell, Contents, Directive, Figure
+from book.sources.blocks import Block, Cell, Contents, Directive, Figure, Table
 from book.sources.inline import (
     MEDIA,
     MarkupError,
@@ -43,6 +43,8 @@ CODE = re.compile(r"`(?:[^`\n]|\n(?!\s*\n))*`")
 LISTING = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.M | re.S)
 LINK = re.compile(r"\]\(([^()<>\s]+)")
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:|#|//", re.IGNORECASE)
+# docutils takes about two milliseconds for each cell of a table.
+MOST_CELLS = 2000
 KEY = re.compile(r"^[ \t]*@\w+[ \t]*\{[ \t]*([^\s,]+)", re.MULTILINE)
 
 
@@ -156,6 +158,8 @@ def _text_problems(section: Section, block: Block, works: set[str] | None) -> Pr
     yield from ((block.line_at(at), why) for at, why in _link_problems(section, source))
     if isinstance(block, Figure):
         yield from _figure_problems(section, block)
+    if isinstance(block, Table):
+        yield from _table_problems(block)
 
 
 def _markup_problems(source: str) -> Problems:
@@ -219,6 +223,14 @@ def _figure_problems(section: Section, figure: Figure) -> Problems:
         if value and not re.fullmatch(r"\d+(?:px)?", value):
             line = figure.line_at(figure.source.rindex(f":{name}:"))
             yield line, f"no {name} '{value}'; write one such as 400px"
+
+
+def _table_problems(table: Table) -> Problems:
+    """Yield a problem for a table with which a build would take minutes."""
+    cells = sum(row.strip(" \t|").count("|") + 1 for row in table.rows.splitlines())
+    if cells > MOST_CELLS:
+        message = f"a table of {cells:,} cells; show at most {MOST_CELLS:,}"
+        yield table.line, f"{message}, or draw them"
 
 
 def _blanked(found: re.Match[str]) -> str:

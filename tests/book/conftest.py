@@ -1,6 +1,7 @@
 """Small made-up books to test on, written to a temporary folder."""
 
 import configparser
+import os
 import venv
 from collections.abc import Callable
 from pathlib import Path
@@ -128,3 +129,23 @@ def other_python(tmp_path: Path) -> Path:
     ours = Path(ipykernel.__file__).parent.parent
     (packages / "ours.pth").write_text(f"{ours}\n")
     return prefix / "bin" / "python"
+
+
+@pytest.fixture
+def nvidia_smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Call it with the shell code that stands in for `nvidia-smi` on PATH."""
+
+    def install(code: str = "echo 'A GPU, 550.1'") -> None:
+        file = tmp_path / "driver" / "nvidia-smi"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"#!/bin/sh\n{code}\n")
+        file.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{file.parent}{os.pathsep}{os.environ['PATH']}")
+
+    return install
+
+
+@pytest.fixture
+def gpu(nvidia_smi: Callable[..., None]) -> None:
+    """A machine with one GPU, as far as `nvidia-smi` tells."""
+    nvidia_smi()

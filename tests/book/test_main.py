@@ -6,8 +6,10 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,6 +30,9 @@ TEXT = """\
 """
 
 
+NO_RECORDS = "error: MACHINE: no records of 'zz'; there are none"
+
+
 def errors(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return capsys.readouterr().err.splitlines()
 
@@ -37,18 +42,28 @@ def errors(capsys: pytest.CaptureFixture[str]) -> list[str]:
     [
         (["run", "--tab", "torch"], "error: TAB: no tab 'torch'; there are"),
         (["run", "--section", "nosuch"], "error: SECTION: no section 'nosuch'"),
-        (["run", "--machine", "H200"], "error: MACHINE: 'H200' is no machine's name"),
-        (["run", "--python", "nosuch"], "error: nosuch: no interpreter there"),
-        (["run", "--tab", ","], "error: TAB: ',' names nothing"),
-        (["run", "--section", ""], "error: SECTION: '' names nothing"),
-        (["run", "--jobs", "0"], "error: JOBS: '0' is no whole number above 0"),
-        (["run", "--jobs", "²"], "error: JOBS: '²' is no whole number above 0"),
+        (["run", "--machine", "H200"], "error: MACHINE: 'H200' is not a valid name"),
+        (["run", "--python", "nosuch"], "error: nosuch: not an interpreter"),
+        (["run", "--tab", ","], "error: TAB: ',' is not a name"),
+        (["run", "--section", ""], "error: SECTION: '' is not a name"),
+        (["run", "--jobs", "0"], "error: JOBS: '0' is not a whole number above 0"),
+        (["run", "--jobs", "²"], "error: JOBS: '²' is not a whole number above 0"),
         (["run", "--force=maybe"], "error: FORCE: 'maybe' is neither 1 nor 0"),
-        (["serve", "--port", "65536"], "error: PORT: '65536' is no port; use 1 to"),
-        (["serve", "--port", "0"], "error: PORT: '0' is no port"),
+        (
+            ["serve", "--port", "65536"],
+            "error: PORT: '65536' is not a valid port; use 1 to",
+        ),
+        (["serve", "--port", "0"], "error: PORT: '0' is not a valid port"),
         (["notebooks", "--tab", "torch"], "error: TAB: no tab 'torch'; there are"),
         (["notebooks", "--section", "x"], "error: SECTION: no section 'x'; there are"),
         (["notebooks", "--outputs=maybe"], "error: OUTPUTS: 'maybe' is neither 1"),
+        (["run", "--machine", ""], "error: MACHINE: '' is not a valid name"),
+        (["run", "--tab", " "], "error: TAB: ' ' is not a name"),
+        (["run", "--python", ""], "error: PYTHON: '' is not a path"),
+        (["serve", "--port", ""], "error: PORT: '' is not a valid port"),
+        (["import", "--from", " "], "error: FROM: ' ' is not a path"),
+        (["notebooks", "--outputs", "--machine", "zz"], NO_RECORDS),
+        (["notebooks", "--machine", "zz"], NO_RECORDS),
         (["nosuch"], "error: COMMAND: invalid choice: 'nosuch'"),
         (["check", "--nosuch"], "error: unrecognized arguments: --nosuch"),
     ],
@@ -93,7 +108,7 @@ def test_several_names_in_one_option(
 @pytest.mark.parametrize(
     "error, status, line",
     [
-        (KeyboardInterrupt(), 130, "interrupted: what was finished is kept"),
+        (KeyboardInterrupt(), 130, "interrupted: finished work is kept"),
         (OSError(errno.ENOSPC, "full"), 1, "error: no space left on the disk"),
         (PermissionError(errno.EACCES, "Denied", "x.md"), 1, "error: x.md: Denied"),
         (OSError("of an unknown kind"), 1, "error: of an unknown kind"),
@@ -199,6 +214,30 @@ def test_records_to_make_are_listed(make_book: Callable[..., Book]):
     ]
 
 
+def test_a_build_hears_repeated_signals_once(make_book: Callable[..., Book]):
+    book = make_book(**{f"part_{n}": TEXT.replace("one", f"{n}") for n in range(30)})
+    with_our_pages(book.root)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        build = subprocess.Popen(
+            [sys.executable, "-m", "book", "html"],
+            cwd=book.root,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while not (book.root / "_build/sphinx/index.rst").exists():
+            assert build.poll() is None
+            time.sleep(0.01)
+        end = time.monotonic() + 60
+        while build.poll() is None and time.monotonic() < end:
+            build.send_signal(number)
+            time.sleep(0.001)
+        error = build.communicate(timeout=20)[1]
+        assert error == "interrupted: finished work is kept\n"
+        assert build.returncode == 130
+        shutil.rmtree(book.root / "_build")
+
+
 def test_starts_quickly():
     """Nothing heavy is imported before it is known what to do."""
     code = "import sys, book.__main__; print(*sys.modules)"
@@ -233,6 +272,21 @@ def test_settings_are_handed_on_only_when_given():
     full = make("-n", "run", "TAB=jax,pytorch", "MACHINE=h200", "FORCE=1").stdout
     assert "--tab='jax,pytorch'" in full and "--machine='h200'" in full
     assert "--force='1'" in full and "--section" not in full
+
+
+def test_an_empty_setting_is_given_too():
+    line = make("-n", "run", "TAB= ", "MACHINE=").stdout.replace("\\\n", "")
+    assert shlex.split(line)[-2:] == ["--tab=", "--machine="]
+
+
+def test_settings_are_not_expanded(tmp_path: Path):
+    makefile = (ROOT / "Makefile").read_text()
+    settings = set(re.findall(r"\$\(call option,([A-Z]+),", makefile))
+    assert len(settings) > 10
+    touched = tmp_path / "touched"
+    given = [f"{name}=$(shell touch {touched})" for name in settings]
+    assert make("help", *given).returncode == 0
+    assert not touched.exists()
 
 
 def test_settings_of_the_environment_are_not_the_books():

@@ -97,6 +97,15 @@ def test_an_address_that_names_no_framework_chooses_none(
     assert chosen(page) == FIRST and probe(page, "wrongTabs") == []
 
 
+@pytest.mark.parametrize("hash", ["#%E0%A4%A", "#%", "#%00", "#nosuch"])
+def test_an_address_that_names_no_place_does_no_harm(open_page: Visitor, hash: str):
+    page = open_page(SECTION + hash)
+    choose(page, CHOSEN)
+    page.evaluate("hash => { location.hash = ''; location.hash = hash; }", hash)
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    assert chosen(page) == CHOSEN and probe(page, "wrongTabs") == []
+
+
 NO_STORAGE = """
   const blocked = () => { throw new DOMException("blocked", "SecurityError"); };
   Object.defineProperty(window, "localStorage", { get: blocked });

@@ -118,7 +118,7 @@ def test_one_that_waits_says_what_for(
 
 def test_a_lock_that_cannot_be_made(tmp_path: Path):
     (tmp_path / "file").touch()
-    with pytest.raises(BookError, match="cannot be made"):
+    with pytest.raises(BookError, match="cannot be created"):
         with locked(tmp_path / "file" / ".lock", "nobody"):
             pass
 

@@ -399,6 +399,19 @@ REFUSED = {
         ["a, b = 1, 2  #@save\na = 3  #@save"],
         "a.md:7: replaces a part only of what chapter/a.md:6 saves (a, b)",
     ),
+    "a class replaced by a function": (
+        ["class A:  #@save\n    pass", "def A():  #@save\n    pass"],
+        "a.md:12: function A would replace the class of that name saved at"
+        " chapter/a.md:6; rename one of them, or remove its #@save",
+    ),
+    "a function replaced by a class": (
+        ["def f():  #@save\n    pass\nclass f:  #@save\n    pass"],
+        "a.md:8: class f would replace the function of that name saved at",
+    ),
+    "a function replaced by a value": (
+        ["def f():  #@save\n    pass\nf = 1  #@save"],
+        "a.md:8: assignment f would replace the function of that name saved at",
+    ),
     "made from itself": (
         ["x = 1  #@save\nx = x + 1  #@save"],
         "a.md:7: 'x' is needed at import before it is defined",

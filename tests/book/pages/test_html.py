@@ -13,6 +13,7 @@ from book.base.errors import BookError
 from book.pages import html
 from book.pages.merge import Run, TabView
 from book.pages.sphinx.tabs import tab_rules
+from book.records import store
 from book.sources.book import Book
 from book.sources.section import Section
 
@@ -289,6 +290,25 @@ def test_a_heading_in_a_tab_is_refused(make_site_book):
     )
     with pytest.raises(BookError, match=r"chapter/one\.md:13: a heading inside a tab"):
         book.check()
+
+
+def test_the_facts_of_a_record_are_text(make_site_book: Make):
+    book = make_site_book(one=ONE)
+    section = book.section("one")
+    evil = "<script>a()</script> `x`_ |y| :ref:`z`\n\n.. raw:: html\n\n   <b>"
+    facts = dict.fromkeys(store.FACTS, evil) | {"framework": "jax"}
+    for machine in ("cpu", "h200"):
+        nb = store.blank(book, section, "jax")
+        for cell in nb.cells:
+            cell.outputs = [new_output("stream", text=f"{machine} <script>b()\n")]
+        own = {"fingerprint": store.fingerprint(book, section, "jax")}
+        store.write(book, section, "jax", nb, facts | {"machine": machine} | own)
+    html.build(book)
+    page = soup(book, "chapter/one")
+    assert not page.find_all("script", string=re.compile(r"[ab]\(\)"))
+    assert not page.find_all("b")
+    assert page.get_text().count("<script>a()</script>") > 2
+    assert "h200 <script>b()" in page.get_text()
 
 
 @pytest.mark.parametrize("builder", ["text", "latex"])

@@ -3,6 +3,8 @@
 import base64
 import json
 import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from nbformat import NotebookNode
@@ -62,7 +64,7 @@ def stream(text: str, name: str = "stdout") -> NotebookNode:
         "  indented\n\n\nafter two blank lines\t tab   ",
         "\n\nfirst two lines blank",
         ".. image:: x.png\n.. code:: toc\n\n:alt: nothing",
-        "│ ┌─┐ 漢字 é \u2028 \x0b \x85 end",
+        "│ ┌─┐ 漢字 é \u2028 end",
         'quotes " and \\" and \\n',
     ],
 )
@@ -83,6 +85,34 @@ def test_streams_in_a_row_are_one_output_and_errors_are_shown():
         "a\nb",
         "E\nat <x>",
     ]
+
+
+def test_characters_that_no_page_may_hold_are_left_out():
+    assert printed(stream("a\x00b\x0b\x85\x1b\ud800c")) == ["abc"]
+
+
+def test_html_is_read_without_fetching_anything():
+    """pandoc fetches what an iframe shows, if it may."""
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        html = f"<p>seen</p><iframe src='{address}/a'></iframe><img src='{address}/b'>"
+        data = {"text/plain": "<x.Y object>", "text/html": html}
+        (shown,) = printed(new_output("display_data", data))
+        assert shown.startswith("seen")
+        server.shutdown()
+    assert asked == []
 
 
 def test_a_result_is_shown_as_text_and_not_as_html():

@@ -1,5 +1,6 @@
 """The server shows the book as built, and tells open pages of each new build."""
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -30,15 +31,15 @@ def rebuilds() -> serve.Rebuilds:
 
 @pytest.fixture
 def port(site: Path, rebuilds: serve.Rebuilds) -> Iterator[int]:
-    with serve._server(site, 0, rebuilds) as server:
+    with serve._open_server(site, 0, rebuilds) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server.server_port
         server.shutdown()
 
 
-def get(port: int, path: str) -> HTTPResponse:
+def get(port: int, path: str, method: str = "GET", **headers: str) -> HTTPResponse:
     connection = HTTPConnection(serve.HOST, port, timeout=10)
-    connection.request("GET", path)
+    connection.request(method, path, headers=headers)
     return connection.getresponse()
 
 
@@ -66,9 +67,90 @@ def test_open_pages_hear_of_a_build(port: int, rebuilds: serve.Rebuilds):
     assert events.fp.readline() == b"data: rebuilt\n"
 
 
+@pytest.mark.parametrize(
+    "host, answered",
+    [
+        ("127.0.0.1:{}", True),
+        ("localhost:{}", True),
+        ("127.0.0.1", False),
+        ("localhost:1", False),
+        ("evil.example:{}", False),
+        ("127.0.0.1.evil.example:{}", False),
+        ("", False),
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/style.css", serve.EVENTS, serve.RELOAD])
+def test_another_host_gets_no_answer(port: int, host: str, answered: bool, path: str):
+    """A name that resolves to this machine would let its page read ours."""
+    for method in ("GET", "HEAD") if path == "/" else ("GET",):
+        answer = get(port, path, method, Host=host.format(port))
+        assert answer.status == (200 if answered else 421)
+        if not answered:
+            assert b"Text" not in answer.read()
+
+
+def test_a_request_without_a_host_gets_no_answer(port: int):
+    with socket.create_connection((serve.HOST, port), timeout=10) as client:
+        client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        assert b" 421 " in client.recv(100)
+
+
+def test_links_out_of_the_site_are_not_followed(port: int, site: Path):
+    outside = site.parent / "outside"
+    outside.mkdir(exist_ok=True)
+    for name in ("secret.txt", "index.html"):
+        (outside / name).write_text("secret")
+    for link, target in (
+        ("out.txt", outside / "secret.txt"),
+        ("out.html", outside / "index.html"),
+        ("folder", outside),
+        ("pages/index.html", outside / "index.html"),
+        ("loop", site / "loop"),
+    ):
+        (site / link).parent.mkdir(exist_ok=True)
+        (site / link).symlink_to(target)
+    for path in ("/out.txt", "/out.html", "/folder/secret.txt", "/folder/", "/pages/"):
+        for method in ("GET", "HEAD"):
+            answer = get(port, path, method)
+            assert answer.status == 404
+            assert b"secret" not in answer.read()
+    assert get(port, "/loop").status == 404
+    (site / "same.css").symlink_to(site / "style.css")
+    assert get(port, "/same.css").status == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/%00", "/index.html%00", "/%FF", "/a%0Ab", "/%", "//"]
+)
+def test_strange_addresses_get_an_answer(port: int, path: str):
+    assert get(port, path).status == (200 if path == "//" else 404)
+
+
+@pytest.mark.parametrize("number", ["", "x", "9" * 5000, "-1"])
+def test_strange_numbers_of_builds(port: int, number: str, rebuilds: serve.Rebuilds):
+    script = get(port, f"{serve.RELOAD}?{number}")
+    assert script.read().decode() == serve.SCRIPT.format(serve.EVENTS, 0)
+    events = get(port, f"{serve.EVENTS}?{number}")
+    rebuilds.announce()
+    assert events.fp.readline() == b"data: rebuilt\n"
+
+
+def test_a_browser_that_leaves_is_no_error(
+    port: int, site: Path, capfd: pytest.CaptureFixture[str]
+):
+    (site / "large.bin").write_bytes(bytes(50_000_000))
+    for _ in range(3):
+        with socket.create_connection((serve.HOST, port), timeout=10) as client:
+            request = f"GET /large.bin HTTP/1.0\r\nHost: localhost:{port}\r\n\r\n"
+            client.sendall(request.encode())
+            assert client.recv(10)
+    time.sleep(0.5)
+    assert capfd.readouterr().err == ""
+
+
 def test_a_port_that_is_taken(port: int, site: Path, rebuilds: serve.Rebuilds):
-    with pytest.raises(BookError, match=f"PORT: {port} cannot be had .*PORT="):
-        serve._server(site, port, rebuilds)
+    with pytest.raises(BookError, match=f"PORT: {port} is not available .*PORT="):
+        serve._open_server(site, port, rebuilds)
 
 
 def test_a_port_that_is_taken_is_told_of_before_the_book_is_built(

@@ -1,9 +1,11 @@
 """Outputs keep what the chapter prints and lose what cannot repeat."""
 
+import multiprocessing
+
 import pytest
 from nbformat.v4 import new_output
 
-from book.records.cleaning import clean_outputs, without_logs
+from book.records.cleaning import as_on_terminal, clean_outputs, without_logs
 
 LOGS = """\
 WARNING: All log messages before absl::InitializeLog() is called are written to STDERR
@@ -61,6 +63,21 @@ def test_of_a_progress_bar_the_end_stays():
     assert clean_outputs([stream(bar)])[0].text == "100%\nnext\n3\n"
 
 
+@pytest.mark.parametrize(
+    "printed, shown",
+    [
+        ("50%\r100%\r\n", "100%\n"),
+        ("50%\r100%\r", "100%"),
+        ("a\rb\nc\r\r\n\rd", "b\nc\nd"),
+        ("ab\x08\x08cd\x08\n\x08e", "c\ne"),
+        ("\x1b[31mred\x1b[0m \x1b[K", "red "),
+        ("\x07a\x00b\x1b\x7fc\ud800\ufffed\te", "abcd\te"),
+    ],
+)
+def test_a_terminal_shows_what_was_not_overwritten(printed: str, shown: str):
+    assert as_on_terminal(printed) == shown
+
+
 def test_figures_lose_dates_and_comments():
     svg = (
         '<?xml version="1.0"?>\n<!DOCTYPE svg PUBLIC "-//W3C">\n'
@@ -71,3 +88,73 @@ def test_figures_lose_dates_and_comments():
     (cleaned,) = clean_outputs([new_output("display_data", data)])
     assert cleaned.data["image/svg+xml"] == "<svg><path/></svg>"
     assert cleaned.data["text/plain"] == "<Figure size 350x250>"
+
+
+def test_parts_of_a_figure_without_an_end_stay():
+    svg = "<svg><!-- a --> <path/><metadata><!-- b"
+    data = {"image/svg+xml": svg}
+    (cleaned,) = clean_outputs([new_output("display_data", data)])
+    assert cleaned.data["image/svg+xml"] == "<svg><path/><metadata><!-- b"
+
+
+# What takes time that grows with the square of its length takes minutes here.
+LENGTH = 300_000
+SECONDS = 10
+REPEATED = [
+    *("a", " ", "1", "\r", "\r\n", "\x08", "\x1b", "a\r", "\ra", "a\x08", "\x08a"),
+    *(
+        "\x1b[",
+        "\x1b[1;",
+        "\x1b[1m",
+        ":1",
+        ":1: ",
+        "a:1: a",
+        "a:1: aWarning",
+        "Warning",
+    ),
+    *(
+        "Warning: ",
+        "[09:00:00] ",
+        "[09:00:00] a",
+        "src/",
+        "I0000 00:00:1",
+        "./",
+        "An NV",
+    ),
+    *("2026-01-02 03:04:05.1", "WARNING:2026-01-02 :", ":jax", "/IPython", "pkg_"),
+    *("<!--", "-->", "<!---->", "<metadata>", "<metadata></metadata>", "<?xml", "?>"),
+    *("<!DOCTYPE", "<!DOCTYPE>", ">", "<", "<!-- <metadata> --> ", "<?xml?> <"),
+]
+ENDED = [
+    "a" * (LENGTH // 2) + "\x08" * (LENGTH // 2),
+    "\x1b[" + "1" * LENGTH,
+    "a:" + "1" * LENGTH,
+    "a:1: " + "a" * LENGTH,
+    "I0000 00:00:" + "1" * LENGTH,
+    "[09:00:00] " + "a" * LENGTH,
+    "WARNING:2026-01-02 " + ":" * LENGTH,
+    "<metadata>" + " " * LENGTH,
+]
+
+
+def clean_in_all_places(text: str) -> None:
+    for name in ("stdout", "stderr"):
+        clean_outputs([stream(text, name)])
+    for kind in ("text/plain", "image/svg+xml"):
+        clean_outputs([new_output("display_data", {kind: text})])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [*(part * (LENGTH // len(part)) for part in REPEATED), *ENDED],
+    ids=[*map(repr, REPEATED), *(repr(text[:20]) for text in ENDED)],
+)
+def test_long_lines_are_cleaned_quickly(text: str):
+    # In a process of its own, since a regular expression hears no alarm.
+    fork = multiprocessing.get_context("fork")
+    process = fork.Process(target=clean_in_all_places, args=(text,))
+    process.start()
+    process.join(SECONDS)
+    process.kill()
+    process.join()
+    assert process.exitcode == 0, "it takes too long"

@@ -1,10 +1,14 @@
 """A fresh run is compared with the record: text exactly, numbers to a tolerance."""
 
+import time
+
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from book.records.compare import differences
+
+LENGTH = 300_000
 
 
 def notebook(*outputs: NotebookNode, tags: tuple[str, ...] = ()) -> NotebookNode:
@@ -68,7 +72,7 @@ def test_figures_by_how_much_they_draw():
 
     assert differences(plot(100), plot(85)) == []
     assert differences(plot(100), plot(70)) == [
-        "cell 1: the figure had 100 shapes, now 70"
+        "cell 1: the figure of the record has 100 shapes, that of the run 70"
     ]
     assert not differences(plot(100, tags=("varies",)), plot(70))
     assert differences(plot(100, tags=("varies",)), figure("<svg/>"))
@@ -92,4 +96,15 @@ def test_of_what_varies_only_the_kind_of_output_counts():
 
 
 def test_a_missing_cell():
-    assert differences(printed("1"), new_notebook()) == ["1 cells were kept, 0 ran"]
+    assert differences(printed("1"), new_notebook()) == [
+        "the record has 1 cells, 0 ran"
+    ]
+
+
+@pytest.mark.parametrize("part", ["1", "a", "1e", "0x1", "0x", ".", "-", "1.", " 1\n"])
+def test_long_lines_are_compared_quickly(part: str):
+    text = part * (LENGTH // len(part))
+    start = time.monotonic()
+    assert differences(printed(text + "a"), printed(text + "b"))
+    assert not differences(printed(text + "a"), printed(text + "a"))
+    assert time.monotonic() - start < 20

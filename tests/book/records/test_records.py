@@ -190,7 +190,11 @@ def test_a_missing_record(book: Book):
     assert shown is not None and shown.state == "missing"
 
 
-PIXEL = "iVBORw0KGgo="
+# One transparent pixel.
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAA"
+    "AABJRU5ErkJggg=="
+)
 
 
 @pytest.fixture
@@ -231,7 +235,7 @@ def test_broken_images_are_not_shown(
 ):
     plotted["cells"][0]["outputs"][1]["data"]["image/png"] = data
     said = damage(book, json.dumps(resealed(plotted)), capsys)
-    assert "(an image in it is broken)" in said
+    assert "(cell 1: an image (image/png) is broken)" in said
 
 
 def test_a_description_is_a_text(
@@ -239,7 +243,7 @@ def test_a_description_is_a_text(
 ):
     plotted["cells"][0]["outputs"][1]["metadata"]["alt"] = 3
     said = damage(book, json.dumps(resealed(plotted)), capsys)
-    assert "(the description of an image is not a text)" in said
+    assert "(cell 1: the description of an image is not a text)" in said
 
 
 @pytest.mark.parametrize("fact", ["gpu", "date", "outputs", "fingerprint", "more"])
@@ -258,13 +262,16 @@ def test_a_record_without_a_hash_is_none(
     assert "does not say what made it" in damage(book, json.dumps(plotted), capsys)
 
 
-def test_a_folder_in_place_of_a_record(book: Book, capsys: pytest.CaptureFixture[str]):
+@pytest.mark.parametrize("create", [os.mkdir, os.mkfifo])
+def test_something_else_in_place_of_a_record(
+    book: Book, create: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
+):
     section = book.section("one")
     file = store.path(book, section, "jax")
     file.unlink()
-    file.mkdir()
+    create(file)
     assert store.state(book, section, "jax") == "damaged"
-    assert "(it cannot be read: Is a directory)" in capsys.readouterr().err
+    assert "(it cannot be read: not a file)" in capsys.readouterr().err
 
 
 # What is shown and kept
@@ -315,7 +322,7 @@ def test_machines(book: Book):
     assert store.machines(book) == ["cpu", "h200"]
     assert store.state(book, book.section("two"), "jax", "h200") == "missing"
     for name in ("../cpu", "H200", "", "a b"):
-        with pytest.raises(BookError, match="MACHINE: .* is no machine's name"):
+        with pytest.raises(BookError, match="MACHINE: .* is not a valid name"):
             store.path(book, book.section("one"), "jax", name)
 
 

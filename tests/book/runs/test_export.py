@@ -22,6 +22,7 @@ from book.records import store
 from book.runs import export, remote
 from book.sources.book import Book
 
+ROOT = Path(__file__).resolve().parents[3]
 LIBRARY = '''\
 import sys
 
@@ -54,6 +55,9 @@ def book(make_book: Callable[..., Book]) -> Book:
 def state(book: Book, name: str = "a", machine: str = "h200") -> store.State:
     book = Book(book.root)
     return store.state(book, book.section(name), "pytorch", machine)
+
+
+pytestmark = pytest.mark.usefixtures("gpu")  # that run.py finds
 
 
 def exported(book: Book, folder: Path, **options) -> Path:
@@ -89,11 +93,15 @@ def done(book: Book, tmp_path: Path) -> Path:
             cell.outputs = [nbformat.v4.new_output("stream", text="seen there\n")]
         file = folder / remote.RESULTS / entry.file
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(remote._sealed(nb, manifest, entry, facts))
+        file.write_text(remote.seal_result(nb, manifest, entry, facts))
     return folder
 
 
 A = "pytorch/chapter/a.ipynb"
+NO_GPU = (
+    "no GPU is found here ({}), but 'h200' names a machine with a GPU; fix the driver,"
+    " or use a name that begins with cpu-, as in MACHINE=cpu-arm"
+)
 
 
 # The whole way
@@ -109,7 +117,7 @@ def test_there_and_back(
     told = capsys.readouterr().out.splitlines()
     assert told == [
         "exported: chapter/lib (pytorch), chapter/a (pytorch)",
-        "copy this folder to h200 and run there: python run.py",
+        "copy this folder to h200 and run in it: python run.py",
         str(book.root / "_build/export/h200"),
     ]
     assert {path.name for path in folder.iterdir()} == {
@@ -133,7 +141,7 @@ def test_there_and_back(
     assert (facts["machine"], facts["framework"]) == ("h200", "pytorch")
     assert facts["date"] and facts["platform"] and facts["python"].startswith("3.")
     assert main(["export", "--machine", "h200"]) == 0
-    assert capsys.readouterr().out.endswith("are fresh: nothing to export\n")
+    assert capsys.readouterr().out.endswith("are fresh; there is nothing to export\n")
 
 
 def test_a_record_of_results_is_that_of_a_run_there(
@@ -170,7 +178,10 @@ def test_what_fails_there_is_told_and_the_rest_comes_back(
         f" see {log}"
     )
     assert "y = x / 0" in log.read_text() and "\x1b" not in log.read_text()
-    assert dead.startswith("error: pytorch: chapter/dead, cell 1: the kernel died")
+    end = f"see {log.with_name('dead.log')}"
+    assert dead == (
+        "error: pytorch: chapter/dead, cell 1: the kernel exited with status 1; " + end
+    )
     assert good.startswith("pytorch: chapter/good: 1 cells in ")
     assert ran.stdout.startswith("1 of 3 notebooks are in ")
 
@@ -204,7 +215,7 @@ def test_an_interrupted_run_keeps_what_was_finished(
         told = process.stderr.read()
         assert process.wait(20) == (-9 if number == signal.SIGKILL else 130)
         if number != signal.SIGKILL:
-            assert told.endswith("interrupted: what was finished is kept\n")
+            assert told.endswith("interrupted: finished work is kept\n")
             assert "Traceback" not in told
         files = [p.name for p in (folder / "results").rglob("*") if p.is_file()]
         assert files == ["a.ipynb"]
@@ -243,7 +254,7 @@ def test_stale_results_are_refused(
     if refused:
         lines = [x for x in refusals(book, done) if x.startswith(A)]
         assert lines[0].startswith(f"{A}: stale: ")
-        assert lines[0].endswith("; export and run it anew")
+        assert lines[0].endswith("; export it and run it again")
         assert state(book) == "missing"
     else:
         export.import_results(Book(book.root), done)
@@ -277,6 +288,17 @@ def an_error(nb: NotebookNode) -> None:
     nb.cells[1].outputs = [nbformat.v4.new_output("error", ename="E", evalue="")]
 
 
+def a_script(nb: NotebookNode) -> None:
+    svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>a()</script></svg>'
+    data = {"image/svg+xml": svg}
+    nb.cells[1].outputs = [nbformat.v4.new_output("display_data", data)]
+
+
+def too_much(nb: NotebookNode) -> None:
+    text = "a" * store.MOST_CHARACTERS
+    nb.cells[1].outputs = [nbformat.v4.new_output("stream", text=text)]
+
+
 def a_broken_image(nb: NotebookNode) -> None:
     data = {"image/png": "no base64!"}
     nb.cells[1].outputs = [nbformat.v4.new_output("display_data", data=data)]
@@ -285,17 +307,20 @@ def a_broken_image(nb: NotebookNode) -> None:
 @pytest.mark.parametrize(
     "change, message",
     [
-        (other_source, "made from other code: its cells are not the book's"),
-        (one_cell_less, "made from other code: its cells are not the book's"),
+        (other_source, "made from other code: its cells are not those of the book"),
+        (one_cell_less, "made from other code: its cells are not those of the book"),
         (lambda nb: nb.cells[1].update(execution_count=None), "cell 2 did not run"),
         (an_error, "cell 2 failed"),
-        (a_broken_image, "damaged (an image in it is broken)"),
+        (a_broken_image, "cell 2: an image (image/png) is broken"),
+        (a_script, "cell 2: an image (image/svg+xml) holds <script>"),
+        (too_much, "cell 2: its outputs have more than 1,000,000 characters"),
         (lambda nb: nb.metadata.book.update(machine="h100"), "made for h100, pytorch"),
         (lambda nb: nb.metadata.book.update(framework="jax"), "made for h200, jax"),
         (lambda nb: nb.metadata.book.update(gpu=8), "damaged (edited"),
         (lambda nb: nb.metadata.book.pop("gpu"), "damaged (edited"),
+        (lambda nb: nb.metadata.book.update(gpu=""), "made without a GPU; "),
         (lambda nb: nb.metadata.book.update(fingerprint="x"), "stale: "),
-        (lambda nb: nb.metadata.book.update(library="x"), "made with another d2l"),
+        (lambda nb: nb.metadata.book.update(library="x"), "made with a d2l that"),
     ],
 )
 def test_results_that_are_none_are_refused(
@@ -303,7 +328,7 @@ def test_results_that_are_none_are_refused(
 ):
     reseal(done / "results" / A, change)
     (line,) = refusals(book, done)
-    assert line.startswith(f"{A}: {message}") and line.endswith("anew")
+    assert line.startswith(f"{A}: {message}") and "export it and run it again" in line
     assert state(book) == "missing" and state(book, "lib") == "fresh"
 
 
@@ -328,19 +353,47 @@ def test_damaged_results_are_refused(
     assert state(book) == "missing" and state(book, "lib") == "fresh"
 
 
+@pytest.mark.parametrize(
+    "file, message",
+    [
+        ("manifest.json", "there is no manifest.json; name a folder that was exported"),
+        (f"results/{A}", f"results/{A}: not a file; export it and run it again"),
+        ("d2l/pytorch.py", "made with a d2l that is not the exported one"),
+    ],
+)
+def test_what_is_no_file_is_not_waited_for(
+    file: str, message: str, book: Book, done: Path
+):
+    """A pipe that nobody writes to would keep a reader waiting."""
+    (done / file).unlink()
+    os.mkfifo(done / file)
+    command = [sys.executable, "-m", "book", "import", "--from", str(done)]
+    asked = subprocess.run(
+        command,
+        cwd=book.root,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert asked.returncode == 1
+    assert all(line.startswith("error: ") for line in asked.stderr.splitlines())
+    assert message in asked.stderr
+
+
 def test_another_d2l_is_refused(book: Book, done: Path):
     """Whether it was edited before it ran or afterwards."""
     library = done / "d2l/pytorch.py"
     edit(library, "return 2", "return 1")
-    assert all("made with another d2l" in line for line in refusals(book, done))
+    assert all("made with a d2l that is not" in line for line in refusals(book, done))
 
     digest = remote.library_digest(done)
     reseal(done / "results" / A, lambda nb: nb.metadata.book.update(library=digest))
-    assert "made from other code: its d2l is not the" in refusals(book, done)[0]
+    assert "made from other code: its d2l is not that of" in refusals(book, done)[0]
 
     ran = run_there(done)
     assert ran.returncode == 1
-    assert ran.stderr == "error: d2l/ is not what was exported; export anew\n"
+    assert ran.stderr == "error: d2l/ is not what was exported; export it again\n"
 
 
 def test_the_old_record_stays_when_a_result_is_refused(book: Book, done: Path):
@@ -368,7 +421,7 @@ def test_what_the_book_or_the_manifest_does_not_have_is_refused(
 
     edit(book.root / "index.md", "chapter/a\n", "")
     (line,) = [x for x in refusals(book, done) if x.startswith(A)]
-    assert "the book has no code of chapter/a in pytorch any more" in line
+    assert "the book no longer has code of chapter/a in pytorch" in line
 
 
 # What is asked for wrongly
@@ -378,15 +431,18 @@ def test_what_the_book_or_the_manifest_does_not_have_is_refused(
     "arguments, message",
     [
         (["export"], "MACHINE: name the machine, as in MACHINE=h200"),
-        (["export", "--machine", "H200"], "MACHINE: 'H200' is no machine's name"),
+        (["export", "--machine", "H200"], "MACHINE: 'H200' is not a valid name"),
         (["export", "--machine", "x", "--tab", "torch"], "TAB: no tab 'torch'"),
         (["export", "--machine", "x", "--section", "c"], "SECTION: no section 'c'"),
-        (["export", "--machine", "x", "--to", ""], "TO: '' names no folder"),
+        (["export", "--machine", "x", "--to", ""], "TO: '' is not a path"),
         (["export", "--machine", "x", "--to", "."], "holds other files; name a new"),
-        (["export", "--machine", "x", "--to", "index.md"], "this is a file; name a"),
+        (
+            ["export", "--machine", "x", "--to", "index.md"],
+            "a file, not a folder; name a",
+        ),
         (["export", "--machine", "x", "--to", "index.md/x"], "cannot be written"),
         (["import"], "FROM: name the folder, as in FROM=_build/export/h200"),
-        (["import", "--from", "nosuch"], "nosuch: no manifest.json there; name a"),
+        (["import", "--from", "nosuch"], "nosuch: there is no manifest.json; name a"),
         (["import", "--from", "index.md"], "index.md"),
     ],
 )
@@ -415,7 +471,9 @@ def test_an_export_replaces_an_older_one_but_no_results(
     result = folder / "results" / A
     result.parent.mkdir(parents=True)
     result.write_text("precious")
-    with pytest.raises(BookError, match="holds results; make import FROM="):
+    with pytest.raises(
+        BookError, match="holds results; import them with make import FROM="
+    ):
         export.export(book, "h200")
     assert result.read_text() == "precious"
     with pytest.raises(BookError, match="damaged"):
@@ -442,9 +500,9 @@ def test_a_failed_export_leaves_the_old_one(
     "old, new, message",
     [
         ('"format": 1', '"format": 2', "made by another version of the book"),
-        ('"format": 1,', "", "manifest.json is damaged; export anew"),
+        ('"format": 1,', "", "manifest.json is damaged; export it again"),
         ('"machine": "h200"', '"machine": 1', "manifest.json is damaged"),
-        ('"machine": "h200"', '"machine": "../x"', "names no machine"),
+        ('"machine": "h200"', '"machine": "../x"', "does not name a machine"),
         ('"section"', '"chapter"', "manifest.json is damaged"),
         ("{", "[", "manifest.json is damaged"),
     ],
@@ -459,7 +517,9 @@ def test_a_damaged_manifest_is_refused(
 
 def test_without_results_there_is_nothing_to_import(book: Book, tmp_path: Path):
     folder = exported(book, tmp_path / "there")
-    with pytest.raises(BookError, match="no results there; run them first: python"):
+    with pytest.raises(
+        BookError, match="there are no results; make them first: python"
+    ):
         export.import_results(book, folder)
 
 
@@ -485,8 +545,33 @@ def test_the_script_says_what_is_wrong(book: Book, tmp_path: Path):
     ran = run_there(folder, "--section", "a.md", "--tab", "pytorch")
     assert ran.returncode == 1
     assert ran.stderr == (
-        f"error: {folder / 'notebooks' / A}: it is damaged; export anew\n"
+        f"error: {folder / 'notebooks' / A}: damaged; export it again\n"
     )
+
+
+def test_the_script_refuses_a_machine_without_the_gpu_that_its_name_promises(
+    book: Book, tmp_path: Path, nvidia_smi: Callable[..., None]
+):
+    folder = exported(book, tmp_path / "there", sections=["a"])
+    nvidia_smi("exit 9")
+    ran = run_there(folder)
+    assert ran.returncode == 1 and not (folder / "results").exists()
+    assert ran.stderr == f"error: {NO_GPU.format('nvidia-smi fails')}\n"
+
+
+def test_a_second_machine_without_a_gpu(
+    book: Book, tmp_path: Path, nvidia_smi: Callable[..., None]
+):
+    """Its name begins with cpu-, so its records are those of a CPU."""
+    nvidia_smi("exit 9")
+    made = export.export(book, "cpu-arm", sections=["a"])
+    assert made is not None
+    folder = shutil.copytree(made, tmp_path / "there")
+    assert run_there(folder).returncode == 0
+    export.import_results(book, folder)
+    shown = store.shown(book, book.section("a"), "pytorch", "cpu-arm")
+    assert shown is not None
+    assert (shown.facts["machine_name"], shown.facts["gpu"]) == ("CPU", "")
 
 
 def test_the_script_needs_nothing_of_the_book_and_an_older_python_reads_it():
@@ -498,7 +583,7 @@ def test_the_script_needs_nothing_of_the_book_and_an_older_python_reads_it():
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             names.add(str(node.module).split(".")[0])
-    beside = {"nbformat", "nbclient", "jupyter_client"}
+    beside = {"nbformat", "nbclient", "jupyter_client", "psutil"}
     assert names - set(sys.stdlib_module_names) == beside
 
 

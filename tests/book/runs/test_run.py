@@ -83,11 +83,111 @@ def test_failures_are_told_and_the_rest_is_kept(
         "chapter/bad.md:14: pytorch, cell 2: ZeroDivisionError: division by zero"
     )
     assert book.section("bad").text.split("\n")[13] == "y = x / 0"
-    assert dead.startswith("chapter/dead.md:6: pytorch, cell 1: the kernel died")
+    assert dead == (
+        "chapter/dead.md:6: pytorch, cell 1: the kernel exited with status 1"
+    )
     error = capsys.readouterr().err
     assert "y = x / 0" in error and "\x1b" not in error
     assert kept.read_text() == "what was there\n"
     assert outputs(book, "good")[0].data["text/plain"] == "2"
+
+
+# Cells that misbehave
+
+
+@pytest.mark.parametrize(
+    "cell, reason",
+    [
+        ("os._exit(3)", "the kernel exited with status 3"),
+        ("os.kill(os.getpid(), 11)", "the kernel was killed by SIGSEGV"),
+        (
+            "os.kill(os.getpid(), 9)",
+            "the kernel was killed by SIGKILL, probably for lack of memory",
+        ),
+    ],
+)
+def test_the_end_of_a_kernel_is_reported_as_it_was(
+    cell: str, reason: str, make_book: Callable[..., Book]
+):
+    book = make_book(a=section("1", f"import os\n{cell}"))
+    with pytest.raises(BookError) as caught:
+        run.run(book, python=HERE)
+    assert str(caught.value) == f"chapter/a.md:13: pytorch, cell 2: {reason}"
+
+
+ENDLESS = "while True: print('a' * 1000)"
+LARGE = "print('a' * 10_000_000)"
+SCRIPT = """\
+from IPython.display import SVG, display
+display(SVG('<svg xmlns="http://www.w3.org/2000/svg" onload="a()"/>'))"""
+
+
+@pytest.mark.parametrize(
+    "cell, reason",
+    [
+        (ENDLESS, store.TOO_LARGE),
+        (LARGE, store.TOO_LARGE),
+        (
+            "print('a' * 300_000)",
+            "it prints a line of 300,000 characters; break it into shorter ones",
+        ),
+        (SCRIPT, "an image (image/svg+xml) holds onload='a()'"),
+    ],
+)
+def test_outputs_that_no_page_can_show_are_not_recorded(
+    cell: str, reason: str, make_book: Callable[..., Book]
+):
+    book = make_book(a=section("1", cell), b=section("1 + 1", label="sec_b"))
+    with pytest.raises(BookError) as caught:
+        run.run(book, python=HERE)
+    assert str(caught.value) == f"chapter/a.md:13: pytorch, cell 2: {reason}"
+    assert store.state(book, book.section("a"), "pytorch") == "missing"
+    assert outputs(book, "b")[0].data["text/plain"] == "2"
+
+
+def test_the_limit_on_outputs_is_the_same_everywhere():
+    assert remote.MOST_CHARACTERS == store.MOST_CHARACTERS
+    assert remote.TOO_LARGE == store.TOO_LARGE
+
+
+def test_large_outputs_up_to_the_limit_are_recorded(make_book: Callable[..., Book]):
+    book = make_book(a=section("for _ in range(450): print('a' * 2000)"))
+    assert run.run(book, python=HERE) == 1
+    assert outputs(book, "a")[0].text == ("a" * 2000 + "\n") * 450
+
+
+def test_what_no_file_can_hold_is_left_out(make_book: Callable[..., Book]):
+    cell = "print('a\\x00b\\x07\\x1bc')"
+    book = make_book(a=section(cell))
+    assert run.run(book, python=HERE) == 1
+    assert outputs(book, "a")[0].text == "abc\n"
+
+
+DETACHED = """\
+import os, subprocess, sys
+sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+child = subprocess.Popen(sleep, start_new_session=True)
+if not os.fork():
+    os.setsid()
+    if not os.fork():
+        grandchild = subprocess.Popen(sleep)
+        with open("{marker}", "w") as file:
+            print(child.pid, os.getpid(), grandchild.pid, file=file)
+        os.execv(sleep[0], sleep)
+    os._exit(0)
+os.wait()
+while not os.path.exists("{marker}"): pass"""
+
+
+def test_processes_that_cells_leave_behind_are_ended(
+    make_book: Callable[..., Book], tmp_path: Path
+):
+    marker = tmp_path / "marker"
+    book = make_book(a=section(DETACHED.format(marker=marker)))
+    assert run.run(book, python=HERE) == 1
+    processes = [int(word) for word in marker.read_text().split()]
+    assert len(processes) == 3
+    wait_for(lambda: not any(map(is_running, processes)), 10)
 
 
 # Being stopped
@@ -109,23 +209,34 @@ class Stopped:
         self.record = store.path(self.book, self.book.section("a"), "pytorch")
         self.record.parent.mkdir(parents=True)
         self.record.write_text("what was there\n")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "book", "run", "--python", sys.executable],
-            cwd=self.book.root,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        self.process = start_run(self.book)
 
     def stop(self) -> str:
         """What the command says when it is stopped and its kernel is gone too."""
         marker = self.book.root / "marker"
-        wait_for(lambda: self.process.poll() is not None or _has_text(marker))
+        wait_for_cell(self.process, marker)
         self.process.send_signal(self.number)
         error = self.process.communicate(timeout=20)[1]
         wait_for(lambda: not is_running(int(marker.read_text())))
         return error
+
+
+def start_run(book: Book, **options: bool) -> subprocess.Popen[str]:
+    """Start the book's command in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "book", "run", "--python", sys.executable],
+        cwd=book.root,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,  # type: ignore[call-overload]
+    )
+
+
+def wait_for_cell(process: subprocess.Popen[str], marker: Path) -> None:
+    """Wait until the cell that writes `marker` runs, or the process has ended."""
+    wait_for(lambda: process.poll() is not None or _has_text(marker))
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 40) -> None:
@@ -161,8 +272,26 @@ def test_a_stopped_run_leaves_the_old_record(
         assert list(stopped.record.parent.iterdir()) == [stopped.record]
         if stopped.number != signal.SIGKILL:
             assert stopped.process.returncode == 130
-            assert error.endswith("interrupted: what was finished is kept\n")
+            assert error.endswith("interrupted: finished work is kept\n")
             assert "Traceback" not in error
+
+
+def test_repeated_signals_do_no_harm(make_book: Callable[..., Book], tmp_path: Path):
+    """make sends SIGTERM on to a command that got it from their group already."""
+    marker = tmp_path / "marker"
+    book = make_book(a=section(SLEEPING.format(marker=marker)))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        marker.unlink(missing_ok=True)
+        process = start_run(book, start_new_session=True)
+        wait_for_cell(process, marker)
+        end = time.monotonic() + 30
+        while process.poll() is None and time.monotonic() < end:
+            os.killpg(process.pid, number)
+            time.sleep(0.002)
+        error = process.communicate(timeout=20)[1]
+        assert "Traceback" not in error
+        assert error.endswith("interrupted: finished work is kept\n")
+        assert process.returncode == 130
 
 
 # What is asked for
@@ -188,11 +317,11 @@ def test_the_plan_is_what_is_stale(make_book: Callable[..., Book]):
     [
         ({"tabs": ["torch"]}, "TAB: no tab 'torch'; there are pytorch, jax"),
         ({"sections": ["c"]}, "SECTION: no section 'c'; there are index, a"),
-        ({"machine": "../x"}, "MACHINE: '../x' is no machine's name"),
-        ({"python": Path("nosuch")}, "nosuch: no interpreter there"),
-        ({"python": Path("chapter")}, "chapter: no interpreter there"),
-        ({"python": Path("./index.md")}, "index.md: no interpreter there"),
-        ({"python": Path("ls")}, f"{shutil.which('ls')}: this is no Python 3.11"),
+        ({"machine": "../x"}, "MACHINE: '../x' is not a valid name"),
+        ({"python": Path("nosuch")}, "nosuch: not an interpreter"),
+        ({"python": Path("chapter")}, "chapter: not an interpreter"),
+        ({"python": Path("./index.md")}, "index.md: not an interpreter"),
+        ({"python": Path("ls")}, f"{shutil.which('ls')}: not Python 3.11"),
     ],
 )
 def test_what_does_not_exist_is_refused(
@@ -237,26 +366,16 @@ def test_a_record_is_of_the_code_that_ran(
     state = store.state(book, book.section("b"), "pytorch")
     assert state == ("stale" if stale else "fresh")
     told = [x for x in capsys.readouterr().err.splitlines() if "changed" in x]
-    line = "warning: the sources changed while they ran, so these records are stale:"
-    assert told == ([f"{line} chapter/b (pytorch); make run"] if stale else [])
+    line = "warning: the sources changed during the run, so these records are stale:"
+    assert told == ([f"{line} chapter/b (pytorch); repeat make run"] if stale else [])
 
 
 def test_two_runs_at_once_run_it_once(make_book: Callable[..., Book]):
     book = make_book(a=section("import time\ntime.sleep(1)"))
-    command = [sys.executable, "-m", "book", "run", "--python", sys.executable]
-    runs = [
-        subprocess.Popen(
-            command,
-            cwd=book.root,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(2)
-    ]
+    runs = [start_run(book) for _ in range(2)]
     said = sorted(process.communicate(timeout=60)[0] for process in runs)
     assert said == [
-        "all records are fresh: nothing to run\n",
+        "all records are fresh; there is nothing to run\n",
         "to run: chapter/a (pytorch)\n",
     ]
     assert [p.name for p in (book.root / "outputs/cpu").iterdir()] == ["pytorch"]
@@ -266,7 +385,9 @@ def test_an_interpreter_without_ipykernel(
     make_book: Callable[..., Book], tmp_path: Path
 ):
     venv.create(tmp_path / "bare", symlinks=True)
-    with pytest.raises(BookError, match="a.md: pytorch: no kernel .* is ipykernel"):
+    with pytest.raises(
+        BookError, match="a.md: pytorch: no kernel .* is ipykernel installed"
+    ):
         run.run(make_book(a=section("1")), python=tmp_path / "bare/bin/python")
 
 
@@ -274,7 +395,7 @@ def test_the_gpu_is_hidden_from_the_records_of_the_cpu_alone(
     make_book: Callable[..., Book], tmp_path: Path
 ):
     book = make_book(a=section("1"))
-    for machine, hidden in (("cpu", True), ("h200", False)):
+    for machine, hidden in (("cpu", True), ("cpu-arm", True), ("h200", False)):
         job = kernels.Job(book, book.section("a"), "pytorch", machine, HERE)
         settings = remote.kernel_settings(job.place, tmp_path)
         assert (settings.get("CUDA_VISIBLE_DEVICES") == "") == hidden
@@ -290,3 +411,71 @@ def test_records_hold_what_is_seen_without_widgets(
     book = make_book(a=section(cell))
     assert run.run(book, python=other_python) == 1
     assert outputs(book, "a")[0].text == "none\n"
+
+
+# A machine with a GPU, by its name
+
+
+@pytest.mark.parametrize(
+    "code, reason",
+    [
+        ("exit 9", "nvidia-smi fails"),
+        ("sleep 60", "nvidia-smi does not answer within 0.5 s"),
+        ("echo 'No devices were found'", "nvidia-smi lists none"),
+        ("head -c 1000 /dev/urandom; exit 0", "nvidia-smi lists none"),
+        ("printf '\\377\\376, \\0\\n'", "nvidia-smi lists none"),
+    ],
+)
+def test_a_machine_without_a_gpu_is_refused_before_anything_runs(
+    code: str,
+    reason: str,
+    make_book: Callable[..., Book],
+    nvidia_smi: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(remote, "GPU_SECONDS", 0.5)
+    nvidia_smi(code)
+    book = make_book(a=section("1"))
+    with pytest.raises(BookError) as caught:
+        run.run(book, machine="h200", python=HERE)
+    assert str(caught.value) == (
+        f"MACHINE: no GPU is found here ({reason}), but 'h200' names a machine with a"
+        " GPU; fix the driver, or use a name that begins with cpu-, as in"
+        " MACHINE=cpu-arm"
+    )
+    assert not (book.root / "outputs").exists()
+
+
+def test_a_machine_without_nvidia_smi(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(remote.Unfit, match="nvidia-smi is not installed"):
+        remote.gpus_of("h200")
+
+
+def test_facts_of_a_machine_with_gpus(nvidia_smi: Callable[..., None]):
+    nvidia_smi("printf 'A GPU, 550.1\\nA GPU, 550.1\\n'")
+    facts = run.machine_facts("h200", "pytorch", HERE)
+    assert facts["gpu"] == facts["machine_name"] == "2 × A GPU"
+    assert facts["driver"] == "550.1"
+    for name in ("cpu", "cpu-arm"):
+        facts = run.machine_facts(name, "pytorch", HERE)
+        assert (facts["gpu"], facts["machine_name"]) == ("", "CPU")
+
+
+def test_an_interpreter_that_prints_at_its_start(other_python: Path):
+    packages = next(other_python.parents[1].glob("lib/python*/site-packages"))
+    (packages / "noise.pth").write_text("import sys; print('noise')\n")
+    facts = run.machine_facts("cpu", "pytorch", other_python)
+    assert facts["python"].startswith("3.")
+
+
+def test_an_interpreter_that_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(remote, "START_SECONDS", 0.5)
+    for code in ("sleep 60", "echo", "exit 1"):
+        python = tmp_path / "python"
+        python.write_text(f"#!/bin/sh\n{code}\n")
+        python.chmod(0o755)
+        with pytest.raises(BookError, match="this interpreter does not start"):
+            run.machine_facts("cpu", "pytorch", python)

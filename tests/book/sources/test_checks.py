@@ -64,6 +64,16 @@ BROKEN = [
     ("[A](../index.md#a)\n", 3, "the site has no '../index.md'"),
     ("![A](../refs.bib)\n:width:`wide`\n", 4, "no width 'wide'"),
     ("A [b][c].\n\n[c]: https://d2l.ai\n", 5, "an address apart from its link"),
+    (
+        "A.\n\n"
+        + "| a " * 50
+        + "|\n"
+        + "|---" * 50
+        + "|\n"
+        + ("| 1 " * 50 + "|\n") * 39,
+        5,
+        "a table of 2,050 cells; show at most 2,000",
+    ),
     # What must not reach a page
     ("A\n<script>alert(1)</script>\n", 4, "raw HTML '<script>'"),
     ("A.\n\n<div onclick='x()'>\nB\n</div>\n", 5, "raw HTML '<div'"),

@@ -100,6 +100,8 @@ def test_rows_of_a_cell_lead_back_to_its_lines(make_book):
         (b"", "no tabs"),
         (b"[build]\ntabs =\n", "no tabs"),
         (b"[build]\ntabs = jax,,\n", "no tabs"),
+        (b"[build]\ntabs = jax, Jax\n", "tab 'jax' is listed twice; list it once"),
+        (b"[build]\ntabs = jaxx\n", "no framework 'jaxx' for a tab; there are pytorch"),
         (b"[project]\ntitle = %(x\n[build]\ntabs = jax\n", "bad interpolation"),
         (b"[build]\ntabs = jax # \xe9\n", "not UTF-8; save it as UTF-8"),
     ],

@@ -1,0 +1,61 @@
+"""Reads the arguments of a command and reports mistakes in them in one line."""
+
+import argparse
+import re
+from pathlib import Path
+from typing import NoReturn
+
+from book.base.errors import BookError
+
+YES_OR_NO = {
+    **dict.fromkeys(("1", "y", "yes", "true", "on"), True),
+    **dict.fromkeys(("0", "n", "no", "false", "off"), False),
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports a mistake as a `BookError` that names the Makefile's setting."""
+
+    def error(self, message: str) -> NoReturn:
+        option = re.match(r"argument (?:--)?(\w+): ", message)
+        if option:
+            raise BookError(message[option.end() :], option[1].upper())
+        raise BookError(message)
+
+
+def names(value: str) -> list[str]:
+    """Return the names in `a,b` or `a b`."""
+    found = value.replace(",", " ").split()
+    if not found:
+        raise argparse.ArgumentTypeError(f"'{value}' is not a name")
+    return found
+
+
+def count(value: str) -> int:
+    """Return a whole number above 0."""
+    if not re.fullmatch("[0-9]{1,9}", value) or int(value) < 1:
+        raise argparse.ArgumentTypeError(f"'{value}' is not a whole number above 0")
+    return int(value)
+
+
+def port(value: str) -> int:
+    """Return the number of a port."""
+    if not re.fullmatch("[0-9]{1,5}", value) or not 1 <= int(value) <= 65535:
+        raise argparse.ArgumentTypeError(
+            f"'{value}' is not a valid port; use 1 to 65535"
+        )
+    return int(value)
+
+
+def path(value: str) -> Path:
+    """Return the path of a file or folder."""
+    if not value.strip():
+        raise argparse.ArgumentTypeError(f"'{value}' is not a path")
+    return Path(value)
+
+
+def yes_or_no(value: str) -> bool:
+    """Return whether `value` says yes, such as `1` or `yes`."""
+    if value.lower() not in YES_OR_NO:
+        raise argparse.ArgumentTypeError(f"'{value}' is neither 1 nor 0")
+    return YES_OR_NO[value.lower()]
