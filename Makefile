@@ -60,10 +60,11 @@ check: $(call built,book)  ## check tabs, labels and references in the sources, 
 
 test: lint test-book test-site test-d2l test-chapter  ## everything below, the fast tests first
 
-lint: $(call built,test)  ## ruff and mypy
+lint: $(call built,test)  ## ruff, mypy, and the order in which the packages of book/ import
 	$(TEST) ruff check $(CODE) img/src
 	$(TEST) ruff format --check $(CODE) img/src
 	$(TEST) mypy --explicit-package-bases $(CODE)
+	.venvs/test/bin/lint-imports --no-cache --no-logo
 
 test-book: $(call built,test)  ## the pipeline; needs no framework
 	$(TEST) pytest $(SPREAD) tests/book tests/benchmarks
