@@ -5,7 +5,7 @@
 ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
-.PHONY: html run export import notebooks slides pdf publish lib check serve test test-book test-site test-d2l test-chapter tools bench bench-page bench-build bench-trainer lint lock clean help
+.PHONY: html run export import notebooks slides pdf publish lib check serve test test-book test-site test-d2l test-chapter test-wheel tools bench bench-page bench-build bench-trainer lint lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -67,7 +67,7 @@ lint: $(call built,test)  ## ruff, mypy, and the order in which the packages of 
 	.venvs/test/bin/lint-imports --no-cache --no-logo
 
 test-book: $(call built,test)  ## the pipeline; needs no framework
-	$(TEST) pytest $(SPREAD) tests/book tests/benchmarks
+	$(TEST) pytest $(SPREAD) tests/book tests/benchmarks tests/wheel
 
 test-site: tools  ## the site, in a browser too; needs no framework
 	$(TEST) pytest $(SPREAD) tests/site
@@ -77,6 +77,10 @@ test-d2l:  ## the package, in each framework's own environment, two at a time
 
 test-d2l-%: $(call built,%)
 	.venvs/$*/bin/python -m pytest tests/d2l --tab $*
+
+test-wheel: $(call built,test)  ## the package as a wheel, in a new environment; TAB=jax PYTHON=python3.13 OLDEST=1
+	@PYTHONPATH=. .venvs/test/bin/python tests/wheel/installing.py $(call option,TAB,tab) \
+		$(call option,PYTHON,python) $(call option,OLDEST,oldest)
 
 test-chapter: $(call built,test)  ## every section in every tab, compared with its record
 	$(TEST) pytest tests/chapter
@@ -111,6 +115,7 @@ help:  ## this list
 	@echo 'MACHINE  the name that records are kept under, cpu if not given'
 	@echo 'JOBS     notebooks to run at a time'
 	@echo "PYTHON   an interpreter to run notebooks with, in place of the tab's own"
+	@echo 'OLDEST   1 to test the wheel with the oldest frameworks that it supports'
 	@echo 'FORCE    1 to run what is fresh too'
 	@echo 'OUTPUTS  1 to keep the outputs of the records in notebooks, which have none else'
 	@echo 'PDF      0 to publish no PDFs, which need TeX'

@@ -560,6 +560,13 @@ def test_command_with_a_framework_that_is_not_here(fw):
     assert other in only(errors) and "not installed" in only(errors)
 
 
+def test_command_beside_another_books_library(fw, tmp_path, monkeypatch):
+    install(tmp_path, monkeypatch, d2l="1.0.3")
+    status, printed, errors = run(fw.tab, PYTHONPATH=str(tmp_path))
+    assert status == 1 and "Framework  " in printed
+    assert f"package d2l 1.0.3 is installed in {tmp_path}" in only(errors)
+
+
 def test_command_with_a_framework_that_is_broken(fw, tmp_path):
     (tmp_path / fw.package).mkdir()
     broken = "raise OSError('libcudnn.so.8: cannot open\\nshared object file')"
