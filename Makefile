@@ -101,7 +101,7 @@ bench-trainer: tools  ## the Trainer beside a bare loop and other trainers; TAB=
 	@PYTHONPATH=tests/site $(TEST) benchmarks.trainer $(call option,TAB,tab) \
 		$(call option,ROUNDS,rounds) $(call option,GPUS,gpus) $(call option,PYTHON,python)
 
-lock: $(call built,book)  ## pin the environments anew: environments/NAME.txt from NAME.in
+lock: $(call built,book)  ## pin the environments of pyproject.toml anew, in environments/NAME.txt
 	@$(BOOK) lock
 
 clean:  ## remove what was built; environments (.venvs/) and records (outputs/) stay

@@ -13,6 +13,7 @@ import re
 import shutil
 import sys
 import tempfile
+import tomllib
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -62,7 +63,6 @@ PACKAGES = {
     "tensorflow": {"tensorflow": "tensorflow"},
 }
 ALL_NEED = {"matplotlib": "matplotlib", "sklearn": "scikit-learn"}
-NOT_TO_READ = ("pytest", "nbclient")  # of an environment's list, for tests alone
 TO_READ = ("jupyterlab", "ipywidgets")
 
 ABOUT = {
@@ -448,10 +448,11 @@ def _readme(edition: Edition) -> str:
 
 
 def _requirements(book: Book, tab: str) -> str:
-    """The packages that the environment of `tab` lists, in the versions it has."""
-    listed = (book.root / "environments" / f"{tab}.in").read_text(encoding="utf-8")
-    names = {re.split(r"[<>=~! \[;]", line)[0] for line in listed.splitlines()}
-    names -= {"", "#", *NOT_TO_READ}
+    """Return what the library needs in `tab`, in the versions of its environment."""
+    file = book.root / "pyproject.toml"
+    project = tomllib.loads(file.read_text("utf-8"))["project"]
+    listed = [*project["dependencies"], *project["optional-dependencies"][tab]]
+    names = {re.split(r"[<>=~! \[;]", requirement)[0] for requirement in listed}
     pins = [p for p in environments.pins(tab, book.root) if p.split("==")[0] in names]
     return "".join(f"{line}\n" for line in [*pins, *TO_READ])
 

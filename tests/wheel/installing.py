@@ -24,7 +24,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "d2l")
 TESTS = ("pyproject.toml", "config.ini", "tests/d2l", "chapter_gpus", "environments")
-TEST_TOOLS = ("pytest", "ipykernel", "nbclient")
+TEST_TOOLS = PROJECT["dependency-groups"]["run"]
 
 
 def build(folder: Path) -> Path:
