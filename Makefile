@@ -5,7 +5,7 @@
 ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
-.PHONY: html run export import notebooks slides pdf publish lib check serve test test-book test-site test-d2l test-chapter test-wheel tools bench bench-page bench-build bench-trainer lint lock clean help
+.PHONY: html run export import notebooks slides pdf publish lib check serve test test-book test-site test-d2l test-chapter test-wheel tools bench bench-page bench-build bench-trainer lint coverage lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -100,6 +100,11 @@ bench-build: tools  ## the build beside stock d2lbook's; RUNS=3
 bench-trainer: tools  ## the Trainer beside a bare loop and other trainers; TAB= ROUNDS=7 GPUS= PYTHON=
 	@PYTHONPATH=tests/site $(TEST) benchmarks.trainer $(call option,TAB,tab) \
 		$(call option,ROUNDS,rounds) $(call option,GPUS,gpus) $(call option,PYTHON,python)
+
+coverage: $(call built,test)  ## which lines of book/ its tests do not reach
+	@rm -rf _build/coverage && mkdir -p _build/coverage
+	-@$(TEST) coverage run -m pytest $(SPREAD) tests/book
+	@$(TEST) coverage combine --quiet && $(TEST) coverage report
 
 lock: $(call built,book)  ## pin the environments of pyproject.toml anew, in environments/NAME.txt
 	@$(BOOK) lock
