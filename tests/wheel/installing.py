@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from book.base.environments import uv_command, uv_settings
+from book.base.errors import BookError
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -86,14 +87,23 @@ def test(wheel: Path, tab: str, python: str, old: bool, folder: Path) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Test the wheel in one framework; return 0 if all tests pass."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tab", choices=list(EXTRAS), required=True)
+    parser.add_argument("--tab")
     parser.add_argument("--python", default="python3.11")
     parser.add_argument("--oldest", choices=("0", "1"), default="0")
     given = parser.parse_args(arguments)
+    if given.tab not in EXTRAS:
+        print(f"error: TAB: name one of {', '.join(EXTRAS)}", file=sys.stderr)
+        return 1
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        wheel = build(folder)
-        return test(wheel, given.tab, given.python, given.oldest == "1", folder)
+        try:
+            wheel = build(folder)
+            return test(wheel, given.tab, given.python, given.oldest == "1", folder)
+        except subprocess.CalledProcessError as error:
+            return int(error.returncode)  # uv has printed the reason
+        except BookError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
 
 
 if __name__ == "__main__":

@@ -162,3 +162,22 @@ def test_the_oldest_releases_of_an_extra():
     cpu, gpu = installing.oldest("tensorflow")
     assert cpu.startswith("tensorflow-cpu==2.19; platform_machine == 'x86_64'")
     assert gpu.startswith("tensorflow==2.19; platform_machine != 'x86_64'")
+
+
+# make test-wheel
+
+
+@pytest.mark.parametrize(
+    "arguments, line",
+    [
+        ([], "error: TAB: name one of pytorch, jax, tensorflow, mxnet"),
+        (["--tab", "torch"], "error: TAB: name one of pytorch, jax,"),
+        (["--tab", "jax", "--python", "3.99"], "error: No interpreter found"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    arguments: list[str], line: str, capfd: pytest.CaptureFixture[str]
+):
+    assert installing.main(arguments) != 0
+    (said,) = capfd.readouterr().err.strip().splitlines()
+    assert said.startswith(line)
