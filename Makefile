@@ -5,7 +5,7 @@
 ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
-.PHONY: html run export import notebooks slides pdf publish lib check serve test test-book test-site test-d2l test-chapter tools bench bench-page bench-build bench-trainer lint lock clean help
+.PHONY: html run export import notebooks slides pdf publish lib check serve test test-book test-site test-d2l test-chapter test-wheel tools bench bench-page bench-build bench-trainer lint coverage lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -62,13 +62,14 @@ check: $(call built,book)  ## check tabs, labels and references in the sources, 
 
 test: lint test-book test-site test-d2l test-chapter  ## everything below, the fast tests first
 
-lint: $(call built,test)  ## ruff and mypy
+lint: $(call built,test)  ## ruff, mypy, and the order in which the packages of book/ import
 	$(TEST) ruff check $(CODE) img/src
 	$(TEST) ruff format --check $(CODE) img/src
 	$(TEST) mypy --explicit-package-bases $(CODE)
+	.venvs/test/bin/lint-imports --no-cache --no-logo
 
 test-book: $(call built,test)  ## the pipeline; needs no framework
-	$(TEST) pytest $(SPREAD) tests/book tests/benchmarks
+	$(TEST) pytest $(SPREAD) tests/book tests/benchmarks tests/wheel
 
 test-site: tools  ## the site, in a browser too; needs no framework
 	$(TEST) pytest $(SPREAD) tests/site
@@ -78,6 +79,10 @@ test-d2l:  ## the package, in each framework's own environment, two at a time
 
 test-d2l-%: $(call built,%)
 	.venvs/$*/bin/python -m pytest tests/d2l --tab $*
+
+test-wheel: $(call built,test)  ## the package as a wheel, in a new environment; TAB=jax PYTHON=python3.13 OLDEST=1
+	@PYTHONPATH=. .venvs/test/bin/python tests/wheel/installing.py $(call option,TAB,tab) \
+		$(call option,PYTHON,python) $(call option,OLDEST,oldest)
 
 test-chapter: $(call built,test)  ## every section in every tab, compared with its record
 	$(TEST) pytest tests/chapter
@@ -98,7 +103,12 @@ bench-trainer: tools  ## the Trainer beside a bare loop and other trainers; TAB=
 	@PYTHONPATH=tests/site $(TEST) benchmarks.trainer $(call option,TAB,tab) \
 		$(call option,ROUNDS,rounds) $(call option,GPUS,gpus) $(call option,PYTHON,python)
 
-lock: $(call built,book)  ## pin the environments anew: environments/NAME.txt from NAME.in
+coverage: $(call built,test)  ## which lines of book/ its tests do not reach
+	@rm -rf _build/coverage && mkdir -p _build/coverage
+	-@$(TEST) coverage run -m pytest $(SPREAD) tests/book
+	@$(TEST) coverage combine --quiet && $(TEST) coverage report
+
+lock: $(call built,book)  ## pin the environments of pyproject.toml anew, in environments/NAME.txt
 	@$(BOOK) lock
 
 clean:  ## remove what was built; environments (.venvs/) and records (outputs/) stay
@@ -112,6 +122,7 @@ help:  ## this list
 	@echo 'MACHINE  the name that records are kept under, cpu if not given'
 	@echo 'JOBS     notebooks to run at a time'
 	@echo "PYTHON   an interpreter to run notebooks with, in place of the tab's own"
+	@echo 'OLDEST   1 to test the wheel with the oldest frameworks that it supports'
 	@echo 'FORCE    1 to run what is fresh too'
 	@echo 'OUTPUTS  1 to keep the outputs of the records in notebooks, which have none else'
 	@echo 'PDF      0 to publish no PDFs, which need TeX'

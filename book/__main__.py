@@ -185,7 +185,7 @@ def serve(options: argparse.Namespace) -> None:
 
 
 def lock(options: argparse.Namespace) -> None:
-    """Pin the environments anew: environments/NAME.txt from NAME.in."""
+    """Pin the environments of pyproject.toml anew, in environments/NAME.txt."""
     from book.base import environments
 
     for path in environments.lock(Path.cwd(), options.upgrade):

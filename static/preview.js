@@ -14,8 +14,8 @@
 
   // A label may be an empty element before or within what it labels.
   function labelled(label) {
-    const next = label?.matches("span:empty") && label.nextElementSibling;
-    return label?.closest(SHOWN) ?? (next && next.matches(SHOWN) ? next : null);
+    const next = label?.matches("span:empty") ? label.nextElementSibling : null;
+    return label?.closest(SHOWN) ?? (next?.matches(SHOWN) ? next : null);
   }
 
   async function whatIsAt(link) {

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -64,25 +65,34 @@ def pins(name: str, root: Path = ROOT) -> list[str]:
 
 
 def lock(root: Path = ROOT, upgrade: bool = False) -> list[Path]:
-    """Make each `environments/NAME.txt` from its `.in`; pins that still fit stay."""
+    """Make each `environments/NAME.txt` from pyproject.toml; pins that still fit stay.
+
+    A tab's environment has the extra of this name and the group `run`.
+    """
+    file = root / "pyproject.toml"
+    project = tomllib.loads(file.read_text("utf-8"))
+    groups = {n: ["--group", f"{file}:{n}"] for n in project["dependency-groups"]}
+    run = [str(file), *groups.pop("run")]
+    for name in project["project"]["optional-dependencies"]:
+        groups[name] = [*run, "--extra", name]
     return [
-        _compile(source, upgrade)
-        for source in sorted((root / "environments").glob("*.in"))
+        _compile(root / f"environments/{name}.txt", sources, upgrade)
+        for name, sources in sorted(groups.items())
     ]
 
 
-def _compile(source: Path, upgrade: bool) -> Path:
-    target = source.with_suffix(".txt")
-    draft = source.with_suffix(".txt.new")
+def _compile(target: Path, sources: Sequence[str], upgrade: bool) -> Path:
+    draft = target.with_suffix(".txt.new")
     try:
         if target.exists() and not upgrade:
             shutil.copy(target, draft)
         _uv(
-            f"{source.name} cannot be resolved",
-            *("pip", "compile", source, "-o", draft, "--quiet"),
+            f"the requirements of {target.stem} cannot be resolved",
+            *("pip", "compile", *sources),
+            *("-o", draft, "--quiet"),
             *("--python-version", PYTHON_VERSION),
             *("--no-emit-find-links", "--no-annotate", "--no-header"),
-            root=source.parent.parent,
+            root=target.parent.parent,
         )
         draft.write_text(for_any_build(draft.read_text()))
         os.replace(draft, target)

@@ -2,6 +2,7 @@
 
 import io
 import re
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -14,7 +15,6 @@ from book.sources.numbers import Numbers
 from book.sources.tabs import tab_name
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip knows
-NOT_TO_READ = ("pytest", "nbclient")  # of an environment's list, for tests alone
 TO_READ = ("jupyterlab", "ipywidgets")
 README = """\
 # {title}
@@ -68,10 +68,11 @@ def _readme(book: Book, numbers: Numbers) -> str:
 
 
 def _requirements(book: Book, tab: str) -> str:
-    """Return the requirements of a tab: what its environment lists, with its pins."""
-    listed = (book.root / "environments" / f"{tab}.in").read_text(encoding="utf-8")
-    names = {re.split(r"[<>=~! \[;]", line)[0] for line in listed.splitlines()}
-    names -= {"", "#", *NOT_TO_READ}
+    """Return what the library needs in `tab`, in the versions of its environment."""
+    file = book.root / "pyproject.toml"
+    project = tomllib.loads(file.read_text("utf-8"))["project"]
+    listed = [*project["dependencies"], *project["optional-dependencies"][tab]]
+    names = {re.split(r"[<>=~! \[;]", requirement)[0] for requirement in listed}
     pins = [p for p in environments.pins(tab, book.root) if p.split("==")[0] in names]
     return "".join(f"{line}\n" for line in [*pins, *TO_READ])
 

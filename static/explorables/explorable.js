@@ -20,7 +20,7 @@
 
   // Text of SVG
 
-  const escape = (text) =>
+  const escapeText = (text) =>
     String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 
   // Two digits are enough for the eye, and the same on every machine.
@@ -30,7 +30,7 @@
   const tag = (name, attributes = {}, ...children) => {
     const pair = ([key, x]) => {
       if (key === "d") return ` d="${x.replace(/\d+\.\d+(e-\d+)?/g, short)}"`;
-      return ` ${key}="${typeof x === "number" ? short(x) : escape(x)}"`;
+      return ` ${key}="${typeof x === "number" ? short(x) : escapeText(x)}"`;
     };
     const pairs = Object.entries(attributes).map(pair).join("");
     const inside = children.join("");
@@ -39,7 +39,7 @@
 
   /** Return a label; `anchor` is start, middle or end. */
   const label = (x, y, text, kind = "ink", anchor = "start") =>
-    tag("text", { x, y, class: kind, "text-anchor": anchor }, escape(text));
+    tag("text", { x, y, class: kind, "text-anchor": anchor }, escapeText(text));
 
   /** Return a whole drawing that fills its width. */
   const canvas = (width, height, ...children) =>
@@ -133,11 +133,11 @@
   };
 
   /** Return the first settings of a figure, for its picture on paper. */
-  const first = (spec) =>
-    spec.controls.reduce(
-      (state, control) => ({ ...state, [control.id]: initial(control, state) }),
-      {},
-    );
+  const first = (spec) => {
+    const state = {};
+    for (const control of spec.controls) state[control.id] = initial(control, state);
+    return state;
+  };
 
   /** Return the address of a state; what differs from the first settings is in it. */
   const address = (spec, state, hash) => {

@@ -216,7 +216,7 @@
           label(LEFT - 6, place + 4, time(10 ** power), "soft small", "end")
         );
       });
-    const columns = SIZES.filter((n, i) => i % (width < 480 ? 6 : 4) === 0).map((n) =>
+    const columns = SIZES.filter((_, i) => i % (width < 480 ? 6 : 4) === 0).map((n) =>
       label(x(n), bottom + 18, n, "soft small", "middle"),
     );
     return (

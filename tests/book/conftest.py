@@ -40,6 +40,12 @@ LIBRARY = """
 lib_file = d2l/{tab}.py
 lib_name = {tab}
 """
+PROJECT = """\
+[project]
+dependencies = ["ipykernel"]
+[project.optional-dependencies]
+{extras}
+"""
 INDEX = """\
 # A Made-Up Book
 :label:`chapter_made_up`
@@ -62,6 +68,9 @@ def write_book(root: Path, sections: dict[str, str], tabs: tuple[str, ...]) -> B
         "index.md": INDEX.format(toc="\n".join(f"chapter/{s}" for s in sections)),
         "refs.bib": "",
         "d2l/__init__.py": '__version__ = "0.1"\n',
+        "pyproject.toml": PROJECT.format(
+            extras="\n".join(f"{tab} = []" for tab in tabs)
+        ),
     }
     files |= {f"chapter/{name}.md": text for name, text in sections.items()}
     files |= {f"environments/{tab}.txt": "ipykernel==7.4.0\n" for tab in tabs}

@@ -101,6 +101,13 @@ def built(d2l, monkeypatch):
     return build
 
 
+@pytest.fixture
+def cpu_build(d2l):
+    """Skip a test that needs a CPU build, such as the environments of the book have."""
+    if d2l.framework_info(look=False).cuda:
+        pytest.skip("this framework is a GPU build")
+
+
 GPU_BUILD = {"cuda": "13.0", "cudnn": "91900", "seen": ["NVIDIA H100 80GB HBM3"]}
 
 
@@ -262,7 +269,7 @@ def test_cards_on_the_bus(d2l, tmp_path):
 # The build
 
 
-def test_the_cpu_build_that_is_here(d2l, fw, machine):
+def test_the_cpu_build_that_is_here(d2l, fw, machine, cpu_build):
     machine(gpus=[A100])
     report = d2l.gpu_report()
     assert "is a CPU build" in only(report.problems)
@@ -272,7 +279,7 @@ def test_the_cpu_build_that_is_here(d2l, fw, machine):
     assert package in report.framework.install
 
 
-def test_a_gpu_that_no_package_of_mxnet_fits(d2l, fw, machine):
+def test_a_gpu_that_no_package_of_mxnet_fits(d2l, fw, machine, cpu_build):
     machine()
     problem = only(d2l.gpu_report().problems)
     if fw.tab == "mxnet":
@@ -461,7 +468,7 @@ def test_all_problems_at_once(d2l, machine, built, monkeypatch):
 # What the frameworks tell
 
 
-def test_the_framework_that_is_here(d2l, fw):
+def test_the_framework_that_is_here(d2l, fw, cpu_build):
     info = d2l.framework_info()
     version = importlib.import_module(fw.package).__version__
     assert info.name.lower() == f"{fw.tab} {version}".lower()
@@ -533,7 +540,7 @@ def run(*arguments, **env):
     return result.returncode, result.stdout, errors
 
 
-def test_command_on_a_machine_with_a_problem(fw, machine):
+def test_command_on_a_machine_with_a_problem(fw, machine, cpu_build):
     machine(gpus=[A100])
     status, printed, errors = run(CUDA_VISIBLE_DEVICES="")
     assert status == 1 and errors == []
@@ -558,6 +565,13 @@ def test_command_with_a_framework_that_is_not_here(fw):
     status, printed, errors = run(other)
     assert status == 1 and printed == ""
     assert other in only(errors) and "not installed" in only(errors)
+
+
+def test_command_beside_another_books_library(fw, tmp_path, monkeypatch):
+    install(tmp_path, monkeypatch, d2l="1.0.3")
+    status, printed, errors = run(fw.tab, PYTHONPATH=str(tmp_path))
+    assert status == 1 and "Framework  " in printed
+    assert f"package d2l 1.0.3 is installed in {tmp_path}" in only(errors)
 
 
 def test_command_with_a_framework_that_is_broken(fw, tmp_path):

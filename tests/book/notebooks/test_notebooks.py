@@ -119,8 +119,6 @@ MakeBook = Callable[..., Book]
 def book(make_site_book: MakeBook) -> Book:
     book = make_site_book(INDEX, one=ONE, two=TWO)
     (book.root / "chapter/index.md").write_text(CHAPTER)
-    for tab in book.tabs:
-        (book.root / f"environments/{tab}.in").write_text("# Runs it.\nipykernel\n")
     return Book(book.root)
 
 

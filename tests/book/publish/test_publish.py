@@ -55,8 +55,6 @@ def make(make_site_book: MakeBook) -> Callable[..., Book]:
 
     def make(**settings: str) -> Book:
         root = make_site_book(INDEX, one=ONE, two=TWO).root
-        for tab in ("pytorch", "jax"):
-            (root / f"environments/{tab}.in").write_text("# Runs it.\nipykernel\n")
         lines = [f"{name} = {value}\n" for name, value in settings.items()]
         with open(root / "config.ini", "a") as config:
             config.write("".join(["\n[publish]\n", *lines]))

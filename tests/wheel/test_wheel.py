@@ -1,0 +1,183 @@
+"""The library as a wheel: its contents, and another book's `d2l` beside or over it."""
+
+import configparser
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from email.message import Message
+from email.parser import HeaderParser
+from pathlib import Path
+
+import installing
+import pytest
+
+OTHER_PROJECT = """\
+[project]
+name = "d2l"
+version = "1.0.3"
+[tool.setuptools]
+packages = ["d2l"]
+"""
+OTHER_LIBRARY = '"""Saved source code for another book."""\nimport torchvision\n'
+OURS, OTHER = "gpus-chapter-d2l", "d2l"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return this library, built as a wheel."""
+    return installing.build(tmp_path_factory.mktemp("ours"))
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a wheel that looks like PyPI's d2l."""
+    folder = tmp_path_factory.mktemp("other")
+    (folder / "d2l").mkdir()
+    (folder / "pyproject.toml").write_text(OTHER_PROJECT)
+    (folder / "d2l/__init__.py").touch()
+    for name in ("jax", "mxnet", "tensorflow", "torch"):
+        (folder / f"d2l/{name}.py").write_text(OTHER_LIBRARY)
+    return installing.build_sources(folder, folder)
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the interpreter of an environment without any package."""
+    folder = tmp_path_factory.mktemp("without-frameworks")
+    return installing.environment(folder / "environment", sys.executable)
+
+
+@pytest.fixture
+def empty(python: Path) -> Iterator[Path]:
+    """Return the same interpreter, and uninstall both libraries afterwards."""
+    yield python
+    installing.uv("pip", "uninstall", "--quiet", "--python", python, OURS, OTHER)
+
+
+def install(python: Path, *packages: Path) -> None:
+    for package in packages:
+        installing.install(python, "--quiet", "--no-deps", package)
+
+
+def report(python: Path, folder: Path) -> tuple[int, list[str]]:
+    """Run `python -m d2l` in `folder`; return its exit status and error lines."""
+    command = [str(python), "-m", "d2l"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.stdout == ""
+    return done.returncode, done.stderr.splitlines()
+
+
+# The contents
+
+
+def metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [n for n in archive.namelist() if n.endswith("/METADATA")]
+        return HeaderParser().parsestr(archive.read(name).decode("utf-8"))
+
+
+def test_the_wheel_holds_the_library_and_nothing_else(wheel: Path):
+    with zipfile.ZipFile(wheel) as archive:
+        names = {n for n in archive.namelist() if ".dist-info/" not in n}
+    modules = ("__init__.py", "__main__.py", "jax.py", "mxnet.py", "tensorflow.py")
+    assert names == {f"d2l/{name}" for name in (*modules, "torch.py", "py.typed")}
+
+
+def test_metadata_agrees_with_the_settings_of_the_book(wheel: Path):
+    config = configparser.RawConfigParser()
+    config.read(installing.ROOT / "config.ini", "utf-8")
+    found = metadata(wheel)
+    assert found["Version"] == config["project"]["release"]
+    assert found["Author"] == config["project"]["author"]
+    tabs = config["build"]["tabs"].replace(" ", "").split(",")
+    assert set(found.get_all("Provides-Extra", [])) == set(tabs)
+    repository, site = config["publish"]["repository"], config["publish"]["site"]
+    urls = [f"Homepage, {site}"] if site else []
+    urls += [f"Repository, https://github.com/{repository}"] if repository else []
+    assert found.get_all("Project-URL", []) == urls
+
+
+def test_every_supported_python_is_in_the_metadata(wheel: Path):
+    found = metadata(wheel)
+    start = "Programming Language :: Python :: 3."
+    versions = [c for c in found.get_all("Classifier", []) if c.startswith(start)]
+    assert [v.removeprefix(start) for v in versions] == ["11", "12", "13"]
+    assert found["Requires-Python"] == ">=3.11"
+
+
+# python -m d2l
+
+
+def test_report_of_a_wheel_without_a_framework(
+    empty: Path, wheel: Path, tmp_path: Path
+):
+    install(empty, wheel)
+    status, (line,) = report(empty, tmp_path)
+    assert status == 1 and line.startswith("error: install one of torch, mxnet,")
+
+
+def test_report_when_another_book_is_installed_over_this_one(
+    empty: Path, wheel: Path, other: Path, tmp_path: Path
+):
+    install(empty, wheel, other)
+    status, (line,) = report(empty, tmp_path)
+    assert status == 1 and line.startswith("error: another book's package d2l 1.0.3")
+    assert "pip uninstall d2l" in line and line.endswith("with --force-reinstall")
+
+
+def test_report_when_this_book_is_installed_over_another(
+    empty: Path, wheel: Path, other: Path, tmp_path: Path
+):
+    install(empty, other, wheel)
+    status, lines = report(empty, tmp_path)
+    assert status == 1 and len(lines) == 2
+    assert lines[0].startswith("error: another book's package d2l 1.0.3 is installed")
+    assert lines[1].startswith("error: install one of")
+
+
+def test_report_in_a_clone_when_another_book_is_installed(empty: Path, other: Path):
+    install(empty, other)
+    status, lines = report(empty, installing.ROOT)
+    assert status == 1 and "another book's package d2l 1.0.3" in lines[0]
+    assert lines[0].endswith("pip uninstall d2l'")
+
+
+def test_report_when_files_of_another_book_replaced_the_library(
+    empty: Path, wheel: Path, tmp_path: Path
+):
+    install(empty, wheel)
+    (module,) = empty.parents[1].glob("lib/python*/site-packages/d2l/torch.py")
+    module.write_text(OTHER_LIBRARY)
+    status, (line,) = report(empty, tmp_path)
+    assert status == 1 and "another book's library has replaced the one in" in line
+
+
+# The oldest releases
+
+
+def test_the_oldest_releases_of_an_extra():
+    assert installing.oldest("jax") == ["jax==0.7.2", "flax==0.12", "optax==0.2.6"]
+    assert installing.oldest("mxnet") == ["mxnet==1.9.1", "numpy==1.23.5"]
+    cpu, gpu = installing.oldest("tensorflow")
+    assert cpu.startswith("tensorflow-cpu==2.19; platform_machine == 'x86_64'")
+    assert gpu.startswith("tensorflow==2.19; platform_machine != 'x86_64'")
+
+
+# make test-wheel
+
+
+@pytest.mark.parametrize(
+    "arguments, line",
+    [
+        ([], "error: TAB: name one of pytorch, jax, tensorflow, mxnet"),
+        (["--tab", "torch"], "error: TAB: name one of pytorch, jax,"),
+        (["--tab", "jax", "--python", "3.99"], "error: No interpreter found"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    arguments: list[str], line: str, capfd: pytest.CaptureFixture[str]
+):
+    assert installing.main(arguments) != 0
+    (said,) = capfd.readouterr().err.strip().splitlines()
+    assert said.startswith(line)
