@@ -24,12 +24,14 @@ from book.pages.sphinx import front as sphinx_front
 from book.pages.sphinx import latex as sphinx_latex
 from book.pages.sphinx import machines as sphinx_machines
 from book.pages.sphinx import math as sphinx_math
+from book.pages.sphinx import numbers as sphinx_numbers
 from book.pages.sphinx import search as sphinx_search
 from book.pages.sphinx import site as sphinx_site
 from book.pages.sphinx import tabs as sphinx_tabs
 
 PARTS = (
     sphinx_math,
+    sphinx_numbers,
     sphinx_tabs,
     sphinx_machines,
     sphinx_front,
