@@ -5,7 +5,7 @@
 ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
-.PHONY: html run export import notebooks slides pdf publish lib check serve test test-book test-site test-d2l test-chapter tools bench bench-page bench-build bench-trainer lint lock clean help
+.PHONY: html run export import notebooks slides pdf publish lib check serve test system test-book test-site test-d2l test-chapter tools bench bench-page bench-build bench-trainer lint lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -14,6 +14,17 @@ BOOK := .venvs/book/bin/python -m book
 TEST := .venvs/test/bin/python -m
 SPREAD := -n 2 --dist loadfile  # two test files at a time
 built = .venvs/$(1)/built-from.sha256
+# For what runs before there is any environment: sets $$python, or stops.
+define FIND_PYTHON
+for python in python3.11 python3 ''; do \
+	if $$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'; \
+		then break; fi 2> /dev/null; \
+done; \
+if [ -z "$$python" ]; then \
+	echo 'error: no Python 3.11 on PATH; on Debian 12: apt-get install python3' >&2; \
+	exit 1; \
+fi
+endef
 # A setting as an option, quoted for the shell; nothing unless make's command line
 # gives it: a variable of the same name in the environment is another program's.
 given = $(if $(filter command,$(origin $(1))),$(value $(1)))
@@ -58,7 +69,10 @@ check: $(call built,book)  ## check tabs, labels and references in the sources, 
 	@$(BOOK) check
 	@$(BOOK) lib --check
 
-test: lint test-book test-site test-d2l test-chapter  ## everything below, the fast tests first
+test: system lint test-book test-site test-d2l test-chapter  ## everything below, the fast tests first
+
+system:  ## install the programs and fonts that the tests need, as root or by sudo; else say how
+	@$(FIND_PYTHON); $$python -m book.base.system install
 
 lint: $(call built,test)  ## ruff and mypy
 	$(TEST) ruff check $(CODE) img/src
@@ -126,12 +140,4 @@ help:  ## this list
 # or not at all by book/base/environments.py, which any Python 3.11 can run.
 .PRECIOUS: .venvs/%/built-from.sha256
 .venvs/%/built-from.sha256: environments/%.txt
-	@for python in python3.11 python3 ''; do \
-		if $$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'; \
-			then break; fi 2> /dev/null; \
-	done; \
-	if [ -z "$$python" ]; then \
-		echo 'error: no Python 3.11 on PATH; on Debian 12: apt-get install python3' >&2; \
-		exit 1; \
-	fi; \
-	$$python -m book.base.environments $* > /dev/null && touch $@
+	@$(FIND_PYTHON); $$python -m book.base.environments $* > /dev/null && touch $@

@@ -29,7 +29,7 @@ WRONG = """async () => {
   await Promise.all([...document.images].map((image) => image.decode()));
   const wrong = [];
   const slides = [...document.querySelectorAll(".slides > section")];
-  decks.forEach((slide, number) => {
+  slides.forEach((slide, number) => {
     Reveal.slide(number);
     const say = (what) => wrong.push(`${number + 1}: ${what}`);
     const box = slide.getBoundingClientRect();
