@@ -1,10 +1,10 @@
 """The programs and fonts that the book needs of the system, from Debian's packages.
 
-    python3 -m book.base.system check pdf  # names the command that installs what is missing
-    python3 -m book.base.system install    # runs that command, if it may
+    python3 -m book.base.system check pdf  # tells how to install what is missing
+    python3 -m book.base.system install    # installs it, if it may
 
-`environments/system.toml` lists the packages in groups; without a group, all count. This
-module runs before any environment exists, so it needs nothing but the standard library.
+`environments/system.toml` lists the packages in groups; without a group, all count.
+This module runs before any environment exists, so it needs only the standard library.
 """
 
 import functools

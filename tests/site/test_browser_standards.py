@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 import tools
-from browsing import PAGES, PHONE, TABS, Violations, Visitor, choose, reach_everything
+from browsing import (
+    PAGES,
+    PHONE,
+    TABS,
+    Violations,
+    Visitor,
+    choose,
+    probe,
+    reach_everything,
+)
 from playwright.sync_api import Browser
 
 SCREENS: dict[str, dict[str, Any]] = {
@@ -31,9 +40,21 @@ def test_axe_finds_nothing(
     wrong = {}
     for tab in TABS[:1] if screen == "phone" else TABS:
         choose(page, tab)
-        if found := violations(page, fresh=tab != TABS[0]):
+        found = violations(page, fresh=tab != TABS[0], colors=screen == "dark")
+        if found:
             wrong[tab] = found
     assert not wrong, pformat(wrong)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_dark_changes_nothing_but_colors(open_http_page: Visitor, path: str):
+    """So in the dark only the rules of color need to be applied again."""
+    page = open_http_page(path)
+    counts = set()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        counts.add(probe(page, "shown"))
+    assert len(counts) == 1
 
 
 def test_html_validate_finds_nothing(site: Path, node: str, tmp_path: Path):
@@ -69,6 +90,7 @@ def lighthouse_reports(
     return dict(zip(KINDS_OF_PAGE, json.loads(done.stdout), strict=True))
 
 
+@pytest.mark.xdist_group("lighthouse")
 @pytest.mark.parametrize("path", KINDS_OF_PAGE)
 def test_lighthouse_gives_full_marks(lighthouse_reports: dict[str, Any], path: str):
     report = lighthouse_reports[path]

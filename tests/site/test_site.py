@@ -13,6 +13,8 @@ from book.pages.sphinx import code_styles
 from book.pages.sphinx import site as sphinx_site
 from book.sources.book import Book
 
+# One worker parses the pages.
+pytestmark = pytest.mark.xdist_group("parsed pages")
 Pages = dict[Path, BeautifulSoup]
 
 LOADED = "script[src], img[src], link[href], source[src], iframe[src]"
@@ -37,6 +39,7 @@ def test_every_section_has_its_page_and_there_is_no_other(
 
 
 def test_every_link_within_the_site_leads_somewhere(pages: Pages):
+    ids = {path: {e["id"] for e in page.select("[id]")} for path, page in pages.items()}
     for path, page in pages.items():
         for link in page.select("a[href]"):
             url = urlsplit(address(link))
@@ -46,8 +49,7 @@ def test_every_link_within_the_site_leads_somewhere(pages: Pages):
             target = (path.parent / unquote(url.path)).resolve() if url.path else path
             assert target in pages, (path, link)
             if url.fragment:
-                ids = {element["id"] for element in pages[target].select("[id]")}
-                assert unquote(url.fragment) in ids, (path, link)
+                assert unquote(url.fragment) in ids[target], (path, link)
 
 
 def test_nothing_is_asked_of_another_host(site: Path, pages: Pages):

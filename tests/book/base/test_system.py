@@ -35,7 +35,7 @@ echo progress
 case "$*" in
 *update*) rm -f {here}/old; touch {index}/a_Packages;;
 *install*)
-    if [ -e {here}/fails ] || [ -e {here}/old ]; then echo 'E: refused' >&2; exit 100; fi
+    if [ -e {here}/fails -o -e {here}/old ]; then echo 'E: refused' >&2; exit 100; fi
     for name in xelatex chromium kpsewhich; do
         printf '#!/bin/sh\\necho %s\\n' $name > {here}/$name; chmod +x {here}/$name
     done
@@ -161,9 +161,7 @@ def test_root_installs_what_is_missing(
 def test_only_the_group_that_is_asked_for_is_installed(machine: Machine):
     machine.mark("index/a_Packages")
     system.install("browser")
-    assert machine.calls() == [
-        "apt-get install --no-install-recommends --yes chromium"
-    ]
+    assert machine.calls() == ["apt-get install --no-install-recommends --yes chromium"]
 
 
 def test_an_old_index_is_fetched_again(machine: Machine):
@@ -245,7 +243,13 @@ def test_every_package_has_evidence_that_is_looked_for():
 
 def test_the_module_needs_nothing_but_the_standard_library():
     code = "import sys, book.base.system; print(*sys.modules)"
-    command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = ['.']; {code}"]
+    command = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        f"import sys; sys.path[:0] = ['.']; {code}",
+    ]
     loaded = subprocess.check_output(command, cwd=ROOT, text=True).split()
     roots = {name.partition(".")[0] for name in loaded}
     assert roots - set(sys.stdlib_module_names) <= {"book", "__main__"}
