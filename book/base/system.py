@@ -25,8 +25,9 @@ APT_INDEX = Path("/var/lib/apt/lists")
 INSTALL = ("apt-get", "install", "--no-install-recommends")
 # apt waits this long for another process that installs something.
 LOCK_SECONDS = 300
+BROWSER = "chromium-headless-shell"
 # A command that an environment variable may name instead.
-NAMED_BY = {"chromium": "CHROME_PATH"}
+NAMED_BY = {BROWSER: "CHROME_PATH"}
 
 Evidence = dict[str, list[str]]
 
@@ -64,9 +65,13 @@ def _absent(kind: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if not FINDERS[kind](name)]
 
 
+def command(name: str) -> str | None:
+    """Return the path of a command, or of the one that a variable names instead."""
+    return shutil.which(os.environ.get(NAMED_BY.get(name, "")) or name)
+
+
 def _has_command(name: str) -> bool:
-    named = os.environ.get(NAMED_BY.get(name, ""))
-    return shutil.which(named or name) is not None
+    return command(name) is not None
 
 
 def _has_module(name: str) -> bool:

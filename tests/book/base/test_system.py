@@ -24,7 +24,7 @@ fonts-made-up = { fonts = ["Made Up", "Made Up Mono"] }
 tex-fonts = { tex_files = ["made-up.tfm"] }
 
 [browser]
-chromium = { commands = ["chromium"] }
+chromium-headless-shell = { commands = ["chromium-headless-shell"] }
 """
 # Stands in for apt-get: notes its calls; an installation brings every program and
 # font, unless a file beside it says that it fails, or fails with an old index.
@@ -36,7 +36,7 @@ case "$*" in
 *update*) rm -f {here}/old; touch {index}/a_Packages;;
 *install*)
     if [ -e {here}/fails -o -e {here}/old ]; then echo 'E: refused' >&2; exit 100; fi
-    for name in xelatex chromium kpsewhich; do
+    for name in xelatex chromium-headless-shell kpsewhich; do
         printf '#!/bin/sh\\necho %s\\n' $name > {here}/$name; chmod +x {here}/$name
     done
     printf '#!/bin/sh\\necho "Made Up"; echo "Other,Made Up Mono"\\n' > {here}/fc-list
@@ -49,7 +49,7 @@ if [ -e {here}/refuses ]; then exit 1; fi
 shift
 exec "$@"
 """
-EVERYTHING = "texlive-xetex fonts-made-up tex-fonts chromium"
+EVERYTHING = "texlive-xetex fonts-made-up tex-fonts chromium-headless-shell"
 
 
 class Machine:
@@ -112,15 +112,15 @@ def test_a_variable_may_name_the_browser(
     monkeypatch.setenv("CHROME_PATH", str(machine.folder / "my-browser"))
     assert system.missing("browser") == {}
     monkeypatch.setenv("CHROME_PATH", "/nowhere/browser")
-    assert system.missing("browser") == {"chromium": ["chromium"]}
+    assert system.missing("browser") == {system.BROWSER: [system.BROWSER]}
 
 
 def test_check_names_the_command_that_installs(machine: Machine):
     machine.mark("index/a_Packages")
     with pytest.raises(BookError) as refused:
         system.check("browser")
-    command = "apt-get install --no-install-recommends chromium"
-    assert str(refused.value) == f"not installed: chromium; run: {command}"
+    command = "apt-get install --no-install-recommends chromium-headless-shell"
+    assert str(refused.value) == f"not installed: {system.BROWSER}; run: {command}"
     machine.user = 1000
     with pytest.raises(BookError, match=f"; run: sudo {command}$"):
         system.check("browser")
@@ -129,7 +129,7 @@ def test_check_names_the_command_that_installs(machine: Machine):
 
 def test_the_command_fetches_an_index_where_there_is_none(machine: Machine):
     machine.user = 1000
-    command = "sudo apt-get update && sudo apt-get install .* chromium$"
+    command = "sudo apt-get update && sudo apt-get install .* chromium-headless-shell$"
     with pytest.raises(BookError, match=command):
         system.check("browser")
 
@@ -140,7 +140,8 @@ def test_other_systems_are_told_what_is_missing(machine: Machine):
         with pytest.raises(BookError) as refused:
             action()
         assert str(refused.value) == (
-            "not installed: xelatex, Made Up, Made Up Mono, made-up.tfm, chromium;"
+            "not installed: xelatex, Made Up, Made Up Mono, made-up.tfm,"
+            " chromium-headless-shell;"
             " install them by your system's own means"
         )
 
@@ -161,7 +162,9 @@ def test_root_installs_what_is_missing(
 def test_only_the_group_that_is_asked_for_is_installed(machine: Machine):
     machine.mark("index/a_Packages")
     system.install("browser")
-    assert machine.calls() == ["apt-get install --no-install-recommends --yes chromium"]
+    assert machine.calls() == [
+        "apt-get install --no-install-recommends --yes chromium-headless-shell"
+    ]
 
 
 def test_an_old_index_is_fetched_again(machine: Machine):
@@ -203,13 +206,15 @@ def test_a_failed_installation_ends_in_one_clear_line(
     assert above[-1] == "E: refused"
     assert last == (
         "error: apt-get failed with status 100, for the reason above; afterwards run:"
-        " apt-get install --no-install-recommends chromium"
+        " apt-get install --no-install-recommends chromium-headless-shell"
     )
 
 
 def test_packages_that_do_not_bring_what_is_needed(machine: Machine):
     machine.add("apt-get")
-    with pytest.raises(BookError, match="but chromium is still missing$"):
+    with pytest.raises(
+        BookError, match="but chromium-headless-shell is still missing$"
+    ):
         system.install("browser")
 
 
