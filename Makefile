@@ -5,14 +5,16 @@
 ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
-.PHONY: html run export import notebooks slides pdf publish lib check serve test system test-book test-site test-d2l test-chapter tools bench bench-page bench-build bench-trainer lint lock clean help
+.PHONY: html run export import notebooks slides pdf publish lib check serve test system test-book test-site test-d2l test-chapter tools bench bench-page bench-build bench-trainer quick lint lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
 
 BOOK := .venvs/book/bin/python -m book
 TEST := .venvs/test/bin/python -m
-SPREAD := -n 2 --dist loadfile  # two test files at a time
+# A few tests at a time, one more than there are cores, since some wait. Those of a
+# group (pytest.mark.xdist_group) share a worker, for the sake of a fixture.
+SPREAD := -n 3 --dist loadgroup --durations=10
 built = .venvs/$(1)/built-from.sha256
 # For what runs before there is any environment: sets $$python, or stops.
 define FIND_PYTHON
@@ -69,6 +71,10 @@ check: $(call built,book)  ## check tabs, labels and references in the sources, 
 	@$(BOOK) check
 	@$(BOOK) lib --check
 
+quick: lint  ## for daily work: lint, fast tests of the pipeline, the sections and tabs that changed
+	$(TEST) pytest $(SPREAD) -m 'not slow' tests/book tests/benchmarks
+	$(TEST) pytest tests/chapter --changed
+
 test: system lint test-book test-site test-d2l test-chapter  ## everything below, the fast tests first
 
 system:  ## install the programs and fonts that the tests need, as root or by sudo; else say how
@@ -89,10 +95,10 @@ test-d2l:  ## the package, in each framework's own environment, two at a time
 	@$(MAKE) -j2 -Otarget TOGETHER=1 $(TABS:%=test-d2l-%)
 
 test-d2l-%: $(call built,%)
-	.venvs/$*/bin/python -m pytest tests/d2l --tab $*
+	.venvs/$*/bin/python -m pytest tests/d2l --tab $* --durations=5
 
 test-chapter: $(call built,test)  ## every section in every tab, compared with its record
-	$(TEST) pytest tests/chapter
+	$(TEST) pytest --durations=5 tests/chapter
 
 tools: $(call built,test)  ## make the browser and the Node tools of test-site ready
 	@PYTHONPATH=. .venvs/test/bin/python tests/site/tools.py

@@ -246,6 +246,17 @@ def test_every_package_has_evidence_that_is_looked_for():
             assert evidence and set(evidence) <= set(system.FINDERS), package
 
 
+def test_the_readme_names_what_other_systems_need():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    _, _, section = readme.partition("### System packages\n")
+    text = " ".join(section.partition("\n## ")[0].split())
+    needs = [names for e in system.packages().values() for names in e.values()]
+    for name in sum(needs, []):
+        assert name in text
+    debian = " ".join(["apt-get install", *system.packages("book")])
+    assert f"`{debian}`" in readme
+
+
 def test_the_module_needs_nothing_but_the_standard_library():
     code = "import sys, book.base.system; print(*sys.modules)"
     command = [
