@@ -27,15 +27,8 @@ def test_that_may_be_skipped():
 def test_a_skip_without_a_listed_reason_fails(tmp_path: Path):
     shutil.copy(CONFTEST, tmp_path)
     (tmp_path / "test_made_up.py").write_text(TESTS)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "-ra",
-        tmp_path,
-    ]
+    options = ["-p", "no:cacheprovider", "-ra", str(tmp_path)]
+    command = [sys.executable, "-m", "pytest", *options]
     wide = os.environ | {"COLUMNS": "200"}
     ran = subprocess.run(
         command, cwd=tmp_path, env=wide, capture_output=True, text=True

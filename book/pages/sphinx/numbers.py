@@ -5,7 +5,7 @@ hundreds of references this takes half of the time of a build, so each page is k
 """
 
 import functools
-from typing import Any
+from typing import Any, cast
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -35,7 +35,8 @@ class NumberingDomain(StandardDomain):
     def _resolve_numref_xref(
         self, env: BuildEnvironment, *arguments: Any
     ) -> nodes.Element | None:
-        return super()._resolve_numref_xref(self.kept, *arguments)
+        kept = cast(BuildEnvironment, self.kept)
+        return super()._resolve_numref_xref(kept, *arguments)
 
 
 def setup(app: Sphinx) -> None:
