@@ -12,9 +12,9 @@ CODE := book tests d2l benchmarks
 
 BOOK := .venvs/book/bin/python -m book
 TEST := .venvs/test/bin/python -m
-# A few tests at a time, one more than there are cores, since some wait. Those of a
-# group (pytest.mark.xdist_group) share a worker, for the sake of a fixture.
-SPREAD := -n 3 --dist loadgroup --durations=10
+# A few tests at a time, one more than there are cores since some wait; which worker
+# runs which is in tests/scheduling.py.
+SPREAD := -n 3 --durations=10
 built = .venvs/$(1)/built-from.sha256
 # For what runs before there is any environment: sets $$python, or stops.
 define FIND_PYTHON
@@ -72,8 +72,7 @@ check: $(call built,book)  ## check tabs, labels and references in the sources, 
 	@$(BOOK) lib --check
 
 quick: lint  ## for daily work: lint, fast tests of the pipeline, the sections and tabs that changed
-	$(TEST) pytest $(SPREAD) -m 'not slow' tests/book tests/benchmarks
-	$(TEST) pytest tests/chapter --changed
+	$(TEST) pytest $(SPREAD) -m 'not slow' --changed tests/book tests/benchmarks tests/chapter
 
 test: system lint test-book test-site test-d2l test-chapter  ## everything below, the fast tests first
 
@@ -98,7 +97,7 @@ test-d2l-%: $(call built,%)
 	.venvs/$*/bin/python -m pytest tests/d2l --tab $* --durations=5
 
 test-chapter: $(call built,test)  ## every section in every tab, compared with its record
-	$(TEST) pytest --durations=5 tests/chapter
+	$(TEST) pytest $(SPREAD) tests/chapter
 
 tools: $(call built,test)  ## make the browser and the Node tools of test-site ready
 	@PYTHONPATH=. .venvs/test/bin/python tests/site/tools.py

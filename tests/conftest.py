@@ -1,9 +1,11 @@
-"""A test may be skipped for the reasons that are listed here; any other skip fails.
+"""What holds for all tests: their marks, reasons to skip one, and who runs which.
 
-A machine that lacks a program or a font is no reason: `make test` installs them.
+A test may be skipped for the reasons that are listed here; any other skip fails. A
+machine that lacks a program or a font is no reason: `make test` installs them.
 """
 
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 from pytest import TestReport
@@ -33,3 +35,14 @@ def pytest_runtest_makereport() -> Generator[None, TestReport, TestReport]:
             report.outcome = "failed"
             report.longrepr = f"tests/conftest.py does not allow this skip: {reason}"
     return report
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: left out by make quick")
+
+
+@pytest.hookimpl(optionalhook=True)  # the frameworks' environments have no xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from scheduling import Scheduling
+
+    return Scheduling(config, log)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CONFTEST = Path(__file__).parents[1] / "conftest.py"
 TESTS = """\
 import pytest
@@ -24,6 +26,7 @@ def test_that_may_be_skipped():
 """
 
 
+@pytest.mark.slow
 def test_a_skip_without_a_listed_reason_fails(tmp_path: Path):
     shutil.copy(CONFTEST, tmp_path)
     (tmp_path / "test_made_up.py").write_text(TESTS)

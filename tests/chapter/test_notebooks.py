@@ -17,6 +17,7 @@ from book.notebooks import editions
 from book.notebooks.editions import COLAB, SAGEMAKER, Edition
 from book.sources.book import Book
 
+pytestmark = pytest.mark.slow
 BOOK = Book(Path(__file__).resolve().parents[2])
 ALONE = Path(__file__).with_name("alone.py")
 CUT_OFF = ["unshare", "--map-root-user", "--net"]

@@ -16,14 +16,6 @@ from book.sources.book import Book
 ROOT = Path(__file__).parents[2]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the groups of tests that one worker runs for the sake of a fixture.
-
-    The single tests after them keep all workers busy to the end.
-    """
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
-
-
 @pytest.fixture(scope="session")
 def book() -> Book:
     return Book(ROOT)

@@ -11,8 +11,6 @@ from two_machines import FACTS, write_two_machines
 
 from book.pages import html
 
-# One worker builds the copy of the book.
-pytestmark = pytest.mark.xdist_group("two machines")
 ROOT = Path(__file__).parents[2]
 SECTION = "chapter_gpus/use-gpu.html"
 CPU, GPU = "cpu", FACTS["machine"]

@@ -1,8 +1,6 @@
-"""Every page in a browser: on any screen, light, strict, without script, on paper."""
+"""Every page in a browser: on any screen, light, without script, on paper."""
 
-import base64
 import gzip
-import hashlib
 from pathlib import Path
 from pprint import pformat
 from typing import Any
@@ -21,11 +19,8 @@ from browsing import (
     probe,
     reach_everything,
 )
-from bs4 import BeautifulSoup, Tag
 from playwright.sync_api import Request, Response
 from pypdf import PdfReader
-
-Pages = dict[Path, BeautifulSoup]
 
 WIDTHS = (320, 375, 768, 1400)
 CHARACTERS = (65, 80)
@@ -156,52 +151,6 @@ def weight(answers: list[Response], kind: str = "") -> float:
     """What was loaded, in kB after gzip; of one kind only, if that is given."""
     bodies = [a.body() for a in answers if kind in ("", a.request.resource_type)]
     return sum(len(gzip.compress(body)) for body in bodies) / 1000
-
-
-# Strict
-
-POLICY = {
-    "default-src": {"'none'"},
-    "script-src": {"'self'"},
-    "style-src": {"'self'"},
-    "img-src": {"'self'", "data:"},
-    "font-src": {"'self'"},
-    "connect-src": {"'self'"},
-    "base-uri": {"'none'"},
-    "form-action": {"'none'"},
-}
-
-
-@pytest.mark.xdist_group("parsed pages")
-def test_a_page_allows_its_own_files_and_named_scripts_alone(pages: Pages):
-    for path, page in pages.items():
-        metas = page.select("meta[http-equiv=Content-Security-Policy]")
-        assert len(metas) == 1, path
-        inline = page.select("script:not([src])")
-        assert policy(metas[0]) == POLICY | {
-            "script-src": {"'self'", *map(hash_of, inline)}
-        }, path
-        # What stands before the policy is not under it.
-        before = [e for e in metas[0].find_all_previous(["script", "link", "style"])]
-        assert before == [], path
-
-
-def policy(meta: Tag) -> dict[str, set[str]]:
-    parts = [part.split() for part in str(meta["content"]).split(";")]
-    return {name: set(sources) for name, *sources in parts}
-
-
-def hash_of(script: Tag) -> str:
-    digest = hashlib.sha256(str(script.string).encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-@pytest.mark.xdist_group("parsed pages")
-def test_a_page_holds_no_style_and_no_code_in_attributes(pages: Pages):
-    for path, page in pages.items():
-        assert page.select("style, [style]") == [], path
-        names = {name for element in page.select("*") for name in element.attrs}
-        assert not {name for name in names if name.startswith("on")}, path
 
 
 # Without script

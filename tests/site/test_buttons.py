@@ -46,8 +46,6 @@ from book.slides import decks
 from book.sources.book import Book
 from book.sources.tabs import tab_name
 
-# One worker publishes.
-pytestmark = pytest.mark.xdist_group("published")
 ROOT = Path(__file__).parents[2]
 OURS = "someone/made-up"
 HOSTS = ["Colab", "Studio Lab", "Kaggle"]

@@ -14,8 +14,6 @@ from playwright.sync_api import Browser, Page
 from book.slides import decks
 from book.slides.layout import SMALLEST
 
-# One worker makes the decks: nobody reads them while they are written.
-pytestmark = pytest.mark.xdist_group("decks")
 DECKS = [
     f"{decks.file(section, tab)}.html"
     for section in BOOK.sections

@@ -19,6 +19,7 @@ from book.pages.rst import Page, _result
 from book.paper import pdf, tex
 from book.sources.book import Book, Section
 
+pytestmark = pytest.mark.slow
 INDEX = """\
 # A Made-Up Book
 

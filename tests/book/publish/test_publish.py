@@ -271,6 +271,7 @@ def test_a_push_that_fails_is_told_in_one_line(published: Path):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_the_pdfs_are_of_this_book_alone(make, monkeypatch: pytest.MonkeyPatch):
     book = make()
     stale = book.root / "_build/pdf/made-up-mxnet.pdf"

@@ -99,6 +99,7 @@ A = "pytorch/chapter/a.ipynb"
 # The whole way
 
 
+@pytest.mark.slow
 def test_there_and_back(
     book: Book,
     other_python: Path,
@@ -136,6 +137,7 @@ def test_there_and_back(
     assert capsys.readouterr().out.endswith("are fresh: nothing to export\n")
 
 
+@pytest.mark.slow
 def test_a_record_of_results_is_that_of_a_run_there(
     book: Book, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
@@ -150,6 +152,7 @@ def test_a_record_of_results_is_that_of_a_run_there(
     assert file.read_bytes() == imported
 
 
+@pytest.mark.slow
 def test_what_fails_there_is_told_and_the_rest_comes_back(
     make_book: Callable[..., Book],
     tmp_path: Path,
@@ -184,6 +187,7 @@ def test_what_fails_there_is_told_and_the_rest_comes_back(
     assert state(book, "good") == "fresh" and state(book, "bad") == "missing"
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_keeps_what_was_finished(
     make_book: Callable[..., Book], tmp_path: Path
 ):
@@ -328,6 +332,7 @@ def test_damaged_results_are_refused(
     assert state(book) == "missing" and state(book, "lib") == "fresh"
 
 
+@pytest.mark.slow
 def test_another_d2l_is_refused(book: Book, done: Path):
     """Whether it was edited before it ran or afterwards."""
     library = done / "d2l/pytorch.py"
@@ -466,6 +471,7 @@ def test_without_results_there_is_nothing_to_import(book: Book, tmp_path: Path):
 # The script
 
 
+@pytest.mark.slow
 def test_the_script_says_what_is_wrong(book: Book, tmp_path: Path):
     folder = exported(book, tmp_path / "there")
     for arguments, message in (
