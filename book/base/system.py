@@ -7,6 +7,7 @@
 This module runs before any environment exists, so it needs only the standard library.
 """
 
+import ctypes
 import functools
 import importlib.util
 import os
@@ -78,6 +79,14 @@ def _has_module(name: str) -> bool:
     return importlib.util.find_spec(name) is not None
 
 
+def _has_library(name: str) -> bool:
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return False
+    return True
+
+
 def _has_font(family: str) -> bool:
     return family in _font_families()
 
@@ -102,6 +111,7 @@ def _output(*command: str) -> str:
 FINDERS: dict[str, Callable[[str], bool]] = {
     "commands": _has_command,
     "modules": _has_module,
+    "libraries": _has_library,
     "fonts": _has_font,
     "tex_files": _has_tex_file,
 }

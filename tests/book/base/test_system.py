@@ -105,6 +105,12 @@ def test_one_missing_font_is_found(machine: Machine):
     assert system.missing("pdf")["fonts-made-up"] == ["Made Up"]
 
 
+def test_a_missing_library_is_found(machine: Machine):
+    listed = '[made-up]\nlibmade = { libraries = ["libc.so.6", "libmade-up.so.9"] }\n'
+    system.LIST.write_text(listed)
+    assert system.missing() == {"libmade": ["libmade-up.so.9"]}
+
+
 def test_a_variable_may_name_the_browser(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ):
