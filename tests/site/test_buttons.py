@@ -4,6 +4,7 @@ The PDFs are blank here, since what is tested is that buttons lead to them;
 tests/book/publish/test_publish.py has one typeset.
 """
 
+import functools
 import gzip
 import json
 import re
@@ -244,7 +245,7 @@ def test_in_print_there_are_none(open_page: Visitor):
 
 
 def test_every_link_of_the_folder_leads_somewhere(folder: Path):
-    pages = {path: tree(path) for path in folder.rglob("*.html")}
+    pages = {path: tree(path.read_text("utf-8")) for path in folder.rglob("*.html")}
     assert len(pages) > len(PAGES)
     ids = {path: {str(e["id"]) for e in p.select("[id]")} for path, p in pages.items()}
     for path, page in pages.items():
@@ -261,8 +262,9 @@ def test_every_link_of_the_folder_leads_somewhere(folder: Path):
                 assert unquote(url.fragment) in ids[target], (path, element)
 
 
-def tree(path: Path) -> BeautifulSoup:
-    return BeautifulSoup(path.read_text("utf-8"), "html.parser")
+@functools.cache  # both folders have the same decks
+def tree(html: str) -> BeautifulSoup:
+    return BeautifulSoup(html, "html.parser")
 
 
 # Standards
