@@ -68,7 +68,12 @@ def _absent(kind: str, names: Iterable[str]) -> list[str]:
 
 def command(name: str) -> str | None:
     """Return the path of a command, or of the one that a variable names instead."""
-    return shutil.which(os.environ.get(NAMED_BY.get(name, "")) or name)
+    variable = NAMED_BY.get(name, "")
+    named = os.environ.get(variable, "")
+    path = shutil.which(named or name)
+    if named and path is None:
+        raise BookError(f"'{named}' is not a program; correct or unset it", variable)
+    return path
 
 
 def _has_command(name: str) -> bool:

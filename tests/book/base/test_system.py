@@ -1,6 +1,7 @@
 """Missing programs and fonts are found, installed if that is allowed, else named."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -118,7 +119,8 @@ def test_a_variable_may_name_the_browser(
     monkeypatch.setenv("CHROME_PATH", str(machine.folder / "my-browser"))
     assert system.missing("browser") == {}
     monkeypatch.setenv("CHROME_PATH", "/nowhere/browser")
-    assert system.missing("browser") == {system.BROWSER: [system.BROWSER]}
+    with pytest.raises(BookError, match="^CHROME_PATH: '/nowhere/browser' is not a"):
+        system.missing("browser")
 
 
 def test_check_names_the_command_that_installs(machine: Machine):
@@ -261,6 +263,15 @@ def test_the_readme_names_what_other_systems_need():
         assert name in text
     debian = " ".join(["apt-get install", *system.packages("book")])
     assert f"`{debian}`" in readme
+
+
+def test_no_message_names_a_package_that_is_not_listed():
+    files = [ROOT / "Makefile", *(ROOT / "book").rglob("*.py")]
+    found = re.findall(
+        r"apt-get install ([a-z][\w-]+)",
+        " ".join(path.read_text("utf-8") for path in files),
+    )
+    assert found and set(found) <= set(system.packages())
 
 
 def test_the_module_needs_nothing_but_the_standard_library():
