@@ -5,15 +5,28 @@
 ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
-.PHONY: html run export import notebooks slides pdf publish lib check serve test test-book test-site test-d2l test-chapter test-wheel tools bench bench-page bench-build bench-trainer lint coverage lock clean help
+.PHONY: html run export import notebooks slides pdf publish lib check serve test system test-book test-site test-d2l test-chapter test-wheel tools bench bench-page bench-build bench-trainer quick lint coverage lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
 
 BOOK := .venvs/book/bin/python -m book
 TEST := .venvs/test/bin/python -m
-SPREAD := -n 2 --dist loadfile  # two test files at a time
+# A few tests at a time, one more than there are cores since some wait; which worker
+# runs which is in tests/scheduling.py.
+SPREAD := -n 3 --durations=10
 built = .venvs/$(1)/built-from.sha256
+# For what runs before there is any environment: sets $$python, or stops.
+define FIND_PYTHON
+for python in python3.11 python3 ''; do \
+	if $$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'; \
+		then break; fi 2> /dev/null; \
+done; \
+if [ -z "$$python" ]; then \
+	echo 'error: no Python 3.11 on PATH; on Debian 12: apt-get install python3' >&2; \
+	exit 1; \
+fi
+endef
 # A setting as an option, quoted for the shell, if make's command line gives it, even
 # as nothing: a variable of the same name in the environment is another program's.
 # The option has the value as it was typed. Make would expand it for the environment.
@@ -60,7 +73,14 @@ check: $(call built,book)  ## check tabs, labels and references in the sources, 
 	@$(BOOK) check
 	@$(BOOK) lib --check
 
-test: lint test-book test-site test-d2l test-chapter  ## everything below, the fast tests first
+quick: lint  ## for daily work: lint, fast tests of the pipeline, the sections and tabs that changed
+	$(TEST) pytest $(SPREAD) -m 'not slow' --changed tests/book \
+		tests/benchmarks tests/chapter/test_sections.py tests/chapter/test_quick_guide.py
+
+test: system lint test-book test-site test-d2l test-chapter  ## everything below, the fast tests first
+
+system:  ## install the programs and fonts that the tests need, as root or by sudo; else say how
+	@$(FIND_PYTHON); $$python -m book.base.system install
 
 lint: $(call built,test)  ## ruff, mypy, and the order in which the packages of book/ import
 	$(TEST) ruff check $(CODE) img/src
@@ -78,14 +98,14 @@ test-d2l:  ## the package, in each framework's own environment, two at a time
 	@$(MAKE) -j2 -Otarget TOGETHER=1 $(TABS:%=test-d2l-%)
 
 test-d2l-%: $(call built,%)
-	.venvs/$*/bin/python -m pytest tests/d2l --tab $*
+	.venvs/$*/bin/python -m pytest tests/d2l --tab $* --durations=5
 
 test-wheel: $(call built,test)  ## the package as a wheel, in a new environment; TAB=jax PYTHON=python3.13 OLDEST=1
 	@PYTHONPATH=. .venvs/test/bin/python tests/wheel/installing.py $(call option,TAB,tab) \
 		$(call option,PYTHON,python) $(call option,OLDEST,oldest)
 
 test-chapter: $(call built,test)  ## every section in every tab, compared with its record
-	$(TEST) pytest tests/chapter
+	$(TEST) pytest $(SPREAD) tests/chapter
 
 tools: $(call built,test)  ## make the browser and the Node tools of test-site ready
 	@PYTHONPATH=. .venvs/test/bin/python tests/site/tools.py
@@ -139,12 +159,4 @@ help:  ## this list
 # or not at all by book/base/environments.py, which any Python 3.11 can run.
 .PRECIOUS: .venvs/%/built-from.sha256
 .venvs/%/built-from.sha256: environments/%.txt
-	@for python in python3.11 python3 ''; do \
-		if $$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'; \
-			then break; fi 2> /dev/null; \
-	done; \
-	if [ -z "$$python" ]; then \
-		echo 'error: no Python 3.11 on PATH; on Debian 12: apt-get install python3' >&2; \
-		exit 1; \
-	fi; \
-	$$python -m book.base.environments $* > /dev/null && touch $@
+	@$(FIND_PYTHON); $$python -m book.base.environments $* > /dev/null && touch $@

@@ -6,25 +6,14 @@ latexmk calls XeLaTeX until the page numbers hold still.
 import contextlib
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from book.base.errors import BookError
+from book.base import system
 
-PACKAGES = (
-    *("texlive-xetex", "texlive-fonts-recommended", "latexmk", "librsvg2-bin"),
-    *("fonts-texgyre", "fonts-texgyre-math", "fonts-dejavu-core"),
-)
-INSTALL = f"apt-get install --no-install-recommends {' '.join(PACKAGES)}"
-COMMANDS = ("xelatex", "latexmk", "rsvg-convert")
-FONTS = (
-    *("TeX Gyre Pagella", "TeX Gyre Heros", "TeX Gyre Pagella Math"),
-    *("DejaVu Sans Mono", "DejaVu Serif"),
-)
 LATEXMK = (
     *("latexmk", "-norc", "-xelatex", "-file-line-error", "-halt-on-error"),
     "-interaction=nonstopmode",
@@ -56,18 +45,7 @@ class Remark:
 
 def check_tools() -> None:
     """Raise a `BookError` with the command that installs what is missing here."""
-    missing = [command for command in COMMANDS if not shutil.which(command)]
-    missing = missing or [font for font in FONTS if not _has_font(font)]
-    if missing:
-        what = f"not installed; on Debian: {INSTALL}"
-        raise BookError(what, ", ".join(missing))
-
-
-def _has_font(family: str) -> bool:
-    listed = subprocess.run(
-        ["fc-list", family, "file"], capture_output=True, text=True, check=False
-    )
-    return bool(listed.stdout.strip())
+    system.check("pdf")
 
 
 # Run

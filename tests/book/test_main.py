@@ -180,6 +180,7 @@ def with_our_pages(root: Path) -> None:
         (root / folder).symlink_to(ROOT / folder)
 
 
+@pytest.mark.slow
 def test_three_builds_at_once(make_book: Callable[..., Book]):
     book = make_book(one=TEXT)
     with_our_pages(book.root)

@@ -18,6 +18,7 @@ from book.notebooks.editions import Edition
 from book.sources.book import Book
 from book.sources.names import COLAB, SAGEMAKER
 
+pytestmark = pytest.mark.slow
 BOOK = Book(Path(__file__).resolve().parents[2])
 ALONE = Path(__file__).with_name("alone.py")
 CUT_OFF = ["unshare", "--map-root-user", "--net"]

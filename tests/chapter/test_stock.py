@@ -17,6 +17,7 @@ import pytest
 from benchmarks.stock_notebooks import notebooks
 from book.sources.book import Book
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 SOURCES = ("config.ini", "index.md", "d2l.bib", "chapter_gpus", "img", "static")
 OURS = ("book", "d2l", "outputs", "environments")

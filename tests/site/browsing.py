@@ -6,6 +6,7 @@ is not caught, and ask nothing of another host; a test that opens one also tests
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -21,6 +22,7 @@ from playwright.sync_api import (
     Page,
     Playwright,
     Request,
+    Route,
 )
 from tools import CHROMIUM_FLAGS, chromium
 
@@ -155,3 +157,18 @@ def asking(question: str) -> str:
     """JavaScript that calls a function of `probes.js`."""
     probes = Path(__file__).with_name("probes.js").read_text("utf-8")
     return f"(about) => {{ {probes} return {question}(about); }}"
+
+
+def fonts(page: Page, selector: str) -> list[dict[str, Any]]:
+    """The fonts that the browser draws an element in."""
+    ask = page.context.new_cdp_session(page).send
+    ask("DOM.enable"), ask("CSS.enable")
+    root = ask("DOM.getDocument")["root"]["nodeId"]
+    found = ask("DOM.querySelector", {"nodeId": root, "selector": selector})
+    return ask("CSS.getPlatformFontsForNode", found)["fonts"]
+
+
+def hold_up(route: Route) -> None:
+    """Let a file come late."""
+    time.sleep(0.5)
+    route.continue_()

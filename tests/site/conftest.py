@@ -9,6 +9,7 @@ from browsing import WCAG, Violations, Visitor, free_port, launch, probe, served
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from book.base.files import locked
 from book.pages import html
 from book.sources.book import Book
 
@@ -22,8 +23,9 @@ def book() -> Book:
 
 @pytest.fixture(scope="session")
 def site(book: Book) -> Path:
-    """The folder of the site."""
-    return html.build(book).parent
+    """The folder of the site, which one worker builds."""
+    with locked(ROOT / "_build/.lock", "another worker builds the book"):
+        return html.build(book).parent
 
 
 @pytest.fixture(scope="session")
@@ -88,13 +90,14 @@ def open_http_page(browser: Browser, http_url: str) -> Iterator[Visitor]:
 def violations() -> Violations:
     """A function: the rules of WCAG 2.2 A and AA that a page breaks, and where.
 
-    Asked for what is `fresh` it leaves out what an earlier call saw in the page.
+    Asked for what is `fresh` it leaves out what an earlier call saw in the page. Asked
+    for `colors` it applies the rules of color only.
     """
     axe = (tools.NODE_MODULES / "axe-core/axe.min.js").read_text("utf-8")
 
-    def violations(page: Page, fresh: bool = False) -> list[str]:
+    def violations(page: Page, fresh: bool = False, colors: bool = False) -> list[str]:
         if not page.evaluate("'axe' in window"):
             page.evaluate(axe)
-        return probe(page, "violations", [WCAG, fresh])
+        return probe(page, "violations", [WCAG, fresh, colors])
 
     return violations

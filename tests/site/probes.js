@@ -114,6 +114,11 @@ function tooWide() {
     .concat(`the page is ${scrollWidth} wide`);
 }
 
+// How many elements there are to be seen.
+function shown() {
+  return every("body *").filter((e) => e.checkVisibility()).length;
+}
+
 // Rows of tabs that a thumb cannot use: of more than one line, too low, or cut off.
 function badRows(touch) {
   const rows = every(".tab-list").filter((row) => row.checkVisibility());
@@ -228,12 +233,19 @@ function focused() {
 
 // Standards
 
-// The rules that axe knows by one of the tags and the page breaks, and where. If only
-// what is `fresh` is asked for: what no earlier call saw, and the tabs, which change.
-async function violations([tags, fresh]) {
-  const options = { runOnly: tags, resultTypes: ["violations"], preload: false };
-  window.seenByAxe ??= new WeakSet();
-  const seen = window.seenByAxe;
+// The rules that axe knows by one of the tags and the page breaks, and where; of all
+// rules or of those of color. If only what is `fresh` is asked for: what no earlier call
+// saw, and the tabs, which change.
+async function violations([tags, fresh, colors]) {
+  // The page lets boxes that scroll take the focus once it is idle.
+  await new Promise((done) => requestIdleCallback(done, { timeout: 1000 }));
+  const values = axe
+    .getRules(tags)
+    .filter((rule) => !colors || rule.tags.includes("cat.color"))
+    .map((rule) => rule.ruleId);
+  const runOnly = { type: "rule", values };
+  const options = { runOnly, resultTypes: ["violations"], preload: false };
+  const seen = (window.seenByAxe ??= new WeakSet());
   const shown = [...document.body.querySelectorAll("*")].filter((e) => e.checkVisibility());
   const asked = shown.filter((e) => !seen.has(e) || e.role === "tab");
   shown.forEach((element) => seen.add(element));

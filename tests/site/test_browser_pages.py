@@ -1,9 +1,6 @@
-"""Every page in a browser: on any screen, light, strict, without script, on paper."""
+"""Every page in a browser: on any screen, light, without script, on paper."""
 
-import base64
 import gzip
-import hashlib
-import time
 from pathlib import Path
 from pprint import pformat
 from typing import Any
@@ -17,14 +14,13 @@ from browsing import (
     WITH_TABS,
     Visitor,
     choose,
+    fonts,
+    hold_up,
     probe,
     reach_everything,
 )
-from bs4 import BeautifulSoup, Tag
-from playwright.sync_api import Page, Request, Response, Route
+from playwright.sync_api import Request, Response
 from pypdf import PdfReader
-
-Pages = dict[Path, BeautifulSoup]
 
 WIDTHS = (320, 375, 768, 1400)
 CHARACTERS = (65, 80)
@@ -97,10 +93,15 @@ def test_a_page_is_light_and_still(
 
 def test_a_page_is_set_in_the_fonts_of_the_book(open_page: Visitor):
     page = open_page("chapter_gpus/trainer.html")
-    page.wait_for_load_state("networkidle")
-    for selector in ("main h2", "main em"):
-        used = fonts(page, selector)
-        assert used and all(font["isCustomFont"] for font in used), selector
+    drawn: list[dict[str, Any]] = []
+    for _ in range(5):
+        page.wait_for_load_state("networkidle")
+        drawn = [font for s in ("main h2", "main em") for font in fonts(page, s)]
+        if all(font["isCustomFont"] for font in drawn):
+            break
+        # A font that comes late, as on a busy machine, is used from the next page on.
+        page.reload()
+    assert drawn and all(font["isCustomFont"] for font in drawn), drawn
 
 
 WIDTHS_OF_TEXT = """async (style) => {
@@ -121,8 +122,7 @@ WIDTHS_OF_TEXT = """async (style) => {
 def test_what_stands_in_for_a_font_is_as_wide(open_http_page: Visitor, style: str):
     page = open_http_page("chapter_gpus/trainer.html", viewport=WIDE)
     text, fallback, missing = page.evaluate(WIDTHS_OF_TEXT, style)
-    if fallback == missing:
-        pytest.skip("needs Liberation Serif")
+    assert fallback != missing, "Liberation Serif is not installed"
     assert fallback == pytest.approx(text, rel=0.01)
 
 
@@ -131,19 +131,8 @@ def test_what_stands_in_for_a_font_has_a_bold_and_an_italic(open_http_page: Visi
     page = open_http_page("chapter_gpus/trainer.html", viewport=WIDE)
     page.wait_for_load_state("networkidle")
     used = [*fonts(page, "main h2"), *fonts(page, "main em")]
-    if not any(font["familyName"] == "Liberation Serif" for font in used):
-        pytest.skip("needs Liberation Serif")
     names = {font["postScriptName"] for font in used}
     assert {"LiberationSerif-Bold", "LiberationSerif-Italic"} <= names
-
-
-def fonts(page: Page, selector: str) -> list[dict[str, Any]]:
-    """The fonts that the browser draws an element in."""
-    ask = page.context.new_cdp_session(page).send
-    ask("DOM.enable"), ask("CSS.enable")
-    root = ask("DOM.getDocument")["root"]["nodeId"]
-    found = ask("DOM.querySelector", {"nodeId": root, "selector": selector})
-    return ask("CSS.getPlatformFontsForNode", found)["fonts"]
 
 
 def test_a_font_that_comes_late_moves_nothing(open_http_page: Visitor):
@@ -158,60 +147,10 @@ def test_a_font_that_comes_late_moves_nothing(open_http_page: Visitor):
     assert page.evaluate("window.shifts") == []
 
 
-def hold_up(route: Route) -> None:
-    """Let a file come late."""
-    time.sleep(0.5)
-    route.continue_()
-
-
 def weight(answers: list[Response], kind: str = "") -> float:
     """What was loaded, in kB after gzip; of one kind only, if that is given."""
     bodies = [a.body() for a in answers if kind in ("", a.request.resource_type)]
     return sum(len(gzip.compress(body)) for body in bodies) / 1000
-
-
-# Strict
-
-POLICY = {
-    "default-src": {"'none'"},
-    "script-src": {"'self'"},
-    "style-src": {"'self'"},
-    "img-src": {"'self'", "data:"},
-    "font-src": {"'self'"},
-    "connect-src": {"'self'"},
-    "base-uri": {"'none'"},
-    "form-action": {"'none'"},
-}
-
-
-def test_a_page_allows_its_own_files_and_named_scripts_alone(pages: Pages):
-    for path, page in pages.items():
-        metas = page.select("meta[http-equiv=Content-Security-Policy]")
-        assert len(metas) == 1, path
-        inline = page.select("script:not([src])")
-        assert policy(metas[0]) == POLICY | {
-            "script-src": {"'self'", *map(hash_of, inline)}
-        }, path
-        # What stands before the policy is not under it.
-        before = [e for e in metas[0].find_all_previous(["script", "link", "style"])]
-        assert before == [], path
-
-
-def policy(meta: Tag) -> dict[str, set[str]]:
-    parts = [part.split() for part in str(meta["content"]).split(";")]
-    return {name: set(sources) for name, *sources in parts}
-
-
-def hash_of(script: Tag) -> str:
-    digest = hashlib.sha256(str(script.string).encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-def test_a_page_holds_no_style_and_no_code_in_attributes(pages: Pages):
-    for path, page in pages.items():
-        assert page.select("style, [style]") == [], path
-        names = {name for element in page.select("*") for name in element.attrs}
-        assert not {name for name in names if name.startswith("on")}, path
 
 
 # Without script

@@ -8,8 +8,17 @@ from typing import Any
 
 import pytest
 import tools
-from browsing import PAGES, PHONE, TABS, Violations, Visitor, choose, reach_everything
-from playwright.sync_api import Browser
+from browsing import (
+    PAGES,
+    PHONE,
+    TABS,
+    Violations,
+    Visitor,
+    choose,
+    probe,
+    reach_everything,
+)
+from playwright.sync_api import Browser, expect
 
 SCREENS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light"},
@@ -31,9 +40,24 @@ def test_axe_finds_nothing(
     wrong = {}
     for tab in TABS[:1] if screen == "phone" else TABS:
         choose(page, tab)
-        if found := violations(page, fresh=tab != TABS[0]):
+        found = violations(page, fresh=tab != TABS[0], colors=screen == "dark")
+        if found:
             wrong[tab] = found
     assert not wrong, pformat(wrong)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_dark_changes_nothing_but_colors(open_http_page: Visitor, path: str):
+    """So in the dark only the rules of color need to be applied again."""
+    page = open_http_page(path)
+    # A script puts the buttons there that copy code, one at a time.
+    without_button = page.locator("div:not(.output) > .highlight:not(:has(.copy))")
+    expect(without_button).to_have_count(0)
+    counts = set()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        counts.add(probe(page, "shown"))
+    assert len(counts) == 1
 
 
 def test_html_validate_finds_nothing(site: Path, node: str, tmp_path: Path):
@@ -53,25 +77,18 @@ def test_html_validate_finds_nothing(site: Path, node: str, tmp_path: Path):
     assert not wrong, pformat(wrong)
 
 
-@pytest.fixture(scope="session")
-def lighthouse_reports(
-    browser: Browser, debugging_port: int, http_url: str, node: str
-) -> dict[str, Any]:
-    """What Lighthouse says of a page of each kind."""
-    urls = [http_url + path for path in KINDS_OF_PAGE]
+@pytest.mark.parametrize("path", KINDS_OF_PAGE)
+def test_lighthouse_gives_full_marks(
+    browser: Browser, debugging_port: int, http_url: str, node: str, path: str
+):
     program = Path(__file__).with_name("lighthouse.mjs")
     done = subprocess.run(
-        [node, program, tools.NODE_MODULES, str(debugging_port), *urls],
+        [node, program, tools.NODE_MODULES, str(debugging_port), http_url + path],
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    return dict(zip(KINDS_OF_PAGE, json.loads(done.stdout), strict=True))
-
-
-@pytest.mark.parametrize("path", KINDS_OF_PAGE)
-def test_lighthouse_gives_full_marks(lighthouse_reports: dict[str, Any], path: str):
-    report = lighthouse_reports[path]
+    (report,) = json.loads(done.stdout)
     scores = {name: c["score"] for name, c in report["categories"].items()}
     failed = [audit for audit in report["audits"].values() if audit["score"] == 0]
     assert set(scores.values()) == {1}, pformat([scores, *map(described, failed)])

@@ -3,7 +3,16 @@
 from pprint import pformat
 
 import pytest
-from browsing import TABS, WIDE, WITH_TABS, Visitor, asking, choose, probe
+from browsing import (
+    TABS,
+    WIDE,
+    WITH_TABS,
+    Visitor,
+    asking,
+    choose,
+    probe,
+    reach_everything,
+)
 from playwright.sync_api import Page
 from tabsets import chosen, press_through
 
@@ -42,6 +51,7 @@ def test_nothing_jumps_under_the_mouse(page_with_tabs: Page):
 
 def test_nothing_jumps_when_the_bar_is_used(page_with_tabs: Page):
     page, jumps = page_with_tabs, []
+    reach_everything(page)  # what comes late moves by itself, if by a pixel or two
     for part in (0.1, 0.3, 0.5, 0.7, 0.9):
         probe(page, "mark", part)
         for tab in [*TABS[1:], FIRST]:

@@ -1,6 +1,8 @@
 """The built site, without a browser: whole, light, and closed in itself."""
 
+import base64
 import gzip
+import hashlib
 import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -37,6 +39,7 @@ def test_every_section_has_its_page_and_there_is_no_other(
 
 
 def test_every_link_within_the_site_leads_somewhere(pages: Pages):
+    ids = {path: {e["id"] for e in page.select("[id]")} for path, page in pages.items()}
     for path, page in pages.items():
         for link in page.select("a[href]"):
             url = urlsplit(address(link))
@@ -46,8 +49,7 @@ def test_every_link_within_the_site_leads_somewhere(pages: Pages):
             target = (path.parent / unquote(url.path)).resolve() if url.path else path
             assert target in pages, (path, link)
             if url.fragment:
-                ids = {element["id"] for element in pages[target].select("[id]")}
-                assert unquote(url.fragment) in ids, (path, link)
+                assert unquote(url.fragment) in ids[target], (path, link)
 
 
 def test_nothing_is_asked_of_another_host(site: Path, pages: Pages):
@@ -208,3 +210,47 @@ def test_figures_with_a_script_of_their_own_can_be_explored(site: Path, pages: P
         for figure in page.select("figure[data-explorable]")
     }
     assert figures == scripts and len(figures) >= 3
+
+
+# Strict
+
+POLICY = {
+    "default-src": {"'none'"},
+    "script-src": {"'self'"},
+    "style-src": {"'self'"},
+    "img-src": {"'self'", "data:"},
+    "font-src": {"'self'"},
+    "connect-src": {"'self'"},
+    "base-uri": {"'none'"},
+    "form-action": {"'none'"},
+}
+
+
+def test_a_page_allows_its_own_files_and_named_scripts_alone(pages: Pages):
+    for path, page in pages.items():
+        metas = page.select("meta[http-equiv=Content-Security-Policy]")
+        assert len(metas) == 1, path
+        inline = page.select("script:not([src])")
+        assert policy(metas[0]) == POLICY | {
+            "script-src": {"'self'", *map(hash_of, inline)}
+        }, path
+        # What stands before the policy is not under it.
+        before = [e for e in metas[0].find_all_previous(["script", "link", "style"])]
+        assert before == [], path
+
+
+def policy(meta: Tag) -> dict[str, set[str]]:
+    parts = [part.split() for part in str(meta["content"]).split(";")]
+    return {name: set(sources) for name, *sources in parts}
+
+
+def hash_of(script: Tag) -> str:
+    digest = hashlib.sha256(str(script.string).encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def test_a_page_holds_no_style_and_no_code_in_attributes(pages: Pages):
+    for path, page in pages.items():
+        assert page.select("style, [style]") == [], path
+        names = {name for element in page.select("*") for name in element.attrs}
+        assert not {name for name in names if name.startswith("on")}, path

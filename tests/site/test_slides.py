@@ -7,7 +7,7 @@ from pprint import pformat
 from typing import Any
 
 import pytest
-from browsing import BOOK, PHONE, TABS, Violations, Visitor
+from browsing import BOOK, PHONE, TABS, Violations, Visitor, fonts, hold_up
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page
 
@@ -105,6 +105,14 @@ def test_slides_fit_other_screens(open_deck: Visitor, screen: dict[str, Any]):
     assert not wrong, pformat(wrong)
 
 
+def test_a_font_that_comes_late_is_used_all_the_same(open_deck: Visitor):
+    """The sizes of slides are reckoned with it: in another one some do not fit."""
+    open_deck.context(**LARGE).route("**/*.woff2", hold_up)
+    page = ready(open_deck(RICH, **LARGE))
+    assert page.evaluate(WRONG) == []
+    assert all(font["isCustomFont"] for font in fonts(page, "section.present > *"))
+
+
 @pytest.mark.parametrize("deck", DECKS)
 def test_no_deck_speaks_of_another_framework(folder: Path, deck: str):
     tree = BeautifulSoup((folder / deck).read_text("utf-8"), "html.parser")
@@ -122,7 +130,8 @@ def test_no_deck_speaks_of_another_framework(folder: Path, deck: str):
 def test_axe_finds_nothing(open_deck: Visitor, violations: Violations, scheme: Any):
     for path in ("index.html", RICH):
         page = open_deck(path, color_scheme=scheme, **LARGE)
-        wrong = {path: violations(page)}
+        colors = scheme == "dark"
+        wrong = {path: violations(page, colors=colors)}
         if path != "index.html":
             kinds = (".printed", "figure", ".plot", "math", ".said ul")
             for kind in kinds:
@@ -131,7 +140,7 @@ def test_axe_finds_nothing(open_deck: Visitor, violations: Violations, scheme: A
                     " section')].findIndex((slide) => slide.querySelector(kind)))",
                     kind,
                 )
-                wrong[kind] = violations(page)
+                wrong[kind] = violations(page, colors=colors)
         assert not any(wrong.values()), pformat(wrong)
 
 
@@ -202,5 +211,6 @@ def test_the_list_opens_every_deck(open_deck: Visitor):
     links = page.locator(".decks a")
     hrefs = [link.get_attribute("href") for link in links.all()]
     assert hrefs == DECKS
-    links.first.click()
+    with page.expect_navigation():
+        links.first.click()
     assert ready(page).locator("h1").inner_text()

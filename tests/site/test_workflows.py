@@ -1,6 +1,7 @@
 """The workflows are valid, and call make on a machine that they have set up."""
 
 import json
+import re
 import subprocess
 import tomllib
 from pathlib import Path
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 import tools
 import yaml
+from browsing import BOOK
 
-from book.paper import tex
+from book.base import system
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -41,10 +43,34 @@ def test_a_workflow_sets_up_and_calls_make(path: Path):
     runs = [s["run"].replace("\\\n", " ") for s in steps(path) if "run" in s]
     lines = [line for run in runs for line in run.strip().splitlines()]
     rest = [line for line in lines if not line.startswith(SET_UP)]
-    wanted = {"publish": ["make publish PUSH=1"], "test": ["make test"]}
+    install = "python3 -m book.base.system install pdf"
+    wanted = {
+        "publish": [install, "make publish PUSH=1"],
+        "test": ["make system ${{ matrix.stage }}"],
+    }
     assert rest == wanted[path.stem]
-    installed = {word for line in lines for word in line.split()}
-    assert set(tex.PACKAGES) <= installed
+    (named,) = [line.split() for line in lines if "apt-get install" in line]
+    packages = {word for word in named[2:] if not word.startswith("--")}
+    # Checking out over HTTPS needs certificates.
+    assert packages == {*system.packages("book"), "ca-certificates"}
+
+
+def test_the_stages_of_the_workflow_are_those_of_make_test():
+    (job,) = yaml.safe_load(WORKFLOWS[1].read_text("utf-8"))["jobs"].values()
+    stages = [entry["stage"] for entry in job["strategy"]["matrix"]["include"]]
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    (rule,) = re.findall(r"^test: (.*?)  ##", makefile, re.MULTILINE)
+    first, *wanted = rule.split()
+    assert first == "system"
+    of_tabs = [f"test-d2l-{tab}" for tab in BOOK.tabs]
+    place = wanted.index("test-d2l")
+    assert stages == wanted[:place] + of_tabs + wanted[place + 1 :]
+
+
+def test_ci_runs_make_test_and_nothing_else():
+    script = (ROOT / ".ci/run").read_text("utf-8")
+    lines = [line for line in script.splitlines() if not line.startswith("#")]
+    assert lines == ['cd "$(dirname "$0")/.." && exec make test']
 
 
 def test_the_wheel_is_tested_in_each_framework_and_python():
@@ -63,9 +89,10 @@ def test_the_wheel_is_tested_in_each_framework_and_python():
 
 def test_each_environment_is_kept_by_what_it_is_made_of():
     kept = {}
-    for step in steps(WORKFLOWS[1]):
+    for step in [step for path in WORKFLOWS for step in steps(path)]:
         if step.get("uses", "").startswith("actions/cache@"):
-            kept[step["with"]["path"]] = step["with"]["key"]
+            for folder in step["with"]["path"].split():
+                kept[folder] = step["with"]["key"]
     names = {path.stem for path in (ROOT / "environments").glob("*.txt")}
     assert set(kept) == {f".venvs/{name}" for name in names | {"node"}}
     for name in names:

