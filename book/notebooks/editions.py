@@ -176,7 +176,7 @@ class Edition:
     @cached_property
     def site(self) -> str:
         """The address of the published site, if the settings name it."""
-        return hosting.of(self.book).site
+        return hosting.load(self.book).site
 
     def notebook(self, section: Section, tab: str, kind: str) -> NotebookNode:
         """Return the notebook of a section in one tab, with ids that stay the same."""

@@ -163,7 +163,7 @@ class Writer:
         if role.name in ("cite", "citep", "citet"):
             keys = [key.strip() for key in role.value.split(",")]
             self.cited |= dict.fromkeys(keys)
-            return self.bibliography.cited(keys, where, role.name == "citet")
+            return self.bibliography.cite(keys, where, role.name == "citet")
         if role.name in API:
             return f"`{role.value.lstrip('~')}`"
         message = f"a notebook cannot show the role '{role.name}'; write words"

@@ -86,7 +86,7 @@ def build(book: Book, views: Views | None = None) -> Path:
     from book.records import store
     from book.sources import hosting
 
-    shown = {"book_buttons": buttons.of(book, hosting.of(book))}
+    shown = {"book_buttons": buttons.of(book, hosting.load(book))}
     titles = store.titles(book)
     folder = book.root / "_build"
     stamp, made_of = folder / "html.stamp", fingerprint(book.root)

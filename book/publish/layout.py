@@ -38,7 +38,7 @@ POLICY = (
 
 def build(book: Book, with_pdf: bool = True) -> Path:
     """The folder of the published book, whole and new; the last one if that fails."""
-    settings = hosting.of(book)
+    settings = hosting.load(book)
     if with_pdf:
         tex.check_tools()  # before minutes have gone by
     folder = book.root / "_build/publish"
@@ -163,7 +163,7 @@ def push(book: Book, folder: Path, remote: str = "origin") -> None:
     The branch has one commit, so that the repository does not grow with each. One
     that holds something else is left alone.
     """
-    settings = hosting.of(book)
+    settings = hosting.load(book)
     if not settings.repository:
         _say(f"publish: nothing to push to, without repository in {hosting.WHERE}")
         return

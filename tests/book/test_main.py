@@ -35,8 +35,8 @@ def errors(capsys: pytest.CaptureFixture[str]) -> list[str]:
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["run", "--tab", "torch"], "error: TAB: no tab 'torch'; there are"),
-        (["run", "--section", "nosuch"], "error: SECTION: no section 'nosuch'"),
+        (["run", "--tab", "torch"], "error: TAB: unknown tab 'torch'; choose"),
+        (["run", "--section", "nosuch"], "error: SECTION: unknown section 'nosuch'"),
         (["run", "--machine", "H200"], "error: MACHINE: 'H200' is no machine's name"),
         (["run", "--python", "nosuch"], "error: nosuch: no interpreter there"),
         (["run", "--tab", ","], "error: TAB: ',' names nothing"),
@@ -46,8 +46,11 @@ def errors(capsys: pytest.CaptureFixture[str]) -> list[str]:
         (["run", "--force=maybe"], "error: FORCE: 'maybe' is neither 1 nor 0"),
         (["serve", "--port", "65536"], "error: PORT: '65536' is no port; use 1 to"),
         (["serve", "--port", "0"], "error: PORT: '0' is no port"),
-        (["notebooks", "--tab", "torch"], "error: TAB: no tab 'torch'; there are"),
-        (["notebooks", "--section", "x"], "error: SECTION: no section 'x'; there are"),
+        (["notebooks", "--tab", "torch"], "error: TAB: unknown tab 'torch'; choose"),
+        (
+            ["notebooks", "--section", "x"],
+            "error: SECTION: unknown section 'x'; choose",
+        ),
         (["notebooks", "--outputs=maybe"], "error: OUTPUTS: 'maybe' is neither 1"),
         (["nosuch"], "error: COMMAND: invalid choice: 'nosuch'"),
         (["check", "--nosuch"], "error: unrecognized arguments: --nosuch"),
@@ -87,7 +90,7 @@ def test_several_names_in_one_option(
 ):
     make_book(one=TEXT)
     assert main(["run", "--tab", "pytorch,jax mxnet"]) == 1
-    assert "no tab 'mxnet'" in errors(capsys)[0]
+    assert "unknown tab 'mxnet'" in errors(capsys)[0]
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,7 @@ def test_every_kind_is_valid_and_the_same_again(book: Book, kind: str):
 @pytest.mark.parametrize(
     "wrong, message",
     [
-        (":func:`torch.ones` and :cite:`Nobody`", "one.md:4: no work 'Nobody'"),
+        (":func:`torch.ones` and :cite:`Nobody`", "one.md:4: 'Nobody' is not"),
         ("Text.\n\n```eval_rst\n.. raw::\n```\n\n", "one.md:6: a notebook cannot show"),
     ],
 )

@@ -334,7 +334,7 @@ def test_an_unknown_tab_is_refused(
     make_printed_book()
     assert main(["pdf", "--tab", "nope"]) == 1
     told = capsys.readouterr().err
-    assert told == "error: TAB: no tab 'nope'; there are pytorch, jax\n"
+    assert told == "error: TAB: unknown tab 'nope'; choose from pytorch, jax\n"
 
 
 def test_the_log_is_read() -> None:

@@ -69,11 +69,11 @@ def make(make_site_book: MakeBook) -> Callable[..., Book]:
 
 
 def test_without_settings_nothing_is_settled(make_book: MakeBook):
-    assert hosting.of(make_book(one=ONE)) == Hosting("", "notebooks", "")
+    assert hosting.load(make_book(one=ONE)) == Hosting("", "notebooks", "")
 
 
 def test_settings_are_read(make: Callable[..., Book]):
-    found = hosting.of(make(repository=OURS, branch="nb/all", site=f"{SITE}/"))
+    found = hosting.load(make(repository=OURS, branch="nb/all", site=f"{SITE}/"))
     assert found == Hosting(OURS, "nb/all", SITE)
     assert found.root == "/some/book/"
     assert Hosting(site="https://example.org").root == Hosting().root == "/"
@@ -97,7 +97,7 @@ def test_settings_are_read(make: Callable[..., Book]):
 )
 def test_a_wrong_setting_is_told_in_one_line(make, name: str, value: str, told: str):
     with pytest.raises(BookError) as raised:
-        hosting.of(make(**{name: value}))
+        hosting.load(make(**{name: value}))
     text = str(raised.value)
     assert text.startswith("config.ini, [publish]: ") and "\n" not in text
     assert told in text and (value if name != "repo" else name) in text
@@ -241,7 +241,7 @@ def test_the_branch_holds_what_the_buttons_open(published: Path, repository: Pat
     assert held == [n for n in buttons.files_in(published) if n[:10] == "notebooks/"]
     assert git(repository, "rev-list", "--count", "notebooks") == "1"
     assert git(book.root, "status", "--short") == staged
-    found = buttons.of(book, hosting.of(book))["chapter/one"]
+    found = buttons.of(book, hosting.load(book))["chapter/one"]
     for button in found["pytorch"] + found["jax"]:
         assert button["address"].partition("/blob/notebooks/")[2] in held
 

@@ -379,8 +379,11 @@ def test_what_the_book_or_the_manifest_does_not_have_is_refused(
     [
         (["export"], "MACHINE: name the machine, as in MACHINE=h200"),
         (["export", "--machine", "H200"], "MACHINE: 'H200' is no machine's name"),
-        (["export", "--machine", "x", "--tab", "torch"], "TAB: no tab 'torch'"),
-        (["export", "--machine", "x", "--section", "c"], "SECTION: no section 'c'"),
+        (["export", "--machine", "x", "--tab", "torch"], "TAB: unknown tab 'torch'"),
+        (
+            ["export", "--machine", "x", "--section", "c"],
+            "SECTION: unknown section 'c'",
+        ),
         (["export", "--machine", "x", "--to", ""], "TO: '' names no folder"),
         (["export", "--machine", "x", "--to", "."], "holds other files; name a new"),
         (["export", "--machine", "x", "--to", "index.md"], "this is a file; name a"),

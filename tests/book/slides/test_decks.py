@@ -344,7 +344,7 @@ def test_a_deck_without_marks_goes(one: Book):
     ("right", "broken", "message"),
     [
         ("../img/a.svg", "../img/b.svg", "chapter/one.md:29: no file '../img/b.svg'"),
-        (":cite:`A.2009` and", ":cite:`B` and", "chapter/one.md:27: no work 'B'"),
+        (":cite:`A.2009` and", ":cite:`B` and", "chapter/one.md:27: 'B' is not in"),
         ("n = 1", r"\frac{n", "cannot convert the equation"),
         ("[**It", "[**[**It", "chapter/one.md:6: a slide mark '[**' without"),
     ],
@@ -370,4 +370,4 @@ def test_the_command(one: Book, capsys: pytest.CaptureFixture[str]):
     index = one.root / "_build/slides/index.html"
     assert capsys.readouterr().out == f"{index}\n" and index.exists()
     assert main(["slides", "--tab", "julia"]) == 1
-    assert "TAB: no tab 'julia'" in capsys.readouterr().err
+    assert "TAB: unknown tab 'julia'" in capsys.readouterr().err
