@@ -97,7 +97,7 @@ def write(
     wanted = _wanted(book, tabs, sections)
     folder = book.root / "_build" / "notebooks"
     lock = book.root / "_build" / "locks" / "notebooks.lock"
-    with locked(lock, "another process writes notebooks"):
+    with locked(lock, "another process is writing notebooks"):
         edition = Edition(book, machine if outputs else None)
         files = _files(edition, wanted)
         if tabs or sections:

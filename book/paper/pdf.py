@@ -73,7 +73,7 @@ def _write_latex(
     from book.records import store
 
     titles = store.titles(edition)
-    shown = views or html.recorded(edition, titles)
+    shown = views or html.views_of_records(edition, titles)
 
     def complete(section: Section, tab: str) -> TabView | None:
         found = shown(section, tab)

@@ -68,7 +68,7 @@ def _say(line: str) -> None:
 def _parts(book: Book, with_pdf: bool) -> Iterator[tuple[str, Path]]:
     """What the pages have beside them: a folder's name, and what is copied there."""
     yield "notebooks", editions.write(book)
-    with locked(book.root / "_build/slides.lock", "another process makes slides"):
+    with locked(book.root / "_build/slides.lock", "another process is making slides"):
         yield "slides", decks.build(book).parent
     if with_pdf:
         yield "pdf", _pdfs(book)
@@ -79,7 +79,7 @@ def _pdfs(book: Book) -> Path:
     folder = book.root / "_build/publishing/pdf"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    with locked(book.root / "_build/.lock", "another process builds the book"):
+    with locked(book.root / "_build/.lock", "another process is building the book"):
         for tab in (None, *book.tabs):
             _say(f"publish: PDF {'of all tabs' if tab is None else f'of {tab}'}")
             shutil.copy(pdf.build(book, tab), folder)
@@ -90,7 +90,7 @@ def _add_pages(book: Book, settings: Hosting, draft: Path) -> None:
     """Put the pages into `draft`, with buttons for all that is there already."""
     folder = book.root / "_build/publishing"
     there = buttons.files_in(draft)
-    shown: dict[str, Any] = {"book_buttons": buttons.of(book, settings, there)}
+    shown: dict[str, Any] = {"book_buttons": buttons.for_book(book, settings, there)}
     # The settings in config.ini name these from a folder that is less deep.
     shown |= {
         "html_static_path": [str(book.root / "static")],
@@ -98,8 +98,8 @@ def _add_pages(book: Book, settings: Hosting, draft: Path) -> None:
         "templates_path": [str(book.root / "book/templates")],
     }
     titles = store.titles(book)
-    with locked(book.root / "_build/.lock", "another process builds the book"):
-        views = html.recorded(book, titles)
+    with locked(book.root / "_build/.lock", "another process is building the book"):
+        views = html.views_of_records(book, titles)
         pages = html.write_pages(book, views, folder / "sphinx")
         shutil.rmtree(folder / "pages/_static", ignore_errors=True)
         html.run_sphinx(book, folder, titles, pages, settings=shown)

@@ -16,7 +16,7 @@ from book.base.errors import BookError
 from book.base.paths import TEMPLATES
 from book.pages.rst import SHELL_LINE
 from book.pages.sphinx.code_styles import Light
-from book.pages.sphinx.math import ALIGNMENT_STYLE, aligned
+from book.pages.sphinx.math import ALIGNMENT_STYLE, align_lines
 from book.pages.sphinx.site import CodeFormatter
 from book.slides.layout import WIDEST_TABLE, Page
 from book.slides.marks import Block, Code, Figure, Plot, Printed, Text
@@ -133,7 +133,7 @@ def _prepared(text: str) -> str:
 
 
 def _equation(found: re.Match[str]) -> str:
-    return f"$${aligned(found[1])}$$"
+    return f"$${align_lines(found[1])}$$"
 
 
 def _inline(html: str) -> str:

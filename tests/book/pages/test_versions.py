@@ -1,4 +1,4 @@
-"""One version of each thing, wherever it is written down."""
+"""All files of the project name the same versions."""
 
 import configparser
 import re
@@ -43,7 +43,7 @@ def test_python_is_the_same_everywhere(project, conda):
     assert project["tool"]["ruff"]["target-version"] == f"py{major}{minor}"
 
 
-def test_conda_brings_the_system_tools(conda):
+def test_conda_installs_the_system_tools(conda):
     assert {"make", "git", "librsvg"} <= set(conda)
     assert any("tex" in name for name in conda)
     assert conda["uv"] == pins("uv")["uv"]
@@ -51,10 +51,10 @@ def test_conda_brings_the_system_tools(conda):
 
 
 @pytest.mark.parametrize("tab", TABS)
-def test_the_package_asks_for_the_versions_of_its_tab(project, tab):
-    wanted = project["project"]["optional-dependencies"][tab]
+def test_the_package_requires_the_versions_of_its_tab(project, tab):
+    requirements = project["project"]["optional-dependencies"][tab]
     locked = pins(tab)
-    for requirement in wanted:
+    for requirement in requirements:
         name, version = requirement.split("==")
         assert locked[name] == version, requirement
 
@@ -73,12 +73,12 @@ def test_shared_tools_have_one_version_in_book_and_test():
 @pytest.mark.parametrize("name", ["book", "test", *TABS])
 def test_every_requirement_is_pinned(name):
     source = (ROOT / f"environments/{name}.in").read_text()
-    asked = re.findall(r"^([A-Za-z][\w.-]*)", source, re.MULTILINE)
+    required = re.findall(r"^([A-Za-z][\w.-]*)", source, re.MULTILINE)
     locked = {pin.replace("_", "-").lower() for pin in pins(name)}
-    assert {a.replace("_", "-").lower() for a in asked} <= locked
+    assert {name.replace("_", "-").lower() for name in required} <= locked
 
 
-def test_the_release_is_the_packages_version():
+def test_the_release_is_the_version_of_the_package():
     config = configparser.ConfigParser()
     config.read(ROOT / "config.ini")
     release = config["project"]["release"]
@@ -86,7 +86,7 @@ def test_the_release_is_the_packages_version():
     assert f"version: {release}" in (ROOT / "CITATION.cff").read_text()
 
 
-def test_the_readme_names_the_versions_that_are_pinned(project):
+def test_the_readme_names_the_pinned_versions(project):
     readme = (ROOT / "README.md").read_text()
     for tab in TABS:
         for requirement in project["project"]["optional-dependencies"][tab]:

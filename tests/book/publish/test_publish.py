@@ -111,11 +111,11 @@ def labels(found: list[buttons.Button]) -> list[str]:
 
 
 def test_while_nothing_is_there_there_are_no_buttons(make):
-    assert buttons.of(make(), Hosting()) == {}
+    assert buttons.for_book(make(), Hosting()) == {}
 
 
 def test_a_repository_opens_what_its_branch_has(make):
-    found = buttons.of(make(), Hosting(OURS, "nb"))
+    found = buttons.for_book(make(), Hosting(OURS, "nb"))
     # The front page and a section without code have no notebook.
     assert list(found) == ["chapter/one"]
     colab, lab, kaggle = found["chapter/one"]["jax"]
@@ -135,12 +135,12 @@ def test_a_repository_opens_what_its_branch_has(make):
 def test_a_file_has_a_button_only_if_it_is_there(make):
     book = make()
     beside = ["slides/jax/one.html", "pdf/made-up-jax.pdf", "slides/index.html"]
-    found = buttons.of(book, Hosting(), beside)
+    found = buttons.for_book(book, Hosting(), beside)
     assert {tab: labels(b) for tab, b in found["chapter/one"].items()} == {
         "jax": ["Slides", "Book as PDF"]
     }
     assert labels(found["chapter/two"]["jax"]) == ["Book as PDF"]
-    assert labels(found["index"][buttons.ALWAYS]) == ["All slides"]
+    assert labels(found["index"][buttons.ALL_TABS]) == ["All slides"]
     assert labels(found["index"]["jax"]) == ["PDF in JAX"]
 
 
@@ -241,7 +241,7 @@ def test_the_branch_holds_what_the_buttons_open(published: Path, repository: Pat
     assert held == [n for n in buttons.files_in(published) if n[:10] == "notebooks/"]
     assert git(repository, "rev-list", "--count", "notebooks") == "1"
     assert git(book.root, "status", "--short") == staged
-    found = buttons.of(book, hosting.load(book))["chapter/one"]
+    found = buttons.for_book(book, hosting.load(book))["chapter/one"]
     for button in found["pytorch"] + found["jax"]:
         assert button["address"].partition("/blob/notebooks/")[2] in held
 
