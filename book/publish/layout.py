@@ -114,7 +114,9 @@ def _add_for_hosts(book: Book, settings: Hosting, draft: Path) -> None:
     files = {
         ".nojekyll": "",  # GitHub would leave out what begins with "_"
         "robots.txt": _robots(settings),
-        "404.html": deck_page.page("404.html", **_missing_page(book, settings)),
+        "404.html": deck_page.render_template(
+            "404.html", **_missing_page(book, settings)
+        ),
     }
     if settings.site:
         files["sitemap.xml"] = _sitemap(book, settings, draft)
