@@ -83,8 +83,8 @@ def test_what_was_measured_is_kept_with_a_chart(found, tmp_path, capsys):
 
 
 def test_bars_double_in_equal_steps(chart):
-    assert chart.place(0.9) == chart.place(1) == 0
-    assert chart.place(8) - chart.place(4) == pytest.approx(chart.place(2))
+    assert chart.bar_length(0.9) == chart.bar_length(1) == 0
+    assert chart.bar_length(8) - chart.bar_length(4) == pytest.approx(chart.bar_length(2))
 
 
 def test_the_figure_shows_the_kept_measurement(chart):
