@@ -19,7 +19,11 @@ ROOT = Path(__file__).parents[2]
         ("trainer", ["--rounds", "0"], "ROUNDS: '0' is not a positive integer"),
         ("trainer", ["--gpus", "x"], "GPUS: 'x' is neither 1 nor 0"),
         ("trainer", ["--tab", " "], "TAB: ' ' contains no name"),
-        ("trainer", ["--tab", "torch"], "TAB: unknown tab 'torch'; choose from pytorch, "),
+        (
+            "trainer",
+            ["--tab", "torch"],
+            "TAB: unknown tab 'torch'; choose from pytorch, ",
+        ),
         ("trainer", ["--python", ""], "PYTHON: '' is not a path"),
     ],
 )
