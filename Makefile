@@ -32,7 +32,7 @@ endef
 # The option has the value as it was typed. Make would expand it for the environment.
 given = $(filter command,$(origin $(1)))
 option = $(if $(call given,$(1)),--$(2)='$(subst ','\'',$(value $(1)))')
-unexport TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM RUNS ROUNDS GPUS VNU PORT
+unexport TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM RUNS ROUNDS GPUS VNU PORT OLDEST
 
 html: $(call built,book)  ## build the book, print the path of its first page (this is what `make` does)
 	@$(BOOK) html

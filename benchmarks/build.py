@@ -1,11 +1,12 @@
-"""Measure the build beside stock d2lbook's, on the same sources and kept outputs.
+"""Compares the build with that of stock d2lbook, on the same sources and outputs.
 
     python -m benchmarks.build [--runs 3]
 
-Three steps: a first build with the outputs in place, a build after an edit of one
-section's prose, and one with nothing to do. After an edit d2lbook runs the section
-again, which is done here with a kernel of each tab's own environment, as d2lbook alone
-cannot. `_build/bench` then holds the table (`build.md`) and the seconds (`build.json`).
+There are three steps: a first build with the outputs in place, a build after an edit of
+one section's prose, and a build with nothing to do. After an edit, d2lbook runs the
+section again. It cannot do so for several frameworks, so the bench gives it a kernel of
+each tab's own environment. The results are in `_build/bench`: the table (`build.md`)
+and the seconds (`build.json`).
 """
 
 import datetime
@@ -26,17 +27,18 @@ from book.sources.book import Book
 
 EDITED = "chapter_gpus/trainer.md"
 STEPS = {
-    "first": "first build, outputs kept",
+    "first": "first build, with recorded outputs",
     "edit": "build after an edit of one section's prose",
     "again": "build when nothing has changed",
 }
 NOTES = """\
-Seconds by the clock, median (least to most) of {runs} runs, which alternate. {machine};
-load when it began {load:.1f}. d2lbook {d2lbook}. {date}. The edit is in `{edited}`.
+Wall time in seconds, median (minimum to maximum) of {runs} alternating runs. {machine};
+load at the start {load:.1f}. d2lbook {d2lbook}. {date}. The edit is in `{edited}`.
 """
 
 
 def main() -> int:
+    """Measure both builds, write the results, and return the exit status."""
     parser = arguments.Parser(description=__doc__)
     parser.add_argument("--runs", type=arguments.count, default=3)
     try:
@@ -51,30 +53,33 @@ def main() -> int:
 
 
 def measure(book: Book, runs: int) -> dict[str, dict[str, list[float]]]:
-    """The seconds of each step, of the book's build and of d2lbook's."""
+    """Return the seconds of each step of both builds, one per run."""
     ours = peers.this_book(book, page.FOLDER)
     stock = peers.stock_d2lbook(book, page.FOLDER)
     rerun = _evaluate(book, stock.root)
     seconds: dict[str, dict[str, list[float]]] = {ours.name: {}, stock.name: {}}
     for run in range(runs):
-        for peer, before in ((ours, None), (stock, rerun)):
-            with page.step(f"run {run + 1} of {runs}: {peer.name}"):
-                for name, value in _steps(peer, before).items():
+        for peer, evaluate in ((ours, None), (stock, rerun)):
+            with page.progress(f"run {run + 1} of {runs}: {peer.name}"):
+                for name, value in _measure_steps(peer, evaluate).items():
                     seconds[peer.name].setdefault(name, []).append(value)
     return seconds
 
 
-def _steps(peer: peers.Peer, before: Callable[[], None] | None) -> dict[str, float]:
+def _measure_steps(
+    peer: peers.Peer, evaluate: Callable[[], None] | None
+) -> dict[str, float]:
+    """Return each step's seconds; `evaluate` runs before the build after an edit."""
     peer.prepare()
     first, _ = peer.build()
     again, _ = peer.build()
     source = peer.root / EDITED
     text = source.read_text("utf-8")
     try:
-        source.write_text(f"{text}\nA sentence more.\n", "utf-8")
+        source.write_text(f"{text}\nAnother sentence.\n", "utf-8")
         start = time.monotonic()
-        if before:
-            before()
+        if evaluate:
+            evaluate()
         peer.build()
         edit = time.monotonic() - start
     finally:
@@ -83,14 +88,14 @@ def _steps(peer: peers.Peer, before: Callable[[], None] | None) -> dict[str, flo
 
 
 def _evaluate(book: Book, root: Path) -> Callable[[], None]:
-    """d2lbook's own run of what is out of date, in each tab with the tab's kernel."""
+    """Return a function in which d2lbook runs outdated sections in all tabs."""
     kernels = {tab: _kernel(tab) for tab in book.tabs}
 
     def evaluate() -> None:
         for tab, folder in kernels.items():
             command = [sys.executable, "-c", peers.D2LBOOK, "build", "eval"]
             settings = {"JUPYTER_PATH": str(folder), "PYTHONPATH": str(root)}
-            done = subprocess.run(
+            result = subprocess.run(
                 [*command, "--tab", tab],
                 cwd=root,
                 env={**os.environ, **settings, "CUDA_VISIBLE_DEVICES": ""},
@@ -98,31 +103,32 @@ def _evaluate(book: Book, root: Path) -> Callable[[], None]:
                 stderr=subprocess.STDOUT,
                 text=True,
             )
-            if done.returncode:
-                last = " ".join(done.stdout.split("\n")[-6:])
-                raise BookError(f"d2lbook cannot run {tab}: {last}", EDITED)
+            if result.returncode:
+                last_lines = " ".join(result.stdout.split("\n")[-6:])
+                raise BookError(f"d2lbook cannot run {tab}: {last_lines}", EDITED)
 
     return evaluate
 
 
 def _kernel(tab: str) -> Path:
-    """A folder in which Jupyter finds the tab's interpreter as `python3`."""
+    """Return a folder in which Jupyter finds the tab's interpreter as `python3`."""
     folder = page.FOLDER / "kernels" / tab
     python = environments.python(tab)
     install = (str(python), "-m", "ipykernel", "install", "--name", "python3")
     command = [*install, "--prefix", str(folder)]
-    # Where it works, it warns that Jupyter does not look there by itself.
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        last = done.stderr.strip().rpartition("\n")[2]
-        raise BookError(f"no kernel can be installed: {last}", folder)
+    # The output is hidden, as it warns that Jupyter does not search this folder.
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode:
+        last_line = result.stderr.strip().rpartition("\n")[2]
+        raise BookError(f"cannot install a kernel: {last_line}", folder)
     return folder / "share/jupyter"
 
 
 def _write(seconds: dict[str, Any], runs: int, load: float) -> None:
+    """Print the table, and write it and the seconds to files."""
     lines = [["step, s", *seconds], ["---"] * (len(seconds) + 1)]
-    for name, what in STEPS.items():
-        lines.append([what, *(spread(found[name], 1) for found in seconds.values())])
+    for name, title in STEPS.items():
+        lines.append([title, *(spread(times[name], 1) for times in seconds.values())])
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     notes = NOTES.format(
         runs=runs,

@@ -1,5 +1,5 @@
-// The HTML standard and html-validate's recommendations, but for those of style, which
-// are a tool's own affair.
+// The rules of the HTML standard and html-validate's recommendations, except for style,
+// which every tool may choose.
 export default {
   extends: ["html-validate:standard", "html-validate:recommended"],
   rules: {

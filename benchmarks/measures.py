@@ -21,7 +21,7 @@ from playwright.sync_api import (
 from playwright.sync_api import Error as BrowserError
 
 from benchmarks.peers import Peer, Tabs
-from benchmarks.serving import gzipped
+from benchmarks.serving import compress
 
 WIDE: ViewportSize = {"width": 1400, "height": 900}
 PHONE: ViewportSize = {"width": 375, "height": 812}
@@ -107,7 +107,7 @@ def _weights(came: list[Response]) -> dict[str, float]:
         if response.ok and response.url.startswith("http"):
             body = response.body()
             # A host leaves alone what gains nothing, such as fonts and photographs.
-            size = min(len(body), len(gzipped(body)))
+            size = min(len(body), len(compress(body)))
             weights[response.request.resource_type] += size / 1000
     return weights
 

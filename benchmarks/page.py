@@ -84,8 +84,8 @@ def _options() -> argparse.Namespace:
 
 
 @contextlib.contextmanager
-def step(name: str) -> Iterator[None]:
-    """Tell on stderr what is done, and how long it took."""
+def progress(name: str) -> Iterator[None]:
+    """Report on stderr what is being done, and how long it took."""
     start = time.monotonic()
     print(f"{name} ...", end="", file=sys.stderr, flush=True)
     yield
@@ -95,7 +95,7 @@ def step(name: str) -> Iterator[None]:
 def _time_builds(made: list[Peer], runs: int, measured: dict[str, Any]) -> None:
     for run in range(runs):
         for peer in made:
-            with step(f"build {run + 1} of {runs}: {peer.name}"):
+            with progress(f"build {run + 1} of {runs}: {peer.name}"):
                 for name, seconds in _builds(peer).items():
                     measured[peer.name].setdefault(name, []).append(seconds)
 
@@ -124,12 +124,12 @@ def _measure_pages(
         ]
         for run in range(options.runs):
             for peer, place in zip(made, places, strict=True):
-                with step(f"Lighthouse {run + 1} of {options.runs}: {peer.name}"):
+                with progress(f"Lighthouse {run + 1} of {options.runs}: {peer.name}"):
                     scores = audits.lighthouse(place.base + place.page)
                     measured[peer.name].setdefault("lighthouse", []).append(scores)
         browser = measures.launch(stack.enter_context(sync_playwright()))
         for peer, place in zip(made, places, strict=True):
-            with step(f"browser: {peer.name}"):
+            with progress(f"browser: {peer.name}"):
                 measured[peer.name] |= _in_browser(browser, peer, place, names)
             measured[peer.name] |= _html_errors(peer, options.vnu)
         browser.close()

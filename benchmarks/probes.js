@@ -1,5 +1,5 @@
-// What is asked of a page in the browser, whichever tool made it. `tabs` holds the CSS
-// selectors of its tabs (peers.py), `name` a framework or what else a probe needs.
+// The probes of a page in the browser, for the pages of all tools. `tabs` holds the CSS
+// selectors of a tool's tabs (peers.py); `name` is a framework, or the argument of a probe.
 (tabs, name) => {
   const seen = (element) => element.checkVisibility() && element.offsetHeight > 0;
 
@@ -16,7 +16,7 @@
   const sets = [...document.querySelectorAll(tabs.sets)].map(read);
   const named = sets.find(({ button }) => button); // the first set with this framework
 
-  // A set is wrong if its one selected tab is not that of the one panel in view.
+  // A set is wrong unless it has one selected tab and shows only the panel of that tab.
   function isWrong({ buttons, panels, panelOf }) {
     if (!buttons.some((b) => b.getAttribute("role") === "tab")) return false;
     const selected = buttons.filter((b) => b.getAttribute("aria-selected") === "true");
@@ -34,7 +34,7 @@
     return reached.size;
   }
 
-  // The characters of each line of a paragraph but the last, which is not full.
+  // Returns the number of characters of each line of a paragraph, except the last line.
   function lengthsOfLines(paragraph) {
     const lines = new Map();
     const walker = document.createTreeWalker(paragraph, NodeFilter.SHOW_TEXT);
@@ -82,7 +82,7 @@
 
     ink: () => getComputedStyle(document.querySelector("h1")).color,
 
-    // Here `name` is the list of axe's tags.
+    // The argument `name` of this probe is a list of axe's tags.
     async violations() {
       const options = { runOnly: name, resultTypes: ["violations"] };
       const { violations } = await axe.run(document, options);

@@ -1,4 +1,4 @@
-"""A server that behaves like a usual host of static pages: HTTP/1.1, text in gzip."""
+"""A server like a typical host of static pages, with HTTP/1.1 and gzip."""
 
 import gzip
 import io
@@ -10,22 +10,26 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-SQUEEZED = {".html", ".css", ".js", ".svg", ".json", ".map", ".txt", ".inv"}
+COMPRESSED_TYPES = {".html", ".css", ".js", ".svg", ".json", ".map", ".txt", ".inv"}
 
 
 @cache
-def gzipped(data: bytes) -> bytes:
+def compress(data: bytes) -> bytes:
+    """Return data compressed with gzip."""
     return gzip.compress(data, mtime=0)
 
 
 class Host(SimpleHTTPRequestHandler):
+    """Serves files; text is compressed."""
+
     protocol_version = "HTTP/1.1"
 
     def send_head(self) -> Any:
+        """Send the headers of a file and return the file, or its compressed data."""
         path = Path(self.translate_path(self.path))
-        if path.suffix not in SQUEEZED or not path.is_file():
+        if path.suffix not in COMPRESSED_TYPES or not path.is_file():
             return super().send_head()
-        data = gzipped(path.read_bytes())
+        data = compress(path.read_bytes())
         self.send_response(200)
         self.send_header("Content-Type", self.guess_type(str(path)))
         self.send_header("Content-Encoding", "gzip")
@@ -35,12 +39,12 @@ class Host(SimpleHTTPRequestHandler):
         return io.BytesIO(data)
 
     def log_message(self, format: str, *args: Any) -> None:
-        pass
+        """Print nothing."""
 
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The address of `folder` on this machine, with "/" at its end."""
+    """Serve `folder` on this machine, and yield its address, which ends in "/"."""
     handler = partial(Host, directory=str(folder))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True

@@ -1,4 +1,4 @@
-"""Notebooks that stock d2lbook makes of a section, with the outputs that are kept."""
+"""Makes notebooks as stock d2lbook does, with the recorded outputs."""
 
 from d2lbook import library
 from d2lbook import notebook as d2l_notebook
@@ -10,12 +10,13 @@ from book.sources.section import Section
 
 
 def notebooks(book: Book, section: Section) -> dict[str, NotebookNode]:
-    """Return the section in each tab that shows something of it, with outputs."""
-    found = {tab: _notebook(book, section, tab) for tab in book.tabs}
-    return {tab: nb for tab, nb in found.items() if nb is not None}
+    """Return the notebook of a section in each tab that shows the section."""
+    all_notebooks = {tab: _notebook(book, section, tab) for tab in book.tabs}
+    return {tab: nb for tab, nb in all_notebooks.items() if nb is not None}
 
 
 def _notebook(book: Book, section: Section, tab: str) -> NotebookNode | None:
+    """Return the notebook of a section in one tab, or None if the tab has none."""
     whole = d2l_notebook.read_markdown(section.text)
     whole = d2l_notebook.split_markdown_cell(whole)
     nb = d2l_notebook.get_tab_notebook(whole, tab, default_tab=tab)

@@ -1,11 +1,11 @@
-"""Measure the book's Trainer beside a bare loop, d2l 1.0.3, and Lightning or Keras.
+"""Compares the book's Trainer with a bare loop, d2l 1.0.3, and Lightning or Keras.
 
     python -m benchmarks.trainer [--tab TAB] [--rounds 7] [--gpus 1]
 
-All of one framework run in alternation, in kernels of one environment: what a reader's
-notebook does. `_build/bench` then holds a table (`trainer.md`), a chart (`trainer.svg`)
-and what was measured (`trainer.json`). Nothing is asserted: the table says which
-targets the Trainer holds.
+All variants of a framework run in alternation in kernels of one environment, as in a
+reader's notebook. The results are in `_build/bench`: a table (`trainer.md`), a chart
+(`trainer.svg`) and the measurements (`trainer.json`). The table lists which targets the
+Trainer meets, but a missed target is not an error.
 """
 
 import argparse
@@ -32,19 +32,20 @@ from book.sources.book import Book
 FOLDER = page.FOLDER
 LOOPS = Path(__file__).resolve().parent / "loops"
 WORKLOADS = ("linear", "mlp")
-# The book's library runs all but these two, which are the same of d2l 1.0.3.
+# The variants of d2l 1.0.3, and the same variants of the book's library.
 STOCK = {"d2l 1.0.3, plotting": "plotting", "d2l 1.0.3": "silent"}
-# The bare loop runs twice, to show how far apart two measurements of the same are.
+# The bare loop runs twice, to show how much two measurements of the same loop differ.
 TWICE = {"bare, again": "bare"}
-# The steady step of these is found an epoch of each in turn, as the machine's speed
-# drifts. Each has so many seconds of a round; a plot is drawn a few times in them.
+# Since the speed of the machine drifts, the steady steps of these variants are measured
+# in turns of one epoch. Each variant has SECONDS of a round, in which a plot is drawn a
+# few times.
 IN_TURN = ("bare", "bare, again", "silent", "plotting")
 SECONDS = 6
-# The others have a longer run of their own, of so many seconds. That of d2l 1.0.3 takes
-# longer with each epoch, so that a longer run would only harm it: it has none.
+# The seconds of an additional run that measures the steady step of other variants. d2l
+# 1.0.3 has none, because each of its epochs is slower than the one before.
 ALONE = {"peer": 1}
-# What taking turns, d2l 1.0.3 and its loaders need, beside environments/TAB.txt.
-NEEDS = ("greenlet==3.5.6", "pandas==2.3.3", "pillow", "requests", "scipy")
+# The packages for taking turns, d2l 1.0.3 and its loaders, beside environments/TAB.txt.
+PACKAGES = ("greenlet==3.5.6", "pandas==2.3.3", "pillow", "requests", "scipy")
 EXTRA = {
     "pytorch": ("lightning==2.6.6",),
     "jax": ("tensorflow-cpu==2.21.0", "tensorflow-datasets==4.9.9"),
@@ -52,24 +53,25 @@ EXTRA = {
 SETTINGS = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
 ON_CPU = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
 
-Ask = Callable[[str], Any]  # evaluates an expression in a kernel
+Evaluate = Callable[[str], Any]  # returns the value of an expression in a kernel
 
 
 def main() -> int:
+    """Measure the chosen tabs, write the results, and return the exit status."""
     try:
         options = _options()
         load = os.getloadavg()[0]
         book = Book(page.ROOT)
         tabs = [book.check_tab(tab) for tab in options.tab] or book.tabs
         FOLDER.mkdir(parents=True, exist_ok=True)
-        found = {
+        results = {
             "machine": page.machine(),
             "gpus": int(options.gpus),
             "load": round(load, 1),
             "rounds": options.rounds,
             "tabs": {tab: measure_tab(tab, options) for tab in tabs},
         }
-        trainer_report.write(found, FOLDER)
+        trainer_report.write(results, FOLDER)
     except BookError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -77,6 +79,7 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
+    """Return the options of the command line."""
     parser = arguments.Parser(description=__doc__)
     parser.add_argument(
         "--tab",
@@ -90,48 +93,48 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--gpus", type=arguments.yes_or_no, default=False, help="1 to train on a GPU"
     )
-    needed = f"one that has the framework, {', '.join(NEEDS)}"
+    needed = f"an interpreter with the framework and {', '.join(PACKAGES)}"
     parser.add_argument("--python", type=arguments.path, help=needed)
     return parser.parse_args()
 
 
 def measure_tab(tab: str, options: argparse.Namespace) -> dict[str, Any]:
-    """All variants and workloads of a framework, in alternation."""
+    """Return the times of all variants and workloads of a framework, in seconds."""
     python = options.python or environment(tab)
     with contextlib.ExitStack() as stack:
-        own, stock = (
+        ours, stock = (
             stack.enter_context(kernel(tab, python, library, int(options.gpus)))
             for library in libraries(tab, python)
         )
-        variants = own("list(loops.VARIANTS)")
+        variants = ours("list(loops.VARIANTS)")
         runs: dict[str, Any] = {w: {} for w in WORKLOADS}
-        # The first round compiles, caches and warms up, and counts for nothing.
+        # The first round only compiles code and fills caches, and is not counted.
         for number in range(options.rounds + 1):
             for workload in WORKLOADS:
-                # Each round begins with another: what one leaves behind, caches
-                # and threads, meets each of the others.
+                # The order changes with each round, because a variant leaves caches and
+                # threads behind that affect the next one.
                 names = deque([*variants, *TWICE, *STOCK])
                 names.rotate(number)
-                with page.step(f"{tab}, {workload}, round {number}"):
-                    found = measure_round(list(names), workload, own, stock)
+                with page.progress(f"{tab}, {workload}, round {number}"):
+                    times = measure_round(list(names), workload, ours, stock)
                 for name in names if number else ():
-                    runs[workload].setdefault(name, []).append(found[name])
-        return {"versions": own("loops.VERSIONS"), "runs": runs}
+                    runs[workload].setdefault(name, []).append(times[name])
+        return {"versions": ours("loops.VERSIONS"), "runs": runs}
 
 
 def measure_round(
-    names: list[str], workload: str, own: Ask, stock: Ask
+    names: list[str], workload: str, ours: Evaluate, stock: Evaluate
 ) -> dict[str, dict[str, float]]:
     """Return the seconds of a whole fit and of a steady step of each variant."""
-    found = {}
+    times = {}
     for name in names:
-        ask = stock if name in STOCK else own
-        found[name] = ask(_alone(name, workload))
+        evaluate = stock if name in STOCK else ours
+        times[name] = evaluate(_measure_call(name, workload))
     in_turn = [name for name in names if name in IN_TURN]
-    steady = own(_in_turn(in_turn, workload, found["bare"]["steady"]))
+    steady = ours(_take_turns_call(in_turn, workload, times["bare"]["steady"]))
     return {
         name: seconds | ({"steady": steady[name]} if name in steady else {})
-        for name, seconds in found.items()
+        for name, seconds in times.items()
     }
 
 
@@ -139,15 +142,15 @@ def measure_round(
 
 
 def environment(tab: str) -> Path:
-    """The interpreter of an environment with the framework and what is beside it."""
+    """Return the interpreter of the bench's environment, which is built if need be."""
     pins = environments.pins_file(tab)
-    extra = [*NEEDS, *EXTRA.get(tab, ())]
+    extra = [*PACKAGES, *EXTRA.get(tab, ())]
     digest = hashlib.sha256(pins.read_bytes() + repr(extra).encode()).hexdigest()
     folder = FOLDER / "environments" / tab
     stamp = folder / "built-from.sha256"
     python = folder / "bin/python"
     if not stamp.exists() or stamp.read_text() != digest:
-        with page.step(f"building an environment for {tab}"):
+        with page.progress(f"building an environment for {tab}"):
             shutil.rmtree(folder, ignore_errors=True)
             peers.uv("venv", "--python", environments.PYTHON_VERSION, folder)
             peers.uv("pip", "install", "--python", python, "-r", pins, *extra)
@@ -156,17 +159,19 @@ def environment(tab: str) -> Path:
 
 
 def libraries(tab: str, python: Path) -> tuple[Path, Path]:
-    """Folders that hold the package `d2l`: that of the book, and d2l 1.0.3."""
-    own = FOLDER / "libraries" / tab / "book"
-    shutil.rmtree(own, ignore_errors=True)
-    shutil.copytree(page.ROOT / "d2l", own / "d2l")
-    return own, stock_d2l.install(python, FOLDER / "libraries" / tab / "stock")
+    """Return two folders with a package `d2l`: the book's, and d2l 1.0.3."""
+    ours = FOLDER / "libraries" / tab / "book"
+    shutil.rmtree(ours, ignore_errors=True)
+    shutil.copytree(page.ROOT / "d2l", ours / "d2l")
+    return ours, stock_d2l.install(python, FOLDER / "libraries" / tab / "stock")
 
 
 @contextlib.contextmanager
-def kernel(tab: str, python: Path, library: Path, gpus: int) -> Iterator[Ask]:
-    """A kernel that measures; its cells' pictures come to this process, as they would
-    to a notebook."""
+def kernel(tab: str, python: Path, library: Path, gpus: int) -> Iterator[Evaluate]:
+    """Start a kernel and yield a function that evaluates expressions in it.
+
+    The kernel sends its plots to this process, as it would to a notebook.
+    """
     paths = os.pathsep.join([str(LOOPS), str(library)])
     settings = {**os.environ, **SETTINGS, **({} if gpus else ON_CPU)}
     with tempfile.TemporaryDirectory() as work:
@@ -188,12 +193,17 @@ def kernel(tab: str, python: Path, library: Path, gpus: int) -> Iterator[Ask]:
             manager.shutdown_kernel(now=True)
 
 
-def _alone(name: str, workload: str) -> str:
+# The code that runs in kernels
+
+
+def _measure_call(name: str, workload: str) -> str:
+    """Return the code that measures a variant."""
     seconds = ALONE.get(name, 0)
     return f"workloads.measure({_loop(name)}, {_workload(workload)}, {seconds})"
 
 
-def _in_turn(names: list[str], workload: str, step: float) -> str:
+def _take_turns_call(names: list[str], workload: str, step: float) -> str:
+    """Return the code that measures variants in turns; a step takes `step` seconds."""
     loops = ", ".join(f"{name!r}: {_loop(name)}" for name in names)
     epochs = f"{_workload(workload)}.epochs_in({SECONDS}, {step})"
     return f"workloads.take_turns({{{loops}}}, {_workload(workload)}, {epochs})"
@@ -208,17 +218,20 @@ def _workload(name: str) -> str:
 
 
 def _run(client: Any, code: str) -> str:
-    """Run a cell and return the last line that it prints."""
+    """Run a cell and return the last line that it prints.
+
+    Raises a `BookError` if the cell raises an error.
+    """
     printed: list[str] = []
 
-    def note(message: dict[str, Any]) -> None:
+    def collect(message: dict[str, Any]) -> None:
         if message["msg_type"] == "stream" and message["content"]["name"] == "stdout":
             printed.append(message["content"]["text"])
 
-    reply = client.execute_interactive(code, output_hook=note, timeout=1200)
+    reply = client.execute_interactive(code, output_hook=collect, timeout=1200)
     if reply["content"]["status"] != "ok":
         content = reply["content"]
-        raise BookError(f"a kernel fails: {content['ename']}: {content['evalue']}")
+        raise BookError(f"a cell failed: {content['ename']}: {content['evalue']}")
     return "".join(printed).strip().rpartition("\n")[2]
 
 

@@ -20,47 +20,50 @@ if TYPE_CHECKING:
 Command = Callable[[argparse.Namespace], None]
 Option = tuple[str, dict[str, Any]]
 
-# What takes long to import is imported by the command that needs it.
+# Modules that take long to import are imported only by the commands that need them.
 
 
 def html(options: argparse.Namespace) -> None:
-    """Build the book; the last line printed is the path of its first page."""
+    """Build the book and print the path of its first page, last of all."""
     if not Path("config.ini").exists():
-        _book()  # says what is missing, before a folder is made here
-    with locked(Path("_build/.lock"), "another process builds the book"):
-        index, notes = _built()
+        _read_book()  # raises an error before a folder is created here
+    with locked(Path("_build/.lock"), "another process is building the book"):
+        index, notes = _build_if_outdated()
     print(notes, end="")
     print(index)
 
 
-def _built() -> tuple[Path, str]:
-    """The book's first page, built if that is due, and which records are to be made."""
+def _build_if_outdated() -> tuple[Path, str]:
+    """Return the first page, and a note on each machine whose outputs are missing.
+
+    The book is built unless its pages are up to date.
+    """
     from book.pages import html
 
     notes = Path("_build/html.notes")
-    index = html.built(Path.cwd())
+    index = html.up_to_date_index(Path.cwd())
     if index is None or not notes.exists():
         from book.library import package
 
-        book = _book()
+        book = _read_book()
         book.check()
         for tab in book.tabs:
-            package.generated(book, tab)  # refuses a broken #@save, as make lib does
+            package.generated(book, tab)  # reports a wrong #@save, as `make lib` does
         index = html.build(book)
-        write_whole(notes, "".join(f"{line}\n" for line in _records_to_make(book)))
+        write_whole(notes, "".join(f"{line}\n" for line in _missing_records(book)))
     return index, notes.read_text("utf-8")
 
 
-def _records_to_make(book: "Book") -> list[str]:
-    """A line for each machine whose records are not all fresh."""
+def _missing_records(book: "Book") -> list[str]:
+    """Return a line for each machine that has to run sections to record outputs."""
     from book.records import store
 
     lines = []
     for machine in {"cpu", *store.machines(book)}:
         states = store.states(book, machine)
-        # Another machine may have recorded a part of the book only.
-        wanted = {"stale", "damaged"} | ({"missing"} if machine == "cpu" else set())
-        due = [f"{s.name} ({tab}, {how})" for s, tab, how in states if how in wanted]
+        # Machines other than the CPU may record only a part of the book.
+        to_run = {"stale", "damaged"} | ({"missing"} if machine == "cpu" else set())
+        due = [f"{s.name} ({tab}, {how})" for s, tab, how in states if how in to_run]
         if due:
             option = "" if machine == "cpu" else f" MACHINE={machine}"
             lines.append(f"without outputs: {', '.join(due)}; make run{option}")
@@ -68,23 +71,23 @@ def _records_to_make(book: "Book") -> list[str]:
 
 
 def pdf(options: argparse.Namespace) -> None:
-    """Print the book, in one tab or all; the last line printed is the PDF's path."""
+    """Make a PDF of all tabs, or one of each named tab, and print its path."""
     from book.paper import pdf
 
-    book = _book()
+    book = _read_book()
     for tab in options.tab:
         book.check_tab(tab)
     book.check()
-    with locked(Path("_build/.lock"), "another process builds the book"):
+    with locked(Path("_build/.lock"), "another process is building the book"):
         for tab in options.tab or [None]:
             print(pdf.build(book, tab), flush=True)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run what is stale and keep its outputs."""
+    """Run the sections whose outputs are missing or stale, and record the outputs."""
     from book.runs.run import run
 
-    book = _book()
+    book = _read_book()
     book.check()
     run(
         *(book, options.tab, options.section, options.machine),
@@ -93,12 +96,12 @@ def run(options: argparse.Namespace) -> None:
 
 
 def export(options: argparse.Namespace) -> None:
-    """Write a folder that runs what is stale on a machine without this book."""
+    """Write a folder that runs stale sections on a machine without this book."""
     from book.runs.export import export
 
     if options.machine is None:
         raise BookError("name the machine, as in MACHINE=h200", "MACHINE")
-    book = _book()
+    book = _read_book()
     book.check()
     export(
         *(book, options.machine, options.tab, options.section),
@@ -107,19 +110,19 @@ def export(options: argparse.Namespace) -> None:
 
 
 def import_(options: argparse.Namespace) -> None:
-    """Keep the results of an exported folder, but for what is stale."""
+    """Record the results in an exported folder, except those that are stale."""
     from book.runs.export import import_results
 
     if options.folder is None:
         raise BookError("name the folder, as in FROM=_build/export/h200", "FROM")
-    import_results(_book(), options.folder)
+    import_results(_read_book(), options.folder)
 
 
 def notebooks(options: argparse.Namespace) -> None:
-    """Write notebooks that run alone: plain, for Colab, for SageMaker, and a zip."""
+    """Write plain notebooks, notebooks for Colab and SageMaker, and a zip archive."""
     from book.notebooks.editions import write
 
-    book = _book()
+    book = _read_book()
     book.check()
     machine = _recorded_machine(book, options.machine)
     print(write(book, options.tab, options.section, options.outputs, machine))
@@ -137,24 +140,24 @@ def _recorded_machine(book: "Book", machine: str | None) -> str:
 
 
 def slides(options: argparse.Namespace) -> None:
-    """Make decks of slides; the last line printed is the path of their list."""
+    """Make decks of slides and print the path of the page that lists them."""
     from book.slides.decks import build
 
-    book = _book()
+    book = _read_book()
     book.check()
-    with locked(Path("_build/slides.lock"), "another process makes slides"):
+    with locked(Path("_build/slides.lock"), "another process is making slides"):
         print(build(book, options.tab, options.section))
 
 
 def publish(options: argparse.Namespace) -> None:
-    """Lay out a folder for a host; the last line printed is its path."""
+    """Make a folder for a static host and print its path, last of all."""
     from book.publish.layout import build, push
 
-    book = _book()
+    book = _read_book()
     book.check()
-    with locked(Path("_build/publish.lock"), "another process publishes"):
+    with locked(Path("_build/publish.lock"), "another process is publishing the book"):
         folder = build(book, options.pdf)
-        for line in _records_to_make(book):
+        for line in _missing_records(book):
             print(line)
         if options.push:
             push(book, folder)
@@ -162,10 +165,10 @@ def publish(options: argparse.Namespace) -> None:
 
 
 def lib(options: argparse.Namespace) -> None:
-    """Write the package d2l from the cells marked #@save, or check that it is so."""
+    """Write the package d2l from the cells marked #@save, or check it with --check."""
     from book.library import package
 
-    book = _book()
+    book = _read_book()
     if options.check:
         package.check(book)
     else:
@@ -174,38 +177,38 @@ def lib(options: argparse.Namespace) -> None:
 
 def check(options: argparse.Namespace) -> None:
     """Check tabs, labels and references in the sources."""
-    _book().check()
+    _read_book().check()
 
 
 def serve(options: argparse.Namespace) -> None:
-    """Serve the book here, build it again on each change, reload the page."""
+    """Serve the book on this machine; rebuild it and reload the page on each change."""
     from book.publish.serve import serve
 
     serve(Path.cwd(), options.port)
 
 
 def lock(options: argparse.Namespace) -> None:
-    """Pin the environments of pyproject.toml anew, in environments/NAME.txt."""
+    """Pin the packages of all environments in environments/NAME.txt."""
     from book.base import environments
 
     for path in environments.lock(Path.cwd(), options.upgrade):
         print(path)
 
 
-def _make_notebooks_quick() -> None:
-    """Spare each start two seconds that nbformat would spend on checks."""
-    # jsonschema, once imported, builds a grammar of IRIs, which no notebook has.
+def _avoid_slow_imports() -> None:
+    """Save two seconds at each start, which nbformat would spend on imports."""
+    # When jsonschema is imported, it builds a grammar of IRIs, which notebooks lack.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     os.environ.setdefault("NBFORMAT_VALIDATOR", "fastjsonschema")
 
 
-def _book() -> "Book":
+def _read_book() -> "Book":
     from book.sources.book import Book
 
     return Book(Path.cwd())
 
 
-# The command line
+# The command line: these functions convert the value of an option.
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -237,39 +240,45 @@ def _parser() -> argparse.ArgumentParser:
 
 FORCE = {
     **{"nargs": "?", "const": True, "default": False},
-    **{"type": arguments.yes_or_no, "metavar": "1", "help": "run what is fresh too"},
+    **{"type": arguments.yes_or_no, "metavar": "1", "help": "run fresh sections too"},
 }
 CHOICE: list[Option] = [
-    ("--tab", {"type": arguments.names, "default": [], "help": "these tabs alone"}),
+    (
+        "--tab",
+        {"type": arguments.names, "default": [], "help": "only these tabs"},
+    ),
     (
         "--section",
-        {"type": arguments.names, "default": [], "help": "these sections alone"},
+        {"type": arguments.names, "default": [], "help": "only these sections"},
     ),
     ("--force", FORCE),
 ]
-MACHINE = {"help": "the record's machine, such as h200"}
+MACHINE = {"help": "the machine that the records are for, such as h200"}
 RUN_OPTIONS: list[Option] = [
     ("--machine", {"default": "cpu"} | MACHINE),
-    ("--jobs", {"type": arguments.count, "help": "notebooks at a time"}),
+    ("--jobs", {"type": arguments.count, "help": "notebooks to run at a time"}),
     (
         "--python",
-        {"type": arguments.path, "help": "an interpreter in place of the tab's own"},
+        {"type": arguments.path, "help": "an interpreter instead of the tab's own"},
     ),
 ]
 EXPORT_OPTIONS: list[Option] = [
     ("--machine", MACHINE),
     (
         "--to",
-        {"type": arguments.path, "help": "the folder, _build/export/MACHINE if none"},
+        {
+            "type": arguments.path,
+            "help": "the folder, by default _build/export/MACHINE",
+        },
     ),
 ]
 NOTEBOOK_OPTIONS: list[Option] = [
-    ("--outputs", FORCE | {"help": "keep the outputs of the records"}),
+    ("--outputs", FORCE | {"help": "include the outputs of the records"}),
     ("--machine", MACHINE),
 ]
 PUBLISH_OPTIONS: list[Option] = [
-    ("--pdf", FORCE | {"default": True, "help": "0 to leave the PDFs out"}),
-    ("--push", FORCE | {"help": "push the notebooks to their branch"}),
+    ("--pdf", FORCE | {"default": True, "help": "0 to omit the PDFs"}),
+    ("--push", FORCE | {"help": "push the notebooks to their branch on GitHub"}),
 ]
 IMPORT_OPTIONS: list[Option] = [
     (
@@ -280,20 +289,20 @@ IMPORT_OPTIONS: list[Option] = [
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Carry out one command and return its exit status."""
-    # Old packages that d2lbook brings along cause warnings when they are compiled.
+    """Run one command and return its exit status."""
+    # Python warns about old dependencies of d2lbook when it first compiles them.
     warnings.simplefilter("ignore", SyntaxWarning)
-    _make_notebooks_quick()
-    # `kill` ends a command as Ctrl-C does: kernels stop, nothing stays half-written.
+    _avoid_slow_imports()
+    # `kill` must stop kernels and leave no file half-written, just as Ctrl-C does.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     try:
         options = _parser().parse_args(argv)
         options.command(options)
     except BookError as error:
-        return _report(str(error))
+        return _report_errors(str(error))
     except OSError as error:
-        return _report(_describe(error))
+        return _report_errors(_describe_os_error(error))
     except KeyboardInterrupt:
         print("interrupted: finished work is kept", file=sys.stderr)
         return 130
@@ -303,21 +312,23 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _interrupt(number: int, frame: object) -> NoReturn:
     """Raise `KeyboardInterrupt` for a signal, and ignore the signals after it.
 
-    More may follow: make sends SIGTERM on to a command that got it already.
+    More may follow, because make sends SIGTERM to a command that already received it.
     """
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
-def _describe(error: OSError) -> str:
+def _describe_os_error(error: OSError) -> str:
+    """Return a line with the file and the reason of an error."""
     if error.errno == errno.ENOSPC:
         return "no space left on the disk"
     reason = describe_os_error(error)
     return f"{error.filename}: {reason}" if error.filename else reason
 
 
-def _report(message: str) -> int:
+def _report_errors(message: str) -> int:
+    """Print each line of a message as an error, and return the exit status 1."""
     for line in message.splitlines():
         print(f"error: {line}", file=sys.stderr)
     return 1

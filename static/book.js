@@ -1,18 +1,20 @@
-// What a page does: frameworks and machines to choose from, colours, copy buttons, the
-// place in the contents, shortcuts. Search and interactive figures come when asked for.
+// The script of every page: the choice of frameworks, machines and colors, copy buttons,
+// the current place in the contents, and shortcuts. The scripts of search and of
+// interactive figures are loaded when they are needed.
 //
-// The reader's choices stand in the root's data-tab, data-machine and data-theme, which
-// the stylesheet follows; static/early.js sets them before anything is painted.
+// The attributes data-tab, data-machine and data-theme of the root hold the reader's
+// choices, on which the stylesheet depends; static/early.js sets them before the page is
+// painted.
 
 (() => {
   const root = document.documentElement;
   const find = (selector) => document.querySelector(selector);
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-  // What the first picture of the page can do without; Safari cannot tell when.
+  // Work that can wait until the page has been painted. Safari lacks this function.
   const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 50));
 
-  // What a `#...` names; null if nothing has that name or it is not a text at all.
+  // Returns the element that a `#...` names, or null if there is none or it is malformed.
   function targetOf(hash) {
     try {
       return document.getElementById(decodeURIComponent(hash.slice(1)));
@@ -21,28 +23,28 @@
     }
   }
 
-  // Choices: shown on the page, kept in the address and in storage
+  // Choices, which are kept in the address and in the browser's storage
 
-  function keep(key, value) {
+  function storeChoice(key, value) {
     const address = new URL(location.href);
     address.searchParams.set(key, value);
     try {
       if (key !== "theme") history.replaceState(history.state, "", address);
       localStorage.setItem(key, value);
     } catch {
-      // Storage is blocked: the choice lasts as long as the page.
+      // If storage is blocked, the choice lasts as long as the page.
     }
   }
 
-  // Where a set has no panel for the choice, its first is shown.
-  function chosenIn(set) {
+  // A set without a panel for the reader's choice shows its first panel.
+  function shownChoice(set) {
     const choices = set.dataset.choices.split(" ");
     const wanted = root.dataset[set.dataset.axis];
     return choices.includes(wanted) ? wanted : choices[0];
   }
 
-  function settle(set) {
-    const chosen = chosenIn(set);
+  function updateTabSet(set) {
+    const chosen = shownChoice(set);
     for (const button of all(":scope > .tab-list > button", set)) {
       const selected = button.dataset.choice === chosen;
       button.setAttribute("aria-selected", selected);
@@ -54,21 +56,21 @@
 
   function show(axis, value) {
     root.dataset[axis] = value;
-    all(`.tab-set[data-axis="${axis}"]`).forEach(settle);
+    all(`.tab-set[data-axis="${axis}"]`).forEach(updateTabSet);
     if (axis === "tab") find("#framework").value = value;
     const detail = { axis, value };
     document.dispatchEvent(new CustomEvent("book:choice", { detail }));
   }
 
-  function choose(axis, value, anchor = placeOfReader(value)) {
-    holding(anchor, () => show(axis, value));
-    letScrollersTakeFocus();
-    keep(axis, value);
+  function choose(axis, value, anchor = readingPosition(value)) {
+    keepInPlace(anchor, () => show(axis, value));
+    makeScrollersFocusable();
+    storeChoice(axis, value);
   }
 
-  // What stands above the reader may grow or shrink: `anchor` stays where it was. The
-  // browser's own correction would come on top.
-  function holding(anchor, change) {
+  // Keeps `anchor` at the same height on the screen, although the text above it may grow
+  // or shrink. The browser's own scroll anchoring would correct the position twice.
+  function keepInPlace(anchor, change) {
     const before = anchor.getBoundingClientRect().top;
     root.style.overflowAnchor = "none";
     change();
@@ -77,10 +79,11 @@
     requestAnimationFrame(() => (root.style.overflowAnchor = ""));
   }
 
-  // What has focus, or the first thing in view, if it is there with and without `value`.
-  function placeOfReader(value) {
+  // Returns the focused element or the first one in view, if it is visible both before
+  // and after the choice of `value`.
+  function readingPosition(value) {
     const top = find(".bar").getBoundingClientRect().bottom;
-    const stays = (block) => {
+    const remains = (block) => {
       const set = block.closest(".tab-set");
       if (block.closest(".bar, .contents, .tab-panel")) return false;
       return !set || set.dataset.choices.split(" ").includes(value);
@@ -90,7 +93,7 @@
       return block.checkVisibility() && place >= top && place < innerHeight;
     };
     const blocks = [document.activeElement, ...all("article > section *")];
-    return blocks.find((block) => stays(block) && isInView(block)) ?? root;
+    return blocks.find((block) => remains(block) && isInView(block)) ?? root;
   }
 
   function moveInTabs(event) {
@@ -125,22 +128,22 @@
     );
   }
 
-  // A link to something inside a panel chooses that panel.
-  function follow() {
+  // Shows the panels around the target of the address.
+  function showTarget() {
     const target = targetOf(location.hash);
     if (!target?.closest(".tab-panel")) return;
     let panel = target.closest(".tab-panel");
     while (panel) {
       const set = panel.parentElement;
       const choices = panel.dataset.choices.split(" ");
-      if (!choices.includes(chosenIn(set))) show(set.dataset.axis, choices[0]);
+      if (!choices.includes(shownChoice(set))) show(set.dataset.axis, choices[0]);
       panel = set.closest(".tab-panel");
     }
-    letScrollersTakeFocus();
+    makeScrollersFocusable();
     target.scrollIntoView({ behavior: "instant" });
   }
 
-  // Colours
+  // Colors
 
   const themes = { auto: "automatic", light: "light", dark: "dark" };
 
@@ -153,15 +156,15 @@
     const names = Object.keys(themes);
     const place = names.indexOf(root.dataset.theme);
     root.dataset.theme = names[(place + 1) % names.length];
-    keep("theme", root.dataset.theme);
+    storeChoice("theme", root.dataset.theme);
     nameTheme();
   }
 
   // Code and other boxes
 
-  // What scrolls sideways can be reached and scrolled by keyboard; nothing else. All
-  // are measured before any is changed, so that the page is laid out once.
-  function letScrollersTakeFocus() {
+  // Only boxes that scroll sideways can be focused and scrolled with the keyboard. All
+  // boxes are measured before any is changed, so that the browser lays out the page once.
+  function makeScrollersFocusable() {
     const boxes = all(".highlight pre, .table-wrapper, div.math");
     const wide = boxes.map((box) => box.scrollWidth > box.clientWidth);
     boxes.forEach((box, i) => {
@@ -170,8 +173,8 @@
     });
   }
 
-  // Where the browser gives no access to the clipboard there is no button. One at a
-  // time, so that a reader who scrolls or types meanwhile does not wait for all.
+  // There are no buttons without access to the clipboard. They are added one at a time,
+  // so that the page responds to a reader who scrolls or types in the meantime.
   function addCopyButtons() {
     if (!navigator.clipboard) return;
     const boxes = all("div:not(.output) > .highlight");
@@ -198,7 +201,8 @@
     setTimeout(() => (button.textContent = "Copy"), 2000);
   }
 
-  // The contents of the page mark the place; on a phone they go when they were used.
+  // Marks the current section in the contents of the page. On a phone, a click on a
+  // section closes the contents.
   function followContents() {
     const links = all('#page-contents a[href^="#"]');
     const headings = links.map((link) =>
@@ -232,7 +236,7 @@
     }
   }
 
-  // Files that come when they are asked for
+  // Files that are loaded on demand; other scripts load files as `bookLoad`
 
   const loading = {};
 
@@ -259,18 +263,19 @@
     bookSearch.open();
   }
 
-  // A figure becomes interactive shortly before it is seen; its picture stays for print.
+  // A figure becomes interactive shortly before it is in view. Its picture remains for
+  // printing.
   function watchExplorables() {
-    const seen = new IntersectionObserver(
+    const observer = new IntersectionObserver(
       (entries) => {
         for (const { target } of entries.filter((e) => e.isIntersecting)) {
-          seen.unobserve(target);
+          observer.unobserve(target);
           explore(target);
         }
       },
       { rootMargin: "600px" },
     );
-    all("[data-explorable]").forEach((figure) => seen.observe(figure));
+    all("[data-explorable]").forEach((figure) => observer.observe(figure));
   }
 
   async function explore(figure) {
@@ -279,16 +284,16 @@
     await Promise.all(shared);
     await load("explorables/explorable.js");
     await load(`explorables/${name}.js`);
-    const anchor = placeOfReader(root.dataset.tab);
-    holding(anchor, () => bookExplorables[name](figure));
+    const anchor = readingPosition(root.dataset.tab);
+    keepInPlace(anchor, () => bookExplorables[name](figure));
   }
 
-  // Shortcuts: single keys, which the reader can turn off
+  // Shortcuts, which are single keys that the reader can turn off
 
   function nextMachine() {
     const set = find('.tab-set[data-axis="machine"]');
     const names = [...new Set(all('[data-axis="machine"] [data-choice]').map((b) => b.dataset.choice))];
-    if (set) choose("machine", names[(names.indexOf(chosenIn(set)) + 1) % names.length]);
+    if (set) choose("machine", names[(names.indexOf(shownChoice(set)) + 1) % names.length]);
   }
 
   const keys = {
@@ -330,7 +335,7 @@
       try {
         localStorage.setItem("shortcuts", box.checked ? "on" : "off");
       } catch {
-        // The box itself then says so, as long as the page lasts.
+        // If storage is blocked, the box holds the choice as long as the page lasts.
       }
     });
     find("#shortcuts-button").addEventListener("click", keys["?"]);
@@ -343,7 +348,7 @@
       root.dataset.print = "all";
       window.print();
     });
-    // Pictures that nobody has scrolled to are fetched too.
+    // Load the pictures that have not been in view, so that they are printed.
     addEventListener("beforeprint", () => all("img").forEach((i) => (i.loading = "eager")));
     addEventListener("afterprint", () => delete root.dataset.print);
   }
@@ -351,13 +356,13 @@
   prepareTabs();
   show("machine", root.dataset.machine);
   show("tab", root.dataset.tab);
-  follow();
-  addEventListener("hashchange", follow);
-  addEventListener("resize", letScrollersTakeFocus);
+  showTarget();
+  addEventListener("hashchange", showTarget);
+  addEventListener("resize", makeScrollersFocusable);
   nameTheme();
   find("#theme-button").addEventListener("click", nextTheme);
   find("#search-button").addEventListener("click", search);
-  whenIdle(letScrollersTakeFocus);
+  whenIdle(makeScrollersFocusable);
   addCopyButtons();
   whenIdle(followContents);
   watchExplorables();

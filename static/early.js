@@ -1,9 +1,9 @@
 
-// Runs in the head, before anything is painted, so that nothing moves: the reader's
-// framework, machine and colours, from the address, from storage, or the first of each.
+// Runs in the head, before the page is painted. It applies the reader's framework, machine
+// and colors from the address or from storage; the default is the first of each.
 ((root, known) => {
   const address = new URLSearchParams(location.search);
-  const kept = (key) => {
+  const stored = (key) => {
     try {
       return localStorage.getItem(key);
     } catch {
@@ -11,13 +11,13 @@
     }
   };
   for (const [key, values] of Object.entries(known)) {
-    const wanted = [address.get(key), kept(key)];
-    root.dataset[key] = wanted.find((value) => values.includes(value)) ?? values[0];
+    const choices = [address.get(key), stored(key)];
+    root.dataset[key] = choices.find((value) => values.includes(value)) ?? values[0];
   }
   root.classList.replace("no-js", "js");
 
-  // Ask for the fonts now: one that is late is not used on this page (book.css). From a
-  // disk a browser refuses to fetch them so, but none is late by much: wait for them.
+  // Load the fonts now, because a page does not use a font that arrives late (book.css).
+  // Browsers do not preload fonts from a disk, but reading them is fast: wait for them.
   const faces = {
     text: {},
     "text-italic": { style: "italic" },

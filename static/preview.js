@@ -1,7 +1,7 @@
-// Previews: what a reference to a figure, an equation or a source refers to, shown near it.
+// Previews: a box near a reference shows the figure, table, equation or source.
 //
-// The box is a tooltip: it describes the link while it is shown, holds nothing to
-// click, can be pointed at, and stays until Esc or until the reader goes elsewhere.
+// The box is a tooltip. It describes the link, contains nothing to click, can be pointed
+// at, and remains until the reader presses Esc or moves away.
 
 (() => {
   const root = document.documentElement;
@@ -9,21 +9,22 @@
 
   const SHOWN = "figure, table, div.math[id], .citation";
   const preview = Object.assign(document.createElement("div"), { id: "preview", className: "preview" });
-  let previewed = null; // the link
+  let previewed = null; // the link whose preview is shown
   let timer = 0;
 
-  // A label may be an empty element before or within what it labels.
-  function labelled(label) {
+  // Returns the element that a label names. The label may be an empty element before the
+  // element or inside it.
+  function labeledElement(label) {
     const next = label?.matches("span:empty") ? label.nextElementSibling : null;
     return label?.closest(SHOWN) ?? (next?.matches(SHOWN) ? next : null);
   }
 
-  async function whatIsAt(link) {
+  async function previewContent(link) {
     const here = new URL(location.href);
     const there = new URL(link.href);
     if (here.pathname === there.pathname) {
-      const target = labelled(bookTarget(there.hash));
-      return target && alone(target);
+      const target = labeledElement(bookTarget(there.hash));
+      return target && copyForPreview(target);
     }
     await bookLoad("previews.js");
     const base = new URL(root.dataset.root || ".", here).pathname;
@@ -36,8 +37,9 @@
     return box.content;
   }
 
-  // A copy without what is for the page only; of an interactive figure its picture.
-  function alone(target) {
+  // Returns a copy without links, ids and controls. An interactive figure is copied as its
+  // picture.
+  function copyForPreview(target) {
     const copied = target.cloneNode(true);
     if (target.dataset.explorable) copied.replaceChildren(...all("img, figcaption", copied));
     all(".headerlink, button, span:empty", copied).forEach((extra) => extra.remove());
@@ -49,11 +51,11 @@
   }
 
   async function showPreview(link) {
-    const content = await whatIsAt(link);
+    const content = await previewContent(link);
     if (!content || !link.matches(":hover, :focus-visible")) return;
     hidePreview();
     previewed = link;
-    link.removeAttribute("title"); // the browser's own box would stand beside ours
+    link.removeAttribute("title"); // or the browser would show a tooltip of its own
     link.setAttribute("aria-describedby", "preview");
     preview.replaceChildren(content);
     preview.showPopover();
@@ -68,7 +70,7 @@
     preview.hidePopover();
   }
 
-  // Below the link or above it, wherever there is room, and within the window.
+  // Places the box below or above the link, wherever there is more room, in the window.
   function placePreview() {
     if (!previewed) return;
     const at = previewed.getBoundingClientRect();

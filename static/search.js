@@ -1,8 +1,8 @@
 // Search over the whole book, in a dialog: `bookSearch.open()`.
 //
-// What can be found stands in `bookSearchData`, which book/pages/sphinx/search.py writes: an
-// entry for each section, tab, figure, table, equation and source. The first opening
-// makes an index of it. Nothing is fetched, so this works from a disk too.
+// book/pages/sphinx/search.py writes the data, `bookSearchData`, with an entry for each
+// section, tab, figure, table, equation and source. The index is made when the dialog is
+// first opened. Nothing is fetched, so search also works on pages from a disk.
 
 window.bookSearch = (() => {
   "use strict";
@@ -10,11 +10,11 @@ window.bookSearch = (() => {
   const root = document.documentElement;
   const MOST = 40; // results shown
   const LENGTH = 160; // characters of an excerpt
-  const BEFORE = 40; // of these, before the first hit
+  const BEFORE = 40; // characters of the excerpt before the first hit
   const KINDS = { figure: "Figure", table: "Table", equation: "Equation", source: "Source" };
 
   let index, dialog, input, status, list;
-  let active = 0; // the place of the result that Enter opens
+  let active = 0; // the index of the result that Enter opens
 
   function make(name, attributes, ...children) {
     const element = document.createElement(name);
@@ -27,7 +27,7 @@ window.bookSearch = (() => {
 
   const words = (text) => [...text.matchAll(/[\p{L}\p{N}_]+/gu)];
 
-  // A name is found whole and by its parts: device_put by device and put.
+  // A name is found as a whole and by its parts: device_put also by device and by put.
   function terms(word) {
     const parts = word
       .replace(/([a-z\d])([A-Z])/g, "$1_$2")
@@ -36,7 +36,7 @@ window.bookSearch = (() => {
     return [...new Set([word, ...parts].filter(Boolean).map(stem))];
   }
 
-  // The text spells -ise and the frameworks -ize; a plural is found by its singular.
+  // Words match regardless of plurals and of the spellings -ise and -ize.
   function stem(word) {
     return word
       .toLowerCase()
@@ -61,14 +61,14 @@ window.bookSearch = (() => {
     index.addAll(bookSearchData.entries.map(fields));
   }
 
-  // A heading counts for its section, and less for what stands under it.
+  // A heading counts more for its section than for the entries below it.
   function fields(entry, place) {
     const { kind, trail, names = [], text = "", code = "" } = entry;
     const heading = kind === "section" ? trail.at(-1) : "";
     return { id: place, heading, names: names.join(" "), text, code, trail: trail.join(" ") };
   }
 
-  // Misspelt words are looked for if there is nothing else, then some of the words.
+  // If no entry has all words, search for similar words, and then for some of the words.
   function find(query) {
     const attempts = [
       { combineWith: "AND" },
@@ -82,12 +82,13 @@ window.bookSearch = (() => {
     return [];
   }
 
-  // What only its headings name is found as the section.
+  // Excludes entries whose only hits are in their headings, since the section is a result.
   function isOwnHit({ match }) {
     return Object.values(match).some((fields) => fields.some((field) => field !== "trail"));
   }
 
-  // The reader's framework first; of the others only what it has no counterpart of.
+  // Returns results for the reader's framework, and then those for other frameworks that
+  // have no counterpart in it.
   function forReader(found) {
     const results = found.map(({ id, match }) => ({ entry: bookSearchData.entries[id], match }));
     const set = ({ entry }) => entry.set && entry.page + entry.set;
@@ -107,7 +108,7 @@ window.bookSearch = (() => {
 
   const countWords = (hits) => new Set(hits.map(([word]) => stem(word))).size;
 
-  // Of the places with a hit, the one with the most different hits close by.
+  // Returns the index of the hit with the most different hits close to it.
   function bestStart(text, match) {
     const hits = words(text).filter(isHit(match));
     const near = (hit) =>
@@ -127,13 +128,13 @@ window.bookSearch = (() => {
     return `${start ? "… " : ""}${text.slice(start, end)} …`;
   }
 
-  // The line of code with the most different hits.
+  // Returns the line of code with the most different hits.
   function bestLine(code, match) {
     const count = (line) => countWords(words(line).filter(isHit(match)));
     return code.split("\n").reduce((a, b) => (count(b) > count(a) ? b : a)).trim();
   }
 
-  function marked(text, match) {
+  function highlightHits(text, match) {
     const parts = [];
     let end = 0;
     for (const hit of words(text).filter(isHit(match))) {
@@ -147,17 +148,18 @@ window.bookSearch = (() => {
     const has = (part) => words(part).some(isHit(match));
     const isCode = code && (!text || (has(code) && !has(text)));
     const shown = excerpt(isCode ? bestLine(code, match) : text, match);
-    return make(isCode ? "code" : "span", { class: "search-excerpt" }, ...marked(shown, match));
+    const name = isCode ? "code" : "span";
+    return make(name, { class: "search-excerpt" }, ...highlightHits(shown, match));
   }
 
   // Results
 
-  // The page's title, then the headings below it without their numbers.
+  // Returns the title of the page and the headings below it, without their numbers.
   function headings([title, ...others]) {
     return [title, ...others.map((heading) => heading.replace(/^[\d.]+\s+/, ""))].join(" › ");
   }
 
-  // On the same page no tab is asked for: following the link loads nothing.
+  // A link on the same page does not name a tab, so that the page is not loaded again.
   function address({ page, anchor, tabs }) {
     const path = root.dataset.root + page;
     const isHere = new URL(path, location.href).pathname === location.pathname;
@@ -171,14 +173,14 @@ window.bookSearch = (() => {
     return make(
       "a",
       { role: "option", id: `search-result-${place}`, tabindex: -1, href: address(entry) },
-      make("span", { class: "search-trail" }, ...marked(headings(entry.trail), match)),
+      make("span", { class: "search-trail" }, ...highlightHits(headings(entry.trail), match)),
       ...badges.flatMap((badge) => [" ", make("span", { class: "search-badge" }, badge)]),
       " ",
       excerptOf(entry, match),
     );
   }
 
-  function say(query, found) {
+  function statusText(query, found) {
     if (!query) return "";
     if (!found.length) {
       return `Nothing found for “${query}”. Try fewer or other words, or a name from the code.`;
@@ -194,7 +196,7 @@ window.bookSearch = (() => {
     list.hidden = !found.length;
     list.scrollTop = 0;
     input.setAttribute("aria-expanded", found.length > 0);
-    status.textContent = say(query, found);
+    status.textContent = statusText(query, found);
     choose(0);
   }
 
@@ -228,7 +230,7 @@ window.bookSearch = (() => {
     actions[event.key]();
   }
 
-  // A result that opens in another tab or window leaves the search where it is.
+  // A result that opens in another tab or window does not close the dialog.
   function leave(event) {
     const isElsewhere = event.ctrlKey || event.metaKey || event.shiftKey;
     if (event.target.closest("a") && !isElsewhere) dialog.close();
@@ -257,7 +259,7 @@ window.bookSearch = (() => {
     input.addEventListener("keydown", press);
     list.addEventListener("click", leave);
     close.addEventListener("click", () => dialog.close());
-    // The dialog has no padding: what is clicked and is the dialog is what is behind it.
+    // The dialog has no padding, so a click whose target is the dialog is outside it.
     dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
     document.body.append(dialog);
   }

@@ -1,4 +1,4 @@
-// Starts a deck. The size is that of book/slides/layout.py; no slide moves.
+// Starts a deck, with the size of slides in book/slides/layout.py and no transitions.
 Reveal.initialize({
   width: 1280,
   height: 720,

@@ -1,4 +1,4 @@
-"""The bench's loops in JAX: bare, and the Trainer."""
+"""The loops of the bench in JAX: a bare loop and the Trainer."""
 
 from functools import partial
 from typing import Any
@@ -16,13 +16,14 @@ VERSIONS = {"jax": jax.__version__}
 
 
 def data(workload: Workload) -> Any:
+    """Return the data module of a workload."""
     X, y = workloads.arrays(workload)
     y = y.astype("int32") if workload.name == "mlp" else y
     return workloads.dataset(d2l, X, y, workload)
 
 
 class Network(nn.Module):
-    """What both losses are computed from."""
+    """A linear model, or an MLP if it classifies."""
 
     classify: bool
 
@@ -34,6 +35,8 @@ class Network(nn.Module):
 
 
 class MLP(d2l.Classifier):  # type: ignore[name-defined]
+    """The MLP for the Trainer."""
+
     num_hiddens: int
     lr: float
 
@@ -43,7 +46,7 @@ class MLP(d2l.Classifier):  # type: ignore[name-defined]
 
 
 def bare(workload: Workload, clock: Clock, epochs: int) -> None:
-    """The shortest loop that trains, and knows its validation loss after an epoch."""
+    """Train with the shortest loop that also computes the validation loss."""
     module, classify = data(workload), workload.name == "mlp"
     clock.restart()
     train, val = module.train_dataloader(), module.val_dataloader()
@@ -51,7 +54,7 @@ def bare(workload: Workload, clock: Clock, epochs: int) -> None:
     params = net.init(jax.random.key(0), next(iter(train))[0])
     state = optimizer.init(params)
 
-    def results(params: Any, X: Any, y: Any) -> Any:
+    def loss_and_accuracy(params: Any, X: Any, y: Any) -> Any:
         out = net.apply(params, X)
         if not classify:
             return optax.l2_loss(out, y).mean(), ()
@@ -60,17 +63,17 @@ def bare(workload: Workload, clock: Clock, epochs: int) -> None:
 
     @partial(jax.jit, donate_argnums=(0, 1))
     def step(params: Any, state: Any, X: Any, y: Any) -> Any:
-        grads, _ = jax.grad(results, has_aux=True)(params, X, y)
+        grads, _ = jax.grad(loss_and_accuracy, has_aux=True)(params, X, y)
         updates, state = optimizer.update(grads, state, params)
         return optax.apply_updates(params, updates), state
 
-    evaluate = jax.jit(results)
+    evaluate = jax.jit(loss_and_accuracy)
     for _ in range(epochs):
         clock.epoch()
         for X, y in train:
             params, state = step(params, state, X, y)
-        found = [evaluate(params, X, y) for X, y in val]
-        jax.tree.map(lambda *values: np.mean(values), *jax.device_get(found))
+        metrics = [evaluate(params, X, y) for X, y in val]
+        jax.tree.map(lambda *values: np.mean(values), *jax.device_get(metrics))
         clock.stop()
 
 

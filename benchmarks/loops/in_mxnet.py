@@ -1,4 +1,4 @@
-"""The bench's loops in MXNet: bare, and the Trainer."""
+"""The loops of the bench in MXNet: a bare loop and the Trainer."""
 
 from typing import Any
 
@@ -15,11 +15,14 @@ VERSIONS = {"mxnet": mxnet.__version__}
 
 
 def data(workload: Workload) -> Any:
+    """Return the data module of a workload."""
     X, y = map(np.array, workloads.arrays(workload))
     return workloads.dataset(d2l, X, y, workload)
 
 
 class MLP(d2l.Classifier):  # type: ignore[name-defined]
+    """The MLP for the Trainer."""
+
     def __init__(self, num_hiddens: int, lr: float):
         super().__init__()
         self.save_hyperparameters()
@@ -29,7 +32,7 @@ class MLP(d2l.Classifier):  # type: ignore[name-defined]
 
 
 def bare(workload: Workload, clock: Clock, epochs: int) -> None:
-    """The shortest loop that trains, and knows its validation loss after an epoch."""
+    """Train with the shortest loop that also computes the validation loss."""
     module, classify = data(workload), workload.name == "mlp"
     clock.restart()
     train, val = module.train_dataloader(), module.val_dataloader()

@@ -1,4 +1,4 @@
-"""The bench's loops in PyTorch: bare, the Trainer, and Lightning."""
+"""The loops of the bench in PyTorch: a bare loop, the Trainer, and Lightning."""
 
 import logging
 import warnings
@@ -16,12 +16,14 @@ VERSIONS = {"torch": torch.__version__}
 
 
 def data(workload: Workload) -> Any:
+    """Return the data module of a workload."""
     return workloads.dataset(
         d2l, *map(torch.tensor, workloads.arrays(workload)), workload
     )
 
 
 def network(workload: Workload) -> nn.Module:
+    """Return the network of a workload."""
     if workload.name == "linear":
         return nn.Linear(workload.inputs, 1)
     layers = nn.Linear(workload.inputs, HIDDENS), nn.ReLU(), nn.Linear(HIDDENS, CLASSES)
@@ -33,6 +35,7 @@ def half_mse(out: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def loss_of(workload: Workload) -> Any:
+    """Return the loss function of a workload."""
     return half_mse if workload.name == "linear" else F.cross_entropy
 
 
@@ -41,6 +44,8 @@ def accuracy(out: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 class MLP(d2l.Classifier):  # type: ignore[name-defined]
+    """The MLP for the Trainer."""
+
     def __init__(self, num_hiddens: int, lr: float):
         super().__init__()
         self.save_hyperparameters()
@@ -50,7 +55,7 @@ class MLP(d2l.Classifier):  # type: ignore[name-defined]
 
 
 def bare(workload: Workload, clock: Clock, epochs: int) -> None:
-    """The shortest loop that trains, and knows its validation loss after an epoch."""
+    """Train with the shortest loop that also computes the validation loss."""
     module, device = data(workload), d2l.try_gpu() if workloads.GPUS else "cpu"
     loss_fn, classify = loss_of(workload), workload.name == "mlp"
     clock.restart()
@@ -80,7 +85,7 @@ def bare(workload: Workload, clock: Clock, epochs: int) -> None:
 
 
 def lightning(workload: Workload, clock: Clock, epochs: int) -> None:
-    """Lightning with all that it does beside training turned off."""
+    """Train with Lightning, without its features besides training."""
     import lightning
 
     VERSIONS["lightning"] = lightning.__version__

@@ -1,4 +1,4 @@
-"""The bench's loops in TensorFlow: bare, the Trainer, and Keras's fit."""
+"""The loops of the bench in TensorFlow: a bare loop, the Trainer, and Keras's fit."""
 
 from typing import Any
 
@@ -12,11 +12,13 @@ VERSIONS = {"tensorflow": tf.__version__, "keras": tf.keras.__version__}
 
 
 def data(workload: Workload) -> Any:
+    """Return the data module of a workload."""
     X, y = map(tf.constant, workloads.arrays(workload))
     return workloads.dataset(d2l, X, y, workload)
 
 
 def network(workload: Workload) -> Any:
+    """Return the network of a workload."""
     inputs, layers = tf.keras.Input((workload.inputs,)), tf.keras.layers
     if workload.name == "linear":
         return tf.keras.Sequential([inputs, layers.Dense(1)])
@@ -25,6 +27,7 @@ def network(workload: Workload) -> Any:
 
 
 def loss_of(workload: Workload) -> Any:
+    """Return the loss function of a workload."""
     if workload.name == "linear":
         mse = tf.keras.losses.MeanSquaredError()
         return lambda y, out: mse(y, out) / 2
@@ -32,6 +35,8 @@ def loss_of(workload: Workload) -> Any:
 
 
 class MLP(d2l.Classifier):  # type: ignore[name-defined]
+    """The MLP for the Trainer."""
+
     def __init__(self, num_hiddens: int, lr: float):
         super().__init__()
         self.save_hyperparameters()
@@ -40,7 +45,7 @@ class MLP(d2l.Classifier):  # type: ignore[name-defined]
 
 
 def bare(workload: Workload, clock: Clock, epochs: int) -> None:
-    """The shortest loop that trains, and knows its validation loss after an epoch."""
+    """Train with the shortest loop that also computes the validation loss."""
     module, classify = data(workload), workload.name == "mlp"
     clock.restart()
     train, val = module.train_dataloader(), module.val_dataloader()
@@ -67,14 +72,14 @@ def bare(workload: Workload, clock: Clock, epochs: int) -> None:
         clock.epoch()
         for X, y in train:
             step(X, y)
-        found = [evaluate(X, y) for X, y in val]
-        for values in zip(*found, strict=True):
+        metrics = [evaluate(X, y) for X, y in val]
+        for values in zip(*metrics, strict=True):
             float(tf.add_n(values) / len(val))
         clock.stop()
 
 
 def keras(workload: Workload, clock: Clock, epochs: int) -> None:
-    """Keras's own fit, without a word."""
+    """Train with Keras's fit, without progress bars."""
     module = data(workload)
     clock.restart()
     model = network(workload)

@@ -1,8 +1,7 @@
 """The two workloads of the Trainer's bench, and the clock that measures them.
 
-This folder is what a kernel of the bench can import: `workloads`, one module `in_TAB`
-a framework, and one library `d2l`, the book's or that of d2l 1.0.3. Nothing here knows
-which of the two it is.
+A kernel of the bench can import `workloads`, one module `in_TAB` per framework, and a
+library `d2l`, which is either the book's or d2l 1.0.3. The code here runs with both.
 """
 
 import contextvars
@@ -18,7 +17,7 @@ from greenlet import getcurrent, greenlet
 
 
 class Workload(NamedTuple):
-    """A model and its data, and how many epochs are a whole fit."""
+    """A model, its data, and the number of epochs of a whole fit."""
 
     name: str
     inputs: int
@@ -29,11 +28,11 @@ class Workload(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """Minibatches in an epoch, those of the validation too."""
+        """The number of minibatches in an epoch, including validation."""
         return -(-self.train // self.batch) + -(-self.val // self.batch)
 
     def epochs_in(self, seconds: float, step: float) -> int:
-        """About how many epochs take so many seconds, if a step takes `step`."""
+        """Return the number of epochs in so many seconds, if a step takes `step`."""
         return max(3, round(seconds / step / self.steps))
 
 
@@ -45,20 +44,20 @@ HIDDENS, CLASSES, RATE = 256, 10, 0.1
 
 
 class Clock:
-    """Notes how long each epoch takes, and lets other loops run before it begins."""
+    """Measures the duration of each epoch, and lets other loops run between epochs."""
 
     def __init__(self) -> None:
         self.resume: Callable[[float], None] = lambda seconds: None
         self.restart()
 
     def restart(self) -> None:
-        """Leave out what came before."""
+        """Forget all epochs and begin to measure now."""
         self.start = time.perf_counter()
         self.begun: float | None = None
         self.epochs: list[float] = []
 
     def epoch(self, *_: Any) -> None:
-        """Begin an epoch; if loops take turns, when it is this one's."""
+        """Begin an epoch; if loops take turns, wait for the turn of this loop."""
         self.stop()
         paused = time.perf_counter()
         if getcurrent().parent:
@@ -73,13 +72,13 @@ class Clock:
         self.begun = None
 
     def steady(self) -> float:
-        """Return the seconds of an epoch, the first left out."""
+        """Return the mean seconds of an epoch, without the first."""
         return mean(self.epochs[1:])
 
 
 def arrays(workload: Workload) -> tuple[Any, Any]:
-    """Return the same examples for all: inputs, and numbers or classes to predict."""
-    import numpy as np  # the tests of the clock have none
+    """Return the inputs, and the numbers or classes to predict; always the same."""
+    import numpy as np  # The tests of the clock run without NumPy.
 
     rng = np.random.default_rng(0)
     examples = workload.train + workload.val
@@ -91,7 +90,7 @@ def arrays(workload: Workload) -> tuple[Any, Any]:
 
 
 def dataset(d2l: ModuleType, X: Any, y: Any, workload: Workload) -> Any:
-    """Return a data module of the library that is there."""
+    """Return a data module of the library."""
 
     class Data(d2l.DataModule):  # type: ignore[name-defined]
         def __init__(self) -> None:
@@ -106,7 +105,7 @@ def dataset(d2l: ModuleType, X: Any, y: Any, workload: Workload) -> Any:
 
 
 def trainers(d2l: ModuleType, MLP: type, data: Callable) -> dict[str, "Run"]:
-    """Return the loops of a Trainer, the book's or that of d2l 1.0.3."""
+    """Return the loops that use the Trainer of the library, with and without plots."""
 
     def run(plot: bool, workload: Workload, clock: Clock, epochs: int) -> None:
         if workload.name == "linear":
@@ -120,24 +119,24 @@ def trainers(d2l: ModuleType, MLP: type, data: Callable) -> dict[str, "Run"]:
         clock.restart()
         trainer.fit(model, module)
         if plot and hasattr(model.board, "replace_picture"):
-            model.board.replace_picture()  # what the end of the cell would draw
+            model.board.replace_picture()  # as at the end of a cell
 
     return {"plotting": partial(run, True), "silent": partial(run, False)}
 
 
 def watch(trainer: Any, clock: Clock, board: Any) -> None:
-    """Let the clock note the epochs of a trainer, and the board the pauses between."""
+    """Make the clock measure the epochs of a trainer, and tell its board of pauses."""
     fit_epoch = trainer.fit_epoch
 
-    def timed() -> None:
+    def timed_epoch() -> None:
         clock.epoch()
         fit_epoch()
         clock.stop()
 
     def resume(seconds: float) -> None:
-        board.due += seconds  # it may not draw more often for a pause
+        board.due += seconds  # A pause must not make the board draw more often.
 
-    trainer.fit_epoch = timed
+    trainer.fit_epoch = timed_epoch
     if hasattr(board, "due"):
         clock.resume = resume
 
@@ -147,9 +146,9 @@ Run = Callable[[Workload, Clock, int], None]
 
 
 def measure(run: Run, workload: Workload, seconds: float) -> dict[str, float]:
-    """Run; return the seconds of a whole fit, and of a steady step.
+    """Run a loop; return the seconds of a whole fit and of a steady step.
 
-    The steady step is that of another run of about so many seconds, if there are any.
+    The steady step is measured in another run of about `seconds`, unless that is 0.
     """
     clock = Clock()
     run(workload, clock, workload.epochs)
@@ -164,9 +163,9 @@ def measure(run: Run, workload: Workload, seconds: float) -> dict[str, float]:
 def take_turns(
     runs: dict[str, Run], workload: Workload, epochs: int
 ) -> dict[str, float]:
-    """Run all at the same time, an epoch of each in turn; return each's steady step.
+    """Run loops in turns of one epoch; return the seconds of a steady step of each.
 
-    What the machine does meanwhile, and how fast it is, meets all of them alike.
+    Changes in the speed of the machine thus affect all loops equally.
     """
     clocks = {name: Clock() for name in runs}
     loops = [
@@ -174,10 +173,10 @@ def take_turns(
         for name, run in runs.items()
     ]
     for loop in loops:
-        loop.gr_context = contextvars.copy_context()  # the notebook's
+        loop.gr_context = contextvars.copy_context()  # the context of the notebook
     order = random.Random(0)
     while loops:
-        order.shuffle(loops)  # what one leaves behind meets each of the others
+        order.shuffle(loops)  # A loop leaves caches behind that affect the next one.
         for loop in loops:
             loop.switch()
         loops = [loop for loop in loops if not loop.dead]

@@ -17,6 +17,7 @@ class Parser(argparse.ArgumentParser):
     """Reports a mistake as a `BookError` that names the Makefile's setting."""
 
     def error(self, message: str) -> NoReturn:
+        """Raise a `BookError` with the message of the parser."""
         option = re.match(r"argument (?:--)?(\w+): ", message)
         if option:
             raise BookError(message[option.end() :], option[1].upper())
@@ -24,17 +25,17 @@ class Parser(argparse.ArgumentParser):
 
 
 def names(value: str) -> list[str]:
-    """Return the names in `a,b` or `a b`."""
+    """Return the names in a list such as `a,b` or `a b`."""
     found = value.replace(",", " ").split()
     if not found:
-        raise argparse.ArgumentTypeError(f"'{value}' is not a name")
+        raise argparse.ArgumentTypeError(f"'{value}' contains no name")
     return found
 
 
 def count(value: str) -> int:
-    """Return a whole number above 0."""
+    """Return a positive integer."""
     if not re.fullmatch("[0-9]{1,9}", value) or int(value) < 1:
-        raise argparse.ArgumentTypeError(f"'{value}' is not a whole number above 0")
+        raise argparse.ArgumentTypeError(f"'{value}' is not a positive integer")
     return int(value)
 
 
@@ -42,7 +43,7 @@ def port(value: str) -> int:
     """Return the number of a port."""
     if not re.fullmatch("[0-9]{1,5}", value) or not 1 <= int(value) <= 65535:
         raise argparse.ArgumentTypeError(
-            f"'{value}' is not a valid port; use 1 to 65535"
+            f"'{value}' is not a valid port; use a number from 1 to 65535"
         )
     return int(value)
 

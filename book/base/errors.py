@@ -1,10 +1,10 @@
-"""The one exception that a user of the book's commands may see."""
+"""The exception for mistakes of the user, the only one that a command may report."""
 
 import shutil
 
 
 class BookError(Exception):
-    """A user's mistake, described in one line: what, where and how to fix it.
+    """A mistake of the user, described in one line: what, where, and how to fix it.
 
     `python -m book` prints it as `error: WHERE: MESSAGE` and exits with status 1.
     """

@@ -1,4 +1,4 @@
-"""Texts that take long to make, kept under a hash of all that they follow from."""
+"""A cache of texts that take long to make, kept in files between builds."""
 
 import contextlib
 import hashlib
@@ -10,28 +10,29 @@ from book.base.files import write_whole
 
 
 def digest(parts: Iterable[str]) -> str:
-    """Return a hash of some texts, which no others share."""
-    found = hashlib.sha256()
+    """Return a hash that differs for different lists of texts."""
+    result = hashlib.sha256()
     for part in parts:
         data = part.encode(errors="surrogatepass")
-        found.update(f"{len(data)}:".encode() + data)
-    return found.hexdigest()
+        result.update(f"{len(data)}:".encode() + data)
+    return result.hexdigest()
 
 
 class Kept:
-    """A folder of texts, each in a file that its hash names.
+    """A cache of texts in a folder.
 
-    What cannot be read or written is made again, so the folder may go at any time.
+    The name of each file is the hash of all parts that its text depends on. A text that
+    cannot be read or written is made again, so the folder may be removed at any time.
     """
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.asked: set[str] = set()
+        self.used: set[str] = set()
 
     def text(self, parts: Iterable[str], make: Callable[[], str]) -> str:
-        """Return the text that follows from `parts`, which `make` makes if it must."""
+        """Return the text that depends on `parts`; call `make` if it is not cached."""
         name = digest(parts)[:32]
-        self.asked.add(name)
+        self.used.add(name)
         file = self.folder / name
         with contextlib.suppress(OSError, ValueError):
             return file.read_text("utf-8")
@@ -41,8 +42,8 @@ class Kept:
         return text
 
     def forget_others(self) -> None:
-        """Remove the texts that nobody has asked for."""
+        """Remove all texts that this object has not returned."""
         with contextlib.suppress(OSError):
             for file in self.folder.iterdir():
-                if file.name not in self.asked:
+                if file.name not in self.used:
                     file.unlink()

@@ -1,4 +1,4 @@
-"""Where the book's own files are."""
+"""The folders of this project's own files."""
 
 from pathlib import Path
 

@@ -1,7 +1,8 @@
-"""Saved statements that replace earlier ones, and methods added to classes.
+"""Merges saved statements: later definitions replace earlier ones of the same name.
 
-A statement that is saved again replaces the earlier one where that stood, and inherits
-its docstring if it has none; so does a method that `@d2l.add_to_class` adds again.
+A statement that is saved again takes the place of the earlier one and inherits its
+docstring if it has none. The same holds for a method that `@d2l.add_to_class` adds
+again.
 """
 
 from __future__ import annotations
@@ -25,34 +26,38 @@ ADDS_TO_CLASS = m.Decorator(
 DEFINITION = cst.FunctionDef | cst.ClassDef
 
 
-def merged(blocks: Iterable[Block]) -> list[Block]:
-    """Return the blocks that remain when later ones have replaced earlier ones."""
-    kept: list[Block] = []
+def merge(blocks: Iterable[Block]) -> list[Block]:
+    """Return the blocks that remain after later ones have replaced earlier ones.
+
+    Raises a `BookError` for a block that cannot replace or extend an earlier one.
+    """
+    merged: list[Block] = []
     for block in blocks:
-        decorator = _add_to_class(block.node)
+        decorator = _add_to_class_decorator(block.node)
         if decorator:
-            _add_method(kept, block, decorator)
+            _add_method(merged, block, decorator)
         else:
-            _add(kept, block)
-    return kept
+            _add_block(merged, block)
+    return merged
 
 
-def _add_to_class(node: Statement) -> cst.Decorator | None:
+def _add_to_class_decorator(node: Statement) -> cst.Decorator | None:
     decorators = node.decorators if isinstance(node, cst.FunctionDef) else ()
     return next((d for d in decorators if m.matches(d, ADDS_TO_CLASS)), None)
 
 
-def _add(kept: list[Block], block: Block) -> None:
-    older = [b for b in kept if b.names & block.names]
-    if not older:
-        kept.append(block)
+def _add_block(merged: list[Block], block: Block) -> None:
+    """Add a block to `merged`, in place of earlier blocks that define its names."""
+    earlier = [b for b in merged if b.names & block.names]
+    if not earlier:
+        merged.append(block)
         return
-    for other in older:
+    for other in earlier:
         names = ", ".join(sorted(other.names))
         if not other.names <= block.names:
             raise BookError(
-                f"replaces a part only of what {other.where} saves ({names});"
-                " save them one by one",
+                f"replaces only a part of the statement at {other.where} ({names});"
+                " save each name in a statement of its own",
                 block.where,
             )
         kinds = _kind(other.node), _kind(block.node)
@@ -62,35 +67,38 @@ def _add(kept: list[Block], block: Block) -> None:
                 f" {other.where}; rename one of them, or remove its #@save",
                 block.where,
             )
-    node = _documented(block.node, older[0].node)
-    kept[kept.index(older[0])] = replace(block, node=node)
-    kept[:] = [b for b in kept if b not in older]
+    node = _inherit_docstring(block.node, earlier[0].node)
+    merged[merged.index(earlier[0])] = replace(block, node=node)
+    merged[:] = [b for b in merged if b not in earlier]
 
 
 def _kind(node: Statement) -> str:
+    """Return what a statement defines: a function, a class or an assignment."""
     kinds = {cst.FunctionDef: "function", cst.ClassDef: "class"}
     return kinds.get(type(node), "assignment")
 
 
-def _add_method(kept: list[Block], block: Block, decorator: cst.Decorator) -> None:
+def _add_method(merged: list[Block], block: Block, decorator: cst.Decorator) -> None:
+    """Add a method to the class in `merged` that its decorator names."""
     name = _class_name(decorator, block)
-    for i, other in enumerate(kept):
+    for i, other in enumerate(merged):
         if isinstance(other.node, cst.ClassDef) and other.node.name.value == name:
             method = _method(block, decorator, other)
-            kept[i] = replace(
+            merged[i] = replace(
                 other,
                 node=_with_method(other.node, method, block.where),
                 rows={**other.rows, **block.rows},
             )
             return
     raise BookError(
-        f"class '{name}' is saved nowhere before its method"
+        f"class '{name}' is not saved before its method"
         f" '{block.node.name.value}'; mark the class #@save",  # type: ignore[union-attr]
         block.where,
     )
 
 
 def _class_name(decorator: cst.Decorator, block: Block) -> str:
+    """Return the name of the class that `add_to_class` extends."""
     call = cst.ensure_type(decorator.decorator, cst.Call)
     match [argument.value for argument in call.args]:
         case [
@@ -102,6 +110,7 @@ def _class_name(decorator: cst.Decorator, block: Block) -> str:
 
 
 def _method(block: Block, decorator: cst.Decorator, owner: Block) -> cst.FunctionDef:
+    """Return the method without its decorator, below a comment on its origin."""
     method = cst.ensure_type(block.node, cst.FunctionDef)
     comment = cst.EmptyLine(comment=cst.Comment(f"# {block.note}"))
     return method.with_changes(
@@ -113,18 +122,18 @@ def _method(block: Block, decorator: cst.Decorator, owner: Block) -> cst.Functio
 def _with_method(
     owner: cst.ClassDef, method: cst.FunctionDef, where: str
 ) -> cst.ClassDef:
-    """The class with the method in place of what it called so, or at its end."""
+    """Return the class with the method in place of its namesake, or at the end."""
     body = [s for s in statements(owner.body) if not _is_pass(s)]
-    older = [i for i, s in enumerate(body) if _defines(s, method.name.value)]
-    if len(older) > 1:
+    earlier = [i for i, s in enumerate(body) if _defines(s, method.name.value)]
+    if len(earlier) > 1:
         raise BookError(
             f"class '{owner.name.value}' defines '{method.name.value}' twice;"
-            " save the class again in place of a part of it",
+            " save the whole class again",
             where,
         )
-    for i in older:
-        body[i] = _documented(method, body[i])
-    if not older:
+    for i in earlier:
+        body[i] = _inherit_docstring(method, body[i])
+    if not earlier:
         body.append(method)
     return owner.with_changes(body=cst.IndentedBlock(body))
 
@@ -143,11 +152,11 @@ def _defines(statement: Statement, name: str) -> bool:
     )
 
 
-def _documented(node: Statement, older: Statement) -> Statement:
-    """A definition with the docstring of the one it replaces, if it has none."""
-    if not isinstance(node, DEFINITION) or not isinstance(older, DEFINITION):
+def _inherit_docstring(node: Statement, earlier: Statement) -> Statement:
+    """Return `node`, with the docstring of the `earlier` definition if it has none."""
+    if not isinstance(node, DEFINITION) or not isinstance(earlier, DEFINITION):
         return node
-    if node.get_docstring() is not None or older.get_docstring() is None:
+    if node.get_docstring() is not None or earlier.get_docstring() is None:
         return node
-    body = [statements(older.body)[0], *statements(node.body)]
+    body = [statements(earlier.body)[0], *statements(node.body)]
     return node.with_changes(body=cst.IndentedBlock(body))

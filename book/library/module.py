@@ -1,7 +1,6 @@
-"""The module of a tab: its saved statements, in order, with what they import.
+"""Builds the module of a tab: its saved statements, in order, and their imports.
 
-A statement that is needed while the library is imported is put before those that
-need it.
+A statement that others need while the library is imported is placed before them.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import libcst as cst
 from d2lbook import library as stock
 
 from book.base.errors import BookError
-from book.library.merging import DEFINITION, merged
+from book.library.merging import DEFINITION, merge
 from book.library.saved import (
     ALIASES,
     Block,
@@ -32,21 +31,27 @@ from book.sources.book import Book
 BUILTINS = {*dir(builtins), "__file__", "__class__"}
 
 
-def module(book: Book, tab: str, header: str) -> str:
-    """Return the library of `tab` as a Python module that begins with `header`."""
+def build_module(book: Book, tab: str, header: str) -> str:
+    """Return the source of the library of `tab`, which begins with `header`.
+
+    Raises a `BookError` for a mistake in a saved statement or an alias.
+    """
     cells = list(tab_cells(book, tab))
-    imports = _imports(cells)
-    saved = merged(block for cell in cells for block in saved_blocks(cell))
+    imports = _collect_imports(cells)
+    saved = merge(block for cell in cells for block in saved_blocks(cell))
     blocks = [*_aliases(book.config.library[tab], tab), *saved]
-    home = _home(blocks)
+    owners = _owners(blocks)
     for block in blocks:
-        _check_names(block, home, imports)
-    return _module(header, _in_order(blocks, home), home, imports)
+        _check_names(block, owners, imports)
+    return _source(header, _sort_for_import(blocks, owners), owners, imports)
 
 
 @dataclass(frozen=True)
 class Import:
-    """`import module as name` in a cell; `target` is what `name` is bound to."""
+    """`import module as name` in a cell; `target` is the object that `name` refers to.
+
+    `line` is the statement as Python, and `where` is its file and line.
+    """
 
     name: str
     target: str
@@ -55,21 +60,23 @@ class Import:
     where: str
 
 
-def _imports(cells: Iterable[TabCell]) -> dict[str, list[Import]]:
-    """What the cells import, saved or not, by the name that they give it."""
-    found = defaultdict(list)
+def _collect_imports(cells: Iterable[TabCell]) -> dict[str, list[Import]]:
+    """Return the imports of all cells, saved or not, under the names they define."""
+    imports = defaultdict(list)
+    # The type hints of aliases use `Any`.
     hint = Import("Any", "typing.Any", "typing.Any", "from typing import Any", ALIASES)
-    found["Any"].append(hint)
+    imports["Any"].append(hint)
     for cell in cells:
         for node in ast.parse(cell.python).body:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 for alias in node.names:
                     entry = _import(node, alias, cell.where(node.lineno))
-                    found[entry.name].append(entry)
-    return {name: entries for name, entries in found.items() if name != "d2l"}
+                    imports[entry.name].append(entry)
+    return {name: entries for name, entries in imports.items() if name != "d2l"}
 
 
 def _import(node: ast.Import | ast.ImportFrom, alias: ast.alias, where: str) -> Import:
+    """Return the import of one name in a statement at `where`."""
     name = alias.asname or alias.name.partition(".")[0]
     if isinstance(node, ast.ImportFrom):
         module = f"{'.' * node.level}{node.module or ''}.{alias.name}"
@@ -79,26 +86,25 @@ def _import(node: ast.Import | ast.ImportFrom, alias: ast.alias, where: str) -> 
     return Import(name, target, alias.name, ast.unparse(ast.Import([alias])), where)
 
 
-def _home(blocks: Iterable[Block]) -> dict[str, Block]:
-    """The block that defines each name of the library."""
-    home: dict[str, Block] = {}
+def _owners(blocks: Iterable[Block]) -> dict[str, Block]:
+    """Return, for each name of the library, the block that defines it."""
+    owners: dict[str, Block] = {}
     for block in blocks:
         for name in sorted(block.names):
-            if name in home:
-                raise BookError(
-                    f"'{name}' is an alias in {home[name].where}; rename one of them",
-                    block.where,
-                )
-            home[name] = block
-    return home
+            if name in owners:
+                where = owners[name].where
+                message = f"'{name}' is already an alias in {where}; rename one"
+                raise BookError(message, block.where)
+            owners[name] = block
+    return owners
 
 
 def _check_names(
-    block: Block, home: Mapping[str, Block], imports: Mapping[str, list[Import]]
+    block: Block, owners: Mapping[str, Block], imports: Mapping[str, list[Import]]
 ) -> None:
-    """Raise a `BookError` for a name that the library has not, or has twice."""
+    """Raise a `BookError` for a name that the library lacks or that is ambiguous."""
     for use in block.uses:
-        problem = _problem(use, block, home.get(use.name), imports.get(use.name, []))
+        problem = _problem(use, block, owners.get(use.name), imports.get(use.name, []))
         if problem:
             raise BookError(problem, block.where_of(use.node))
 
@@ -106,33 +112,38 @@ def _check_names(
 def _problem(
     use: Use, block: Block, owner: Block | None, imports: list[Import]
 ) -> str | None:
+    """Return the reason why a block cannot use a name, or None if it can."""
     name = use.name
     if use.by_d2l:
         if owner or imports:
             return None
-        return f"d2l.{name} is used but saved nowhere; mark its definition #@save"
+        return f"d2l.{name} is used but not saved; mark its definition #@save"
     if name in BUILTINS:
         other = owner.where if owner else imports[0].where if imports else None
         return other and (
-            f"'{name}' is Python's here but another in the library, by {other};"
+            f"'{name}' is Python's own here, but {other} defines it in the library;"
             f" write d2l.{name} or builtins.{name}"
         )
     if owner and owner.is_alias and not block.is_alias:
         return f"'{name}' is an alias in {owner.where}; write d2l.{name}"
     if owner and imports:
-        return f"'{name}' is saved at {owner.where} but imported at {imports[0].where}"
+        where = imports[0].where
+        return f"'{name}' is saved at {owner.where} but imported at {where}; rename one"
     if not owner and not imports:
         return f"name '{name}' is not defined in the library; save it or import it"
     return None
 
 
 def _import_lines(name: str, imports: Sequence[Import]) -> Iterable[str]:
-    """The lines that import `name`: several for `import a.b` beside `import a`."""
+    """Return the lines that import `name`, such as `import a` and `import a.b` for `a`.
+
+    Raises a `BookError` if two cells import different objects under that name.
+    """
     first = imports[0]
     for other in imports:
         if other.target != first.target:
             raise BookError(
-                f"'{name}' is `{other.line}` here but `{first.line}` at {first.where};"
+                f"'{name}' is `{other.line}` here, but `{first.line}` at {first.where};"
                 " import it the same way",
                 other.where,
             )
@@ -143,7 +154,7 @@ def _import_lines(name: str, imports: Sequence[Import]) -> Iterable[str]:
 
 
 class _AnyHints(cst.CSTTransformer):
-    """What an alias takes and returns is the framework's to say."""
+    """Adds `Any` as the type of each parameter and result, since aliases have none."""
 
     def visit_Lambda(self, node: cst.Lambda) -> bool:
         return False
@@ -160,19 +171,21 @@ class _AnyHints(cst.CSTTransformer):
 
 
 def _aliases(settings: Mapping[str, str], tab: str) -> Iterator[Block]:
+    """Yield the definitions of a tab's aliases as blocks of the library."""
     where = f"config.ini [library-{tab}]"
     for source in _alias_sources(settings):
         try:
             module = cst.parse_module(source).visit(_AnyHints())
         except cst.ParserSyntaxError as error:
             line = source.splitlines()[0]
-            raise BookError(f"'{line}' is not valid Python", where) from error
+            message = f"'{line}' is not valid Python; correct it"
+            raise BookError(message, where) from error
         for statement in statements(module):
             yield Block(statement, ALIASES, where)
 
 
 def _alias_sources(settings: Mapping[str, str]) -> Iterator[str]:
-    """The aliases of a tab as Python, read as d2lbook reads them."""
+    """Yield the source of each alias of a tab, read as d2lbook reads it."""
     library = settings.get("lib_name")
     yield from settings.get("alias", "").splitlines()
     for name, target in _pairs(settings, "simple_alias"):
@@ -187,78 +200,81 @@ def _alias_sources(settings: Mapping[str, str]) -> Iterator[str]:
 
 
 def _pairs(settings: Mapping[str, str], option: str) -> list[tuple[str, str]]:
+    """Return the name and the target of each alias in an option."""
     pairs = stock._parse_mapping_config(settings.get(option, ""))
     return [(name.rstrip("("), target.rstrip("(")) for name, target in pairs]
 
 
-# From blocks to a module
+# The module
 
 
-def _in_order(blocks: Sequence[Block], home: Mapping[str, Block]) -> list[Block]:
-    """The blocks as they were saved, but each after what it needs at import.
+def _sort_for_import(
+    blocks: Sequence[Block], owners: Mapping[str, Block]
+) -> list[Block]:
+    """Return the blocks in their order, but each after those it needs at import.
 
-    Settings such as `npx.set_np()` come first, aliases that are functions last.
+    Settings such as `npx.set_np()` come first, and aliases that are functions last.
     """
     placed: dict[Block, None] = {}
 
     def place(block: Block, waiting: tuple[Block, ...] = ()) -> None:
         if block in waiting:
+            names = ", ".join(f"'{name}'" for name in sorted(block.names))
             raise BookError(
-                f"{_title(block)} is needed at import before it is defined;"
-                " give what replaces it another name",
+                f"{names} is needed at import before it is defined;"
+                " give the definition that replaces it another name",
                 block.where,
             )
-        for needed in _needs(block, home):
+        for needed in _needed_at_import(block, owners):
             if needed not in placed:
                 place(needed, (*waiting, block))
         placed[block] = None
 
-    for block in sorted(blocks, key=lambda block: _rank(block, home)):
+    for block in sorted(blocks, key=lambda block: _rank(block, owners)):
         if block not in placed:
             place(block)
     return list(placed)
 
 
-def _rank(block: Block, home: Mapping[str, Block]) -> int:
+def _rank(block: Block, owners: Mapping[str, Block]) -> int:
+    """Return 0 for a setting, 1 or 3 for an alias, and 2 for other blocks."""
     if block.is_alias:
         return 3 if isinstance(block.node, cst.FunctionDef) else 1
-    is_setting = not block.names and not any(u.name in home for u in block.uses)
+    is_setting = not block.names and not any(u.name in owners for u in block.uses)
     return 0 if is_setting else 2
 
 
-def _needs(block: Block, home: Mapping[str, Block]) -> Iterator[Block]:
-    """The blocks whose names a block reads when the library is imported."""
+def _needed_at_import(block: Block, owners: Mapping[str, Block]) -> Iterator[Block]:
+    """Yield the blocks whose names a block reads when the library is imported."""
     for use in block.uses:
-        owner = home.get(use.name)
-        if use.at_import and owner and not (owner is block and _reads_own(block)):
-            yield owner
+        owner = owners.get(use.name)
+        if use.at_import and owner:
+            if owner is not block or not _may_read_its_own_names(block):
+                yield owner
 
 
-def _reads_own(block: Block) -> bool:
-    """Whether it may define a name and then read it, as `a = 1; b = a` does."""
+def _may_read_its_own_names(block: Block) -> bool:
+    """Return True if a block may define a name and then read it, as `a = 1; b = a`."""
     node = block.node
     if isinstance(node, cst.SimpleStatementLine):
         return len(node.body) > 1
     return not isinstance(node, DEFINITION)
 
 
-def _title(block: Block) -> str:
-    return ", ".join(f"'{name}'" for name in sorted(block.names))
-
-
-def _module(
+def _source(
     header: str,
     blocks: Sequence[Block],
-    home: Mapping[str, Block],
+    owners: Mapping[str, Block],
     imports: Mapping[str, list[Import]],
 ) -> str:
+    """Return the source of a module with these blocks and the imports they use."""
     uses = [use for block in blocks for use in block.uses]
     hidden = {use.name for use in uses if use.hidden}
-    imported = sorted({u.name for u in uses if u.name in imports} - home.keys())
+    imported = sorted({u.name for u in uses if u.name in imports} - owners.keys())
     lines = [header, "from __future__ import annotations"]
     for name in imported:
         lines += _import_lines(name, imports[name])
-    lines.append(f"__all__ = {sorted(n for n in home if not n.startswith('_'))}")
+    lines.append(f"__all__ = {sorted(n for n in owners if not n.startswith('_'))}")
     lines += _stand_ins(hidden.intersection(imported))
     for note, group in itertools.groupby(blocks, key=lambda block: block.note):
         for i, block in enumerate(group):
@@ -270,7 +286,7 @@ def _module(
 
 
 class _Renamer(cst.CSTTransformer):
-    """`d2l.name` becomes `name`, or its stand-in where a local variable hides it."""
+    """Replaces `d2l.name` with `name`, or its stand-in if a local variable hides it."""
 
     def __init__(self, uses: Iterable[Use]):
         super().__init__()
@@ -290,12 +306,15 @@ class _Renamer(cst.CSTTransformer):
 
 
 def _code(block: Block) -> str:
+    """Return the source of a block as it is in the module."""
     return cst.Module([block.node]).visit(_Renamer(block.uses)).code
 
 
 def _stand_in(name: str) -> str:
+    """Return another name for `name`, which no local variable hides."""
     return f"_d2l_{name}"
 
 
 def _stand_ins(names: Iterable[str]) -> list[str]:
+    """Return the lines that define stand-ins for `names`."""
     return [f"{_stand_in(name)} = {name}" for name in sorted(names)]

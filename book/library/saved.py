@@ -1,9 +1,9 @@
-"""The statements that cells mark with `#@save`, and the names that they use.
+"""Finds the statements that cells mark with `#@save`, and the names that they use.
 
-A mark belongs to one statement at the top level of a cell: it stands on any line
-of a simple statement, on the decorators or signature of a definition, or on a
-line of its own above. A marked `import` saves nothing: the library imports what
-its code uses, from whichever cell imports it.
+A mark belongs to one statement at the top level of a cell. It may be on any line of a
+simple statement, on a decorator or the signature of a definition, or on a line of its
+own above. A mark on an `import` has no effect: the library imports whatever its code
+uses, no matter which cell imports it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from book.sources.section import Section
 
 MARK = re.compile(r"#\s*@save\b.*")
 IMPORT = m.SimpleStatementLine([m.Import() | m.ImportFrom()])
-# They change what is there: which statement they replace would be a guess.
+# These statements change existing objects, so it is not clear which they would replace.
 UNSAVABLE = (
     m.SimpleStatementLine([m.AugAssign() | m.Del()])
     | m.For()
@@ -57,18 +57,21 @@ ALIASES = "Aliases from config.ini"
 
 @dataclass(frozen=True)
 class TabCell:
-    """A code cell as one tab has it."""
+    """A code cell with the code of one tab."""
 
     section: Section
     cell: blocks.Cell
 
     def where(self, row: int) -> str:
-        """Return the file and line that row `row` of the cell comes from."""
+        """Return the file and line of row `row` of the cell, such as `one.md:12`."""
         return self.section.at(self.cell.line_of(row))
 
     @cached_property
     def python(self) -> str:
-        """The cell's code, with a bare name for each magic."""
+        """The code of the cell, with a name in place of each magic.
+
+        Raises a `BookError` if it is not valid Python.
+        """
         try:
             return parse_cell(self.cell.code).code
         except SyntaxError as error:
@@ -78,7 +81,7 @@ class TabCell:
 
     @property
     def note(self) -> str:
-        """Where the cell's definitions come from, as the library says it."""
+        """The comment in the library that names the section of the cell."""
         labels = (label for label, _ in self.section.labels)
         label = next((label for label in labels if label.startswith("sec_")), None)
         return f"Defined in {self.section.name}.md" + (f" ({label})" if label else "")
@@ -94,18 +97,22 @@ def tab_cells(book: Book, tab: str) -> Iterator[TabCell]:
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """A name that a block takes from outside of it."""
+    """The use of a name that is defined outside of a block."""
 
     name: str
     node: cst.Name | cst.Attribute
-    by_d2l: bool  # written d2l.name
-    at_import: bool  # read when the library is imported, not when a function is called
-    hidden: bool  # a local variable of the same name hides it
+    by_d2l: bool  # The name is written as d2l.name.
+    at_import: bool  # It is read when the library is imported, not in a call.
+    hidden: bool  # A local variable of the same name hides it.
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A statement of the library; `note` says where it comes from."""
+    """A statement of the library.
+
+    `note` is the comment on its origin, and `where` is its file and line. `rows` holds
+    the cell and the row of each name in the statement.
+    """
 
     node: Statement
     note: str
@@ -114,11 +121,12 @@ class Block:
 
     @property
     def is_alias(self) -> bool:
+        """True if the statement defines an alias of config.ini."""
         return self.note == ALIASES
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names it defines; `_`, as of a registered overload, counts as none."""
+        """The names that the block defines, without `_`, the name of overloads."""
         match self.node:
             case (
                 cst.FunctionDef(name=cst.Name(value=name))
@@ -135,9 +143,11 @@ class Block:
 
     @cached_property
     def uses(self) -> list[Use]:
+        """The uses of names that are defined outside of the block."""
         return list(_uses(self))
 
     def where_of(self, node: cst.CSTNode) -> str:
+        """Return the file and line of a node of the block."""
         if node not in self.rows:
             return self.where
         cell, row = self.rows[node]
@@ -148,7 +158,11 @@ class Block:
 
 
 def saved_blocks(cell: TabCell) -> Iterator[Block]:
-    """Yield the marked statements of a cell, apart from imports."""
+    """Yield the marked statements of a cell, except imports.
+
+    Raises a `BookError` for a mark without a statement, or for a statement that cannot
+    be saved.
+    """
     source, marks = _without_marks(cell.python)
     if not marks:
         return
@@ -161,27 +175,29 @@ def saved_blocks(cell: TabCell) -> Iterator[Block]:
         if isinstance(node, cst.Name | cst.Attribute)
     }
     spans = _spans(module, positions, source)
-    for statement in dict.fromkeys(_marked(mark, spans, cell) for mark in marks):
+    marked = (_marked_statement(mark, spans, cell) for mark in marks)
+    for statement in dict.fromkeys(marked):
         where = cell.where(spans[statement].first)
         if m.matches(statement, IMPORT):
             continue
         if MAGIC in module.code_for_node(statement):
-            raise BookError("a magic cannot be saved; take it out of the block", where)
+            raise BookError("a magic cannot be saved; remove it or the mark", where)
         if m.matches(statement, UNSAVABLE):
-            raise BookError("cannot be saved; put it into a function", where)
+            message = "this statement cannot be saved; put it into a function"
+            raise BookError(message, where)
         bare = statement.with_changes(leading_lines=[])
         yield Block(bare, cell.note, where, rows)
 
 
 def _without_marks(source: str) -> tuple[str, list[tuple[int, int]]]:
-    """The source without its marks, and the row and column of each."""
+    """Return the source without its marks, and the row and column of each mark."""
     lines = source.split("\n")
     marks = []
     for token in _tokens(source):
-        found = MARK.search(token.string)
-        if token.type == tokenize.COMMENT and found:
+        mark = MARK.search(token.string)
+        if token.type == tokenize.COMMENT and mark:
             row, column = token.start
-            lines[row - 1] = lines[row - 1][: column + found.start()].rstrip()
+            lines[row - 1] = lines[row - 1][: column + mark.start()].rstrip()
             marks.append((row, column))
     return "\n".join(lines) + "\n", marks
 
@@ -191,7 +207,7 @@ def _tokens(source: str) -> Iterator[tokenize.TokenInfo]:
 
 
 class _Unquoter(cst.CSTTransformer):
-    """Type hints lose their quotes: the library never evaluates them."""
+    """Removes the quotes around type hints, since the library never evaluates them."""
 
     def leave_Annotation(
         self, original_node: cst.Annotation, updated_node: cst.Annotation
@@ -200,15 +216,15 @@ class _Unquoter(cst.CSTTransformer):
         if not isinstance(hint, cst.SimpleString):
             return updated_node
         try:
-            bare = cst.parse_expression(str(hint.evaluated_value))
+            unquoted = cst.parse_expression(str(hint.evaluated_value))
         except cst.ParserSyntaxError:
             return updated_node
-        return updated_node.with_changes(annotation=bare)
+        return updated_node.with_changes(annotation=unquoted)
 
 
 @dataclass(frozen=True)
 class Span:
-    """The rows of a statement; a mark may stand on those from first to header."""
+    """The rows of a statement; marks may be on the rows from `first` to `header`."""
 
     first: int
     header: int
@@ -216,7 +232,7 @@ class Span:
 
 
 def statements(body: cst.Module | cst.BaseSuite) -> list[Statement]:
-    """Return the statements of a module or of a body."""
+    """Return the statements of a module, or of the body of a statement."""
     if isinstance(body, cst.SimpleStatementSuite):
         return [cst.SimpleStatementLine(body.body)]
     return list(body.body)  # type: ignore[arg-type]
@@ -225,6 +241,7 @@ def statements(body: cst.Module | cst.BaseSuite) -> list[Statement]:
 def _spans(
     module: cst.Module, positions: Mapping, source: str
 ) -> dict[Statement, Span]:
+    """Return the rows of each top-level statement of a module."""
     line_ends = [t.start[0] for t in _tokens(source) if t.type == tokenize.NEWLINE]
     spans = {}
     for statement in statements(module):
@@ -236,48 +253,51 @@ def _spans(
     return spans
 
 
-def _marked(
+def _marked_statement(
     mark: tuple[int, int], spans: Mapping[Statement, Span], cell: TabCell
 ) -> Statement:
-    """The statement that a mark belongs to."""
+    """Return the statement that a mark belongs to."""
     row, column = mark
     for statement, span in spans.items():
         if span.first <= row <= span.header:
             return statement
     if column or any(span.first < row <= span.last for span in spans.values()):
-        raise BookError("#@save inside a body; put it on the def line", cell.where(row))
+        message = "#@save inside a body; move it to the line of the definition"
+        raise BookError(message, cell.where(row))
     for statement, span in spans.items():
         if row < span.first:
             return statement
-    raise BookError("#@save with nothing below it to save", cell.where(row))
+    raise BookError("#@save without a statement below it; remove it", cell.where(row))
 
 
 # The names that a block uses
 
 
 def _uses(block: Block) -> Iterator[Use]:
+    """Yield the uses of names from outside a block, in the order of the text."""
     wrapper = MetadataWrapper(cst.Module([block.node]), unsafe_skip_copy=True)
-    # Asked for together they take one walk of the tree.
+    # libcst walks the tree once if all providers are resolved together.
     wrapper.resolve_many([ScopeProvider, ParentNodeProvider, ExpressionContextProvider])
     parents = wrapper.resolve(ParentNodeProvider)
     contexts = wrapper.resolve(ExpressionContextProvider)
-    for node, access in _accesses(wrapper):
-        early = not access.is_annotation and _runs_at_import(access.scope)
+    for node, access in _nonlocal_accesses(wrapper):
+        at_import = not access.is_annotation and _runs_at_import(access.scope)
         if node.value != "d2l":
-            yield Use(node.value, node, False, early, False)
+            yield Use(node.value, node, False, at_import, False)
             continue
         attribute = parents[node]
         if (
             not isinstance(attribute, cst.Attribute)
             or contexts[attribute] != ExpressionContext.LOAD
         ):
-            raise BookError("d2l can only be read, as d2l.name", block.where_of(node))
+            message = "d2l can only be used to read a name, as in d2l.name"
+            raise BookError(message, block.where_of(node))
         name = attribute.attr.value
-        yield Use(name, attribute, True, early, _is_local(name, access.scope))
+        yield Use(name, attribute, True, at_import, _is_local(name, access.scope))
 
 
-def _accesses(wrapper: MetadataWrapper) -> Iterator[tuple[cst.Name, Access]]:
-    """Where names are read that are not local, in the order of the text."""
+def _nonlocal_accesses(wrapper: MetadataWrapper) -> Iterator[tuple[cst.Name, Access]]:
+    """Yield each access to a name that is not local, in the order of the text."""
     scopes = wrapper.resolve(ScopeProvider)
     accesses = {
         access.node: access
@@ -292,11 +312,13 @@ def _accesses(wrapper: MetadataWrapper) -> Iterator[tuple[cst.Name, Access]]:
 
 
 def _is_local(name: str, scope: Scope) -> bool:
+    """Return True if a name is assigned in a function or a class around `scope`."""
     outer = GlobalScope | BuiltinScope
     return any(not isinstance(a.scope, outer) for a in scope[name])
 
 
 def _runs_at_import(scope: Scope) -> bool:
+    """Return True if the code of a scope runs when its module is imported."""
     while isinstance(scope, ClassScope | ComprehensionScope):
         scope = scope.parent
     return isinstance(scope, GlobalScope)

@@ -1,4 +1,4 @@
-"""The archive of all notebooks, with the library, the requirements and a README."""
+"""Makes the zip archive of all notebooks with their library and requirements."""
 
 import io
 import re
@@ -14,22 +14,22 @@ from book.sources.book import Book
 from book.sources.numbers import Numbers
 from book.sources.tabs import tab_name
 
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip knows
-TO_READ = ("jupyterlab", "ipywidgets")
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date in a zip archive
+READER_PACKAGES = ("jupyterlab", "ipywidgets")
 README = """\
 # {title}
 
 Notebooks in {tabs}; each framework has a folder.
 
-1. Make an environment with Python 3.11 (`python3.11 -m venv env`, and activate it).
-2. Install one framework: `pip install -r requirements-{example}.txt`. These are builds
-   that run everywhere; for a GPU see the notebook *Using GPUs*.
-3. Run `jupyter lab` in this folder, open a notebook, and choose *Run all cells*.
+1. Make an environment with Python 3.11 (`python3.11 -m venv env`) and activate it.
+2. Install one framework: `pip install -r requirements-{example}.txt`. These builds run
+   on every machine; for builds that use a GPU, see the notebook *Using GPUs*.
+3. Run `jupyter lab` in this folder, open a notebook, and choose *Run All Cells*.
 
-`d2l` is the library that the notebooks import. It has nothing to do with the package
-`d2l` of *Dive into Deep Learning*, which has the same name; the second cell of each
-notebook sees to it that the right one is imported. With `ipywidgets`, which the
-requirements bring, some cells have controls.
+`d2l` is the library that the notebooks import. It is not the package `d2l` of *Dive
+into Deep Learning*, although it has the same name; the second cell of each notebook
+makes sure that the right one is imported. Some cells have controls, which need the
+package `ipywidgets` from the requirements.
 
 {contents}
 
@@ -40,7 +40,7 @@ requirements bring, some cells have controls.
 Files = dict[str, bytes]
 
 
-def beside(book: Book, numbers: Numbers) -> Files:
+def supporting_files(book: Book, numbers: Numbers) -> Files:
     """Return the library, the requirements and the README of the archive."""
     files = {"README.md": _readme(book, numbers)}
     for tab in book.tabs:
@@ -53,6 +53,7 @@ def beside(book: Book, numbers: Numbers) -> Files:
 
 
 def _readme(book: Book, numbers: Numbers) -> str:
+    """Return the README with a list of the notebooks."""
     contents = []
     for page in (section for section in book.sections if book.code_tabs(section)):
         number = numbers.headings[page.name][0]
@@ -74,11 +75,11 @@ def _requirements(book: Book, tab: str) -> str:
     listed = [*project["dependencies"], *project["optional-dependencies"][tab]]
     names = {re.split(r"[<>=~! \[;]", requirement)[0] for requirement in listed}
     pins = [p for p in environments.pins(tab, book.root) if p.split("==")[0] in names]
-    return "".join(f"{line}\n" for line in [*pins, *TO_READ])
+    return "".join(f"{line}\n" for line in [*pins, *READER_PACKAGES])
 
 
-def zipped(files: Files, folder: str) -> bytes:
-    """Return an archive of `files` in one folder, the same bytes each time."""
+def zip_files(files: Files, folder: str) -> bytes:
+    """Return an archive of `files` in one folder; equal files give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, data in sorted(files.items()):
@@ -89,7 +90,7 @@ def zipped(files: Files, folder: str) -> bytes:
     return buffer.getvalue()
 
 
-def replace(folder: Path, files: Files) -> None:
+def replace_files(folder: Path, files: Files) -> None:
     """Replace a folder with one that holds `files` and nothing else."""
     with replace_folder(folder) as draft:
         for name, data in files.items():

@@ -1,9 +1,9 @@
-"""The book as notebooks to take away: plain, for Colab, for SageMaker, and as a zip.
+"""Writes standalone notebooks: plain, for Colab, for SageMaker, and as a zip archive.
 
 python -m book notebooks [--tab TAB] [--section SECTION] [--outputs [1]]
 
-They need nothing of the book. The plain ones find the package `d2l` in the folder
-above theirs, where the zip has it; the others carry the library of their tab.
+The notebooks do not need the book. The plain ones find the package `d2l` in the folder
+above theirs, as in the archive; the others contain the library of their tab.
 """
 
 import base64
@@ -24,7 +24,7 @@ from tqdm import tqdm
 from book.base.errors import BookError
 from book.base.files import locked, write_bytes_whole
 from book.library import package
-from book.notebooks import alone, archive, figures
+from book.notebooks import archive, figures, standalone
 from book.notebooks.markdown import Writer
 from book.pages import merge
 from book.records import store
@@ -38,7 +38,6 @@ from book.sources.numbers import Numbers, Place
 from book.sources.section import Section
 
 KINDS = (names.PLAIN, names.COLAB, names.SAGEMAKER)
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip knows
 
 LANGUAGE = {
     "name": "python",
@@ -48,14 +47,14 @@ LANGUAGE = {
     "codemirror_mode": {"name": "ipython", "version": 3},
     "nbconvert_exporter": "python",
 }
-# What must be there to import, and the requirement that brings it.
+# The modules that each tab imports, and the requirements that install them.
 PACKAGES = {
     "pytorch": {"torch": "torch"},
     "mxnet": {"mxnet": "mxnet==1.9.1 numpy==1.23.5"},
     "jax": {"jax": "jax", "flax": "flax", "optax": "optax"},
     "tensorflow": {"tensorflow": "tensorflow"},
 }
-ALL_NEED = {"matplotlib": "matplotlib", "sklearn": "scikit-learn"}
+COMMON_PACKAGES = {"matplotlib": "matplotlib", "sklearn": "scikit-learn"}
 
 ABOUT = {
     names.PLAIN: "The first cell shows the GPUs of this machine; the code also runs"
@@ -64,19 +63,19 @@ ABOUT = {
     names.COLAB: "The first cell shows the GPUs of this machine. To get one in Colab,"
     " choose *Runtime > Change runtime type*; the code also runs without one. The"
     " second cell, which is folded, holds `d2l`, the library of this book. It installs"
-    " missing packages, and uses an installed `d2l` of this book if there is one.",
+    " missing packages and uses an installed `d2l` of this book if there is one.",
     names.SAGEMAKER: "The first cell shows the GPUs of this machine. To get one in"
     " Studio Lab, choose the runtime type *GPU* before you start it; the code also runs"
     " without one. The second cell, which is folded, holds `d2l`, the library of this"
-    " book. It installs the packages that are missing, and uses an installed `d2l` of"
-    " this book if there is one.",
+    " book. It installs missing packages and uses an installed `d2l` of this book if"
+    " there is one.",
 }
 ABOUT_MXNET = (
-    "MXNet 1.9.1 is the last release. It needs Python 3.11 or older and a NumPy below"
-    " 1.24, and newer hosted runtimes have neither; the second cell says so if that is"
-    " the case here. Run the notebook on your own machine then, in an environment with"
-    " Python 3.11 and `pip install mxnet==1.9.1 numpy==1.23.5 matplotlib scikit-learn"
-    " jupyterlab`, or read the book in another framework."
+    "MXNet 1.9.1 is the last release. It needs Python 3.11 or older and NumPy below"
+    " 1.24, which newer hosted runtimes do not have; the second cell reports whether"
+    " this runtime has them. If it does not, run the notebook on your own machine in an"
+    " environment with Python 3.11, after `pip install mxnet==1.9.1 numpy==1.23.5"
+    " matplotlib scikit-learn jupyterlab`, or read the book in another framework."
 )
 Files = dict[str, bytes]
 
@@ -90,36 +89,44 @@ def write(
 ) -> Path:
     """Write the notebooks to `_build/notebooks`, and return that folder.
 
-    Empty `tabs` and `sections` mean all, and then the folder is made anew, whole or
-    not at all, with the zip. Otherwise the notebooks asked for are all that changes.
+    Without `tabs` and `sections`, the whole folder is replaced, with the archive.
+    Otherwise, only the chosen notebooks are written. The notebooks have the recorded
+    outputs of `machine` if `outputs` is True.
     """
     run.check_names(book, tabs, sections, machine)
-    wanted = _wanted(book, tabs, sections)
+    chosen = _chosen_sections(book, tabs, sections)
     folder = book.root / "_build" / "notebooks"
     lock = book.root / "_build" / "locks" / "notebooks.lock"
-    with locked(lock, "another process writes notebooks"):
+    with locked(lock, "another process is writing notebooks"):
         edition = Edition(book, machine if outputs else None)
-        files = _files(edition, wanted)
+        files = _notebook_files(edition, chosen)
         if tabs or sections:
             for name, data in files.items():
                 write_bytes_whole(folder / name, data)
-            print("the zip is made by make notebooks without TAB and SECTION")
+            print("for the zip archive, run make notebooks without TAB and SECTION")
         else:
-            zipped = {n: d for n, d in files.items() if _kind_of(n) == names.PLAIN}
-            zipped |= archive.beside(edition.book, edition.numbers)
+            archived = {n: d for n, d in files.items() if _kind(n) == names.PLAIN}
+            archived |= archive.supporting_files(edition.book, edition.numbers)
             name = names.archive(book)
-            files[f"{name}.zip"] = archive.zipped(zipped, name)
-            archive.replace(folder, files | zipped)
+            files[f"{name}.zip"] = archive.zip_files(archived, name)
+            archive.replace_files(folder, files | archived)
     return folder
 
 
-def _wanted(
+def _chosen_sections(
     book: Book, tabs: Sequence[str], sections: Sequence[str]
 ) -> list[tuple[str, Section]]:
+    """Return each chosen tab and section with code; without names, choose all.
+
+    Raises a `BookError` if a named section has no code.
+    """
     chosen = [book.section(name) for name in sections]
     for section in chosen:
         if not book.code_tabs(section):
-            raise BookError(f"no code in {section.name}, so no notebook", "SECTION")
+            raise BookError(
+                f"{section.name} has no code and thus no notebook; choose another",
+                "SECTION",
+            )
     return [
         (tab, section)
         for tab in book.tabs
@@ -128,23 +135,24 @@ def _wanted(
     ]
 
 
-def _files(edition: "Edition", wanted: list[tuple[str, Section]]) -> Files:
-    """The notebooks of each kind, and how far this is."""
+def _notebook_files(edition: "Edition", chosen: list[tuple[str, Section]]) -> Files:
+    """Return the notebooks of each kind under their paths, and show the progress."""
     files: Files = {}
-    bar = tqdm(wanted, unit=" notebooks", disable=not sys.stderr.isatty())
+    bar = tqdm(chosen, unit=" notebooks", disable=not sys.stderr.isatty())
     for tab, section in bar:
         bar.set_description(f"{tab}: {section.name}")
         for kind in KINDS:
             path = names.notebook(edition.book, section, tab, kind)
             notebook = edition.notebook(section, tab, kind)
             files[path] = (nbformat.writes(notebook) + "\n").encode()
-    print(f"notebooks: {len(files)}, {len(wanted)} of each kind", file=sys.stderr)
+    print(f"notebooks: {len(files)}, {len(chosen)} of each kind", file=sys.stderr)
     return files
 
 
-def _kind_of(name: str) -> str:
-    head = name.partition("/")[0]
-    return head if head in KINDS else names.PLAIN
+def _kind(name: str) -> str:
+    """Return the kind of the notebook with this path."""
+    folder = name.partition("/")[0]
+    return folder if folder in KINDS else names.PLAIN
 
 
 # One notebook
@@ -152,7 +160,7 @@ def _kind_of(name: str) -> str:
 
 @dataclass
 class Edition:
-    """The notebooks of a book; with the outputs of `machine`, if that is given."""
+    """The notebooks of a book, with the outputs of `machine` unless it is None."""
 
     book: Book
     machine: str | None = None
@@ -163,45 +171,48 @@ class Edition:
 
     @cached_property
     def _pages(self) -> dict[str, Section]:
+        """All sections under their names."""
         return {section.name: section for section in self.book.sections}
 
     @cached_property
     def numbers(self) -> Numbers:
+        """The numbers of headings, figures, tables and equations."""
         return Numbers(self.book)
 
     @cached_property
     def bibliography(self) -> Bibliography:
+        """The works that the book cites."""
         return Bibliography(self.book)
 
     @cached_property
     def site(self) -> str:
-        """The address of the published site, if the settings name it."""
-        return hosting.of(self.book).site
+        """The address of the published site, or an empty text."""
+        return hosting.load(self.book).site
 
     def notebook(self, section: Section, tab: str, kind: str) -> NotebookNode:
-        """Return the notebook of a section in one tab, with ids that stay the same."""
+        """Return the notebook of a section in one tab; each build gives equal ids."""
         shown = self._shown(section, tab)
         writer = Writer(
             *(section, self.numbers, self.bibliography),
             link=lambda place: self._link(place, tab, kind),
-            on_site=lambda place: self._on_site(place, tab),
+            link_to_site=lambda place: self._link_to_site(place, tab),
             inline=kind == names.COLAB,
         )
         cells = list(_cells(shown, writer))
-        start = self._start(shown, section, kind)
+        setup = self._setup_cells(shown, section, kind)
         nb = nbformat.v4.new_notebook(metadata=_metadata(section, kind))
-        nb.cells = _with_ids([*cells[:1], *start, *cells[1:]])
+        nb.cells = _number_cells([*cells[:1], *setup, *cells[1:]])
         nbformat.validate(nb)
         return nb
 
     def _shown(self, section: Section, tab: str) -> store.Shown:
-        """Return what the tab shows, with outputs if the edition has them."""
+        """Return a section in a tab, with outputs if the edition has outputs."""
         if self.machine is None:
             count = len(self.book.cells(section, tab))
             blocks = self.book.blocks(section, tab)
             return store.Shown(tab, blocks, "fresh", {}, [[]] * count, [None] * count)
         shown = store.shown(self.book, section, tab, self.machine)
-        assert shown is not None  # it has code
+        assert shown is not None  # The section has code in this tab.
         if shown.state != "fresh":
             print(
                 f"warning: {section.name} ({tab}) has no outputs: its record for"
@@ -211,77 +222,77 @@ class Edition:
         return shown
 
     def _link(self, place: Place, tab: str, kind: str) -> str:
-        """Where a place in another section is to be found from a notebook."""
+        """Return the address of a place in another section, for use in a notebook."""
         section = self._pages[place.page]
-        # Colab opens a notebook without its neighbours.
+        # Colab opens a notebook without the others.
         if kind == names.COLAB or tab not in self.book.code_tabs(section):
-            return self._on_site(place, tab)
+            return self._link_to_site(place, tab)
         is_page = place.number == self.numbers.headings[place.page][0]
         anchor = "" if place.kind == "section" and is_page else f"#{place.label}"
         return f"{names.short(self.book, section)}.ipynb{anchor}"
 
-    def _on_site(self, place: Place, tab: str) -> str:
+    def _link_to_site(self, place: Place, tab: str) -> str:
+        """Return the address of a place on the site, or an empty text."""
         if not self.site:
             return ""
         prefix = "equation-" if place.kind == "equation" else ""
         anchor = f"{prefix}{place.label.replace('_', '-')}"
         return f"{self.site}/{place.page}.html?tab={tab}#{anchor}"
 
-    def _start(
+    def _setup_cells(
         self, shown: store.Shown, section: Section, kind: str
     ) -> Iterator[NotebookNode]:
-        """Yield the cells below the title: what this is, which GPUs, the library."""
+        """Yield the cells below the title: an introduction, the GPUs, the library."""
         tab = shown.tab
-        told = [ABOUT[kind], ABOUT_MXNET if tab == "mxnet" else ""]
+        texts = [ABOUT[kind], ABOUT_MXNET if tab == "mxnet" else ""]
         if shown.facts:
             machine = shown.facts["machine"]
             maker = shown.facts | {"title": self.titles.get(machine, machine)}
-            told.append(f"Outputs: {merge.facts(maker, tab)}.")
-        yield nbformat.v4.new_markdown_cell("\n\n".join(filter(None, told)))
-        functions = [alone.nvidia_smi, alone.tell_gpus]
-        code = alone.cell(functions, "tell_gpus()")
-        yield _folded(code, "The GPUs of this machine", kind)
+            texts.append(f"Outputs: {merge.facts(maker, tab)}.")
+        yield nbformat.v4.new_markdown_cell("\n\n".join(filter(None, texts)))
+        functions = [standalone.nvidia_smi, standalone.report_gpus]
+        code = standalone.cell(functions, "report_gpus()")
+        yield _folded_cell(code, "The GPUs of this machine", kind)
         if tab in self.book.config.library:
-            code = self._library_cell(section, tab, carried=kind != names.PLAIN)
-            yield _folded(code, "The library d2l of this book", kind)
+            code = self._library_cell(section, tab, included=kind != names.PLAIN)
+            yield _folded_cell(code, "The library d2l of this book", kind)
 
-    def _library_cell(self, section: Section, tab: str, carried: bool) -> str:
-        functions: list[alone.Function] = []
+    def _library_cell(self, section: Section, tab: str, included: bool) -> str:
+        """Return the code that finds the library, whose source may be `included`."""
+        functions: list[standalone.Function] = []
         calls: list[str] = []
         if tab == "mxnet":
-            functions.append(alone.check_mxnet)
+            functions.append(standalone.check_mxnet)
             calls.append("check_mxnet()")
-        if carried:
-            functions.append(alone.install_missing)
-            calls.append(f"install_missing({PACKAGES.get(tab, {}) | ALL_NEED!r})")
-        functions += [alone.library_fits, alone.use_library]
+        if included:
+            functions.append(standalone.install_missing)
+            packages = PACKAGES.get(tab, {}) | COMMON_PACKAGES
+            calls.append(f"install_missing({packages!r})")
+        functions += [standalone.is_our_library, standalone.use_library]
         source = package.generated(self.book, tab)
         code = "\n".join(cell.code for cell in self.book.cells(section, tab))
+        words = set(re.findall(r"\b\w+\b", source))
         settings = {
             "init": package.version_file(self.book),
             "module": Path(self.book.config.library[tab]["lib_file"]).name,
-            "needed": sorted(_defined(source) & set(store.D2L_NAME.findall(code))),
+            "names": sorted(words & set(store.D2L_NAME.findall(code))),
         }
         lines = [f"    {name}={value!r}," for name, value in settings.items()]
-        lines += ["    source=LIBRARY,"] if carried else []
+        lines += ["    source=LIBRARY,"] if included else []
         calls.append("\n".join(["use_library(", *lines, ")"]))
-        if carried:
-            calls.insert(0, f"LIBRARY = {_quoted(source)}\n")
-        return alone.cell(functions, "\n".join(calls))
+        if included:
+            calls.insert(0, f"LIBRARY = {_readable_literal(source)}\n")
+        return standalone.cell(functions, "\n".join(calls))
 
 
-def _defined(module: str) -> set[str]:
-    return set(re.findall(r"\b\w+\b", module))
-
-
-def _quoted(text: str) -> str:
-    """A literal that a reader can read."""
+def _readable_literal(text: str) -> str:
+    """Return a Python literal for a text, with line breaks as they are if possible."""
     plain = "'''" not in text and "\\\r" not in text and not text.endswith("\\")
     return f"r'''{text}'''" if plain else repr(text)
 
 
-def _folded(code: str, title: str, kind: str) -> NotebookNode:
-    """A code cell of which one sees the title alone, until it is opened."""
+def _folded_cell(code: str, title: str, kind: str) -> NotebookNode:
+    """Return a code cell that shows only its title until a reader opens it."""
     metadata: dict[str, Any] = {"jupyter": {"source_hidden": True}}
     if kind == names.COLAB:
         metadata["cellView"] = "form"
@@ -290,7 +301,7 @@ def _folded(code: str, title: str, kind: str) -> NotebookNode:
 
 
 def _cells(shown: store.Shown, writer: Writer) -> Iterator[NotebookNode]:
-    """Yield the cells in Markdown for all; each heading begins one, after the title."""
+    """Yield the text and code cells of a section; each heading begins a new cell."""
     text: list[Block] = []
     outputs = zip(shown.outputs, shown.counts, strict=True)
     for block in shown.blocks:
@@ -312,6 +323,7 @@ def _is_title(text: list[Block]) -> bool:
 
 
 def _text_cell(text: list[Block], writer: Writer) -> Iterator[NotebookNode]:
+    """Yield a cell with these blocks, unless it would be empty."""
     cell = writer.cell(text)
     if cell.source.strip():
         yield cell
@@ -326,14 +338,15 @@ def _code_cell(
 
 
 def _output(output: NotebookNode) -> NotebookNode:
-    """An output with pixels in the place of an SVG.
+    """Return an output with a PNG instead of an SVG.
 
-    Jupyter shows the SVG of those notebooks alone that ran where they are.
+    Jupyter shows an SVG only in notebooks that the reader trusts, such as those that
+    the reader has run.
     """
     svg = output.get("data", {}).get(SVG)
     if svg is None:
         return output
-    png = figures.drawn(svg, "a plot of a record")
+    png = figures.draw_png(svg, "a plot of a record")
     shown = copy.deepcopy(output)
     del shown.data[SVG]
     shown.data["image/png"] = base64.b64encode(png).decode()
@@ -342,8 +355,8 @@ def _output(output: NotebookNode) -> NotebookNode:
     return shown
 
 
-def _with_ids(cells: list[NotebookNode]) -> list[NotebookNode]:
-    """The cells with ids that do not differ from run to run, as new ones do."""
+def _number_cells(cells: list[NotebookNode]) -> list[NotebookNode]:
+    """Return the cells with numbers as their ids, since random ids would differ."""
     counts: Counter[str] = Counter()
     for cell in cells:
         kind = "text" if cell.cell_type == "markdown" else "code"
@@ -353,6 +366,7 @@ def _with_ids(cells: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def _metadata(section: Section, kind: str) -> dict[str, Any]:
+    """Return the metadata of a notebook, with settings for its host."""
     metadata: dict[str, Any] = {"kernelspec": store.KERNEL, "language_info": LANGUAGE}
     if kind == names.COLAB:
         name = f"{Path(section.name).name}.ipynb"

@@ -1,7 +1,7 @@
-"""The text of a section as a notebook shows it: Markdown without d2lbook's marks.
+"""Writes the text of a section as plain Markdown for notebooks.
 
-References become links, citations author and year, figures images in the notebook
-itself, and equations get their numbers.
+References become links, citations become authors and years, figures are embedded in
+the notebook, and equations have their numbers.
 """
 
 import base64
@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
 from book.base.errors import BookError
-from book.notebooks.figures import Picture, picture
+from book.notebooks.figures import Picture, read_picture
 from book.sources.bibliography import Bibliography
 from book.sources.blocks import (
     Block,
@@ -38,25 +38,25 @@ Link = Callable[[Place], str]
 
 @dataclass
 class Writer:
-    """Writes the text cells of one notebook, in their order.
+    """Writes the text cells of one notebook in order.
 
-    `link` is the address of a place in another section, `on_site` that on the book's
-    site, empty where there is none. With `inline` images stand in the text itself,
-    otherwise they are attachments.
+    `link` returns the address of a place in another section, and `link_to_site` returns
+    its address on the site, or an empty text. If `inline` is True, the text contains
+    the data of images; otherwise, images are attachments.
     """
 
     section: Section
     numbers: Numbers
     bibliography: Bibliography
     link: Link
-    on_site: Link
+    link_to_site: Link
     inline: bool = False
     cited: dict[str, None] = field(default_factory=dict)
     headings: int = 0
     attachments: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def cell(self, blocks: list[Block]) -> NotebookNode:
-        """Return a text cell that shows `blocks`."""
+        """Return a text cell with these blocks."""
         self.attachments = {}
         texts = [self.text(block) for block in blocks]
         cell = new_markdown_cell("\n\n".join(filter(None, texts)))
@@ -65,11 +65,14 @@ class Writer:
         return cell
 
     def text(self, block: Block) -> str:
-        """Return a block in Markdown that every notebook knows; empty if unseen."""
+        """Return a block as plain Markdown; empty if notebooks do not show it.
+
+        Raises a `BookError` for a block that notebooks cannot show.
+        """
         match block:
             case Contents() | Directive():
-                what = "a notebook cannot show this block; move it to another page"
-                raise BookError(what, self.section.at(block.line))
+                message = "a notebook cannot show this block; move it to another page"
+                raise BookError(message, self.section.at(block.line))
             case Heading():
                 return self._heading(block)
             case _ if block.sign.endswith("~~"):
@@ -83,71 +86,74 @@ class Writer:
         return self._lines(block, block.text).strip("\n")
 
     def references(self) -> NotebookNode | None:
-        """Return a cell with the works that were cited, if any."""
+        """Return a cell that lists the works that were cited, or None if none were."""
         if not self.cited:
             return None
         entries = self.bibliography.entries(self.cited)
         return new_markdown_cell(f"## References\n\n{entries}")
 
     def _lines(self, block: Block, text: str) -> str:
-        """Return a text of a block with its roles written out."""
-        seen = without_slide_marks(for_medium(text, "notebook"))
-        return replace_roles(seen, lambda role: self._inline(role, block))
+        """Return a text of a block with its roles replaced."""
+        shown = without_slide_marks(for_medium(text, "notebook"))
+        return replace_roles(shown, lambda role: self._replace_role(role, block))
 
     # Blocks
 
     def _heading(self, heading: Heading) -> str:
+        """Return a heading with its number."""
         numbers = self.numbers.headings[self.section.name]
         number = numbers[self.headings] if self.headings < len(numbers) else ""
         self.headings += 1
         prefix = f"{number}. " if number else ""
         title = self._lines(heading, heading.title)
-        head = f"{'#' * heading.level} {prefix}{title}"
-        # The title is where a link to the notebook leads.
-        labelled = heading.label and heading.level > 1
-        return f"{head}\n\n{_anchor(heading.label)}" if labelled else head
+        line = f"{'#' * heading.level} {prefix}{title}"
+        # Links to the title of a notebook need no anchor.
+        needs_anchor = heading.label and heading.level > 1
+        return f"{line}\n\n{_anchor(heading.label)}" if needs_anchor else line
 
     def _equation(self, equation: Equation) -> str:
+        """Return an equation with its number."""
         number = self.numbers.places[equation.label].number
         return f"{_anchor(equation.label)}\n$${equation.tex} \\tag{{{number}}}$$"
 
     def _table(self, table: Table) -> str:
+        """Return a table below its caption and number."""
         rows, caption = self._lines(table, table.rows), ""
         if table.caption:
             caption = self._lines(table, table.caption)
         if table.label:
             number = self.numbers.places[table.label].number
-            head = f"{_anchor(table.label)}**Table {number}.**"
-            caption = f"{head} {caption}".strip()
+            caption = f"{_anchor(table.label)}**Table {number}.** {caption}".strip()
         return f"{caption}\n\n{rows}" if caption else rows
 
     def _figure(self, figure: Figure) -> str:
-        image = picture((self.section.path.parent / figure.path).resolve())
+        """Return an image above its number and caption."""
+        image = read_picture((self.section.path.parent / figure.path).resolve())
         caption = self._lines(figure, figure.caption)
-        alt = figure.alt or _plain(caption)
+        alt = figure.alt or _plain_text(caption)
         width = figure.width.removesuffix("px") or image.width
         size = f' width="{width}"' if width else ""
-        shown = f'<img src="{self._source(image)}" alt="{html.escape(alt)}"{size}>'
+        tag = f'<img src="{self._image_source(image)}" alt="{html.escape(alt)}"{size}>'
         if figure.label:
             place = self.numbers.places[figure.label]
-            # In the line of the image, it would be at the foot of it.
-            shown = f"{_anchor(figure.label)}\n\n{shown}"
-            caption = (
-                f"**Fig. {place.number}.** {caption}{self._answers(figure, place)}"
-            )
-        return f"{shown}\n\n{caption}".rstrip()
+            # On the line of the image, the anchor would be at its bottom.
+            tag = f"{_anchor(figure.label)}\n\n{tag}"
+            note = self._note_on_interactive_version(figure, place)
+            caption = f"**Fig. {place.number}.** {caption}{note}"
+        return f"{tag}\n\n{caption}".rstrip()
 
-    def _answers(self, figure: Figure, place: Place) -> str:
-        """Return where the figure is interactive, for a notebook shows it still."""
+    def _note_on_interactive_version(self, figure: Figure, place: Place) -> str:
+        """Return a sentence on a figure's interactive version, or an empty text."""
         script = Path(figure.path).with_suffix(".js").name
         root = self.numbers.book.root
         if not (root / "static" / "explorables" / script).exists():
             return ""
-        address = self.on_site(place)
+        address = self.link_to_site(place)
         edition = f"[the HTML edition]({address})" if address else "the HTML edition"
         return f" In {edition} this figure is interactive."
 
-    def _source(self, image: Picture) -> str:
+    def _image_source(self, image: Picture) -> str:
+        """Return the address of an image, which becomes an attachment if need be."""
         data = base64.b64encode(image.data).decode()
         if self.inline:
             return f"data:{image.mime};base64,{data}"
@@ -156,33 +162,35 @@ class Writer:
 
     # Roles
 
-    def _inline(self, role: Role, block: Block) -> str:
+    def _replace_role(self, role: Role, block: Block) -> str:
+        """Return the Markdown for a role; raise a `BookError` if there is none."""
         where = self.section.at(block.line)
         if role.name in ("ref", "numref", "eqref"):
             return self._reference(role, where)
         if role.name in ("cite", "citep", "citet"):
             keys = [key.strip() for key in role.value.split(",")]
             self.cited |= dict.fromkeys(keys)
-            return self.bibliography.cited(keys, where, role.name == "citet")
+            return self.bibliography.cite(keys, where, role.name == "citet")
         if role.name in API:
             return f"`{role.value.lstrip('~')}`"
-        message = f"a notebook cannot show the role '{role.name}'; write words"
+        message = f"a notebook cannot show the role '{role.name}'; write text instead"
         raise BookError(message, where)
 
     def _reference(self, role: Role, where: str) -> str:
+        """Return a link to the place that a reference names."""
         label = role.value
         place = self.numbers.places.get(label)
         if place is None:
             raise BookError(f"no label '{label}'; add it or correct the name", where)
-        words = _words(role.name, place)
+        text = _reference_text(role.name, place)
         if place.page == self.section.name:
-            return f"[{words}](#{label})"
+            return f"[{text}](#{label})"
         address = self.link(place)
-        return f"[{words}]({address})" if address else words
+        return f"[{text}]({address})" if address else text
 
 
-def _words(role: str, place: Place) -> str:
-    """What a reference says."""
+def _reference_text(role: str, place: Place) -> str:
+    """Return the text of a reference to a place."""
     if place.kind == "equation":
         return f"({place.number})"
     if role == "ref" and place.title or not place.number:
@@ -195,6 +203,6 @@ def _anchor(label: str) -> str:
     return f'<a id="{label}"></a>'
 
 
-def _plain(caption: str) -> str:
-    """A caption without its links and marks."""
+def _plain_text(caption: str) -> str:
+    """Return a caption without links and emphasis."""
     return re.sub(r"\[([^\]]*)\]\([^)]*\)|[*`]", r"\1", caption)

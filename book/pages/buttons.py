@@ -1,7 +1,7 @@
-"""The buttons of each page: the section in a hosted notebook, or as a file to take.
+"""The buttons of each page, which open hosted notebooks or files to download.
 
-A button is there only if what it opens is. `make` writes pages alone, so theirs open
-what the branch of notebooks has; the pages of `make publish` have files beside them.
+A page has only buttons whose target exists. `make` builds only pages, so their buttons
+open notebooks on the branch on GitHub; `make publish` adds files beside the pages.
 """
 
 from collections.abc import Collection, Iterator
@@ -14,7 +14,7 @@ from book.sources.hosting import Hosting
 from book.sources.section import Section
 from book.sources.tabs import tab_name
 
-# The services that open notebooks of GitHub, and the kind of notebook for each.
+# The services that open notebooks on GitHub, and the kind of notebook for each.
 HOSTS = (
     ("Colab", names.COLAB, "https://colab.research.google.com/github/{}"),
     ("Studio Lab", names.SAGEMAKER, "https://studiolab.sagemaker.aws/import/github/{}"),
@@ -23,64 +23,69 @@ HOSTS = (
         "https://kaggle.com/kernels/welcome?src=https://github.com/{}",
     ),
 )
-ALWAYS = ""  # in the place of a tab's name
+ALL_TABS = ""  # instead of the name of a tab
 
 Button = dict[str, Any]
-# The buttons of a page by the tab whose readers see them.
+# The buttons of each page, under the tab whose readers see them.
 Buttons = dict[str, dict[str, list[Button]]]
 
 
-def of(book: Book, hosting: Hosting, beside: Collection[str] = ()) -> Buttons:
-    """Return the buttons of all pages; `beside` names the files next to the pages.
+def for_book(book: Book, hosting: Hosting, files: Collection[str] = ()) -> Buttons:
+    """Return the buttons of all pages; `files` names the files beside the pages.
 
-    Addresses without a scheme begin at the folder of the site.
+    Addresses without a scheme are relative to the folder of the site.
     """
-    made = {
+    buttons = {
         section.name: {
-            tab: list(_of_tab(book, section, tab, hosting, beside)) for tab in book.tabs
+            tab: list(_for_tab(book, section, tab, hosting, files)) for tab in book.tabs
         }
         for section in book.sections
     }
     front = book.config.build["index"]
-    made[front] = {ALWAYS: list(_of_book(book, beside))} | made.get(front, {})
+    buttons[front] = {ALL_TABS: list(_for_front_page(book, files))} | buttons.get(
+        front, {}
+    )
     shown = {
-        page: {tab: buttons for tab, buttons in tabs.items() if buttons}
-        for page, tabs in made.items()
+        page: {tab: tab_buttons for tab, tab_buttons in tabs.items() if tab_buttons}
+        for page, tabs in buttons.items()
     }
     return {page: tabs for page, tabs in shown.items() if tabs}
 
 
-def _of_tab(
-    book: Book, section: Section, tab: str, hosting: Hosting, beside: Collection[str]
+def _for_tab(
+    book: Book, section: Section, tab: str, hosting: Hosting, files: Collection[str]
 ) -> Iterator[Button]:
+    """Yield the buttons of a page that readers of one tab see."""
     if hosting.repository and tab in book.code_tabs(section):
         for label, kind, address in HOSTS:
             path = f"notebooks/{names.notebook(book, section, tab, kind)}"
             yield _button(label, address.format(hosting.blob(path)), "open")
     is_front = section.name == book.config.build["index"]
-    of_book = f"PDF in {tab_name(tab)}" if is_front else "Book as PDF"
-    files = {
+    pdf_label = f"PDF in {tab_name(tab)}" if is_front else "Book as PDF"
+    targets = {
         "Notebook": f"notebooks/{names.notebook(book, section, tab, names.SAGEMAKER)}",
         "Slides": f"slides/{names.deck(book, section, tab)}",
-        of_book: f"pdf/{names.pdf(book, tab)}",
+        pdf_label: f"pdf/{names.pdf(book, tab)}",
     }
-    for label, file in files.items():
-        if file in beside:
+    for label, file in targets.items():
+        if file in files:
             yield _button(label, file, "take" if label == "Notebook" else "show")
 
 
-def _of_book(book: Book, beside: Collection[str]) -> Iterator[Button]:
-    files = {
+def _for_front_page(book: Book, files: Collection[str]) -> Iterator[Button]:
+    """Yield the buttons of the front page that readers of all tabs see."""
+    targets = {
         "All notebooks": f"notebooks/{names.archive(book)}.zip",
         "All slides": "slides/index.html",
         "PDF in all frameworks": f"pdf/{names.pdf(book)}",
     }
-    for label, file in files.items():
-        if file in beside:
+    for label, file in targets.items():
+        if file in files:
             yield _button(label, file, "take" if file.endswith(".zip") else "show")
 
 
 def _button(label: str, address: str, kind: str) -> Button:
+    """Return a button, whose kind is "open", "show" or "take" (download)."""
     return {"label": label, "address": address, "kind": kind}
 
 

@@ -1,8 +1,8 @@
-"""Build the book's pages: `python -m book html`, which `make` calls.
+"""Builds the HTML pages of the book: `python -m book html`, which `make` calls.
 
-Each section becomes reStructuredText in `_build/sphinx`, Sphinx makes pages of it in
-`_build/pages`, and these become `_build/html` if all went well. What has not changed
-is not made again; when nothing has, nothing is done.
+Each section is written as reStructuredText to `_build/sphinx`. Sphinx makes pages from
+it in `_build/pages`, which are copied to `_build/html` if the build succeeds. Only
+sections that have changed are made again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from book.base.errors import BookError
 from book.base.files import replace_folder, write_whole
 from book.base.kept import Kept
 
-# What only a build needs is imported there: to find that there is none to do is quick.
+# Functions that build import what they need, so that an up-to-date book is found fast.
 if TYPE_CHECKING:
     from book.pages.merge import TabView
     from book.pages.rst import Page
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 TOOLS = ("book/**/*.py", "book/templates/*", "static/**/*")
 INPUTS = ("config.ini", "outputs/**/*.ipynb", "d2l/*.py", "environments/*.txt", *TOOLS)
-NOTEBOOKS = "**/*.md"  # where the settings name none, as in d2lbook
-# Sphinx writes these whatever the pages need; ours need none of them.
+NOTEBOOKS = "**/*.md"  # the default of d2lbook
+# Files that are written for every site but that the book's pages do not use.
 UNUSED = (
     *("jquery*", "underscore*", "_sphinx_javascript*", ".buildinfo", "objects.inv"),
     *("basic.css", "file.png", "plus.png", "minus.png", "pygments.css"),
@@ -59,70 +59,72 @@ References
 """
 
 
-def built(root: Path) -> Path | None:
-    """The index page of the book in `root` if it is there and nothing has changed."""
+def up_to_date_index(root: Path) -> Path | None:
+    """Return the index page of the book in `root`, or None if it has to be built."""
     stamp = root / "_build/html.stamp"
     if not stamp.exists():
         return None
-    made_of, _, index = stamp.read_text("utf-8").strip().partition("\n")
+    built_from, _, index = stamp.read_text("utf-8").strip().partition("\n")
     page = root / index
     try:
-        unchanged = page.is_file() and made_of == fingerprint(root)
+        unchanged = page.is_file() and built_from == fingerprint(root)
     except (configparser.Error, ValueError, NotImplementedError):
-        # Settings that cannot be read are told of by who reads the book.
+        # The build reads the settings too and reports the mistake in them.
         return None
     return page if unchanged else None
 
 
 def build(book: Book, views: Views | None = None) -> Path:
-    """Build the book and return its index page.
+    """Build the book if it is not up to date, and return its index page.
 
-    `views` gives what a tab shows of a section; by default it shows the kept records.
+    `views` returns the view of a section in a tab; the default shows the records.
+    Raises a `BookError` that lists the warnings of Sphinx, if there are any.
     """
-    if views is None and (index := built(book.root)):
+    if views is None and (index := up_to_date_index(book.root)):
         return index
     from book.pages import buttons
     from book.records import store
     from book.sources import hosting
 
-    shown = {"book_buttons": buttons.of(book, hosting.of(book))}
+    settings = {"book_buttons": buttons.for_book(book, hosting.load(book))}
     titles = store.titles(book)
     folder = book.root / "_build"
-    stamp, made_of = folder / "html.stamp", fingerprint(book.root)
+    stamp, built_from = folder / "html.stamp", fingerprint(book.root)
     stamp.unlink(missing_ok=True)
-    # What the command said of the last build does not hold for this one.
+    # The notes describe the last build and not this one.
     (folder / "html.notes").unlink(missing_ok=True)
-    pages = write_pages(book, views or recorded(book, titles), folder / "sphinx")
-    # Sphinx brings these anew each time, and takes none away that is no more.
+    views = views or views_of_records(book, titles)
+    pages = write_pages(book, views, folder / "sphinx")
+    # Sphinx copies these files each time but removes none that are gone.
     shutil.rmtree(folder / "pages" / "_static", ignore_errors=True)
-    run_sphinx(book, folder, titles, pages, settings=shown)
-    _publish(folder / "pages", folder / "html")
+    run_sphinx(book, folder, titles, pages, settings=settings)
+    _replace_site(folder / "pages", folder / "html")
     index = folder / "html" / f"{book.config.build['index']}.html"
-    write_whole(stamp, f"{made_of}\n{index.relative_to(book.root)}\n")
+    write_whole(stamp, f"{built_from}\n{index.relative_to(book.root)}\n")
     return index
 
 
-def recorded(book: Book, titles: dict[str, str]) -> Views:
-    """Return a function that gives what a tab shows with the kept records.
+def views_of_records(book: Book, titles: dict[str, str]) -> Views:
+    """Return a function that returns the view of a section in a tab with its records.
 
-    `titles` holds what readers call each machine.
+    `titles` holds the name of each machine that readers see.
     """
     from book.pages import merge
     from book.records import store
 
-    # Without any fresh record, that of the first says why.
+    # If no record is fresh, the view gives the reason for the first machine.
     machines = dict.fromkeys(["cpu", *titles])
 
     def view(section: Section, tab: str) -> TabView | None:
-        found = {m: store.shown(book, section, tab, m) for m in machines}
-        there = {m: shown for m, shown in found.items() if shown is not None}
-        return merge.merge_machines(there, titles) if there else None
+        records = {m: store.shown(book, section, tab, m) for m in machines}
+        shown = {m: record for m, record in records.items() if record is not None}
+        return merge.merge_machines(shown, titles) if shown else None
 
     return view
 
 
 def fingerprint(root: Path) -> str:
-    """A hash of all files that the pages follow from."""
+    """Return a hash of all files that the pages depend on."""
     config = configparser.ConfigParser()
     config.read(root / "config.ini", encoding="utf-8")
     notebooks = config.get("build", "notebooks", fallback=NOTEBOOKS).split()
@@ -131,6 +133,7 @@ def fingerprint(root: Path) -> str:
 
 
 def _hash_of_files(root: Path, patterns: Iterable[str]) -> str:
+    """Return a hash of the names and contents of all files that match a pattern."""
     files = {p for pattern in patterns for p in root.glob(pattern) if p.is_file()}
     named = (str(p.relative_to(root)).encode() + p.read_bytes() for p in sorted(files))
     return _hash("".join(map(_hash, named)).encode())
@@ -146,15 +149,15 @@ def _hash(data: bytes) -> str:
 def write_pages(
     book: Book, views: Views, folder: Path, medium: Medium = "web"
 ) -> dict[str, Page]:
-    """Put into `folder` what Sphinx builds the book from, and nothing else.
+    """Write the source files of Sphinx to `folder` and remove all others there.
 
-    Returns the pages by the names of their sections.
+    Returns the pages under the names of their sections.
     """
     files = dict(_resources(book))
     pages: dict[str, Page] = {}
-    kept = Kept(book.root / "_build/rst" / folder.parent.name)
+    cache = Kept(book.root / "_build/rst" / folder.parent.name)
     for section in book.sections:
-        page = pages[section.name] = _page(book, section, views, medium, kept)
+        page = pages[section.name] = _page(book, section, views, medium, cache)
         files[f"{section.name}.rst"] = page.text.encode()
         parent = Path(section.name).parent
         files |= {str(parent / name): data for name, data in page.images.items()}
@@ -163,9 +166,9 @@ def write_pages(
         files["references.rst"] = BIBLIOGRAPHY.encode()
         index = f"{book.config.build['index']}.rst"
         files[index] += b"\n\n.. toctree::\n   :hidden:\n\n   references\n"
-    kept.forget_others()
+    cache.forget_others()
     files["conf.py"] = _configuration(book, folder)
-    _synchronise(files, folder)
+    _synchronize(files, folder)
     return pages
 
 
@@ -174,17 +177,18 @@ def _page(
     section: Section,
     views: Views,
     medium: Medium = "web",
-    kept: Kept | None = None,
+    cache: Kept | None = None,
 ) -> Page:
+    """Return the page of a section; raise a `BookError` if it shows nothing."""
     from book.pages import merge, rst
 
-    found = [views(section, tab) for tab in book.tabs]
-    there = [view for view in found if view is not None]
-    if not there:
+    all_views = [views(section, tab) for tab in book.tabs]
+    tab_views = [view for view in all_views if view is not None]
+    if not tab_views:
         raise BookError("the page is empty; write something", f"{section.name}.md")
-    items = merge.merge(section, there)
-    complete = rst.with_records(items, section, there, book.tabs)
-    return rst.convert(complete, Path(section.name).name, medium, kept)
+    items = merge.merge(section, tab_views)
+    complete = rst.with_records(items, section, tab_views, book.tabs)
+    return rst.convert(complete, Path(section.name).name, medium, cache)
 
 
 def _resources(book: Book) -> Iterator[tuple[str, bytes]]:
@@ -201,7 +205,7 @@ def _resources(book: Book) -> Iterator[tuple[str, bytes]]:
 
 
 def _configuration(book: Book, folder: Path) -> bytes:
-    """The settings that d2lbook makes of config.ini."""
+    """Return the settings of Sphinx that d2lbook derives from config.ini."""
     from d2lbook.sphinx import SphinxEnv
 
     book.config.rst_dir = str(folder)
@@ -211,19 +215,19 @@ def _configuration(book: Book, folder: Path) -> bytes:
     return (folder / "conf.py").read_bytes()
 
 
-def _synchronise(files: dict[str, bytes], folder: Path) -> None:
-    """Make `files` the contents of `folder`; what is the same is not touched."""
-    gone = [
+def _synchronize(files: dict[str, bytes], folder: Path) -> None:
+    """Make `files` the contents of `folder` without touching unchanged files."""
+    obsolete = [
         file
         for file in folder.rglob("*")
         if file.is_file() and str(file.relative_to(folder)) not in files
     ]
-    for file in gone:
+    for file in obsolete:
         file.unlink()
-    if gone:
-        # Sphinx keeps the pages and images of what is no more.
-        for made in ("pages", "doctrees"):
-            shutil.rmtree(folder.parent / made, ignore_errors=True)
+    if obsolete:
+        # Sphinx would keep the pages and images of files that are gone.
+        for name in ("pages", "doctrees"):
+            shutil.rmtree(folder.parent / name, ignore_errors=True)
     for name, data in files.items():
         file = folder / name
         if not file.exists() or file.read_bytes() != data:
@@ -242,46 +246,47 @@ def run_sphinx(
     builder: str = "html",
     settings: Mapping[str, object] = types.MappingProxyType({}),
 ) -> None:
-    """Make pages in `folder` of what `write_pages` put there, by a Sphinx builder.
+    """Run Sphinx in `folder` on the files of `write_pages`, which are in `written`.
 
-    Raises a `BookError` with what Sphinx warns of, each with its line of the Markdown.
+    Raises a `BookError` that lists each warning with its line of the Markdown.
     """
     from sphinx.application import Sphinx
     from sphinx.errors import SphinxError
     from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-    # Sphinx 5.3 takes no paths.
+    # Sphinx 5.3 takes the names of folders as text.
     source, pages, doctrees = (
-        str(folder / part) for part in ("sphinx", "pages", "doctrees")
+        str(folder / name) for name in ("sphinx", "pages", "doctrees")
     )
-    own = {
+    book_settings = {
         "book_tabs": book.tabs,
         "book_machines": [[*pair] for pair in (titles or NO_RECORDS).items()],
-        "book_made_with": _hash_of_files(book.root, TOOLS),
+        "book_code_hash": _hash_of_files(book.root, TOOLS),
     }
-    told, stopped = io.StringIO(), ""
+    warnings, errors = io.StringIO(), []
     try:
-        with patch_docutils(source), docutils_namespace(), _import_path():
+        with patch_docutils(source), docutils_namespace(), restored_import_path():
             Sphinx(
-                *(source, source, pages, doctrees, builder, own | dict(settings)),
+                *(source, source, pages, doctrees, builder),
+                book_settings | dict(settings),
                 status=None,
-                warning=told,
+                warning=warnings,
             ).build()
     except SphinxError as error:
-        stopped = f"{error.category}: {error}"
+        errors.append(f"{error.category}: {error}")
     problems = [
-        *_problems(told.getvalue(), book, folder / "sphinx", written),
-        *filter(None, [stopped]),
+        *_problems(warnings.getvalue(), book, folder / "sphinx", written),
+        *errors,
     ]
     if problems:
-        # Sphinx would not repeat its warnings about what it keeps.
+        # Sphinx would not repeat its warnings about pages that it has cached.
         shutil.rmtree(doctrees, ignore_errors=True)
         raise BookError("\n".join(problems))
 
 
 @contextlib.contextmanager
-def _import_path() -> Iterator[None]:
-    """Give `sys.path` back as it was: d2lbook's settings add to it."""
+def restored_import_path() -> Iterator[None]:
+    """Restore `sys.path` at the end, since d2lbook's settings of Sphinx add to it."""
     before = list(sys.path)
     try:
         yield
@@ -290,19 +295,19 @@ def _import_path() -> Iterator[None]:
 
 
 def _problems(
-    told: str, book: Book, folder: Path, pages: Mapping[str, Page]
+    warnings: str, book: Book, folder: Path, pages: Mapping[str, Page]
 ) -> Iterator[str]:
     """Yield each warning of Sphinx in a line that starts with its place."""
-    plain = re.sub(r"\x1b\[[\d;]*m", "", told)
-    for found in WARNING.finditer(plain):
-        yield f"{_place(found, book, folder, pages)}: {found['message']}"
+    plain = re.sub(r"\x1b\[[\d;]*m", "", warnings)
+    for warning in WARNING.finditer(plain):
+        yield f"{_place(warning, book, folder, pages)}: {warning['message']}"
 
 
 def _place(
-    found: re.Match[str], book: Book, folder: Path, pages: Mapping[str, Page]
+    warning: re.Match[str], book: Book, folder: Path, pages: Mapping[str, Page]
 ) -> str:
     """Return the file and line of the Markdown that a warning is about."""
-    file = Path(found["file"] or "book")
+    file = Path(warning["file"] or "book")
     if not file.is_relative_to(folder):
         return str(file)
     name = str(file.relative_to(folder).with_suffix(""))
@@ -310,18 +315,19 @@ def _place(
     if section is None or name not in pages:
         return name
     first, after = 1, len(section.text)
-    if found["line"]:
-        first, after = pages[name].origin(int(found["line"]))
+    if warning["line"]:
+        first, after = pages[name].origin(int(warning["line"]))
     lines = section.text.split("\n")[first - 1 : after - 1]
-    for clue in QUOTED.findall(found["message"]):
+    # A text that the warning quotes is on the line that it is about.
+    for quoted in QUOTED.findall(warning["message"]):
         for number, line in enumerate(lines, start=first):
-            if clue in line:
+            if quoted in line:
                 return section.at(number)
     return section.at(first)
 
 
-def _publish(pages: Path, site: Path) -> None:
-    """Replace the last good site by a copy of `pages`."""
+def _replace_site(pages: Path, site: Path) -> None:
+    """Replace the folder `site` with a copy of `pages`, once that copy is complete."""
     with replace_folder(site) as new:
         unused = shutil.ignore_patterns(*UNUSED)
         shutil.copytree(pages, new, ignore=unused, dirs_exist_ok=True)

@@ -1,8 +1,7 @@
-"""The tabs of a section merged into what its page shows.
+"""Merges the machines and the tabs of a section into the parts of its page.
 
-First the outputs of a tab's machines, which may differ, then the tabs: text and code
-that are the same in all of them stand once, outside of the panels, and no set of
-panels has an empty one.
+Outputs that are the same on several machines become one run. Text and code that are
+the same in all tabs appear once, outside the panels, and no panel is empty.
 """
 
 from __future__ import annotations
@@ -27,7 +26,8 @@ WITHOUT_OUTPUTS = {
     "stale": "The code has changed since it was run",
     "damaged": "Its record is damaged",
 }
-UNSEEN = ("execution_count", "metadata")
+# The parts of an output that readers do not see.
+INVISIBLE_KEYS = ("execution_count", "metadata")
 
 Facts = dict[str, str]
 
@@ -37,10 +37,11 @@ Facts = dict[str, str]
 
 @dataclass(frozen=True)
 class Run:
-    """The outputs that a cell gave on one machine or on several.
+    """The outputs of a cell that are the same on all of `machines`.
 
-    Where runs differ, `titles` says what readers call these machines, and `made` holds
-    a sentence on what made the outputs for each machine and tab.
+    If a cell has several runs, `titles` holds the names of the machines that readers
+    see, and `made` holds a sentence on the origin of the outputs for each machine and
+    tab.
     """
 
     machines: tuple[str, ...]
@@ -51,10 +52,10 @@ class Run:
 
 @dataclass(frozen=True)
 class TabView:
-    """What a tab shows: its blocks, the runs of its cells, and what made the outputs.
+    """The view of a section in a tab: its blocks and the runs of its cells.
 
-    `makers` holds the facts of each machine with a fresh record; there are none if the
-    record is not fresh, or if there is no code to run.
+    `makers` holds the facts about each machine that has a fresh record. It is empty if
+    no record is fresh or if the tab has no code to run.
     """
 
     tab: str
@@ -65,20 +66,21 @@ class TabView:
 
     @cached_property
     def cells(self) -> dict[int, tuple[Cell, list[Run]]]:
-        """The cells and their runs, by the line on which the cell starts."""
+        """Each cell with its runs, under the line on which the cell starts."""
         cells = [block for block in self.blocks if isinstance(block, Cell)]
         pairs = zip(cells, self.runs, strict=True)
         return {cell.line: (cell, runs) for cell, runs in pairs}
 
 
-def merge_machines(found: dict[str, Shown], titles: dict[str, str]) -> TabView:
-    """Return what a tab shows, given what it shows with each machine's record.
+def merge_machines(records: dict[str, Shown], titles: dict[str, str]) -> TabView:
+    """Return the view of a tab, given its record on each machine.
 
-    Outputs that are the same on several machines are one run.
+    `titles` holds the name of each machine that readers see. Outputs that are the same
+    on several machines become one run.
     """
-    fresh = {machine: shown for machine, shown in found.items() if shown.facts}
-    first = next(iter((fresh or found).values()))
-    # A folder may have been given another name since.
+    fresh = {machine: shown for machine, shown in records.items() if shown.facts}
+    first = next(iter((fresh or records).values()))
+    # The folder of a machine may have been renamed since its record was made.
     makers = [
         shown.facts | {"machine": machine, "title": titles.get(machine, machine)}
         for machine, shown in fresh.items()
@@ -91,18 +93,22 @@ def merge_machines(found: dict[str, Shown], titles: dict[str, str]) -> TabView:
 
 
 def _runs(outputs: list[tuple[str, list[NotebookNode]]]) -> list[Run]:
-    """Return the runs of one cell, whose outputs on each machine are given."""
+    """Return the runs of one cell, given its outputs on each machine."""
     runs: dict[str, Run] = {}
     for machine, output in outputs:
-        seen = _seen(output)
-        earlier = runs.get(seen, Run((), output))
-        runs[seen] = Run((*earlier.machines, machine), earlier.outputs)
+        content = _visible_content(output)
+        run = runs.get(content, Run((), output))
+        runs[content] = Run((*run.machines, machine), run.outputs)
     return list(runs.values())
 
 
-def _seen(outputs: list[NotebookNode]) -> str:
-    """Return what a reader sees of outputs, as a text that can be compared."""
-    return repr([{k: v for k, v in o.items() if k not in UNSEEN} for o in outputs])
+def _visible_content(outputs: list[NotebookNode]) -> str:
+    """Return the visible content of outputs as a text that can be compared."""
+    visible = [
+        {key: value for key, value in output.items() if key not in INVISIBLE_KEYS}
+        for output in outputs
+    ]
+    return repr(visible)
 
 
 # Tabs
@@ -110,7 +116,7 @@ def _seen(outputs: list[NotebookNode]) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """A block that readers of `tabs` see; a cell has runs."""
+    """A block that readers of `tabs` see, with the runs if it is a cell."""
 
     block: Block
     tabs: tuple[str, ...]
@@ -119,7 +125,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Panel:
-    """The parts that readers of `tabs` see of a set."""
+    """The parts of a set that readers of `tabs` see."""
 
     tabs: tuple[str, ...]
     parts: list[Part]
@@ -127,19 +133,15 @@ class Panel:
 
 @dataclass(frozen=True)
 class TabSet:
-    """Panels of which a reader sees one."""
+    """Panels, of which a reader sees one at a time."""
 
     panels: list[Panel]
 
-    @property
-    def line(self) -> int:
-        return self.panels[0].parts[0].block.line
-
 
 def merge(section: Section, views: list[TabView]) -> list[Part | TabSet]:
-    """Return what the page of a section shows, in order."""
+    """Return the parts and the sets of tabs on the page of a section, in order."""
     tabs = tuple(view.tab for view in views)
-    # One tab alone may show something else in the place of what it lacks.
+    # The view of an edition for one tab may have replaced some blocks.
     blocks = views[0].blocks if len(views) == 1 else section.blocks
     parts = [
         part
@@ -150,48 +152,51 @@ def merge(section: Section, views: list[TabView]) -> list[Part | TabSet]:
             else _text_parts(block, tabs)
         )
     ]
-    return list(_grouped(parts, tabs))
+    return list(_group(parts, tabs))
 
 
 def _text_parts(block: Block, tabs: tuple[str, ...]) -> Iterator[Part]:
+    """Yield a block of text if any tab shows it."""
     shown = tuple(tab for tab in tabs if block.is_for(tab))
     if shown:
         yield Part(block, shown)
 
 
 def _cell_parts(block: Cell, views: list[TabView]) -> Iterator[Part]:
-    """Yield a cell once for each way in which tabs show it."""
+    """Yield a part for each version of a cell that tabs show."""
     parts: dict[str, Part] = {}
     if block.only_in_notebooks:
         return
     for view in views:
         if block.line in view.cells:
             cell, runs = view.cells[block.line]
-            face = repr((cell.code, [(r.machines, _seen(r.outputs)) for r in runs]))
-            earlier = parts.get(face, Part(cell, (), runs))
-            parts[face] = replace(earlier, tabs=(*earlier.tabs, view.tab))
+            shown = [(run.machines, _visible_content(run.outputs)) for run in runs]
+            version = repr((cell.code, shown))
+            part = parts.get(version, Part(cell, (), runs))
+            parts[version] = replace(part, tabs=(*part.tabs, view.tab))
     for part in parts.values():
-        several = len(part.runs) > 1
-        runs = [_with_makers(run, part.tabs, views) for run in part.runs]
-        yield replace(part, runs=runs) if several else part
+        if len(part.runs) > 1:
+            runs = [_with_origin(run, part.tabs, views) for run in part.runs]
+            part = replace(part, runs=runs)
+        yield part
 
 
-def _with_makers(run: Run, tabs: tuple[str, ...], views: list[TabView]) -> Run:
-    """Return a run with the titles of its machines and with what made it."""
-    found = [
+def _with_origin(run: Run, tabs: tuple[str, ...], views: list[TabView]) -> Run:
+    """Return a run with the titles of its machines and the origin of its outputs."""
+    makers = [
         (maker, view.tab)
         for machine in run.machines
         for view in views
         for maker in view.makers
         if view.tab in tabs and maker["machine"] == machine
     ]
-    titles = tuple(dict.fromkeys(title(maker) for maker, _ in found))
-    made = tuple(f"{facts(maker, tab)}." for maker, tab in found)
+    titles = tuple(dict.fromkeys(title(maker) for maker, _ in makers))
+    made = tuple(f"{facts(maker, tab)}." for maker, tab in makers)
     return replace(run, titles=titles, made=made)
 
 
-def _grouped(parts: Iterable[Part], tabs: tuple[str, ...]) -> Iterator[Part | TabSet]:
-    """Yield the parts that all tabs share alone, and runs of the others as sets."""
+def _group(parts: Iterable[Part], tabs: tuple[str, ...]) -> Iterator[Part | TabSet]:
+    """Yield each part that all tabs share, and a set for each group of other parts."""
     for shared, group in groupby(parts, lambda part: set(part.tabs) == set(tabs)):
         if shared:
             yield from group
@@ -200,53 +205,56 @@ def _grouped(parts: Iterable[Part], tabs: tuple[str, ...]) -> Iterator[Part | Ta
 
 
 def _panels(parts: list[Part], tabs: tuple[str, ...]) -> list[Panel]:
-    """Return the panels of a set: tabs that show the same parts share one."""
-    shared: dict[tuple[int, ...], list[str]] = {}
+    """Return the panels of a set; tabs that show the same parts share a panel."""
+    tabs_of_parts: dict[tuple[int, ...], list[str]] = {}
     for tab in tabs:
         shown = tuple(i for i, part in enumerate(parts) if tab in part.tabs)
         if shown:
-            shared.setdefault(shown, []).append(tab)
+            tabs_of_parts.setdefault(shown, []).append(tab)
     return [
         Panel(tuple(names), [parts[i] for i in shown])
-        for shown, names in shared.items()
+        for shown, names in tabs_of_parts.items()
     ]
 
 
-# What made the outputs
+# The origin of outputs
 
 
 def facts(maker: Facts, tab: str) -> str:
-    """Return in short what made outputs; the processor, where there was no GPU."""
+    """Return the machine, versions and date of outputs as a list with commas.
+
+    The processor is named if the machine has no GPU.
+    """
     version, python = maker.get("framework_version"), maker.get("python")
     processor = "" if maker.get("gpu") else maker.get("cpu")
-    found = [
+    items = [
         f"{title(maker)} ({processor})" if processor else title(maker),
         f"driver {maker['driver']}" if maker.get("driver") else "",
         f"{tab_name(tab)} {version}" if version else tab_name(tab),
         f"Python {python}" if python else "",
         maker.get("date", ""),
     ]
-    return ", ".join(filter(None, found))
+    return ", ".join(filter(None, items))
 
 
 def title(maker: Facts) -> str:
-    """Return what readers call the machine that made outputs."""
+    """Return the name of a machine that readers see."""
     return maker.get("title") or maker.get("machine_name") or maker.get("machine", "")
 
 
 def origin(view: TabView | None, tab: str, section: Section) -> str:
-    """Return a paragraph, in Markdown, on what made the outputs of a tab."""
+    """Return a paragraph in Markdown on the origin of the outputs of a tab."""
     if view is None or (view.state == "fresh" and not view.makers):
         return f"No code for {tab_name(tab)} in this section."
     if not view.makers:
         reason = WITHOUT_OUTPUTS[view.state]
         command = f"make run TAB={tab} SECTION={Path(section.name).name}"
         return f"No outputs. {reason}: `{command}`."
-    return f"Outputs: {'; '.join(_escaped(facts(m, tab)) for m in view.makers)}."
+    return f"Outputs: {'; '.join(_escape(facts(m, tab)) for m in view.makers)}."
 
 
 def version_notices(view: TabView | None) -> Iterator[str]:
-    """Yield a sentence for each machine with another version than readers install."""
+    """Yield a sentence for each machine whose framework readers would not install."""
     makers = view.makers if view else []
     for maker in makers:
         version = maker.get("framework_version", "").partition("+")[0]
@@ -254,9 +262,9 @@ def version_notices(view: TabView | None) -> Iterator[str]:
         if view and version and installs and version != installs:
             where = f" on {title(maker)}" if len(makers) > 1 else ""
             made = f"Made with {tab_name(view.tab)} {version}{where}"
-            yield _escaped(f"{made}; these instructions install {installs}.")
+            yield _escape(f"{made}; these instructions install {installs}.")
 
 
-def _escaped(fact: str) -> str:
-    """Return a fact as Markdown that shows it as it is."""
+def _escape(fact: str) -> str:
+    """Return Markdown that shows a text unchanged."""
     return SPECIAL.sub(r"\\\g<0>", " ".join(str(fact).split()))

@@ -1,7 +1,7 @@
-"""A merged section as reStructuredText.
+"""Converts a merged section to reStructuredText.
 
-Text goes through pandoc and d2lbook, in one call a section, with a stand-in before each
-block. Code and outputs go round them, because they would be changed on the way.
+pandoc and d2lbook convert the text, in one call per section, with a marker before each
+block. Code and outputs bypass them, because pandoc would change both.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from book.sources.inline import Medium, for_medium, without_slide_marks
 from book.sources.section import Section
 
 CODE = Path(__file__)
-STAND_IN = "BOOKPIECE{}END"
-PIECE = re.compile(r"^BOOKPIECE\d+END$", re.MULTILINE)
+MARKER = "BOOKPIECE{}END"
+MARKER_LINE = re.compile(r"^BOOKPIECE\d+END$", re.MULTILINE)
 FIGURE = re.compile(r"^\.\. figure:: .*$", re.MULTILINE)
 TABLE_ROW = re.compile(r"^\|.*$", re.MULTILINE)
 MARK = re.compile(r":(ref|numref|eqref|cite|citet|citep):`([^`]+)`")
@@ -41,10 +41,9 @@ NOTICE = "```eval_rst\n.. rst-class:: version-notice\n\n{}\n```"
 
 @dataclass
 class Page:
-    """A page's reStructuredText and the image files that belong beside it.
+    """The reStructuredText of a page and the image files beside it.
 
-    `lines` pairs a line of the text with that of the Markdown that it comes from, for
-    the first line of each block.
+    `lines` holds, for each block, its first line in the text and in the Markdown.
     """
 
     text: str = ""
@@ -52,16 +51,16 @@ class Page:
     lines: list[tuple[int, int]] = field(default_factory=list)
 
     def origin(self, line: int) -> tuple[int, int]:
-        """Return the first line of the block that `line` is in, and of the next one."""
-        place = bisect_right(self.lines, (line, 10**9)) - 1
+        """Return the Markdown's first line of the block at `line`, and of the next."""
+        index = bisect_right(self.lines, (line, 10**9)) - 1
         starts = sorted({start for _, start in self.lines} | {10**9})
-        first = self.lines[max(place, 0)][1] if self.lines else 1
+        first = self.lines[max(index, 0)][1] if self.lines else 1
         return first, next(start for start in starts if start > first)
 
 
 @dataclass(frozen=True)
 class Records:
-    """The paragraphs under a page's title on what made the outputs of each tab."""
+    """The paragraphs under a page's title on the origin of each tab's outputs."""
 
     texts: dict[str, list[str]]
 
@@ -72,38 +71,35 @@ Item = Part | TabSet | Records
 def with_records(
     items: list[Part | TabSet], section: Section, views: list[TabView], tabs: list[str]
 ) -> list[Item]:
-    """Return the items of a page with what made its outputs under its title.
+    """Return the items of a page with the origin of its outputs under its title.
 
-    A page without code has nothing to say.
+    The items of a page without code are returned unchanged.
     """
     if not any(True for _ in section.cells):
         return list(items)
-    of = {view.tab: view for view in views}
+    view_of_tab = {view.tab: view for view in views}
     texts = {
-        tab: [origin(of.get(tab), tab, section)]
-        + [NOTICE.format(notice) for notice in version_notices(of.get(tab))]
+        tab: [origin(view_of_tab.get(tab), tab, section)]
+        + [NOTICE.format(notice) for notice in version_notices(view_of_tab.get(tab))]
         for tab in tabs
     }
-    titled = (
-        bool(items)
-        and isinstance(items[0], Part)
-        and (isinstance(items[0].block, Heading))
-    )
-    return [*items[:titled], Records(texts), *items[titled:]]
+    first = items[0] if items else None
+    has_title = isinstance(first, Part) and isinstance(first.block, Heading)
+    return [*items[:has_title], Records(texts), *items[has_title:]]
 
 
 def convert(
-    items: list[Item], name: str, medium: Medium = "web", kept: Kept | None = None
+    items: list[Item], name: str, medium: Medium = "web", cache: Kept | None = None
 ) -> Page:
-    """Return the page of a section, whose images are called after its `name`.
+    """Return the page of a section; the names of its images begin with `name`.
 
-    Text that is the same as in an earlier build comes from `kept`.
+    Text that an earlier build has converted is taken from `cache`.
     """
     texts = [text for item in items for text in _texts(item, medium)]
-    made_by = map(version, ("pypandoc_binary", "d2lbook"))
-    if kept:
-        parts = [*made_by, CODE.read_text("utf-8"), *texts]
-        converted = json.loads(kept.text(parts, lambda: json.dumps(to_rst(texts))))
+    if cache:
+        versions = map(version, ("pypandoc_binary", "d2lbook"))
+        parts = [*versions, CODE.read_text("utf-8"), *texts]
+        converted = json.loads(cache.text(parts, lambda: json.dumps(to_rst(texts))))
     else:
         converted = to_rst(texts)
     writer = _Writer(name, iter(converted))
@@ -116,7 +112,7 @@ def convert(
 
 
 def _texts(item: Item, medium: Medium) -> Iterator[str]:
-    """Yield the Markdown of an item, in the order in which the writer asks for it."""
+    """Yield each Markdown text of an item, in the order in which the writer uses it."""
     if isinstance(item, Records):
         for texts in item.texts.values():
             yield "\n\n".join(texts)
@@ -129,17 +125,17 @@ def _texts(item: Item, medium: Medium) -> Iterator[str]:
 
 
 def markdown(block: Block, medium: Medium) -> str:
-    """Return the text of a block as pandoc and d2lbook read it; empty if unseen."""
+    """Return the text of a block for pandoc and d2lbook; empty if it is not shown."""
     if block.sign.endswith("~~"):
         return ""
     text = without_slide_marks(for_medium(block.text, medium))
     if isinstance(block, Table):
-        text = TABLE_ROW.sub(_with_roles, text)
+        text = TABLE_ROW.sub(_convert_roles, text)
     return "\n\n".join([text, *_marks(block)])
 
 
 def _marks(block: Block) -> Iterator[str]:
-    """Yield the marks below a block, which d2lbook expects between blank lines."""
+    """Yield the label and the sizes below a block, as d2lbook expects them."""
     if isinstance(block, Figure):
         if block.width:
             yield f":width:`{block.width}`"
@@ -150,10 +146,11 @@ def _marks(block: Block) -> Iterator[str]:
         yield f":{name}:`{block.label}`"
 
 
-def _with_roles(row: re.Match[str]) -> str:
-    """Return a row of a table with its roles as pandoc leaves them.
+def _convert_roles(row: re.Match[str]) -> str:
+    """Return a row of a table with its roles as reStructuredText.
 
-    In d2lbook's hands they grow shorter when the table's columns are already drawn.
+    If d2lbook converted them, they would become shorter after pandoc has aligned the
+    columns of the table.
     """
     return MARK.sub(
         lambda m: f"`` :{ROLES.get(m[1], m[1])}:`{m[2]}` ``{{=rst}}", row[0]
@@ -164,26 +161,27 @@ def to_rst(texts: list[str]) -> list[str]:
     """Return each Markdown text as reStructuredText."""
     from d2lbook import rst as d2l_rst  # takes long to import
 
-    pieces = [f"{STAND_IN.format(i)}\n\n{text}" for i, text in enumerate(texts)]
+    pieces = [f"{MARKER.format(i)}\n\n{text}" for i, text in enumerate(texts)]
     body = pypandoc.convert_text("\n\n".join(pieces), "rst", "markdown")
     body = d2l_rst._process_rst(body).replace("   :style: apa", "   :style: book")
-    return [piece.strip("\n") for piece in PIECE.split(body)[1:]]
+    return [piece.strip("\n") for piece in MARKER_LINE.split(body)[1:]]
 
 
 # The page
 
 
 class _Writer:
-    """Puts the parts of a page one after another; `texts` gives those of pandoc."""
+    """Writes the items of a page; `texts` yields their converted texts in order."""
 
     def __init__(self, name: str, texts: Iterator[str]):
         self.name = name
         self.texts = texts
         self.page = Page()
-        self.count = 1  # the line that comes next
+        self.next_line = 1
         self.hides_all = False
 
     def add(self, item: Item, indent: str = "") -> None:
+        """Append an item to the page."""
         if isinstance(item, Records):
             self._add_records(item)
         elif isinstance(item, TabSet):
@@ -201,61 +199,66 @@ class _Writer:
             return
         self._write(".. book-tabs::\n   :class: record")
         for tab in records.texts:
-            self._write(
-                f".. book-tab:: {tab}\n\n{_indented(next(self.texts), 3)}", "   "
-            )
+            text = _indent(next(self.texts), 3)
+            self._write(f".. book-tab:: {tab}\n\n{text}", "   ")
 
     def _add_part(self, part: Part, indent: str) -> None:
-        self.page.lines.append((self.count, part.block.line))
+        self.page.lines.append((self.next_line, part.block.line))
         if isinstance(part.block, Cell):
             for text in self._cell(part.block, part):
                 self._write(text, indent)
             return
         text = next(self.texts)
         if isinstance(part.block, Figure):
-            text = _with_alternative(text, part.block)
+            text = _add_description(text, part.block)
         self._write(text, indent)
 
     def _write(self, text: str, indent: str = "") -> None:
+        """Append a text and a blank line to the page."""
         if text:
-            text = _indented(text, len(indent)) + "\n\n"
+            text = _indent(text, len(indent)) + "\n\n"
             self.page.text += text
-            self.count += text.count("\n")
+            self.next_line += text.count("\n")
 
     # Code and outputs
 
     def _cell(self, cell: Cell, part: Part) -> Iterator[str]:
-        shows_code, shows_outputs = self._shown_parts(cell.code)
+        """Yield the code of a cell and its outputs."""
+        shows_code, shows_outputs = self._visible_parts(cell.code)
         if shows_code and cell.code.strip():
             yield _code(cell.code)
         if not shows_outputs:
             return
         if len(part.runs) > 1:
-            outputs = [self._machines(cell, part)]
+            outputs = [self._machine_set(cell, part)]
         else:
             outputs = [o for run in part.runs for o in self._outputs(run, cell)]
         yield from outputs
         if outputs and cell.varies:
             yield VARIES
 
-    def _shown_parts(self, code: str) -> tuple[bool, bool]:
-        """Return whether code and outputs are shown: d2lbook's marks may hide them."""
+    def _visible_parts(self, code: str) -> tuple[bool, bool]:
+        """Return two values: True if the page shows the code, and the outputs.
+
+        d2lbook's marks, such as `#@hide_code`, may hide them.
+        """
         if "hide" not in code.lower():
             return not self.hides_all, not self.hides_all
         self.hides_all |= "#@hide_all" in code.lower()
-        shown = nbformat.v4.new_output("stream")
-        cell = nbformat.v4.new_code_cell(code, outputs=[shown])
+        output = nbformat.v4.new_output("stream")
+        cell = nbformat.v4.new_code_cell(code, outputs=[output])
         from d2lbook import rst as d2l_rst
 
-        (kept,) = d2l_rst._process_nb(nbformat.v4.new_notebook(cells=[cell])).cells
-        return bool(kept.source), bool(kept.outputs)
+        notebook = d2l_rst._process_nb(nbformat.v4.new_notebook(cells=[cell]))
+        return bool(notebook.cells[0].source), bool(notebook.cells[0].outputs)
 
-    def _machines(self, cell: Cell, part: Part) -> str:
-        """Return a panel for each run of a cell."""
-        panels = "\n\n".join(self._machine(run, cell) for run in part.runs)
-        return f".. book-machines::\n\n{_indented(panels, 3)}"
+    def _machine_set(self, cell: Cell, part: Part) -> str:
+        """Return a set with a panel for each run of a cell."""
+        panels = "\n\n".join(self._machine_panel(run, cell) for run in part.runs)
+        return f".. book-machines::\n\n{_indent(panels, 3)}"
 
-    def _machine(self, run: Run, cell: Cell) -> str:
+    def _machine_panel(self, run: Run, cell: Cell) -> str:
+        """Return a panel with the outputs of a run."""
         outputs = list(self._outputs(run, cell)) or [NO_OUTPUT]
         head = f".. book-machine:: {' '.join(run.machines)}"
         options = [
@@ -263,9 +266,10 @@ class _Writer:
             f":made: {json.dumps(run.made)}",
         ]
         body = "\n\n".join(["\n".join(options), *outputs])
-        return f"{head}\n{_indented(body, 3)}"
+        return f"{head}\n{_indent(body, 3)}"
 
     def _outputs(self, run: Run, cell: Cell) -> Iterator[str]:
+        """Yield the texts and pictures that a run shows."""
         for output in read(run.outputs, cell):
             if isinstance(output, Printed):
                 yield _literal(output.text)
@@ -273,6 +277,7 @@ class _Writer:
                 yield self._image(output)
 
     def _image(self, picture: Picture) -> str:
+        """Return the directive for a picture, whose file is added to the page."""
         suffix = PICTURES[picture.kind]
         is_text = suffix == "svg"
         data = picture.data.encode() if is_text else base64.b64decode(picture.data)
@@ -281,27 +286,28 @@ class _Writer:
         return f".. image:: {file}\n   :alt: {picture.alt}\n   :class: output"
 
 
-def _with_alternative(text: str, figure: Figure) -> str:
-    """Return a figure with its description, which d2lbook drops."""
+def _add_description(text: str, figure: Figure) -> str:
+    """Return a figure with its alternative text, which d2lbook drops."""
     if not figure.alt:
         return text
-    return FIGURE.sub(lambda found: f"{found[0]}\n   :alt: {figure.alt}", text)
+    return FIGURE.sub(lambda match: f"{match[0]}\n   :alt: {figure.alt}", text)
 
 
 def _code(source: str) -> str:
+    """Return a block of code with its style for LaTeX."""
     language = "ipython3" if SHELL_LINE.search(source) else "python"
     style = ".. raw:: latex\n\n   \\diilbookstyleinputcell\n\n"
-    return f"{style}.. code:: {language}\n\n{_indented(source, 4)}"
+    return f"{style}.. code:: {language}\n\n{_indent(source, 4)}"
 
 
-def _indented(text: str, by: int) -> str:
+def _indent(text: str, by: int) -> str:
     return "\n".join(f"{' ' * by}{line}".rstrip() for line in text.split("\n"))
 
 
 def _literal(text: str) -> str:
-    """Return a text that reaches the page as it is: a JSON string a line.
+    """Return a directive that shows a text unchanged; each line is a JSON string.
 
-    reStructuredText would cut off spaces at the ends of lines and blank lines.
+    Otherwise, reStructuredText would remove blank lines and spaces at line ends.
     """
     lines = "\n".join(f"   {json.dumps(line)}" for line in text.split("\n"))
     return f".. book-output::\n\n{lines}"

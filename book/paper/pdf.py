@@ -1,8 +1,8 @@
-"""Print the book: `python -m book pdf`, which `make pdf` calls.
+"""Makes PDFs of the book: `python -m book pdf`, which `make pdf` calls.
 
-The same text and the same kept outputs as on the pages: all tabs, each labelled, or
-the edition of one tab. Sphinx writes LaTeX in `_build/latex/NAME`, XeLaTeX makes
-pages of it, and these become `_build/pdf/NAME.pdf` if all went well.
+A PDF has the same text and outputs as the pages, either with all tabs, each under its
+label, or as the edition of one tab. Sphinx writes LaTeX to `_build/latex/NAME`, and
+XeLaTeX makes `_build/pdf/NAME.pdf` from it.
 """
 
 from __future__ import annotations
@@ -28,39 +28,41 @@ if TYPE_CHECKING:
     from book.sources.book import Book
     from book.sources.section import Section
 
-# A comment of our LaTeX translator: a page and a line of its reStructuredText.
-PLACE = re.compile(r"^%% (\S+):(\d+)$", re.MULTILINE)
+# A comment of `book.pages.sphinx.latex` that names a page and a line of its source.
+SOURCE_LINE = re.compile(r"^%% (\S+):(\d+)$", re.MULTILINE)
 COMMANDS = re.compile(r"\\[A-Za-z@]+\*?|[{}\\$&~%]")
 
 
 def build(book: Book, tab: str | None = None, views: html.Views | None = None) -> Path:
-    """Print the book, all its tabs or `tab` alone, and return the path of the PDF.
+    """Make the PDF of `tab`, or of all tabs, unless it is up to date; return its path.
 
-    `views` gives what a tab shows of a section; by default it shows the kept records.
+    `views` returns the view of a section in a tab; the default shows the records.
+    Raises a `BookError` if a tool is missing or XeLaTeX reports a problem.
     """
     edition = book if tab is None else _edition(book, book.check_tab(tab))
     name = names.pdf(book, tab)
     pdf = book.root / "_build/pdf" / name
     folder = book.root / "_build/latex" / pdf.stem
-    stamp, made_of = folder / "pdf.stamp", html.fingerprint(book.root)
-    if views is None and pdf.exists() and _is(stamp, made_of):
+    stamp, built_from = folder / "pdf.stamp", html.fingerprint(book.root)
+    if views is None and pdf.exists() and _is_up_to_date(stamp, built_from):
         return pdf
     tex.check_tools()
     stamp.unlink(missing_ok=True)
     source, pages = _write_latex(edition, pdf.stem, folder, views)
-    made = tex.typeset(source)
-    _refuse_errors(book, source, pages)
-    _publish(made, pdf)
-    write_whole(stamp, made_of)
+    draft = tex.typeset(source)
+    _check_log(book, source, pages)
+    _replace_pdf(pdf, draft)
+    write_whole(stamp, built_from)
     return pdf
 
 
-def _is(stamp: Path, made_of: str) -> bool:
-    return stamp.exists() and stamp.read_text("utf-8") == made_of
+def _is_up_to_date(stamp: Path, built_from: str) -> bool:
+    """Return True if the PDF was made from files with this fingerprint."""
+    return stamp.exists() and stamp.read_text("utf-8") == built_from
 
 
 def _edition(book: Book, tab: str) -> Book:
-    """Return the book with one tab, whose text and code are then in no panels."""
+    """Return the book with only one tab, whose text and code need no panels."""
     edition = copy.copy(book)
     edition.tabs = [tab]
     return edition
@@ -69,35 +71,37 @@ def _edition(book: Book, tab: str) -> Book:
 def _write_latex(
     edition: Book, name: str, folder: Path, views: html.Views | None
 ) -> tuple[Path, dict[str, Page]]:
-    """Return the file that Sphinx writes, and the pages that it is made of."""
+    """Write the LaTeX of the book; return its file and the pages it comes from."""
     from book.records import store
 
     titles = store.titles(edition)
-    shown = views or html.recorded(edition, titles)
+    all_views = views or html.views_of_records(edition, titles)
 
-    def complete(section: Section, tab: str) -> TabView | None:
-        found = shown(section, tab)
-        alone = len(edition.tabs) == 1
-        return _bare(section, tab) if found is None and alone else found
+    def view(section: Section, tab: str) -> TabView | None:
+        shown = all_views(section, tab)
+        if shown is None and len(edition.tabs) == 1:
+            return _empty_view(section, tab)
+        return shown
 
-    pages = html.write_pages(edition, complete, folder / "sphinx", "print")
+    pages = html.write_pages(edition, view, folder / "sphinx", "print")
     settings = _settings(edition, name)
     html.run_sphinx(edition, folder, titles, pages, "latex", settings)
     return folder / "pages" / f"{name}.tex", pages
 
 
-def _bare(section: Section, tab: str) -> TabView:
-    """Return the heading, and so the number, of a section without code for a tab."""
+def _empty_view(section: Section, tab: str) -> TabView:
+    """Return a view with only the title of a section, so that it keeps its number."""
     from book.pages import merge
     from book.sources.blocks import Prose
 
     title = [section.title] if section.title else []
     line = title[0].line if title else 1
-    text = Prose(line=line, source=f"Nothing here is for {tab_name(tab)}.")
-    return merge.TabView(tab, [*title, text], [], [])
+    text = f"This section does not apply to {tab_name(tab)}."
+    return merge.TabView(tab, [*title, Prose(line=line, source=text)], [], [])
 
 
 def _settings(edition: Book, name: str) -> dict[str, object]:
+    """Return the settings of Sphinx for the printed book."""
     config = configparser.RawConfigParser()
     config.read(edition.root / "config.ini", encoding="utf-8")
     keywords = config.get("pdf", "keywords", fallback="")
@@ -105,19 +109,19 @@ def _settings(edition: Book, name: str) -> dict[str, object]:
         "book_name": name,
         "book_keywords": [k.strip() for k in keywords.split(",") if k.strip()],
         "book_site": config.get("publish", "site", fallback="").strip(),
-        # What the pages of the site need, and lies elsewhere from here.
+        # Only the pages of the site need these, and their paths are wrong here.
         "html_static_path": [],
         "html_favicon": None,
         "templates_path": [],
     }
 
 
-def _publish(made: Path, pdf: Path) -> None:
-    """Put a whole copy in the place of the last good one."""
+def _replace_pdf(pdf: Path, draft: Path) -> None:
+    """Replace a PDF with a copy of the draft, once that copy is complete."""
     new = pdf.with_suffix(".new")
     try:
         pdf.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(made, new)
+        shutil.copyfile(draft, new)
         os.replace(new, pdf)
     except OSError as error:
         new.unlink(missing_ok=True)
@@ -127,47 +131,46 @@ def _publish(made: Path, pdf: Path) -> None:
 # Errors
 
 
-def _refuse_errors(book: Book, source: Path, pages: dict[str, Page]) -> None:
-    """Raise a `BookError` if XeLaTeX failed, lost a character or overran the page."""
+def _check_log(book: Book, source: Path, pages: dict[str, Page]) -> None:
+    """Raise a `BookError` if the log of XeLaTeX reports an error or a bad page."""
     log = source.with_suffix(".log")
-    told = log.read_text("utf-8", errors="replace") if log.exists() else ""
-    error = tex.error_in(told)
+    text = log.read_text("utf-8", errors="replace") if log.exists() else ""
+    error = tex.find_error(text)
     if error is None and not source.with_suffix(".pdf").exists():
-        error = tex.Remark("XeLaTeX made no PDF")
-    problems = [error] if error else list(tex.remarks_in(told))
+        error = tex.Problem("XeLaTeX made no PDF")
+    problems = [error] if error else list(tex.find_warnings(text))
     if problems:
-        where = source.relative_to(book.root).with_suffix(".log")
-        lines = [f"{_place(book, source, p, pages)}: {p.text}" for p in problems]
-        lines[-1] += f"; {where} has more"
+        lines = [f"{_place(book, source, p, pages)}: {p.message}" for p in problems]
+        lines[-1] += f"; see {log.relative_to(book.root)}"
         raise BookError("\n".join(dict.fromkeys(lines)))
 
 
 def _place(
-    book: Book, source: Path, problem: tex.Remark, pages: dict[str, Page]
+    book: Book, source: Path, problem: tex.Problem, pages: dict[str, Page]
 ) -> str:
-    """Return the file and line of the Markdown that a remark is about."""
+    """Return the file and line of the Markdown that causes a problem."""
     sections = {section.name: section for section in book.sections}
     if not problem.line:
-        return _place_of(problem.clue, list(sections.values())) or source.name
+        return _first_place(problem.text, list(sections.values())) or source.name
     lines = source.read_text("utf-8").split("\n")
     above = "\n".join(lines[: problem.line])
-    found = list(PLACE.finditer(above))
-    if not found or found[-1][1] not in pages:
+    comments = list(SOURCE_LINE.finditer(above))
+    if not comments or comments[-1][1] not in pages:
         return f"{source.name}:{problem.line}"
-    name, line = found[-1][1], int(found[-1][2])
+    name, line = comments[-1][1], int(comments[-1][2])
     first, after = pages[name].origin(line)
-    near = COMMANDS.sub(" ", lines[problem.line - 1]).split()
-    text = sections[name].text.split("\n")[first - 1 : after - 1]
-    for number, source_line in enumerate(text, start=first):
-        if near and " ".join(near[:3]) in source_line:
+    words = COMMANDS.sub(" ", lines[problem.line - 1]).split()
+    block = sections[name].text.split("\n")[first - 1 : after - 1]
+    for number, source_line in enumerate(block, start=first):
+        if words and " ".join(words[:3]) in source_line:
             return sections[name].at(number)
     return sections[name].at(first)
 
 
-def _place_of(clue: str, sections: list[Section]) -> str:
-    """Return the first place of the book that holds `clue`, empty if none does."""
+def _first_place(text: str, sections: list[Section]) -> str:
+    """Return the first file and line that contain a text, or an empty text."""
     for section in sections:
-        if clue and clue in section.text:
-            line = section.text.count("\n", 0, section.text.index(clue)) + 1
+        if text and text in section.text:
+            line = section.text.count("\n", 0, section.text.index(text)) + 1
             return section.at(line)
     return ""

@@ -1,6 +1,6 @@
-"""Typeset LaTeX with XeLaTeX: what that needs, how far it is, what its log tells.
+"""Typesets LaTeX with XeLaTeX, shows the progress, and finds problems in the log.
 
-latexmk calls XeLaTeX until the page numbers hold still.
+latexmk runs XeLaTeX until the page numbers no longer change.
 """
 
 import contextlib
@@ -18,33 +18,41 @@ LATEXMK = (
     *("latexmk", "-norc", "-xelatex", "-file-line-error", "-halt-on-error"),
     "-interaction=nonstopmode",
 )
-# What latexmk and LaTeX keep for the next run; after a failure it misleads them.
-KEPT = ("*.fdb_latexmk", "*.fls", "*.aux", "*.toc", "*.out", "*.xdv")
+# Files that latexmk and LaTeX leave for the next run; after a failure they are wrong.
+AUXILIARY_FILES = ("*.fdb_latexmk", "*.fls", "*.aux", "*.toc", "*.out", "*.xdv")
 TOO_WIDE = 1.0  # points
 RUN = re.compile(rb"Run number (\d+) of rule '(?:xelatex|pdflatex)'")
 PAGE = re.compile(rb"\[(\d+)")
-FAILED = re.compile(r"^(?:! (?P<bare>.+)|\S+?\.\w+:(?P<line>\d+): (?P<told>.+))$", re.M)
+ERROR = re.compile(
+    r"^(?:! (?P<bare>.+)|\S+?\.\w+:(?P<line>\d+): (?P<message>.+))$", re.M
+)
 AT_LINE = re.compile(r"^l\.(\d+) (.*)$", re.M)
-LOST = re.compile(r"^Missing character: There is no (\S+) .*?in font ([^:;!/]+)", re.M)
+MISSING = re.compile(
+    r"^Missing character: There is no (\S+) .*?in font ([^:;!/]+)", re.M
+)
 OVERFULL = re.compile(
     r"^Overfull \\[hv]box \((?P<points>[\d.]+)pt too (?P<way>wide|high)\)"
     r"(?:.*? at lines? (?P<line>\d+))?",
     re.M,
 )
-UNKNOWN = re.compile(r"^LaTeX Warning: Reference `([^']+)'.* undefined", re.M)
+UNDEFINED = re.compile(r"^LaTeX Warning: Reference `([^']+)'.* undefined", re.M)
 
 
 @dataclass(frozen=True)
-class Remark:
-    """What a log tells of; `line` is that of the LaTeX file, 0 if it is not known."""
+class Problem:
+    """A problem that a log reports.
 
-    text: str
+    `line` is the line of the LaTeX file, or 0 if it is not known; `text` is a text in
+    the source that causes the problem, or empty.
+    """
+
+    message: str
     line: int = 0
-    clue: str = ""
+    text: str = ""
 
 
 def check_tools() -> None:
-    """Raise a `BookError` with the command that installs what is missing here."""
+    """Raise a `BookError` with the command that installs missing tools or fonts."""
     system.check("pdf")
 
 
@@ -52,9 +60,10 @@ def check_tools() -> None:
 
 
 def typeset(file: Path) -> Path:
-    """The PDF of a LaTeX file, beside it; progress is told on stderr.
+    """Typeset a LaTeX file and return the path of the PDF beside it.
 
-    Where it fails, what it leaves does not keep the next run from starting anew.
+    The progress is shown on stderr. If XeLaTeX fails, there is no PDF, and the next
+    run starts from scratch.
     """
     pdf, log = file.with_suffix(".pdf"), file.with_suffix(".log")
     for old in (pdf, log):
@@ -62,19 +71,20 @@ def typeset(file: Path) -> Path:
     done = False
     try:
         _run_latexmk(file)
-        # Page numbers that never hold still are no mistake of the author's.
-        done = pdf.exists() and log.exists() and error_in(_read(log)) is None
+        # latexmk also fails if page numbers keep changing, which is not an error.
+        done = pdf.exists() and log.exists() and find_error(_read(log)) is None
     finally:
         if not done:
             pdf.unlink(missing_ok=True)
-            for pattern in KEPT:
-                for kept in file.parent.glob(pattern):
-                    kept.unlink()
+            for pattern in AUXILIARY_FILES:
+                for auxiliary in file.parent.glob(pattern):
+                    auxiliary.unlink()
     return pdf
 
 
 def _run_latexmk(file: Path) -> None:
-    # TeX breaks the lines of its log, messages too, unless told how long they may be.
+    """Run latexmk and show its progress; stop it if this process is interrupted."""
+    # By default, TeX breaks the lines of its log, including messages.
     environment = os.environ | {"max_print_line": "100000"}
     with subprocess.Popen(
         [*LATEXMK, file.name],
@@ -86,31 +96,31 @@ def _run_latexmk(file: Path) -> None:
         start_new_session=True,
     ) as process:
         try:
-            _tell_progress(process)
+            _show_progress(process)
         except BaseException:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, 15)
             raise
 
 
-def _tell_progress(process: subprocess.Popen[bytes]) -> None:
-    """Tell each run on a line of its own; a terminal also sees the page go by."""
+def _show_progress(process: subprocess.Popen[bytes]) -> None:
+    """Print a line for each run, and the current page if stderr is a terminal."""
     assert process.stdout is not None
     terminal, shown, output = sys.stderr.isatty(), "", b""
     while chunk := os.read(process.stdout.fileno(), 65536):
         output += chunk
         run, page = _progress(output)
-        told = f"xelatex, run {run}" + (f": page {page}" if terminal else "")
-        if run and told != shown:
+        line = f"xelatex, run {run}" + (f": page {page}" if terminal else "")
+        if run and line != shown:
             start, end = ("\r", "") if terminal else ("", "\n")
-            print(f"{start}{told}", end=end, file=sys.stderr, flush=True)
-            shown = told
+            print(f"{start}{line}", end=end, file=sys.stderr, flush=True)
+            shown = line
     if terminal and shown:
         print(file=sys.stderr)
 
 
 def _progress(output: bytes) -> tuple[int, int]:
-    """Which run of XeLaTeX it is, and the last page that it has made."""
+    """Return the number of the current run and of the last page; 0 if there is none."""
     runs = list(RUN.finditer(output))
     if not runs:
         return 0, 0
@@ -125,24 +135,25 @@ def _read(log: Path) -> str:
     return log.read_text("utf-8", errors="replace")
 
 
-def error_in(log: str) -> Remark | None:
-    """The first error that a log tells of."""
-    found = FAILED.search(log)
-    if found is None:
+def find_error(log: str) -> Problem | None:
+    """Return the first error that a log reports, or None."""
+    error = ERROR.search(log)
+    if error is None:
         return None
-    place = AT_LINE.search(log, found.end())
-    line = int(found["line"] or (place[1] if place else 0))
-    text = (found["told"] or found["bare"]).strip().rstrip(".")
-    return Remark(text, line, place[2] if place else "")
+    place = AT_LINE.search(log, error.end())
+    line = int(error["line"] or (place[1] if place else 0))
+    message = (error["message"] or error["bare"]).strip().rstrip(".")
+    return Problem(message, line, place[2] if place else "")
 
 
-def remarks_in(log: str) -> Iterator[Remark]:
-    """What a log tells of that a reader of the book would miss or see."""
-    for character, font in dict.fromkeys(LOST.findall(log)):
-        yield Remark(f"no '{character}' in the font {font.strip()}", clue=character)
-    for label in dict.fromkeys(UNKNOWN.findall(log)):
-        yield Remark(f"nothing is labelled '{label}'", clue=label)
-    for found in OVERFULL.finditer(log):
-        if float(found["points"]) > TOO_WIDE:
-            size = f"{found['points']} pt too {found['way']}"
-            yield Remark(f"{size} for the page", int(found["line"] or 0))
+def find_warnings(log: str) -> Iterator[Problem]:
+    """Yield missing characters, undefined labels, and parts too large for the page."""
+    for character, font in dict.fromkeys(MISSING.findall(log)):
+        message = f"no '{character}' in the font {font.strip()}; use another character"
+        yield Problem(message, text=character)
+    for label in dict.fromkeys(UNDEFINED.findall(log)):
+        yield Problem(f"no label '{label}'; add it or correct the name", text=label)
+    for box in OVERFULL.finditer(log):
+        if float(box["points"]) > TOO_WIDE:
+            message = f"{box['points']} pt too {box['way']} for the page; shorten it"
+            yield Problem(message, int(box["line"] or 0))

@@ -1,8 +1,8 @@
-"""Lay out the published book: `python -m book publish`, which `make publish` calls.
+"""Makes the published book: `python -m book publish`, which `make publish` calls.
 
-`_build/publish` then holds all that a static host needs: the pages, `slides/`, `pdf/`
-and `notebooks/`, of which the pages have buttons. A branch on GitHub with its
-`notebooks/` is what the buttons of hosted notebooks open.
+The folder `_build/publish` holds everything that a static host needs: the pages, and
+`slides/`, `pdf/` and `notebooks/`, which buttons of the pages open. The buttons for
+hosted notebooks open `notebooks/` on a branch on GitHub.
 """
 
 import os
@@ -37,77 +37,83 @@ POLICY = (
 
 
 def build(book: Book, with_pdf: bool = True) -> Path:
-    """The folder of the published book, whole and new; the last one if that fails."""
-    settings = hosting.of(book)
+    """Make the folder of the published book and return it.
+
+    If a step fails, the last folder remains unchanged and a `BookError` is raised.
+    """
+    settings = hosting.load(book)
     if with_pdf:
-        tex.check_tools()  # before minutes have gone by
+        tex.check_tools()  # Report missing tools now and not after minutes of work.
     folder = book.root / "_build/publish"
     with replace_folder(folder) as draft:
-        for name, made in _parts(book, with_pdf):
-            _say(f"publish: {name}")
-            shutil.copytree(made, draft / name)
-        _say("publish: pages")
+        for name, source in _make_parts(book, with_pdf):
+            _report(f"publish: {name}")
+            shutil.copytree(source, draft / name)
+        _report("publish: pages")
         _add_pages(book, settings, draft)
-        _add_for_hosts(book, settings, draft)
+        _add_files_for_hosts(book, settings, draft)
     if not settings.site:
-        _say(f"publish: no sitemap.xml, which needs site in {hosting.WHERE}")
+        _report(f"publish: no sitemap.xml, because {hosting.WHERE} has no site")
     return folder
 
 
-def _say(line: str) -> None:
+def _report(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _parts(book: Book, with_pdf: bool) -> Iterator[tuple[str, Path]]:
-    """What the pages have beside them: a folder's name, and what is copied there."""
+def _make_parts(book: Book, with_pdf: bool) -> Iterator[tuple[str, Path]]:
+    """Make the parts beside the pages; yield the name and the source of each folder."""
     yield "notebooks", editions.write(book)
-    with locked(book.root / "_build/slides.lock", "another process makes slides"):
+    with locked(book.root / "_build/slides.lock", "another process is making slides"):
         yield "slides", decks.build(book).parent
     if with_pdf:
-        yield "pdf", _pdfs(book)
+        yield "pdf", _make_pdfs(book)
 
 
-def _pdfs(book: Book) -> Path:
-    """A folder with the PDFs of this book and no other."""
+def _make_pdfs(book: Book) -> Path:
+    """Make all PDFs and return a folder that holds only these."""
     folder = book.root / "_build/publishing/pdf"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    with locked(book.root / "_build/.lock", "another process builds the book"):
+    with locked(book.root / "_build/.lock", "another process is building the book"):
         for tab in (None, *book.tabs):
-            _say(f"publish: PDF {'of all tabs' if tab is None else f'of {tab}'}")
+            _report(f"publish: PDF {'of all tabs' if tab is None else f'of {tab}'}")
             shutil.copy(pdf.build(book, tab), folder)
     return folder
 
 
 def _add_pages(book: Book, settings: Hosting, draft: Path) -> None:
-    """Put the pages into `draft`, with buttons for all that is there already."""
+    """Build the pages in `draft`, with buttons for all files that it holds already."""
     folder = book.root / "_build/publishing"
-    there = buttons.files_in(draft)
-    shown: dict[str, Any] = {"book_buttons": buttons.of(book, settings, there)}
-    # The settings in config.ini name these from a folder that is less deep.
-    shown |= {
+    files = buttons.files_in(draft)
+    # The paths in config.ini are relative to a folder at another depth.
+    sphinx_settings: dict[str, Any] = {
+        "book_buttons": buttons.for_book(book, settings, files),
         "html_static_path": [str(book.root / "static")],
         "html_favicon": str(book.root / "static/favicon.svg"),
         "templates_path": [str(book.root / "book/templates")],
     }
     titles = store.titles(book)
-    with locked(book.root / "_build/.lock", "another process builds the book"):
-        views = html.recorded(book, titles)
+    with locked(book.root / "_build/.lock", "another process is building the book"):
+        views = html.views_of_records(book, titles)
         pages = html.write_pages(book, views, folder / "sphinx")
         shutil.rmtree(folder / "pages/_static", ignore_errors=True)
-        html.run_sphinx(book, folder, titles, pages, settings=shown)
+        html.run_sphinx(book, folder, titles, pages, settings=sphinx_settings)
     unused = shutil.ignore_patterns(*html.UNUSED)
     shutil.copytree(folder / "pages", draft, ignore=unused, dirs_exist_ok=True)
 
 
-# What hosts and search engines look for
+# Files for hosts and search engines
 
 
-def _add_for_hosts(book: Book, settings: Hosting, draft: Path) -> None:
+def _add_files_for_hosts(book: Book, settings: Hosting, draft: Path) -> None:
+    """Write the files that hosts and search engines look for."""
     files = {
-        ".nojekyll": "",  # GitHub would leave out what begins with "_"
+        ".nojekyll": "",  # Otherwise, GitHub omits names that begin with "_".
         "robots.txt": _robots(settings),
-        "404.html": deck_page.page("404.html", **_missing_page(book, settings)),
+        "404.html": deck_page.render_template(
+            "404.html", **_missing_page_context(book, settings)
+        ),
     }
     if settings.site:
         files["sitemap.xml"] = _sitemap(book, settings, draft)
@@ -116,12 +122,13 @@ def _add_for_hosts(book: Book, settings: Hosting, draft: Path) -> None:
 
 
 def _robots(settings: Hosting) -> str:
+    """Return the rules for search engines, which allow all pages."""
     text = "User-agent: *\nAllow: /\n"
     return f"{text}Sitemap: {settings.site}/sitemap.xml\n" if settings.site else text
 
 
 def _sitemap(book: Book, settings: Hosting, draft: Path) -> str:
-    """The addresses of all pages and of the list of decks."""
+    """Return the sitemap with the addresses of all pages and of the list of decks."""
     index = f"{book.config.build['index']}.html"
     pages = [f"{section.name}.html" for section in book.sections]
     extra = [name for name in ("references.html",) if (draft / name).exists()]
@@ -133,8 +140,8 @@ def _sitemap(book: Book, settings: Hosting, draft: Path) -> str:
     return URLSET.format("".join(f"<url><loc>{a}</loc></url>\n" for a in addresses))
 
 
-def _missing_page(book: Book, settings: Hosting) -> dict[str, Any]:
-    """Return the context of the 404 page."""
+def _missing_page_context(book: Book, settings: Hosting) -> dict[str, Any]:
+    """Return the variables of the template for the 404 page."""
     titles = {s.name: s.title.title for s in book.sections if s.title}
     return {
         "lang": book.config.project["lang"],
@@ -151,63 +158,68 @@ def _missing_page(book: Book, settings: Hosting) -> dict[str, Any]:
 
 
 def push(book: Book, folder: Path, remote: str = "origin") -> None:
-    """Make the notebooks of `folder` all that the branch on `remote` holds.
+    """Replace the branch of notebooks on `remote` with the notebooks in `folder`.
 
-    The branch has one commit, so that the repository does not grow with each. One
-    that holds something else is left alone.
+    The branch has only one commit, so that the repository does not grow. Raises a
+    `BookError` if the branch holds other files, or if git fails.
     """
-    settings = hosting.of(book)
+    settings = hosting.load(book)
     if not settings.repository:
-        _say(f"publish: nothing to push to, without repository in {hosting.WHERE}")
+        _report(
+            f"publish: nothing is pushed, because {hosting.WHERE} has no repository"
+        )
         return
-    _refuse_other_branch(book.root, settings, remote)
-    commit = _commit(book.root, folder)
+    _check_branch(book.root, settings, remote)
+    commit = _commit_notebooks(book.root, folder)
     target = f"refs/heads/{settings.branch}"
     _git(book.root, "push", "--quiet", "--force", remote, f"{commit}:{target}")
-    _say(f"publish: {remote}/{settings.branch} holds the notebooks")
+    _report(f"publish: pushed the notebooks to {remote}/{settings.branch}")
 
 
-def _refuse_other_branch(root: Path, settings: Hosting, remote: str) -> None:
-    """Raise a `BookError` if the branch is there and is not one of notebooks."""
+def _check_branch(root: Path, settings: Hosting, remote: str) -> None:
+    """Raise a `BookError` if the branch exists and holds more than notebooks."""
     name = f"refs/heads/{settings.branch}"
     if not _git(root, "ls-remote", remote, name):
         return
     _git(root, "fetch", "--quiet", "--depth=1", remote, name)
-    held = set(_git(root, "ls-tree", "--name-only", "FETCH_HEAD").split("\n"))
-    if held != {"notebooks"}:
+    names = set(_git(root, "ls-tree", "--name-only", "FETCH_HEAD").split("\n"))
+    if names != {"notebooks"}:
         raise BookError(
-            f"'{settings.branch}' holds more than notebooks and would be lost;"
-            " name a branch that is for them alone",
+            f"branch '{settings.branch}' holds more than notebooks, which a push would"
+            " delete; name a branch that is only for notebooks",
             hosting.WHERE,
         )
 
 
-def _commit(root: Path, folder: Path) -> str:
-    """A commit of the notebooks alone; the index of the user's own work stays."""
+def _commit_notebooks(root: Path, folder: Path) -> str:
+    """Return a new commit of the notebooks, without a change to the user's index."""
     index = root / "_build/publish.index"
     index.unlink(missing_ok=True)
-    own = {"GIT_INDEX_FILE": str(index)}
+    settings = {"GIT_INDEX_FILE": str(index)}
     for role in ("AUTHOR", "COMMITTER"):
-        own |= {f"GIT_{role}_NAME": "make publish", f"GIT_{role}_EMAIL": "<>"}
-    inside = folder.relative_to(root).as_posix()
-    _git(root, "add", "--force", f"{inside}/notebooks", **own)
-    tree = _git(root, "write-tree", f"--prefix={inside}/", **own)
+        settings |= {f"GIT_{role}_NAME": "make publish", f"GIT_{role}_EMAIL": "<>"}
+    path = folder.relative_to(root).as_posix()
+    _git(root, "add", "--force", f"{path}/notebooks", **settings)
+    tree = _git(root, "write-tree", f"--prefix={path}/", **settings)
     source = _git(root, "rev-parse", "HEAD")
     index.unlink(missing_ok=True)
-    return _git(root, "commit-tree", tree, "-m", f"Notebooks of {source}", **own)
+    return _git(root, "commit-tree", tree, "-m", f"Notebooks of {source}", **settings)
 
 
 def _git(root: Path, *arguments: str, **settings: str) -> str:
-    """What git prints; a `BookError` with the reason that it gives if it fails."""
-    done = subprocess.run(
+    """Return the output of a git command run with these environment variables.
+
+    Raises a `BookError` with git's reason if the command fails.
+    """
+    result = subprocess.run(
         ["git", *arguments],
         cwd=root,
         env=os.environ | settings,
         capture_output=True,
         text=True,
     )
-    if done.returncode:
-        lines = done.stderr.strip().split("\n")
+    if result.returncode:
+        lines = result.stderr.strip().split("\n")
         reasons = (line for line in lines if line.startswith(("fatal:", "error:")))
         raise BookError(f"git {arguments[0]}: {next(reasons, lines[-1])}")
-    return done.stdout.strip()
+    return result.stdout.strip()

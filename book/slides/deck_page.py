@@ -1,4 +1,4 @@
-"""A deck of slides as one page of HTML; `book.slides.decks` says what is on them."""
+"""Writes a deck of slides as one page of HTML."""
 
 import base64
 import mimetypes
@@ -16,23 +16,24 @@ from book.base.errors import BookError
 from book.base.paths import TEMPLATES
 from book.pages.rst import SHELL_LINE
 from book.pages.sphinx.code_styles import Light
-from book.pages.sphinx.math import ALIGNMENT_STYLE, aligned
+from book.pages.sphinx.math import ALIGNMENT_STYLE, align_lines
 from book.pages.sphinx.site import CodeFormatter
 from book.slides.layout import WIDEST_TABLE, Page
 from book.slides.marks import Block, Code, Figure, Plot, Printed, Text
-from book.slides.words import Worded
+from book.slides.words import ReplaceRoles
 
-Picture = Callable[[str], Path]  # the file of a figure that a section names
-STAND_IN = "BOOKPART{}END"
-PART = re.compile(r"<p>BOOKPART\d+END</p>")
-DISPLAYED = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
-THOUSANDS = re.compile(r"(?<=\d)\s(?=\d{3}\b)")
-NO_MATH = re.compile(r'<span class="math[^>]*>(.*?)</span>', re.DOTALL)
-READER = "markdown-implicit_figures"
+FindFigure = Callable[[str], Path]  # returns the file for a path in a section
+MARKER = "BOOKPART{}END"
+MARKER_PARAGRAPH = re.compile(r"<p>BOOKPART\d+END</p>")
+DISPLAYED_EQUATION = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
+THOUSANDS_SPACE = re.compile(r"(?<=\d)\s(?=\d{3}\b)")
+# pandoc writes this element for an equation that it cannot convert.
+INVALID_EQUATION = re.compile(r'<span class="math[^>]*>(.*?)</span>', re.DOTALL)
+PANDOC_READER = "markdown-implicit_figures"
 
 
-def page(template: str, **context: Any) -> str:
-    """A page from one of the book's templates."""
+def render_template(template: str, **context: Any) -> str:
+    """Return the page that one of the book's templates makes from these variables."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -43,99 +44,105 @@ def page(template: str, **context: Any) -> str:
     return environment.get_template(template).render(context) + "\n"
 
 
-def rendered(
-    pages: list[Page], worded: Worded, picture: Picture
+def render_slides(
+    pages: list[Page], replace_roles: ReplaceRoles, find_figure: FindFigure
 ) -> list[dict[str, Any]]:
-    """What the template asks for of each slide.
+    """Return the variables of the template for each slide.
 
-    `worded` replaces what refers to elsewhere by words.
+    `replace_roles` returns a text with words instead of references and citations.
     """
-    texts = [worded(text) for page in pages for text in _texts(page)]
+    texts = [replace_roles(text) for page in pages for text in _texts(page)]
     html = iter(to_html(texts))
-    return [_slide(page, html, picture) for page in pages]
+    return [_slide(page, html, find_figure) for page in pages]
 
 
 def _texts(page: Page) -> list[str]:
-    """All Markdown of a slide, in the order in which `_slide` takes it."""
+    """Return all Markdown of a slide in the order in which `_slide` uses it."""
     slide = page.slide
     blocks = [b for b in slide.blocks if isinstance(b, Text | Figure)]
     in_blocks = [b.markdown if isinstance(b, Text) else b.caption for b in blocks]
     return [slide.title, slide.part, *in_blocks, "\n\n".join(slide.notes)]
 
 
-def _slide(page: Page, texts: Iterator[str], picture: Picture) -> dict[str, Any]:
-    # In the order of `_texts`.
+def _slide(page: Page, html: Iterator[str], find_figure: FindFigure) -> dict[str, Any]:
+    """Return the variables for a slide; `html` yields its texts in order."""
     return {
-        "title": _inline(next(texts)),
-        "part": _inline(next(texts)),
-        "blocks": [_block(block, texts, picture) for block in page.slide.blocks],
-        "notes": next(texts),
-        "fit": round(100 * page.fit),
+        "title": _unwrap(next(html)),
+        "part": _unwrap(next(html)),
+        "blocks": [_block(block, html, find_figure) for block in page.slide.blocks],
+        "notes": next(html),
+        "scale": round(100 * page.scale),  # percent
         "number": page.number,
-        "of": page.of,
+        "total": page.total,
     }
 
 
-def _block(block: Block, texts: Iterator[str], picture: Picture) -> dict[str, Any]:
+def _block(
+    block: Block, html: Iterator[str], find_figure: FindFigure
+) -> dict[str, Any]:
+    """Return the variables for a block of a slide."""
     match block:
         case Text():
-            return {"kind": "text", "html": next(texts)}
+            return {"kind": "text", "html": next(html)}
         case Figure(path, alt):
-            caption = _inline(next(texts))
-            src = _embedded(picture(path))
+            caption = _unwrap(next(html))
+            src = _file_address(find_figure(path))
             return {"kind": "figure", "src": src, "alt": alt, "caption": caption}
         case Code(source):
-            return {"kind": "code", "html": highlighted(source)}
+            return {"kind": "code", "html": highlight_code(source)}
         case Printed(text, varies):
             folds = any(len(line) > WIDEST_TABLE for line in text.split("\n"))
             return {"kind": "printed", "text": text, "varies": varies, "folds": folds}
         case Plot(kind, data, alt):
-            return {"kind": "plot", "src": _plot(kind, data), "alt": alt}
+            return {"kind": "plot", "src": _plot_address(kind, data), "alt": alt}
 
 
-def _embedded(file: Path) -> str:
+def _file_address(file: Path) -> str:
+    """Return an address that holds the data of a file."""
     kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-    return _address(kind, base64.b64encode(file.read_bytes()).decode())
+    return _data_address(kind, base64.b64encode(file.read_bytes()).decode())
 
 
-def _plot(kind: str, data: str) -> str:
+def _plot_address(kind: str, data: str) -> str:
+    """Return an address that holds the data of a recorded picture."""
     if kind.endswith("+xml"):
-        return _address(kind, base64.b64encode(data.encode()).decode())
-    return _address(kind, "".join(data.split()))
+        return _data_address(kind, base64.b64encode(data.encode()).decode())
+    return _data_address(kind, "".join(data.split()))
 
 
-def _address(kind: str, data: str) -> str:
+def _data_address(kind: str, data: str) -> str:
     return f"data:{kind};base64,{data}"
 
 
-def highlighted(source: str) -> str:
+def highlight_code(source: str) -> str:
+    """Return code as HTML with the colors of the pages."""
     lexer = get_lexer_by_name("ipython3" if SHELL_LINE.search(source) else "python")
     return highlight(source, lexer, CodeFormatter(style=Light)).strip()
 
 
 def to_html(texts: list[str]) -> list[str]:
-    """Each Markdown text as HTML, equations as MathML: one call of pandoc for all."""
-    parts = [
-        f"{STAND_IN.format(n)}\n\n{_prepared(text)}" for n, text in enumerate(texts)
-    ]
+    """Return each Markdown text as HTML with MathML; one call of pandoc converts all.
+
+    Raises a `BookError` for an equation that is not valid.
+    """
+    parts = [f"{MARKER.format(n)}\n\n{_prepare(text)}" for n, text in enumerate(texts)]
     html = pypandoc.convert_text(
-        *("\n\n".join(parts), "html", READER),
+        *("\n\n".join(parts), "html", PANDOC_READER),
         extra_args=["--mathml", "--wrap=none", "--syntax-highlighting=none"],
     )
-    if wrong := NO_MATH.search(html):
-        raise BookError(f"cannot convert the equation '{wrong[1].strip('$ ')}'")
-    return [p.strip() for p in PART.split(ALIGNMENT_STYLE.sub("", html))[1:]]
+    if invalid := INVALID_EQUATION.search(html):
+        equation = invalid[1].strip("$ ")
+        raise BookError(f"cannot convert the equation '{equation}'; correct its TeX")
+    html = ALIGNMENT_STYLE.sub("", html)
+    return [part.strip() for part in MARKER_PARAGRAPH.split(html)[1:]]
 
 
-def _prepared(text: str) -> str:
-    """Markdown with its equations aligned, and no number in two lines."""
-    return DISPLAYED.sub(_equation, THOUSANDS.sub("\N{NO-BREAK SPACE}", text))
+def _prepare(text: str) -> str:
+    """Return Markdown with aligned equations and without line breaks in numbers."""
+    text = THOUSANDS_SPACE.sub("\N{NO-BREAK SPACE}", text)
+    return DISPLAYED_EQUATION.sub(lambda match: f"$${align_lines(match[1])}$$", text)
 
 
-def _equation(found: re.Match[str]) -> str:
-    return f"$${aligned(found[1])}$$"
-
-
-def _inline(html: str) -> str:
-    """A paragraph without its own element."""
+def _unwrap(html: str) -> str:
+    """Return the contents of a paragraph."""
     return html.removeprefix("<p>").removesuffix("</p>")

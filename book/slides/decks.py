@@ -1,7 +1,7 @@
-"""Decks of slides: `python -m book slides`, which `make slides` calls.
+"""Makes decks of slides: `python -m book slides`, which `make slides` calls.
 
-Each section with slide marks becomes, in each tab, a page `_build/slides/TAB/NAME.html`
-that shows itself with reveal.js. `index.html` lists all decks that are there.
+Each section with slide marks becomes a page `_build/slides/TAB/NAME.html` in each tab,
+which reveal.js shows as slides. `index.html` lists all decks in that folder.
 """
 
 import functools
@@ -17,97 +17,103 @@ from book.pages.sphinx.code_styles import Dark, Light
 from book.pages.sphinx.site import STATIC, code_rules
 from book.records import store
 from book.slides import deck_page, layout, marks
-from book.slides.deck_page import Picture
+from book.slides.deck_page import FindFigure
 from book.slides.marks import Slide
-from book.slides.words import Worded, Words
+from book.slides.words import ReplaceRoles, Words
 from book.sources import names
 from book.sources.book import Book
 from book.sources.section import Section
 from book.sources.tabs import tab_name
 
-# What the decks load, and where it comes from in `static/`.
+# The files in `static/` that become the stylesheet of decks, and those that are copied.
 STYLES = ("book.css", "slides.css")
-BESIDE = ("favicon.svg", "fonts", "slides.js", "vendor/reveal")
+STATIC_FILES = ("favicon.svg", "fonts", "slides.js", "vendor/reveal")
 
 
 def build(
     book: Book, tabs: list[str] | None = None, sections: list[str] | None = None
 ) -> Path:
-    """Make the decks of `tabs` and `sections`, or all; return the list of all decks."""
+    """Make the decks of `tabs` and `sections`, or all, and return the page of the list.
+
+    Raises a `BookError` if none of the sections has slide marks.
+    """
     folder = book.root / "_build/slides"
-    wanted = [book.check_tab(tab) for tab in tabs or book.tabs]
-    chosen = [book.section(name) for name in sections or []] or book.sections
+    chosen_tabs = [book.check_tab(tab) for tab in tabs or book.tabs]
+    chosen_sections = [book.section(name) for name in sections or []] or book.sections
     words = Words(book)
     decks = {
         names.deck(book, section, tab): deck(book, section, tab, words)
-        for section in chosen
-        for tab in wanted
+        for section in chosen_sections
+        for tab in chosen_tabs
     }
     if not any(decks.values()):
         raise BookError(
-            "no slide marks, such as [**text**]; write some into the text",
-            ", ".join(f"{section.name}.md" for section in chosen),
+            "no slide marks; add some to the text, such as [**text**]",
+            ", ".join(f"{section.name}.md" for section in chosen_sections),
         )
     _write_static(folder / "_static")
     for name, text in decks.items():
         if text:
             write_whole(folder / name, text)
-    _forget(book, folder, [name for name, text in decks.items() if not text])
+    empty = [name for name, text in decks.items() if not text]
+    _remove_obsolete_decks(book, folder, empty)
     index = folder / "index.html"
-    write_whole(index, deck_page.page("slides.html", **_listed(book, folder)))
+    context = _list_context(book, folder)
+    write_whole(index, deck_page.render_template("slides.html", **context))
     return index
 
 
 def deck(book: Book, section: Section, tab: str, words: Words) -> str:
-    """Return the page of a deck; empty for a section without marks."""
+    """Return the page of a deck; it is empty for a section without slide marks."""
     shown = store.shown(book, section, tab)
-    found = marks.read(shown) if shown else []
-    if shown is None or not found:
+    slides = marks.read(shown) if shown else []
+    if shown is None or not slides:
         return ""
-    picture = functools.partial(_picture, book, section)
+    find_figure = functools.partial(_find_figure, section)
     view = merge.merge_machines({"cpu": shown}, {"cpu": "CPU"})
-    made = merge.origin(view, tab, section)
-    return _html(book, tab, found, made, words.of(section), picture)
+    origin = merge.origin(view, tab, section)
+    return _html(book, tab, slides, origin, words.replacer(section), find_figure)
 
 
 def _html(
     book: Book,
     tab: str,
-    found: list[Slide],
-    made: str,
-    worded: Worded,
-    picture: Picture,
+    slides: list[Slide],
+    origin: str,
+    replace_roles: ReplaceRoles,
+    find_figure: FindFigure,
 ) -> str:
-    """Return the page of a deck; `made` says what made its outputs, in Markdown."""
-    head, *rest = found
-    head.blocks.append(marks.Text(made))
-    pages = [layout.Page(head, 1.0)]
+    """Return the page of a deck; `origin` is a text on the origin of its outputs."""
+    front, *rest = slides
+    front.blocks.append(marks.Text(origin))
+    pages = [layout.Page(front, 1.0)]
     pages += [page for slide in rest for page in layout.pages(slide)]
-    slides = deck_page.rendered(pages, worded, picture)
-    return deck_page.page(
+    title, *others = deck_page.render_slides(pages, replace_roles, find_figure)
+    return deck_page.render_template(
         "deck.html",
         lang=book.config.project["lang"],
         book=book.config.project["title"],
         framework=tab_name(tab),
-        title=slides[0],
-        slides=slides[1:],
+        title=title,
+        slides=others,
     )
 
 
-def _picture(book: Book, section: Section, path: str) -> Path:
-    """Return the file of a figure that a section names."""
-    found = (section.path.parent / path).resolve()
-    if not found.is_file():
+def _find_figure(section: Section, path: str) -> Path:
+    """Return the file of a figure; raise a `BookError` if there is none."""
+    file = (section.path.parent / path).resolve()
+    if not file.is_file():
         message = f"no figure '{path}'; draw it, or correct the name"
         raise BookError(message, f"{section.name}.md")
-    return found
+    return file
 
 
 # The files that decks share, and the list of decks
 
 
 def _write_static(folder: Path) -> None:
-    for name in BESIDE:
+    """Write the stylesheet, scripts and fonts of all decks to `folder`."""
+    for name in STATIC_FILES:
         source, target = STATIC / name, folder / Path(name).name
         if source.is_dir():
             shutil.copytree(source, target, dirs_exist_ok=True)
@@ -122,16 +128,16 @@ def _write_static(folder: Path) -> None:
     write_whole(folder / "slides.css", css)
 
 
-def _forget(book: Book, folder: Path, without: list[str]) -> None:
-    """Remove decks that have lost their marks, their section or their tab."""
+def _remove_obsolete_decks(book: Book, folder: Path, empty: list[str]) -> None:
+    """Remove decks whose slide marks, section or tab no longer exist."""
     known = {names.deck(book, s, tab) for s in book.sections for tab in book.tabs}
     for page in folder.glob("*/*.html"):
-        if page.relative_to(folder).as_posix() not in known - set(without):
+        if page.relative_to(folder).as_posix() not in known - set(empty):
             page.unlink()
 
 
-def _listed(book: Book, folder: Path) -> dict[str, Any]:
-    """What the list of decks says."""
+def _list_context(book: Book, folder: Path) -> dict[str, Any]:
+    """Return the variables of the template for the list of decks."""
     return {
         "lang": book.config.project["lang"],
         "book": book.config.project["title"],
@@ -141,6 +147,7 @@ def _listed(book: Book, folder: Path) -> dict[str, Any]:
 
 
 def _sections_with_decks(book: Book, folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the title and the decks of each section that has decks."""
     for section in book.sections:
         files = {tab: names.deck(book, section, tab) for tab in book.tabs}
         decks = [

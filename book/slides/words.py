@@ -1,4 +1,4 @@
-"""References and citations as words, for slides, which are read without the pages."""
+"""Replaces references and citations with words, since slides have no other pages."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -9,23 +9,24 @@ from book.sources.book import Book
 from book.sources.inline import Role, replace_roles
 from book.sources.section import Section
 
-Worded = Callable[[str], str]
+ReplaceRoles = Callable[[str], str]
 KINDS = {"fig": "the figure", "eq": "the equation", "tab": "the table"}
 
 
 class Words:
-    """Writes the references and citations of a book in words."""
+    """Replaces the references and citations of a book with words."""
 
     def __init__(self, book: Book):
         self.book = book
 
     @cached_property
     def _bibliography(self) -> Bibliography:
+        """The works that the book cites, read only if a slide cites one."""
         return Bibliography(self.book)
 
     @cached_property
     def _titles(self) -> dict[str, str]:
-        """The heading above each label that stands under one."""
+        """The title of each heading that has a label."""
         return {
             block.label: block.title
             for section in self.book.sections
@@ -33,15 +34,16 @@ class Words:
             if isinstance(block, Heading) and block.label
         }
 
-    def of(self, section: Section) -> Worded:
-        """Return a function that replaces all roles in a text of `section`."""
+    def replacer(self, section: Section) -> ReplaceRoles:
+        """Return a function that replaces all roles in a text of a section."""
 
-        def worded(text: str) -> str:
+        def replace(text: str) -> str:
             return replace_roles(text, lambda role: self._words(role, text, section))
 
-        return worded
+        return replace
 
     def _words(self, role: Role, text: str, section: Section) -> str:
+        """Return the words for a role in a text."""
         if role.name in ("cite", "citep", "citet"):
             return self._citation(role, section)
         if role.name in ("ref", "numref", "eqref"):
@@ -49,6 +51,7 @@ class Words:
         return f"`{role.value.lstrip('~')}`"
 
     def _reference(self, role: Role, text: str) -> str:
+        """Return the title of a section, or words such as "the figure"."""
         if title := self._titles.get(role.value):
             return f"*{title}*"
         words = KINDS.get(role.value.partition("_")[0], "the place")
@@ -57,6 +60,7 @@ class Words:
         return words.capitalize() if at_start else words
 
     def _citation(self, role: Role, section: Section) -> str:
+        """Return the authors and years of the works that a role cites."""
         keys = [key.strip() for key in role.value.split(",")]
         works = [self._bibliography.label(key, f"{section.name}.md") for key in keys]
         if role.name == "citet":

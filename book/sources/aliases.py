@@ -1,7 +1,8 @@
-"""Aliases of config.ini, such as `d2l.zeros`, written as each framework writes them.
+"""Replaces the aliases of config.ini, such as `d2l.zeros`, with each framework's code.
 
-d2lbook replaces the simple ones as text, so `d2l.exp` would hit `d2l.expand_dims` too;
-they are replaced here. Those that call a method of their argument are left to it.
+d2lbook replaces simple aliases as text, so `d2l.exp` would also change
+`d2l.expand_dims`. This module replaces them as whole names and leaves the aliases that
+call a method of their argument to d2lbook.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from d2lbook import library
 from nbformat.v4 import new_code_cell, new_notebook
 
 
-def replaced(code: str, settings: Mapping[str, str]) -> tuple[str, list[int]]:
-    """Return `code` without aliases, and the row that each of its rows comes from.
+def replace_aliases(code: str, settings: Mapping[str, str]) -> tuple[str, list[int]]:
+    """Return `code` without aliases and, for each of its rows, the row it comes from.
 
-    Raises a `SyntaxError` for code that is not Python but uses an alias.
+    `settings` is the section of config.ini for a tab's library. Raises a `SyntaxError`
+    if the code uses an alias but is not Python.
     """
     rows = list(range(1, code.count("\n") + 2))
     if "d2l." not in code:
@@ -26,17 +28,19 @@ def replaced(code: str, settings: Mapping[str, str]) -> tuple[str, list[int]]:
     simple = library._parse_mapping_config(others.pop("simple_alias", ""))
     new = code
     for alias, name in simple:
-        whole = rf"\bd2l\.{re.escape(alias.rstrip('('))}(?!\w)"
-        new = re.sub(whole, f"{others['lib_name']}.{name.rstrip('(')}", new)
+        whole_name = rf"\bd2l\.{re.escape(alias.rstrip('('))}(?!\w)"
+        new = re.sub(whole_name, f"{others['lib_name']}.{name.rstrip('(')}", new)
     notebook = new_notebook(cells=[new_code_cell(new)])
     new = library.replace_alias(notebook, others).cells[0].source
-    return new, rows if new.count("\n") == code.count("\n") else _rows(code, new)
+    if new.count("\n") != code.count("\n"):
+        rows = _original_rows(code, new)
+    return new, rows
 
 
-def _rows(before: str, after: str) -> list[int]:
-    """Return for each row of `after` the row of `before` that its statement is on."""
+def _original_rows(before: str, after: str) -> list[int]:
+    """Return, for each row of `after`, the row of `before` that it comes from."""
     rows: list[int] = []
-    pairs = zip(_statements(before), _statements(after), strict=True)
+    pairs = zip(_statement_rows(before), _statement_rows(after), strict=True)
     starts = {new: old for old, new in pairs}
     old, new = 1, 1
     for row in range(1, after.count("\n") + 2):
@@ -46,7 +50,7 @@ def _rows(before: str, after: str) -> list[int]:
     return rows
 
 
-def _statements(code: str) -> list[int]:
-    """Return the rows on which the statements of a cell start, in order."""
+def _statement_rows(code: str) -> list[int]:
+    """Return the row on which each statement of a cell starts, in a fixed order."""
     nodes = ast.walk(ast.parse(code))
     return [node.lineno for node in nodes if isinstance(node, ast.stmt)]

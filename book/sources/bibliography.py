@@ -1,7 +1,7 @@
 """The works that the book cites, with the same letters in every format.
 
-Two works of the same author and year have letters, as in "PyTorch, 2026a". They are
-part of the `year` of a work here, so that whatever formats it shows them.
+Letters tell works of the same authors and year apart, as in "PyTorch, 2026a". Each
+letter is added to the `year` of its work, so that every format shows it.
 """
 
 import functools
@@ -23,20 +23,21 @@ from book.sources.inline import roles
 
 STYLE = "book"
 YEAR = re.compile(r"(\byear\s*=\s*[{\"]?\s*)\d+\b", re.IGNORECASE)
-# The backend escapes more than Markdown needs.
-NEEDLESS = re.compile(r"\\([-.,:;()&'!])")
+# pybtex's Markdown backend escapes more characters than Markdown needs.
+NEEDLESS_ESCAPE = re.compile(r"\\([-.,:;()&'!])")
 
 
 class BookSorting(SortingStyle):
-    """By author, year and title; the braces and capitals do not count."""
+    """Sorts by author, year and title, without regard to braces and capitals."""
 
     def sorting_key(self, entry: Entry) -> tuple[str, ...]:
+        """Return the texts by which pybtex sorts an entry."""
         keys = super().sorting_key(entry)
         return tuple(re.sub(r"[{}]", "", key).lower() for key in keys)
 
 
 class BookStyle(APAStyle):
-    """The style of the American Psychological Association, in that order."""
+    """The style of the American Psychological Association, sorted by `BookSorting`."""
 
     default_sorting_style = STYLE
 
@@ -46,30 +47,32 @@ register_plugin("pybtex.style.formatting", STYLE, BookStyle)
 
 
 class Bibliography:
-    """The works that the book cites; `anchor` names a work's place in a notebook."""
+    """The works that the book cites; `works` holds each under its key."""
 
     def __init__(self, book: Book):
-        read = BibliographyData()
+        bibliography = BibliographyData()
         try:
             for name in book.config.pdf["bibfile"].replace(",", " ").split():
-                read.add_entries(parse_file(str(book.root / name)).entries.items())
+                entries = parse_file(str(book.root / name)).entries
+                bibliography.add_entries(entries.items())
         except PybtexError as error:
             raise BookError(" ".join(str(error).split()), "bibfile") from None
-        cited = _cited(book)
-        works = [entry for key, entry in read.entries.items() if key in cited]
-        self.works = {entry.key: entry for entry in _with_letters(works)}
+        cited = _cited_keys(book)
+        works = [work for key, work in bibliography.entries.items() if key in cited]
+        self.works = {work.key: work for work in _add_letters(works)}
 
     def with_letters(self, bibtex: str) -> str:
-        """Return the text of a .bib file whose years have the letters of the works."""
+        """Return the text of a .bib file with the letters of the works in its years."""
         entries = re.split(r"^(?=[ \t]*@)", bibtex, flags=re.MULTILINE)
         return "".join(map(self._with_letter, entries))
 
     def _with_letter(self, entry: str) -> str:
+        """Return an entry of a .bib file with the letter of its work, if it has one."""
         key = KEY.match(entry)
         work = self.works.get(key[1]) if key else None
         if work is None or "year" not in work.fields:
             return entry
-        return YEAR.sub(lambda found: found[1] + work.fields["year"], entry, count=1)
+        return YEAR.sub(lambda match: match[1] + work.fields["year"], entry, count=1)
 
     @functools.cached_property
     def _entries(self) -> dict[str, str]:
@@ -77,12 +80,16 @@ class Bibliography:
         style = find_plugin("pybtex.style.formatting", STYLE)()
         markdown = find_plugin("pybtex.backends", "markdown")()
         return {
-            entry.key: _tidy(entry.text.render(markdown))
+            entry.key: _clean_markdown(entry.text.render(markdown))
             for entry in style.format_entries(self.works.values())
         }
 
-    def cited(self, keys: Iterable[str], where: str, textual: bool = False) -> str:
-        """Return `([Author, year](#anchor))`, or `Author ([year](#anchor))`."""
+    def cite(self, keys: Iterable[str], where: str, textual: bool = False) -> str:
+        """Return the citation of some works in Markdown, with links to their entries.
+
+        The form is `([Author, year](#anchor))`, or `Author ([year](#anchor))` if
+        `textual`. Raises a `BookError` at `where` if a work is not in the bibliography.
+        """
         links = []
         for key in keys:
             authors, year = self.label(key, where)
@@ -93,24 +100,27 @@ class Bibliography:
         return ", ".join(links) if textual else f"({'; '.join(links)})"
 
     def label(self, key: str, where: str) -> tuple[str, str]:
-        """Return the authors and the year by which text cites a work."""
+        """Return the authors and the year by which the text cites a work.
+
+        Raises a `BookError` at `where` if the work is not in the bibliography.
+        """
         if key not in self.works:
             known = ", ".join(sorted(self.works)) or "none"
-            raise BookError(
-                f"no work '{key}' in the bibliography; there are {known}", where
-            )
+            message = f"'{key}' is not in the bibliography; its keys are {known}"
+            raise BookError(message, where)
         return _authors(self.works[key]), self.works[key].fields.get("year", "n.d.")
 
     def entries(self, keys: Iterable[str]) -> str:
-        """Return the entries of `keys`, a paragraph each, in the order of the site."""
+        """Return the entries of `keys` in Markdown, sorted, one paragraph each."""
         wanted = set(keys)
         return "\n\n".join(
-            f'<a id="{anchor(key)}"></a>{text}{self._source(key)}'
+            f'<a id="{anchor(key)}"></a>{text}{self._link(key)}'
             for key, text in self._entries.items()
             if key in wanted
         )
 
-    def _source(self, key: str) -> str:
+    def _link(self, key: str) -> str:
+        """Return a link to the address of a work, or an empty text if it has none."""
         address = self.works[key].fields.get("url")
         if not address:
             return ""
@@ -118,10 +128,11 @@ class Bibliography:
 
 
 def anchor(key: str) -> str:
+    """Return the anchor of a work's entry in a notebook."""
     return f"ref_{re.sub(r'[^A-Za-z0-9]+', '_', key)}"
 
 
-def _cited(book: Book) -> set[str]:
+def _cited_keys(book: Book) -> set[str]:
     """Return the keys of the works that the text of a book cites."""
     return {
         key.strip()
@@ -134,21 +145,20 @@ def _cited(book: Book) -> set[str]:
     }
 
 
-def _with_letters(works: list[Entry]) -> list[Entry]:
-    """Return the works in their order; those that are cited alike have letters."""
-    sorting = BookSorting()
-    ordered = sorting.sort(works)
+def _add_letters(works: list[Entry]) -> list[Entry]:
+    """Return the works, sorted, with letters where they share authors and year."""
+    ordered = list(BookSorting().sort(works))
     labels = [(_authors(work), work.fields.get("year", "n.d.")) for work in ordered]
-    shared, used = Counter(labels), Counter[tuple[str, str]]()
+    totals, seen = Counter(labels), Counter[tuple[str, str]]()
     for work, label in zip(ordered, labels, strict=True):
-        if shared[label] > 1:
-            work.fields["year"] = f"{label[1]}{chr(ord('a') + used[label])}"
-            used[label] += 1
-    return list(ordered)
+        if totals[label] > 1:
+            work.fields["year"] = f"{label[1]}{chr(ord('a') + seen[label])}"
+            seen[label] += 1
+    return ordered
 
 
 def _authors(work: Entry) -> str:
-    """Return the authors of a work as text names them."""
+    """Return the authors of a work as a citation names them."""
     people = work.persons.get("author") or work.persons.get("editor") or []
     names = [_last_name(person) for person in people]
     if len(names) > 2:
@@ -157,8 +167,10 @@ def _authors(work: Entry) -> str:
 
 
 def _last_name(person: Person) -> str:
+    """Return the last name of a person, with a prefix such as "de"."""
     return re.sub(r"[{}]", "", " ".join([*person.prelast_names, *person.last_names]))
 
 
-def _tidy(text: str) -> str:
-    return NEEDLESS.sub(r"\1", " ".join(text.split()))
+def _clean_markdown(text: str) -> str:
+    """Return Markdown on one line, without needless escapes."""
+    return NEEDLESS_ESCAPE.sub(r"\1", " ".join(text.split()))

@@ -1,6 +1,7 @@
-"""The parts of a section: text, headings, figures, cells and so on, with their lines.
+"""The parts of a section, such as headings, figures and cells, with their lines.
 
-`book.sources.parsing` makes them. Everything else reads them and never the Markdown.
+`book.sources.parsing` makes these blocks. All other modules read the blocks and never
+the Markdown itself.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 ALL_TABS: tuple[str, ...] = ()
-# A cell that begins with one of these magics, and with no other `%%`, holds Python.
+# A cell that begins with any other cell magic is not Python.
 OTHER_LANGUAGE = re.compile(r"%%(?!time\b|timeit\b|capture\b|prun\b)")
 
 
@@ -17,9 +18,10 @@ OTHER_LANGUAGE = re.compile(r"%%(?!time\b|timeit\b|capture\b|prun\b)")
 class Block:
     """A part of a section.
 
-    `line` is the line of the file on which it starts, counted from 1, and `source` is
-    its Markdown. `tabs` names the frameworks that it is for; empty means all of them.
-    `sign` is the slide mark that encloses the whole block, such as `(**`, if one does.
+    `line` is the line of the file on which the block starts, counted from 1, and
+    `source` is its Markdown. `tabs` names the tabs that show the block; empty means
+    all of them. `sign` is the sign of the slide mark around the block, such as `(**`,
+    or empty.
     """
 
     line: int
@@ -29,44 +31,47 @@ class Block:
 
     @property
     def text(self) -> str:
-        """The Markdown without the lines of labels and sizes below it."""
+        """The Markdown of the block, without labels and sizes below it."""
         return self.source
 
     def line_at(self, offset: int) -> int:
-        """Return the line of the file that the character `offset` of `source` is on."""
+        """Return the line of the file on which character `offset` of `source` is."""
         return self.line + self.source.count("\n", 0, offset)
 
     def is_for(self, tab: str) -> bool:
-        """Return whether readers of `tab` see this block."""
+        """Return True if readers of `tab` see this block."""
         return not self.tabs or tab in self.tabs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prose(Block):
-    """A paragraph, a list, a quotation or a code listing that is not run."""
+    """A paragraph, a list, a quotation, or a listing of code that is never run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Labelled(Block):
-    """A block that references can name; `label` is empty if it has none."""
+    """A block that can have a label for references; `label` is empty without one."""
 
     body: str
     label: str = ""
 
     @property
     def text(self) -> str:
+        """The Markdown of the block, without labels and sizes below it."""
         return self.body
 
 
 @dataclass(frozen=True, kw_only=True)
 class Heading(Labelled):
+    """A heading; `level` is 1 for the title of the page."""
+
     level: int
     title: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure(Labelled):
-    """A picture of the text; `path` is relative to the section's file."""
+    """A picture with a caption; `path` is relative to the section's file."""
 
     path: str
     caption: str
@@ -85,29 +90,29 @@ class Table(Labelled):
 
 @dataclass(frozen=True, kw_only=True)
 class Equation(Labelled):
-    """A displayed equation; `tex` is without its dollar signs."""
+    """A displayed equation; `tex` is its TeX without the dollar signs."""
 
     tex: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contents(Block):
-    """A table of contents: each entry with the line that it is on."""
+    """A table of contents; `entries` pairs each entry with its line."""
 
     entries: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Directive(Block):
-    """reStructuredText for Sphinx; other formats cannot show it."""
+    """A block of reStructuredText, which only Sphinx can show."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell(Block):
-    """A code cell, without the line that names its tabs.
+    """A code cell; `code` does not include the line that names its tabs.
 
-    `rows` holds the line of the file that each line of `code` comes from. `has_tabs`
-    is false if the cell does not say which tabs it is for.
+    `rows` holds, for each line of `code`, the line of the file that it comes from.
+    `has_tabs` is False if the cell does not name its tabs.
     """
 
     code: str
@@ -117,23 +122,25 @@ class Cell(Block):
     has_tabs: bool = True
 
     def line_of(self, row: int) -> int:
-        """Return the line of the file that line `row` of `code`, from 1, comes from."""
+        """Return the line of the file for line `row` of `code`, counted from 1."""
         return self.rows[min(max(row, 1), len(self.rows)) - 1]
 
     @property
     def is_python(self) -> bool:
+        """True if the cell holds Python and not, say, a shell script."""
         return not OTHER_LANGUAGE.match(self.code)
 
     @property
     def varies(self) -> bool:
-        """Whether the output differs from run to run, as that of a timing does."""
+        """True if the output differs from run to run, as a timing does."""
         return "varies" in self.classes
 
     @property
     def only_in_notebooks(self) -> bool:
-        """Whether the cell is run and recorded but is on no page."""
+        """True if the cell is run and recorded but appears on no page."""
         return "notebook" in self.classes
 
     @property
     def on_slides(self) -> bool:
+        """True if slides may show the cell."""
         return not self.classes & {"off-slides", "notebook"}

@@ -1,7 +1,6 @@
-"""The text of the book: its sections in order, and what each tab shows of them.
+"""The book: its settings, its sections in order, and the blocks that each tab shows.
 
-d2lbook reads the settings and replaces aliases such as `d2l.zeros`; the text is parsed
-in `book.sources.parsing`.
+d2lbook reads the settings; `book.sources.parsing` parses the text.
 """
 
 import configparser
@@ -22,7 +21,10 @@ from book.sources.tabs import TAB_NAMES
 
 
 class Book:
-    """The book in the folder `root`, which holds config.ini and index.md."""
+    """The book in the folder `root`, which holds config.ini and the index page.
+
+    Raises a `BookError` if the settings are missing or damaged.
+    """
 
     def __init__(self, root: Path):
         self.root = root.resolve()
@@ -37,17 +39,23 @@ class Book:
 
     @cached_property
     def sections(self) -> list[Section]:
-        """All sections in the order of the tables of contents, the index first."""
+        """All sections in the order of the tables of contents, the index first.
+
+        Raises a `BookError` if a table of contents is wrong.
+        """
         name = self.config.build["index"]
-        found: dict[str, Section] = {}
-        problems = list(self._gather(Section(name, self.root / f"{name}.md"), found))
+        sections: dict[str, Section] = {}
+        index = Section(name, self.root / f"{name}.md")
+        problems = list(self._collect_sections(index, sections))
         if problems:
             raise BookError("\n".join(problems))
-        return list(found.values())
+        return list(sections.values())
 
-    def _gather(self, section: Section, found: dict[str, Section]) -> Iterator[str]:
-        """Put a section and those of its contents into `found`; yield each problem."""
-        found[section.name] = section
+    def _collect_sections(
+        self, section: Section, sections: dict[str, Section]
+    ) -> Iterator[str]:
+        """Add a section and those below it to `sections`; yield each problem."""
+        sections[section.name] = section
         try:
             entries = list(section.contents)
         except BookError as error:
@@ -60,49 +68,52 @@ class Book:
                 yield f"{where}: no file '{entry}.md'; write it, or correct the name"
                 continue
             name = str(path.relative_to(self.root).with_suffix(""))
-            if name in found:
-                yield f"{where}: '{entry}' is in the contents already; name it once"
+            if name in sections:
+                yield f"{where}: '{entry}' is already in the contents; list it once"
             else:
-                yield from self._gather(Section(name, path), found)
+                yield from self._collect_sections(Section(name, path), sections)
 
     def path_of_entry(self, section: Section, entry: str) -> Path:
         """Return the file that an entry of a section's table of contents names."""
         return (section.path.parent / f"{entry}.md").resolve()
 
     def section(self, name: str) -> Section:
-        """Return the section called `name`: its path, or the path's last part.
+        """Return the section whose path, or the last part of whose path, is `name`.
 
-        Raises a `BookError` if there is none, or if the last part is ambiguous.
+        Raises a `BookError` if there is no such section or the last part is ambiguous.
         """
         name = name.removesuffix(".md")
         last = [s for s in self.sections if Path(s.name).name == name]
-        named = [s for s in self.sections if s.name == name] or last
-        if len(named) == 1:
-            return named[0]
-        if named:
-            names = " or ".join(section.name for section in named)
-            raise BookError(f"'{name}' may be {names}; write one of these", "SECTION")
+        matches = [s for s in self.sections if s.name == name] or last
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            names = " or ".join(section.name for section in matches)
+            raise BookError(f"'{name}' is ambiguous; write {names}", "SECTION")
         known = ", ".join(self._shortest_name(section) for section in self.sections)
-        raise BookError(f"no section '{name}'; there are {known}", "SECTION")
+        raise BookError(f"unknown section '{name}'; choose from {known}", "SECTION")
 
     def _shortest_name(self, section: Section) -> str:
+        """Return the shortest name by which `section` finds a section."""
         last = Path(section.name).name
         return last if self._last_parts[last] == 1 else section.name
 
     @cached_property
     def _last_parts(self) -> Counter[str]:
+        """The number of sections for each last part of a name."""
         return Counter(Path(section.name).name for section in self.sections)
 
     def check_tab(self, tab: str) -> str:
-        """Return `tab`; a `BookError` if the book has no such tab."""
+        """Return `tab`; raise a `BookError` if the book has no such tab."""
         if tab not in self.tabs:
-            raise BookError(f"no tab '{tab}'; there are {', '.join(self.tabs)}", "TAB")
+            known = ", ".join(self.tabs)
+            raise BookError(f"unknown tab '{tab}'; choose from {known}", "TAB")
         return tab
 
-    # What a tab shows
+    # Sections in one tab
 
     def blocks(self, section: Section, tab: str) -> list[Block]:
-        """Return what `tab` shows of a section, to read and not to change.
+        """Return the blocks of a section that `tab` shows; do not change them.
 
         Cells hold the code that the tab runs. The list is empty if the section has
         code but none for this tab.
@@ -123,20 +134,23 @@ class Book:
         ]
 
     def _cell_of_tab(self, cell: Cell, section: Section, tab: str) -> Cell:
-        """Return a cell with its branches decided and its aliases replaced."""
+        """Return a cell with the branches of `tab` chosen and its aliases replaced."""
         if "tab.selected" in cell.code:
-            # Few books branch within a cell; only those load what decides it.
+            # libcst takes long to import, and few books branch within a cell.
             from book.sources.branches import select_branches
 
             code, rows = select_branches(cell.code, tab, section.at(cell.rows[0]))
             cell = replace(cell, code=code, rows=tuple(map(cell.line_of, rows)))
         settings = self.config.library.get(tab, {})
         try:
-            code, rows = aliases.replaced(cell.code, settings)
+            code, rows = aliases.replace_aliases(cell.code, settings)
         except SyntaxError as error:
             where = section.at(cell.line_of(error.lineno or 1))
-            what = f"not Python ({error.msg}); correct it, or give a magic its own cell"
-            raise BookError(what, where) from None
+            message = (
+                f"not valid Python ({error.msg});"
+                " correct it, or move the magic to a cell of its own"
+            )
+            raise BookError(message, where) from None
         if code == cell.code:
             return cell
         return replace(cell, code=code, rows=tuple(map(cell.line_of, rows)))
@@ -146,27 +160,31 @@ class Book:
         return [b for b in self.blocks(section, tab) if isinstance(b, Cell)]
 
     def code_tabs(self, section: Section) -> list[str]:
-        """Return the tabs in which a section has code to run."""
+        """Return the tabs for which a section has code to run."""
         return [tab for tab in self.tabs if self.cells(section, tab)]
 
     def check(self) -> None:
-        """Raise a `BookError` that lists everything that is wrong with the sources."""
+        """Raise a `BookError` that lists all problems if the sources have any."""
         problems = list(checks.problems(self))
         if problems:
             raise BookError("\n".join(problems))
 
 
 def _read_config(path: Path) -> Config:
-    """Return the settings, read by d2lbook, which looks for the index beside them."""
+    """Return the settings in `path` as d2lbook reads them.
+
+    Raises a `BookError` if they are damaged or their index page is missing.
+    """
     try:
-        index = _index(path)
+        index = _index_page(path)
         if not (path.parent / f"{index}.md").is_file():
             message = "the index page is missing; write it, or correct `index`"
             raise BookError(f"{message} in {path.name}", f"{index}.md")
+        # d2lbook looks for the index page in the current folder.
         with contextlib.chdir(path.parent):
             config = Config(config_fname=str(path))
-        for part in (config.build, config.project, config.html, config.pdf):
-            dict(part)  # a mistake in a value shows when that is read
+        for settings in (config.build, config.project, config.html, config.pdf):
+            dict(settings)  # each value is read only here, which reveals mistakes in it
         config.build["index"] = index
     except UnicodeDecodeError:
         raise BookError("not UTF-8; save it as UTF-8", path) from None
@@ -177,18 +195,18 @@ def _read_config(path: Path) -> Config:
 
 
 def _check_tabs(tabs: list[str], path: Path) -> None:
-    """Raise a `BookError` if the settings list no tabs, a strange one or one twice."""
+    """Raise a `BookError` if the settings list no tabs, an unknown one or one twice."""
     if not all(tabs or [""]):
         raise BookError("no tabs; name some under [build], as in tabs = pytorch", path)
     for tab in tabs:
         if tab not in TAB_NAMES:
             known = ", ".join(TAB_NAMES)
-            raise BookError(f"no framework '{tab}' for a tab; there are {known}", path)
+            raise BookError(f"unknown tab '{tab}'; choose from {known}", path)
         if tabs.count(tab) > 1:
             raise BookError(f"tab '{tab}' is listed twice; list it once", path)
 
 
-def _index(path: Path) -> str:
+def _index_page(path: Path) -> str:
     """Return the index page that the settings name, without `.md`."""
     settings = configparser.ConfigParser()
     settings.read(path, encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Decides the branches of a cell, such as `if tab.selected("jax"):`, for one tab.
+"""Chooses the branches of a cell, such as `if tab.selected("jax"):`, for one tab.
 
-Works on the syntax tree, so branches may nest, have `elif` and `else`, and stand
-in functions and classes; the chosen body keeps its comments and formatting.
+It works on the syntax tree, so branches may be nested, have `elif` and `else`, and
+appear in functions and classes. The chosen body keeps its comments and formatting.
 """
 
 import re
@@ -23,9 +23,11 @@ HIDDEN_LINE = re.compile(rf"{MAGIC}  #(.*)$", re.MULTILINE)
 
 
 def select_branches(source: str, tab: str, where: str) -> tuple[str, list[int]]:
-    """Return a cell's source as `tab` sees it, each `if tab.selected(...)` decided.
+    """Return a cell's source with only the branches of `tab`, and the rows it is from.
 
-    The numbers say which row of `source`, counted from 1, each row comes from.
+    The second value holds, for each row of the result, the row of `source` that it
+    comes from, counted from 1. Raises a `BookError` at `where` if the source is not
+    valid Python or uses `tab.selected` in a way that cannot be decided.
     """
     try:
         module = parse_cell(source)
@@ -35,7 +37,8 @@ def select_branches(source: str, tab: str, where: str) -> tuple[str, list[int]]:
     chooser = _Chooser(tab, where, _first_rows(module))
     chosen = module.visit(chooser)
     if m.findall(chosen, SELECTED):
-        raise BookError("tab.selected outside an if; write it as an if", where)
+        message = "tab.selected outside an if; use it as the condition of an if"
+        raise BookError(message, where)
     return HIDDEN_LINE.sub(r"\1", chosen.code), _origins(chosen, chooser.rows)
 
 
@@ -47,7 +50,7 @@ def _first_rows(module: cst.Module) -> dict[cst.CSTNode, int]:
 
 
 def _origins(chosen: cst.Module, rows: dict[cst.CSTNode, int]) -> list[int]:
-    """Return the row that each row of `chosen` comes from, by the nodes on it."""
+    """Return, for each row of `chosen`, the row that the nodes on it come from."""
     known: dict[int, int] = {}
     for node, row in _first_rows(chosen).items():
         if node in rows and not isinstance(node, cst.Module):
@@ -61,9 +64,9 @@ def _origins(chosen: cst.Module, rows: dict[cst.CSTNode, int]) -> list[int]:
 
 
 def parse_cell(source: str) -> cst.Module:
-    """Return the tree of a cell, in which lines such as `%magic` are a bare name.
+    """Return the syntax tree of a cell, in which each magic is replaced by a name.
 
-    Raises a `SyntaxError` if what remains is not Python.
+    Raises a `SyntaxError` if the rest is not Python.
     """
     source = hide_magics(source)
     try:
@@ -75,7 +78,7 @@ def parse_cell(source: str) -> cst.Module:
 
 
 class _Chooser(cst.CSTTransformer):
-    """Decides branches; `rows` gains the rows that new nodes come from."""
+    """Keeps the branches of one tab and adds the rows of new nodes to `rows`."""
 
     def __init__(self, tab: str, where: str, rows: dict[cst.CSTNode, int]):
         super().__init__()
@@ -111,7 +114,7 @@ class _Chooser(cst.CSTTransformer):
     def _decide_all(
         self, body: Sequence[cst.BaseStatement]
     ) -> tuple[list[cst.BaseStatement], Lines]:
-        """The statements that stay, and the comments after the last of them."""
+        """Return the statements that remain and the comments after the last of them."""
         statements: list[cst.BaseStatement] = []
         comments: Lines = []
         for statement in body:
@@ -123,7 +126,7 @@ class _Chooser(cst.CSTTransformer):
     def _decide(
         self, statement: cst.BaseStatement
     ) -> tuple[Sequence[cst.BaseStatement], Lines]:
-        """What one statement becomes, and the comments that followed in its body."""
+        """Return the statements that replace one statement, and their last comments."""
         if not isinstance(statement, cst.If):
             return [statement], []
         arms = list(_arms(statement))
@@ -137,7 +140,11 @@ class _Chooser(cst.CSTTransformer):
     def _choose(
         self, arms: Sequence[cst.If | cst.Else]
     ) -> tuple[list[cst.If], cst.If | cst.Else | None]:
-        """The arms to be decided when the cell runs, and the one taken otherwise."""
+        """Return the arms that remain, and the arm to take if none of them applies.
+
+        The arms that remain have conditions other than tabs, so they are decided when
+        the cell runs.
+        """
         undecided: list[cst.If] = []
         for arm in arms:
             if isinstance(arm, cst.Else):
@@ -149,6 +156,7 @@ class _Chooser(cst.CSTTransformer):
         return undecided, None
 
     def _is_selected(self, test: cst.BaseExpression) -> bool:
+        """Return the value of a condition on tabs."""
         match test:
             case cst.Call(args=arguments) if m.matches(test, SELECTED):
                 return self.tab in [self._tab_name(a.value) for a in arguments]
@@ -159,19 +167,21 @@ class _Chooser(cst.CSTTransformer):
             case cst.BooleanOperation(left=left, right=right):
                 return self._is_selected(left) | self._is_selected(right)
         raise BookError(
-            f"tab.selected cannot be mixed with '{_code(test)}'; nest two ifs",
+            f"tab.selected cannot be combined with '{_code(test)}'; nest two ifs",
             self.where,
         )
 
     def _tab_name(self, argument: cst.BaseExpression) -> str:
+        """Return the tab that an argument of `tab.selected` names."""
         if isinstance(argument, cst.SimpleString):
             return str(argument.evaluated_value)
         raise BookError(
-            f"tab.selected takes tabs in quotes, not '{_code(argument)}'", self.where
+            f"tab.selected takes names in quotes, not '{_code(argument)}'", self.where
         )
 
 
 def _arms(node: cst.If | cst.Else | None) -> Iterator[cst.If | cst.Else]:
+    """Yield the `if`, each `elif` and the `else` of a statement."""
     while node:
         yield node
         node = node.orelse if isinstance(node, cst.If) else None
@@ -180,7 +190,10 @@ def _arms(node: cst.If | cst.Else | None) -> Iterator[cst.If | cst.Else]:
 def _chain(
     arms: Sequence[cst.If], last: cst.If | cst.Else | None, above: Lines
 ) -> cst.If:
-    """`arms` as one if-elif, with the body of `last` as its else."""
+    """Return `arms` as one if statement, with the body of `last` as its else.
+
+    The lines `above` precede the statement.
+    """
     orelse: cst.If | cst.Else | None = None
     if last:
         orelse = last if isinstance(last, cst.Else) else cst.Else(last.body)
@@ -192,7 +205,10 @@ def _chain(
 def _contents(
     arm: cst.If | cst.Else, above: Lines
 ) -> tuple[Sequence[cst.BaseStatement], Lines]:
-    """The statements of an arm, with the lines `above` it, and its last comments."""
+    """Return the statements of an arm, below the lines `above`, and its last comments.
+
+    An arm that is only `pass` has no statements.
+    """
     match arm.body:
         case cst.SimpleStatementSuite(body=body, trailing_whitespace=after):
             statement = cst.SimpleStatementLine(body, trailing_whitespace=after)
@@ -209,6 +225,7 @@ def _contents(
 def _preceded(
     statements: Sequence[cst.BaseStatement], above: Lines
 ) -> Sequence[cst.BaseStatement]:
+    """Return the statements with the lines `above` before the first of them."""
     if not statements or not above:
         return statements
     first, *others = statements
@@ -218,4 +235,5 @@ def _preceded(
 
 
 def _code(node: cst.CSTNode) -> str:
+    """Return the source of a node."""
     return cst.Module([]).code_for_node(node)

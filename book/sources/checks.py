@@ -1,13 +1,13 @@
-"""Checks of the sources: each problem in one line, with the file and the line.
+"""Checks the sources and describes each problem in one line, with its file and line.
 
-`book.sources.book.Book.check` raises what these checks find, before anything is made
-of the book.
+`book.sources.book.Book.check` raises these problems before any command uses the book.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -27,14 +27,17 @@ from book.sources.section import Section
 if TYPE_CHECKING:
     from book.sources.book import Book
 
+# Each problem in a section: its line, or its offset in a text, and the message.
+Problems = Iterator[tuple[int, str]]
+
 SELECTED = re.compile(r"\btab\.selected\(([^()]*)\)")
 QUOTED = re.compile(r"""["']([^"']*)["']""")
 REFERENCES = ("ref", "numref", "eqref")
 CITATIONS = ("cite", "citet", "citep")
 ROLES = (*REFERENCES, *CITATIONS, "class", "func", "mod")
-# A role with two backticks, which none of the book's has.
+# A role with two backticks on each side, which is always a mistake.
 DOUBLE_ROLE = re.compile(r":([-\w]+):``[^`]+``")
-# Bold text: neither the signs of a slide mark nor what stands between two marks.
+# Bold text, but not a slide mark, nor the text between two slide marks.
 BOLD = re.compile(
     r"(?<![\[(*])\*\*(?![\s*\])])((?:(?!\*\*|\n[ \t]*\n).)+)(?<![\s\[(])\*\*(?![\])*])",
     re.DOTALL,
@@ -49,65 +52,64 @@ KEY = re.compile(r"^[ \t]*@\w+[ \t]*\{[ \t]*([^\s,]+)", re.MULTILINE)
 
 
 def problems(book: Book) -> Iterator[str]:
-    """Yield what is wrong with the sources of a book, in the order of its pages."""
-    works = _works(book)
-    if works is None:
+    """Yield each problem in the sources of a book, in the order of its pages."""
+    bib_keys = _bibliography_keys(book)
+    if bib_keys is None:
         names = book.config.pdf["bibfile"]
         yield f"{names} is missing; restore it, or correct `bibfile` in config.ini"
     for section in book.sections:
         if not section.text.strip():
             yield f"{section.at(1)}: the page is empty; write something"
             continue
-        found = _section_problems(book, section, works)
-        for line, message in sorted(set(found)):
+        for line, message in sorted(set(_section_problems(book, section, bib_keys))):
             yield f"{section.at(line)}: {message}"
     yield from _label_problems(book)
 
 
-def _works(book: Book) -> set[str] | None:
-    """Return the keys of the bibliography, None if a file of it is missing."""
-    works: set[str] = set()
+def _bibliography_keys(book: Book) -> set[str] | None:
+    """Return the keys of the bibliography, or None if one of its files is missing."""
+    keys: set[str] = set()
     for name in book.config.pdf["bibfile"].replace(",", " ").split():
         file = book.root / name
         if not file.is_file():
             return None
-        works |= set(KEY.findall(file.read_text("utf-8", errors="replace")))
-    return works
+        keys |= set(KEY.findall(file.read_text("utf-8", errors="replace")))
+    return keys
 
 
-Problems = Iterator[tuple[int, str]]
-
-
-def _section_problems(book: Book, section: Section, works: set[str] | None) -> Problems:
+def _section_problems(
+    book: Book, section: Section, bib_keys: set[str] | None
+) -> Problems:
     yield from section.problems
     for block in section.blocks:
         yield from _tab_problems(book, block)
         if isinstance(block, Cell):
             yield from _cell_problems(book, section, block)
         elif not isinstance(block, Contents | Directive):
-            yield from _text_problems(section, block, works)
+            yield from _text_problems(section, block, bib_keys)
 
 
 def _tab_problems(book: Book, block: Block) -> Problems:
     known = [*book.tabs, "all"]
     for tab in block.tabs:
         if tab not in known:
-            yield block.line, f"no tab '{tab}'; there are {', '.join(known)}"
+            yield block.line, f"unknown tab '{tab}'; choose from {', '.join(known)}"
 
 
 def _label_problems(book: Book) -> Iterator[str]:
-    seen: dict[str, str] = {}
+    """Yield each label that is not unique, and each reference to a missing label."""
+    places: dict[str, str] = {}
     for section in book.sections:
         for label, line in section.labels:
             where = section.at(line)
-            if label in seen:
-                first = seen[label]
-                yield f"{where}: label '{label}' is already at {first}; rename one"
-            seen.setdefault(label, where)
+            if label in places:
+                first = places[label]
+                yield f"{where}: label '{label}' is already used at {first}; rename one"
+            places.setdefault(label, where)
     for section in book.sections:
         for block in section.blocks:
             for role in roles(block.text) if not isinstance(block, Cell) else ():
-                if role.name in REFERENCES and role.value not in seen:
+                if role.name in REFERENCES and role.value not in places:
                     where = section.at(block.line_at(role.start))
                     message = f"no label '{role.value}'; add it or correct the name"
                     yield f"{where}: {message}"
@@ -117,8 +119,9 @@ def _label_problems(book: Book) -> Iterator[str]:
 
 
 def _cell_problems(book: Book, section: Section, cell: Cell) -> Problems:
+    """Yield a missing tab, code that is not Python, and bad branches."""
     if not cell.has_tabs:
-        yield cell.rows[0], "code without a tab; start the cell with %%tab and its tabs"
+        yield cell.rows[0], "cell without a tab; start it with %%tab and its tabs"
     if not cell.is_python:
         return
     try:
@@ -131,12 +134,12 @@ def _cell_problems(book: Book, section: Section, cell: Cell) -> Problems:
 
 
 def _branch_problems(book: Book, section: Section, cell: Cell) -> Problems:
-    """Yield what is wrong with the branches of a cell for one tab or another."""
+    """Yield unknown tabs in the branches of a cell, and branches that are not valid."""
     for call in SELECTED.finditer(cell.code):
         line = cell.line_of(cell.code.count("\n", 0, call.start()) + 1)
         for tab in QUOTED.findall(call[1]):
             if tab not in book.tabs:
-                yield line, f"no tab '{tab}'; there are {', '.join(book.tabs)}"
+                yield line, f"unknown tab '{tab}'; choose from {', '.join(book.tabs)}"
     if "tab.selected" in cell.code:
         from book.sources.branches import select_branches
 
@@ -150,62 +153,72 @@ def _branch_problems(book: Book, section: Section, cell: Cell) -> Problems:
 # Text
 
 
-def _text_problems(section: Section, block: Block, works: set[str] | None) -> Problems:
-    source = LISTING.sub(_blanked, block.text)
-    yield from ((block.line_at(at), why) for at, why in _markup_problems(source))
-    yield from ((block.line_at(at), why) for at, why in _role_problems(source, works))
-    yield from ((block.line_at(at), why) for at, why in _bold_problems(source))
-    yield from ((block.line_at(at), why) for at, why in _link_problems(section, source))
+def _text_problems(
+    section: Section, block: Block, bib_keys: set[str] | None
+) -> Problems:
+    """Yield the problems in the text of a block, each with its line."""
+    source = LISTING.sub(_blank_out, block.text)
+    for offset, message in chain(
+        _markup_problems(source),
+        _role_problems(source, bib_keys),
+        _bold_problems(source),
+        _link_problems(section, source),
+    ):
+        yield block.line_at(offset), message
     if isinstance(block, Figure):
-        yield from _figure_problems(section, block)
+        yield from _figure_problems(block)
     if isinstance(block, Table):
         yield from _table_problems(block)
 
 
 def _markup_problems(source: str) -> Problems:
-    """Yield slide marks and texts for one medium that are not closed."""
+    """Yield unclosed slide marks, and bad texts for one medium."""
     try:
         marks = slide_marks(source)
-        found = list(spans(source))
+        texts = list(spans(source))
     except MarkupError as error:
         yield error.offset, str(error)
         return
-    for span in found:
-        for medium in span.media:
+    for text in texts:
+        for medium in text.media:
             if medium not in MEDIA:
-                yield span.start, f"no medium '{medium}'; there are {', '.join(MEDIA)}"
-        if any(span.start < mark.start < span.end for mark in marks):
-            yield span.start, "a slide mark in a text for one medium; put it outside"
+                known = ", ".join(MEDIA)
+                yield text.start, f"unknown medium '{medium}'; choose from {known}"
+        if any(text.start < mark.start < text.end for mark in marks):
+            yield text.start, "slide mark within a text for one medium; move it outside"
 
 
-def _role_problems(source: str, works: set[str] | None) -> Problems:
+def _role_problems(source: str, bib_keys: set[str] | None) -> Problems:
+    """Yield unknown and misplaced roles, and keys that are not in the bibliography."""
     for double in DOUBLE_ROLE.finditer(source):
-        yield double.start(), f"no role '{double[1]}' with two backticks; write one"
+        message = f"role '{double[1]}' with two backticks; write one on each side"
+        yield double.start(), message
     for role in roles(source):
         if role.name in ("label", "eqlabel", "width", "height"):
-            yield role.start, f"a {role.name} within text; put it on a line of its own"
+            yield role.start, f"{role.name} within text; put it on a line of its own"
         elif role.name not in ROLES:
-            yield role.start, f"no role '{role.name}'; there are {', '.join(ROLES)}"
-        elif role.name in CITATIONS and works is not None:
+            yield role.start, f"unknown role '{role.name}'; use {', '.join(ROLES)}"
+        elif role.name in CITATIONS and bib_keys is not None:
             for key in filter(None, map(str.strip, role.value.split(","))):
-                if key not in works:
-                    message = f"no work '{key}' in the bibliography; add it"
-                    yield role.start, f"{message}, or correct the key"
+                if key not in bib_keys:
+                    message = f"'{key}' is not in the bibliography; add it"
+                    yield role.start, f"{message} or correct the key"
 
 
 def _bold_problems(source: str) -> Problems:
-    """Yield code, equations and references within bold text: their signs would show."""
+    """Yield code and equations in bold text, because Sphinx would show their signs."""
     text = CODE.sub(lambda code: re.sub(r"[^`\n]", "_", code[0]), source)
     for bold in BOLD.finditer(text):
         if sign := re.search(r"[`$]", bold[1]):
-            message = f"a '{sign[0]}' within bold text; end the bold text before"
+            message = f"'{sign[0]}' within bold text; end the bold text before it"
             yield bold.start(), message
 
 
 def _link_problems(section: Section, source: str) -> Problems:
+    """Yield unclosed equations, links to missing files, and links to sources."""
     text = without_code(source)
     if text.count("$$") % 2:
-        yield text.index("$$"), "an equation that does not end; add $$"
+        yield text.index("$$"), "unclosed equation; add $$"
     for link in LINK.finditer(text):
         target = unquote(link[1].partition("#")[0])
         if ADDRESS.match(link[1]):
@@ -213,16 +226,17 @@ def _link_problems(section: Section, source: str) -> Problems:
         if not (section.path.parent / target).exists():
             yield link.start(), f"no file '{target}'; add it or correct the link"
         elif target.endswith(".md"):
-            message = f"the site has no '{target}'; link its label with :numref:"
+            message = f"link to a source, '{target}'; refer to its label with :numref:"
             yield link.start(), message
 
 
-def _figure_problems(section: Section, figure: Figure) -> Problems:
+def _figure_problems(figure: Figure) -> Problems:
+    """Yield widths and heights that are not a number of pixels."""
     for name in ("width", "height"):
         value = getattr(figure, name)
         if value and not re.fullmatch(r"\d+(?:px)?", value):
             line = figure.line_at(figure.source.rindex(f":{name}:"))
-            yield line, f"no {name} '{value}'; write one such as 400px"
+            yield line, f"'{value}' is not a valid {name}; write one such as 400px"
 
 
 def _table_problems(table: Table) -> Problems:
@@ -233,5 +247,6 @@ def _table_problems(table: Table) -> Problems:
         yield table.line, f"{message}, or draw them"
 
 
-def _blanked(found: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", found[0])
+def _blank_out(match: re.Match[str]) -> str:
+    """Return a match with spaces in place of all characters but line breaks."""
+    return re.sub(r"[^\n]", " ", match[0])

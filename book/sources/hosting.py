@@ -1,10 +1,10 @@
-"""Where the book is published: the settings under `[publish]` in config.ini.
+"""The settings under `[publish]` in config.ini: where the book is published.
 
-While one is empty, what needs it is left out.
+Features that need a setting are left out as long as it is empty.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from book.base.errors import BookError
@@ -17,10 +17,10 @@ WHERE = "config.ini, [publish]"
 
 @dataclass(frozen=True)
 class Hosting:
-    """Where things are, or are to be; an empty text where that is not settled.
+    """The publishing settings; a setting that the book does not give is empty.
 
-    `repository` is OWNER/NAME on GitHub, `branch` what hosted notebooks are opened
-    from, `site` the address of the site's folder, without "/" at its end.
+    `repository` is OWNER/NAME on GitHub, `branch` is the branch from which hosted
+    notebooks are opened, and `site` is the address of the site without a final "/".
     """
 
     repository: str = ""
@@ -29,45 +29,47 @@ class Hosting:
 
     @property
     def root(self) -> str:
-        """The path of the site's folder on its host, which ends in "/".
+        """The path of the site on its host, which ends in "/".
 
-        A site whose address is not known is taken to be all that its host serves.
+        It is "/" if the address of the site is not known.
         """
         return f"{urlsplit(self.site).path}/"
 
     def blob(self, path: str) -> str:
-        """What GitHub, and who reads from there, calls a file of the branch."""
+        """Return the path on GitHub of a file of the branch."""
         return f"{self.repository}/blob/{self.branch}/{path}"
 
 
-def of(book: Book) -> Hosting:
-    """What the settings of a book say; raises a `BookError` if that cannot be."""
+def load(book: Book) -> Hosting:
+    """Return the publishing settings of a book; raise a `BookError` for a bad one."""
     parser = book.config.build.parser
-    given = dict(parser.items("publish", raw=True)) if "publish" in parser else {}
-    given = {name: value.strip() for name, value in given.items()}
+    settings = dict(parser.items("publish", raw=True)) if "publish" in parser else {}
+    settings = {name: value.strip() for name, value in settings.items()}
     known = Hosting.__dataclass_fields__
-    for name in given.keys() - known - parser.defaults().keys():
-        raise _refused(f"no setting is called '{name}'; there are {', '.join(known)}")
-    found = Hosting(**{name: given[name] for name in known if given.get(name)})
-    _check(found)
-    return Hosting(found.repository, found.branch, found.site.rstrip("/"))
+    for name in settings.keys() - known - parser.defaults().keys():
+        raise _error(f"unknown setting '{name}'; choose from {', '.join(known)}")
+    hosting = Hosting(**{name: settings[name] for name in known if settings.get(name)})
+    _check(hosting)
+    return replace(hosting, site=hosting.site.rstrip("/"))
 
 
-def _check(found: Hosting) -> None:
-    if found.repository and not REPOSITORY.fullmatch(found.repository):
-        raise _refused(
-            f"'{found.repository}' is no repository of GitHub; write OWNER/NAME"
+def _check(hosting: Hosting) -> None:
+    """Raise a `BookError` if a setting is not valid."""
+    if hosting.repository and not REPOSITORY.fullmatch(hosting.repository):
+        raise _error(
+            f"'{hosting.repository}' is not a GitHub repository; write OWNER/NAME"
         )
-    if not BRANCH.fullmatch(found.branch):
-        raise _refused(f"'{found.branch}' cannot be the name of a branch")
-    if found.site and not _is_address(found.site):
-        raise _refused(
-            f"'{found.site}' is no address of a site; write one as"
+    if not BRANCH.fullmatch(hosting.branch):
+        raise _error(f"'{hosting.branch}' is not a valid name for a branch")
+    if hosting.site and not _is_address(hosting.site):
+        raise _error(
+            f"'{hosting.site}' is not the address of a site; write one such as"
             " https://example.org/gpus"
         )
 
 
 def _is_address(text: str) -> bool:
+    """Return True if a text is a web address without a query or a fragment."""
     try:
         url = urlsplit(text)
     except ValueError:
@@ -76,5 +78,5 @@ def _is_address(text: str) -> bool:
     return url.scheme in ("http", "https") and bool(url.hostname) and plain
 
 
-def _refused(message: str) -> BookError:
+def _error(message: str) -> BookError:
     return BookError(message, WHERE)

@@ -1,6 +1,6 @@
-"""What stands within a line of text: roles, slide marks, text for one medium.
+"""Finds roles, slide marks and texts for one medium within the text of a block.
 
-All functions take the Markdown of a block and give places in it as offsets.
+All functions take the Markdown of a block; places in it are offsets of characters.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 Medium = Literal["web", "print", "notebook", "slide"]
 MEDIA: tuple[Medium, ...] = ("web", "print", "notebook", "slide")
 
-# A role; or code or an equation, within which nothing is one.
+# A role, or code or an equation, which may hold text that looks like a role.
 TOKEN = re.compile(
     r":(?P<role>[-\w./\\]+):`(?P<value>[^`]+)`|(?P<tick>`+)(?:(?!(?P=tick)).)+(?P=tick)"
     r"|\\[$`]|\$\$.+?\$\$|\$[^$\n]+\$",
@@ -25,7 +25,7 @@ SPAN_END = re.compile(r"\]\{((?:[ ]*\.[\w-]+)+)[ ]*\}")
 
 
 class MarkupError(Exception):
-    """A mistake at `offset` of a block's source."""
+    """A mistake in the markup at `offset` of a block's source."""
 
     def __init__(self, message: str, offset: int):
         super().__init__(message)
@@ -37,7 +37,7 @@ class MarkupError(Exception):
 
 @dataclass(frozen=True)
 class Role:
-    """A role such as :numref:`sec_one`, and where it is."""
+    """A role such as :numref:`sec_one`, from `start` up to `end`."""
 
     name: str
     value: str
@@ -47,23 +47,26 @@ class Role:
 
 def roles(source: str) -> Iterator[Role]:
     """Yield the roles of a text in order."""
-    for found in TOKEN.finditer(source):
-        if found["role"]:
-            yield Role(found["role"], found["value"], found.start(), found.end())
+    for match in TOKEN.finditer(source):
+        if match["role"]:
+            yield Role(match["role"], match["value"], match.start(), match.end())
 
 
-def replace_roles(source: str, written: Callable[[Role], str]) -> str:
-    """Return `source` with each role replaced by what `written` gives for it."""
+def replace_roles(source: str, render: Callable[[Role], str]) -> str:
+    """Return `source` with each role replaced by the text that `render` returns."""
     parts, end = [], 0
     for role in roles(source):
-        parts += [source[end : role.start], written(role)]
+        parts += [source[end : role.start], render(role)]
         end = role.end
     return "".join([*parts, source[end:]])
 
 
 def without_code(source: str) -> str:
-    """Return `source` with blanks for code, equations and roles; offsets stay."""
-    return TOKEN.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
+    """Return `source` with spaces in place of code, equations and roles.
+
+    Offsets in the result are the same as in `source`.
+    """
+    return TOKEN.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
 
 
 # Slide marks
@@ -73,7 +76,8 @@ def without_code(source: str) -> str:
 class SlideMark:
     """A text for slides; `start` and `end` include its signs.
 
-    The mark `begins` a slide or adds to one; `only_on_slides` if no page shows it.
+    The mark begins a slide if `begins` is True, and adds to a slide otherwise. Pages
+    do not show it if `only_on_slides` is True.
     """
 
     start: int
@@ -86,40 +90,45 @@ class SlideMark:
 def slide_marks(source: str) -> list[SlideMark]:
     """Return the slide marks of a block in order.
 
-    Raises a `MarkupError` for a sign without its counterpart: a mark ends in the
-    block that it begins in, unless its signs are on lines of their own.
+    Raises a `MarkupError` for a sign without its counterpart: a mark must end in the
+    block in which it begins, unless its signs are on lines of their own.
     """
     marks: list[SlideMark] = []
-    opened: re.Match[str] | None = None
+    opening: re.Match[str] | None = None
     for sign in SIGN.finditer(source):
-        if opened is None:
+        if opening is None:
             if sign[0] not in SIGNS:
-                raise MarkupError(
-                    f"a '{sign[0]}' that ends no slide mark", sign.start()
-                )
-            opened = sign
+                message = f"'{sign[0]}' closes no slide mark; remove it"
+                raise MarkupError(message, sign.start())
+            opening = sign
             continue
-        if sign[0] != SIGNS[opened[0]]:
-            message = f"a slide mark '{opened[0]}' without its '{SIGNS[opened[0]]}'"
-            raise MarkupError(f"{message}; close it in this block", opened.start())
+        if sign[0] != SIGNS[opening[0]]:
+            raise _unclosed(opening)
         # A link may have bold text, as in [**this**](address).
         if not (sign[0].endswith("]") and source.startswith("(", sign.end())):
-            marks.append(_slide_mark(source, opened, sign))
-        opened = None
-    if opened is not None:
-        message = f"a slide mark '{opened[0]}' without its '{SIGNS[opened[0]]}'"
-        raise MarkupError(f"{message}; close it in this block", opened.start())
+            marks.append(_slide_mark(source, opening, sign))
+        opening = None
+    if opening is not None:
+        raise _unclosed(opening)
     return marks
 
 
-def _slide_mark(source: str, opened: re.Match[str], closed: re.Match[str]) -> SlideMark:
-    text = source[opened.end() : closed.start()].strip()
-    start, end = opened.start(), closed.end()
-    return SlideMark(start, end, text, opened[0][0] == "[", opened[0][1] == "~")
+def _unclosed(opening: re.Match[str]) -> MarkupError:
+    message = f"slide mark '{opening[0]}' without its '{SIGNS[opening[0]]}'"
+    return MarkupError(f"{message}; close it in this block", opening.start())
+
+
+def _slide_mark(
+    source: str, opening: re.Match[str], closing: re.Match[str]
+) -> SlideMark:
+    """Return the slide mark between two signs."""
+    text = source[opening.end() : closing.start()].strip()
+    start, end = opening.start(), closing.end()
+    return SlideMark(start, end, text, opening[0][0] == "[", opening[0][1] == "~")
 
 
 def without_slide_marks(source: str) -> str:
-    """Return `source` as pages show it, without what is only on slides."""
+    """Return `source` as pages show it, without texts that are only on slides."""
     parts, end = [], 0
     for mark in slide_marks(source):
         inner = source[mark.start + 3 : mark.end - 3]
@@ -133,7 +142,7 @@ def without_slide_marks(source: str) -> str:
 
 @dataclass(frozen=True)
 class Span:
-    """A text for some media only, as in `[Press the button.]{.web}`."""
+    """A text for some media only, such as `[Press the button.]{.web}`."""
 
     start: int
     end: int
@@ -142,36 +151,40 @@ class Span:
 
 
 def spans(source: str) -> Iterator[Span]:
-    """Yield the texts for some media only; a `MarkupError` for one without its `[`."""
+    """Yield the texts for some media only, in order.
+
+    Raises a `MarkupError` for a text without its opening bracket.
+    """
     plain = without_code(source)
-    for found in SPAN_END.finditer(plain):
-        start = _opening(plain, found.start())
+    for closing in SPAN_END.finditer(plain):
+        start = _opening_bracket(plain, closing.start())
         if start < 0:
-            raise MarkupError(f"a '{found[0]}' without its '['", found.start())
-        media = tuple(name.strip(" .") for name in found[1].split(".")[1:])
-        yield Span(start, found.end(), source[start + 1 : found.start()], media)
+            message = f"'{closing[0]}' without its '['; add the bracket"
+            raise MarkupError(message, closing.start())
+        media = tuple(name.strip(" .") for name in closing[1].split(".")[1:])
+        yield Span(start, closing.end(), source[start + 1 : closing.start()], media)
 
 
-def _opening(source: str, end: int) -> int:
-    """Return where the bracket opens that closes at `end`; -1 if it does not."""
+def _opening_bracket(source: str, end: int) -> int:
+    """Return the offset of the bracket that `end` closes, or -1 if there is none."""
     depth = 0
-    for place in range(end - 1, -1, -1):
-        if source[place] == "]":
+    for offset in range(end - 1, -1, -1):
+        if source[offset] == "]":
             depth += 1
-        elif source[place] == "[":
+        elif source[offset] == "[":
             if not depth:
-                return place
+                return offset
             depth -= 1
     return -1
 
 
 def for_medium(source: str, medium: Medium) -> str:
-    """Return `source` as `medium` shows it: without texts for other media only."""
+    """Return `source` as `medium` shows it, without texts for other media only."""
     parts, end = [], 0
     for span in spans(source):
         before = source[end : span.start]
         if medium not in span.media:
-            # The space before goes with the sentence.
+            # The space before a sentence is removed together with the sentence.
             before = before.rstrip(" ") if source[span.end :][:1] in " \n" else before
         parts += [before, span.text if medium in span.media else ""]
         end = span.end

@@ -1,24 +1,25 @@
-"""Magics such as `%matplotlib inline` and `!ls` in a cell, which are not Python."""
+"""Hides the lines of a cell that are not Python, such as `%matplotlib inline`."""
 
 import ast
 import re
 
-# A magic is hidden behind this name: as a comment it could leave a body empty.
+# This name replaces a magic; a comment could leave the body of a block empty.
 MAGIC = "IPYTHON_MAGIC"
 MAGIC_LINE = re.compile(r"^([ \t]*)((?:[\w, ]+= *)?[%!].*)$")
 
 
 def hide_magics(source: str) -> str:
-    """Return a cell with a bare name for each line such as `%magic` or `!command`.
+    """Return a cell in which each `%magic` or `!command` line is a name and a comment.
 
-    Raises a `SyntaxError` if what remains is not Python.
+    Raises a `SyntaxError` if the result is not Python.
     """
     while True:
         try:
             ast.parse(source)
             return source
         except SyntaxError as error:
-            # Only a line that breaks the syntax is a magic: `% 2` may go on a sum.
+            # A line is a magic only if it breaks the syntax: a line that begins with
+            # `% 2` may continue an expression.
             lines = source.split("\n")
             row = min(error.lineno or 1, len(lines)) - 1
             if not MAGIC_LINE.match(lines[row]):

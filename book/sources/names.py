@@ -1,6 +1,6 @@
-"""The names of what is made of the book: notebooks, decks, PDFs and the archive.
+"""The file names of notebooks, decks, PDFs and the archive.
 
-Pages link to these files and other stages write them, so that both ask here.
+Pages link to these files and later stages write them; both get the names here.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from pathlib import Path
 from book.sources.book import Book
 from book.sources.section import Section
 
-# The kinds of notebooks; the name is their folder.
+# The kinds of notebooks; each value is the name of the folder that holds that kind.
 PLAIN, COLAB, SAGEMAKER = "", "colab", "sagemaker"
 
 
 def short(book: Book, section: Section) -> str:
-    """Return the last part of a section's name; all of it if two share that part."""
+    """Return the last part of a section's name, or all of it if two share that part."""
     last = Path(section.name).name
-    shared = Counter(Path(other.name).name for other in book.sections)
-    return last if shared[last] == 1 else section.name.replace("/", "-")
+    counts = Counter(Path(other.name).name for other in book.sections)
+    return last if counts[last] == 1 else section.name.replace("/", "-")
 
 
 def notebook(book: Book, section: Section, tab: str, kind: str = PLAIN) -> str:
@@ -28,7 +28,7 @@ def notebook(book: Book, section: Section, tab: str, kind: str = PLAIN) -> str:
 
 
 def archive(book: Book) -> str:
-    """Return the name of the archive of all notebooks, and of the folder in it."""
+    """Return the name of the archive of all notebooks and of its top folder."""
     return f"{book.config.project['name']}-notebooks"
 
 
@@ -38,5 +38,5 @@ def deck(book: Book, section: Section, tab: str) -> str:
 
 
 def pdf(book: Book, tab: str | None = None) -> str:
-    """Return the file name of the PDF of one tab, or of the one with all tabs."""
+    """Return the file name of the PDF of `tab`, or of the PDF of all tabs if None."""
     return book.config.project["name"] + (f"-{tab}" if tab else "") + ".pdf"

@@ -1,6 +1,6 @@
-"""The numbers of sections, figures, tables and equations, as Sphinx counts them.
+"""The numbers of sections, figures, tables and equations, as Sphinx assigns them.
 
-A notebook is made without Sphinx, and refers to the same numbers as the site.
+Notebooks are made without Sphinx but refer to the same numbers as the site.
 """
 
 from collections import Counter
@@ -15,7 +15,8 @@ from book.sources.section import Section
 
 Kind = Literal["section", "figure", "table", "equation"]
 
-# A figure's number begins with so many parts of its section's (d2lbook's setting).
+# The number of a figure begins with this many parts of its section's number, which is
+# the setting that d2lbook gives Sphinx.
 DEPTH = 2
 
 
@@ -25,14 +26,18 @@ class Place:
 
     label: str
     kind: Kind
-    number: str  # such as "1.2.3"; empty where the book numbers nothing
-    title: str  # of a section; empty for the rest
-    page: str  # the name of the section whose file it is in
+    number: str  # such as "1.2.3"; empty on pages that have no number
+    title: str  # the title of a section; empty for other kinds
+    page: str  # the name of the section whose file holds the label
 
 
 @dataclass
 class Numbers:
-    """All places of the book that have a label, and the numbers of all headings."""
+    """All places of the book that have a label, and the numbers of all headings.
+
+    `places` holds each place under its label, `headings` the numbers of each page's
+    headings under the name of its section.
+    """
 
     book: Book
     places: dict[str, Place] = field(init=False, default_factory=dict)
@@ -40,28 +45,29 @@ class Numbers:
 
     def __post_init__(self) -> None:
         for section in self.book.sections:
-            page = _Page(section.name, self._of_pages.get(section.name, ""))
+            page = _Page(section.name, self._page_numbers.get(section.name, ""))
             for place in page.read(section.blocks):
                 self.places[place.label] = place
             self.headings[section.name] = page.headings
 
     @cached_property
-    def _of_pages(self) -> dict[str, str]:
-        """The number of each page that the table of contents numbers."""
-        return dict(self._below(self.book.sections[0], ""))
+    def _page_numbers(self) -> dict[str, str]:
+        """The number of each page that is in a table of contents."""
+        return dict(self._pages_below(self.book.sections[0], ""))
 
-    def _below(self, section: Section, number: str) -> Iterator[tuple[str, str]]:
+    def _pages_below(self, section: Section, number: str) -> Iterator[tuple[str, str]]:
+        """Yield the name and the number of each page in the contents of a section."""
         pages = {page.path: page for page in self.book.sections}
         for position, (entry, _) in enumerate(section.contents, start=1):
             page = pages[self.book.path_of_entry(section, entry)]
-            own = f"{number}.{position}".lstrip(".")
-            yield page.name, own
-            yield from self._below(page, own)
+            page_number = f"{number}.{position}".lstrip(".")
+            yield page.name, page_number
+            yield from self._pages_below(page, page_number)
 
 
 @dataclass
 class _Page:
-    """Counts the numbered parts of one page."""
+    """Counts the headings, figures, tables and equations of one page."""
 
     name: str
     number: str
@@ -75,8 +81,9 @@ class _Page:
             match block:
                 case Heading():
                     self._count_heading(block.level)
-                    yield from self._place(block, "section", self._within, block.title)
-                # Sphinx numbers a figure or table for its caption, with a label or not.
+                    number = self._section_number
+                    yield from self._place(block, "section", number, block.title)
+                # Sphinx numbers a figure or table with a caption even without a label.
                 case Figure() if block.caption or block.label:
                     yield from self._place(block, "figure", self._count("figure"))
                 case Table() if block.caption:
@@ -91,16 +98,18 @@ class _Page:
         number: str,
         title: str = "",
     ) -> Iterator[Place]:
+        """Yield the place of a block if it has a label."""
         if block.label:
             yield Place(block.label, kind, number, title, self.name)
 
     @property
-    def _within(self) -> str:
+    def _section_number(self) -> str:
         """The number of the section that is being read."""
         return self.headings[-1] if self.headings else self.number
 
     def _count_heading(self, level: int) -> None:
-        # The first heading is the page's title.
+        """Add the number of the next heading of a level to `headings`."""
+        # A heading of level 1 is the title of the page, whose number is given.
         self.levels = [*self.levels[: level - 1], *[0] * (level - 1)][: level - 1]
         if self.levels:
             self.levels[-1] += 1
@@ -108,7 +117,7 @@ class _Page:
         self.headings.append(f"{self.number}{below}" if self.number else "")
 
     def _count(self, kind: Kind) -> str:
-        """Return the number of the next part of a kind."""
-        prefix = ".".join(self._within.split(".")[:DEPTH])
+        """Return the number of the next figure, table or equation."""
+        prefix = ".".join(self._section_number.split(".")[:DEPTH])
         self.counts[kind, prefix] += 1
         return f"{prefix}.{self.counts[kind, prefix]}".lstrip(".")

@@ -1,8 +1,9 @@
-"""Parses a section's Markdown once, into blocks with exact line numbers.
+"""Parses the Markdown of a section into blocks with exact line numbers.
 
-markdown-it-py reads the Markdown. Two rules of our own teach it what d2lbook adds: the
-marks that stand alone on a line, such as ``:label:`sec_one` ``, and equations between
-lines of `$$`, which may be within a slide mark.
+markdown-it-py reads the Markdown. Three additional rules read the extensions of
+d2lbook: marks on a line of their own, such as ``:label:`sec_one` ``, signs of slide
+marks on a line of their own, and equations between `$$`, which may be inside a slide
+mark.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from book.sources.blocks import (
 )
 from book.sources.inline import SIGNS
 
-# A line such as :label:`fig_one`. Roles within text, such as :numref:, are none.
+# A line such as :label:`fig_one`. A role within text, such as :numref:, is not a mark.
 MARK = re.compile(
     r":(begin_tab|end_tab|label|eqlabel|width|height|bibliography):(?:`([^`]*)`)?[ \t]*"
 )
@@ -50,39 +51,40 @@ RAW_DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+raw::[ \t]*.*html", re.MULTILINE)
 
 @dataclass
 class Parsed:
-    """The blocks of a section, and each problem with its line."""
+    """The blocks of a section, and the line and the message of each mistake in it."""
 
     blocks: list[Block] = field(default_factory=list)
     problems: list[tuple[int, str]] = field(default_factory=list)
 
 
 def parse(text: str) -> Parsed:
-    """Return the blocks of a section and what is wrong with its Markdown."""
+    """Return the blocks of a section and the mistakes in its Markdown."""
     parser = _Parser(text)
-    parser.read(_markdown().parse(text))
-    parser.found.problems.sort()
-    return parser.found
+    parser.read(_markdown_parser().parse(text))
+    parser.parsed.problems.sort()
+    return parser.parsed
 
 
 @functools.cache
-def _markdown() -> MarkdownIt:
+def _markdown_parser() -> MarkdownIt:
+    """Return a parser of CommonMark, tables and the extensions of d2lbook."""
     markdown = MarkdownIt("commonmark").enable("table")
-    # Definitions leave no token behind, so their lines would be lost.
+    # The rule for link definitions makes no token, so their lines would be lost.
     markdown.disable("reference")
     rules = {"equation": _equation_rule, "mark": _mark_rule, "sign": _sign_rule}
     for name, rule in rules.items():
         interrupts = ["paragraph", "reference", "blockquote", "list"]
         markdown.block.ruler.before("fence", name, rule, {"alt": interrupts})
-    # Every link is to be seen here; the dangerous ones are refused by name.
+    # Dangerous links must reach `_check_inline`, which reports them.
     markdown.validateLink = lambda url: True  # type: ignore[method-assign]
     return markdown
 
 
-# Rules for markdown-it
+# Rules for markdown-it: each returns True if it matches the text at line `start`.
 
 
 def _mark_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Read one line that is a mark of d2lbook's."""
+    """Read one line that is a mark, such as ``:label:`sec_one` ``."""
     mark = MARK.fullmatch(_line(state, start))
     if mark is None:
         return False
@@ -92,7 +94,7 @@ def _mark_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _sign_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Read one line that is a sign of a slide mark around whole blocks."""
+    """Read one line that is a sign of a slide mark around blocks, such as `(**`."""
     sign = _line(state, start).rstrip()
     if sign not in SIGNS and sign not in SIGNS.values():
         return False
@@ -102,37 +104,42 @@ def _sign_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _equation_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Read the lines of an equation; one that does not end is read too."""
+    """Read the lines of an equation, or its first line if it is not closed."""
     first = _line(state, start)
     opening = EQUATION.match(first)
     if opening is None:
         return False
     last = _last_line(state, start, end, opening.end())
     if last == start and not EQUATION_END.fullmatch(first, first.rindex("$$")):
-        return False  # a formula at the start of a line of text
+        return False  # The line is text that begins with a formula.
     if not silent:
-        after = start if last is None else last
-        token = _push(state, "equation", start, after + 1, "")
+        after = (start if last is None else last) + 1
+        token = _push(state, "equation", start, after, "")
         token.meta = {"closed": last is not None}
     return True
 
 
-def _last_line(state: StateBlock, start: int, end: int, opened: int) -> int | None:
-    """Return the line on which an equation ends, None if it does not."""
+def _last_line(state: StateBlock, start: int, end: int, column: int) -> int | None:
+    """Return the line on which an equation ends, or None if it is not closed.
+
+    The text of the equation begins at `column` of line `start`.
+    """
     for number in range(start, end):
         line = _line(state, number)
         if not line.strip():
             return None
-        if "$$" in line[opened if number == start else 0 :]:
+        if "$$" in line[column if number == start else 0 :]:
             return number
     return None
 
 
 def _line(state: StateBlock, number: int) -> str:
+    """Return the text of a line, counted from 0."""
     return state.src[state.bMarks[number] : state.eMarks[number]]
 
 
 def _push(state: StateBlock, kind: str, start: int, end: int, info: str) -> Token:
+    """Return a new token for the lines from `start` up to `end`, which are now read."""
     token = state.push(kind, "", 0)
     token.map, token.info = [start, end], info
     state.line = end
@@ -143,29 +150,30 @@ def _push(state: StateBlock, kind: str, start: int, end: int, info: str) -> Toke
 
 
 class _Parser:
-    """Makes blocks of the tokens of one section."""
+    """Turns the tokens of one section into blocks; `parsed` holds the result."""
 
     def __init__(self, text: str):
         self.lines = text.split("\n")
-        self.found = Parsed()
+        self.parsed = Parsed()
         self.tabs = ALL_TABS
-        self.tab_line = 0  # where the open tab begins, 0 if none is open
-        self.sign, self.sign_line = "", 0  # likewise of a slide mark around blocks
+        self.tab_line = 0  # the line on which the open tab begins, or 0
+        self.sign, self.sign_line = "", 0  # the open slide mark around blocks
 
     def read(self, tokens: list[Token]) -> None:
+        """Read all tokens of a section and report its mistakes."""
         for token, texts in _groups(tokens):
             self._add(token, texts)
             for text in texts:
                 self._check_inline(text)
         if self.tab_line:
-            self._problem(self.tab_line, "a tab that does not end; add :end_tab:")
-        self._end_sign()
+            self._report(self.tab_line, "unclosed tab; add :end_tab:")
+        self._close_sign()
 
-    def _problem(self, line: int, message: str) -> None:
-        self.found.problems.append((line, message))
+    def _report(self, line: int, message: str) -> None:
+        self.parsed.problems.append((line, message))
 
     def _add(self, token: Token, texts: list[Token]) -> None:
-        """Add the block that begins with `token`, if it is one."""
+        """Read a mark, or add the block that begins with `token`."""
         match token.type:
             case "mark":
                 self._read_mark(token)
@@ -182,65 +190,72 @@ class _Parser:
             case "paragraph_open":
                 self._append(self._paragraph(token, texts[0]))
             case "code_block":
-                line = self._place(token)[0]
-                self._problem(line, "an indented code block; put it between fences")
+                line, _ = self._line_and_source(token)
+                self._report(line, "indented code block; put it between fences")
             case "html_block":
                 self._check_html(self._prose(token))
             case _:
                 self._append(self._prose(token))
 
     def _append(self, block: Block) -> None:
+        """Add a block, with the sign of the slide mark around it."""
         if self.sign:
             block = replace(block, sign=self.sign)
-        self.found.blocks.append(block)
+        self.parsed.blocks.append(block)
 
-    def _place(self, token: Token) -> tuple[int, str]:
-        """Return the first line and the source of a token, without blank lines."""
+    def _line_and_source(self, token: Token) -> tuple[int, str]:
+        """Return the first line of a token and its source without blank lines below."""
         start, end = token.map or [0, 0]
         source = "\n".join(self.lines[start:end]).rstrip()
         return start + 1, source
 
     def _prose(self, token: Token) -> Prose:
-        line, source = self._place(token)
+        line, source = self._line_and_source(token)
         return Prose(line=line, source=source, tabs=self.tabs)
 
     def _heading(self, token: Token, text: Token) -> Heading:
-        line, source = self._place(token)
+        line, source = self._line_and_source(token)
         if self.tab_line:
-            self._problem(line, "a heading inside a tab; move it out of :begin_tab:")
+            self._report(line, "heading inside a tab; move it out of :begin_tab:")
         title, level = text.content.strip(), int(token.tag[1:])
         return Heading(line=line, source=source, body=source, level=level, title=title)
 
     def _table(self, token: Token) -> Table:
-        """Return a table; a paragraph above that begins with a colon is its caption."""
-        line, rows = self._place(token)
-        above = self.found.blocks[-1] if self.found.blocks else None
+        """Return a table; its caption is a paragraph above it that begins with a colon.
+
+        That paragraph becomes a part of the table.
+        """
+        line, rows = self._line_and_source(token)
+        above = self.parsed.blocks[-1] if self.parsed.blocks else None
         caption = CAPTION.fullmatch(above.source) if isinstance(above, Prose) else None
         if above is None or caption is None:
             return Table(line=line, source=rows, body=rows, tabs=self.tabs, rows=rows)
-        self.found.blocks.pop()
-        blank = "\n" * (line - above.line - above.source.count("\n"))
+        self.parsed.blocks.pop()
+        newlines = "\n" * (line - above.line - above.source.count("\n"))
+        source = f"{above.source}{newlines}{rows}"
         return Table(
             line=above.line,
-            source=f"{above.source}{blank}{rows}",
-            body=f"{above.source}{blank}{rows}",
+            source=source,
+            body=source,
             tabs=self.tabs,
             rows=rows,
             caption=caption[1].strip(),
         )
 
     def _equation(self, token: Token) -> Equation:
-        line, source = self._place(token)
+        """Return an equation; report it if it is not closed."""
+        line, source = self._line_and_source(token)
         if not token.meta["closed"]:
-            self._problem(line, "an equation that does not end; add $$")
+            self._report(line, "unclosed equation; add $$")
         tex = SLIDE_MARKS.sub("", source).strip().strip("$").strip()
         return Equation(line=line, source=source, body=source, tabs=self.tabs, tex=tex)
 
     def _paragraph(self, token: Token, text: Token) -> Block:
-        line, source = self._place(token)
+        """Return a paragraph as prose, or as a figure if it is only an image."""
+        line, source = self._line_and_source(token)
         if DEFINITION.match(source):
-            message = "an address apart from its link; write it as [text](address)"
-            self._problem(line, message)
+            message = "link definition; write the address in the link: [text](address)"
+            self._report(line, message)
         image = _only_image(text)
         if image is None:
             return Prose(line=line, source=source, tabs=self.tabs)
@@ -257,7 +272,8 @@ class _Parser:
     # Fences
 
     def _fence(self, token: Token) -> Block:
-        line, source = self._place(token)
+        """Return the cell, table of contents, directive or listing in a fence."""
+        line, source = self._line_and_source(token)
         self._check_fence(token, line)
         info = token.info.strip()
         if info.startswith("{"):
@@ -266,31 +282,30 @@ class _Parser:
             return self._contents(token, line, source)
         if info == "eval_rst":
             if RAW_DIRECTIVE.search(token.content):
-                self._problem(line, "raw HTML in eval_rst; write Markdown")
+                self._report(line, "raw HTML in eval_rst; write Markdown")
             return Directive(line=line, source=source, tabs=self.tabs)
         return Prose(line=line, source=source, tabs=self.tabs)
 
     def _check_fence(self, token: Token, line: int) -> None:
-        """Report a fence that does not end, or that ends where the next one should."""
+        """Report a fence that is not closed, or is closed by the next block's fence."""
         end = (token.map or [0, 0])[1]
         closed = end - line >= 1 and self.lines[end - 1].strip(" \t") == token.markup
-        swallowed = any(
+        holds_another = any(
             content.startswith(token.markup) and content.strip() != token.markup
             for content in token.content.split("\n")
         )
-        if not closed or swallowed:
-            self._problem(line, "a code block that does not end; close its fence")
+        if not closed or holds_another:
+            self._report(line, "unclosed code block; close its fence")
 
     def _cell(self, token: Token, line: int, source: str) -> Cell:
+        """Return a cell; report classes that cells do not have."""
         classes, attributes = _attributes(token.info)
         if not {"python", "input"} <= classes:
-            message = (
-                "a code block that is no cell; write {.python .input}, or no braces"
-            )
-            self._problem(line, message)
+            message = "not a cell; write {.python .input}, or remove the braces"
+            self._report(line, message)
         for unknown in sorted(classes - CELL_CLASSES):
             known = ", ".join(sorted(CELL_CLASSES - {"python", "input"}))
-            self._problem(line, f"no class '{unknown}'; there are {known}")
+            self._report(line, f"unknown class '{unknown}'; choose from {known}")
         code = token.content.removesuffix("\n")
         tab_line = TAB_LINE.match(code)
         if tab_line:
@@ -309,6 +324,7 @@ class _Parser:
         )
 
     def _contents(self, token: Token, line: int, source: str) -> Contents:
+        """Return a table of contents without its options, such as `:maxdepth: 2`."""
         entries = [
             (entry.strip(), number)
             for number, entry in enumerate(token.content.split("\n"), start=line + 1)
@@ -319,13 +335,14 @@ class _Parser:
     # Marks
 
     def _read_mark(self, token: Token) -> None:
-        line, source = self._place(token)
+        """Open or close a tab, add a bibliography, or attach a label or a size."""
+        line, source = self._line_and_source(token)
         name, value = token.info, token.meta["value"] or ""
         if name == "begin_tab":
             self._begin_tab(line, value)
         elif name == "end_tab":
             if not self.tab_line:
-                self._problem(line, ":end_tab: without :begin_tab:; take it out")
+                self._report(line, ":end_tab: without :begin_tab:; remove it")
             self.tabs, self.tab_line = ALL_TABS, 0
         elif name == "bibliography":
             self._append(Directive(line=line, source=source, tabs=self.tabs))
@@ -333,33 +350,35 @@ class _Parser:
             self._attach(name, value, line, source)
 
     def _read_sign(self, token: Token) -> None:
-        line, sign = self._place(token)
+        """Open or close the slide mark around blocks."""
+        line, sign = self._line_and_source(token)
         if sign in SIGNS:
-            self._end_sign()
+            self._close_sign()
             self.sign, self.sign_line = sign, line
         elif self.sign and SIGNS[self.sign] == sign:
             self.sign = ""
         else:
-            self._problem(line, f"a '{sign}' that ends no slide mark; take it out")
+            self._report(line, f"'{sign}' closes no slide mark; remove it")
 
-    def _end_sign(self) -> None:
-        """Report a slide mark around blocks that is still open."""
+    def _close_sign(self) -> None:
+        """Close the slide mark around blocks, and report one that is still open."""
         if self.sign:
-            missing = f"a slide mark '{self.sign}' without its '{SIGNS[self.sign]}'"
-            self._problem(self.sign_line, f"{missing}; close it before the next one")
+            problem = f"slide mark '{self.sign}' without its '{SIGNS[self.sign]}'"
+            self._report(self.sign_line, f"{problem}; close it before the next one")
         self.sign = ""
 
     def _begin_tab(self, line: int, value: str) -> None:
+        """Open a tab; report it if another tab is open or if it has no name."""
         if self.tab_line:
-            where = f"a tab inside that of line {self.tab_line}"
-            self._problem(line, f"{where}; close that first")
+            problem = f"tab inside the tab of line {self.tab_line}"
+            self._report(line, f"{problem}; close that tab first")
         if not value.strip():
-            self._problem(line, "a tab without a name; write :begin_tab:`TAB`")
+            self._report(line, "tab without a name; write :begin_tab:`TAB`")
         self.tabs, self.tab_line = _named_tabs(value), line
 
     def _attach(self, name: str, value: str, line: int, source: str) -> None:
-        """Give a label or a size to the block above."""
-        block = self.found.blocks[-1] if self.found.blocks else None
+        """Add a label or a size to the block above it."""
+        block = self.parsed.blocks[-1] if self.parsed.blocks else None
         allowed = {
             "label": Heading | Figure | Table,
             "eqlabel": Equation,
@@ -367,40 +386,43 @@ class _Parser:
             "height": Figure,
         }[name]
         if not isinstance(block, allowed) or not value.strip():
-            what = {
-                "label": "a label that is below no heading, figure or table",
-                "eqlabel": "an equation's label that is below no equation",
-            }.get(name, f"a {name} that is below no figure")
-            self._problem(line, f"{what}; move it")
+            problem = {
+                "label": "label without a heading, figure or table above it",
+                "eqlabel": "equation label without an equation above it",
+            }.get(name, f"{name} without a figure above it")
+            self._report(line, f"{problem}; move it")
             return
         field = "label" if name == "eqlabel" else name
         if getattr(block, field):
-            self._problem(line, f"a second {field} of the same block; take it out")
-        between = "\n" * (line - block.line - block.source.count("\n"))
-        changes = {field: value, "source": f"{block.source}{between}{source}"}
-        self.found.blocks[-1] = replace(block, **changes)  # type: ignore[arg-type]
+            self._report(line, f"second {field} for the same block; remove it")
+        newlines = "\n" * (line - block.line - block.source.count("\n"))
+        changes = {field: value, "source": f"{block.source}{newlines}{source}"}
+        self.parsed.blocks[-1] = replace(block, **changes)  # type: ignore[arg-type]
 
-    # What must not reach a page
+    # Markup that must not reach a page
 
     def _check_inline(self, inline: Token) -> None:
+        """Report raw HTML, unsafe links, and images from other sites within text."""
         for child in inline.children or []:
             address = child.attrs.get("href") or child.attrs.get("src")
             if child.type == "html_inline" and not COMMENT.fullmatch(child.content):
                 line = self._line_of(inline, child.content)
-                self._problem(line, f"raw HTML '{child.content}'; write Markdown")
-            elif address is not None and (why := _refusal(child.type, str(address))):
-                line = self._line_of(inline, str(address))
-                self._problem(line, f"{why} '{address}'")
+                self._report(line, f"raw HTML '{child.content}'; write Markdown")
+            elif address is not None:
+                problem = _address_problem(child.type, str(address))
+                if problem:
+                    self._report(self._line_of(inline, str(address)), problem)
 
     def _check_html(self, block: Prose) -> None:
-        rest = COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), block.source)
+        """Report raw HTML in a block that is not only comments."""
+        rest = COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), block.source)
         if rest.strip():
-            line = block.line + len(rest[: len(rest) - len(rest.lstrip())].split("\n"))
+            line = block.line_at(len(rest) - len(rest.lstrip()))
             tag = re.split(r"(?<=>)|\s", rest.strip())[0]
-            self._problem(line - 1, f"raw HTML '{tag}'; write Markdown")
+            self._report(line, f"raw HTML '{tag}'; write Markdown")
 
     def _line_of(self, inline: Token, snippet: str) -> int:
-        """Return the line of the file on which `snippet` begins in a token's text."""
+        """Return the line of the file on which `snippet` starts in a token's text."""
         start, end = inline.map or [0, 0]
         for number, line in enumerate(self.lines[start:end], start=start + 1):
             if snippet.split("\n")[0] in line:
@@ -409,7 +431,7 @@ class _Parser:
 
 
 def _groups(tokens: list[Token]) -> Iterator[tuple[Token, list[Token]]]:
-    """Yield each token at the top level that has lines, and the texts within it."""
+    """Yield each top-level token that has lines, with the inline tokens inside it."""
     group: tuple[Token, list[Token]] | None = None
     for token in tokens:
         if token.level == 0 and token.map and token.nesting >= 0:
@@ -423,7 +445,7 @@ def _groups(tokens: list[Token]) -> Iterator[tuple[Token, list[Token]]]:
 
 
 def _only_image(text: Token) -> Token | None:
-    """Return the image that a paragraph consists of, apart from a slide mark."""
+    """Return the image if a paragraph holds nothing else but a slide mark around it."""
     children = [child for child in text.children or [] if child.type != "softbreak"]
     images = [child for child in children if child.type == "image"]
     words = "".join(child.content for child in children if child.type == "text")
@@ -447,19 +469,16 @@ def _attributes(info: str) -> tuple[set[str], dict[str, str]]:
 
 
 def _named_tabs(names: str) -> tuple[str, ...]:
+    """Return the tabs in a list with commas, or `ALL_TABS` for "all"."""
     tabs = tuple(filter(None, (name.strip() for name in names.split(","))))
     return ALL_TABS if tabs == ("all",) else tabs
 
 
-def _refusal(kind: str, address: str) -> str:
-    """Return why an address must not be on a page; empty if it may be."""
+def _address_problem(kind: str, address: str) -> str:
+    """Return why a page must not hold an address, or an empty text if it may."""
     scheme = SCHEME.match(address.strip())
-    if kind == "image":
-        return (
-            "an image from elsewhere; put the file into img/, in place of"
-            if (scheme)
-            else ""
-        )
+    if kind == "image" and scheme:
+        return f"image '{address}' is not a file of the book; put the file into img/"
     if scheme and scheme[1] and scheme[1].lower() not in SAFE_SCHEMES:
-        return f"a link that begins with '{scheme[0]}'; take out"
+        return f"unsafe link '{address}'; begin links with {' or '.join(SAFE_SCHEMES)}"
     return ""

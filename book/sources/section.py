@@ -1,4 +1,4 @@
-"""One Markdown file of the book, read and parsed once."""
+"""A Markdown file of the book, which is read and parsed only once."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from book.sources.parsing import Parsed, parse
 
 @dataclass(frozen=True)
 class Section:
-    """One Markdown file of the book; `name` is its path without `.md`."""
+    """A Markdown file of the book; `name` is its path in the book without `.md`."""
 
     name: str
     path: Path
 
     @cached_property
     def text(self) -> str:
-        """The contents of the file.
+        """The text of the file.
 
-        Raises a `BookError` if it is not plain UTF-8.
+        Raises a `BookError` if the file is not plain UTF-8.
         """
         data = self.path.read_bytes()
         if data.startswith(b"\xef\xbb\xbf"):
@@ -36,7 +36,7 @@ class Section:
             raise BookError("not UTF-8; save it as UTF-8", self.at(line)) from None
         if "\0" in text:
             line = text.count("\n", 0, text.index("\0")) + 1
-            raise BookError("holds a NUL character; take it out", self.at(line))
+            raise BookError("contains a NUL character; remove it", self.at(line))
         return text.replace("\r\n", "\n")
 
     @cached_property
@@ -45,16 +45,17 @@ class Section:
 
     @property
     def blocks(self) -> list[Block]:
-        """The parts of the section in order, to read and not to change."""
+        """The blocks of the section in order; do not change them."""
         return self._parsed.blocks
 
     @property
     def problems(self) -> list[tuple[int, str]]:
-        """Each mistake in the Markdown with its line."""
+        """The line and the description of each mistake in the Markdown."""
         return self._parsed.problems
 
     @property
     def cells(self) -> Iterator[Cell]:
+        """The code cells in order."""
         return (block for block in self.blocks if isinstance(block, Cell))
 
     def at(self, line: int) -> str:
@@ -69,7 +70,7 @@ class Section:
 
     @property
     def labels(self) -> Iterator[tuple[str, int]]:
-        """Each label with the line on which its block starts."""
+        """Each label with the line that it is on."""
         for block in self.blocks:
             if isinstance(block, Labelled) and block.label:
                 offset = block.source.rindex(f"label:`{block.label}`")
@@ -77,7 +78,7 @@ class Section:
 
     @property
     def contents(self) -> Iterator[tuple[str, int]]:
-        """The names in its tables of contents, each with its line."""
+        """The entries of the tables of contents, each with its line."""
         for block in self.blocks:
             if isinstance(block, Contents):
                 yield from block.entries

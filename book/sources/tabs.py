@@ -1,4 +1,4 @@
-"""What readers call the tabs."""
+"""The names of the tabs that readers see."""
 
 TAB_NAMES = {
     "pytorch": "PyTorch",
@@ -9,4 +9,5 @@ TAB_NAMES = {
 
 
 def tab_name(tab: str) -> str:
+    """Return the name that readers see for a tab, such as "PyTorch" for "pytorch"."""
     return TAB_NAMES.get(tab, tab.title())

@@ -1,24 +1,27 @@
-"""Draws img/copyto.svg: tensor X is copied to the device of Y and added there.
+"""Draws img/copyto.svg: tensor X is copied to the device of Y and added to Y there.
 
 Run: python img/src/copyto.py
 """
 
 from xml.etree import ElementTree as ET
 
-from svg import BLUE, INK, ORANGE, WHITE, add, arrow, beside, canvas, centered, save
+from svg import BLUE, INK, ORANGE, WHITE, add, arrow, canvas, centered, save, target_of
 
 
 def device(svg: ET.Element, x: float, name: str) -> None:
+    """Draw a device below its name."""
     add(svg, "rect", x=x, y=34, width=220, height=176, rx=10, fill="none", stroke=INK)
     centered(svg, x + 110, 24, name, font_weight="bold")
 
 
 def tensor(svg: ET.Element, x: float, y: float, name: str, color: str) -> None:
+    """Draw a tensor with its name."""
     add(svg, "rect", x=x, y=y, width=64, height=44, rx=4, fill=color)
     centered(svg, x + 32, y + 28, name, fill=WHITE, font_weight="bold")
 
 
 def draw() -> ET.Element:
+    """Return the picture."""
     svg = canvas(600, 222)
     device(svg, 12, "GPU 0")
     device(svg, 368, "GPU 1")
@@ -34,4 +37,4 @@ def draw() -> ET.Element:
 
 
 if __name__ == "__main__":
-    save(draw(), beside(__file__))
+    save(draw(), target_of(__file__))

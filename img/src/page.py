@@ -1,4 +1,4 @@
-"""Takes img/page.png: the picture of a page that the README shows.
+"""Takes img/page.png, the screenshot of a page in the README.
 
 Run, after `make` and `make tools`: .venvs/test/bin/python img/src/page.py
 """
@@ -14,6 +14,7 @@ FIGURE = "[data-explorable=queue]"
 
 
 def main() -> None:
+    """Open the page, scroll to the figure, and save a screenshot."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
@@ -25,7 +26,7 @@ def main() -> None:
         page.locator(FIGURE).evaluate(
             "figure => scrollTo(0, figure.offsetTop - innerHeight / 2)"
         )
-        page.wait_for_timeout(500)  # for the contents to mark the place
+        page.wait_for_timeout(500)  # until the contents mark the current section
         page.screenshot(path=ROOT / "img/page.png")
         browser.close()
 

@@ -5,14 +5,15 @@ Run: python img/src/pinned.py
 
 from xml.etree import ElementTree as ET
 
-from svg import BLUE, INK, ORANGE, add, arrow, beside, canvas, centered, save
+from svg import BLUE, INK, ORANGE, add, arrow, canvas, centered, save, target_of
 
 WIDTH, HEIGHT = 640, 250
-ROWS = {"pageable": 84, "pinned": 186}  # the middle of each
+ROWS = {"pageable": 84, "pinned": 186}  # the y coordinate of the middle of each row
 SIDE = 52
 
 
 def box(svg: ET.Element, x: float, width: float, title: str) -> None:
+    """Draw a memory below its title."""
     add(
         *(svg, "rect"),
         x=x,
@@ -27,19 +28,20 @@ def box(svg: ET.Element, x: float, width: float, title: str) -> None:
 
 
 def array(svg: ET.Element, x: float, y: float, text: str) -> None:
-    """An array of data, and what it is, below."""
+    """Draw an array above its description."""
     size = {"width": SIDE, "height": SIDE - 8, "rx": 4}
     add(svg, "rect", x=x, y=y - SIDE / 2, fill=BLUE, **size)
     centered(svg, x + SIDE / 2, y + SIDE / 2 + 10, text)
 
 
 def buffer(svg: ET.Element, x: float, y: float, text: str) -> None:
-    """The driver's buffer, which holds a piece of the data."""
+    """Draw the driver's buffer, which holds a piece of the data."""
     add(svg, "rect", x=x, y=y - 14, width=SIDE, height=20, rx=4, fill=ORANGE)
     centered(svg, x + SIDE / 2, y + SIDE / 2 + 10, text)
 
 
 def draw() -> ET.Element:
+    """Return the picture."""
     svg = canvas(WIDTH, HEIGHT)
     box(svg, 12, 352, "Main memory")
     box(svg, 500, 128, "GPU")
@@ -59,4 +61,4 @@ def draw() -> ET.Element:
 
 
 if __name__ == "__main__":
-    save(draw(), beside(__file__))
+    save(draw(), target_of(__file__))

@@ -1,14 +1,14 @@
-"""Draws img/pitfalls.svg: where ten faults sit in a program that trains on a GPU.
+"""Draws img/pitfalls.svg: the places of ten faults in a program that trains on a GPU.
 
 Run: python img/src/pitfalls.py
 """
 
 from xml.etree import ElementTree as ET
 
-from svg import BLUE, ORANGE, QUIET, WHITE, add, beside, canvas, label, save
+from svg import BLUE, ORANGE, QUIET, WHITE, add, canvas, label, save, target_of
 
 WIDTH, LEFT, BOX, ROW, GAP = 440, 34, 152, 46, 34
-# The steps of a program in two groups, each with its faults: (number, name).
+# The steps of a program in two groups; each step has its faults as (number, name).
 GROUPS = (
     (
         "Before the loop",
@@ -31,7 +31,7 @@ GROUPS = (
 
 
 def fault(svg: ET.Element, x: float, y: float, number: int, name: str) -> None:
-    """A number in a disc, with its name on the right."""
+    """Draw the number of a fault in a disc, and its name to the right."""
     add(svg, "circle", cx=x, cy=y, r=11, fill=ORANGE)
     style = {"fill": WHITE, "text_anchor": "middle", "font_weight": "bold"}
     label(svg, x, y + 4.5, str(number), font_size=13, **style)
@@ -39,6 +39,7 @@ def fault(svg: ET.Element, x: float, y: float, number: int, name: str) -> None:
 
 
 def step(svg: ET.Element, top: float, name: str, faults: tuple) -> None:
+    """Draw a step of the program with its faults."""
     middle = top + ROW / 2
     add(
         *(svg, "rect"),
@@ -58,7 +59,7 @@ def step(svg: ET.Element, top: float, name: str, faults: tuple) -> None:
 
 
 def clock(svg: ET.Element, top: float, bottom: float) -> None:
-    """A bracket on the left, from the start of a step to its end, and its fault."""
+    """Draw a bracket on the left, from `top` to `bottom`, and the fault of a clock."""
     path = f"M26 {top + 6} H14 V{bottom + 18}"
     add(svg, "path", d=path, fill="none", stroke=QUIET, stroke_width=1.5)
     add(svg, "path", d=f"M14 {bottom - 6} H26", stroke=QUIET, stroke_width=1.5)
@@ -66,6 +67,7 @@ def clock(svg: ET.Element, top: float, bottom: float) -> None:
 
 
 def draw() -> ET.Element:
+    """Return the picture."""
     steps = sum(len(steps) for _, steps in GROUPS)
     height = len(GROUPS) * GAP + steps * ROW + 44
     svg = canvas(WIDTH, height)
@@ -82,4 +84,4 @@ def draw() -> ET.Element:
 
 
 if __name__ == "__main__":
-    save(draw(), beside(__file__))
+    save(draw(), target_of(__file__))

@@ -1,19 +1,20 @@
-"""Draws img/scale.svg: the link into an H100 and its memory's bandwidth, to scale.
+"""Draws img/scale.svg: the bandwidths of an H100's link and of its memory, to scale.
 
 Run: python img/src/scale.py
 """
 
 from xml.etree import ElementTree as ET
 
-from svg import BLUE, INK, QUIET, WHITE, add, beside, canvas, centered, save
+from svg import BLUE, INK, QUIET, WHITE, add, canvas, centered, save, target_of
 
 WIDTH, HEIGHT, MIDDLE = 640, 250, 128
-# Gigabytes a second, in one direction: PCI Express 5 with 16 lanes, and HBM3.
+# Gigabytes per second in one direction: PCI Express 5 with 16 lanes, and HBM3.
 LINK, MEMORY = 64, 3350
-PIXELS_A_GIGABYTE = 168 / MEMORY
+PIXELS_PER_GIGABYTE = 168 / MEMORY
 
 
 def box(svg: ET.Element, x: float, width: float, *lines: str) -> None:
+    """Draw a box with lines of text in it; the first line is bold."""
     add(
         *(svg, "rect"),
         x=x,
@@ -33,8 +34,8 @@ def box(svg: ET.Element, x: float, width: float, *lines: str) -> None:
 def channel(
     svg: ET.Element, x: float, width: float, bandwidth: float, name: str
 ) -> None:
-    """A bar between two boxes, as high as its bandwidth, with its name below all."""
-    height = round(bandwidth * PIXELS_A_GIGABYTE, 2)
+    """Draw a bar between two boxes, whose height is its bandwidth, above its name."""
+    height = round(bandwidth * PIXELS_PER_GIGABYTE, 2)
     add(
         *(svg, "rect"),
         x=x,
@@ -47,6 +48,7 @@ def channel(
 
 
 def draw() -> ET.Element:
+    """Return the picture."""
     svg = canvas(WIDTH, HEIGHT)
     centered(svg, 440, 24, "One H100")
     channel(svg, 125, 115, LINK, f"{LINK} GB/s")
@@ -58,4 +60,4 @@ def draw() -> ET.Element:
 
 
 if __name__ == "__main__":
-    save(draw(), beside(__file__))
+    save(draw(), target_of(__file__))

@@ -1,7 +1,7 @@
-/* Draws the first state of an interactive figure as a picture for paper.
+/* Draws the initial state of an interactive figure as a picture for printing.
  *
- * The drawing is the figure's own; its colours, which a page gives, are written into
- * the picture. Used by the scripts of the figures.
+ * The figure itself makes the drawing. The colors, which a page would define, are written
+ * into the picture. The scripts of the figures use this module.
  */
 "use strict";
 
@@ -12,7 +12,7 @@ const WIDTH = 640;
 const MARGIN = 12;
 const EXPLORABLES = path.join(__dirname, "../../static/explorables");
 
-/** Return the rules of a drawing, with the colours of paper. */
+/** Return the CSS rules of a drawing with the colors for paper. */
 const rules = () => {
   const css = fs.readFileSync(path.join(EXPLORABLES, "explorables.css"), "utf8");
   const drawing = css.split("/* drawing */\n")[1].split("/* end of drawing */")[0];
@@ -41,7 +41,7 @@ const still = (name) => {
   const { first } = require(path.join(EXPLORABLES, "explorable.js"));
   const spec = require(path.join(EXPLORABLES, `${name}.js`));
   const drawing = spec.draw(first(spec), WIDTH - 2 * MARGIN);
-  const svg = onPaper(drawing).replace(/><(?=\w)/g, ">\n<"); // a line an element
+  const svg = onPaper(drawing).replace(/><(?=\w)/g, ">\n<"); // one element per line
   fs.writeFileSync(path.join(__dirname, `../${name}.svg`), `${svg}\n`);
 };
 

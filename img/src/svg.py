@@ -1,4 +1,4 @@
-"""What the scripts that draw figures share: canvas, colours, labels and arrows."""
+"""The common parts of the scripts that draw figures: colors, labels and arrows."""
 
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -18,7 +18,7 @@ HEAD = {
 def add(
     parent: ET.Element, tag: str, text: str = "", **attributes: object
 ) -> ET.Element:
-    """Append an element; underscores in the names of attributes become hyphens."""
+    """Append an element and return it; underscores in attributes become hyphens."""
     names = {k.replace("_", "-"): str(v) for k, v in attributes.items()}
     element = ET.SubElement(parent, tag, names)
     element.text = text or None
@@ -26,7 +26,7 @@ def add(
 
 
 def canvas(width: float, height: float, font_size: float = 15) -> ET.Element:
-    """A picture's root, of a size in pixels, white so that it shows on dark pages."""
+    """Return the root of a picture, with its size in pixels and a white background."""
     size = {"width": str(width), "height": str(height)}
     font = {"font-family": "Helvetica, Arial, sans-serif", "font-size": str(font_size)}
     attributes = {"viewBox": f"0 0 {width} {height}", **size, **font}
@@ -36,19 +36,19 @@ def canvas(width: float, height: float, font_size: float = 15) -> ET.Element:
 
 
 def label(svg: ET.Element, x: float, y: float, text: str, **style: object) -> None:
-    """A text that begins at `x`."""
+    """Draw a text that begins at `x`."""
     add(svg, "text", text, x=x, y=y, **{"fill": INK, **style})
 
 
 def centered(svg: ET.Element, x: float, y: float, text: str, **style: object) -> None:
-    """A text with its middle at `x`."""
+    """Draw a text that is centered at `x`."""
     label(svg, x, y, text, text_anchor="middle", **style)
 
 
 def arrow(
     svg: ET.Element, start: tuple[float, float], end: tuple[float, float], **style
 ) -> None:
-    """A line with a head at its end."""
+    """Draw a line with an arrowhead at its end."""
     if svg.find("defs") is None:
         marker = add(add(svg, "defs"), "marker", id="head", **HEAD)
         add(marker, "path", d="M0 0 L10 5 L0 10 z", fill=INK)
@@ -58,11 +58,11 @@ def arrow(
 
 
 def save(svg: ET.Element, target: Path) -> None:
-    """Write a picture, indented, so that a change of it can be read."""
+    """Write a picture with indentation, so that differences are readable."""
     ET.indent(svg)
     target.write_text(ET.tostring(svg, encoding="unicode") + "\n", encoding="utf-8")
 
 
-def beside(script: str) -> Path:
-    """Where the picture belongs that a script in this folder draws."""
+def target_of(script: str) -> Path:
+    """Return the path of the picture that a script in this folder draws."""
     return Path(script).resolve().parents[1] / f"{Path(script).stem}.svg"

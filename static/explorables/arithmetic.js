@@ -1,7 +1,7 @@
-/* The arithmetic of the interactive figures: pure functions, no page needed.
+/* The arithmetic of the interactive figures: pure functions that need no page.
  *
- * Times are in seconds, sizes in bytes, bandwidths in bytes a second, rates in
- * floating-point operations a second (FLOP/s). Loads in a page and in node.
+ * Times are in seconds, sizes in bytes, bandwidths in bytes per second, and rates in
+ * floating-point operations per second (FLOP/s). The script runs in pages and in Node.
  */
 "use strict";
 
@@ -36,13 +36,13 @@
   /** Return `x` rounded to `digits` significant digits. */
   const round = (x, digits = 3) => Number(x.toPrecision(digits));
 
-  /** Return `x` in the largest unit of a ladder in which it is 1 or more. */
+  /** Return a function that writes `x` in the largest unit in which it is at least 1. */
   const inUnits =
     (ladder) =>
     (x, digits = 3) => {
       const fits = ([unit]) => round(x / unit, digits) >= 1;
       const [unit, name] = ladder.find(fits) || ladder[ladder.length - 1];
-      return `${round(x / unit, digits)}\u00a0${name}`; // a space that does not break
+      return `${round(x / unit, digits)}\u00a0${name}`; // with a no-break space
     };
 
   const time = inUnits(LADDERS.time);
@@ -56,18 +56,19 @@
   // Copies
 
   /**
-   * @param {number} bytes @param {number} width bandwidth of the link
+   * @param {number} bytes size of the copy
+   * @param {number} width bandwidth of the link
    * @param {number} latency fixed time of a copy
    * @returns {number} time of one copy
    */
   const copyTime = (bytes, width, latency) => latency + bytes / width;
 
-  // Two devices: what each framework does with X + Y
+  // Two devices: the behavior of X + Y in each framework
 
   const HOST = "host";
   const isGpu = (device) => device !== HOST;
 
-  /** TensorFlow computes on GPU 0 where no scope is open, and copies there. */
+  /** Return the effect of X + Y in TensorFlow, which copies to GPU 0 without a scope. */
   const addSilently = (x, y) => ({
     outcome: "sum",
     device: "gpu0",
@@ -80,27 +81,28 @@
   });
 
   /**
+   * Return the effect of X + Y without an explicit copy; arrays of JAX are committed.
    * @param {string} framework "pytorch", "mxnet", "jax" or "tensorflow"
-   * @param {string} x device of X: "host", "gpu0" or "gpu1"; @param {string} y of Y
+   * @param {string} x device of X: "host", "gpu0" or "gpu1"
+   * @param {string} y device of Y
    * @returns {{outcome: "sum"|"error"|"undefined", device: ?string, copies: object[]}}
-   * what X + Y does without a copy made by hand; arrays of JAX are committed
    */
   const add = (framework, x, y) => {
     if (framework === "tensorflow") return addSilently(x, y);
     if (x === y) return { outcome: "sum", device: x, copies: [] };
-    // MXNet compares kinds of devices only: two GPUs pass, and may crash.
-    const unnoticed = framework === "mxnet" && isGpu(x) && isGpu(y);
-    return { outcome: unnoticed ? "undefined" : "error", device: null, copies: [] };
+    // MXNet compares only the kinds of devices: it accepts two GPUs, and may crash.
+    const undetected = framework === "mxnet" && isGpu(x) && isGpu(y);
+    return { outcome: undetected ? "undefined" : "error", device: null, copies: [] };
   };
 
-  /** What "copy X to where Y is, and add there" does, in every framework. */
+  /** Return the effect of copying X to Y's device and adding there, in any framework. */
   const copyAndAdd = (x, y) => ({
     outcome: "sum",
     device: y,
     copies: x === y ? [] : [{ name: "X", from: x, to: y }],
   });
 
-  /** What fetching the sum to the host does; `sum` is its device, or null. */
+  /** Return the effect of fetching the sum to the host; `sum` is its device or null. */
   const fetchSum = (sum) => ({
     outcome: sum ? "fetched" : "nothing",
     device: sum ? HOST : null,
@@ -113,11 +115,11 @@
   };
 
   /**
-   * Repeat the reader's actions.
-   * @param {object} setting framework, x, y; size: bytes of one tensor; actions: of
-   * "add", "copy", "fetch"; hostLink, gpuLink: bandwidths; latency
+   * Replay the reader's actions.
+   * @param {object} setting framework, x, y; size: bytes of one tensor; actions: a list
+   * of "add", "copy" and "fetch"; hostLink, gpuLink: bandwidths; latency
    * @returns {{log: object[], sum: ?string, fetched: boolean, bytes: number,
-   * time: number}} one entry of the log for each action, and the totals
+   * time: number}} a log with an entry for each action, and the totals
    */
   const replay = (setting) => {
     const total = { log: [], sum: null, fetched: false, bytes: 0, time: 0 };
@@ -141,16 +143,16 @@
   // The queue
 
   /**
-   * Run a loop of `steps` steps whose operations are queued.
+   * Simulate a loop of `steps` steps whose operations are queued.
    * @param {object} loop steps; host: time to queue a step; device: time of a step;
-   * every: fetch the loss after so many steps, 0 for never; fetch: time of a fetch
+   * every: number of steps between fetches of the loss, 0 for none; fetch: time of a fetch
    * @returns {{host: object[], device: object[], total: number, busy: number,
    * waited: number, fetches: number}} spans {kind, step, start, end} and sums of time
    */
   const runQueue = ({ steps, host, device, every, fetch }) => {
     const run = { host: [], device: [], busy: steps * device, waited: 0, fetches: 0 };
-    let now = 0; // of the host
-    let free = 0; // when the device has finished what it was given
+    let now = 0; // the time on the host
+    let free = 0; // the time when the device has finished its queue
     const spend = (kind, step, until) => {
       if (until > now) run.host.push({ kind, step, start: now, end: until });
       now = until;
@@ -170,7 +172,7 @@
     return { ...run, total: Math.max(now, free) };
   };
 
-  /** Return the time of `k` steps from an empty queue until the device is done. */
+  /** Return the time of `k` steps, from an empty queue until the device has finished. */
   const blockTime = (k, host, device) =>
     k * Math.max(host, device) + Math.min(host, device);
 
@@ -184,19 +186,20 @@
 
   // Is it worth moving?
 
-  /** Return the operations of a product of two n by n matrices. */
+  /** Return the number of operations in a product of two n by n matrices. */
   const productFlops = (n) => 2 * n ** 3;
 
   /**
-   * @param {object} task n; bytes: of one number; products: made of the same matrices
-   * before the result goes back; cpu, gpu: rates; link, memory: bandwidths;
-   * latency: of a copy; launch: of a product on the GPU
-   * @returns {{cpu: number, copies: number, product: number, gpu: number}} times: of
-   * all products on the CPU; of the copies; of all products on the GPU; both together
+   * @param {object} task n; bytes: size of one number; products: number of products of
+   * the same matrices before the result is copied back; cpu, gpu: rates; link, memory:
+   * bandwidths; latency: fixed time of a copy; launch: time to launch a product
+   * @returns {{cpu: number, copies: number, product: number, gpu: number}} the times of
+   * all products on the CPU, of the copies, of all products on the GPU, and of the last
+   * two together
    */
   const productTimes = (task) => {
     const { n, bytes, products } = task;
-    const moved = 3 * n * n * bytes; // two operands there, one result back
+    const moved = 3 * n * n * bytes; // two operands and one result
     const one = Math.max(productFlops(n) / task.gpu, moved / task.memory) + task.launch;
     const copies = 3 * task.latency + moved / task.link;
     const product = products * one;
@@ -205,9 +208,9 @@
   };
 
   /**
-   * @returns {?number} the size n, not rounded, from which moving to the GPU is faster,
-   * or null if it never is. There is at most one: the difference of the times changes
-   * its sign once, as a cubic polynomial with signs + - - does.
+   * @returns {?number} the size n, not rounded, above which moving to the GPU is faster,
+   * or null if it never is. There is at most one such size: the difference of the times
+   * is a cubic polynomial with signs + - -, which changes its sign once.
    */
   const crossing = (task) => {
     const gain = (n) => {

@@ -1,32 +1,33 @@
-/* The common parts of the interactive figures: controls, a drawing, a result in
- * words, and the setting in the address.
+/* The common parts of the interactive figures: controls, a drawing, a result in words,
+ * and the settings in the address.
  *
- * A figure is described by
- *   name      of the figure and of its parameters in the address
- *   controls  [{id, kind, label, initial, ...}]: kind "range" (min, max, step; or log;
- *             or values), "select" (options), or "hidden" (accepts); `initial` may be
- *             a function of the settings before it; `more` folds the control away
+ * A specification of a figure has these fields:
+ *   name      the name of the figure and of its parameters in the address
+ *   controls  [{id, kind, label, initial, ...}], where kind is "range" (with min, max
+ *             and step; or log; or values), "select" (with options) or "hidden" (with
+ *             accepts); `initial` may be a function of the settings before it; a control
+ *             with `more` is folded away
  *   actions   [{label, run(state) -> state}], optional
- *   settle    (state, id) -> state after the control `id` was changed, optional
- *   follows   {id: axis}: settings that are the reader's choices on the page
- *   draw      (state, width) -> text of an SVG; summary, result: (state) -> text
+ *   settle    (state, id) -> state after a change of the control `id`, optional
+ *   follows   {id: axis}, the settings that are the reader's choices on the page
+ *   draw      (state, width) -> SVG as text; summary, result: (state) -> text
  *   formula   (state) -> [text]; log: (state) -> [[code, text, mark]], optional
- *   more      label of the folded controls; notes: (state) -> [[text or [text, href]]]
+ *   more      the label of the folded controls; notes: (state) -> [[text or [text, href]]]
  */
 "use strict";
 
 (() => {
-  const PAUSE = 300; // ms without a change before the result is read out
+  const PAUSE = 300; // ms without a change before the result is announced
 
-  // Text of SVG
+  // SVG as text
 
   const escapeText = (text) =>
     String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 
-  // Two digits are enough for the eye, and the same on every machine.
+  // Two digits are precise enough and the same on every machine.
   const short = (x) => Math.round(x * 100) / 100;
 
-  /** Return an element of SVG as text; numbers, and those of a path, keep two digits. */
+  /** Return an SVG element as text; its numbers are rounded to two digits. */
   const tag = (name, attributes = {}, ...children) => {
     const pair = ([key, x]) => {
       if (key === "d") return ` d="${x.replace(/\d+\.\d+(e-\d+)?/g, short)}"`;
@@ -41,7 +42,7 @@
   const label = (x, y, text, kind = "ink", anchor = "start") =>
     tag("text", { x, y, class: kind, "text-anchor": anchor }, escapeText(text));
 
-  /** Return a whole drawing that fills its width. */
+  /** Return an SVG with these elements. */
   const canvas = (width, height, ...children) =>
     tag(
       "svg",
@@ -56,7 +57,7 @@
       ...children,
     );
 
-  /** Return hatching, by which two areas differ without colour. */
+  /** Return a hatching pattern, which distinguishes an area without color. */
   const hatching = (name, kind, angle = 45, gap = 6) =>
     tag(
       "pattern",
@@ -71,7 +72,7 @@
       tag("path", { d: `M0 0V${gap}`, class: `${kind} stripe` }),
     );
 
-  /** Return a box of a kind; what waits is hatched. */
+  /** Return a box of a kind; a box for waiting is hatched. */
   const area = (name, kind, x, y, width, height) => {
     const fill = kind === "wait" ? { fill: `url(#${name}-hatching)` } : {};
     return tag("rect", { x, y, width, height, class: kind, ...fill });
@@ -94,7 +95,7 @@
   const initial = (control, state) =>
     typeof control.initial === "function" ? control.initial(state) : control.initial;
 
-  /** Return the value that a text stands for, or undefined if it stands for none. */
+  /** Return the value of a text for a control, or undefined if it is not valid. */
   const parse = (control, text) => {
     if (control.kind === "select")
       return control.options.some(([value]) => value === text) ? text : undefined;
@@ -106,7 +107,7 @@
     return allowed ? number : undefined;
   };
 
-  /** Return the pairs of an address, as they are written. */
+  /** Return the pairs of name and value in the address, still encoded. */
   const pairs = () => location.search.slice(1).split("&").filter(Boolean);
 
   const parameter = (spec, id) => {
@@ -116,11 +117,11 @@
     try {
       return decodeURIComponent(found.slice(name.length + 1).replace(/\+/g, " "));
     } catch {
-      return ""; // not a text at all
+      return ""; // The encoding is not valid.
     }
   };
 
-  /** Return the settings with those of `read(id)` that are right. */
+  /** Return the settings that `read(id)` returns; invalid ones have their initial value. */
   const settings = (spec, read) => {
     const state = {};
     for (const [id, axis] of Object.entries(spec.follows || {}))
@@ -132,14 +133,14 @@
     return state;
   };
 
-  /** Return the first settings of a figure, for its picture on paper. */
+  /** Return the initial settings of a figure, for its printed picture. */
   const first = (spec) => {
     const state = {};
     for (const control of spec.controls) state[control.id] = initial(control, state);
     return state;
   };
 
-  /** Return the address of a state; what differs from the first settings is in it. */
+  /** Return the address of a state, with the settings that differ from initial ones. */
   const address = (spec, state, hash) => {
     const others = pairs().filter((pair) => !pair.startsWith(`${spec.name}.`));
     const own = spec.controls
@@ -149,7 +150,7 @@
     return location.href.split(/[?#]/)[0] + (query ? `?${query}` : "") + hash;
   };
 
-  // Sliders stand on positions; the positions stand for values
+  // Sliders have positions, which correspond to values
 
   const LOG_POSITIONS = 240;
 
@@ -229,7 +230,7 @@
   const item = ([code, text, mark]) =>
     make("li", mark ? { class: mark } : {}, make("code", {}, code), " ", text);
 
-  /** Return a button that copies the address of a state, or null where none can. */
+  /** Return a button that copies the address of a state, or null without a clipboard. */
   const linkButton = (address) => {
     if (!navigator.clipboard) return null;
     const said = make("span", { role: "status", class: "said" });
@@ -245,7 +246,7 @@
     return [button("Copy link to this setting", copy), said];
   };
 
-  /** Return the fields of some controls, and functions that show a state in them. */
+  /** Return the fields of some controls, and functions that set them to a state. */
   const fields = (spec, controls, change) => {
     const shows = [];
     const made = controls.map((control) => {
@@ -258,7 +259,7 @@
     return { box: make("div", { class: "controls" }, ...made), shows };
   };
 
-  /** Return the parts of a figure that a state is shown in, in their box. */
+  /** Return the box of a figure and the parts of it that show a state. */
   const build = (spec, { change, act, reset, link }) => {
     const seen = spec.controls.filter(({ kind }) => kind !== "hidden");
     const open = fields(
@@ -298,7 +299,7 @@
     return { ...part, box, controls: (state) => shows.forEach((show) => show(state)) };
   };
 
-  /** Show all of a state but its drawing and its result. */
+  /** Show a state, except for its drawing and its result. */
   const show = (view, spec, state) => {
     view.controls(state);
     view.drawing.setAttribute("aria-label", spec.summary(state));
@@ -309,14 +310,14 @@
     if (spec.log) view.log.replaceChildren(...spec.log(state).map(item));
   };
 
-  /** Tell the width of an element now and when it changes. */
+  /** Call `tell` with the width of an element, now and when it changes. */
   const onWidth = (element, tell) => {
     let last = 0;
     new ResizeObserver(([entry]) => {
       const width = Math.floor(entry.contentRect.width);
-      if (width === 0 || width === last) return; // not on the screen, or only taller
+      if (width === 0 || width === last) return; // hidden, or only the height changed
       last = width;
-      requestAnimationFrame(() => tell(width)); // not while sizes are being observed
+      requestAnimationFrame(() => tell(width)); // A change now would loop the observer.
     }).observe(element);
   };
 
@@ -324,11 +325,11 @@
     try {
       history.replaceState(history.state, "", url);
     } catch {
-      // a page that may not change its address works all the same
+      // The figure also works if the page may not change its address.
     }
   };
 
-  /** Return the hash that leads to a figure: its label's, rather than a number's. */
+  /** Return the hash of a figure: its label if it has one, otherwise its id. */
   const anchor = (figure) => {
     const { id } = figure.querySelector(":scope > span[id]") || figure;
     return id ? `#${id}` : "";

@@ -1,5 +1,5 @@
-/* Two devices: tensors on the host and on two GPUs, what each framework does when
- * they are added, and what the copies cost.
+/* Two devices: tensors on the host and on two GPUs. The figure shows what each framework
+ * does when they are added, and what the copies cost.
  */
 "use strict";
 
@@ -12,7 +12,7 @@
 
   const GIGA = 1e9;
   const MICRO = 1e-6;
-  const HOST_LINK = 64 * GIGA; // PCI Express 5 with 16 lanes, one direction
+  const HOST_LINK = 64 * GIGA; // PCI Express 5 with 16 lanes, in one direction
   const GPU_LINKS = { nvlink: ["NVLink 4", 450 * GIGA], pcie: ["PCIe 5", HOST_LINK] };
   const MOST_ACTIONS = 9;
 
@@ -27,7 +27,7 @@
   const framework = (state) =>
     state.framework in FRAMEWORKS ? state.framework : "pytorch";
 
-  /** Return the setting of `arithmetic.replay`. */
+  /** Return the argument of `arithmetic.replay` for a state. */
   const setting = (state) => ({
     framework: framework(state),
     x: state.x,
@@ -39,13 +39,13 @@
     latency: state.latency * MICRO,
   });
 
-  // What the frameworks say. A text in quotes is that of a run, or of the source.
+  // The messages of the frameworks, from a run or from the source
 
   const TORCH = { host: "cpu", gpu0: "cuda:0", gpu1: "cuda:1" };
   const MXNET = { host: "cpu(0)", gpu0: "gpu(0)", gpu1: "gpu(1)" };
   const ID = { gpu0: 0, gpu1: 1 };
 
-  /** Return the error of X + Y: its text, and where that is from. */
+  /** The functions that return the error of X + Y and the origin of its text. */
   const ERRORS = {
     pytorch: (x, y) => [
       "RuntimeError: Expected all tensors to be on the same device, but found at " +
@@ -74,7 +74,7 @@
 
   const GPU = { host: "cpu()", gpu0: "gpu(0)", gpu1: "gpu(1)" };
 
-  /** The code of each action; `y` is the device of Y. */
+  /** The functions that return the code of each action; `y` is the device of Y. */
   const CODE = {
     add: () => "X + Y",
     fetch: (name) =>
@@ -104,8 +104,8 @@
   const at = (device) =>
     device === "host" ? "in host memory" : `on ${DEVICES[device]}`;
 
-  /** Return in a sentence or two what happened in an action. */
-  const told = (entry, name) => {
+  /** Return one or two sentences on the effect of an action. */
+  const describe = (entry, name) => {
     if (entry.outcome === "error") return "X + Y raises an error. Nothing is copied.";
     if (entry.outcome === "undefined")
       return (
@@ -128,7 +128,7 @@
     if (entry.outcome !== "error")
       return [
         code,
-        told(entry, name),
+        describe(entry, name),
         "undefined nothing".includes(entry.outcome) && "error",
       ];
     const [text, source] = ERRORS[name](state.x, state.y);
@@ -138,7 +138,7 @@
   const log = (state) =>
     arithmetic.replay(setting(state)).log.map((entry) => item(entry, state));
 
-  // The drawing: the host above, the GPUs below, links between them
+  // The drawing, with the host above the GPUs and links between all three
 
   const TALL = 92;
   const TOP = 8;
@@ -178,7 +178,7 @@
     );
   };
 
-  /** Return the ends of the link between two devices, from the first to the second. */
+  /** Return the ends of the link between two devices; `from` comes first. */
   const link = (place, from, to) => {
     if (from === "host" || to === "host") {
       const gpu = from === "host" ? to : from;
@@ -250,7 +250,7 @@
     );
   };
 
-  /** Return the chips on each device after the last action. */
+  /** Return the tensors to draw on each device after the last action. */
   const chips = (state, { log, sum, fetched }) => {
     const on = { host: [], gpu0: [], gpu1: [] };
     on[state.x].push({ text: "X", kind: "s1 chip" });
@@ -320,7 +320,7 @@
         `With ${FRAMEWORKS[name]}: X is ${at(state.x)}, Y is ${at(state.y)}. What ` +
         "does X + Y do?"
       );
-    const text = told(after.log[after.log.length - 1], name);
+    const text = describe(after.log[after.log.length - 1], name);
     const total = after.bytes
       ? `${size(after.bytes)} copied in ${time(after.time)}`
       : "nothing copied";

@@ -1,5 +1,5 @@
-/* Is it worth moving? A product of two matrices on the CPU, or on the GPU with the
- * copies there and back.
+/* Is it worth moving? The figure compares a product of two matrices on the CPU with the
+ * product on the GPU and the copies to it and back.
  */
 "use strict";
 
@@ -19,10 +19,10 @@
     float64: ["float64", 8],
   };
 
-  /** Return the peak of a CPU in TFLOP/s: cores x GHz x operations a cycle. */
+  /** Return the peak rate of a CPU in TFLOP/s: cores x GHz x operations per cycle. */
   const peak = (cores, ghz, cycle) => round((cores * ghz * cycle) / 1000, 6);
 
-  // Rates in TFLOP/s, bandwidths in GB/s; the sources are in NOTES.
+  // Rates are in TFLOP/s and bandwidths in GB/s; NOTES names the sources.
   const MACHINES = {
     h100: {
       name: "H100 and Xeon 8480C",
@@ -114,7 +114,7 @@
       "out, and so is all overlap of copies with products.",
   ];
 
-  /** Return the task of a state in seconds, bytes and operations. */
+  /** Return the task of a state, in seconds, bytes and operations. */
   const task = (state) => ({
     n: state.n,
     bytes: TYPES[state.type][1],
@@ -127,7 +127,7 @@
     launch: state.launch * MICRO,
   });
 
-  // The drawing: two bars at the chosen n, and below them the times for all n
+  // The drawing, with two bars for the chosen n above the times for all n
 
   const SIZES = Array.from({ length: 19 }, (_, i) =>
     i % 2 ? 3 * 2 ** ((i - 1) / 2 + 4) : 2 ** (i / 2 + 5),
@@ -187,7 +187,7 @@
     );
   };
 
-  /** Return functions from n and from a time to places of the chart. */
+  /** Return the scales of the chart, which map n and times to pixels. */
   const scales = (state, width, top, bottom) => {
     const at = (n) => arithmetic.productTimes({ ...task(state), n });
     const [n0, n1] = [SIZES[0], SIZES[SIZES.length - 1]];

@@ -12,14 +12,18 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize(
     "bench, arguments, message",
     [
-        ("build", ["--runs", "x"], "RUNS: 'x' is not a whole number above 0"),
-        ("build", ["--runs", "0"], "RUNS: '0' is not a whole number above 0"),
-        ("page", ["--runs", "-1"], "RUNS: '-1' is not a whole number above 0"),
+        ("build", ["--runs", "x"], "RUNS: 'x' is not a positive integer"),
+        ("build", ["--runs", "0"], "RUNS: '0' is not a positive integer"),
+        ("page", ["--runs", "-1"], "RUNS: '-1' is not a positive integer"),
         ("page", ["--vnu", ""], "VNU: '' is not a path"),
-        ("trainer", ["--rounds", "0"], "ROUNDS: '0' is not a whole number above 0"),
+        ("trainer", ["--rounds", "0"], "ROUNDS: '0' is not a positive integer"),
         ("trainer", ["--gpus", "x"], "GPUS: 'x' is neither 1 nor 0"),
-        ("trainer", ["--tab", " "], "TAB: ' ' is not a name"),
-        ("trainer", ["--tab", "torch"], "TAB: no tab 'torch'; there are pytorch, "),
+        ("trainer", ["--tab", " "], "TAB: ' ' contains no name"),
+        (
+            "trainer",
+            ["--tab", "torch"],
+            "TAB: unknown tab 'torch'; choose from pytorch, ",
+        ),
         ("trainer", ["--python", ""], "PYTHON: '' is not a path"),
     ],
 )

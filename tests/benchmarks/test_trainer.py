@@ -83,8 +83,10 @@ def test_what_was_measured_is_kept_with_a_chart(found, tmp_path, capsys):
 
 
 def test_bars_double_in_equal_steps(chart):
-    assert chart.place(0.9) == chart.place(1) == 0
-    assert chart.place(8) - chart.place(4) == pytest.approx(chart.place(2))
+    assert chart.bar_length(0.9) == chart.bar_length(1) == 0
+    assert chart.bar_length(8) - chart.bar_length(4) == pytest.approx(
+        chart.bar_length(2)
+    )
 
 
 def test_the_figure_shows_the_kept_measurement(chart):
@@ -100,7 +102,7 @@ def test_a_fix_that_fits_nowhere_is_refused(tmp_path, monkeypatch):
         (tmp_path / "d2l/torch.py").write_text("nothing")
 
     monkeypatch.setattr(stock_d2l.peers, "uv", install)
-    with pytest.raises(BookError, match="d2l 1.0.3 holds no 'import torchvision'"):
+    with pytest.raises(BookError, match="d2l 1.0.3 lacks 'import torchvision'"):
         stock_d2l.install(Path("python"), tmp_path)
 
 

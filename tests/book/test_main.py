@@ -1,4 +1,4 @@
-"""The commands: what they print, and how they tell what is wrong."""
+"""The commands print their results, or one clear line for each mistake."""
 
 import configparser
 import errno
@@ -40,25 +40,25 @@ def errors(capsys: pytest.CaptureFixture[str]) -> list[str]:
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["run", "--tab", "torch"], "error: TAB: no tab 'torch'; there are"),
-        (["run", "--section", "nosuch"], "error: SECTION: no section 'nosuch'"),
+        (["run", "--tab", "torch"], "error: TAB: unknown tab 'torch'; choose"),
+        (["run", "--section", "nosuch"], "error: SECTION: unknown section 'nosuch'"),
         (["run", "--machine", "H200"], "error: MACHINE: 'H200' is not a valid name"),
         (["run", "--python", "nosuch"], "error: nosuch: not an interpreter"),
-        (["run", "--tab", ","], "error: TAB: ',' is not a name"),
-        (["run", "--section", ""], "error: SECTION: '' is not a name"),
-        (["run", "--jobs", "0"], "error: JOBS: '0' is not a whole number above 0"),
-        (["run", "--jobs", "²"], "error: JOBS: '²' is not a whole number above 0"),
+        (["run", "--tab", ","], "error: TAB: ',' contains no name"),
+        (["run", "--section", ""], "error: SECTION: '' contains no name"),
+        (["run", "--jobs", "0"], "error: JOBS: '0' is not a positive integer"),
+        (["run", "--jobs", "²"], "error: JOBS: '²' is not a positive integer"),
         (["run", "--force=maybe"], "error: FORCE: 'maybe' is neither 1 nor 0"),
-        (
-            ["serve", "--port", "65536"],
-            "error: PORT: '65536' is not a valid port; use 1 to",
-        ),
+        (["serve", "--port", "65536"], "error: PORT: '65536' is not a valid port; use"),
         (["serve", "--port", "0"], "error: PORT: '0' is not a valid port"),
-        (["notebooks", "--tab", "torch"], "error: TAB: no tab 'torch'; there are"),
-        (["notebooks", "--section", "x"], "error: SECTION: no section 'x'; there are"),
+        (["notebooks", "--tab", "torch"], "error: TAB: unknown tab 'torch'; choose"),
+        (
+            ["notebooks", "--section", "x"],
+            "error: SECTION: unknown section 'x'; choose",
+        ),
         (["notebooks", "--outputs=maybe"], "error: OUTPUTS: 'maybe' is neither 1"),
         (["run", "--machine", ""], "error: MACHINE: '' is not a valid name"),
-        (["run", "--tab", " "], "error: TAB: ' ' is not a name"),
+        (["run", "--tab", " "], "error: TAB: ' ' contains no name"),
         (["run", "--python", ""], "error: PYTHON: '' is not a path"),
         (["serve", "--port", ""], "error: PORT: '' is not a valid port"),
         (["import", "--from", " "], "error: FROM: ' ' is not a path"),
@@ -80,7 +80,7 @@ def test_a_users_mistake_is_one_line(
     assert line.startswith(message)
 
 
-def test_all_that_is_wrong_with_the_sources_is_told(
+def test_all_problems_in_the_sources_are_reported(
     make_book: Callable[..., Book], capsys: pytest.CaptureFixture[str]
 ):
     make_book(one=TEXT.replace("jax", "jxa"), two=TEXT)
@@ -89,7 +89,7 @@ def test_all_that_is_wrong_with_the_sources_is_told(
     assert len(lines) == 2 and all(line.startswith("error: ") for line in lines)
 
 
-def test_outside_of_a_book(
+def test_outside_a_book(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.chdir(tmp_path)
@@ -97,12 +97,12 @@ def test_outside_of_a_book(
     assert "run this from the book's folder" in errors(capsys)[0]
 
 
-def test_several_names_in_one_option(
+def test_one_option_takes_several_names(
     make_book: Callable[..., Book], capsys: pytest.CaptureFixture[str]
 ):
     make_book(one=TEXT)
     assert main(["run", "--tab", "pytorch,jax mxnet"]) == 1
-    assert "no tab 'mxnet'" in errors(capsys)[0]
+    assert "unknown tab 'mxnet'" in errors(capsys)[0]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_several_names_in_one_option(
         (OSError("of an unknown kind"), 1, "error: of an unknown kind"),
     ],
 )
-def test_ends_of_a_command_in_one_line(
+def test_a_command_that_fails_prints_one_line(
     error: BaseException,
     status: int,
     line: str,
@@ -153,13 +153,13 @@ def test_a_broken_save_stops_the_build(
 ):
     make_book(one=TEXT.replace("1 + 1", "def f(x):  #@save\n    return y"))
     assert main(["lib"]) == 1
-    told = errors(capsys)
-    assert told and "name 'y' is not defined" in told[0]
+    reported = errors(capsys)
+    assert reported and "name 'y' is not defined" in reported[0]
     assert main(["html"]) == 1
-    assert errors(capsys) == told
+    assert errors(capsys) == reported
 
 
-def test_outside_of_a_book_nothing_is_made(
+def test_outside_a_book_no_file_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.chdir(tmp_path)
@@ -195,21 +195,21 @@ def test_three_builds_at_once(make_book: Callable[..., Book]):
         )
         for _ in range(3)
     ]
-    said = [build.communicate(timeout=120) for build in builds]
-    assert [build.returncode for build in builds] == [0, 0, 0], said
-    assert {out for out, _ in said} == {said[0][0]}
-    assert {err for _, err in said} <= {
+    outputs = [build.communicate(timeout=120) for build in builds]
+    assert [build.returncode for build in builds] == [0, 0, 0], outputs
+    assert {out for out, _ in outputs} == {outputs[0][0]}
+    assert {err for _, err in outputs} <= {
         "",
-        "waiting: another process builds the book\n",
+        "waiting: another process is building the book\n",
     }
 
 
-def test_records_to_make_are_listed(make_book: Callable[..., Book]):
-    from book.__main__ import _records_to_make
+def test_missing_records_are_listed(make_book: Callable[..., Book]):
+    from book.__main__ import _missing_records
 
     book = make_book(one=TEXT)
     (book.root / "outputs/h200").mkdir(parents=True)
-    assert _records_to_make(book) == [
+    assert _missing_records(book) == [
         "without outputs: chapter/one (pytorch, missing), chapter/one (jax, missing);"
         " make run"
     ]
@@ -240,7 +240,7 @@ def test_a_build_hears_repeated_signals_once(make_book: Callable[..., Book]):
 
 
 def test_starts_quickly():
-    """Nothing heavy is imported before it is known what to do."""
+    """No large package is imported before the command is known."""
     code = "import sys, book.__main__; print(*sys.modules)"
     loaded = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True)
     assert not {"nbformat", "sphinx", "d2lbook", "asyncio"} & set(loaded.split())
@@ -267,7 +267,7 @@ def test_help_is_the_whole_manual():
     assert listed <= set(re.findall(r"^([a-z0-9-]+):", makefile, re.MULTILINE))
 
 
-def test_settings_are_handed_on_only_when_given():
+def test_settings_are_passed_on_only_if_given():
     plain = make("-n", "run").stdout.replace("\\\n", "")
     assert plain.split()[-2:] == ["book", "run"]
     full = make("-n", "run", "TAB=jax,pytorch", "MACHINE=h200", "FORCE=1").stdout
@@ -290,7 +290,7 @@ def test_settings_are_not_expanded(tmp_path: Path):
     assert not touched.exists()
 
 
-def test_settings_of_the_environment_are_not_the_books():
+def test_environment_variables_are_not_settings():
     env = {"TAB": "jax", "PYTHON": "/usr/bin/python", "PORT": "80", "FORCE": "1"}
     for target in ("run", "serve"):
         assert make("-n", target, **env).stdout == make("-n", target).stdout
@@ -299,7 +299,7 @@ def test_settings_of_the_environment_are_not_the_books():
 @pytest.mark.parametrize(
     "value", ["it's", '"$HOME" `ls`; ls', "--force", "$(shell ls)"]
 )
-def test_settings_reach_the_command_as_they_are(value: str):
+def test_settings_reach_the_command_unchanged(value: str):
     line = make("-n", "run", f"TAB={value}").stdout.replace("\\\n", "")
     assert shlex.split(line)[-2:] == ["run", f"--tab={value}"]
 

@@ -137,6 +137,20 @@ def choose(page: Page, tab: str) -> None:
     page.select_option("#framework", tab)
 
 
+STORED = "JSON.stringify(Object.entries(localStorage).sort())"
+
+
+def reload(page: Page) -> None:
+    """Reload the page with what it has stored, which the browser writes a bit later."""
+    stored = page.evaluate(STORED)
+    for _ in range(20):
+        page.reload()
+        if page.evaluate(STORED) == stored:
+            return
+        page.wait_for_timeout(250)
+    raise AssertionError(f"after a reload {stored} is not stored any more")
+
+
 def reach_everything(page: Page) -> None:
     """Have what comes when it is reached come, and open what is closed."""
     page.evaluate("""() => {

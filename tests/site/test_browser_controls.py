@@ -1,7 +1,16 @@
 """The page's other controls, by keyboard: colours, shortcuts, drawers, copying."""
 
 import pytest
-from browsing import PAGES, PHONE, TABS, WITH_TABS, Visitor, probe, reach_everything
+from browsing import (
+    PAGES,
+    PHONE,
+    TABS,
+    WITH_TABS,
+    Visitor,
+    probe,
+    reach_everything,
+    reload,
+)
 from playwright.sync_api import Page, expect
 
 SECTION = WITH_TABS[0]
@@ -55,8 +64,7 @@ def test_colours_follow_the_system_until_chosen(open_page: Visitor):
         for system in ("light", "dark"):
             page.emulate_media(color_scheme=system)
             found[theme, system] = background(page)
-        page.wait_for_timeout(200)  # the browser writes storage behind a page's back
-        page.reload()
+        reload(page)
         assert root(page, "theme") == theme
         button.focus()
         page.keyboard.press("Enter")
@@ -97,7 +105,7 @@ def test_single_keys_can_be_turned_off_for_good(open_page: Visitor):
             page.keyboard.press(key)
         assert not page.locator("#shortcuts").is_visible()
         assert (root(page, "tab"), root(page, "theme")) == (TABS[0], "auto")
-        page.reload()
+        reload(page)
     page.click("#shortcuts-button")
     page.check("#shortcuts-on")
     page.keyboard.press("Escape")

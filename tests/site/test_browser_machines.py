@@ -1,10 +1,11 @@
 """The switch between machines, in a copy of the book with a second, made-up one."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
-from browsing import PHONE, Violations, Visitor, choose, probe, served
+from browsing import PHONE, Violations, Visitor, choose, probe, reload, served
 from playwright.sync_api import Browser, Page
 from tabsets import chosen, press_through
 from two_machines import FACTS, write_two_machines
@@ -36,7 +37,10 @@ def test_a_click_chooses_in_every_set_for_good(open_page: Visitor):
     assert chosen(page, "machine") == CPU and probe(page, "wrongTabs") == []
     page.click(f"{SWITCH} > [data-choice={GPU}]")
     assert f"machine={GPU}" in page.url
-    for revisit in (page.reload, lambda: page.goto(open_page.base + SECTION)):
+    for revisit in (
+        partial(reload, page),
+        partial(page.goto, open_page.base + SECTION),
+    ):
         assert chosen(page, "machine") == GPU and probe(page, "wrongTabs") == []
         revisit()
     assert page.evaluate("localStorage.getItem('machine')") == GPU

@@ -1,5 +1,6 @@
 """Tabs in a browser: right in every set, by mouse, keyboard and address, and still."""
 
+from functools import partial
 from pprint import pformat
 
 import pytest
@@ -12,6 +13,7 @@ from browsing import (
     choose,
     probe,
     reach_everything,
+    reload,
 )
 from playwright.sync_api import Page
 from tabsets import chosen, press_through
@@ -83,8 +85,11 @@ def test_the_choice_outlasts_reload_and_leads_on_to_other_pages(open_page: Visit
     page = open_page(SECTION)
     page.click(f".tab-list:visible > [data-choice={CHOSEN}]")
     assert f"tab={CHOSEN}" in page.url
-    for reload in (page.reload, lambda: page.goto(open_page.base + SECTION)):
-        reload()
+    for revisit in (
+        partial(reload, page),
+        partial(page.goto, open_page.base + SECTION),
+    ):
+        revisit()
         assert chosen(page) == CHOSEN and probe(page, "wrongTabs") == []
     with page.expect_navigation():
         page.click("footer a[rel=prev]")

@@ -73,12 +73,14 @@ def oldest(tab: str) -> list[str]:
     return [re.sub(r">=([^,;]+),[^;]*", r"==\1", each) for each in EXTRAS[tab]]
 
 
-def test(wheel: Path, tab: str, python: str, old: bool, folder: Path) -> int:
-    """Test `wheel` in one framework; return the exit status of pytest."""
-    interpreter = environment(folder / "environment", python)
+def test(wheel: Path, tab: str, interpreter: Path, old: bool, folder: Path) -> int:
+    """Test `wheel` in one framework; return the exit status of pytest.
+
+    `interpreter` is that of an empty environment in `folder`.
+    """
     install(interpreter, f"{wheel}[{tab}]", *TEST_TOOLS, *(oldest(tab) if old else ()))
     tests = copied(TESTS, folder / "tests")
-    (packages,) = folder.glob("environment/lib/python*/site-packages")
+    (packages,) = interpreter.parents[1].glob("lib/python*/site-packages")
     (tests / "d2l").symlink_to(packages / "d2l")
     command = [str(interpreter), "-m", "pytest", "tests/d2l", "--tab", tab]
     return subprocess.run(command, cwd=tests).returncode
@@ -97,8 +99,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         try:
+            interpreter = environment(folder / "environment", given.python)
             wheel = build(folder)
-            return test(wheel, given.tab, given.python, given.oldest == "1", folder)
+            return test(wheel, given.tab, interpreter, given.oldest == "1", folder)
         except subprocess.CalledProcessError as error:
             return int(error.returncode)  # uv has printed the reason
         except BookError as error:

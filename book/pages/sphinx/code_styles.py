@@ -1,6 +1,6 @@
-"""The colours of code on the page, light and dark: few, and each easy to read.
+"""The light and the dark style of code on the pages, with few but readable colors.
 
-`config.ini` names the two styles; `tests/site` checks their contrast.
+`config.ini` names the two styles, and `tests/site` checks their contrast.
 """
 
 from typing import ClassVar
@@ -19,8 +19,9 @@ from pygments.token import (
 
 
 def _rules(
-    keyword: str, string: str, number: str, defined: str, comment: str
+    keyword: str, string: str, number: str, definition: str, comment: str
 ) -> dict[_TokenType, str]:
+    """Return the rules of a Pygments style with these five colors."""
     return {
         Keyword: keyword,
         Keyword.Constant: number,
@@ -31,14 +32,16 @@ def _rules(
         Literal: number,
         Name.Builtin: number,
         Name.Builtin.Pseudo: number,
-        Name.Class: f"bold {defined}",
-        Name.Function: f"bold {defined}",
-        Name.Decorator: defined,
+        Name.Class: f"bold {definition}",
+        Name.Function: f"bold {definition}",
+        Name.Decorator: definition,
         Comment: f"italic {comment}",
     }
 
 
 class Light(Style):
+    """The style of code on a light page."""
+
     background_color = "#f6f7f9"
     styles: ClassVar[dict[_TokenType, str]] = _rules(
         "#b3202c", "#0a3c78", "#0b57a8", "#6b3fc0", "#57606a"
@@ -46,6 +49,8 @@ class Light(Style):
 
 
 class Dark(Style):
+    """The style of code on a dark page."""
+
     background_color = "#1d2024"
     styles: ClassVar[dict[_TokenType, str]] = _rules(
         "#ff8a80", "#a5d0ff", "#7fbcff", "#d0aaff", "#a3abb5"

@@ -1,7 +1,8 @@
-"""The Sphinx extension of the book: its parts, and what is left of the page's text.
+"""The Sphinx extension of the book, which `config.ini` names under `sphinx_configs`.
 
-It handles the output of `book.pages.html` and of stock `d2lbook build html --tab all`;
-`config.ini` names it under `[build] sphinx_configs`.
+It sets up the extension's other modules and handles outputs, figures, tables and the
+bibliography itself. It processes the output of `book.pages.html` and that of stock
+`d2lbook build html --tab all`.
 """
 
 import json
@@ -45,9 +46,9 @@ PARTS = (
 
 
 class BookOutput(SphinxDirective):
-    """A text exactly as a cell printed it: its lines as JSON strings.
+    """Shows a text exactly as a cell printed it; each line is a JSON string.
 
-    Lines longer than any table's, such as error messages, are folded on the page.
+    If a line is longer than any table, as error messages are, the page wraps the text.
     """
 
     widest_table = 92  # nvidia-smi prints 91 columns
@@ -56,6 +57,7 @@ class BookOutput(SphinxDirective):
     option_spec = {"class": directives.class_option}
 
     def run(self) -> list[nodes.Node]:
+        """Return the text, below a style for LaTeX."""
         lines = [json.loads(line) for line in self.content]
         text = "\n".join(lines)
         long = any(len(line) > self.widest_table for line in lines)
@@ -70,11 +72,12 @@ class BookOutput(SphinxDirective):
 
 
 class DescribeImages(SphinxTransform):
-    """A figure without a text of its own is described by its caption."""
+    """Makes the caption of a figure its alternative text, unless it has another."""
 
     default_priority = 410
 
     def apply(self, **kwargs: Any) -> None:
+        """Set the alternative text of each image."""
         for image in self.document.findall(nodes.image):
             if image.get("alt"):
                 continue
@@ -83,18 +86,19 @@ class DescribeImages(SphinxTransform):
 
 
 class LinkSources(SphinxPostTransform):
-    """An entry of the bibliography ends with a link to its source, if it has one."""
+    """Adds a link to the source at the end of each entry of the bibliography."""
 
     default_priority = 600
 
     def run(self, **kwargs: Any) -> None:
-        known: Any = self.env.get_domain("cite")
-        addresses = {c.citation_id: c.entry.fields.get("url") for c in known.citations}
+        """Add the links to the entries that have an address."""
+        domain: Any = self.env.get_domain("cite")
+        addresses = {c.citation_id: c.entry.fields.get("url") for c in domain.citations}
         for entry in self.document.findall(nodes.citation):
             text = next(entry.findall(nodes.paragraph), None)
             address = next(filter(None, map(addresses.get, entry["ids"])), None)
             if text is not None and address:
-                # Paper shows where the link leads.
+                # A reader of the printed book needs to see the whole address.
                 on_paper = self.app.builder.format == "latex"
                 shown = address if on_paper else urlsplit(address).hostname or address
                 link = nodes.reference(text=shown, refuri=address, internal=False)
@@ -102,9 +106,13 @@ class LinkSources(SphinxPostTransform):
 
 
 class BookTranslator(HTML5Translator):
-    """Valid HTML where docutils 0.19 writes other, and images that keep their place."""
+    """Writes valid HTML where docutils 0.19 does not, and gives images their size.
+
+    An image with a size does not move the text when it loads.
+    """
 
     def visit_image(self, node: nodes.Element) -> None:
+        """Write an image with its width and height, which loads when it is needed."""
         width, height = _shown_size(node, Path(self.builder.srcdir, node["uri"]))
         for attribute in ("width", "height"):
             node.attributes.pop(attribute, None)
@@ -114,59 +122,69 @@ class BookTranslator(HTML5Translator):
         self.body[-1] = tag.replace("<img ", f'<img loading="lazy"{size} ', 1)
 
     def visit_figure(self, node: nodes.Element) -> None:
+        """Write a figure with the name of its interactive version, if it has one."""
         super().visit_figure(node)
-        if name := sphinx_site.explorable(node):
+        if name := sphinx_site.explorable_name(node):
             tag = self.body[-1]
             self.body[-1] = tag.replace("<figure", f'<figure data-explorable="{name}"')
 
     def visit_table(self, node: nodes.Element) -> None:
+        """Write a table in an element that scrolls if the table is too wide."""
         self.body.append('<div class="table-wrapper">\n')
         super().visit_table(node)
 
     def depart_table(self, node: nodes.Element) -> None:
+        """Write the end of a table."""
         super().depart_table(node)
         self.body.append("</div>\n")
 
     def depart_colspec(self, node: nodes.Element) -> None:
-        """Columns are as wide as they need: their widths would be inline styles."""
+        """Omit the width of a column, which would be an inline style."""
 
     def visit_citation(self, node: nodes.Element) -> None:
+        """Write the start of an entry of the bibliography."""
         self.body.append(self.starttag(node, "div", CLASS="citation"))
 
     def depart_citation(self, node: nodes.Element) -> None:
+        """Write the end of an entry of the bibliography."""
         self.body.append("</div>\n")
 
     def visit_label(self, node: nodes.label) -> None:
-        # The text of an entry begins with what its label says.
+        """Omit the label of an entry, since its text begins with the same words."""
         if isinstance(node.parent, nodes.citation):
             raise nodes.SkipNode
         super().visit_label(node)
 
 
 def _shown_size(image: nodes.Element, file: Path) -> tuple[int, int]:
-    """Width and height in pixels, by the image's file and the width asked for."""
+    """Return the width and height of an image on the page in pixels.
+
+    The text may set the width; `file` gives the ratio. Both are 0 if the size of the
+    file is not known.
+    """
     width, height = imagesize.get(file) if file.exists() else (0, 0)
-    asked = re.fullmatch(r"(\d+)(?:px)?", image.get("width", ""))
+    set_width = re.fullmatch(r"(\d+)(?:px)?", image.get("width", ""))
     if width <= 0 or height <= 0:
         return 0, 0
-    shown = int(asked[1]) if asked else width
+    shown = int(set_width[1]) if set_width else width
     return round(shown), round(height * shown / width)
 
 
-def _settle_config(app: Sphinx, config: Config) -> None:
-    # d2lbook writes [""] where a book has no bibliography, and that is no file.
+def _remove_empty_bibfiles(app: Sphinx, config: Config) -> None:
+    """Remove the empty name that d2lbook sets for a book without a bibliography."""
     bibfiles = getattr(config, "bibtex_bibfiles", [])
     config.bibtex_bibfiles = [f for f in bibfiles if f]  # type: ignore[attr-defined]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
+    """Add the extension to Sphinx and return its metadata."""
     for part in PARTS:
         part.setup(app)
-    # What Sphinx does not see change: this code and the files of the site.
-    app.add_config_value("book_made_with", "", "env")
+    # Sphinx does not notice changes of this code and of the site's files by itself.
+    app.add_config_value("book_code_hash", "", "env")
     app.add_transform(DescribeImages)
     app.add_post_transform(LinkSources)
     app.add_directive("book-output", BookOutput)
     app.set_translator("html", BookTranslator)
-    app.connect("config-inited", _settle_config, priority=100)
+    app.connect("config-inited", _remove_empty_bibfiles, priority=100)
     return {"version": "2", "parallel_read_safe": True, "parallel_write_safe": True}

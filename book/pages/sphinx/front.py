@@ -1,7 +1,7 @@
-"""The front page's list of sections: each with the time that it takes to read.
+"""Adds the reading time of each section to the list of sections on the front page.
 
 An item of a list on the front page that begins with a reference to a section becomes
-the section's card. The time is counted, from the words and the lines of code that a
+the card of that section. The time follows from the words and the lines of code that a
 reader of one framework sees.
 """
 
@@ -13,17 +13,20 @@ from sphinx.environment import BuildEnvironment
 
 from book.pages.sphinx.tabs import tab_panel
 
-WORDS_A_MINUTE = 200
-CODE_LINES_A_MINUTE = 15
-STEP = 5
+WORDS_PER_MINUTE = 200
+CODE_LINES_PER_MINUTE = 15
+STEP = 5  # minutes
 
 
-def minutes(doctree: nodes.Node, tabs: int) -> int:
-    """About how long a reader of one of `tabs` frameworks takes, by steps of five."""
+def reading_minutes(doctree: nodes.Node, tabs: int) -> int:
+    """Return the reading time of a page in minutes, rounded to a multiple of five.
+
+    `tabs` is the number of tabs, of which a reader sees one.
+    """
     words = sum(len(n.astext().split()) * _share(n, tabs) for n in _texts(doctree))
     lines = sum(len(n.astext().splitlines()) * _share(n, tabs) for n in _code(doctree))
-    needed = words / WORDS_A_MINUTE + lines / CODE_LINES_A_MINUTE
-    return max(STEP, STEP * round(needed / STEP))
+    minutes = words / WORDS_PER_MINUTE + lines / CODE_LINES_PER_MINUTE
+    return max(STEP, STEP * round(minutes / STEP))
 
 
 def _texts(doctree: nodes.Node) -> list[nodes.Element]:
@@ -36,19 +39,20 @@ def _code(doctree: nodes.Node) -> list[nodes.Element]:
 
 
 def _share(node: nodes.Node, tabs: int) -> float:
-    """The part of all readers who see `node`."""
+    """Return the share of readers who see a node, from 0 to 1."""
     while node is not None and not isinstance(node, tab_panel):
         node = node.parent
     return len(node["tabs"]) / tabs if node is not None else 1
 
 
-def _note_time(app: Sphinx, doctree: nodes.document) -> None:
-    """Keep how long a page takes to read, so that it need not be loaded for that."""
-    found = minutes(doctree, len(app.config.book_tabs))
-    app.env.metadata[app.env.docname]["minutes"] = found
+def _store_reading_time(app: Sphinx, doctree: nodes.document) -> None:
+    """Store the reading time of a page, so that the front page need not load it."""
+    minutes = reading_minutes(doctree, len(app.config.book_tabs))
+    app.env.metadata[app.env.docname]["minutes"] = minutes
 
 
-def _add_times(app: Sphinx, doctree: nodes.document, page: str) -> None:
+def _add_reading_times(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Turn the items of the front page that refer to sections into cards."""
     if page != app.config.root_doc or app.builder.format != "html":
         return
     for item in doctree.findall(nodes.list_item):
@@ -57,20 +61,20 @@ def _add_times(app: Sphinx, doctree: nodes.document, page: str) -> None:
         if section is None:
             continue
         item["classes"].append("section-card")
-        found = app.env.metadata[section]["minutes"]
-        text.children[1:] = _without_point(text.children[1:])
-        text += nodes.inline(text=f" {found} min", classes=["minutes"])
+        minutes = app.env.metadata[section]["minutes"]
+        text.children[1:] = _without_punctuation(text.children[1:])
+        text += nodes.inline(text=f" {minutes} min", classes=["minutes"])
 
 
-def _without_point(rest: list[nodes.Node]) -> list[nodes.Node]:
-    """What follows a section's name, which stands on a line of its own."""
+def _without_punctuation(rest: list[nodes.Node]) -> list[nodes.Node]:
+    """Return the text after a section's name without its leading punctuation."""
     if rest and isinstance(rest[0], nodes.Text):
         return [nodes.Text(rest[0].astext().lstrip(".:, ")), *rest[1:]]
     return rest
 
 
 def _section_of(app: Sphinx, text: nodes.paragraph) -> str | None:
-    """The page of the book that a text begins with a reference to."""
+    """Return the page that the reference at the start of a text leads to, if any."""
     first = text.children[0] if text.children else None
     if not isinstance(first, nodes.reference) or first.get("refuri") is None:
         return None
@@ -78,12 +82,13 @@ def _section_of(app: Sphinx, text: nodes.paragraph) -> str | None:
     return path if path in app.env.found_docs else None
 
 
-def _with_front_page(app: Sphinx, env: BuildEnvironment) -> list[Any]:
-    """Pages to write again where any is: the front page tells of all."""
+def _pages_to_update(app: Sphinx, env: BuildEnvironment) -> list[Any]:
+    """Return the front page, which depends on the reading times of all others."""
     return [app.config.root_doc]
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("doctree-read", _note_time)
-    app.connect("doctree-resolved", _add_times)
-    app.connect("env-updated", _with_front_page)
+    """Connect the steps of this module to the build."""
+    app.connect("doctree-read", _store_reading_time)
+    app.connect("doctree-resolved", _add_reading_times)
+    app.connect("env-updated", _pages_to_update)

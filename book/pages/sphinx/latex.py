@@ -1,8 +1,7 @@
-"""The book on paper: what Sphinx writes for LaTeX; a part of the extension.
+"""Writes the book as LaTeX in the order of a printed book; a part of the extension.
 
-The preamble beside the page's template gives the look; here the parts of the text
-become its commands, in the order of a printed book: what the front page says is a
-preface, and each section stands under its chapter.
+The text of the front page becomes a preface, and each section is placed under its
+chapter. `preamble.tex` beside the templates of pages defines the look of all parts.
 """
 
 import contextlib
@@ -26,56 +25,58 @@ from book.pages.sphinx import site as sphinx_site
 from book.pages.sphinx.tabs import tab_panel, tab_set
 from book.sources.tabs import tab_name
 
-# What the font of the text lacks, and the one that stands in for it has.
-UNUSUAL = re.compile("[\u0370-\u1dff\u2190-\u2bff]+")
-# A block of code no longer than this stands on one page, and so does the output of it
-# where both are no longer than that. Of other code some lines stay together.
+# Characters that the text font lacks and the fallback font has.
+FALLBACK_CHARACTERS = re.compile("[\u0370-\u1dff\u2190-\u2bff]+")
+# Code of up to WHOLE_LINES lines is kept on one page, together with its outputs if both
+# have up to WHOLE_CELL_LINES. Of longer code, the first SOME_LINES are kept together.
 WHOLE_LINES, WHOLE_CELL_LINES, SOME_LINES = 12, 20, 4
 LABEL_LINES, MOST_LINES = 2, 26
 FRAME_LINES, NOTE_LINES, RULE_LINES = 2, 2, 3  # with the space around them
 LINE_LENGTH, CODE_LENGTH = 80, 91  # characters
-LINE = 12  # points
+LINE_HEIGHT = 12  # points
 HYPHEN = r"\sphinxhyphen{}"
-PICTURE_SCALE = 0.8  # of its size on a screen
+PICTURE_SCALE = 0.8  # relative to the size on a screen
 
 
 # The order of the book
 
 
-class StandUnderChapters(SphinxPostTransform):
-    """Put each file's text where its contents name it, out of the headings there.
+class MoveUnderChapters(SphinxPostTransform):
+    """Moves the text of each file to the end of the file whose contents name it.
 
-    What the first page says before is the preface, whose headings have no numbers.
+    The text of the first page becomes the preface, whose headings have no numbers.
     """
 
     default_priority = 300
     formats = ("latex",)
 
     def run(self, **kwargs: Any) -> None:
+        """Move the files and make the preface."""
         book = next(iter(self.document.findall(nodes.section)), None)
         if book is None:
             return
         files = list(self.document.findall(addnodes.start_of_file))
         for file in files:
             for node in file.children:
-                node.parent = file  # Sphinx leaves them the document they come from
+                node.parent = file  # Sphinx does not update the parents of nodes.
         for file in files:
             above = _file_of(file.parent)
             file.parent.remove(file)
-            whole = self.document if above is None else above
-            next(iter(whole.findall(nodes.section))).append(file)
-        self._gather_preface(book)
+            root = self.document if above is None else above
+            next(iter(root.findall(nodes.section))).append(file)
+        self._make_preface(book)
 
-    def _gather_preface(self, book: nodes.section) -> None:
-        said = [
+    def _make_preface(self, book: nodes.section) -> None:
+        """Put the text of the first page into a preface, if the page has text."""
+        text = [
             node
             for node in book.children
             if not isinstance(node, nodes.title | addnodes.start_of_file)
         ]
         files = [n for n in book.children if isinstance(n, addnodes.start_of_file)]
-        if not files or not any(node.astext().strip() for node in said):
+        if not files or not any(node.astext().strip() for node in text):
             return
-        preface = nodes.section("", nodes.title(text="Preface"), *said)
+        preface = nodes.section("", nodes.title(text="Preface"), *text)
         for section in preface.findall(nodes.section):
             section["classes"].append("unnumbered")
         book.children[1:] = []
@@ -83,75 +84,77 @@ class StandUnderChapters(SphinxPostTransform):
 
 
 def _file_of(node: nodes.Node | None) -> addnodes.start_of_file | None:
-    """The file of the book that a node is in, None on the first page."""
+    """Return the file of the book that a node is in, or None for the first page."""
     while node is not None and not isinstance(node, addnodes.start_of_file):
         node = node.parent
     return node
 
 
 class KeepBibliography(SphinxPostTransform):
-    """The bibliography stays under its heading; Sphinx would move it to the end."""
+    """Keeps the bibliography under its heading; Sphinx would move it to the end."""
 
     default_priority = 740
     formats = ("latex",)
 
     def run(self, **kwargs: Any) -> None:
-        listed = None
-        for entry in list(self.document.findall(nodes.citation)):
-            # Sphinx gathers citations, so they are none when it comes to them.
-            kept = bibliography_entry("", *entry.children[1:])
-            kept["key"] = f"{entry['docname']}:{entry['ids'][0]}"
-            if listed is None:
-                listed = thebibliography()
-                entry.parent.insert(entry.parent.index(entry), listed)
-            listed += kept
-            entry.parent.remove(entry)
-        if listed is not None:
-            _name_chapter(listed)
+        """Replace the citations with a list of entries in the same place."""
+        bibliography = None
+        for citation in list(self.document.findall(nodes.citation)):
+            # Sphinx would move nodes of the type `citation`.
+            entry = bibliography_entry("", *citation.children[1:])
+            entry["key"] = f"{citation['docname']}:{citation['ids'][0]}"
+            if bibliography is None:
+                bibliography = thebibliography()
+                place = citation.parent.index(citation)
+                citation.parent.insert(place, bibliography)
+            bibliography += entry
+            citation.parent.remove(citation)
+        if bibliography is not None:
+            _unnumber_bibliography(bibliography)
 
 
 class bibliography_entry(nodes.General, nodes.Element):
     """An entry of the bibliography, which text refers to by its `key`."""
 
 
-def _name_chapter(listed: nodes.Element) -> None:
-    """A chapter that holds nothing but the bibliography has no number."""
-    section = listed.parent
+def _unnumber_bibliography(bibliography: nodes.Element) -> None:
+    """Remove the number of a chapter that holds only the bibliography."""
+    section = bibliography.parent
     while section is not None and not isinstance(section, nodes.section):
         section = section.parent
-    if section is not None and all(_is_bare(n, listed) for n in section.children):
+    if section is not None and all(
+        isinstance(node, nodes.title) or node.astext() in ("", bibliography.astext())
+        for node in section.children
+    ):
         section["classes"].append("unnumbered")
 
 
-def _is_bare(node: nodes.Node, listed: nodes.Element) -> bool:
-    """Whether a part of a section is its title, or shows nothing but the list."""
-    return isinstance(node, nodes.title) or node.astext() in ("", listed.astext())
+# Interactive figures
 
 
-# Figures that answer
+class LinkInteractiveFigures(SphinxPostTransform):
+    """Adds a link to the interactive version of a figure to its caption."""
 
-
-class LeadToInteractive(SphinxPostTransform):
-    """The caption of an interactive figure says where it can be touched."""
-
-    default_priority = 390  # before Sphinx makes footnotes of links
+    default_priority = 390  # before Sphinx turns links into footnotes
     formats = ("latex",)
 
     def run(self, **kwargs: Any) -> None:
+        """Extend the caption of each interactive figure."""
         for figure in self.document.findall(nodes.figure):
             caption = next(figure.findall(nodes.caption), None)
-            if caption is not None and sphinx_site.explorable(figure):
-                caption += [nodes.Text(" "), *self._way_to(figure)]
+            if caption is not None and sphinx_site.explorable_name(figure):
+                caption += [nodes.Text(" "), *self._link(figure)]
 
-    def _way_to(self, figure: nodes.figure) -> list[nodes.Node]:
+    def _link(self, figure: nodes.figure) -> list[nodes.Node]:
+        """Return a link to a figure, or a note if the book has no address yet."""
         if not self.config.book_site:
             return [nodes.emphasis(text="Interactive in the HTML edition.")]
         file = _file_of(figure)
         page = file["docname"] if file is not None else self.config.root_doc
-        chosen = self.config.book_tabs
-        query = f"?tab={chosen[0]}" if len(chosen) == 1 else ""
-        place = figure["ids"][-1] if figure["ids"] else ""
-        address = f"{self.config.book_site.rstrip('/')}/{page}.html{query}#{place}"
+        tabs = self.config.book_tabs
+        query = f"?tab={tabs[0]}" if len(tabs) == 1 else ""
+        anchor = figure["ids"][-1] if figure["ids"] else ""
+        address = f"{self.config.book_site.rstrip('/')}/{page}.html{query}#{anchor}"
         return [
             nodes.reference(text="Interactive version", refuri=address),
             nodes.Text("."),
@@ -162,9 +165,10 @@ class LeadToInteractive(SphinxPostTransform):
 
 
 class BookLaTeXTranslator(LaTeXTranslator):
-    """The text with the commands of the book's preamble."""
+    """Writes the text with the commands of the book's preamble."""
 
     def visit_title(self, node: nodes.Element) -> None:
+        """Write a heading, with the command for one without a number if need be."""
         self._keep_with_next(node)
         start = len(self.body)
         super().visit_title(node)
@@ -177,11 +181,14 @@ class BookLaTeXTranslator(LaTeXTranslator):
             self.body[start] = command.replace("{", "*{", 1)
 
     def visit_Text(self, node: nodes.Text) -> None:
+        """Write a text, with the fallback font for characters that need it."""
         super().visit_Text(node)
         if not self.literal_whitespace:
-            self.body[-1] = UNUSUAL.sub(r"\\bookfallback{\g<0>}", self.body[-1])
+            fallback = r"\\bookfallback{\g<0>}"
+            self.body[-1] = FALLBACK_CHARACTERS.sub(fallback, self.body[-1])
 
     def visit_paragraph(self, node: nodes.Element) -> None:
+        """Write a paragraph, or the command for a label or a note."""
         kinds = set(node["classes"]) & set(PARAGRAPHS)
         self._keep_with_next(node)
         if not kinds:
@@ -189,11 +196,12 @@ class BookLaTeXTranslator(LaTeXTranslator):
             return
         command = PARAGRAPHS[kinds.pop()]
         if command == r"\booktablabel":
-            command = self._label_of(node.parent)
+            command = self._label_command(node.parent)
         self.body.append(f"\n{command}{{{self.encode(node.astext())}}}\n")
         raise nodes.SkipNode
 
-    def _label_of(self, panel: nodes.Element) -> str:
+    def _label_command(self, panel: nodes.Element) -> str:
+        """Return the command for the label of a panel."""
         if isinstance(panel, sphinx_machines.machine_panel):
             return r"\bookmachinelabel"
         if "record" in panel.parent["classes"]:
@@ -201,117 +209,134 @@ class BookLaTeXTranslator(LaTeXTranslator):
         return r"\booktablabel"
 
     def visit_literal_block(self, node: nodes.Element) -> None:
+        """Write code or an output."""
         self._keep_with_next(node)
         super().visit_literal_block(node)
 
     def _keep_with_next(self, node: nodes.Element) -> None:
-        """Ask for the room that a part of the text wants on the page it begins on."""
-        self._note_place(node)
-        if self.table or (isinstance(node, nodes.paragraph) and not _leads(node)):
+        """Write how many lines must fit on the page on which a node begins."""
+        self._write_source_line(node)
+        if self.table or (isinstance(node, nodes.paragraph) and not _leads_in(node)):
             return
-        before = _before(node)
-        if before is None or not _leads(before):
-            wanted = min(self._wanted(node), MOST_LINES)
-            self.body.append(f"\n\\bookneed{{{wanted}}}\n")
+        previous = _previous(node)
+        if previous is None or not _leads_in(previous):
+            lines = min(self._lines_to_keep(node), MOST_LINES)
+            self.body.append(f"\n\\bookneed{{{lines}}}\n")
 
-    def _note_place(self, node: nodes.Element) -> None:
-        """Write where a part comes from, for errors; see book/paper/pdf.py."""
+    def _write_source_line(self, node: nodes.Element) -> None:
+        """Write the source line of a node as a comment for `book.paper.pdf`."""
         if node.line and not self.table:
             self.body.append(f"\n%% {self.curfilestack[-1]}:{node.line}\n")
 
-    def _wanted(self, node: Any) -> int:
-        """The lines that a part takes with what must not part from it."""
+    def _lines_to_keep(self, node: Any) -> int:
+        """Return the number of lines of a node and of those that belong on its page."""
         if isinstance(node, tab_set | tab_panel | nodes.section):
-            return self._wanted(node.children[0])
+            return self._lines_to_keep(node.children[0])
         if isinstance(node, nodes.literal_block):
             return self._cell_lines(node)
         if isinstance(node, nodes.table):
             return len(list(node.findall(nodes.row))) + RULE_LINES
-        if isinstance(node, nodes.Element) and _leads(node):
-            return LABEL_LINES + _text_lines(node) + self._wanted(_after(node))
+        if isinstance(node, nodes.Element) and _leads_in(node):
+            return LABEL_LINES + _text_lines(node) + self._lines_to_keep(_next(node))
         return SOME_LINES if isinstance(node, nodes.paragraph) else 0
 
     def _cell_lines(self, block: nodes.Element) -> int:
-        """The lines of a short block and of its outputs; else of a few of its own."""
+        """Return the number of lines of a block of code to keep on one page.
+
+        They are all lines of a short block with its outputs, or some of a long one.
+        """
         lines = _code_lines(block)
         if lines > WHOLE_LINES:
             return SOME_LINES
-        node = _after(block)
+        node = _next(block)
         while node is not None and _is_output(node) and not _is_output(block):
-            drawn = isinstance(node, nodes.image)
-            more = self._height(node) if drawn else _code_lines(node)
+            is_picture = isinstance(node, nodes.image)
+            more = self._height(node) if is_picture else _code_lines(node)
             if lines + more > WHOLE_CELL_LINES:
                 break
             lines += more + FRAME_LINES
-            node = _after(node)
-        noted = node is not None and "output-note" in node.get("classes", [])
-        return lines + FRAME_LINES + NOTE_LINES * noted
+            node = _next(node)
+        has_note = node is not None and "output-note" in node.get("classes", [])
+        return lines + FRAME_LINES + NOTE_LINES * has_note
 
     def _height(self, image: nodes.Element) -> int:
-        """The lines that a picture stands for."""
+        """Return the height of a picture in lines of text."""
         file = self.builder.env.original_image_uri.get(image["uri"], image["uri"])
         _, pixels = imagesize.get(Path(self.builder.srcdir, file))
-        return round(pixels * PICTURE_SCALE * 72 / 96 / LINE)
+        return round(pixels * PICTURE_SCALE * 72 / 96 / LINE_HEIGHT)
 
     def visit_math_block(self, node: nodes.Element) -> None:
-        self._note_place(node)
+        """Write a displayed equation below its source line."""
+        self._write_source_line(node)
         super().visit_math_block(node)
 
-    # Where things are
+    # Page numbers of references
 
     def visit_reference(self, node: nodes.Element) -> None:
+        """Write a link, and the page that it leads to if that is in the book."""
         super().visit_reference(node)
         address = node.get("refuri", "")
         if address.startswith("%") and not (self.in_title or self.in_caption):
-            place = address[1:].replace("#", ":")
-            place = place if "#" in address else f"{place}::doc"
-            self.context[-1] += self._page_of(place)
+            label = address[1:].replace("#", ":")
+            label = label if "#" in address else f"{label}::doc"
+            self.context[-1] += self._page_of(label)
 
     def visit_number_reference(self, node: nodes.Element) -> None:
+        """Write a reference by number and the page that it leads to."""
         with contextlib.suppress(nodes.SkipNode):
             super().visit_number_reference(node)
         if node.get("refid"):
-            place = f"{self.curfilestack[-1]}:{node['refid']}"
+            label = f"{self.curfilestack[-1]}:{node['refid']}"
         else:
-            place = node.get("refuri", "")[1:].replace("#", ":")
+            label = node.get("refuri", "")[1:].replace("#", ":")
         if not (self.in_title or self.in_caption):
-            self.body.append(self._page_of(place))
+            self.body.append(self._page_of(label))
         raise nodes.SkipNode
 
     def visit_math_reference(self, node: nodes.Element) -> None:
+        """Write the number of an equation and its page."""
         super().visit_math_reference(node)
         if not (self.in_title or self.in_caption):
             self.body.append(
                 rf"\bookpage{{equation:{node['docname']}:{node['target']}}}"
             )
 
-    def _page_of(self, place: str) -> str:
-        return rf"\bookpage{{{self.idescape(place)}}}"
+    def _page_of(self, label: str) -> str:
+        """Return the command for the page of a label."""
+        return rf"\bookpage{{{self.idescape(label)}}}"
 
     # The bibliography
 
     def visit_thebibliography(self, node: nodes.Element) -> None:
+        """Write the start of the bibliography."""
         self.body.append("\n\\begin{sphinxthebibliography}{}\n")
 
     def visit_bibliography_entry(self, node: bibliography_entry) -> None:
+        """Write the key of an entry."""
         self.body.append(f"\n\\bookcitation{{{node['key']}}}")
 
     def depart_bibliography_entry(self, node: bibliography_entry) -> None:
+        """Write the end of an entry."""
         self.body.append("\n")
 
 
-# What stands together
+# Nodes that belong on one page
 
 
-def _leads(node: nodes.Element) -> bool:
-    """Whether a part must not part from what follows: headings, labels, lead-ins."""
+def _leads_in(node: nodes.Element) -> bool:
+    """Return True for headings, labels, and short texts above code or a table.
+
+    These must be on the same page as the node below them.
+    """
     if isinstance(node, nodes.title) or "tab-label" in node.get("classes", []):
         return True
     if not isinstance(node, nodes.paragraph) or _text_lines(node) > 3:
         return False
-    after = _after(node)
-    short = isinstance(after, nodes.literal_block | tab_set) and _text_lines(node) < 3
-    return short or isinstance(after, nodes.table)
+    following = _next(node)
+    is_above_code = isinstance(following, nodes.literal_block | tab_set)
+    return (is_above_code and _text_lines(node) < 3) or isinstance(
+        following, nodes.table
+    )
 
 
 def _is_output(node: nodes.Element) -> bool:
@@ -319,39 +344,46 @@ def _is_output(node: nodes.Element) -> bool:
 
 
 def _text_lines(node: nodes.Element) -> int:
+    """Return an estimate of the number of lines of a text."""
     return len(node.astext()) // LINE_LENGTH + 1
 
 
 def _code_lines(node: nodes.Element) -> int:
+    """Return the number of lines of code, in which long lines are folded."""
     return sum(1 + len(line) // CODE_LENGTH for line in node.astext().split("\n"))
 
 
-def _after(node: nodes.Element) -> nodes.Element | None:
-    """What stands after a part beside it, but for bare commands."""
-    return _beside(node, 1)
+def _next(node: nodes.Element) -> nodes.Element | None:
+    """Return the visible sibling after a node."""
+    return _sibling(node, 1)
 
 
-def _before(node: nodes.Element) -> nodes.Element | None:
-    """What stands before a part, also if that begins a tab or a section."""
-    found = _beside(node, -1)
-    if found is None and isinstance(node.parent, tab_set | tab_panel | nodes.section):
-        return _before(node.parent)
-    return found
+def _previous(node: nodes.Element) -> nodes.Element | None:
+    """Return the visible sibling before a node, or before its tab or section."""
+    previous = _sibling(node, -1)
+    if previous is None and isinstance(
+        node.parent, tab_set | tab_panel | nodes.section
+    ):
+        return _previous(node.parent)
+    return previous
 
 
-def _beside(node: nodes.Element, step: int) -> nodes.Element | None:
+def _sibling(node: nodes.Element, step: int) -> nodes.Element | None:
+    """Return the visible sibling of a node that many steps away, or None."""
     if node.parent is None:
         return None
-    around: list[Any] = [n for n in node.parent.children if n is node or _shows(n)]
-    place = next(i for i, n in enumerate(around) if n is node) + step
-    return around[place] if 0 <= place < len(around) else None
+    siblings: list[Any] = [
+        n for n in node.parent.children if n is node or _is_visible(n)
+    ]
+    index = next(i for i, n in enumerate(siblings) if n is node) + step
+    return siblings[index] if 0 <= index < len(siblings) else None
 
 
-def _shows(node: nodes.Node) -> bool:
+def _is_visible(node: nodes.Node) -> bool:
     return not isinstance(node, nodes.raw | nodes.target | nodes.comment)
 
 
-# What a paragraph of these classes becomes.
+# The commands for paragraphs of these classes.
 PARAGRAPHS = {
     "tab-label": r"\booktablabel",
     "output-note": r"\booknote",
@@ -363,8 +395,8 @@ PARAGRAPHS = {
 # Settings
 
 
-def _settle_config(app: Sphinx, config: Config) -> None:
-    """The settings of the LaTeX builder, in place of d2lbook's."""
+def _set_options(app: Sphinx, config: Config) -> None:
+    """Replace d2lbook's settings of the LaTeX builder."""
     texescape.init()
     settings: Any = config
     name = settings.book_name or Path(settings.latex_documents[0][1]).stem
@@ -375,8 +407,8 @@ def _settle_config(app: Sphinx, config: Config) -> None:
     settings.latex_table_style = ["booktabs"]
     settings.latex_documents = [
         (
-            *(config.root_doc, f"{name}.tex", _escaped(config.project)),
-            *(_escaped(config.author), "manual"),
+            *(config.root_doc, f"{name}.tex", _escape(config.project)),
+            *(_escape(config.author), "manual"),
         )
     ]
     settings.latex_elements = {
@@ -396,11 +428,13 @@ def _settle_config(app: Sphinx, config: Config) -> None:
     settings.rsvg_converter_args = [f"--zoom={PICTURE_SCALE}", f"--stylesheet={style}"]
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
+    """Return LaTeX that shows a text unchanged."""
     return texescape.escape(text, "xelatex")
 
 
 def _preamble(config: Any) -> str:
+    """Return the preamble of the book, with the metadata of the PDF."""
     names = [tab_name(tab) for tab in config.book_tabs]
     edition = names[0] if len(names) == 1 else ""
     metadata = {
@@ -410,15 +444,15 @@ def _preamble(config: Any) -> str:
         "pdfkeywords": ", ".join([*config.book_keywords, *names]),
         "pdflang": config.language,
     }
-    # In a PDF's facts, a hyphen is no command.
+    # The command for a hyphen is not allowed in the metadata of a PDF.
     facts = ",".join(
-        f"{key}={{{_escaped(value).replace(HYPHEN, '-')}}}"
+        f"{key}={{{_escape(value).replace(HYPHEN, '-')}}}"
         for key, value in metadata.items()
     )
     return "\n".join(
         [
-            rf"\newcommand*\bookedition{{{_escaped(edition)}}}",
-            rf"\newcommand*\bookframeworks{{{_escaped(', '.join(names))}}}",
+            rf"\newcommand*\bookedition{{{_escape(edition)}}}",
+            rf"\newcommand*\bookframeworks{{{_escape(', '.join(names))}}}",
             rf"\newcommand\bookimprint{{{_imprint(config)}}}",
             (TEMPLATES / "preamble.tex").read_text("utf-8"),
             rf"\hypersetup{{{facts}}}",
@@ -427,20 +461,21 @@ def _preamble(config: Any) -> str:
 
 
 def _imprint(config: Any) -> str:
-    """What stands on the back of the title page."""
-    said = [rf"\textcopyright\ {_escaped(config.copyright)}"]
+    """Return the text on the back of the title page."""
+    paragraphs = [rf"\textcopyright\ {_escape(config.copyright)}"]
     if config.book_site:
-        said.append(rf"The HTML edition is at \url{{{config.book_site}}}.")
-    return "\\par\n".join(said)
+        paragraphs.append(rf"The HTML edition is at \url{{{config.book_site}}}.")
+    return "\\par\n".join(paragraphs)
 
 
 def setup(app: Sphinx) -> None:
+    """Add the steps and settings of this module to Sphinx."""
     app.add_config_value("book_name", "", "")
     app.add_config_value("book_keywords", [], "")
     app.add_config_value("book_site", "", "env")
-    app.add_post_transform(StandUnderChapters)
+    app.add_post_transform(MoveUnderChapters)
     app.add_post_transform(KeepBibliography)
-    app.add_post_transform(LeadToInteractive)
+    app.add_post_transform(LinkInteractiveFigures)
     app.add_node(bibliography_entry)
     app.set_translator("latex", BookLaTeXTranslator)
-    app.connect("config-inited", _settle_config, priority=90)
+    app.connect("config-inited", _set_options, priority=90)

@@ -1,9 +1,9 @@
-"""The switch between machines on the outputs of a cell; a part of the extension.
+"""The switch between machines above the outputs of a cell; a part of the extension.
 
 `book.pages.rst` writes these directives where machines printed different outputs.
-Without a script each panel
-is shown under the name of its machine. With one, the root's `data-machine` names the
-machine, and a set without that machine shows its first panel.
+Without JavaScript, a page shows each panel under the name of its machine. With
+JavaScript, the attribute `data-machine` of the page names the machine to show; a set
+without that machine shows its first panel.
 """
 
 import json
@@ -23,27 +23,28 @@ class machine_set(nodes.General, nodes.Element):
 
 
 class machine_panel(nodes.General, nodes.Element):
-    """What the cell gave on `machines`, which readers know by `titles`."""
+    """The outputs of a cell on `machines`; readers see the names in `titles`."""
 
 
 class made_on(nodes.General, nodes.Element):
-    """What made the outputs of a panel, folded until a reader asks."""
+    """The origin of the outputs of a panel, hidden until a reader opens it."""
 
 
 class BookMachines(SphinxDirective):
-    """A set of panels, each a `book-machine`."""
+    """A set of panels, each of which is a `book-machine`."""
 
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        found = machine_set(classes=["tab-set"])
-        found["number"] = self.env.new_serialno("machine")
-        self.state.nested_parse(self.content, self.content_offset, found)
-        return [found]
+        """Return the set."""
+        panels = machine_set(classes=["tab-set"])
+        panels["number"] = self.env.new_serialno("machine")
+        self.state.nested_parse(self.content, self.content_offset, panels)
+        return [panels]
 
 
 class BookMachine(SphinxDirective):
-    """The outputs of the machines named, whose titles and facts are JSON lists."""
+    """A panel for the named machines, whose titles and origins are JSON lists."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -51,6 +52,7 @@ class BookMachine(SphinxDirective):
     option_spec = {"titles": json.loads, "made": json.loads}
 
     def run(self) -> list[nodes.Node]:
+        """Return the panel with its label and the origin of its outputs."""
         titles = self.options["titles"]
         label = nodes.paragraph(classes=["tab-label"])
         label += nodes.strong(text=", ".join(titles))
@@ -66,6 +68,7 @@ class BookMachine(SphinxDirective):
 
 
 def visit_machine_set(self: HTML5Translator, node: machine_set) -> None:
+    """Write the start of a set and its buttons, one per machine."""
     panels = list(node.findall(machine_panel))
     choices = " ".join(machine for p in panels for machine in p["machines"])
     attributes: dict[str, Any] = {"data-axis": "machine", "data-choices": choices}
@@ -91,6 +94,7 @@ def _panel_id(panel: machine_panel) -> str:
 
 
 def visit_machine_panel(self: HTML5Translator, node: machine_panel) -> None:
+    """Write the start of a panel."""
     machines = " ".join(node["machines"])
     self.body.append(
         f'<div class="tab-panel" id="{_panel_id(node)}" data-choices="{machines}">\n'
@@ -98,24 +102,31 @@ def visit_machine_panel(self: HTML5Translator, node: machine_panel) -> None:
 
 
 def visit_made_on(self: HTML5Translator, node: made_on) -> None:
+    """Write the start of the origin of outputs."""
     self.body.append('<details class="made-on"><summary>What made this</summary>\n')
 
 
 def depart_made_on(self: HTML5Translator, node: made_on) -> None:
+    """Write the end of the origin of outputs."""
     self.body.append("</details>\n")
 
 
 def depart_element(self: HTML5Translator, node: nodes.Element) -> None:
+    """Write the end of a set or a panel."""
     self.body.append("</div>\n")
 
 
 def machine_rules(machines: list[str]) -> str:
-    """Hide what is not of the chosen machine; in a set that lacks it, all but one."""
-    rules = (rule for machine in machines for rule in _rules(machine))
-    return ",\n".join(rules) + " { display: none; }\n" if machines else ""
+    """Return the CSS that hides the panels of machines other than the chosen one.
+
+    A set without the chosen machine still shows its first panel.
+    """
+    selectors = (s for machine in machines for s in _hidden_panels(machine))
+    return ",\n".join(selectors) + " { display: none; }\n" if machines else ""
 
 
-def _rules(machine: str) -> tuple[str, str]:
+def _hidden_panels(machine: str) -> tuple[str, str]:
+    """Return the selectors of the panels to hide if `machine` is chosen."""
     root, has = f'html.js[data-machine="{machine}"]', f'[data-choices~="{machine}"]'
     return (
         f"{root} {SET}{has} > .tab-panel:not({has})",
@@ -123,25 +134,26 @@ def _rules(machine: str) -> tuple[str, str]:
     )
 
 
-# Paper
+# Printed formats
 
 
-def pass_through(self: Any, node: nodes.Element) -> None:
-    """Each panel is printed under its label."""
+def write_contents(self: Any, node: nodes.Element) -> None:
+    """Write nothing but the contents of the node, which include its label."""
 
 
-def leave_out(self: Any, node: made_on) -> None:
-    """The line under the page's title tells what made the outputs."""
+def omit(self: Any, node: made_on) -> None:
+    """Omit the origin of outputs, which is under the title of the page as well."""
     raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> None:
-    # The name and the title of each machine whose outputs the book shows.
+    """Add the directives and nodes of this module to Sphinx."""
+    # The folder and the title of each machine whose outputs the book shows.
     app.add_config_value("book_machines", [["cpu", "CPU"]], "html")
     app.add_directive("book-machines", BookMachines)
     app.add_directive("book-machine", BookMachine)
-    whole: dict[str, Any] = dict.fromkeys(PRINTED, (pass_through, pass_through))
-    folded: dict[str, Any] = dict.fromkeys(PRINTED, (leave_out, pass_through))
-    app.add_node(machine_set, html=(visit_machine_set, depart_element), **whole)
-    app.add_node(machine_panel, html=(visit_machine_panel, depart_element), **whole)
-    app.add_node(made_on, html=(visit_made_on, depart_made_on), **folded)
+    printed: dict[str, Any] = dict.fromkeys(PRINTED, (write_contents, write_contents))
+    omitted: dict[str, Any] = dict.fromkeys(PRINTED, (omit, write_contents))
+    app.add_node(machine_set, html=(visit_machine_set, depart_element), **printed)
+    app.add_node(machine_panel, html=(visit_machine_panel, depart_element), **printed)
+    app.add_node(made_on, html=(visit_made_on, depart_made_on), **omitted)

@@ -1,7 +1,7 @@
-"""Equations as MathML, made when the book is built; a part of the extension.
+"""Converts equations to MathML when the book is built; a part of the extension.
 
-One call of pandoc converts all equations of a page. An equation that cannot be
-converted is a warning, and so an error of the build.
+One call of pandoc converts all equations of a page. An equation that pandoc cannot
+convert causes a warning, which stops the build.
 """
 
 import json
@@ -24,7 +24,10 @@ ALIGNMENT_STYLE = re.compile(r' style="[^"]*"')
 
 
 def to_mathml(equations: list[tuple[str, bool]]) -> list[str | None]:
-    """The MathML of each `(TeX, whether displayed)`; None where it is no good TeX."""
+    """Return the MathML of each equation, or None if its TeX is not valid.
+
+    Each equation is a pair of its TeX and a flag that is True if it is displayed.
+    """
     kinds = {True: "DisplayMath", False: "InlineMath"}
     paragraphs = ",".join(
         f"Para [Math {kinds[display]} {json.dumps(tex, ensure_ascii=False)}]"
@@ -39,12 +42,15 @@ def to_mathml(equations: list[tuple[str, bool]]) -> list[str | None]:
         encoding="utf-8",
         check=True,
     )
-    found = re.findall(r"<p>(.*?)</p>", result.stdout, re.DOTALL)
-    return [m if m.startswith("<math") else None for m in found]
+    paragraphs_html = re.findall(r"<p>(.*?)</p>", result.stdout, re.DOTALL)
+    return [html if html.startswith("<math") else None for html in paragraphs_html]
 
 
-def aligned(tex: str) -> str:
-    """The TeX of an equation; lines outside an environment are aligned, as in LaTeX."""
+def align_lines(tex: str) -> str:
+    """Return the TeX of an equation in which several lines are in an environment.
+
+    Sphinx writes the same for LaTeX.
+    """
     tex = tex.strip()
     if r"\\" in tex and r"\begin{" not in tex:
         return rf"\begin{{aligned}}{tex}\end{{aligned}}"
@@ -52,25 +58,26 @@ def aligned(tex: str) -> str:
 
 
 class ConvertMath(SphinxPostTransform):
-    """Keep in each equation's node the MathML that stands for it."""
+    """Stores the MathML of each equation in its node."""
 
     default_priority = 400
     formats = ("html",)
 
     def run(self, **kwargs: Any) -> None:
-        found: list[Any] = list(self.document.findall(_is_math))
-        if not found:
+        """Convert all equations of a page, and warn of those that are not valid."""
+        math_nodes: list[Any] = list(self.document.findall(_is_math))
+        if not math_nodes:
             return
         equations = [
-            (aligned(node.astext()), isinstance(node, nodes.math_block))
-            for node in found
+            (align_lines(node.astext()), isinstance(node, nodes.math_block))
+            for node in math_nodes
         ]
-        for node, mathml in zip(found, to_mathml(equations), strict=True):
+        for node, mathml in zip(math_nodes, to_mathml(equations), strict=True):
             if mathml is None:
                 logger.warning(
                     "cannot convert the equation '%s'", node.astext(), location=node
                 )
-            # Alignment is in `columnalign` too, and the stylesheet follows that.
+            # The stylesheet aligns columns by `columnalign`; inline styles are blocked.
             node["mathml"] = ALIGNMENT_STYLE.sub("", mathml or "")
 
 
@@ -79,13 +86,15 @@ def _is_math(node: nodes.Node) -> bool:
 
 
 def visit_inline(self: Any, node: nodes.math) -> None:
-    # The contents hold copies of headings, made before the equations are converted.
+    """Write an equation within text."""
+    # Tables of contents hold copies of headings, made before equations are converted.
     mathml = node.get("mathml") or to_mathml([(node.astext(), False)])[0]
     self.body.append(mathml or escape(node.astext()))
     raise nodes.SkipNode
 
 
 def visit_block(self: Any, node: nodes.math_block) -> None:
+    """Write a displayed equation with its number."""
     self.body.append(self.starttag(node, "div", CLASS="math"))
     self.body.append(node["mathml"])
     if node["number"]:
@@ -98,6 +107,7 @@ def visit_block(self: Any, node: nodes.math_block) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    """Make MathML the format of equations in HTML."""
     app.add_post_transform(ConvertMath)
     inline: Any = (visit_inline, None)
     block: Any = (visit_block, None)

@@ -1,7 +1,7 @@
-"""References by number, without loading a page for each; a part of the extension.
+"""Resolves references by number without repeated loading; a part of the extension.
 
-Sphinx loads the page that a reference leads to each time, which took a quarter of the
-time of a build. Here it is loaded once.
+Sphinx loads the target page of every reference again, which took a quarter of the time
+of a build. This module loads each page once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sphinx.environment import BuildEnvironment
 
 
 class LoadedPages:
-    """The environment, but each page that is only read is loaded once."""
+    """The environment of a build, but pages that are only read are loaded once."""
 
     def __init__(self, env: BuildEnvironment):
         self.env = env
@@ -25,13 +25,14 @@ class LoadedPages:
         return getattr(self.env, name)
 
     def get_doctree(self, name: str) -> nodes.document:
+        """Return the document of a page, which must not be changed."""
         if name not in self.pages:
             self.pages[name] = self.env.get_doctree(name)
         return self.pages[name]
 
 
 class BookDomain(StandardDomain):
-    """Sphinx's standard domain, which resolves references by number."""
+    """Sphinx's standard domain with a cache of the pages that references lead to."""
 
     loaded: LoadedPages | None = None
 
@@ -42,4 +43,5 @@ class BookDomain(StandardDomain):
 
 
 def setup(app: Sphinx) -> None:
+    """Replace the standard domain of Sphinx."""
     app.add_domain(BookDomain, override=True)

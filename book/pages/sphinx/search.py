@@ -1,9 +1,10 @@
-"""What search finds and what previews show; a part of the extension.
+"""Writes the data for search and for previews; a part of the extension.
 
-Both are read from the written pages at the end of a build, where numbers and references
-are as a reader sees them. Pages that have not changed are not read again.
-Two scripts come of it, `search-data.js` and `previews.js`, which load where a page
-opened from a disk may not fetch. Sphinx's own search goes.
+At the end of a build, the data is read from the written pages, in which numbers and
+references are as readers see them. Pages that have not changed are not read again. The
+data is written as two scripts, `search-data.js` and `previews.js`, because a page that
+is opened from a disk can load scripts but cannot fetch files. The search of Sphinx is
+removed.
 """
 
 import copy
@@ -29,28 +30,28 @@ SPHINX_SEARCH = (
     *("searchtools.js", "language_data.js", "doctools.js"),
     *("documentation_options.js", "sphinx_highlight.js"),
 )
-# What is on a page and is not its text: controls, outputs, lists of other pages.
-LEFT_OUT = {
+# Elements that are not part of a page's text: controls, outputs, lists of pages.
+IGNORED = {
     *("tab-list", "tab-label", "tab-absent", "record", "made-on", "output"),
     *("output-note", "toctree-wrapper", "headerlink"),
 }
 HEADINGS = re.compile("^h[1-6]$")
 INLINE = {"a", "abbr", "b", "cite", "code", "em", "i", "small", "span", "strong"}
 INLINE |= {"kbd", "q", "samp", "sub", "sup"}
-# Names that a cell of the library defines; the rest of Python's own are no use.
+# A definition in a cell of the library, except special methods such as `__init__`.
 DEFINITION = re.compile(r"^[ \t]*(?:def|class)[ \t]+(?!__)(\w+)", re.MULTILINE)
 SAVED = "#@save"
-INVISIBLE = re.compile("[\u2061-\u2064]")  # signs of MathML that nobody sees
-# How a line of text writes what MathML sets above, below or smaller.
+INVISIBLE = re.compile("[\u2061-\u2064]")  # invisible operators of MathML
+# The signs for fractions and scripts of MathML in a line of text.
 SIGNS = {"mfrac": "/", "msup": "^", "msub": "_"}
 
 
 @dataclass
 class Entry:
-    """A part of a page that search can lead to: of a section, a tab or a figure.
+    """A part of a page that search can find, such as a section, a tab or a figure.
 
-    `trail` holds the headings from the page's title on. What stands in a tab names the
-    frameworks that it is for, and the set in which the others have a panel.
+    `trail` holds the headings from the title of the page down. An entry within a panel
+    names the `tabs` of the panel and its `set`, in which other tabs have panels.
     """
 
     page: str
@@ -64,63 +65,65 @@ class Entry:
     code: str = ""
 
     def part(self, anchor: str, kind: str, **changes: Any) -> "Entry":
-        """An empty entry within this one."""
+        """Return an entry within this one that has no text yet."""
         shared = {"trail": self.trail, "tabs": self.tabs, "set": self.set}
         return Entry(self.page, anchor, kind, **{**shared, **changes})
 
     def record(self) -> dict[str, Any]:
-        """What is written down: all that is not empty."""
-        shown = {"text": " ".join(self.text.split()), "code": self.code.strip("\n")}
-        return {key: value for key, value in (asdict(self) | shown).items() if value}
+        """Return the fields that are not empty, for the script."""
+        texts = {"text": " ".join(self.text.split()), "code": self.code.strip("\n")}
+        return {key: value for key, value in (asdict(self) | texts).items() if value}
 
     @property
-    def says_something(self) -> bool:
+    def has_content(self) -> bool:
+        """True for sections, and for other entries with text or code."""
         return self.kind == "section" or bool(self.text.strip() or self.code.strip())
 
 
 # Search
 
 
-def search_data(found: list[dict[str, Any]], tabs: list[str]) -> str:
+def search_data(records: list[dict[str, Any]], tabs: list[str]) -> str:
     """Return the script with the records of all entries."""
-    lines = ",\n".join(map(_json, found))
+    lines = ",\n".join(map(_json, records))
     names = _json({tab: tab_name(tab) for tab in tabs})
     return f'bookSearchData = {{"tabs": {names}, "entries": [\n{lines}\n]}};\n'
 
 
 def entries(name: str, page: BeautifulSoup, tabs: list[str]) -> list[Entry]:
-    """Return the entries of a page; what all of `tabs` share counts as outside of them.
+    """Return the entries of a page, which this function changes.
 
-    The page is changed, for good.
+    Text that all `tabs` share does not belong to the entry of a tab.
     """
-    for element in page.find_all(_is_left_out):
+    for element in page.find_all(_is_ignored):
         element.decompose()
     found: list[Entry] = []
     _read(page, Entry(name, "", "page", []), found, tabs)
-    return [entry for entry in found if entry.says_something]
+    return [entry for entry in found if entry.has_content]
 
 
-def _is_left_out(tag: Tag) -> bool:
-    classes = LEFT_OUT.intersection(tag.get("class") or ())
+def _is_ignored(tag: Tag) -> bool:
+    classes = IGNORED.intersection(tag.get("class") or ())
     return bool(classes) or tag.name in ("button", "annotation")
 
 
 def _read(element: Tag, entry: Entry, found: list[Entry], tabs: list[str]) -> None:
-    """Add what `element` says to `entry`, and the entries within it to `found`."""
+    """Add the text of an element to `entry`, and the entries inside it to `found`."""
     for child in element.children:
         if isinstance(child, NavigableString):
-            # Comments and their like are strings too.
+            # Comments and the like are strings too, but not text.
             entry.text += "" if isinstance(child, PreformattedString) else child
         elif isinstance(child, Tag):
-            own = _own_entry(child, entry, tabs)
-            if own:
-                found.append(own)
-                _read(child, own, found, tabs)
+            inner = _entry_of(child, entry, tabs)
+            if inner:
+                found.append(inner)
+                _read(child, inner, found, tabs)
             else:
                 _read_into(child, entry, found, tabs)
 
 
 def _read_into(tag: Tag, entry: Entry, found: list[Entry], tabs: list[str]) -> None:
+    """Add the text, code or equation of a tag without an entry of its own."""
     if tag.name == "pre":
         code = tag.get_text()
         entry.code += f"{code.strip()}\n"
@@ -135,38 +138,42 @@ def _read_into(tag: Tag, entry: Entry, found: list[Entry], tabs: list[str]) -> N
         entry.text += " "
 
 
-def _own_entry(tag: Tag, entry: Entry, tabs: list[str]) -> Entry | None:
-    """The entry that begins with `tag`, if one does."""
+def _entry_of(tag: Tag, entry: Entry, tabs: list[str]) -> Entry | None:
+    """Return the new entry within `entry` that a tag begins, or None."""
     if tag.name == "section":
         heading = tag.find(HEADINGS, recursive=False)
         title = " ".join(heading.get_text().split()) if heading else ""
         trail = [*entry.trail, title] if title else entry.trail
         return entry.part(str(tag.get("id", "")), "section", trail=trail)
-    if _is_of_a_tab(tag):
+    if _is_tab_panel(tag):
         return _panel_entry(tag, entry, tabs)
-    kind, anchor = _labelled(tag)
+    kind, anchor = _kind_and_anchor(tag)
     if not kind:
         return None
     names = [] if kind == "source" else [_label(anchor)]
     return entry.part(anchor, kind, names=names)
 
 
-def _is_of_a_tab(tag: Tag) -> bool:
+def _is_tab_panel(tag: Tag) -> bool:
     axis = tag.parent and tag.parent.get("data-axis")
     return axis == "tab" and "tab-panel" in tag.get_attribute_list("class")
 
 
 def _panel_entry(panel: Tag, entry: Entry, tabs: list[str]) -> Entry | None:
+    """Return the entry of a panel, or None if readers of all tabs see the panel."""
     shown = str(panel.get("data-choices", "")).split()
     if set(shown) >= set(tabs):
         return None
     anchor = str(panel["id"])
-    # All panels of a set are called alike, but for the tab.
+    # The ids of a set's panels differ only in the tab after the last hyphen.
     return entry.part(anchor, "tab", tabs=shown, set=anchor.rpartition("-")[0])
 
 
-def _labelled(tag: Tag) -> tuple[str, str]:
-    """What kind of thing with a label `tag` is, and the label's id."""
+def _kind_and_anchor(tag: Tag) -> tuple[str, str]:
+    """Return the kind of a figure, table, equation or source, and the id of its label.
+
+    Both are empty for other tags.
+    """
     classes = tag.get_attribute_list("class")
     kinds = {"figure": "figure", "table": "table"}
     kind = kinds.get(tag.name, "")
@@ -179,15 +186,16 @@ def _labelled(tag: Tag) -> tuple[str, str]:
 
 
 def _anchor(tag: Tag) -> str:
-    """The id that its author gave; the one that Sphinx counted if there is none."""
-    given = tag.select_one("span[id]:empty")
+    """Return the id from the label of a tag, or the one that Sphinx assigned."""
+    label = tag.select_one("span[id]:empty")
     before = tag.find_previous_sibling()
-    if given is None and before is not None and before.name == "span":
-        given = before if not before.contents and before.get("id") else None
-    return str((given or tag).get("id", ""))
+    if label is None and before is not None and before.name == "span":
+        label = before if not before.contents and before.get("id") else None
+    return str((label or tag).get("id", ""))
 
 
 def _label(anchor: str) -> str:
+    """Return the label in the source for an id on a page."""
     return anchor.removeprefix("equation-").replace("-", "_")
 
 
@@ -196,10 +204,10 @@ def _is_displayed(math: Tag) -> bool:
 
 
 def _equation(tag: Tag) -> str:
-    """An equation in plain letters, such as w^⊤x/2."""
+    """Return an equation as plain text, such as w^⊤x/2."""
     parts = (_equation(c) if isinstance(c, Tag) else str(c) for c in tag.children)
-    written = SIGNS.get(tag.name, "").join(parts)
-    return unicodedata.normalize("NFKC", INVISIBLE.sub("", written))
+    text = SIGNS.get(tag.name, "").join(parts)
+    return unicodedata.normalize("NFKC", INVISIBLE.sub("", text))
 
 
 def _json(value: Any) -> str:
@@ -210,7 +218,7 @@ def _json(value: Any) -> str:
 
 
 def references(name: str, page: BeautifulSoup) -> list[tuple[str, str]]:
-    """Return the other pages that a page refers to, each with the id of a place."""
+    """Return the references of a page to others, each as a page and an id on it."""
     found: dict[tuple[str, str], None] = {}
     for link in page.select("a.reference.internal[href*='#']"):
         path, _, anchor = str(link["href"]).partition("#")
@@ -221,52 +229,62 @@ def references(name: str, page: BeautifulSoup) -> list[tuple[str, str]]:
 
 
 def previews(name: str, page: BeautifulSoup, anchors: Iterable[str]) -> dict[str, str]:
-    """Return the HTML of what has the ids on a page, by the addresses of the places."""
-    shown = {anchor: _previewed(page, anchor) for anchor in anchors}
-    return {f"{name}#{a}": _alone(e, name) for a, e in shown.items() if e is not None}
+    """Return the HTML of the preview for each id, under its address."""
+    targets = {anchor: _preview_target(page, anchor) for anchor in anchors}
+    return {
+        f"{name}#{anchor}": _preview_html(target, name)
+        for anchor, target in targets.items()
+        if target is not None
+    }
 
 
-def _previewed(page: BeautifulSoup, anchor: str) -> Tag | None:
-    """Return the figure, table, equation or source that an id or label names."""
-    at = page.find(id=anchor)
-    if not isinstance(at, Tag):
+def _preview_target(page: BeautifulSoup, anchor: str) -> Tag | None:
+    """Return the figure, table, equation or source that an id names, or None."""
+    element = page.find(id=anchor)
+    if not isinstance(element, Tag):
         return None
-    # A label may be an empty element before or within what it labels.
-    after = at.find_next_sibling() if at.name == "span" and not at.contents else None
-    around = next((tag for tag in [at, *at.parents] if _is_labelled(tag)), None)
-    return around or (after if isinstance(after, Tag) and _is_labelled(after) else None)
+    around = next((t for t in [element, *element.parents] if _has_preview(t)), None)
+    if around is not None:
+        return around
+    # A label may be an empty element before the element that it names.
+    is_label = element.name == "span" and not element.contents
+    after = element.find_next_sibling() if is_label else None
+    return after if isinstance(after, Tag) and _has_preview(after) else None
 
 
-def _is_labelled(tag: Tag) -> bool:
-    return bool(_labelled(tag)[0])
+def _has_preview(tag: Tag) -> bool:
+    return bool(_kind_and_anchor(tag)[0])
 
 
-def _alone(element: Tag, page: str) -> str:
-    """The HTML of an element away from its page; images' paths are from the root."""
-    alone = copy.copy(element)
-    for extra in alone.select(".headerlink, annotation, span[id]:empty"):
+def _preview_html(element: Tag, page: str) -> str:
+    """Return the HTML of an element for use on another page.
+
+    It has no links and no ids; the paths of images are relative to the site.
+    """
+    preview = copy.copy(element)
+    for extra in preview.select(".headerlink, annotation, span[id]:empty"):
         extra.decompose()
-    for link in alone.select("a"):
+    for link in preview.select("a"):
         link.unwrap()
-    for tag in (alone, *alone.select("*")):
+    for tag in (preview, *preview.select("*")):
         for attribute in ("id", "loading", "data-explorable"):
             tag.attrs.pop(attribute, None)
-    for image in alone.select("img[src]"):
+    for image in preview.select("img[src]"):
         path = posixpath.join(posixpath.dirname(page), str(image["src"]))
         image["src"] = posixpath.normpath(path)
-    return str(alone)
+    return str(preview)
 
 
 # The build
 
 
 class Reader:
-    """Reads the written pages; what follows from a page as it was is kept."""
+    """Reads the written pages, and caches the data of each page."""
 
     def __init__(self, app: Sphinx):
         self.tabs: list[str] = app.config.book_tabs
-        self.made_by: str = app.config.book_made_with
-        self.kept = Kept(Path(app.outdir).parent / "search")
+        self.code_hash: str = app.config.book_code_hash
+        self.cache = Kept(Path(app.outdir).parent / "search")
         self.pages: dict[str, str] = {}
         for document in sorted(app.env.found_docs):
             name = app.builder.get_target_uri(document)
@@ -275,45 +293,51 @@ class Reader:
                 self.pages[name] = file.read_text("utf-8")
 
     def entries(self) -> list[dict[str, Any]]:
-        """Return the records of all entries."""
+        """Return the records of the entries of all pages."""
         return [entry for name in self.pages for entry in self._read(name)["entries"]]
 
     def previews(self) -> dict[str, str]:
-        """Return what is on other pages than a reference to it."""
-        wanted: dict[str, dict[str, None]] = {name: {} for name in self.pages}
+        """Return the HTML of each place that another page refers to."""
+        anchors: dict[str, set[str]] = {name: set() for name in self.pages}
         for name in self.pages:
             for target, anchor in self._read(name)["references"]:
-                if target in wanted:
-                    wanted[target][anchor] = None
-        found: dict[str, str] = {}
-        for name, anchors in wanted.items():
-            found |= self._previews(name, sorted(anchors))
-        return found
+                if target in anchors:
+                    anchors[target].add(anchor)
+        previews: dict[str, str] = {}
+        for name, ids in anchors.items():
+            previews |= self._previews(name, sorted(ids))
+        return previews
 
     @functools.cache  # noqa: B019  # a reader lives as long as a build
     def _read(self, name: str) -> dict[str, Any]:
-        def make() -> str:
-            page = self._tree(name)
-            referred = references(name, page)
-            found = [e.record() for e in entries(name, page, self.tabs)]
-            return json.dumps({"references": referred, "entries": found})
+        """Return the references and the records of a page."""
 
-        parts = ["page", self.made_by, *self.tabs, name, self.pages[name]]
-        return json.loads(self.kept.text(parts, make))
+        def make() -> str:
+            page = self._parse(name)
+            found_references = references(name, page)
+            records = [entry.record() for entry in entries(name, page, self.tabs)]
+            return json.dumps({"references": found_references, "entries": records})
+
+        parts = ["page", self.code_hash, *self.tabs, name, self.pages[name]]
+        return json.loads(self.cache.text(parts, make))
 
     def _previews(self, name: str, anchors: list[str]) -> dict[str, str]:
+        """Return the previews of these ids on a page."""
+
         def make() -> str:
-            return json.dumps(previews(name, self._tree(name), anchors))
+            return json.dumps(previews(name, self._parse(name), anchors))
 
-        parts = ["previews", self.made_by, *anchors, name, self.pages[name]]
-        return json.loads(self.kept.text(parts, make))
+        parts = ["previews", self.code_hash, *anchors, name, self.pages[name]]
+        return json.loads(self.cache.text(parts, make))
 
-    def _tree(self, name: str) -> BeautifulSoup:
+    def _parse(self, name: str) -> BeautifulSoup:
+        """Return the text of a page, without the parts around it."""
         only = SoupStrainer("article")
         return BeautifulSoup(self.pages[name], "html.parser", parse_only=only)
 
 
 def _write_data(app: Sphinx, error: Exception | None) -> None:
+    """Write both scripts at the end of a build."""
     if error or app.builder.format != "html":
         return
     static = Path(app.outdir, "_static")
@@ -324,12 +348,12 @@ def _write_data(app: Sphinx, error: Exception | None) -> None:
     (static / "previews.js").write_text(f"bookPreviews = {{\n{lines}\n}};\n", "utf-8")
     data = search_data(reader.entries(), app.config.book_tabs)
     (static / "search-data.js").write_text(data, "utf-8")
-    reader.kept.forget_others()
+    reader.cache.forget_others()
     _remove_sphinx_search(app)
 
 
 def _remove_sphinx_search(app: Sphinx) -> None:
-    """Its scripts, and from an older build its page."""
+    """Remove the scripts of Sphinx's search, and its page from an older build."""
     outdir = Path(app.outdir)
     unused = [*(outdir / "_static" / name for name in SPHINX_SEARCH)]
     unused.append(outdir / "searchindex.js")
@@ -345,5 +369,6 @@ def _stop_sphinx_search(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    """Replace Sphinx's search with this module."""
     app.connect("builder-inited", _stop_sphinx_search)
     app.connect("build-finished", _write_data, priority=910)

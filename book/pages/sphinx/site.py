@@ -1,8 +1,8 @@
-"""The page around the text, and its few files; a part of the extension.
+"""Sets up the page around the text and its few files; a part of the extension.
 
-A page loads one stylesheet and one script. Its content security policy lets it load
-these and nothing else: no other host, and no inline script but the one that settles
-the reader's choices before the page is painted.
+A page loads one stylesheet and one script. Its content security policy allows nothing
+else: no other host, and no inline script except the one that applies the reader's
+choices before the page is painted.
 """
 
 import base64
@@ -41,7 +41,7 @@ DESCRIPTION_LENGTH = 160
 def _add_context(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """What the template asks for beside Sphinx's own."""
+    """Add the variables that the book's template needs."""
     choices = _choices(app)
     script = early_script(choices)
     context["book_choices"] = choices
@@ -49,30 +49,30 @@ def _add_context(
     context["book_policy"] = policy(script)
     context["book_buttons"] = app.config.book_buttons.get(page, {})
     context["book_description"] = _description(doctree) if doctree else ""
-    # A list of one heading, the title, is no help.
+    # A table of contents that holds only the title does not help.
     context["book_has_contents"] = context.get("toc", "").count("<a ") > 1
 
 
 def _choices(app: Sphinx) -> dict[str, list[str]]:
-    """What a reader can choose, and from which values; the first is the default."""
+    """Return the values of each choice of the reader; the first is the default."""
     machines = [name for name, _ in app.config.book_machines]
     return {"tab": app.config.book_tabs, "machine": machines, "theme": THEMES}
 
 
 def early_script(choices: dict[str, list[str]]) -> str:
-    """The inline script of a page that knows `choices`."""
+    """Return the inline script of a page with these choices."""
     script = (STATIC / "early.js").read_text("utf-8")
     return script.replace("KNOWN", json.dumps(choices))
 
 
 def policy(script: str) -> str:
-    """The content security policy of a page with one inline `script`."""
+    """Return the content security policy of a page with one inline script."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return POLICY.format(script=f"sha256-{digest}")
 
 
 def _description(doctree: nodes.document) -> str:
-    """The first words of the page's text, for who finds it by a search engine."""
+    """Return the first words of a page's text, which search engines show."""
     paragraphs = (
         node
         for node in doctree.findall(nodes.paragraph)
@@ -84,14 +84,15 @@ def _description(doctree: nodes.document) -> str:
     return text[: DESCRIPTION_LENGTH - 1].rsplit(" ", 1)[0] + "…"
 
 
-def explorable(figure: nodes.Element) -> str:
-    """The name of the interactive figure that stands for a picture, "" if none."""
+def explorable_name(figure: nodes.Element) -> str:
+    """Return the name of a figure's interactive version, or "" if it has none."""
     images = figure.findall(nodes.image)
     name = next((Path(image["uri"]).stem for image in images), "")
     return name if (EXPLORABLES / f"{name}.js").exists() else ""
 
 
 def _is_within(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
+    """Return True if a node is inside a node of one of these kinds."""
     parent = node.parent
     while parent is not None and not isinstance(parent, kinds):
         parent = parent.parent
@@ -102,6 +103,7 @@ def _is_within(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
 
 
 def _write_files(app: Sphinx, error: Exception | None) -> None:
+    """Write the stylesheet and the script of the site at the end of a build."""
     if error or app.builder.format != "html":
         return
     static = Path(app.outdir, "_static")
@@ -118,12 +120,13 @@ def _write_files(app: Sphinx, error: Exception | None) -> None:
 
 
 def _code_styles(app: Sphinx) -> list[StyleMeta]:
+    """Return the light and the dark style of code."""
     names = (app.config.pygments_style, app.config.book_dark_code)
     return [PygmentsBridge("html", name).get_style(name) for name in names]
 
 
 def code_rules(light: StyleMeta, dark: StyleMeta) -> str:
-    """One rule for all kinds of token that look the same in both styles."""
+    """Return the CSS for code, with one rule for all tokens that look the same."""
     rules: dict[str, list[str]] = {}
     for token, name in STANDARD_TYPES.items():
         declarations = _declarations(light, dark, token)
@@ -133,20 +136,24 @@ def code_rules(light: StyleMeta, dark: StyleMeta) -> str:
 
 
 def _declarations(light: StyleMeta, dark: StyleMeta, token: _TokenType) -> str:
-    one, other = light.style_for_token(token), dark.style_for_token(token)
-    colours = [f"#{c}" if c else "currentcolor" for c in (one["color"], other["color"])]
-    found = []
-    if any(c != "currentcolor" for c in colours):
-        found.append(f"color: light-dark({', '.join(colours)});")
-    if one["bold"]:
-        found.append("font-weight: 600;")
-    if one["italic"]:
-        found.append("font-style: italic;")
-    return " ".join(found)
+    """Return the CSS declarations for a token; empty if it looks like plain text."""
+    in_light, in_dark = light.style_for_token(token), dark.style_for_token(token)
+    colors = [
+        f"#{color}" if color else "currentcolor"
+        for color in (in_light["color"], in_dark["color"])
+    ]
+    declarations = []
+    if any(color != "currentcolor" for color in colors):
+        declarations.append(f"color: light-dark({', '.join(colors)});")
+    if in_light["bold"]:
+        declarations.append("font-weight: 600;")
+    if in_light["italic"]:
+        declarations.append("font-style: italic;")
+    return " ".join(declarations)
 
 
 class CodeFormatter(HtmlFormatter):  # type: ignore[type-arg]
-    """No marks around what has no colour of its own: half of a page's bytes."""
+    """Writes no elements around plain tokens, which halves the size of a page."""
 
     def _get_css_classes(self, ttype: _TokenType) -> str:
         style = self.style.style_for_token(ttype)
@@ -154,15 +161,17 @@ class CodeFormatter(HtmlFormatter):  # type: ignore[type-arg]
         return str(super()._get_css_classes(ttype)) if shown else ""
 
 
-def _prepare(app: Sphinx) -> None:
+def _set_up_builder(app: Sphinx) -> None:
+    """Set the formatter of code and a filter of the templates."""
     if isinstance(app.builder, StandaloneHTMLBuilder):
         app.builder.highlighter.formatter = CodeFormatter
         app.builder.templates.environment.filters["book_tab_name"] = tab_name
 
 
 def setup(app: Sphinx) -> None:
+    """Add the settings and steps of this module to Sphinx."""
     app.add_config_value("book_dark_code", "book.pages.sphinx.code_styles.Dark", "env")
     app.add_config_value("book_buttons", {}, "html")  # see book/pages/buttons.py
-    app.connect("builder-inited", _prepare)
+    app.connect("builder-inited", _set_up_builder)
     app.connect("html-page-context", _add_context, priority=900)
     app.connect("build-finished", _write_files, priority=900)

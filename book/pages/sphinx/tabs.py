@@ -1,8 +1,8 @@
-"""Sets of tabs; a part of the extension.
+"""The directives for sets of tabs; a part of the extension.
 
-`book.pages.rst` writes these directives where frameworks differ. The page is whole
-without a script: each panel is under its label. `static/book.js` turns the sets into
-ARIA tabs; the root's `data-tab` names the chosen one.
+`book.pages.rst` writes these directives where frameworks differ. Without JavaScript, a
+page shows every panel under its label. `static/book.js` turns the sets into ARIA tabs;
+the attribute `data-tab` of the page names the chosen tab.
 """
 
 from collections.abc import Iterator
@@ -21,65 +21,70 @@ PRINTED = ("latex", "text", "man")
 
 
 class tab_set(nodes.General, nodes.Element):
-    """Panels of which a reader sees one; `number` is its place on the page."""
+    """Panels, of which a reader sees one; `number` is the set's place on the page."""
 
 
 class tab_panel(nodes.General, nodes.Element):
-    """What is shown in `tabs`; `absent` if that is only that there is nothing."""
+    """The content for `tabs`; `absent` if it only says that there is no code."""
 
 
 class BookTabs(SphinxDirective):
-    """A set of panels, each a `book-tab`."""
+    """A set of panels, each of which is a `book-tab`."""
 
     has_content = True
     option_spec = {"class": directives.class_option}
 
     def run(self) -> list[nodes.Node]:
-        found = tab_set(classes=["tab-set", *self.options.get("class", [])])
-        found["number"] = self.env.new_serialno("tab") + 1
-        self.set_source_info(found)
-        self.state.nested_parse(self.content, self.content_offset, found)
-        return [_completed(found, self.config.book_tabs)]
+        """Return the set."""
+        panels = tab_set(classes=["tab-set", *self.options.get("class", [])])
+        panels["number"] = self.env.new_serialno("tab") + 1
+        self.set_source_info(panels)
+        self.state.nested_parse(self.content, self.content_offset, panels)
+        _add_absent_panels(panels, self.config.book_tabs)
+        return [panels]
 
 
 class BookTab(SphinxDirective):
-    """What readers of the tabs named see."""
+    """A panel for the readers of the named tabs."""
 
     required_arguments = 1
     final_argument_whitespace = True
     has_content = True
 
     def run(self) -> list[nodes.Node]:
+        """Return the panel."""
         panel = _panel(self.arguments[0].split())
         self.state.nested_parse(self.content, self.content_offset, panel)
         return [panel]
 
 
 def _panel(tabs: list[str], **attributes: Any) -> tab_panel:
+    """Return a panel with its label and nothing else."""
     label = nodes.paragraph(classes=["tab-label"])
     label += nodes.strong(text=", ".join(map(tab_name, tabs)))
     return tab_panel("", label, tabs=tabs, **attributes)
 
 
-def _completed(found: tab_set, tabs: list[str]) -> tab_set:
-    """Return a set that says where a tab has no code; one of text leaves it out."""
-    if any(True for _ in found.findall(nodes.literal_block)):
-        there = {tab for panel in found.findall(tab_panel) for tab in panel["tabs"]}
-        for tab in tabs:
-            if tab not in there:
-                panel = _panel([tab], absent=True)
-                panel += nodes.paragraph(text=f"No code for {tab_name(tab)} here.")
-                found += panel
-    return found
+def _add_absent_panels(panels: tab_set, tabs: list[str]) -> None:
+    """Add a panel for each tab without code, if the other panels have code."""
+    if not any(True for _ in panels.findall(nodes.literal_block)):
+        return
+    present = {tab for panel in panels.findall(tab_panel) for tab in panel["tabs"]}
+    for tab in tabs:
+        if tab not in present:
+            panel = _panel([tab], absent=True)
+            panel += nodes.paragraph(text=f"No code for {tab_name(tab)} here.")
+            panels += panel
 
 
 def visit_tab_set(self: HTML5Translator, node: tab_set) -> None:
+    """Write the start of a set and its buttons, one per tab."""
     panels = {tab: p for p in node.findall(tab_panel) for tab in p["tabs"]}
     order = [t for t in self.config.book_tabs if t in panels]
     attributes: dict[str, Any] = {"data-axis": "tab", "data-choices": " ".join(order)}
     self.body.append(self.starttag(node, "div", **attributes))
     if "record" in node["classes"]:
-        return  # the bar at the top of the page chooses for it
+        return  # The buttons at the top of the page are enough.
     self.body.append('<div class="tab-list" role="tablist" aria-label="Framework">\n')
     for tab in order:
         self.body.append(_tab_button(node["number"], tab, panels[tab]))
@@ -99,6 +104,7 @@ def _panel_id(number: int, panel: tab_panel) -> str:
 
 
 def visit_tab_panel(self: HTML5Translator, node: tab_panel) -> None:
+    """Write the start of a panel."""
     classes = "tab-panel tab-absent" if node.get("absent") else "tab-panel"
     tabs = " ".join(node["tabs"])
     identity = _panel_id(node.parent["number"], node)
@@ -106,11 +112,12 @@ def visit_tab_panel(self: HTML5Translator, node: tab_panel) -> None:
 
 
 def depart_element(self: HTML5Translator, node: nodes.Element) -> None:
+    """Write the end of a set or a panel."""
     self.body.append("</div>\n")
 
 
 def tab_rules(tabs: list[str]) -> str:
-    """Hide what is not of the chosen tab, unless all are to be printed."""
+    """Return the CSS that hides all but the chosen tab, unless all are printed."""
     rules: Iterator[str] = (
         f'.js:not([data-print="all"])[data-tab="{tab}"] {kind}'
         f':not([data-choices~="{tab}"])'
@@ -123,37 +130,40 @@ def tab_rules(tabs: list[str]) -> str:
     return ",\n".join(rules) + " { display: none; }\n"
 
 
-# Paper
+# Printed formats
 
 
 def visit_printed_panel(self: Any, node: tab_panel) -> None:
-    """Where there is no choice, a panel that holds nothing is left out."""
+    """Omit a panel that only says that a tab has no code."""
     if node.get("absent"):
         raise nodes.SkipNode
 
 
-def pass_through(self: Any, node: nodes.Element) -> None:
-    """The contents, the tab's label among them, are all there is to write."""
+def write_contents(self: Any, node: nodes.Element) -> None:
+    """Write nothing but the contents of the node, which include its label."""
 
 
-def begin_printed_set(self: LaTeXTranslator, node: tab_set) -> None:
+def begin_latex_set(self: LaTeXTranslator, node: tab_set) -> None:
+    """Write the start of a set in LaTeX."""
     if "record" in node["classes"]:
         self.body.append("\n\\begin{bookrecord}\n")
 
 
-def end_printed_set(self: LaTeXTranslator, node: tab_set) -> None:
-    record = "record" in node["classes"]
-    self.body.append("\n\\end{bookrecord}\n" if record else "\n\\bookendtabs\n")
+def end_latex_set(self: LaTeXTranslator, node: tab_set) -> None:
+    """Write the end of a set in LaTeX."""
+    is_record = "record" in node["classes"]
+    self.body.append("\n\\end{bookrecord}\n" if is_record else "\n\\bookendtabs\n")
 
 
 def setup(app: Sphinx) -> None:
+    """Add the directives and nodes of this module to Sphinx."""
     app.add_config_value("book_tabs", list(TAB_NAMES), "env")
     app.add_directive("book-tabs", BookTabs)
     app.add_directive("book-tab", BookTab)
-    whole: dict[str, Any] = dict.fromkeys(PRINTED, (pass_through, pass_through))
-    whole["latex"] = (begin_printed_set, end_printed_set)
-    printed: dict[str, Any] = dict.fromkeys(
-        PRINTED, (visit_printed_panel, pass_through)
+    sets: dict[str, Any] = dict.fromkeys(PRINTED, (write_contents, write_contents))
+    sets["latex"] = (begin_latex_set, end_latex_set)
+    panels: dict[str, Any] = dict.fromkeys(
+        PRINTED, (visit_printed_panel, write_contents)
     )
-    app.add_node(tab_set, html=(visit_tab_set, depart_element), **whole)
-    app.add_node(tab_panel, html=(visit_tab_panel, depart_element), **printed)
+    app.add_node(tab_set, html=(visit_tab_set, depart_element), **sets)
+    app.add_node(tab_panel, html=(visit_tab_panel, depart_element), **panels)

@@ -1,4 +1,4 @@
-"""Texts that are kept between builds."""
+"""The cache keeps texts between builds."""
 
 from pathlib import Path
 
@@ -8,23 +8,23 @@ from book.base.kept import Kept, digest
 
 
 def test_a_text_is_made_once_for_the_same_parts(tmp_path: Path):
-    made = []
+    calls = []
 
     def make() -> str:
-        made.append(1)
-        return f"text {len(made)}"
+        calls.append(1)
+        return f"text {len(calls)}"
 
     assert Kept(tmp_path / "a").text(["x", "y"], make) == "text 1"
     assert Kept(tmp_path / "a").text(["x", "y"], make) == "text 1"
     assert Kept(tmp_path / "a").text(["xy"], make) == "text 2"
 
 
-def test_no_parts_share_a_digest():
+def test_different_parts_have_different_digests():
     lists = (["ab"], ["a", "b"], ["b", "a"], ["a", "b", ""])
     assert len({digest(parts) for parts in lists}) == 4
 
 
-def test_what_nobody_asks_for_goes(tmp_path: Path):
+def test_unused_texts_are_removed(tmp_path: Path):
     kept = Kept(tmp_path)
     kept.text(["old"], lambda: "old")
     later = Kept(tmp_path)

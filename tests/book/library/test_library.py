@@ -1,4 +1,4 @@
-"""The package d2l: what is saved, how it is put together, what is refused."""
+"""The package d2l is generated from marked cells, or their mistakes are reported."""
 
 import runpy
 import subprocess
@@ -22,7 +22,7 @@ def section(name: str, *cells: str) -> str:
 
 @pytest.fixture
 def make(make_book):
-    """A book of the sections a, b, ... whose cells are given, one tuple a section."""
+    """Make a book of sections a, b, and so on; each tuple holds a section's cells."""
 
     def make(*sections: tuple[str, ...], **aliases: str):
         texts = {n: section(n, *c) for n, c in zip("abcdef", sections, strict=False)}
@@ -36,7 +36,7 @@ def make(make_book):
 
 @pytest.fixture
 def lib(make, tmp_path):
-    """The names that the library of such a book defines, after it has been run."""
+    """Return the names in the library of such a book, after it has been imported."""
 
     def lib(*sections: tuple[str, ...], **aliases: str):
         text = package.generate(make(*sections, **aliases), "pytorch")
@@ -48,19 +48,19 @@ def lib(make, tmp_path):
 
 
 @pytest.fixture
-def refused(make):
-    """The message that such a book is refused with."""
+def error_message(make):
+    """Return the message of the error that such a book raises."""
 
-    def refused(*sections: tuple[str, ...], **aliases: str) -> str:
+    def error_message(*sections: tuple[str, ...], **aliases: str) -> str:
         with pytest.raises(BookError) as error:
             package.generate(make(*sections, **aliases), "pytorch")
         assert "\n" not in str(error.value)
         return str(error.value)
 
-    return refused
+    return error_message
 
 
-# What a mark saves
+# Marks
 
 
 def test_only_the_marked_statement_is_saved(lib):
@@ -88,25 +88,25 @@ def test_only_the_marked_statement_is_saved(lib):
         "%%time\ndef f(x):  #@save\n    return x + 1",
     ],
 )
-def test_where_a_mark_may_stand(lib, source):
+def test_a_mark_may_be_in_any_of_these_places(lib, source):
     got = lib((source + "\nother = 1",))
     assert got["f"](1) == 2
     assert got["__all__"] == ["f"]
     assert "@save" not in got["text"].partition('"""\n')[2]
 
 
-def test_a_mark_in_a_string_is_none(lib):
+def test_a_mark_in_a_string_is_ignored(lib):
     got = lib(("s = '#@save'\nt = '#@save'  #@save",))
     assert got["__all__"] == ["t"]
     assert got["t"] == "#@save"
 
 
-def test_cells_in_other_languages_are_passed_over(lib):
+def test_cells_in_other_languages_are_skipped(lib):
     got = lib(("%%bash\nif x; then fi  #@save", "%%writefile a.py\nimport os", "x = 1"))
     assert got["__all__"] == []
 
 
-def test_statements_are_saved_in_order_and_settings_first(lib):
+def test_statements_keep_their_order_but_settings_come_first(lib):
     got = lib(
         ("def f():  #@save\n    return table\ntable = {}  #@save",),
         ("table['x'] = 1  #@save\nimport warnings",),
@@ -128,7 +128,7 @@ def test_type_hints_lose_their_quotes(lib):
     assert "def f(self) -> A:" in got["text"]
 
 
-# Methods added to classes, and what is saved again
+# Methods that are added to classes, and statements that are saved again
 
 CLASS = """
 class A:  #@save
@@ -164,7 +164,7 @@ def test_a_method_replaces_the_stub_and_keeps_its_docstring(lib):
     assert got["text"].count("Defined in") == 1
 
 
-def test_a_method_added_twice_is_there_once(lib):
+def test_a_method_that_is_added_twice_appears_once(lib):
     first = (
         "@d2l.add_to_class(A)  #@save\ndef h(self):\n    '''Return h.'''\n    return 1"
     )
@@ -175,12 +175,12 @@ def test_a_method_added_twice_is_there_once(lib):
     assert got["text"].count("def h") == 1
 
 
-def test_a_docstring_of_its_own_is_kept(lib):
+def test_a_method_keeps_its_own_docstring(lib):
     method = "@d2l.add_to_class(A)  #@save\ndef f(self):\n    '''Mine.'''\n    return 2"
     assert lib((CLASS, method))["A"].f.__doc__ == "Mine."
 
 
-def test_an_attribute_and_an_empty_class_take_methods(lib):
+def test_methods_replace_attributes_and_fill_empty_classes(lib):
     got = lib(
         (CLASS, "@d2l.add_to_class(A)  #@save\ndef size(self):\n    return 5"),
         (
@@ -193,7 +193,7 @@ def test_an_attribute_and_an_empty_class_take_methods(lib):
     assert "pass" not in got["text"]
 
 
-def test_what_is_saved_again_replaces_the_earlier_one(lib):
+def test_a_statement_that_is_saved_again_replaces_the_earlier_one(lib):
     got = lib(
         ("def f():  #@save\n    '''Return f.'''\n    return 1",),
         ("x = f()  #@save",),
@@ -203,7 +203,7 @@ def test_what_is_saved_again_replaces_the_earlier_one(lib):
     assert got["text"].count("def f") == 1
 
 
-def test_what_a_replacement_needs_is_put_before_it(lib):
+def test_statements_that_a_replacement_needs_precede_it(lib):
     got = lib(
         ("class A:  #@save\n    x = 1\nclass C(A):  #@save\n    pass",),
         ("class B:  #@save\n    y = 2\nclass A(B):  #@save\n    x = 3",),
@@ -227,7 +227,7 @@ def test_overloads_of_one_function_are_all_kept(lib):
 # Names
 
 
-def test_d2l_names_become_the_modules_own(lib):
+def test_d2l_names_become_names_of_the_module(lib):
     got = lib(
         ("def f(x):  #@save\n    return x + 1\nclass A:  #@save\n    pass",),
         ("class B(d2l.A):  #@save\n    def g(self):\n        return d2l.f(1)",),
@@ -252,7 +252,7 @@ def test_a_local_variable_does_not_hide_a_d2l_name(lib, body):
     assert "_d2l_f" not in got["__all__"]
 
 
-def test_an_added_method_may_be_called_like_a_function(lib):
+def test_an_added_method_may_have_the_name_of_a_function(lib):
     got = lib(
         ("def f(x):  #@save\n    return x + 1\nclass A:  #@save\n    pass",),
         ("@d2l.add_to_class(d2l.A)  #@save\ndef f(self, g=d2l.f):\n    return g(1)",),
@@ -262,7 +262,7 @@ def test_an_added_method_may_be_called_like_a_function(lib):
     assert got["A"]().h() == 2
 
 
-def test_a_local_read_above_where_it_is_set_is_local(lib):
+def test_a_local_variable_may_be_read_above_its_assignment(lib):
     source = (
         "def f(n):  #@save\n    for i in range(n):\n        if i:\n"
         "            last = total\n        total = i\n    return last"
@@ -270,7 +270,7 @@ def test_a_local_read_above_where_it_is_set_is_local(lib):
     assert lib((source,))["f"](3) == 1
 
 
-def test_imports_are_those_the_code_uses_from_any_cell(lib):
+def test_the_library_imports_only_modules_that_its_code_uses(lib):
     got = lib(
         ("import os\nimport os.path\nimport math as m\nfrom d2l import torch as d2l",),
         ("from collections import OrderedDict, deque\nimport json  #@save",),
@@ -286,12 +286,12 @@ def test_imports_are_those_the_code_uses_from_any_cell(lib):
     ]
 
 
-def test_d2l_may_reach_an_import(lib):
+def test_d2l_can_name_an_imported_module(lib):
     got = lib(("import math\ndef f(math):  #@save\n    return d2l.math.sqrt(math)",))
     assert got["f"](4) == 2
 
 
-def test_two_ways_to_import_one_thing_agree(lib):
+def test_two_ways_to_import_one_object_agree(lib):
     use = "def f(x):  #@save\n    return path.basename(x)"
     got = lib(("import os.path as path",), ("from os import path", use))
     assert got["f"]("a/b") == "b"
@@ -300,7 +300,7 @@ def test_two_ways_to_import_one_thing_agree(lib):
 # Aliases
 
 
-def test_aliases_are_defined_and_replaced(lib):
+def test_aliases_are_defined_in_the_library_and_replaced_in_cells(lib):
     got = lib(
         (
             "import math, operator\ndef f(x, y):  #@save\n"
@@ -336,17 +336,17 @@ def test_an_alias_may_be_a_base_or_a_default(lib):
     assert got["f"]("a") == "A"
 
 
-# What is refused
+# Mistakes
 
 STUB = "class A:  #@save\n    pass\n"
-REFUSED = {
+MISTAKES = {
     "no such class": (
         ["@d2l.add_to_class(A)  #@save\ndef f(self):\n    pass"],
-        "a.md:6: class 'A' is saved nowhere before its method 'f'",
+        "a.md:6: class 'A' is not saved before its method 'f'",
     ),
     "an unsaved class": (
         ["class A:\n    pass\n\n@d2l.add_to_class(A)  #@save\ndef f(self):\n    pass"],
-        "a.md:9: class 'A' is saved nowhere",
+        "a.md:9: class 'A' is not saved",
     ),
     "no class at all": (
         [STUB + "@d2l.add_to_class(type(1))  #@save\ndef f(self):\n    pass"],
@@ -372,7 +372,7 @@ REFUSED = {
         ["def f():\n    #@save\n    return 1"],
         "a.md:7: #@save inside a body",
     ),
-    "a mark of nothing": (["x = 1\n#@save"], "a.md:7: #@save with nothing below"),
+    "a mark without a statement": (["x = 1\n#@save"], "a.md:7: #@save without a"),
     "a syntax error": (
         ["x = 1\ndef f(:  #@save\n    pass"],
         "a.md:7: not valid Python",
@@ -388,16 +388,16 @@ REFUSED = {
     ),
     "an unsaved d2l name": (
         ["def f():  #@save\n    return d2l.foo(1)"],
-        "a.md:7: d2l.foo is used but saved nowhere",
+        "a.md:7: d2l.foo is used but not saved",
     ),
-    "d2l itself": (["x = d2l  #@save"], "a.md:6: d2l can only be read, as d2l.name"),
+    "d2l itself": (["x = d2l  #@save"], "a.md:6: d2l can only be used to"),
     "a d2l name set": (
         ["def f():  #@save\n    d2l.f = 1"],
-        "a.md:7: d2l can only be read",
+        "a.md:7: d2l can only be used to read a name",
     ),
     "a part replaced": (
         ["a, b = 1, 2  #@save\na = 3  #@save"],
-        "a.md:7: replaces a part only of what chapter/a.md:6 saves (a, b)",
+        "a.md:7: replaces only a part of the statement at chapter/a.md:6 (a, b)",
     ),
     "a class replaced by a function": (
         ["class A:  #@save\n    pass", "def A():  #@save\n    pass"],
@@ -418,11 +418,11 @@ REFUSED = {
     ),
     "a change": (
         ["x = 1  #@save\nx += 1  #@save"],
-        "a.md:7: cannot be saved; put it into a function",
+        "a.md:7: this statement cannot be saved; put it into a function",
     ),
     "a loop": (
         ["for i in range(3):  #@save\n    print(i)"],
-        "a.md:6: cannot be saved; put it into a function",
+        "a.md:6: this statement cannot be saved; put it into a function",
     ),
     "a circle": (
         ["x = 1  #@save\ny = x  #@save\nx = y  #@save"],
@@ -434,27 +434,27 @@ REFUSED = {
     ),
     "a builtin redefined": (
         ["def sum(x):  #@save\n    return 1", "def f(x):  #@save\n    return sum(x)"],
-        "a.md:13: 'sum' is Python's here but another in the library",
+        "a.md:13: 'sum' is Python's own here, but chapter/a.md:6 defines",
     ),
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_broken_block_is_refused_where_it_stands(refused, name):
-    cells, message = REFUSED[name]
-    assert refused(tuple(cells)).startswith(f"chapter/{message}")
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_broken_block_is_reported_with_its_line(error_message, name):
+    cells, message = MISTAKES[name]
+    assert error_message(tuple(cells)).startswith(f"chapter/{message}")
 
 
-def test_conflicting_imports_are_refused(refused):
+def test_conflicting_imports_are_reported(error_message):
     use = "def f():  #@save\n    return time()"
-    message = refused(("import time",), ("from time import time", use))
+    message = error_message(("import time",), ("from time import time", use))
     assert message == (
-        "chapter/b.md:6: 'time' is `from time import time` here but `import time`"
+        "chapter/b.md:6: 'time' is `from time import time` here, but `import time`"
         " at chapter/a.md:6; import it the same way"
     )
 
 
-def test_conflicting_imports_that_no_saved_code_uses_are_none(lib):
+def test_unused_import_conflicts_are_ignored(lib):
     lib(("import time",), ("from time import time",), ("x = 1  #@save",))
 
 
@@ -462,12 +462,12 @@ ALIASES = {
     "twice": (
         "x = 1",
         {"alias": "top = 1", "fluent_alias": "top -> upper"},
-        "config.ini [library-pytorch]: 'top' is an alias in config.ini",
+        "config.ini [library-pytorch]: 'top' is already an alias in config.ini",
     ),
     "saved": (
         "def top(x):  #@save\n    return 1",
         {"fluent_alias": "top -> upper"},
-        "chapter/a.md:6: 'top' is an alias in config.ini [library-pytorch]; rename",
+        "chapter/a.md:6: 'top' is already an alias in config.ini [library-pytorch]",
     ),
     "without d2l": (
         "def f(x):  #@save\n    return top(x)",
@@ -477,9 +477,9 @@ ALIASES = {
     "of a builtin": (
         "def f(x):  #@save\n    return abs(x)",
         {"alias": "abs = max"},
-        "chapter/a.md:7: 'abs' is Python's here but another in the library",
+        "chapter/a.md:7: 'abs' is Python's own here, but config.ini",
     ),
-    "of what no cell imports": (
+    "of a module that no cell imports": (
         "x = 1",
         {"lib_name": "torch", "simple_alias": "ones"},
         "config.ini [library-pytorch]: name 'torch' is not defined in the library",
@@ -493,31 +493,31 @@ ALIASES = {
 
 
 @pytest.mark.parametrize("name", ALIASES)
-def test_a_bad_alias_is_refused(refused, name):
+def test_a_bad_alias_is_reported(error_message, name):
     source, aliases, message = ALIASES[name]
-    assert refused((source,), **aliases).startswith(message)
+    assert error_message((source,), **aliases).startswith(message)
 
 
-def test_an_error_names_the_line_in_the_file_in_spite_of_branches(refused):
+def test_an_error_below_branches_names_the_line_of_the_file(error_message):
     source = (
         "if tab.selected('jax'):\n    x = 1\n    y = 2\n"
         "if tab.selected('pytorch'):\n    def f():  #@save\n        return foo"
     )
-    assert refused(("z = 1", source)).startswith("chapter/a.md:16: name 'foo'")
+    assert error_message(("z = 1", source)).startswith("chapter/a.md:16: name 'foo'")
 
 
 # The files
 
 
-def test_what_was_generated_is_kept_until_its_sources_change(make, monkeypatch):
+def test_a_library_is_cached_until_its_sources_change(make, monkeypatch):
     book = make(("x = 1  #@save",))
     text = package.generated(book, "pytorch")
     assert text == package.generate(book, "pytorch")
-    (kept,) = (book.root / "_build/library").iterdir()
-    assert kept.name.startswith("pytorch-") and kept.read_text() == text
+    (cached,) = (book.root / "_build/library").iterdir()
+    assert cached.name.startswith("pytorch-") and cached.read_text() == text
 
     monkeypatch.setattr(package, "generate", lambda book, tab: "another")
-    del book.config.library["pytorch"]["lib_file"]  # the book as it was is remembered
+    del book.config.library["pytorch"]["lib_file"]  # results for a book are remembered
     assert package.generated(book, "pytorch") == text
     path = book.root / "chapter/a.md"
     for old, new, same in (
@@ -526,24 +526,24 @@ def test_what_was_generated_is_kept_until_its_sources_change(make, monkeypatch):
         ("# A", "Prose.\n\n# A", True),
     ):
         before = package.generated(read(book), "pytorch")
-        kept, *others = (book.root / "_build/library").iterdir()
+        cached, *others = (book.root / "_build/library").iterdir()
         assert not others
-        kept.write_text("kept")
+        cached.write_text("cached")
         path.write_text(path.read_text().replace(old, new))
         now = package.generated(read(book), "pytorch")
-        assert now == ("kept" if same else "another"), before
+        assert now == ("cached" if same else "another"), before
 
 
 def read(book):
-    """The same book, read again with the same settings."""
+    """Return the same book, read again with the same settings."""
     again = type(book)(book.root)
     del again.config.library["pytorch"]["lib_name"]
     return again
 
 
-def test_a_folder_that_cannot_be_written_is_no_hindrance(make):
+def test_a_cache_that_cannot_be_written_is_ignored(make):
     book = make(("x = 1  #@save",))
-    (book.root / "_build").write_text("no folder")
+    (book.root / "_build").write_text("not a folder")
     assert "x = 1" in package.generated(book, "pytorch")
 
 
@@ -552,9 +552,9 @@ def test_a_tab_may_have_no_library(make):
     assert package.generated(book, "none") == ""
 
 
-def test_the_files_are_written_once_and_checked(make):
+def test_only_outdated_files_are_written_and_reported(make):
     book = make(("x = 1  #@save",))
-    with pytest.raises(BookError, match="d2l/pytorch.py: not what the sources make"):
+    with pytest.raises(BookError, match="d2l/pytorch.py: differs from the cells"):
         package.check(book)
     written = [book.root / "d2l/__init__.py", book.root / "d2l/pytorch.py"]
     assert package.write(book) == written
@@ -572,7 +572,7 @@ def test_a_library_needs_a_file(make):
         package.write(book)
 
 
-def test_a_broken_block_leaves_the_last_good_files(make_book):
+def test_a_broken_block_changes_no_file(make_book):
     good = section("a", "x = 1  #@save")
     book = make_book(tabs=("pytorch", "jax"), a=good)
     for tab in book.tabs:
@@ -616,11 +616,11 @@ WELL_ALIASED = {
 }
 
 
-def test_the_library_is_the_same_each_time_wherever_it_is_made(make, monkeypatch):
+def test_the_library_does_not_depend_on_where_it_is_generated(make, monkeypatch):
     uses = "import numpy as np\nimport torch\nx = np.array(torch.ones(1))  #@save"
     book = make(*WELL_FORMED, (uses,), **WELL_ALIASED)
     first = package.generate(book, "pytorch")
-    # Neither settings nor modules called like imported ones make a difference.
+    # Settings of ruff and modules with the names of imported ones have no effect.
     (book.root / "pyproject.toml").write_text("[tool.ruff]\nline-length = 40\n")
     (book.root / "d2l/torch.py").touch()
     assert package.generate(book, "pytorch") == first
@@ -628,7 +628,7 @@ def test_the_library_is_the_same_each_time_wherever_it_is_made(make, monkeypatch
     assert package.generate(book, "pytorch") == first
 
 
-def test_the_library_is_clean(make, tmp_path):
+def test_the_library_passes_ruff_and_mypy(make, tmp_path):
     text = package.generate(make(*WELL_FORMED, **WELL_ALIASED), "pytorch")
     path = tmp_path / "clean.py"
     path.write_text(text)
@@ -644,7 +644,7 @@ def test_the_library_is_clean(make, tmp_path):
         assert result.returncode == 0, result.stdout + text
 
 
-def test_stock_d2lbook_takes_the_same_sources(make, tmp_path):
+def test_stock_d2lbook_accepts_the_same_sources(make, tmp_path):
     book = make(*WELL_FORMED, **WELL_ALIASED)
     ours = package.generate(book, "pytorch")
     theirs = tmp_path / "stock.py"

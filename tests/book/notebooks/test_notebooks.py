@@ -1,4 +1,4 @@
-"""Notebooks to take away: what they say, what they carry, where they are written."""
+"""Standalone notebooks have the right text, their library, and their files."""
 
 import base64
 import io
@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 
 from book.base.errors import BookError
 from book.library import package
-from book.notebooks import alone, editions
+from book.notebooks import editions, standalone
 from book.notebooks.editions import KINDS, Edition
 from book.pages import html
 from book.records import store
@@ -122,22 +122,22 @@ def book(make_site_book: MakeBook) -> Book:
     return Book(book.root)
 
 
-def made(book: Book, name: str = "one", tab: str = "jax", kind: str = PLAIN):
+def notebook(book: Book, name: str = "one", tab: str = "jax", kind: str = PLAIN):
     return Edition(book).notebook(book.section(name), tab, kind)
 
 
 def text(nb: NotebookNode) -> str:
-    """The text of a notebook with `code` for what is code."""
+    """Return the text of a notebook, with "code" for each code cell."""
     cells = [c.source if c.cell_type == "markdown" else "code" for c in nb.cells]
     return "\n\n".join(cells)
 
 
-# What they say
+# Text
 
 
-def test_text_is_markdown_that_needs_no_book(book: Book):
-    said = text(made(book))
-    assert said.startswith("# 1.1. One\n\nThe first cell shows")
+def test_text_is_plain_markdown(book: Book):
+    markdown = text(notebook(book))
+    assert markdown.startswith("# 1.1. One\n\nThe first cell shows")
     for expected in (
         "A *first* look. See [Section 1.2: Two](two.ipynb), A Chapter and",
         "and [(1.1.1)](#eq_sum)",
@@ -151,30 +151,30 @@ def test_text_is_markdown_that_needs_no_book(book: Book):
         "```bash\n# no heading, and :label:`x` stays\n```",
         '## References\n\n<a id="ref_Williams_2009"></a>Williams, S. (2009).',
     ):
-        assert expected in said
-    assert "Only on a slide" not in said and "PyTorch" not in said
+        assert expected in markdown
+    assert "Only on a slide" not in markdown and "PyTorch" not in markdown
     marks = MARK.findall(
-        said.replace("``:label:`x` ``", "").replace(":label:`x` s", "")
+        markdown.replace("``:label:`x` ``", "").replace(":label:`x` s", "")
     )
     assert marks == []
 
 
-def test_references_between_notebooks(book: Book):
-    in_two = text(made(book, "two"))
+def test_references_lead_to_other_notebooks_or_the_site(book: Book):
+    in_two = text(notebook(book, "two"))
     assert "[Section 1.1: One](one.ipynb)" in in_two
     assert "[Section 1.1.1: Copies](one.ipynb#sec_copies)" in in_two
     assert "[Fig. 1.1.1](one.ipynb#fig_a)" in in_two
-    colab = text(made(book, "two", kind=COLAB))
+    colab = text(notebook(book, "two", kind=COLAB))
     assert "See Section 1.1: One, Section 1.1.1: Copies and Fig. 1.1.1." in colab
     config = book.root / "config.ini"
     config.write_text(config.read_text() + "\n[publish]\nsite = https://a.test/b/\n")
-    colab = text(made(Book(book.root), "two", kind=COLAB))
+    colab = text(notebook(Book(book.root), "two", kind=COLAB))
     assert "[Section 1.1: One](https://a.test/b/chapter/one.html?tab=jax#sec-one)" in (
         colab
     )
 
 
-def test_numbers_are_those_of_the_site(book: Book):
+def test_numbers_are_the_same_as_on_the_site(book: Book):
     page = html.build(book).parent / "chapter/one.html"
     one, two = page.read_text(), page.with_name("two.html").read_text()
     first = (page.parent.parent / "index.html").read_text()
@@ -192,31 +192,33 @@ def test_numbers_are_those_of_the_site(book: Book):
 
 
 def test_figures_are_in_the_notebook(book: Book):
-    cells = made(book).cells
+    cells = notebook(book).cells
     (cell,) = (c for c in cells if "attachments" in c)
     png = base64.b64decode(cell.attachments["a.png"]["image/png"])
     assert png.startswith(b"\x89PNG")
     assert [int.from_bytes(png[i : i + 4]) for i in (16, 20)] == [40, 20]
     image = '<img src="attachment:a.png" alt="A &quot;line&quot;" width="50">'
     assert image in cell.source
-    colab = text(made(book, kind=COLAB))
+    colab = text(notebook(book, kind=COLAB))
     assert f'src="data:image/png;base64,{base64.b64encode(png).decode()}"' in colab
     assert "attachment" not in colab
 
 
-def test_a_figure_to_explore_is_told_of(book: Book, monkeypatch: pytest.MonkeyPatch):
+def test_captions_mention_interactive_versions(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+):
     (book.root / "static").unlink()
     script = book.root / "static/explorables/a.js"
     script.parent.mkdir(parents=True)
     script.touch()
-    assert "In the HTML edition this figure is interactive." in text(made(book))
+    assert "In the HTML edition this figure is interactive." in text(notebook(book))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_is_valid_and_the_same_again(book: Book, kind: str):
-    nb = made(book, kind=kind)
+def test_every_kind_is_valid_and_reproducible(book: Book, kind: str):
+    nb = notebook(book, kind=kind)
     nbformat.validate(nb)
-    assert nbformat.writes(nb) == nbformat.writes(made(Book(book.root), kind=kind))
+    assert nbformat.writes(nb) == nbformat.writes(notebook(Book(book.root), kind=kind))
     assert len({cell.id for cell in nb.cells}) == len(nb.cells)
     assert nb.metadata.kernelspec.name == "python3"
     assert nb.metadata.language_info.name == "python"
@@ -231,38 +233,40 @@ def test_every_kind_is_valid_and_the_same_again(book: Book, kind: str):
 @pytest.mark.parametrize(
     "wrong, message",
     [
-        (":func:`torch.ones` and :cite:`Nobody`", "one.md:4: no work 'Nobody'"),
+        (":func:`torch.ones` and :cite:`Nobody`", "one.md:4: 'Nobody' is not"),
         ("Text.\n\n```eval_rst\n.. raw::\n```\n\n", "one.md:6: a notebook cannot show"),
     ],
 )
-def test_what_a_notebook_cannot_show_is_refused(wrong: str, message: str, book: Book):
+def test_markup_that_notebooks_cannot_show_is_an_error(
+    wrong: str, message: str, book: Book
+):
     path = book.root / "chapter/one.md"
     path.write_text(ONE.replace("[**A *first* look.**]", wrong))
     with pytest.raises(BookError, match=re.escape(message)):
-        made(Book(book.root))
+        notebook(Book(book.root))
 
 
-# What they carry
+# The first cells
 
 
 def run_cells(nb: NotebookNode, folder: Path, *before: str) -> str:
-    """What the code of a notebook prints in a Python that knows no book."""
+    """Return what the code of a notebook prints, run outside the book."""
     code = [c.source for c in nb.cells if c.cell_type == "code"]
     # The made-up tabs have no framework to install.
     code = [re.sub(r"^install_missing.*$", "", c, flags=re.MULTILINE) for c in code]
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-I", "-c", "\n".join([*before, *code])],
         cwd=folder,
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 @pytest.mark.parametrize("kind", [COLAB, SAGEMAKER])
-def test_a_notebook_carries_the_library(book: Book, tmp_path: Path, kind: str):
-    printed = run_cells(made(book, kind=kind), tmp_path)
+def test_a_hosted_notebook_contains_the_library(book: Book, tmp_path: Path, kind: str):
+    printed = run_cells(notebook(book, kind=kind), tmp_path)
     assert "d2l is imported from" in printed and printed.endswith("42\n")
 
 
@@ -277,30 +281,30 @@ def put_library(folder: Path, files: dict[str, str]) -> Path:
 
 
 @pytest.mark.parametrize("loaded", ["", "import d2l.jax"])
-def test_another_package_of_that_name_stands_back(
+def test_the_library_takes_precedence_over_other_packages(
     book: Book, tmp_path: Path, loaded: str
 ):
     put_library(tmp_path / "site", OTHER)
     path = f"import sys; sys.path.append({str(tmp_path / 'site')!r})"
-    printed = run_cells(made(book, kind=COLAB), tmp_path, path, loaded)
+    printed = run_cells(notebook(book, kind=COLAB), tmp_path, path, loaded)
     assert printed.endswith("42\n")
 
 
-def test_an_installed_library_of_this_book_comes_first(book: Book, tmp_path: Path):
+def test_an_installed_library_of_this_book_is_used(book: Book, tmp_path: Path):
     init = package.version_file(book)
     ours = {"__init__.py": init, "jax.py": "def answer():\n    return 43\n"}
     put_library(tmp_path / "site", ours)
     path = f"import sys; sys.path.append({str(tmp_path / 'site')!r})"
-    nb = made(book, kind=COLAB)
+    nb = notebook(book, kind=COLAB)
     assert run_cells(nb, tmp_path, path).endswith("43\n")
-    # One of today's version that lacks what the notebook uses is an older one.
+    # An installed library that lacks a name is older than the notebook.
     (tmp_path / "site/d2l/jax.py").write_text("question = 6 * 7\n")
     assert run_cells(nb, tmp_path, path).endswith("42\n")
 
 
-def test_a_plain_notebook_without_its_folder_says_so(book: Book, tmp_path: Path):
+def test_a_plain_notebook_without_its_folder_reports_that(book: Book, tmp_path: Path):
     with pytest.raises(AssertionError, match="unpack the whole zip"):
-        run_cells(made(book), tmp_path)
+        run_cells(notebook(book), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -311,51 +315,51 @@ def test_a_plain_notebook_without_its_folder_says_so(book: Book, tmp_path: Path)
         ((3, 12), "1.23.5", False),
     ],
 )
-def test_mxnet_says_what_it_needs(
+def test_mxnet_reports_its_requirements(
     python: tuple[int, int], numpy: str, fits: bool, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(alone.importlib.metadata, "version", lambda name: numpy)
+    monkeypatch.setattr(standalone.importlib.metadata, "version", lambda name: numpy)
     here = SimpleNamespace(version_info=python, version=f"{python[0]}.{python[1]} x")
-    monkeypatch.setattr(alone, "sys", here)
+    monkeypatch.setattr(standalone, "sys", here)
     if fits:
-        alone.check_mxnet()
+        standalone.check_mxnet()
         return
     with pytest.raises(ImportError, match=f"NumPy {numpy}"):
-        alone.check_mxnet()
+        standalone.check_mxnet()
 
 
-def test_only_what_is_missing_is_installed(monkeypatch: pytest.MonkeyPatch):
-    asked: list[tuple[str, str]] = []
-    shell = SimpleNamespace(run_line_magic=lambda *words: asked.append(words))
-    monkeypatch.setattr(alone, "get_ipython", lambda: shell)
-    alone.install_missing({"json": "json"})
-    assert asked == []
-    alone.install_missing({"json": "json", "no_such_module": "nosuch==1"})
-    assert asked == [("pip", "install -q nosuch==1")]
+def test_only_missing_packages_are_installed(monkeypatch: pytest.MonkeyPatch):
+    commands: list[tuple[str, str]] = []
+    shell = SimpleNamespace(run_line_magic=lambda *words: commands.append(words))
+    monkeypatch.setattr(standalone, "get_ipython", lambda: shell)
+    standalone.install_missing({"json": "json"})
+    assert commands == []
+    standalone.install_missing({"json": "json", "no_such_module": "nosuch==1"})
+    assert commands == [("pip", "install -q nosuch==1")]
 
 
-def test_gpus_are_told_in_one_line(
+def test_gpus_are_reported_in_one_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture
 ):
     monkeypatch.setenv("PATH", str(tmp_path))
-    alone.tell_gpus()
+    standalone.report_gpus()
     assert capsys.readouterr().out == (
         "Found no NVIDIA GPU here; the code runs on the CPU.\n"
     )
     tool = tmp_path / "nvidia-smi"
     tool.write_text('#!/bin/sh\n[ "$1" ] && echo "A\nB" || echo "| table |"\n')
     tool.chmod(0o755)
-    alone.tell_gpus()
+    standalone.report_gpus()
     assert capsys.readouterr().out == "| table |\nFound 2 NVIDIA GPUs: A, B.\n"
     tool.write_text("#!/bin/sh\necho has failed\nexit 9\n")
-    alone.tell_gpus()
+    standalone.report_gpus()
     assert capsys.readouterr().out.startswith("Found no NVIDIA GPU")
 
 
-# Where they are written
+# Files
 
 
-def test_the_folder_and_the_zip(book: Book, tmp_path: Path):
+def test_the_folder_and_the_archive_are_complete(book: Book, tmp_path: Path):
     folder = editions.write(book)
     found = {p.relative_to(folder).as_posix() for p in folder.rglob("*.*")}
     assert found == {
@@ -385,22 +389,22 @@ def test_the_folder_and_the_zip(book: Book, tmp_path: Path):
     assert (folder / "made-up-notebooks.zip").read_bytes() == archive
 
 
-def test_one_notebook_alone_is_written(book: Book):
+def test_a_single_notebook_can_be_written(book: Book):
     folder = editions.write(book)
     other = folder / "pytorch/one.ipynb"
-    other.write_text("kept")
+    other.write_text("unchanged")
     (folder / "jax/one.ipynb").unlink()
     editions.write(book, ["jax"], ["one"])
-    assert other.read_text() == "kept"
+    assert other.read_text() == "unchanged"
     assert (folder / "jax/one.ipynb").exists()
 
 
 def test_a_page_without_code_has_no_notebook(book: Book):
-    with pytest.raises(BookError, match="SECTION: no code in chapter/index"):
+    with pytest.raises(BookError, match="SECTION: chapter/index has no code"):
         editions.write(book, sections=["chapter/index"])
 
 
-def test_outputs_are_kept_by_choice(
+def test_outputs_are_included_by_choice(
     book: Book, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
     run.run(book, ["jax"], ["two"], python=Path(sys.executable))
@@ -413,15 +417,15 @@ def test_outputs_are_kept_by_choice(
     assert outputs(book) == []
     ((output,),) = outputs(book, machine="cpu")
     assert output.data["text/plain"] == "2"
-    kept = text(Edition(book, "cpu").notebook(section, "jax", PLAIN))
-    assert "Outputs: CPU" in kept
+    with_outputs = text(Edition(book, "cpu").notebook(section, "jax", PLAIN))
+    assert "Outputs: CPU" in with_outputs
     record = store.path(book, section, "jax")
     record.write_text(json.dumps(json.loads(record.read_text()) | {"cells": []}))
     assert outputs(Book(book.root), machine="cpu") == []
     assert "chapter/two (jax) has no outputs" in capsys.readouterr().err
 
 
-def test_a_plot_is_kept_as_pixels():
+def test_a_plot_becomes_pixels():
     svg = '<svg xmlns="http://www.w3.org/2000/svg" width="30pt" height="15pt"></svg>'
     plot = nbformat.v4.new_output(
         "display_data", {"image/svg+xml": svg, "text/plain": "<Figure>"}

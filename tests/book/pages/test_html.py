@@ -1,4 +1,4 @@
-"""The pages that a book becomes, and what is said when they cannot be made."""
+"""A book is built into correct pages, and mistakes in it are reported."""
 
 import functools
 import re
@@ -83,7 +83,7 @@ def make_site_book(make_site_book: Make) -> Make:
 def shown(
     book: Book, section: Section, tab: str, printed: str = ODD + "\n"
 ) -> TabView | None:
-    """What a tab shows; the cell with `shared()` has `printed` a text."""
+    """Return the view of a tab, in which the cell `shared()` has printed a text."""
     blocks = book.blocks(section, tab)
     cells = book.cells(section, tab)
     runs = []
@@ -116,17 +116,17 @@ def one(make_site_book: Make) -> tuple[Book, BeautifulSoup]:
     return book, soup(book, "chapter/one")
 
 
-def test_a_page_shows_all_that_its_section_holds(one):
+def test_a_page_shows_all_parts_of_its_section(one):
     book, page = one
     assert find(page, "h1").text.startswith("1. One")
     assert find(page, "div.output pre").text == ODD + "\n"
     assert find(page, ".output-note").text == "Differs from run to run."
-    # Shared code and output stand once, outside the tabs.
+    # Shared code and output appear once, outside the tabs.
     assert page.text.count("shared()") == 1
     assert find(page, "div.output").find_parent(class_="tab-set") is None
 
 
-def test_references_are_numbers_and_lead_somewhere(one):
+def test_references_are_numbers_that_link_to_their_targets(one):
     book, page = one
     links = {a.text: a["href"] for a in page.select("article p a.reference")}
     assert links["Fig. 1.1"] == "#fig-a"
@@ -137,26 +137,26 @@ def test_references_are_numbers_and_lead_somewhere(one):
     assert "Roofline" in entry.text
 
 
-def test_equations_are_mathml_and_nothing_else(one):
+def test_equations_are_only_mathml(one):
     _, page = one
     math = find(page, "div.math > math")
     assert math["display"] == "block" and find(math, "mfrac")
     assert not page.select("main [style]") and "mathjax" not in str(page).lower()
 
 
-def test_a_figure_has_its_caption_for_a_text_and_its_size(one):
+def test_a_figure_has_a_description_and_a_size(one):
     _, page = one
     image = find(page, "figure img")
     assert image["alt"] == "Two devices."
     assert (image["width"], image["height"]) == ("20", "10")
 
 
-def test_each_panel_is_there_and_labelled_without_a_script(one):
+def test_without_javascript_all_panels_have_labels(one):
     _, page = one
     sets = page.select(".tab-set")
     labels = [[p.text for p in s.select(".tab-panel > .tab-label")] for s in sets]
     assert labels == [
-        ["PyTorch", "JAX"],  # what made the outputs
+        ["PyTorch", "JAX"],  # the origin of the outputs
         ["PyTorch"],
         ["PyTorch", "JAX"],
         ["JAX", "PyTorch"],
@@ -164,7 +164,7 @@ def test_each_panel_is_there_and_labelled_without_a_script(one):
     assert not page.select(".tab-panel [role=tabpanel], .tab-panel[hidden]")
 
 
-def test_a_set_of_code_says_where_a_tab_has_none_and_one_of_text_is_silent(one):
+def test_a_missing_panel_is_mentioned_for_code_but_not_for_text(one):
     _, page = one
     of_text, of_code = page.select(".tab-set")[1::2]
     assert of_text["data-choices"] == "pytorch"
@@ -173,7 +173,7 @@ def test_a_set_of_code_says_where_a_tab_has_none_and_one_of_text_is_silent(one):
     assert absent["data-choices"] == "pytorch" and "No code for PyTorch" in absent.text
 
 
-def test_tabs_and_panels_know_each_other(one):
+def test_tabs_refer_to_their_panels(one):
     _, page = one
     ids = [element["id"] for element in page.select("[id]")]
     assert len(ids) == len(set(ids))
@@ -182,14 +182,14 @@ def test_tabs_and_panels_know_each_other(one):
         assert tab["data-choice"] in str(panel["data-choices"]).split()
 
 
-def test_the_stylesheet_hides_what_is_not_chosen(one):
+def test_the_stylesheet_hides_the_other_tabs(one):
     book, _ = one
     css = (book.root / "_build/html/_static/site.css").read_text("utf-8")
     assert tab_rules(["pytorch", "jax"]) in css
     assert 'data-tab="mxnet"' not in css
 
 
-def test_the_table_of_a_record_names_what_made_it(one):
+def test_the_page_names_the_origin_of_its_outputs(one):
     _, page = one
     assert find(page, ".tab-set.record .tab-panel").text.split("\n")[2:3] == [
         "Outputs: CPU, PyTorch."
@@ -205,23 +205,23 @@ def test_an_unchanged_book_is_not_built_again(make_site_book, monkeypatch):
         raise AssertionError("built again")
 
     monkeypatch.setattr(html, "run_sphinx", fail)
-    assert html.build(Book(book.root)) == first == html.built(book.root)
+    assert html.build(Book(book.root)) == first == html.up_to_date_index(book.root)
     book.section("one").path.write_text(ONE.replace("Between", "In between"))
-    assert html.built(book.root) is None
+    assert html.up_to_date_index(book.root) is None
 
 
 @pytest.mark.parametrize(
     "damage", [b"garbage", b"", b"[build]\n", b"[build]\nnotebooks = \xe9\n"]
 )
-def test_a_site_of_other_settings_is_not_up_to_date(make_book, damage):
+def test_a_site_with_damaged_settings_is_not_up_to_date(make_book, damage):
     book = make_book(one="# One\n")
     stamp, page = (book.root / "_build" / n for n in ("html.stamp", "html/index.html"))
     page.parent.mkdir(parents=True)
     page.touch()
     stamp.write_text(f"{html.fingerprint(book.root)}\n_build/html/index.html\n")
-    assert html.built(book.root) == page
+    assert html.up_to_date_index(book.root) == page
     (book.root / "config.ini").write_bytes(damage)
-    assert html.built(book.root) is None
+    assert html.up_to_date_index(book.root) is None
 
 
 def rewrite(book: Book, old: str, new: str) -> Book:
@@ -245,24 +245,22 @@ def test_an_edit_reaches_the_page_in_the_same_process(one):
         ("![No](../img/no.svg)", "image file not readable: img/no.svg"),
     ],
 )
-def test_a_mistake_is_told_by_its_line_again_and_the_last_site_stays(
-    one, mistake, message
-):
+def test_a_mistake_is_reported_each_time_and_the_last_site_stays(one, mistake, message):
     book, _ = one
     wrong = rewrite(book, "And the rest.", mistake)
     for _ in range(2):
-        with pytest.raises(BookError) as told:
+        with pytest.raises(BookError) as error:
             build(wrong)
         line = ONE.split("And the rest.")[0].count("\n") + 1 + mistake.count("\n")
-        assert str(told.value).startswith(f"chapter/one.md:{line}: {message}")
-        assert "\n" not in str(told.value) and str(book.root) not in str(told.value)
-    assert html.built(book.root) is None
+        assert str(error.value).startswith(f"chapter/one.md:{line}: {message}")
+        assert "\n" not in str(error.value) and str(book.root) not in str(error.value)
+    assert html.up_to_date_index(book.root) is None
     assert "And the rest." in soup(book, "chapter/one").text
-    build(rewrite(book, mistake, "Mended."))
-    assert "Mended." in soup(book, "chapter/one").text
+    build(rewrite(book, mistake, "Corrected."))
+    assert "Corrected." in soup(book, "chapter/one").text
 
 
-def test_what_is_gone_from_the_book_is_gone_from_the_site(make_site_book):
+def test_a_removed_section_is_removed_from_the_site(make_site_book):
     book = make_site_book(one=ONE, two="# Two\n\nText.\n")
     index = book.root / "index.md"
     index.write_text(INDEX.replace("chapter/one", "chapter/one\nchapter/two"))
@@ -274,7 +272,7 @@ def test_what_is_gone_from_the_book_is_gone_from_the_site(make_site_book):
     assert (book.root / "_build/html/chapter/one.html").exists()
 
 
-def test_cells_for_notebooks_are_on_no_page_and_leave_no_gap(make_site_book: Make):
+def test_cells_for_notebooks_leave_no_trace_on_pages(make_site_book: Make):
     alone = "```{.python .input .notebook}\n%%tab jax\nwidget()\n```\n"
     book = make_site_book(one=f"{ONE}\n{alone}")
     build(book)
@@ -284,11 +282,11 @@ def test_cells_for_notebooks_are_on_no_page_and_leave_no_gap(make_site_book: Mak
         assert len(panel.find_all(True, recursive=False)) > 1, panel
 
 
-def test_a_heading_in_a_tab_is_refused(make_site_book):
+def test_a_heading_in_a_tab_is_an_error(make_site_book):
     book = make_site_book(
         one=ONE.replace("Text for one alone.", "## In a tab\n\nText.")
     )
-    with pytest.raises(BookError, match=r"chapter/one\.md:13: a heading inside a tab"):
+    with pytest.raises(BookError, match=r"chapter/one\.md:13: heading inside a tab"):
         book.check()
 
 
@@ -318,7 +316,7 @@ def test_other_formats_show_every_panel_under_its_label(one, builder, tmp_path):
 
     book, _ = one
     source = str(book.root / "_build/sphinx")
-    with docutils_namespace(), html._import_path():
+    with docutils_namespace(), html.restored_import_path():
         places = (source, source, str(tmp_path / "out"), str(tmp_path / "trees"))
         Sphinx(*places, builder, status=None).build()
     files = [*(tmp_path / "out").rglob("*.txt"), *(tmp_path / "out").glob("*.tex")]
@@ -329,7 +327,7 @@ def test_other_formats_show_every_panel_under_its_label(one, builder, tmp_path):
     assert "No code for PyTorch" not in written
 
 
-def test_a_build_takes_back_what_was_said_of_the_last_one(one):
+def test_a_build_removes_the_notes_of_the_last_one(one):
     book, _ = one
     notes = book.root / "_build/html.notes"
     notes.write_text("without outputs: all\n", encoding="utf-8")
@@ -337,7 +335,7 @@ def test_a_build_takes_back_what_was_said_of_the_last_one(one):
     assert not notes.exists()
 
 
-def test_a_long_line_of_output_folds_and_a_table_does_not(make_site_book):
+def test_only_output_with_long_lines_is_wrapped(make_site_book):
     book = make_site_book(one=ONE)
 
     for width, folds in ((91, False), (101, True)):

@@ -1,4 +1,4 @@
-"""Outputs of several machines: which are shown, where the switch is, what made them."""
+"""Pages show the outputs of several machines, with a switch where they differ."""
 
 import re
 from collections.abc import Callable
@@ -72,19 +72,19 @@ def record(
     tabs: str = "pytorch jax",
     **facts: str,
 ) -> None:
-    """Keep what the cells of section `one` gave on a machine, in each of `tabs`."""
+    """Record outputs of the cells of section `one` on a machine, in each tab."""
     section = book.section("one")
     for tab in tabs.split():
         nb = store.blank(book, section, tab)
         for cell, output in zip(nb.cells, outputs, strict=True):
             cell.outputs = printed(output) if isinstance(output, str) else output
-        made_by = {
+        origin = {
             "machine": machine,
             "framework": tab,
             "framework_version": VERSIONS.get(tab, ""),
             "fingerprint": store.fingerprint(book, section, tab),
         }
-        store.write(book, section, tab, nb, FACTS | made_by | facts)
+        store.write(book, section, tab, nb, FACTS | origin | facts)
 
 
 def page_of(book: Book) -> BeautifulSoup:
@@ -97,7 +97,7 @@ def switches(page: BeautifulSoup) -> list[Tag]:
 
 
 def shown(panel: Tag) -> str:
-    """What a panel says beside its label and its facts."""
+    """Return the text of a panel without its label and its facts."""
     parts = panel.find_all(recursive=False)
     assert [part.name for part in (parts[0], parts[-1])] == ["p", "details"]
     return "".join(part.text for part in parts[1:-1]).strip()
@@ -106,29 +106,29 @@ def shown(panel: Tag) -> str:
 def record_lines(page: BeautifulSoup) -> dict[str, str]:
     panels = page.select(".record > .tab-panel")
     texts = [[" ".join(p.text.split()) for p in panel.select("p")] for panel in panels]
-    return {label: " ".join(told) for label, *told in texts}
+    return {label: " ".join(paragraphs) for label, *paragraphs in texts}
 
 
-# Where the switch is
+# The switch
 
 
-def test_the_switch_is_where_outputs_differ_and_nowhere_else(site_book):
+def test_only_outputs_that_differ_have_a_switch(site_book):
     book = site_book(one=TEXT)
     record(book, "cpu", "", "same\n", "7 ms\n")
     record(book, "h200", "", "same\n", "1 ms\n", **GPU)
     page = page_of(book)
     (switch,) = switches(page)
     assert [shown(p) for p in switch.select(".tab-panel")] == ["7 ms", "1 ms"]
-    (alone,) = (o for o in page.select(".output") if o.text.strip() == "same")
-    assert alone.find_parent(class_="tab-set") is None
-    # What no tab shows otherwise is in no panel of a tab either.
+    (shared,) = (o for o in page.select(".output") if o.text.strip() == "same")
+    assert shared.find_parent(class_="tab-set") is None
+    # Outputs that are the same in all tabs are not in the panel of a tab.
     assert switch.find_parent(class_="tab-panel") is None
     (note,) = page.select(".output-note")
     assert note.text == "Differs from run to run."
     assert note.find_parent(class_="tab-panel") is None
 
 
-def test_its_markup_is_what_styles_and_script_rely_on(site_book):
+def test_the_switch_has_the_markup_for_styles_and_script(site_book):
     book = site_book(one=TEXT)
     record(book, "cpu", "", "cpu\n", "")
     record(book, "h200", "", "gpu\n", "", **GPU)
@@ -150,7 +150,7 @@ def test_its_markup_is_what_styles_and_script_rely_on(site_book):
     assert not page.select("main [style], main [hidden]")
 
 
-def test_what_made_a_panel_is_told_in_it(site_book):
+def test_a_panel_names_the_origin_of_its_outputs(site_book):
     book = site_book(one=TEXT)
     record(book, "cpu", "", "cpu\n", "", tabs="jax")
     record(book, "h200", "", "gpu\n", "", tabs="jax", **GPU)
@@ -164,13 +164,13 @@ def test_what_made_a_panel_is_told_in_it(site_book):
     assert not page.select("details[open]")
 
 
-def test_a_panel_of_several_tabs_tells_of_each(site_book):
+def test_a_panel_of_several_tabs_names_the_origin_for_each(site_book):
     book = site_book(one=TEXT)
     record(book, "cpu", "", "cpu\n", "")
     record(book, "h200", "", "gpu\n", "", **GPU)
     for folded in page_of(book).select("details.made-on"):
-        told = [p.text for p in folded.select("p")]
-        assert ["PyTorch 2.13.0" in told[0], "JAX 0.10.2" in told[1]] == [True, True]
+        texts = [p.text for p in folded.select("p")]
+        assert ["PyTorch 2.13.0" in texts[0], "JAX 0.10.2" in texts[1]] == [True, True]
 
 
 def test_machines_with_the_same_outputs_share_a_panel(site_book):
@@ -195,10 +195,10 @@ def test_a_machine_without_an_output_says_so(site_book, silent):
     record(book, "cpu", "", outputs["cpu"], "")
     record(book, "h200", "", outputs["h200"], "", **GPU)
     page = page_of(book)
-    # In both tabs, or d2lbook would take the silent cells for one.
+    # The outputs are the same in both tabs, so there is one switch.
     (switch,) = switches(page)
-    told = {p["data-choices"]: shown(p) for p in switch.select(".tab-panel")}
-    assert told == {m: o.strip() or "No output." for m, o in outputs.items()}
+    texts = {p["data-choices"]: shown(p) for p in switch.select(".tab-panel")}
+    assert texts == {m: o.strip() or "No output." for m, o in outputs.items()}
     assert find(switch, ".no-output").name == "p"
 
 
@@ -209,7 +209,7 @@ def test_hidden_outputs_of_several_machines_stay_hidden(site_book):
     assert not page_of(book).select(".output, .tab-set[data-axis=machine]")
 
 
-def test_images_of_machines_are_files_of_their_own(site_book):
+def test_each_machine_has_its_own_image_files(site_book):
     book = site_book(one=TEXT)
     record(book, "cpu", "", "", plotted(1))
     record(book, "h200", "", "", plotted(2), **GPU)
@@ -220,10 +220,10 @@ def test_images_of_machines_are_files_of_their_own(site_book):
         assert (book.root / "_build/html/chapter" / str(image["src"])).exists()
 
 
-# Which records are shown
+# The records that are shown
 
 
-def test_a_machine_is_in_the_tabs_that_it_ran(site_book):
+def test_a_machine_is_shown_only_in_tabs_that_it_ran(site_book):
     book = site_book(one=TEXT)
     record(book, "cpu", "", "cpu\n", "")
     record(book, "h200", "", "gpu\n", "", tabs="jax", **GPU)
@@ -261,7 +261,7 @@ def test_a_damaged_record_is_neither_shown_nor_offered(site_book, text):
     assert "Outputs: CPU" in record_lines(page)["JAX"]
 
 
-def test_where_the_cpu_has_none_another_machine_is_shown(site_book):
+def test_another_machine_is_shown_if_the_cpu_has_no_record(site_book):
     book = site_book(one=TEXT)
     record(book, "h200", "", "gpu\n", "", **GPU)
     page = page_of(book)
@@ -272,7 +272,7 @@ def test_where_the_cpu_has_none_another_machine_is_shown(site_book):
     assert record_lines(page)["JAX"] == line
 
 
-def test_without_any_fresh_record_the_page_tells_why(site_book):
+def test_a_page_without_a_fresh_record_gives_the_reason(site_book):
     book = site_book(one=TEXT)
     record(book, "h200", "", "gpu\n", "", **GPU)
     path = book.section("one").path
@@ -283,8 +283,8 @@ def test_without_any_fresh_record_the_page_tells_why(site_book):
 
 def test_a_tab_without_code_has_no_record(site_book):
     text = TEXT.replace("%%tab all", "%%tab pytorch")
-    told = ":begin_tab:`jax`\nNothing yet.\n:end_tab:\n\nIts end."
-    book = site_book(one=text.replace("Its end.", told))
+    text_for_jax = ":begin_tab:`jax`\nNothing yet.\n:end_tab:\n\nIts end."
+    book = site_book(one=text.replace("Its end.", text_for_jax))
     record(book, "cpu", "", "cpu\n", "", tabs="pytorch")
     lines = record_lines(page_of(book))
     assert lines["JAX"] == "No code for JAX in this section."
@@ -300,10 +300,10 @@ def test_the_line_under_the_title_lists_all_machines(site_book):
     )
 
 
-# What machines are called
+# The names of machines
 
 
-def test_machines_of_one_name_are_told_apart(make_book: Callable[..., Book]):
+def test_machines_of_one_name_are_distinguished(make_book: Callable[..., Book]):
     book = make_book(one=TEXT)
     for machine, facts in {"cpu": {}, "laptop": {}, "a": GPU, "b": GPU}.items():
         record(book, machine, "", "", "", **facts)
@@ -320,7 +320,7 @@ def test_machines_of_one_name_are_told_apart(make_book: Callable[..., Book]):
     }
 
 
-def test_a_name_reads_the_same_whatever_signs_are_in_it(site_book):
+def test_special_characters_in_names_are_escaped(site_book):
     name = '"A" <b> *c* \\d `e` &amp; :ref:`f` é'
     book = site_book(one=TEXT)
     record(book, "cpu", "", "cpu\n", "")
@@ -337,7 +337,7 @@ def test_a_name_reads_the_same_whatever_signs_are_in_it(site_book):
     assert all(name in text.translate(plain) for text in texts)
 
 
-def test_a_folder_of_another_name_is_a_machine_of_that_name(site_book):
+def test_a_renamed_folder_is_a_machine_of_the_new_name(site_book):
     book = site_book(one=TEXT)
     record(book, "cpu", "", "cpu\n", "")
     record(book, "h200", "", "gpu\n", "", **GPU)
@@ -350,7 +350,7 @@ def test_a_folder_of_another_name_is_a_machine_of_that_name(site_book):
 
 
 @pytest.mark.parametrize(
-    "tab, pin, ran, told",
+    "tab, pin, ran, notice",
     [
         ("jax", "jax==0.10.2", "0.9.1", "JAX 0.9.1; these instructions install 0.10.2"),
         ("jax", "jax==0.10.2", "0.10.2", ""),
@@ -373,17 +373,17 @@ def test_a_folder_of_another_name_is_a_machine_of_that_name(site_book):
         ),
     ],
 )
-def test_a_record_of_another_version_is_told_of(make_book, tab, pin, ran, told):
+def test_a_record_of_another_version_has_a_notice(make_book, tab, pin, ran, notice):
     book = make_book(one=TEXT, tabs=(tab,))
     (book.root / f"environments/{tab}.txt").write_text(f"ipykernel==7.4.0\n{pin}\n")
     record(book, "cpu", "", "", "", tabs=tab, framework_version=ran)
-    views = html.recorded(book, store.titles(book))
+    views = html.views_of_records(book, store.titles(book))
     text = html._page(book, book.section("one"), views).text
-    notice = re.search(r"rst-class:: version-notice\s+Made with (.*)\.$", text, re.M)
-    assert (notice[1].replace("\\", "") if notice else "") == told
+    match = re.search(r"rst-class:: version-notice\s+Made with (.*)\.$", text, re.M)
+    assert (match[1].replace("\\", "") if match else "") == notice
 
 
-def test_the_notice_is_in_the_line_and_names_the_machine_among_several(site_book):
+def test_the_notice_names_the_machine_if_there_are_several(site_book):
     book = site_book(one=TEXT)
     for tab, pin in {"jax": "jax==0.10.2", "pytorch": "torch==2.13.0"}.items():
         (book.root / f"environments/{tab}.txt").write_text(f"{pin}\n")
@@ -392,15 +392,15 @@ def test_the_notice_is_in_the_line_and_names_the_machine_among_several(site_book
     record(book, "h200", "", "gpu\n", "", tabs="jax", **GPU | other)
     page = page_of(book)
     (notice,) = page.select(".version-notice")
-    told = "Made with JAX 0.9.1 on NVIDIA TEST; these instructions install 0.10.2."
-    assert notice.text == told
+    text = "Made with JAX 0.9.1 on NVIDIA TEST; these instructions install 0.10.2."
+    assert notice.text == text
     assert notice.find_parent(class_="record") is not None
 
 
 # Styles and other formats
 
 
-def test_rules_hide_other_machines_and_all_but_the_first_where_one_is_lacking():
+def test_rules_hide_the_other_machines_or_all_panels_but_the_first():
     rules = machine_rules(["cpu", "h200"])
     assert rules.endswith(" { display: none; }\n")
     assert (
@@ -436,7 +436,7 @@ def test_other_formats_show_every_machine_under_its_label(
     record(book, "h200", "", "from elsewhere\n", "", **GPU)
     page_of(book)
     source = str(book.root / "_build/sphinx")
-    with docutils_namespace(), html._import_path():
+    with docutils_namespace(), html.restored_import_path():
         places = (source, source, str(tmp_path / "out"), str(tmp_path / "trees"))
         Sphinx(*places, builder, status=None).build()
     files = [*(tmp_path / "out").rglob("*.txt"), *(tmp_path / "out").glob("*.tex")]
@@ -444,5 +444,5 @@ def test_other_formats_show_every_machine_under_its_label(
     written = re.sub(r"\\PYG\{[^}]*\}|[{}]", "", written)
     for word in ("CPU", "from a processor", "NVIDIA TEST", "from elsewhere"):
         assert word in written
-    # Told once a tab, under the title.
+    # The driver is named once per tab, under the title.
     assert written.count("000.00") == 2 and "No output." in written

@@ -1,4 +1,4 @@
-"""Tabs merged into a page: what is in panels, what is not, and what made it."""
+"""Tabs and machines are merged into the parts of a page."""
 
 import pytest
 from docutils.core import publish_doctree
@@ -28,18 +28,18 @@ def text(tab: str, words: str) -> str:
 
 
 def view(section: Section, tab: str, **printed: str) -> TabView:
-    """What a tab shows, in which each cell of some code `printed` a text."""
+    """Return the view of a tab; `printed` maps code to the output of its cell."""
     blocks = [block for block in section.blocks if block.is_for(tab)]
     runs = []
     for cell in (block for block in blocks if isinstance(block, Cell)):
-        said = printed.get(cell.code, "")
-        outputs = [new_output("stream", name="stdout", text=said)] if said else []
+        text = printed.get(cell.code, "")
+        outputs = [new_output("stream", name="stdout", text=text)] if text else []
         runs.append([merge.Run(("cpu",), outputs)])
     return TabView(tab, blocks, runs, [{"machine": "cpu"}])
 
 
 def shape(section: Section, *views: TabView) -> list[str]:
-    """Return the parts in short: `[` and `]` for a set, `jax(` and `)` for a panel."""
+    """Return a summary: `[` and `]` around a set, `jax(` and `)` around a panel."""
     found = []
     for item in merge.merge(section, list(views))[1:]:
         if isinstance(item, TabSet):
@@ -65,13 +65,13 @@ def test_code_with_the_same_output_everywhere_needs_no_tabs(tmp_path):
     assert isinstance(part, Part) and part.runs[0].outputs[0].text == "1\n"
 
 
-def test_the_same_code_with_other_outputs_goes_into_tabs(tmp_path):
+def test_the_same_code_with_different_outputs_needs_tabs(tmp_path):
     sec = section(tmp_path, code("all", "x"))
     got = shape(sec, view(sec, "pytorch", x="a"), view(sec, "jax", x="b"))
     assert got == ["[", "pytorch(", "x", ")", "jax(", "x", ")", "]"]
 
 
-def test_a_set_has_no_panel_for_a_tab_without_anything_in_it(tmp_path):
+def test_a_set_has_no_empty_panel(tmp_path):
     words = "all\n\n" + text("pytorch", "ours") + text("mxnet", "theirs") + "after"
     sec = section(tmp_path, words)
     got = shape(sec, *(view(sec, tab) for tab in ("pytorch", "mxnet", "jax")))
@@ -79,7 +79,7 @@ def test_a_set_has_no_panel_for_a_tab_without_anything_in_it(tmp_path):
     assert got == ["all", *sets, "after"]
 
 
-def test_tabs_that_show_the_same_share_a_panel(tmp_path):
+def test_tabs_with_the_same_content_share_a_panel(tmp_path):
     words = text("pytorch, jax", "two") + code("pytorch, jax", "a") + code("mxnet", "b")
     sec = section(tmp_path, words)
     got = shape(sec, *(view(sec, tab) for tab in ("pytorch", "jax", "mxnet")))
@@ -87,7 +87,7 @@ def test_tabs_that_show_the_same_share_a_panel(tmp_path):
     assert got == ["[", *panel, "mxnet(", "b", ")", "]"]
 
 
-def test_code_for_all_between_two_sets_stands_alone_and_in_order(tmp_path):
+def test_code_for_all_tabs_separates_two_sets(tmp_path):
     words = "".join(code(tab, f"import {tab}") for tab in TABS) + code("all", "x")
     sec = section(tmp_path, words + "".join(code(tab, f"{tab}.y") for tab in TABS))
     got = shape(sec, view(sec, "pytorch", x="1"), view(sec, "jax", x="1"))
@@ -96,7 +96,7 @@ def test_code_for_all_between_two_sets_stands_alone_and_in_order(tmp_path):
     assert got.count("x") == 1
 
 
-def test_one_tab_alone_has_no_panels(tmp_path):
+def test_a_single_tab_needs_no_panels(tmp_path):
     sec = section(tmp_path, text("jax", "t") + code("jax", "x"))
     assert shape(sec, view(sec, "jax", x="1")) == ["t", "x"]
 
@@ -112,7 +112,7 @@ FRESH = {
 
 
 def origins(tmp_path, view: TabView | None, tabs: list[str]) -> list[str]:
-    """Return the paragraphs that tell what made the outputs of each tab."""
+    """Return the paragraphs on the origin of the outputs of each tab."""
     sec = section(tmp_path, code("pytorch", "x") + "Prose.")
     views = [view] if view else []
     items = rst.with_records(merge.merge(sec, views), sec, views, tabs)
@@ -129,7 +129,7 @@ def with_maker(
     return TabView("pytorch", sec.blocks, [[]], makers, state)
 
 
-def test_what_made_the_outputs_is_told_under_the_title(tmp_path):
+def test_the_origin_of_the_outputs_is_under_the_title(tmp_path):
     texts = origins(tmp_path, with_maker(tmp_path, facts=FRESH), ["pytorch", "jax"])
     machine = "NVIDIA H200, driver 570.86"
     versions = "PyTorch 2.13.0, Python 3.11.7"
@@ -139,7 +139,7 @@ def test_what_made_the_outputs_is_told_under_the_title(tmp_path):
     ]
 
 
-def test_facts_that_a_record_lacks_are_left_out(tmp_path):
+def test_facts_that_a_record_lacks_are_omitted(tmp_path):
     view = with_maker(tmp_path, facts={"machine": "cpu"})
     assert origins(tmp_path, view, ["pytorch"]) == ["Outputs: cpu, PyTorch."]
 
@@ -152,23 +152,21 @@ def test_facts_that_a_record_lacks_are_left_out(tmp_path):
         ("damaged", "Its record is damaged"),
     ],
 )
-def test_a_page_without_outputs_tells_the_command_that_makes_them(
-    tmp_path, state, reason
-):
-    (told,) = origins(tmp_path, with_maker(tmp_path, state), ["pytorch"])
+def test_a_page_without_outputs_names_the_command_for_them(tmp_path, state, reason):
+    (paragraph,) = origins(tmp_path, with_maker(tmp_path, state), ["pytorch"])
     command = "make run TAB=pytorch SECTION=sec"
-    assert told == f"No outputs. {reason}: `{command}`."
+    assert paragraph == f"No outputs. {reason}: `{command}`."
 
 
-def test_a_fact_reads_the_same_whatever_signs_are_in_it(tmp_path):
+def test_special_characters_in_facts_are_escaped(tmp_path):
     name = "*A* `b` :label:`x` <b> $x$ c--d a_b_ [l](m) #1\n& \\n"
     view = with_maker(tmp_path, facts={"machine_name": name})
-    (told,) = origins(tmp_path, view, ["pytorch"])
-    shown = publish_doctree(rst.to_rst([told])[0]).astext()
+    (paragraph,) = origins(tmp_path, view, ["pytorch"])
+    shown = publish_doctree(rst.to_rst([paragraph])[0]).astext()
     assert " ".join(shown.split()) == f"Outputs: {' '.join(name.split())}, PyTorch."
 
 
-def test_a_page_without_code_tells_nothing(tmp_path):
+def test_a_page_without_code_has_no_origin(tmp_path):
     sec = section(tmp_path, "Prose.")
     merged = merge.merge(sec, [view(sec, "pytorch")])
     assert rst.with_records(merged, sec, [], TABS) == merged

@@ -1,4 +1,4 @@
-"""Text, code and outputs become reStructuredText."""
+"""Text, code and outputs are converted to reStructuredText."""
 
 import base64
 import json
@@ -68,16 +68,16 @@ def stream(text: str, name: str = "stdout") -> NotebookNode:
         'quotes " and \\" and \\n',
     ],
 )
-def test_a_printed_text_arrives_as_it_was(text):
+def test_printed_text_is_unchanged(text):
     assert printed(stream(text + "\n")) == [text]
 
 
-def test_colours_and_overwritten_lines_are_left_out():
+def test_colors_and_overwritten_lines_are_removed():
     text = "\x1b[1;31mred\x1b[0m\n 10%\r 50%\r100%\nkept\r\n"
     assert printed(stream(text)) == ["red\n100%\nkept"]
 
 
-def test_streams_in_a_row_are_one_output_and_errors_are_shown():
+def test_consecutive_streams_are_one_output_and_errors_are_shown():
     error = new_output(
         "error", ename="E", evalue="", traceback=["\x1b[31mE\x1b[0m", "at <x>"]
     )
@@ -125,7 +125,7 @@ def image_page(data: dict[str, str], **attributes: str) -> rst.Page:
     return page(code_part("plot()", output, **attributes))
 
 
-def test_an_image_becomes_a_file_svg_before_png():
+def test_an_image_becomes_a_file_and_svg_is_preferred():
     png = base64.b64encode(b"png").decode()
     got = image_page({"image/png": png, "image/svg+xml": SVG})
     ((name, content),) = got.images.items()
@@ -134,31 +134,31 @@ def test_an_image_becomes_a_file_svg_before_png():
     assert image_page({"image/png": png}).images.popitem()[1] == b"png"
 
 
-def test_an_image_says_what_it_shows():
+def test_an_image_has_a_description():
     assert f":alt: {PLOT}" in image_page({"image/svg+xml": SVG}).text
-    told = image_page({"image/svg+xml": SVG}, alt="Loss\n falls")
-    assert ":alt: Loss falls" in told.text
+    described = image_page({"image/svg+xml": SVG}, alt="Loss\n falls")
+    assert ":alt: Loss falls" in described.text
 
 
-def test_an_output_that_varies_says_so():
+def test_an_output_that_varies_has_a_note():
     output = stream("7 ms\n")
     assert "Differs from run to run." not in page(code_part("run()", output)).text
     varies = page(code_part("run()", output, classes="varies")).text
     assert "Differs from run to run." in varies
 
 
-def test_code_is_not_read_as_text():
+def test_code_is_unchanged():
     source = "x = 'a:label:`b`'\n\nif x:\n    y = \":numref:``z``\"  # .. figure:: w"
     got = page(code_part(source)).text
     body = got.split(".. code:: python\n\n")[1]
     assert "\n".join(line[4:] for line in body.split("\n")).strip() == source
 
 
-def test_shell_lines_are_coloured_as_such():
+def test_shell_lines_have_the_colors_of_a_shell():
     assert ".. code:: ipython3" in page(code_part("!nvidia-smi")).text
 
 
-def test_a_hidden_cell_and_a_slide_mark_do_not_show():
+def test_hidden_cells_and_slide_marks_are_not_shown():
     cell = code_part("#@hide_code\nsecret()", stream("seen\n"))
     got = page(*text_parts("[**shown on the slide**] too (~~not here~~)"), cell).text
     assert "secret" not in got and '"seen"' in got and "not here" not in got
@@ -177,7 +177,7 @@ def test_text_keeps_its_order_around_code():
     assert places == sorted(places)
 
 
-def test_each_line_of_a_page_leads_back_to_the_markdown():
+def test_lines_of_a_page_map_to_lines_of_the_markdown():
     source = "# T\n\nOne\nparagraph.\n\n* a\n* b\n\nEnd.\n"
     got = page(*text_parts(source))
     lines = got.text.split("\n")
@@ -186,13 +186,13 @@ def test_each_line_of_a_page_leads_back_to_the_markdown():
     assert got.origin(lines.index("- b") + 1) == (6, 9)
 
 
-def test_text_for_one_medium_is_in_that_medium_alone():
+def test_text_for_one_medium_is_only_in_that_medium():
     parts = text_parts("Here. [Press it.]{.web} [See page 2.]{.print}")
     assert rst.convert(list(parts), "sec", "web").text.strip() == "Here. Press it."
     assert rst.convert(list(parts), "sec", "print").text.strip() == "Here. See page 2."
 
 
-def test_a_figure_keeps_caption_label_width_and_text():
+def test_a_figure_keeps_its_caption_label_width_and_description():
     got = text_page(
         "# T\n\n"
         '![A *host*, $n$ bytes.](../img/a.svg "A \\"box\\" beside another")\n'
@@ -204,7 +204,7 @@ def test_a_figure_keeps_caption_label_width_and_text():
     assert ":numref:`fig_a`" in got
 
 
-def test_marks_in_a_table_leave_its_columns_straight():
+def test_roles_in_a_table_keep_its_columns_aligned():
     got = text_page(
         ":Caption\n\n| Section | What |\n|:--|:--|\n"
         "| :numref:`sec_a` | put data and models on a device, and train them there |\n"

@@ -1,4 +1,4 @@
-"""What search finds in made-up books, and what previews show of other pages."""
+"""The data for search and previews matches the text of made-up books."""
 
 import functools
 import json
@@ -89,18 +89,18 @@ Entries = list[dict[str, Any]]
 
 @pytest.fixture
 def make_site_book(make_site_book: Make) -> Make:
-    """Two sections, unless a test gives others."""
+    """Return a function that makes a book of two sections."""
     return functools.partial(make_site_book, index=INDEX, one=ONE, two=TWO)
 
 
 def build(book: Book) -> Path:
-    """The folder of the site's files, as built now."""
+    """Build the book and return the folder of the site's files."""
     views = functools.partial(test_html.shown, book, printed="printed\n")
     return html.build(book, views).parent / "_static"
 
 
 def read(file: Path, name: str) -> Any:
-    """The value that a generated script gives to `name`."""
+    """Return the value that a generated script assigns to `name`."""
     text = file.read_text("utf-8")
     start, end = f"{name} = ", ";\n"
     assert text.startswith(start) and text.endswith(end)
@@ -132,7 +132,7 @@ def test_a_section_is_found_with_its_own_text_under_its_headings(static: Path):
     assert below["code"] == "shared()"
 
 
-def test_what_is_in_a_tab_is_found_there_alone(static: Path):
+def test_text_in_a_tab_has_an_entry_of_its_own(static: Path):
     one, other = (e for e in found(static) if "copy is" in e.get("text", ""))
     assert (one["tabs"], other["tabs"]) == (["pytorch"], ["jax"])
     assert one["text"] == "A silent copy is an error."
@@ -150,13 +150,13 @@ def test_code_is_found_with_the_names_that_it_saves(static: Path):
     assert other["tabs"] == ["jax"] and "names" not in other
 
 
-def test_outputs_controls_and_marks_are_not_found(static: Path):
+def test_outputs_controls_and_markup_are_not_found(static: Path):
     text = (static / "search-data.js").read_text("utf-8")
-    for left_out in ("printed", "No code for", "tab-list", "Permalink", "\\\\frac"):
-        assert left_out not in text
+    for ignored in ("printed", "No code for", "tab-list", "Permalink", "\\\\frac"):
+        assert ignored not in text
 
 
-def test_figures_equations_tables_and_sources_are_found_by_what_is_read(static: Path):
+def test_figures_equations_tables_and_sources_are_found_by_their_text(static: Path):
     figure = only(found(static), kind="figure")
     assert (figure["anchor"], figure["names"]) == ("fig-a", ["fig_a"])
     assert figure["text"] == "Fig. 1.1.1 Two devices."
@@ -167,7 +167,7 @@ def test_figures_equations_tables_and_sources_are_found_by_what_is_read(static: 
     assert "Roofline" in only(found(static), kind="source")["text"]
 
 
-def test_every_entry_leads_somewhere(static: Path):
+def test_every_entry_has_a_target(static: Path):
     for entry in found(static):
         text = (static.parent / entry["page"]).read_text("utf-8")
         page = BeautifulSoup(text, "html.parser")
@@ -180,7 +180,7 @@ def test_the_same_book_gives_the_same_bytes(make_site_book: Make):
         assert (one / name).read_bytes() == (other / name).read_bytes()
 
 
-def test_pages_that_sphinx_does_not_write_again_are_found_still(make_site_book: Make):
+def test_pages_that_sphinx_does_not_write_again_are_still_found(make_site_book: Make):
     book = make_site_book()
     before = found(build(book))
     page = book.root / "_build/pages" / PAGE
@@ -195,7 +195,7 @@ def test_pages_that_sphinx_does_not_write_again_are_found_still(make_site_book: 
     assert only(after, anchor="two")["text"].startswith("Anew, as in Fig. 1.1.1,")
 
 
-def test_a_page_that_is_gone_is_not_found(make_site_book: Make):
+def test_a_removed_page_is_not_found(make_site_book: Make):
     book = make_site_book()
     build(book)
     index = book.root / "index.md"
@@ -226,7 +226,7 @@ def test_without_references_to_other_pages_there_are_no_previews():
     assert references("a.html", BeautifulSoup(page, "html.parser")) == []
 
 
-def test_a_panel_for_all_frameworks_is_found_as_if_outside_of_tabs():
+def test_a_panel_for_all_frameworks_belongs_to_its_section():
     page = """<article><section id="a"><h1>A</h1>
       <div class="tab-set" data-axis="tab"><div class="tab-panel" id="panel-1-jax"
       data-choices="jax pytorch"><p>Both</p></div></div></section></article>"""
@@ -237,6 +237,6 @@ def test_a_panel_for_all_frameworks_is_found_as_if_outside_of_tabs():
     }
 
 
-def test_the_search_of_sphinx_is_gone(static: Path):
+def test_the_search_of_sphinx_is_removed(static: Path):
     names = {file.name for file in static.parent.rglob("*")}
     assert not names & {*SPHINX_SEARCH, "search.html", "searchindex.js"}

@@ -1,4 +1,4 @@
-"""The parts of a page that are worked out: times, code's colours, the policy."""
+"""Reading times, the colors of code and the security policy are correct."""
 
 import base64
 import hashlib
@@ -33,29 +33,29 @@ def code(lines: int, kind: str = "input") -> nodes.literal_block:
 
 
 def panels(*numbers: int) -> tab_set:
-    found = tab_set()
+    panels = tab_set()
     for index, number in enumerate(numbers):
-        found += tab_panel("", words(number), tabs=[f"tab{index}"])
-    return found
+        panels += tab_panel("", words(number), tabs=[f"tab{index}"])
+    return panels
 
 
-def test_reading_takes_as_long_as_words_and_code_are_many():
-    assert sphinx_front.minutes(section(words(4000)), 4) == 20
-    assert sphinx_front.minutes(section(words(2000), code(150)), 4) == 20
-    assert sphinx_front.minutes(section(words(10)), 4) == 5
+def test_the_reading_time_counts_words_and_code():
+    assert sphinx_front.reading_minutes(section(words(4000)), 4) == 20
+    assert sphinx_front.reading_minutes(section(words(2000), code(150)), 4) == 20
+    assert sphinx_front.reading_minutes(section(words(10)), 4) == 5
 
 
-def test_a_reader_reads_the_text_of_one_framework():
+def test_the_reading_time_counts_one_framework():
     everything = section(panels(4000, 4000, 4000, 4000))
-    assert sphinx_front.minutes(everything, 4) == 20
+    assert sphinx_front.reading_minutes(everything, 4) == 20
 
 
-def test_what_code_printed_takes_no_time():
+def test_the_reading_time_excludes_outputs():
     printed = code(1500, "output")
-    assert sphinx_front.minutes(section(words(1000), printed), 4) == 5
+    assert sphinx_front.reading_minutes(section(words(1000), printed), 4) == 5
 
 
-def test_one_rule_for_all_kinds_of_token_that_look_alike():
+def test_tokens_that_look_the_same_share_a_rule():
     rules = sphinx_site.code_rules(code_styles.Light, code_styles.Dark).splitlines()
     looks = [rule.partition("{")[2] for rule in rules]
     assert len(looks) == len(set(looks)) <= 12
@@ -63,14 +63,14 @@ def test_one_rule_for_all_kinds_of_token_that_look_alike():
     assert "light-dark(#b3202c, #ff8a80)" in keyword
 
 
-def test_code_has_marks_only_where_it_has_a_colour():
+def test_only_colored_tokens_have_elements():
     formatter = sphinx_site.CodeFormatter(style=code_styles.Light)
     page = highlight("def f(x):\n    return x.y + 1\n", PythonLexer(), formatter)
     marked = re.findall(r'<span class="(\w+)">([^<]+)</span>', page)
     assert marked == [("k", "def"), ("nf", "f"), ("k", "return"), ("mi", "1")]
 
 
-def test_the_policy_names_the_script():
+def test_the_policy_holds_the_hash_of_the_script():
     digest = hashlib.sha256(b"let x").digest()
     assert f"sha256-{base64.b64encode(digest).decode()}'" in sphinx_site.policy("let x")
 
@@ -81,7 +81,7 @@ def test_the_inline_script_knows_the_choices(machines: list[str]):
     assert json.dumps(choices) in sphinx_site.early_script(choices)
 
 
-def test_a_tab_hides_the_others_but_not_when_all_are_printed():
+def test_a_tab_hides_the_others_unless_all_are_printed():
     rules = tab_rules(["jax"])
     assert '[data-tab="jax"]' in rules and ':not([data-choices~="jax"])' in rules
     assert all('.js:not([data-print="all"])' in r for r in rules.split(",\n"))

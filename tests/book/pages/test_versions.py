@@ -1,4 +1,4 @@
-"""One version of each thing, wherever it is written down."""
+"""All files of the project name the same versions."""
 
 import configparser
 import tomllib
@@ -42,7 +42,7 @@ def test_python_is_the_same_everywhere(project, conda):
     assert project["tool"]["ruff"]["target-version"] == f"py{major}{minor}"
 
 
-def test_conda_brings_the_system_tools(conda):
+def test_conda_installs_the_system_tools(conda):
     assert {"make", "git", "librsvg"} <= set(conda)
     assert any("tex" in name for name in conda)
     assert conda["uv"] == pins("uv")["uv"]
@@ -81,7 +81,7 @@ def test_every_requirement_is_pinned(project, name):
     assert asked <= {canonicalize_name(pin) for pin in pins(name)}
 
 
-def test_the_release_is_the_packages_version():
+def test_the_release_is_the_version_of_the_package():
     config = configparser.ConfigParser()
     config.read(ROOT / "config.ini")
     release = config["project"]["release"]

@@ -1,4 +1,4 @@
-"""The book on paper: a small one is typeset for real, and read page by page."""
+"""A small book is typeset with XeLaTeX, and the text of its PDF is checked."""
 
 import functools
 import re
@@ -87,7 +87,7 @@ shared()
 ```
 """.replace("LONG", "words that go on and on " * 8)
 REFERENCES = "# References\n\n:bibliography:`../refs.bib`\n"
-WIDE = "│" + "x" * 89 + "│"  # as wide as what nvidia-smi prints
+WIDE = "│" + "x" * 89 + "│"  # as wide as the table of nvidia-smi
 UNBROKEN = "y" * 300
 PRINTED = "\n".join(["┌─┐ \\alpha <b> 100% $x$", WIDE, UNBROKEN, *"abc" * 40])
 FIGURE = (
@@ -99,7 +99,7 @@ Make = Callable[..., Book]
 
 
 def shown(book: Book, section: Section, tab: str) -> TabView | None:
-    """What a tab shows: the cell with `shared()` was run on two machines."""
+    """Return the view of a tab, in which the cell `shared()` ran on two machines."""
     blocks = book.blocks(section, tab)
     runs = []
     for cell in book.cells(section, tab):
@@ -120,11 +120,11 @@ def build(book: Book, tab: str | None = None) -> Path:
 @pytest.fixture
 def make_printed_book(make_site_book: Make) -> Make:
     def make(**sections: str) -> Book:
-        given = {"index": CHAPTER, "one": ONE, "references": REFERENCES} | sections
-        front = given.pop("front", INDEX)
-        chapters = {k: v for k, v in given.items() if k != "index"}
+        texts = {"index": CHAPTER, "one": ONE, "references": REFERENCES} | sections
+        front = texts.pop("front", INDEX)
+        chapters = {k: v for k, v in texts.items() if k != "index"}
         book = make_site_book(front, **chapters)
-        (book.root / "chapter/index.md").write_text(given["index"], "utf-8")
+        (book.root / "chapter/index.md").write_text(texts["index"], "utf-8")
         (book.root / "img/queue.svg").write_text(FIGURE, "utf-8")
         return Book(book.root)
 
@@ -150,41 +150,41 @@ def log_of(book: Book, name: str = "made-up") -> str:
 
 
 def fonts_of(reader: pypdf.PdfReader) -> dict[str, bool]:
-    """Each font of the pages and of the figures on them, and whether it is embedded."""
+    """Return each font of the pages and figures; True if it is embedded."""
     found: dict[str, bool] = {}
 
-    def look(resources: Any) -> None:
+    def collect(resources: Any) -> None:
         for font in resources.get("/Font", {}).values():
             font = font.get_object()
             inner = font.get("/DescendantFonts", [font])[0].get_object()
-            described = inner["/FontDescriptor"].get_object()
-            files = {"/FontFile", "/FontFile2", "/FontFile3"} & set(described)
+            descriptor = inner["/FontDescriptor"].get_object()
+            files = {"/FontFile", "/FontFile2", "/FontFile3"} & set(descriptor)
             found[font["/BaseFont"]] = bool(files)
         for form in resources.get("/XObject", {}).values():
             if "/Resources" in form.get_object():
-                look(form.get_object()["/Resources"].get_object())
+                collect(form.get_object()["/Resources"].get_object())
 
     for page in reader.pages:
-        look(page["/Resources"].get_object())
+        collect(page["/Resources"].get_object())
     return found
 
 
 @pytest.fixture(scope="module")
-def kept() -> dict[str, Book]:
+def printed_books() -> dict[str, Book]:
     return {}
 
 
 @pytest.fixture
-def printed(make_printed_book: Make, kept: dict[str, Book]) -> Book:
-    """A book that is typeset once for all tests that only read it."""
-    if not kept:
+def printed(make_printed_book: Make, printed_books: dict[str, Book]) -> Book:
+    """Return a book that is typeset once for all tests that only read it."""
+    if not printed_books:
         book = make_printed_book()
         assert build(book) == book.root / "_build/pdf/made-up.pdf"
-        kept["printed"] = book
-    return kept["printed"]
+        printed_books["printed"] = book
+    return printed_books["printed"]
 
 
-def test_a_book_is_printed_whole(printed: Book) -> None:
+def test_a_pdf_has_the_whole_text(printed: Book) -> None:
     file = printed.root / "_build/pdf/made-up.pdf"
     reader = pypdf.PdfReader(file)
     text = text_of(file)
@@ -194,13 +194,13 @@ def test_a_book_is_printed_whole(printed: Book) -> None:
     assert reader.metadata.author == "Nobody"
     assert "PyTorch" in str(reader.metadata["/Keywords"])
     assert reader.root_object["/Lang"] == "en"
-    # The first page's headings have no numbers, and its sections stand in chapters.
+    # Headings of the first page have no numbers, and its sections are in chapters.
     assert titles_of(reader) == [
         *("Preface", "1 The Chapter", "1.1 One & Half-Way", "References")
     ]
     assert all(page.extract_text().strip() for page in reader.pages)
 
-    # Both tabs, labelled; the text of a record in small; no other heading than these.
+    # Both tabs appear under their labels, and both machines under their names.
     assert text.index("import torch") > text.index("PyTorch")
     assert text.index("JAX") < text.index("import jax")
     assert "Differs from run to run." in text
@@ -209,12 +209,12 @@ def test_a_book_is_printed_whole(printed: Book) -> None:
     assert "https://example.com/a_b" in text
     assert re.search(r"Section 1\.1 \(page \d+\)", text)
     assert "α" in text and "→" in text
-    # What a cell printed, whole.
+    # Outputs are complete.
     assert WIDE in text and "┌─┐ \\alpha <b> 100% $x$" in text
     assert text.count("y") >= len(UNBROKEN)
 
 
-def test_nothing_runs_off_the_page_and_every_glyph_is_there(printed: Book) -> None:
+def test_pages_have_no_overfull_lines_or_missing_glyphs(printed: Book) -> None:
     log = log_of(printed)
     assert "Missing character" not in log
     assert [r for r in re.findall(r"Overfull.*?([\d.]+)pt", log) if float(r) > 1] == []
@@ -223,13 +223,13 @@ def test_nothing_runs_off_the_page_and_every_glyph_is_there(printed: Book) -> No
     assert fonts and all(fonts.values()), fonts
 
 
-def test_figures_stay_vectors(printed: Book) -> None:
+def test_figures_are_vector_graphics(printed: Book) -> None:
     reader = pypdf.PdfReader(printed.root / "_build/pdf/made-up.pdf")
     assert not [image for page in reader.pages for image in page.images]
     assert "drawn" in text_of(printed.root / "_build/pdf/made-up.pdf")
 
 
-def test_a_lead_in_stays_with_its_table(make_printed_book: Make) -> None:
+def test_a_lead_in_is_on_the_page_of_its_table(make_printed_book: Make) -> None:
     parts = [
         f"Lead{n}:\n\n| a | b |\n|:--|:--|\n" + f"| row{n}. | 1 |\n" * 4
         for n in range(24)
@@ -244,7 +244,7 @@ def test_a_lead_in_stays_with_its_table(make_printed_book: Make) -> None:
         ]
 
 
-def test_an_edition_is_of_one_tab(make_printed_book: Make) -> None:
+def test_an_edition_has_only_one_tab(make_printed_book: Make) -> None:
     only = "# Two\n:label:`sec_two`\n\n```{.python .input}\n%%tab jax\ntwo()\n```\n"
     index = CHAPTER.replace("\none\n", "\none\ntwo\n")
     book = make_printed_book(index=index, two=only)
@@ -252,12 +252,12 @@ def test_an_edition_is_of_one_tab(make_printed_book: Make) -> None:
 
     assert "import torch" in text and "Text for PyTorch alone." in text
     assert "import jax" not in text and "two()" not in text
-    assert "Nothing here is for PyTorch." in text
-    # Numbers are those of the other editions.
+    assert "This section does not apply to PyTorch." in text
+    # The numbers are the same in all editions.
     assert "1.2" in text and "Two" in text
 
 
-def test_an_edition_of_this_book_fits_its_pages(
+def test_an_edition_of_this_book_has_no_warnings(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
@@ -265,12 +265,12 @@ def test_an_edition_of_this_book_fits_its_pages(
     file = Path(capsys.readouterr().out.strip())
     name = file.stem
     log = (ROOT / f"_build/latex/{name}/pages/{name}.log").read_text("utf-8")
-    assert list(tex.remarks_in(log)) == []
+    assert list(tex.find_warnings(log)) == []
     fonts = fonts_of(pypdf.PdfReader(file))
     assert fonts and all(fonts.values()), fonts
 
 
-def test_interactive_figures_lead_to_the_site(make_printed_book: Make) -> None:
+def test_interactive_figures_link_to_the_site(make_printed_book: Make) -> None:
     book = make_printed_book()
     config = book.root / "config.ini"
     config.write_text(
@@ -286,7 +286,7 @@ def test_interactive_figures_lead_to_the_site(make_printed_book: Make) -> None:
     assert "https://example.org/gpus/chapter/one.html?tab=jax#fig-a" in links
 
 
-def test_what_fails_is_told_in_a_line_and_the_next_run_works(
+def test_an_error_is_reported_in_one_line_and_the_next_run_works(
     make_printed_book: Make,
 ) -> None:
     book = make_printed_book()
@@ -305,8 +305,8 @@ def test_what_fails_is_told_in_a_line_and_the_next_run_works(
     with pytest.raises(BookError, match=r"chapter/one\.md:\d+: no '漢' in the font"):
         build(Book(book.root))
 
-    page.write_text(text.replace("Between.", "Mended."), "utf-8")
-    assert "Mended." in text_of(build(Book(book.root)))
+    page.write_text(text.replace("Between.", "Corrected."), "utf-8")
+    assert "Corrected." in text_of(build(Book(book.root)))
 
 
 def test_a_missing_tool_names_the_command_that_installs_it(
@@ -316,22 +316,22 @@ def test_a_missing_tool_names_the_command_that_installs_it(
     monkeypatch.setattr(
         shutil, "which", lambda name: None if name == "xelatex" else which(name)
     )
-    with pytest.raises(BookError) as refused:
+    with pytest.raises(BookError) as error:
         build(make_printed_book())
-    told = str(refused.value)
-    assert told.startswith("not installed: xelatex; ") and "\n" not in told
+    message = str(error.value)
+    assert message.startswith("not installed: xelatex; ") and "\n" not in message
 
 
-def test_an_unknown_tab_is_refused(
+def test_an_unknown_tab_is_an_error(
     make_printed_book: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_printed_book()
     assert main(["pdf", "--tab", "nope"]) == 1
-    told = capsys.readouterr().err
-    assert told == "error: TAB: no tab 'nope'; there are pytorch, jax\n"
+    message = capsys.readouterr().err
+    assert message == "error: TAB: unknown tab 'nope'; choose from pytorch, jax\n"
 
 
-def test_the_log_is_read() -> None:
+def test_problems_are_found_in_the_log() -> None:
     log = "\n".join(
         [
             "Overfull \\hbox (12.5pt too wide) in paragraph at lines 7--9",
@@ -340,21 +340,21 @@ def test_the_log_is_read() -> None:
             "LaTeX Warning: Reference `a:b' on page 1 undefined on input line 3.",
         ]
     )
-    told = [(r.text, r.line) for r in tex.remarks_in(log)]
-    assert told == [
-        ("no '漢' in the font DejaVu Serif", 0),
-        ("nothing is labelled 'a:b'", 0),
-        ("12.5 pt too wide for the page", 7),
+    warnings = [(w.message, w.line) for w in tex.find_warnings(log)]
+    assert warnings == [
+        ("no '漢' in the font DejaVu Serif; use another character", 0),
+        ("no label 'a:b'; add it or correct the name", 0),
+        ("12.5 pt too wide for the page; shorten it", 7),
     ]
-    assert tex.error_in(log) is None
+    assert tex.find_error(log) is None
     failed = "./b.tex:12: Undefined control sequence.\nl.12 a \\nonsense\n        {n}\n"
-    first = tex.Remark("Undefined control sequence", 12, "a \\nonsense")
-    assert tex.error_in(failed) == first
+    first = tex.Problem("Undefined control sequence", 12, "a \\nonsense")
+    assert tex.find_error(failed) == first
     bare = "! Emergency stop.\nl.3 text"
-    assert tex.error_in(bare) == tex.Remark("Emergency stop", 3, "text")
+    assert tex.find_error(bare) == tex.Problem("Emergency stop", 3, "text")
 
 
-def test_an_interrupted_run_leaves_nothing_that_misleads(
+def test_an_interrupted_run_does_not_affect_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "a.tex"
@@ -365,7 +365,7 @@ def test_an_interrupted_run_leaves_nothing_that_misleads(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(tex, "_tell_progress", interrupt)
+        patched.setattr(tex, "_show_progress", interrupt)
         with pytest.raises(KeyboardInterrupt):
             tex.typeset(file)
     assert not (tmp_path / "a.aux").exists()

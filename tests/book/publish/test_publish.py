@@ -1,4 +1,4 @@
-"""The published folder: its settings, its buttons, what is in it, the branch."""
+"""The published folder is complete, with its buttons and the branch of notebooks."""
 
 import os
 import subprocess
@@ -51,7 +51,7 @@ MakeBook = Callable[..., Book]
 
 @pytest.fixture
 def make(make_site_book: MakeBook) -> Callable[..., Book]:
-    """Call it with settings of `[publish]` for a book in two tabs."""
+    """Return a function that makes a book with these settings under `[publish]`."""
 
     def make(**settings: str) -> Book:
         root = make_site_book(INDEX, one=ONE, two=TWO).root
@@ -66,19 +66,19 @@ def make(make_site_book: MakeBook) -> Callable[..., Book]:
 # Settings
 
 
-def test_without_settings_nothing_is_settled(make_book: MakeBook):
-    assert hosting.of(make_book(one=ONE)) == Hosting("", "notebooks", "")
+def test_settings_have_defaults(make_book: MakeBook):
+    assert hosting.load(make_book(one=ONE)) == Hosting("", "notebooks", "")
 
 
 def test_settings_are_read(make: Callable[..., Book]):
-    found = hosting.of(make(repository=OURS, branch="nb/all", site=f"{SITE}/"))
-    assert found == Hosting(OURS, "nb/all", SITE)
-    assert found.root == "/some/book/"
+    settings = hosting.load(make(repository=OURS, branch="nb/all", site=f"{SITE}/"))
+    assert settings == Hosting(OURS, "nb/all", SITE)
+    assert settings.root == "/some/book/"
     assert Hosting(site="https://example.org").root == Hosting().root == "/"
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "hint"),
     [
         ("repository", "made-up", "OWNER/NAME"),
         ("repository", "https://github.com/someone/made-up", "OWNER/NAME"),
@@ -93,27 +93,27 @@ def test_settings_are_read(make: Callable[..., Book]):
         ("repo", "a/b", "repository"),
     ],
 )
-def test_a_wrong_setting_is_told_in_one_line(make, name: str, value: str, told: str):
+def test_a_bad_setting_is_reported_in_one_line(make, name: str, value: str, hint: str):
     with pytest.raises(BookError) as raised:
-        hosting.of(make(**{name: value}))
+        hosting.load(make(**{name: value}))
     text = str(raised.value)
     assert text.startswith("config.ini, [publish]: ") and "\n" not in text
-    assert told in text and (value if name != "repo" else name) in text
+    assert hint in text and (value if name != "repo" else name) in text
 
 
 # Buttons
 
 
-def labels(found: list[buttons.Button]) -> list[str]:
-    return [button["label"] for button in found]
+def labels(shown: list[buttons.Button]) -> list[str]:
+    return [button["label"] for button in shown]
 
 
-def test_while_nothing_is_there_there_are_no_buttons(make):
-    assert buttons.of(make(), Hosting()) == {}
+def test_without_files_there_are_no_buttons(make):
+    assert buttons.for_book(make(), Hosting()) == {}
 
 
-def test_a_repository_opens_what_its_branch_has(make):
-    found = buttons.of(make(), Hosting(OURS, "nb"))
+def test_buttons_open_the_notebooks_of_the_branch(make):
+    found = buttons.for_book(make(), Hosting(OURS, "nb"))
     # The front page and a section without code have no notebook.
     assert list(found) == ["chapter/one"]
     colab, lab, kaggle = found["chapter/one"]["jax"]
@@ -130,15 +130,15 @@ def test_a_repository_opens_what_its_branch_has(make):
     )
 
 
-def test_a_file_has_a_button_only_if_it_is_there(make):
+def test_a_file_has_a_button_only_if_it_exists(make):
     book = make()
-    beside = ["slides/jax/one.html", "pdf/made-up-jax.pdf", "slides/index.html"]
-    found = buttons.of(book, Hosting(), beside)
+    files = ["slides/jax/one.html", "pdf/made-up-jax.pdf", "slides/index.html"]
+    found = buttons.for_book(book, Hosting(), files)
     assert {tab: labels(b) for tab, b in found["chapter/one"].items()} == {
         "jax": ["Slides", "Book as PDF"]
     }
     assert labels(found["chapter/two"]["jax"]) == ["Book as PDF"]
-    assert labels(found["index"][buttons.ALWAYS]) == ["All slides"]
+    assert labels(found["index"][buttons.ALL_TABS]) == ["All slides"]
     assert labels(found["index"]["jax"]) == ["PDF in JAX"]
 
 
@@ -150,7 +150,7 @@ def published(make) -> Path:
     return layout.build(make(repository=OURS, site=SITE), with_pdf=False)
 
 
-def test_the_folder_holds_what_a_host_needs(published: Path):
+def test_the_folder_is_complete(published: Path):
     names = buttons.files_in(published)
     assert {"index.html", "404.html", "robots.txt", ".nojekyll"} <= set(names)
     assert {"slides/index.html", "slides/jax/one.html"} <= set(names)
@@ -166,13 +166,15 @@ def test_the_sitemap_names_every_page(published: Path):
     tree = xml.etree.ElementTree.parse(published / "sitemap.xml")
     found = [str(element.text) for element in tree.iter() if element.tag[-3:] == "loc"]
     pages = [address.removeprefix(f"{SITE}/") or "index.html" for address in found]
-    there = {n for n in buttons.files_in(published) if n.endswith(".html")}
-    decks = {n for n in there if n.startswith("slides/")} - {"slides/index.html"}
-    assert set(pages) == there - decks - {"404.html"} and len(pages) == len(set(pages))
+    files = {n for n in buttons.files_in(published) if n.endswith(".html")}
+    decks = {n for n in files if n.startswith("slides/")} - {"slides/index.html"}
+    assert set(pages) == files - decks - {"404.html"} and len(pages) == len(set(pages))
     assert f"Sitemap: {SITE}/sitemap.xml\n" in (published / "robots.txt").read_text()
 
 
-def test_the_same_again_is_the_same_bytes(make, capsys: pytest.CaptureFixture[str]):
+def test_publishing_twice_gives_the_same_bytes(
+    make, capsys: pytest.CaptureFixture[str]
+):
     book = make()
     contents = []
     for _ in range(2):
@@ -184,11 +186,13 @@ def test_the_same_again_is_the_same_bytes(make, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err.count("no sitemap.xml") == 2
 
 
-def test_what_fails_leaves_the_last_folder(make, monkeypatch: pytest.MonkeyPatch):
+def test_a_failure_leaves_the_last_folder_unchanged(
+    make, monkeypatch: pytest.MonkeyPatch
+):
     book = make()
     folder = layout.build(book, with_pdf=False)
     before = buttons.files_in(folder)
-    # The section is empty now: its page cannot be made.
+    # A page cannot be made from an empty section.
     (book.root / "chapter/two.md").write_text("")
     with pytest.raises(BookError):
         layout.build(Book(book.root), with_pdf=False)
@@ -196,7 +200,7 @@ def test_what_fails_leaves_the_last_folder(make, monkeypatch: pytest.MonkeyPatch
     assert not folder.with_suffix(".draft").exists()
 
 
-def test_without_tex_nothing_is_begun(make, monkeypatch: pytest.MonkeyPatch):
+def test_missing_tex_is_reported_first(make, monkeypatch: pytest.MonkeyPatch):
     book = make()
     monkeypatch.setenv("PATH", "")
     with pytest.raises(BookError, match="^not installed: xelatex, "):
@@ -218,33 +222,35 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def repository(published: Path, tmp_path: Path) -> Path:
-    """A repository elsewhere that the book was cloned from."""
-    elsewhere, root = tmp_path / "elsewhere.git", published.parents[1]
-    git(tmp_path, "init", "--quiet", "--bare", "--initial-branch=main", str(elsewhere))
+    """Return a remote repository from which the book was cloned."""
+    remote, root = tmp_path / "remote.git", published.parents[1]
+    git(tmp_path, "init", "--quiet", "--bare", "--initial-branch=main", str(remote))
     git(root, "init", "--quiet", "--initial-branch=main")
     (root / ".gitignore").write_text("_build\n")
     git(root, "add", "index.md", ".gitignore")
     git(root, "commit", "--quiet", "-m", "A book")
-    git(root, "remote", "add", "origin", str(elsewhere))
+    git(root, "remote", "add", "origin", str(remote))
     git(root, "push", "--quiet", "origin", "main")
-    return elsewhere
+    return remote
 
 
-def test_the_branch_holds_what_the_buttons_open(published: Path, repository: Path):
+def test_the_branch_holds_the_notebooks_that_buttons_open(
+    published: Path, repository: Path
+):
     book = Book(published.parents[1])
     staged = git(book.root, "status", "--short")
     for _ in range(2):
         layout.push(book, published)
-    held = git(repository, "ls-tree", "-r", "--name-only", "notebooks").split("\n")
-    assert held == [n for n in buttons.files_in(published) if n[:10] == "notebooks/"]
+    names = git(repository, "ls-tree", "-r", "--name-only", "notebooks").split("\n")
+    assert names == [n for n in buttons.files_in(published) if n[:10] == "notebooks/"]
     assert git(repository, "rev-list", "--count", "notebooks") == "1"
     assert git(book.root, "status", "--short") == staged
-    found = buttons.of(book, hosting.of(book))["chapter/one"]
+    found = buttons.for_book(book, hosting.load(book))["chapter/one"]
     for button in found["pytorch"] + found["jax"]:
-        assert button["address"].partition("/blob/notebooks/")[2] in held
+        assert button["address"].partition("/blob/notebooks/")[2] in names
 
 
-def test_a_branch_with_other_work_is_left_alone(published: Path, repository: Path):
+def test_a_branch_with_other_files_is_not_replaced(published: Path, repository: Path):
     root = published.parents[1]
     config = (root / "config.ini").read_text()
     (root / "config.ini").write_text(config.replace(OURS, f"{OURS}\nbranch = main"))
@@ -258,10 +264,10 @@ def test_without_a_repository_nothing_is_pushed(
     make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     layout.push(make(), tmp_path)
-    assert "nothing to push to" in capsys.readouterr().err
+    assert "nothing is pushed" in capsys.readouterr().err
 
 
-def test_a_push_that_fails_is_told_in_one_line(published: Path):
+def test_a_push_that_fails_is_reported_in_one_line(published: Path):
     root = published.parents[1]
     git(root, "init", "--quiet")
     with pytest.raises(BookError, match="git ls-remote: fatal: .*") as raised:
@@ -270,13 +276,15 @@ def test_a_push_that_fails_is_told_in_one_line(published: Path):
 
 
 @pytest.mark.slow
-def test_the_pdfs_are_of_this_book_alone(make, monkeypatch: pytest.MonkeyPatch):
+def test_only_the_pdfs_of_this_book_are_published(
+    make, monkeypatch: pytest.MonkeyPatch
+):
     book = make()
     stale = book.root / "_build/pdf/made-up-mxnet.pdf"
     stale.parent.mkdir(parents=True)
     stale.write_bytes(b"%PDF")
     folder = layout.build(book)
-    made = {p.name for p in (folder / "pdf").iterdir()}
-    assert made == {"made-up.pdf", "made-up-pytorch.pdf", "made-up-jax.pdf"}
+    names = {p.name for p in (folder / "pdf").iterdir()}
+    assert names == {"made-up.pdf", "made-up-pytorch.pdf", "made-up-jax.pdf"}
     page = (folder / "chapter/two.html").read_text("utf-8")
     assert 'href="../pdf/made-up-jax.pdf"' in page

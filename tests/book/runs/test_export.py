@@ -406,7 +406,7 @@ def test_what_is_no_file_is_not_waited_for(
     assert message in asked.stderr
 
 
-def test_another_d2l_is_refused(book: Book, done: Path):
+def test_another_d2l_is_refused(book: Book, done: Path, run_here: Run):
     """Whether it was edited before it ran or afterwards."""
     library = done / "d2l/pytorch.py"
     edit(library, "return 2", "return 1")
@@ -457,8 +457,11 @@ def test_what_the_book_or_the_manifest_does_not_have_is_refused(
     [
         (["export"], "MACHINE: name the machine, as in MACHINE=h200"),
         (["export", "--machine", "H200"], "MACHINE: 'H200' is not a valid name"),
-        (["export", "--machine", "x", "--tab", "torch"], "TAB: no tab 'torch'"),
-        (["export", "--machine", "x", "--section", "c"], "SECTION: no section 'c'"),
+        (["export", "--machine", "x", "--tab", "torch"], "TAB: unknown tab 'torch'"),
+        (
+            ["export", "--machine", "x", "--section", "c"],
+            "SECTION: unknown section 'c'",
+        ),
         (["export", "--machine", "x", "--to", ""], "TO: '' is not a path"),
         (["export", "--machine", "x", "--to", "."], "holds other files; name a new"),
         (

@@ -316,8 +316,8 @@ def test_the_plan_is_what_is_stale(make_book: Callable[..., Book]):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"tabs": ["torch"]}, "TAB: no tab 'torch'; there are pytorch, jax"),
-        ({"sections": ["c"]}, "SECTION: no section 'c'; there are index, a"),
+        ({"tabs": ["torch"]}, "TAB: unknown tab 'torch'; choose from pytorch, jax"),
+        ({"sections": ["c"]}, "SECTION: unknown section 'c'; choose from index, a"),
         ({"machine": "../x"}, "MACHINE: '../x' is not a valid name"),
         ({"python": Path("nosuch")}, "nosuch: not an interpreter"),
         ({"python": Path("chapter")}, "chapter: not an interpreter"),

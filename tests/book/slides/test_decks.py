@@ -1,4 +1,4 @@
-"""Decks follow from the slide marks, and what does not fit is cut, not lost."""
+"""Decks are made from slide marks, and slides that do not fit are split."""
 
 import base64
 from collections.abc import Callable
@@ -72,7 +72,7 @@ Prose before. [~~On slides alone~~] Also :cite:`A.2009` and :numref:`sec_one` he
 
 
 def code(source: str, *outputs: NotebookNode) -> tuple[str, list[NotebookNode]]:
-    """A cell in Markdown, and what it printed."""
+    """Return a cell in Markdown and its outputs."""
     return f"```{{.python .input}}\n%%tab all\n{source}\n```", list(outputs)
 
 
@@ -87,20 +87,20 @@ def read(*parts: str | tuple[str, list[NotebookNode]]) -> list[Slide]:
 
 @pytest.fixture
 def one(make_book: Callable[..., Book]) -> Book:
-    """A book with one section; its tab for PyTorch has been run, and drew a picture."""
+    """Return a book with one section, which has a record for PyTorch with a plot."""
     book = make_book(one=ONE)
     (book.root / "refs.bib").write_text(BIB)
     (book.root / "img").mkdir()
     (book.root / "img/a.svg").write_text(SVG)
     section = book.section("one")
-    ran = store.blank(book, section, "pytorch")
-    ran.cells[0].outputs = [
+    record = store.blank(book, section, "pytorch")
+    record.cells[0].outputs = [
         new_output("execute_result", {"text/plain": "<b>1</b>"}),
         new_output("display_data", {"image/svg+xml": SVG, "text/plain": "Figure"}),
     ]
     facts = dict.fromkeys(store.FACTS, "") | {"machine": "cpu", "date": "2026-11-21"}
     facts["fingerprint"] = store.fingerprint(book, section, "pytorch")
-    store.write(book, section, "pytorch", ran, facts)
+    store.write(book, section, "pytorch", record, facts)
     return book
 
 
@@ -116,7 +116,7 @@ def titles(page: BeautifulSoup) -> list[str]:
 # The marks
 
 
-def test_marks_make_slides_and_the_rest_is_notes():
+def test_marks_become_slides_and_other_text_becomes_notes():
     front, slide = read(
         "# T\n\nLead. (**On the front.**)\n\n## P\n\nBefore.\n\n"
         "[**the claim**], with more. (**A whole sentence.**) And (**a part**) of one.",
@@ -128,18 +128,18 @@ def test_marks_make_slides_and_the_rest_is_notes():
     assert (slide.title, slide.part) == ("The claim", "P")
     texts = [Text("A whole sentence."), Text("A part.")]
     assert slide.blocks == [*texts, Code("f(1)"), Text("Last.")]
-    said = ["Before.", "the claim, with more.  And a part of one.", "After."]
-    assert slide.notes == said
+    notes = ["Before.", "the claim, with more.  And a part of one.", "After."]
+    assert slide.notes == notes
 
 
-def test_each_beginning_mark_begins_a_slide():
-    found = read("# T\n\n[**a**]\n\nof a\n\n[**b**] and [**c**]\n\n## P\n\n[~~d~~]")
-    assert [s.title for s in found] == ["T", "A", "B", "C", "D"]
-    assert [s.notes for s in found] == [[], ["of a"], ["b and"], [], []]
-    assert [s.part for s in found] == ["", "", "", "", "P"]
+def test_each_mark_in_square_brackets_begins_a_slide():
+    slides = read("# T\n\n[**a**]\n\nof a\n\n[**b**] and [**c**]\n\n## P\n\n[~~d~~]")
+    assert [s.title for s in slides] == ["T", "A", "B", "C", "D"]
+    assert [s.notes for s in slides] == [[], ["of a"], ["b and"], [], []]
+    assert [s.part for s in slides] == ["", "", "", "", "P"]
 
 
-def test_bold_words_before_a_mark_come_along():
+def test_bold_words_before_a_mark_are_added():
     _, symptom, fix = read(
         "# T\n\n[**the symptom.**]\n\n"
         "**Reason.** (**It was late.**) More, and (**a part**).",
@@ -171,7 +171,7 @@ def test_a_summary_is_a_slide_without_the_other_frameworks():
 
 
 @pytest.mark.parametrize("text", ["[**a", "(**a **) **)", "[**a [**b] **]"])
-def test_marks_that_do_not_match_are_refused(text: str):
+def test_marks_that_do_not_match_are_errors(text: str):
     with pytest.raises(MarkupError):
         read(f"# T\n\n{text}")
 
@@ -216,38 +216,38 @@ def test_outputs_are_shown_as_printed():
     assert plot.alt
 
 
-# What fits
+# The size of slides
 
 
 def lines_of(lines: int, width: int = 20) -> str:
     return "\n".join("x" * width for _ in range(lines))
 
 
-def test_little_grows_and_much_shrinks():
+def test_short_slides_are_enlarged_and_long_ones_reduced():
     sizes = [layout.pages(Slide("T", "", [Code(lines_of(n))])) for n in (2, 14, 20)]
     assert all(len(pages) == 1 for pages in sizes)
-    fits = [pages[0].fit for pages in sizes]
-    assert fits == sorted(fits, reverse=True) and fits[0] > 1 > fits[-1]
+    scales = [pages[0].scale for pages in sizes]
+    assert scales == sorted(scales, reverse=True) and scales[0] > 1 > scales[-1]
 
 
-def test_what_does_not_fit_is_cut_where_code_has_gaps():
+def test_long_code_is_split_at_blank_lines():
     source, text = "\n\n".join([lines_of(9)] * 5), lines_of(70)
     blocks: list[marks.Block] = [Code(source), Printed(text)]
-    pages = layout.pages(Slide("T", "P", blocks, ["said"]))
+    pages = layout.pages(Slide("T", "P", blocks, ["note"]))
     assert [page.number for page in pages] == list(range(1, len(pages) + 1))
-    assert {page.of for page in pages} == {len(pages)}
-    assert [page.slide.notes for page in pages] == [["said"], *[[]] * (len(pages) - 1)]
+    assert {page.total for page in pages} == {len(pages)}
+    assert [page.slide.notes for page in pages] == [["note"], *[[]] * (len(pages) - 1)]
     shown = [block for page in pages for block in page.slide.blocks]
     lines = [b.source for b in shown if isinstance(b, Code)]
     assert "\n\n".join(lines) == source
     printed = [b.text for b in shown if isinstance(b, Printed)]
     assert "\n".join(printed) == text
     for page in pages:
-        assert page.fit >= layout.SMALLEST
-        assert layout.fits(page.slide, page.slide.blocks, page.fit)
+        assert page.scale >= layout.SMALLEST
+        assert layout.fits(page.slide, page.slide.blocks, page.scale)
 
 
-def test_a_long_list_is_cut_between_its_items():
+def test_a_long_list_is_split_between_its_items():
     items = [f"* {n} {'word ' * 30}" for n in range(12)]
     pages = layout.pages(Slide("T", "", [Text("\n".join(items))]))
     assert len(pages) > 1
@@ -255,14 +255,14 @@ def test_a_long_list_is_cut_between_its_items():
     assert "\n".join(shown).split("\n") == items
 
 
-def test_a_wide_table_shrinks_and_a_longer_line_folds():
+def test_wide_tables_are_reduced_and_longer_lines_wrapped():
     table = layout.pages(Slide("T", "", [Printed(lines_of(20, width=91))]))
-    assert [page.fit < 1 for page in table] == [True]
+    assert [page.scale < 1 for page in table] == [True]
     one = layout.pages(Slide("T", "", [Printed("x" * 300)]))
-    assert [page.fit for page in one] == [layout.FITS[0]]
+    assert [page.scale for page in one] == [layout.SCALES[0]]
 
 
-def test_figures_take_the_room_of_a_slide():
+def test_figures_fill_a_slide():
     blocks: list[marks.Block] = [Figure("a.svg", "", "c")] * 3
     assert len(layout.pages(Slide("T", "", blocks))) == 3
 
@@ -270,12 +270,12 @@ def test_figures_take_the_room_of_a_slide():
 # The pages
 
 
-def test_a_deck_tells_its_own_story(one: Book):
+def test_a_deck_shows_the_slides_of_its_tab(one: Book):
     pytorch, jax = deck(one, "pytorch"), deck(one, "jax")
     shared = ["One Thing", "It begins, as x shows", "On slides alone"]
     assert titles(pytorch) == [*shared, "Summary"]
-    said = "Said of the figure by (Bee et al., 2009)"
-    assert titles(jax) == [*shared, said, "Summary"]
+    title = "Said of the figure by (Bee et al., 2009)"
+    assert titles(jax) == [*shared, title, "Summary"]
     assert "PyTorch does it." in pytorch.get_text()
     assert "PyTorch" not in " ".join(s.get_text() for s in jax.select("section"))
     assert jax.title and jax.title.string == "One Thing, in JAX – A Made-Up Book"
@@ -283,7 +283,7 @@ def test_a_deck_tells_its_own_story(one: Book):
     assert not {":label:", ":numref:", "**", "~~", "#@save"} & set(str(jax).split())
 
 
-def test_notes_hold_what_is_not_on_the_slide(one: Book):
+def test_notes_hold_the_text_that_is_not_on_the_slide(one: Book):
     notes = [n.get_text() for n in deck(one, "jax").select("aside.notes")]
     assert "It begins, as x shows: and this is said." in notes[0]
     assert "Also (Bee et al., 2009) and One Thing here." in notes[1]
@@ -305,17 +305,17 @@ def test_outputs_figures_and_equations_are_on_the_slides(one: Book):
     assert code == ["x = 1\nx\n"]
     [front] = pytorch.select(".front")
     assert "Outputs: CPU, PyTorch, 2026-11-21." in front.get_text()
-    # It was not run in JAX.
+    # There is no record for JAX.
     assert "make run TAB=jax SECTION=one" in jax.select(".front")[0].get_text()
     assert not jax.select(".printed, .plot")
 
 
-def test_pages_ask_for_files_that_are_there(one: Book):
+def test_pages_load_only_files_that_exist(one: Book):
     index = decks.build(one)
     for page in [index, *index.parent.glob("*/*.html")]:
         tree = BeautifulSoup(page.read_text("utf-8"), "html.parser")
-        wanted = [t.get("src") or t.get("href") for t in tree.select("script, link, a")]
-        assert wanted and all((page.parent / str(w)).exists() for w in wanted), wanted
+        files = [t.get("src") or t.get("href") for t in tree.select("script, link, a")]
+        assert files and all((page.parent / str(f)).exists() for f in files), files
 
 
 def test_the_list_names_all_decks(one: Book):
@@ -328,7 +328,7 @@ def test_the_list_names_all_decks(one: Book):
     assert links == ["pytorch/one.html", "jax/one.html"]
 
 
-def test_a_deck_without_marks_goes(one: Book):
+def test_a_deck_that_loses_its_marks_is_removed(one: Book):
     folder = decks.build(one).parent
     text = one.section("one").path
     text.write_text("# One Thing\n:label:`sec_one`\n\nText.\n")
@@ -344,12 +344,12 @@ def test_a_deck_without_marks_goes(one: Book):
     ("right", "broken", "message"),
     [
         ("../img/a.svg", "../img/b.svg", "chapter/one.md:29: no file '../img/b.svg'"),
-        (":cite:`A.2009` and", ":cite:`B` and", "chapter/one.md:27: no work 'B'"),
+        (":cite:`A.2009` and", ":cite:`B` and", "chapter/one.md:27: 'B' is not in"),
         ("n = 1", r"\frac{n", "cannot convert the equation"),
-        ("[**It", "[**[**It", "chapter/one.md:6: a slide mark '[**' without"),
+        ("[**It", "[**[**It", "chapter/one.md:6: slide mark '[**' without"),
     ],
 )
-def test_a_mistake_leaves_the_last_decks(
+def test_a_mistake_leaves_the_last_decks_unchanged(
     one: Book,
     capsys: pytest.CaptureFixture[str],
     right: str,
@@ -370,4 +370,4 @@ def test_the_command(one: Book, capsys: pytest.CaptureFixture[str]):
     index = one.root / "_build/slides/index.html"
     assert capsys.readouterr().out == f"{index}\n" and index.exists()
     assert main(["slides", "--tab", "julia"]) == 1
-    assert "TAB: no tab 'julia'" in capsys.readouterr().err
+    assert "TAB: unknown tab 'julia'" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Citations: letters where author and year are the same, and one order of the list."""
+"""Letters tell works of the same authors and year apart; the list is sorted."""
 
 import re
 
@@ -27,7 +27,7 @@ def bibliography(make_book) -> Bibliography:
     return Bibliography(Book(book.root))
 
 
-def test_works_of_one_author_and_year_have_letters_in_the_order_of_titles(bibliography):
+def test_works_of_one_author_and_year_have_letters_by_title(bibliography):
     labels = {key: bibliography.label(key, "") for key in "ZYXWV"}
     assert labels == {
         "Z": ("Zeta Corp.", "2026b"),
@@ -38,14 +38,14 @@ def test_works_of_one_author_and_year_have_letters_in_the_order_of_titles(biblio
     }
 
 
-def test_the_list_is_in_the_order_of_authors_years_and_titles(bibliography):
+def test_the_list_is_sorted_by_author_year_and_title(bibliography):
     entries = bibliography.entries("ZYXWV").split("\n\n")
     order = [entry.partition('"ref_')[2][0] for entry in entries]
     assert order == list("VWXYZ")
     assert "(2026b)" in entries[-1] and "(https://z.org)" in entries[-1]
 
 
-def test_the_letters_are_written_into_the_file_that_sphinx_reads(bibliography):
+def test_the_bib_file_for_sphinx_has_the_letters(bibliography):
     written = bibliography.with_letters(BIB)
     years = re.findall(r"@\w+\{(\w+),[^@]*?year\s*=\s*[{\"]?(\w+)", written)
     assert dict(years) == {
@@ -56,5 +56,5 @@ def test_the_letters_are_written_into_the_file_that_sphinx_reads(bibliography):
 
 
 def test_an_unknown_work_is_reported(bibliography):
-    with pytest.raises(BookError, match=r"one.md:3: no work 'no' in the bibliography"):
-        bibliography.cited(["no"], "one.md:3")
+    with pytest.raises(BookError, match=r"one.md:3: 'no' is not in the bibliography"):
+        bibliography.cite(["no"], "one.md:3")

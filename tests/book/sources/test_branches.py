@@ -1,4 +1,4 @@
-"""Deciding `if tab.selected(...)` in a cell."""
+"""Each tab keeps only its own branches of `if tab.selected(...)` in a cell."""
 
 import pytest
 
@@ -110,25 +110,25 @@ def test_each_tab_gets_its_branch(name):
                 assert line.strip() in before[row - 1]
 
 
-def test_what_has_no_branches_is_left_alone():
+def test_a_cell_without_branches_is_unchanged():
     source = "if n:   # odd  spacing\n   x = ( 1,\n  2)\n\n\n# end"
     rows = list(range(1, source.count("\n") + 2))
     assert select_branches(source, "jax", WHERE) == (source, rows)
 
 
-REFUSED = {
-    "if tab.selected('jax') and n > 1:\n    x = 1\n": "cannot be mixed with 'n > 1'",
+MISTAKES = {
+    "if tab.selected('jax') and n > 1:\n    x = 1\n": "cannot be combined with 'n > 1'",
     "x = 1 if tab.selected('jax') else 2\n": "outside an if",
-    "if tab.selected(name):\n    x = 1\n": "takes tabs in quotes, not 'name'",
+    "if tab.selected(name):\n    x = 1\n": "takes names in quotes, not 'name'",
     "if tab.selected('jax')\n    x = 1\n": "not valid Python (expected ':')",
 }
 
 
-@pytest.mark.parametrize("source", REFUSED)
+@pytest.mark.parametrize("source", MISTAKES)
 @pytest.mark.parametrize("tab", ["pytorch", "jax"])
-def test_bad_branches_are_refused_in_every_tab(source, tab):
+def test_bad_branches_are_reported_in_every_tab(source, tab):
     with pytest.raises(BookError) as error:
         select_branches(source, tab, WHERE)
     assert str(error.value).startswith(f"{WHERE}: ")
-    assert REFUSED[source] in str(error.value)
+    assert MISTAKES[source] in str(error.value)
     assert "\n" not in str(error.value)

@@ -31,13 +31,13 @@ def test_slide_marks_begin_slides_or_add_to_them():
     ("text", "offset"),
     [("a [**b", 2), ("a **] b", 2), ("[**a [**b**]", 0), ("(**a**]", 0)],
 )
-def test_a_slide_mark_that_is_not_closed_is_refused_at_its_place(text, offset):
+def test_an_unclosed_slide_mark_is_reported_at_its_offset(text, offset):
     with pytest.raises(MarkupError) as error:
         slide_marks(text)
     assert error.value.offset == offset
 
 
-def test_a_text_for_one_medium_is_left_out_of_the_others():
+def test_a_text_for_one_medium_is_omitted_from_the_others():
     text = (
         "Run it. [Press the [button](a.html).]{.web} [See page 3.]{.print .slide} End."
     )
@@ -48,11 +48,11 @@ def test_a_text_for_one_medium_is_left_out_of_the_others():
     assert [span.media for span in spans(text)] == [("web",), ("print", "slide")]
 
 
-def test_code_that_looks_like_a_span_is_none():
+def test_code_that_looks_like_a_span_is_unchanged():
     text = "`x[0]{.web}` and $a[1]{.web}$"
     assert for_medium(text, "print") == text
 
 
-def test_a_span_without_its_bracket_is_refused():
+def test_a_span_without_its_bracket_is_an_error():
     with pytest.raises(MarkupError):
         for_medium("no bracket]{.web}", "web")

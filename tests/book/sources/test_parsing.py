@@ -1,4 +1,4 @@
-"""Blocks: what they hold, their exact lines, and that d2lbook reads the same cells."""
+"""Sections become blocks with exact lines, and d2lbook reads the same cells."""
 
 from pathlib import Path
 
@@ -66,13 +66,13 @@ y = 2
 """
 
 
-def found(kind: type, text: str = TEXT) -> list:
+def blocks_of(kind: type, text: str = TEXT) -> list:
     parsed = parse(text)
     assert not parsed.problems
     return [block for block in parsed.blocks if isinstance(block, kind)]
 
 
-def test_each_block_is_its_lines_of_the_file():
+def test_the_source_of_each_block_is_its_lines_of_the_file():
     lines = TEXT.split("\n")
     blocks = parse(TEXT).blocks
     assert len(blocks) == 13
@@ -82,12 +82,12 @@ def test_each_block_is_its_lines_of_the_file():
 
 
 def test_headings_have_levels_titles_and_labels():
-    headings = [(h.line, h.level, h.title, h.label) for h in found(b.Heading)]
+    headings = [(h.line, h.level, h.title, h.label) for h in blocks_of(b.Heading)]
     assert headings == [(1, 1, "A *Title*", "sec_a"), (52, 2, "Another", "")]
 
 
 def test_a_figure_is_found_within_a_slide_mark():
-    (figure,) = found(b.Figure)
+    (figure,) = blocks_of(b.Figure)
     assert (figure.path, figure.caption) == ("../img/a.svg", "A *caption*")
     assert (figure.alt, figure.label, figure.width) == (
         'An "alt" text',
@@ -97,13 +97,13 @@ def test_a_figure_is_found_within_a_slide_mark():
 
 
 def test_an_equation_ends_a_paragraph_and_keeps_its_signs():
-    (equation,) = found(b.Equation)
+    (equation,) = blocks_of(b.Equation)
     assert (equation.line, equation.tex, equation.label) == (11, "x\n- y", "eq_a")
     assert equation.tabs == ("jax", "mxnet")
 
 
-def test_a_table_has_the_caption_above_it():
-    (table,) = found(b.Table)
+def test_a_paragraph_above_a_table_is_its_caption():
+    (table,) = blocks_of(b.Table)
     assert (table.line, table.caption, table.label) == (
         20,
         "A caption of a table",
@@ -118,7 +118,7 @@ def test_a_slide_mark_may_enclose_blocks():
 
 
 def test_a_cell_knows_its_tabs_classes_and_rows():
-    (cell,) = found(b.Cell)
+    (cell,) = blocks_of(b.Cell)
     assert cell.tabs == ("pytorch", "jax") and cell.code == "x = 1\n\ny = 2"
     assert [TEXT.split("\n")[row - 1] for row in cell.rows] == cell.code.split("\n")
     assert cell.varies and cell.attributes == {"alt": "A plot"}
@@ -126,7 +126,7 @@ def test_a_cell_knows_its_tabs_classes_and_rows():
 
 
 def test_contents_have_entries_with_lines():
-    (contents,) = found(b.Contents)
+    (contents,) = blocks_of(b.Contents)
     assert contents.entries == (("one", 36), ("two/three", 37))
 
 

@@ -1,4 +1,4 @@
-"""Reading the sources: tabs, aliases, order, and what is refused, with its line."""
+"""Books are read correctly, and mistakes in them are reported with their lines."""
 
 import pytest
 
@@ -26,14 +26,14 @@ def test_sections_come_in_the_order_of_the_contents(make_book):
     assert [s.name for s in book.sections] == ["index", "chapter/zebra", "chapter/ant"]
 
 
-def test_a_tab_has_its_cells_and_those_of_all(make_book):
+def test_a_tab_has_its_own_cells_and_the_cells_for_all_tabs(make_book):
     text = "# One\n\n```{.python .input}\n%%tab pytorch, mxnet\n1\n```\n\n"
     text += "```{.python .input}\n%%tab all\n2\n```\n"
     book = make_book(tabs=("pytorch", "mxnet", "jax"), one=text)
     assert [cells(book, tab) for tab in book.tabs] == [["1", "2"], ["1", "2"], ["2"]]
 
 
-def test_an_alias_ends_where_its_name_ends(make_book):
+def test_an_alias_is_replaced_only_as_a_whole_name(make_book):
     code = "d2l.exp(x), d2l.expand_dims(x, 0), d2l.zeros_of(x), d2l.reshape(x, 2)"
     text = f"# One\n\n```{{.python .input}}\n%%tab pytorch\n{code}\n```\n"
     book = make_book(one=text)
@@ -47,22 +47,22 @@ def test_an_alias_ends_where_its_name_ends(make_book):
 def test_a_section_is_found_by_the_last_part_of_its_name(make_book):
     book = make_book(one="# One\n")
     assert book.section("one") == book.section("chapter/one.md")
-    with pytest.raises(BookError, match="no section 'two'; there are index, one"):
+    with pytest.raises(BookError, match="unknown section 'two'; choose from index,"):
         book.section("two")
 
 
 def test_an_ambiguous_name_is_refused(make_book):
     book = make_book(one="# One\n", **{"more/one": "# Another\n"})
     assert book.section("chapter/more/one").name == "chapter/more/one"
-    with pytest.raises(BookError, match="'one' may be chapter/one or chapter/more/one"):
+    with pytest.raises(BookError, match="'one' is ambiguous; write chapter/one or"):
         book.section("one")
 
 
-def test_the_contents_name_files_that_are_there_once(make_book):
+def test_missing_and_repeated_files_in_the_contents_are_reported(make_book):
     book = make_book(one="# One\n\n```toc\n:maxdepth: 1\n\ntwo\none\n```\n")
     assert problems(book) == [
         "chapter/one.md:6: no file 'two.md'; write it, or correct the name",
-        "chapter/one.md:7: 'one' is in the contents already; name it once",
+        "chapter/one.md:7: 'one' is already in the contents; list it once",
     ]
 
 
@@ -71,11 +71,11 @@ def test_a_magic_beside_an_alias_is_reported_with_its_line(make_book):
     book = make_book(one=text)
     config = book.root / "config.ini"
     config.write_text(config.read_text() + "fluent_alias = reshape\n")
-    with pytest.raises(BookError, match=r"chapter/one\.md:5: not Python"):
+    with pytest.raises(BookError, match=r"chapter/one\.md:5: not valid Python"):
         cells(Book(book.root), "jax")
 
 
-def test_rows_of_a_cell_lead_back_to_its_lines(make_book):
+def test_rows_of_a_cell_map_to_lines_of_its_file(make_book):
     code = (
         "import os\nif tab.selected('jax'):\n    x = 1\nelse:\n    y = d2l.reshape(\n"
         "        os,\n        2)\nz = 3"
@@ -101,12 +101,12 @@ def test_rows_of_a_cell_lead_back_to_its_lines(make_book):
         (b"[build]\ntabs =\n", "no tabs"),
         (b"[build]\ntabs = jax,,\n", "no tabs"),
         (b"[build]\ntabs = jax, Jax\n", "tab 'jax' is listed twice; list it once"),
-        (b"[build]\ntabs = jaxx\n", "no framework 'jaxx' for a tab; there are pytorch"),
+        (b"[build]\ntabs = jaxx\n", "unknown tab 'jaxx'; choose from pytorch"),
         (b"[project]\ntitle = %(x\n[build]\ntabs = jax\n", "bad interpolation"),
         (b"[build]\ntabs = jax # \xe9\n", "not UTF-8; save it as UTF-8"),
     ],
 )
-def test_damaged_settings_are_told_in_one_line(make_book, damage, message):
+def test_damaged_settings_are_reported_in_one_line(make_book, damage, message):
     book = make_book(one="# One\n")
     (book.root / "config.ini").write_bytes(damage)
     with pytest.raises(BookError, match=message) as error:
@@ -115,7 +115,7 @@ def test_damaged_settings_are_told_in_one_line(make_book, damage, message):
     assert "config.ini: " in str(error.value)
 
 
-def test_a_missing_index_is_told_and_nothing_logged(make_book, caplog):
+def test_a_missing_index_is_reported_and_nothing_is_logged(make_book, caplog):
     book = make_book(one="# One\n")
     (book.root / "index.md").unlink()
     with pytest.raises(BookError, match=r"^index\.md: the index page is missing"):

@@ -1,9 +1,9 @@
-"""Run a notebook by the Python that this is called with, and by nothing of the book.
+"""Runs a notebook with the Python that runs this script, without use of the book.
 
-    python alone.py NOTEBOOK FOLDER
+    python run_notebook.py NOTEBOOK FOLDER
 
-The kernel works in FOLDER and is reached without a network. What it prints first, and
-the number of cells that ran, go to stdout.
+The kernel works in FOLDER and is reached without a network. The script prints the
+output of the first two code cells and the number of code cells.
 """
 
 import sys
@@ -16,26 +16,27 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 
 
-class OneInterpreter(KernelSpecManager):
-    """Knows the kernel of this interpreter alone, whatever else is installed."""
+class ThisInterpreter(KernelSpecManager):
+    """Knows only the kernel of this interpreter, whatever else is installed."""
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        """Return the specification of this interpreter's kernel."""
         launch = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
         return KernelSpec(argv=launch, display_name=kernel_name, language="python")
 
 
 def main(file: str, folder: str) -> None:
+    """Run the notebook in `file` and print its first outputs."""
     notebook = nbformat.read(file, as_version=4)
     with tempfile.TemporaryDirectory() as scratch:
         manager = AsyncKernelManager(
             kernel_name="python3",
-            kernel_spec_manager=OneInterpreter(),
+            kernel_spec_manager=ThisInterpreter(),
             connection_file=str(Path(scratch) / "kernel.json"),
             transport="ipc",
         )
-        place = {"metadata": {"path": folder}}
         client = NotebookClient(notebook, km=manager, startup_timeout=120)
-        client.resources = place
+        client.resources = {"metadata": {"path": folder}}
         client.execute()
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for cell in code[:2]:
