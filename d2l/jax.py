@@ -16,11 +16,12 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import time
 import traceback
 import warnings
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -107,6 +108,7 @@ __all__ = [
     "interact",
     "linspace",
     "load_fashion_mnist",
+    "locate_errors",
     "log",
     "matmul",
     "mean",
@@ -122,6 +124,7 @@ __all__ = [
     "ones",
     "ones_like",
     "other_processes",
+    "own_line",
     "plot",
     "plot_copies",
     "plot_product_times",
@@ -130,7 +133,6 @@ __all__ = [
     "progress_bar",
     "query_gpus",
     "queue_times",
-    "reason",
     "reduce_mean",
     "reduce_sum",
     "remedy",
@@ -395,6 +397,18 @@ class BetweenSteps:
         vars(trainer)[self.name] = value
 
 
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@contextlib.contextmanager
+def locate_errors() -> Iterator[None]:
+    """Add to each error a note with the line of the user's own code that failed."""
+    try:
+        yield
+    except Exception as error:
+        if line := own_line(error):
+            error.add_note(f"The error arose at {line}")
+        raise
+
+
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 class Trainer(HyperParameters):
     """Trains a model.
@@ -455,6 +469,8 @@ class Trainer(HyperParameters):
         variables = model.apply_init(
             inputs, key={"params": params_key, "dropout": dropout_key}
         )
+        if not variables.get("params"):
+            raise ValueError("this model has no parameters to train")
         return TrainState.create(
             apply_fn=model.apply,
             tx=self.optim,
@@ -476,6 +492,7 @@ class Trainer(HyperParameters):
         """Return a minibatch on the trainer's GPU, or as it is if there is none."""
         return move_to(batch, self.device) if self.gpus else batch
 
+    @locate_errors()
     def fit(self, model: Module, data: Any, key: Any = None) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`.
 
@@ -525,7 +542,7 @@ class Trainer(HyperParameters):
 
     def clip_gradients(self, grad_clip_val: float, grads: Any) -> Any:
         """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
-        scale = jnp.minimum(1, grad_clip_val / optax.global_norm(grads))
+        scale = jnp.minimum(1, grad_clip_val / optax.tree.norm(grads))
         return jax.tree_util.tree_map(lambda grad: scale * grad, grads)
 
 
@@ -1446,6 +1463,24 @@ def count_batches(loader: Any) -> int:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def own_line(error: BaseException) -> str:
+    """Return where an error left the user's own code, or '' if it was never there."""
+    paths = sysconfig.get_paths()
+    libraries = (
+        *sys.modules["d2l"].__path__,
+        paths["stdlib"],
+        paths["purelib"],
+        paths["platlib"],
+    )
+    own = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.line and not frame.filename.startswith(libraries)
+    ]
+    return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`" if own else ""
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 @partial(jax.jit, static_argnames="count")
 def add_up(values: Sequence, count: int = 1) -> Any:
     """Return the sum of a few scalars divided by `count`, computed where they are."""
@@ -1746,15 +1781,6 @@ class ArrayLoader:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def reason(error: Exception) -> str:
-    """Return the message of an error, and the line of the program that caused it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "site-packages" not in f.filename] or frames
-    message = str(error).strip().split("\n")[0]
-    return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`: {message}"
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class Compiled:
     """A step of a trainer, compiled if the model permits it."""
 
@@ -1762,7 +1788,7 @@ class Compiled:
 
     def __init__(self, step: Callable, model: Any):
         def traced(*args):
-            Compiled.collected = collected = {}
+            Compiled.collected = collected = OrderedDict()
             try:
                 return step(*args), collected
             finally:
@@ -1776,8 +1802,8 @@ class Compiled:
             return self.step(*args)
         try:
             result, collected = self.compiled(*args)
-        except (TypeError, IndexError, NotImplementedError) as error:
-            cause = reason(error)
+        except (TypeError, ValueError, IndexError, NotImplementedError) as error:
+            cause = f"{own_line(error) or 'an error'}: {error}".split("\n")[0]
         else:
             for label, value in collected.items():
                 add_point(self.model.trainer, label, value)

@@ -17,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import time
 import traceback
@@ -100,6 +101,7 @@ __all__ = [
     "interact",
     "linspace",
     "load_fashion_mnist",
+    "locate_errors",
     "log",
     "matmul",
     "mean",
@@ -116,6 +118,7 @@ __all__ = [
     "ones",
     "ones_like",
     "other_processes",
+    "own_line",
     "plot",
     "plot_copies",
     "plot_product_times",
@@ -125,7 +128,6 @@ __all__ = [
     "query_gpus",
     "queue_times",
     "rand",
-    "reason",
     "reduce_mean",
     "reduce_sum",
     "remedy",
@@ -404,6 +406,18 @@ class BetweenSteps:
         vars(trainer)[self.name] = value
 
 
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@contextlib.contextmanager
+def locate_errors() -> Iterator[None]:
+    """Add to each error a note with the line of the user's own code that failed."""
+    try:
+        yield
+    except Exception as error:
+        if line := own_line(error):
+            error.add_note(f"The error arose at {line}")
+        raise
+
+
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 class Trainer(HyperParameters):
     """Trains a model.
@@ -460,6 +474,7 @@ class Trainer(HyperParameters):
         """Return the scope of the trainer's device."""
         return self.device
 
+    @locate_errors()
     def fit(self, model: Module, data: Any) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`."""
         self.prepare_data(data)
@@ -477,6 +492,8 @@ class Trainer(HyperParameters):
         with tf.GradientTape() as tape:
             loss = self.model.training_step(batch)
         params = self.model.trainable_variables
+        if not params:
+            raise ValueError("this model has no variables to train")
         grads = tape.gradient(loss, params)
         if self.gradient_clip_val > 0:
             grads = self.clip_gradients(self.gradient_clip_val, grads)
@@ -553,8 +570,8 @@ class LinearRegression(Module):
         self.net = tf.keras.layers.Dense(1, kernel_initializer=initializer)
 
     def loss(self, y_hat: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        """Return half the mean of the squared errors."""
-        return tf.keras.losses.MeanSquaredError()(y, y_hat) / 2
+        """Return the mean of the squared errors."""
+        return tf.keras.losses.MeanSquaredError()(y, y_hat)
 
     def get_w_b(self) -> tuple:
         """Return the weight, shape (inputs, 1), and the bias, shape (1,)."""
@@ -1422,6 +1439,24 @@ def count_batches(loader: Any) -> int:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def own_line(error: BaseException) -> str:
+    """Return where an error left the user's own code, or '' if it was never there."""
+    paths = sysconfig.get_paths()
+    libraries = (
+        *sys.modules["d2l"].__path__,
+        paths["stdlib"],
+        paths["purelib"],
+        paths["platlib"],
+    )
+    own = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.line and not frame.filename.startswith(libraries)
+    ]
+    return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`" if own else ""
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def mean(values: Sequence) -> Any:
     """Return the mean of scalars, computed where they are."""
     if all(tf.is_tensor(value) for value in values):
@@ -1704,15 +1739,6 @@ def scratch_tensors(module: tf.keras.layers.Layer) -> list[tf.Variable]:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def reason(error: Exception) -> str:
-    """Return the message of an error, and the line of the program that caused it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "site-packages" not in f.filename] or frames
-    message = str(error).strip().split("\n")[0]
-    return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`: {message}"
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class Compiled:
     """A step of a trainer, compiled if the model permits it."""
 
@@ -1742,7 +1768,7 @@ class Compiled:
             AttributeError,
             NotImplementedError,
         ) as error:
-            cause = reason(error)
+            cause = f"{own_line(error) or 'an error'}: {error}".split("\n")[0]
         else:
             for label, value in collected.items():
                 add_point(self.model.trainer, label, value)

@@ -16,8 +16,10 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import time
+import traceback
 import warnings
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -99,6 +101,7 @@ __all__ = [
     "interact",
     "linspace",
     "load_fashion_mnist",
+    "locate_errors",
     "log",
     "matmul",
     "mean",
@@ -115,6 +118,7 @@ __all__ = [
     "ones",
     "ones_like",
     "other_processes",
+    "own_line",
     "plot",
     "plot_copies",
     "plot_product_times",
@@ -363,6 +367,18 @@ class SyntheticRegressionData(DataModule):
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@contextlib.contextmanager
+def locate_errors() -> Iterator[None]:
+    """Add to each error a note with the line of the user's own code that failed."""
+    try:
+        yield
+    except Exception as error:
+        if line := own_line(error):
+            error.add_note(f"The error arose at {line}")
+        raise
+
+
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 class Trainer(HyperParameters):
     """Trains a model.
@@ -411,6 +427,7 @@ class Trainer(HyperParameters):
         """Return a minibatch on the trainer's GPU, or as it is if there is none."""
         return move_to(batch, self.device) if self.gpus else batch
 
+    @locate_errors()
     def fit(self, model: Module, data: Any) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`."""
         self.prepare_data(data)
@@ -508,8 +525,8 @@ class LinearRegression(Module):
         self.net = nn.LazyLinear(1)
 
     def loss(self, y_hat: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Return half the mean of the squared errors."""
-        return F.mse_loss(y_hat, y) / 2
+        """Return the mean of the squared errors."""
+        return F.mse_loss(y_hat, y)
 
     def get_w_b(self) -> tuple:
         """Return the weight, shape (1, inputs), and the bias, shape (1,)."""
@@ -1353,6 +1370,24 @@ def count_batches(loader: Any) -> int:
     if count == 0:
         raise ValueError(f"this {kind} contains no minibatches")
     return count
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def own_line(error: BaseException) -> str:
+    """Return where an error left the user's own code, or '' if it was never there."""
+    paths = sysconfig.get_paths()
+    libraries = (
+        *sys.modules["d2l"].__path__,
+        paths["stdlib"],
+        paths["purelib"],
+        paths["platlib"],
+    )
+    own = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.line and not frame.filename.startswith(libraries)
+    ]
+    return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`" if own else ""
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
