@@ -374,10 +374,6 @@ class TrainState(train_state.TrainState):
     batch_stats: Any
     dropout_rng: Any
 
-    def arrays(self) -> dict:
-        """Return everything but the functions `apply_fn` and `tx`, by name."""
-        return {k: v for k, v in vars(self).items() if k not in ("apply_fn", "tx")}
-
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class BetweenSteps:
@@ -426,7 +422,7 @@ class Trainer(HyperParameters):
     epoch = BetweenSteps()
     train_batch_idx = BetweenSteps()
     val_batch_idx = BetweenSteps()
-    arrays = BetweenSteps()
+    state = BetweenSteps()
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def __init__(
@@ -447,19 +443,6 @@ class Trainer(HyperParameters):
         self.num_val_batches = (
             0 if self.val_dataloader is None else count_batches(self.val_dataloader)
         )
-
-    def state_of(self, arrays: dict) -> TrainState:
-        """Return a state made of `arrays`, the model and the optimizer."""
-        return TrainState(apply_fn=self.model.apply, tx=self.optim, **arrays)
-
-    @property
-    def state(self) -> TrainState:
-        """The parameters and everything else that a step changes."""
-        return self.state_of(self.arrays)
-
-    @state.setter
-    def state(self, state: TrainState) -> None:
-        self.arrays = state.arrays()
 
     def init_state(self, model: Module) -> TrainState:
         """Return new parameters, and the state of the optimizer for them."""
@@ -508,9 +491,8 @@ class Trainer(HyperParameters):
             for self.epoch in range(self.max_epochs):
                 self.fit_epoch()
 
-    def train_step(self, arrays: dict, batch: Any) -> dict:
-        """Return the arrays after one step on a minibatch."""
-        state = self.state_of(arrays)
+    def train_step(self, state: TrainState, batch: Any) -> TrainState:
+        """Return the state after one step on a minibatch."""
         key = jax.random.fold_in(state.dropout_rng, state.step)
         value, grads = self.model.training_step(
             state.params, batch, state.replace(dropout_rng=key)
@@ -520,24 +502,23 @@ class Trainer(HyperParameters):
         state = state.apply_gradients(grads=grads)
         if state.batch_stats:
             state = state.replace(batch_stats=value[1]["batch_stats"])
-        return state.arrays()
+        return state
 
-    def val_step(self, arrays: dict, batch: Any) -> None:
+    def val_step(self, state: TrainState, batch: Any) -> None:
         """Validate the model on a minibatch."""
-        state = self.state_of(arrays)
         self.model.validation_step(state.params, batch, state)
 
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
         self.model.training = True
         for batch in self.train_dataloader:
-            self.arrays = self.train(self.arrays, self.prepare_batch(batch))
+            self.state = self.train(self.state, self.prepare_batch(batch))
             self.train_batch_idx += 1
         if self.val_dataloader is None:
             return
         self.model.training = False
         for batch in self.val_dataloader:
-            self.validate(self.arrays, self.prepare_batch(batch))
+            self.validate(self.state, self.prepare_batch(batch))
             self.val_batch_idx += 1
 
     def clip_gradients(self, grad_clip_val: float, grads: Any) -> Any:
@@ -1852,14 +1833,22 @@ def fetch_fashion_mnist(root: str) -> dict[str, bytes]:
     for name, md5 in FASHION_MNIST.items():
         path = folder / name
         try:
-            data = path.read_bytes() if path.exists() else urlopen(url + name).read()
+            data = (
+                path.read_bytes()
+                if path.exists()
+                else urlopen(url + name, timeout=60).read()
+            )
         except OSError as error:
             raise OSError(
                 f"cannot download {url}{name} ({error}); put the four "
                 f"files of that address into {folder}"
             ) from None
         if hashlib.md5(data).hexdigest() != md5:
-            raise OSError(f"{path} is damaged; delete it and try again")
+            raise OSError(
+                f"{path} is damaged; delete it and try again"
+                if path.exists()
+                else f"{url}{name} arrived damaged; check the network and try again"
+            )
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)

@@ -1756,14 +1756,22 @@ def fetch_fashion_mnist(root: str) -> dict[str, bytes]:
     for name, md5 in FASHION_MNIST.items():
         path = folder / name
         try:
-            data = path.read_bytes() if path.exists() else urlopen(url + name).read()
+            data = (
+                path.read_bytes()
+                if path.exists()
+                else urlopen(url + name, timeout=60).read()
+            )
         except OSError as error:
             raise OSError(
                 f"cannot download {url}{name} ({error}); put the four "
                 f"files of that address into {folder}"
             ) from None
         if hashlib.md5(data).hexdigest() != md5:
-            raise OSError(f"{path} is damaged; delete it and try again")
+            raise OSError(
+                f"{path} is damaged; delete it and try again"
+                if path.exists()
+                else f"{url}{name} arrived damaged; check the network and try again"
+            )
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
