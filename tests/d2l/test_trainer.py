@@ -176,7 +176,7 @@ def test_a_model_trained_on_the_gpu_trains_on_the_cpu(
     np.testing.assert_allclose(found(fw, trainer), [*W, B], atol=0.02)
 
 
-def test_a_second_fit_goes_on_from_the_first(d2l, fw, fake_gpu, regression):
+def test_where_a_second_fit_begins(d2l, fw, fake_gpu, regression):
     class Watching(d2l.Trainer):
         def fit_epoch(self):
             starts.append(found(fw, self))
