@@ -357,7 +357,7 @@ class DataModule(HyperParameters):
         tensors = tuple(a[indices] for a in tensors)
         rows = tf.data.Dataset.range(len(tensors[0]))
         if train:
-            rows = rows.shuffle(len(tensors[0]))
+            rows = rows.shuffle(max(1, len(tensors[0])))
         return rows.batch(self.batch_size).map(
             lambda i: tuple(tf.gather(a, i) for a in tensors)
         )
