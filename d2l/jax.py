@@ -17,11 +17,12 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import time
 import traceback
 import warnings
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -112,6 +113,7 @@ __all__ = [
     "interact",
     "linspace",
     "load_fashion_mnist",
+    "locate_errors",
     "log",
     "matmul",
     "mean",
@@ -127,6 +129,7 @@ __all__ = [
     "ones",
     "ones_like",
     "other_processes",
+    "own_line",
     "plot",
     "plot_copies",
     "plot_product_times",
@@ -135,7 +138,6 @@ __all__ = [
     "progress_bar",
     "query_gpus",
     "queue_times",
-    "reason",
     "reduce_mean",
     "reduce_sum",
     "remedy",
@@ -377,10 +379,6 @@ class TrainState(train_state.TrainState):
     batch_stats: Any
     dropout_rng: Any
 
-    def arrays(self) -> dict:
-        """Return everything but the functions `apply_fn` and `tx`, by name."""
-        return {k: v for k, v in vars(self).items() if k not in ("apply_fn", "tx")}
-
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class BetweenSteps:
@@ -400,6 +398,18 @@ class BetweenSteps:
         vars(trainer)[self.name] = value
 
 
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@contextlib.contextmanager
+def locate_errors() -> Iterator[None]:
+    """Add to each error a note with the line of the user's own code that failed."""
+    try:
+        yield
+    except Exception as error:
+        if line := own_line(error):
+            error.add_note(f"The error arose at {line}")
+        raise
+
+
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 class Trainer(HyperParameters):
     """Trains a model.
@@ -417,7 +427,7 @@ class Trainer(HyperParameters):
     epoch = BetweenSteps()
     train_batch_idx = BetweenSteps()
     val_batch_idx = BetweenSteps()
-    arrays = BetweenSteps()
+    state = BetweenSteps()
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def __init__(
@@ -439,19 +449,6 @@ class Trainer(HyperParameters):
             0 if self.val_dataloader is None else count_batches(self.val_dataloader)
         )
 
-    def state_of(self, arrays: dict) -> TrainState:
-        """Return a state made of `arrays`, the model and the optimizer."""
-        return TrainState(apply_fn=self.model.apply, tx=self.optim, **arrays)
-
-    @property
-    def state(self) -> TrainState:
-        """The parameters and everything else that a step changes."""
-        return self.state_of(self.arrays)
-
-    @state.setter
-    def state(self, state: TrainState) -> None:
-        self.arrays = state.arrays()
-
     def init_state(self, model: Module) -> TrainState:
         """Return new parameters, and the state of the optimizer for them."""
         params_key, dropout_key = jax.random.split(self.key)
@@ -460,6 +457,8 @@ class Trainer(HyperParameters):
         variables = model.apply_init(
             inputs, key={"params": params_key, "dropout": dropout_key}
         )
+        if not variables.get("params"):
+            raise ValueError("this model has no parameters to train")
         return TrainState.create(
             apply_fn=model.apply,
             tx=self.optim,
@@ -481,6 +480,7 @@ class Trainer(HyperParameters):
         """Return a minibatch on the trainer's GPU, or as it is if there is none."""
         return move_to(batch, self.device) if self.gpus else batch
 
+    @locate_errors()
     def fit(self, model: Module, data: Any, key: Any = None) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`.
 
@@ -496,9 +496,8 @@ class Trainer(HyperParameters):
             for self.epoch in range(self.max_epochs):
                 self.fit_epoch()
 
-    def train_step(self, arrays: dict, batch: Any) -> dict:
-        """Return the arrays after one step on a minibatch."""
-        state = self.state_of(arrays)
+    def train_step(self, state: TrainState, batch: Any) -> TrainState:
+        """Return the state after one step on a minibatch."""
         key = jax.random.fold_in(state.dropout_rng, state.step)
         value, grads = self.model.training_step(
             state.params, batch, state.replace(dropout_rng=key)
@@ -508,29 +507,28 @@ class Trainer(HyperParameters):
         state = state.apply_gradients(grads=grads)
         if state.batch_stats:
             state = state.replace(batch_stats=value[1]["batch_stats"])
-        return state.arrays()
+        return state
 
-    def val_step(self, arrays: dict, batch: Any) -> None:
+    def val_step(self, state: TrainState, batch: Any) -> None:
         """Validate the model on a minibatch."""
-        state = self.state_of(arrays)
         self.model.validation_step(state.params, batch, state)
 
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
         self.model.training = True
         for batch in self.train_dataloader:
-            self.arrays = self.train(self.arrays, self.prepare_batch(batch))
+            self.state = self.train(self.state, self.prepare_batch(batch))
             self.train_batch_idx += 1
         if self.val_dataloader is None:
             return
         self.model.training = False
         for batch in self.val_dataloader:
-            self.validate(self.arrays, self.prepare_batch(batch))
+            self.validate(self.state, self.prepare_batch(batch))
             self.val_batch_idx += 1
 
     def clip_gradients(self, grad_clip_val: float, grads: Any) -> Any:
         """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
-        scale = jnp.minimum(1, grad_clip_val / optax.global_norm(grads))
+        scale = jnp.minimum(1, grad_clip_val / optax.tree.norm(grads))
         return jax.tree_util.tree_map(lambda grad: scale * grad, grads)
 
 
@@ -1451,6 +1449,24 @@ def count_batches(loader: Any) -> int:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def own_line(error: BaseException) -> str:
+    """Return where an error left the user's own code, or '' if it was never there."""
+    paths = sysconfig.get_paths()
+    libraries = (
+        *sys.modules["d2l"].__path__,
+        paths["stdlib"],
+        paths["purelib"],
+        paths["platlib"],
+    )
+    own = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.line and not frame.filename.startswith(libraries)
+    ]
+    return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`" if own else ""
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 @partial(jax.jit, static_argnames="count")
 def add_up(values: Sequence, count: int = 1) -> Any:
     """Return the sum of a few scalars divided by `count`, computed where they are."""
@@ -1751,15 +1767,6 @@ class ArrayLoader:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def reason(error: Exception) -> str:
-    """Return the message of an error, and the line of the program that caused it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "site-packages" not in f.filename] or frames
-    message = str(error).strip().split("\n")[0]
-    return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`: {message}"
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class Compiled:
     """A step of a trainer, compiled if the model permits it."""
 
@@ -1767,7 +1774,7 @@ class Compiled:
 
     def __init__(self, step: Callable, model: Any):
         def traced(*args):
-            Compiled.collected = collected = {}
+            Compiled.collected = collected = OrderedDict()
             try:
                 return step(*args), collected
             finally:
@@ -1781,8 +1788,8 @@ class Compiled:
             return self.step(*args)
         try:
             result, collected = self.compiled(*args)
-        except (TypeError, IndexError, NotImplementedError) as error:
-            cause = reason(error)
+        except (TypeError, ValueError, IndexError, NotImplementedError) as error:
+            cause = f"{own_line(error) or 'an error'}: {error}".split("\n")[0]
         else:
             for label, value in collected.items():
                 add_point(self.model.trainer, label, value)
@@ -1875,14 +1882,22 @@ def fetch_fashion_mnist(root: str) -> dict[str, bytes]:
     for name, md5 in FASHION_MNIST.items():
         path = folder / name
         try:
-            data = path.read_bytes() if path.exists() else urlopen(url + name).read()
+            data = (
+                path.read_bytes()
+                if path.exists()
+                else urlopen(url + name, timeout=60).read()
+            )
         except OSError as error:
             raise OSError(
                 f"cannot download {url}{name} ({error}); put the four "
                 f"files of that address into {folder}"
             ) from None
         if hashlib.md5(data).hexdigest() != md5:
-            raise OSError(f"{path} is damaged; delete it and try again")
+            raise OSError(
+                f"{path} is damaged; delete it and try again"
+                if path.exists()
+                else f"{url}{name} arrived damaged; check the network and try again"
+            )
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)

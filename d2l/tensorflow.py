@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import time
 import traceback
@@ -106,6 +107,7 @@ __all__ = [
     "interact",
     "linspace",
     "load_fashion_mnist",
+    "locate_errors",
     "log",
     "matmul",
     "mean",
@@ -122,6 +124,7 @@ __all__ = [
     "ones",
     "ones_like",
     "other_processes",
+    "own_line",
     "plot",
     "plot_copies",
     "plot_product_times",
@@ -131,7 +134,6 @@ __all__ = [
     "query_gpus",
     "queue_times",
     "rand",
-    "reason",
     "reduce_mean",
     "reduce_sum",
     "remedy",
@@ -361,7 +363,7 @@ class DataModule(HyperParameters):
         tensors = tuple(a[indices] for a in tensors)
         rows = tf.data.Dataset.range(len(tensors[0]))
         if train:
-            rows = rows.shuffle(len(tensors[0]))
+            rows = rows.shuffle(max(1, len(tensors[0])))
         return rows.batch(self.batch_size).map(
             lambda i: tuple(tf.gather(a, i) for a in tensors)
         )
@@ -408,6 +410,18 @@ class BetweenSteps:
 
     def __set__(self, trainer: Any, value: Any) -> None:
         vars(trainer)[self.name] = value
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@contextlib.contextmanager
+def locate_errors() -> Iterator[None]:
+    """Add to each error a note with the line of the user's own code that failed."""
+    try:
+        yield
+    except Exception as error:
+        if line := own_line(error):
+            error.add_note(f"The error arose at {line}")
+        raise
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -466,6 +480,7 @@ class Trainer(HyperParameters):
         """Return the scope of the trainer's device."""
         return self.device
 
+    @locate_errors()
     def fit(self, model: Module, data: Any) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`."""
         self.prepare_data(data)
@@ -483,6 +498,8 @@ class Trainer(HyperParameters):
         with tf.GradientTape() as tape:
             loss = self.model.training_step(batch)
         params = self.model.trainable_variables
+        if not params:
+            raise ValueError("this model has no variables to train")
         grads = tape.gradient(loss, params)
         if self.gradient_clip_val > 0:
             grads = self.clip_gradients(self.gradient_clip_val, grads)
@@ -1428,6 +1445,24 @@ def count_batches(loader: Any) -> int:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def own_line(error: BaseException) -> str:
+    """Return where an error left the user's own code, or '' if it was never there."""
+    paths = sysconfig.get_paths()
+    libraries = (
+        *sys.modules["d2l"].__path__,
+        paths["stdlib"],
+        paths["purelib"],
+        paths["platlib"],
+    )
+    own = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.line and not frame.filename.startswith(libraries)
+    ]
+    return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`" if own else ""
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def mean(values: Sequence) -> Any:
     """Return the mean of scalars, computed where they are."""
     if all(tf.is_tensor(value) for value in values):
@@ -1710,15 +1745,6 @@ def scratch_tensors(module: tf.keras.layers.Layer) -> list[tf.Variable]:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def reason(error: Exception) -> str:
-    """Return the message of an error, and the line of the program that caused it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "site-packages" not in f.filename] or frames
-    message = str(error).strip().split("\n")[0]
-    return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`: {message}"
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class Compiled:
     """A step of a trainer, compiled if the model permits it."""
 
@@ -1748,7 +1774,7 @@ class Compiled:
             AttributeError,
             NotImplementedError,
         ) as error:
-            cause = reason(error)
+            cause = f"{own_line(error) or 'an error'}: {error}".split("\n")[0]
         else:
             for label, value in collected.items():
                 add_point(self.model.trainer, label, value)
@@ -1829,14 +1855,22 @@ def fetch_fashion_mnist(root: str) -> dict[str, bytes]:
     for name, md5 in FASHION_MNIST.items():
         path = folder / name
         try:
-            data = path.read_bytes() if path.exists() else urlopen(url + name).read()
+            data = (
+                path.read_bytes()
+                if path.exists()
+                else urlopen(url + name, timeout=60).read()
+            )
         except OSError as error:
             raise OSError(
                 f"cannot download {url}{name} ({error}); put the four "
                 f"files of that address into {folder}"
             ) from None
         if hashlib.md5(data).hexdigest() != md5:
-            raise OSError(f"{path} is damaged; delete it and try again")
+            raise OSError(
+                f"{path} is damaged; delete it and try again"
+                if path.exists()
+                else f"{url}{name} arrived damaged; check the network and try again"
+            )
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)

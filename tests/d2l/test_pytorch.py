@@ -1,5 +1,7 @@
 """What is PyTorch's alone: names of devices, placement on `meta`, parameters."""
 
+import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -204,6 +206,68 @@ def test_minibatches_are_those_of_the_usual_loader():
         sliced.dataset.__class__ = Never
         for one, other in zip(order(loader), order(sliced), strict=True):
             assert torch.equal(one, other)
+
+
+class Net(d2l.Classifier):
+    """A network with dropout and batch normalization."""
+
+    def __init__(self):
+        super().__init__()
+        self.lr = 0.1
+        self.net = nn.Sequential(
+            nn.LazyLinear(16), nn.BatchNorm1d(16), nn.Dropout(0.5), nn.LazyLinear(10)
+        )
+
+
+def test_dropout_only_while_training():
+    class Twice(Net):
+        def training_step(self, batch):
+            same[True].append(torch.equal(self(batch[0]), self(batch[0])))
+            return super().training_step(batch)
+
+        def validation_step(self, batch):
+            same[False].append(torch.equal(self(batch[0]), self(batch[0])))
+            super().validation_step(batch)
+
+    same: dict = {True: [], False: []}
+    d2l.Trainer(max_epochs=1).fit(Twice(), d2l.Digits(batch_size=479))
+    assert same == {True: [False] * 3, False: [True]}
+
+
+def test_training_changes_statistics_and_validation_does_not():
+    class Watching(Net):
+        def validation_step(self, batch):
+            super().validation_step(batch)
+            seen.append(self.net[1].running_mean.clone())
+
+    seen: list[torch.Tensor] = []
+    d2l.Trainer(max_epochs=2).fit(Watching(), d2l.Digits(batch_size=200))
+    assert len(seen) == 2 * 2 and seen[0].abs().max() > 0
+    assert torch.equal(seen[0], seen[1]) and not torch.equal(seen[1], seen[2])
+
+
+def test_a_fitted_model_can_be_copied_and_pickled():
+    model = d2l.MLP(10, 8, 0.1)
+    d2l.Trainer(max_epochs=1).fit(model, d2l.Digits())
+    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert torch.equal(again(torch.ones(1, 64)), model(torch.ones(1, 64)))
+        assert again.board.data == model.board.data
+
+
+def test_loaders_pin_their_minibatches_where_there_is_a_gpu(monkeypatch):
+    data = d2l.SyntheticRegressionData(torch.tensor([2, -3.4]), 4.2)
+    for there in (False, True):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
+        for loader in (data.train_dataloader(), data.val_dataloader()):
+            assert loader.pin_memory is there
+
+
+def test_a_copy_to_the_gpu_does_not_block():
+    class Batch:
+        def to(self, *args, **kwargs):
+            return args, kwargs
+
+    assert d2l.move_to([Batch()], META) == [((META,), {"non_blocking": True})]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
