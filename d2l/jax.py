@@ -455,13 +455,16 @@ class Trainer(HyperParameters):
         variables = model.apply_init(
             inputs, key={"params": params_key, "dropout": dropout_key}
         )
-        return TrainState.create(
+        state = TrainState.create(
             apply_fn=model.apply,
             tx=self.optim,
             params=variables["params"],
             batch_stats=variables.get("batch_stats", {}),
             dropout_rng=dropout_key,
         )
+        if isinstance(state.opt_state, type):  # some optimizers return `EmptyState`
+            state = state.replace(opt_state=state.opt_state())
+        return state
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_model(self, model: Module) -> None:
