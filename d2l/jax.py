@@ -459,13 +459,16 @@ class Trainer(HyperParameters):
         )
         if not variables.get("params"):
             raise ValueError("this model has no parameters to train")
-        return TrainState.create(
+        state = TrainState.create(
             apply_fn=model.apply,
             tx=self.optim,
             params=variables["params"],
             batch_stats=variables.get("batch_stats", {}),
             dropout_rng=dropout_key,
         )
+        if isinstance(state.opt_state, type):  # some optimizers return `EmptyState`
+            state = state.replace(opt_state=state.opt_state())
+        return state
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_model(self, model: Module) -> None:
@@ -1916,12 +1919,16 @@ def load_fashion_mnist(root: str, train: bool) -> tuple:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
-    """Show images in rows and columns, and return their axes."""
+    """Show images in rows and columns, and return their axes.
+
+    An image is a tensor on any device, or an array of NumPy.
+    """
     figsize = (num_cols * scale, num_rows * scale)
     _, axes = plt.subplots(num_rows, num_cols, figsize=figsize)
     axes = onp.ravel(axes)
     for i, (ax, image) in enumerate(zip(axes, images)):
-        ax.imshow(numpy(image), cmap="gray_r")
+        image = image if isinstance(image, onp.ndarray) else numpy(image)
+        ax.imshow(image, cmap="gray_r")
         ax.set(xticks=[], yticks=[])
         if titles:
             ax.set_title(titles[i])
@@ -1975,7 +1982,7 @@ class FashionMNIST(DataModule):
     def visualize(self, batch, nrows=1, ncols=8, labels=()) -> None:
         """Show the first images of a minibatch with their labels."""
         X, y = batch
-        images = numpy(X).reshape(-1, *self.resize)
+        images = X.reshape((-1, *self.resize))
         show_images(images, nrows, ncols, titles=labels or self.text_labels(y))
 
 

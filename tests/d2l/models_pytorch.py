@@ -281,6 +281,87 @@ class Blocks(d2l.Classifier):
         self.plot("acc", d2l.reduce_mean(d2l.astype(right, d2l.float32)), train=False)
 
 
+class ConvBlock(d2l.nn_Module):
+    """Two convolutions beside a shortcut, all of them lazy."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.first = nn.LazyConv2d(channels, kernel_size=3, padding=1)
+        self.second = nn.LazyConv2d(channels, kernel_size=3, padding=1)
+        self.shortcut = nn.LazyConv2d(channels, kernel_size=1)
+        self.norm = nn.LazyBatchNorm2d()
+
+    def forward(self, X):
+        Y = self.second(F.relu(self.norm(self.first(X))))
+        return F.relu(Y + self.shortcut(X))
+
+
+class ConvNet(d2l.Classifier):
+    """Its methods make its parts, and its constructor calls `init_cnn` too early."""
+
+    def stem(self):
+        return nn.Sequential(nn.LazyConv2d(8, kernel_size=3), nn.ReLU())
+
+    def __init__(self, arch, lr=0.1, num_classes=10):
+        super().__init__()
+        self.save_hyperparameters()
+        self.net = nn.Sequential(self.stem())
+        for i, channels in enumerate(arch):
+            self.net.add_module(f"block{i}", ConvBlock(channels))
+        head = (nn.AdaptiveAvgPool2d((2, 2)), nn.Flatten(), nn.LazyLinear(num_classes))
+        self.net.add_module("head", nn.Sequential(*head))
+        self.net.apply(d2l.init_cnn)
+
+
+def conv_net():
+    model = ConvNet((8, 8), lr=0.2)
+    X = next(iter(Shuffled().train_dataloader()))[0]
+    model.apply_init([X], d2l.init_cnn)
+    return model
+
+
+class OwnSGD(d2l.HyperParameters):
+    """An optimizer that needs two methods only."""
+
+    def __init__(self, params, lr):
+        self.save_hyperparameters()
+
+    def step(self):
+        for param in self.params:
+            param -= self.lr * param.grad
+
+    def zero_grad(self):
+        for param in self.params:
+            if param.grad is not None:
+                param.grad.zero_()
+
+
+class OwnOptimizer(d2l.LinearRegressionScratch):
+    def configure_optimizers(self):
+        return OwnSGD([self.w, self.b], self.lr)
+
+
+class OwnLoop(d2l.Trainer):
+    """A trainer whose loop over the minibatches is written by hand."""
+
+    def fit_epoch(self):
+        self.model.train()
+        for batch in self.train_dataloader:
+            loss = self.model.training_step(self.prepare_batch(batch))
+            self.optim.zero_grad()
+            with torch.no_grad():
+                loss.backward()
+                if self.gradient_clip_val > 0:
+                    self.clip_gradients(self.gradient_clip_val, self.model)
+                self.optim.step()
+            self.train_batch_idx += 1
+        self.model.eval()
+        for batch in self.val_dataloader:
+            with torch.no_grad():
+                self.model.validation_step(self.prepare_batch(batch))
+            self.val_batch_idx += 1
+
+
 def regression():
     return d2l.SyntheticRegressionData(d2l.tensor([2, -3.4]), b=4.2)
 
@@ -306,6 +387,8 @@ CASES = [
     Case("mask", lambda: DropoutScratch(0.3, 0.5), d2l.Digits, "val_acc", 0.8),
     Case("batch norm", lambda: BatchNormNet(0.2), Shuffled, "train_loss", 1),
     Case("apply_init", initialized, Shuffled, "train_loss", 1),
+    Case("conv net", conv_net, Shuffled, "train_loss", 1),
+    Case("own sgd", lambda: OwnOptimizer(2, 0.1), regression, "val_loss", 0.1),
     Case("rnn", rnn, Counting, "val_ppl", 2, 6),
     Case("gru", lambda: GRULanguageModel(0.02), Counting, "val_ppl", 1.5, 6),
     Case("decay", lambda: WeightDecay(3, 0.01), regression, "val_loss", 15),
