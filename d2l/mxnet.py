@@ -692,8 +692,8 @@ def first_gpus(n: int) -> list:
     if not isinstance(n, Integral) or n < 0:
         raise ValueError(f"num_gpus must be 0, 1, 2, ..., not {n!r}")
     if n > num_gpus():
-        found = f"only {num_gpus()} GPU(s)" if num_gpus() else "only the CPU"
-        warnings.warn(f"num_gpus={n}, but there is {found} to use", stacklevel=3)
+        found = f"only {num_gpus()} GPU(s)" if num_gpus() else "no GPU; using the CPU"
+        warnings.warn(f"num_gpus={n}, but this machine has {found}", stacklevel=3)
     return [gpu(i) for i in range(min(n, num_gpus()))]
 
 
