@@ -686,8 +686,9 @@ def cpu() -> jax.Device:
     try:
         return jax.devices("cpu")[0]
     except (RuntimeError, AssertionError):
+        kinds = jax.config.jax_platforms
         raise RuntimeError(
-            f'JAX_PLATFORMS={jax.config.jax_platforms} excludes the CPU; append ",cpu"'
+            f"JAX_PLATFORMS={kinds} excludes the CPU; set JAX_PLATFORMS={kinds},cpu"
         ) from None
 
 

@@ -358,7 +358,7 @@ class DataModule(HyperParameters):
         self, tensors: Sequence, train: bool, indices: slice = slice(0, None)
     ) -> Iterable:
         """Return minibatches of the examples `indices`, shuffled if `train`."""
-        with tf.device("CPU"):  # where the dataset reads them
+        with tf.device("/CPU:0"):  # where the dataset reads them
             tensors = tuple(tf.identity(a[indices]) for a in tensors)
         rows = tf.data.Dataset.range(len(tensors[0]))
         if train:
@@ -605,7 +605,7 @@ class Digits(DataModule):
         self.save_hyperparameters()
         X, y = datasets.load_digits(return_X_y=True)
         order = np.random.default_rng(0).permutation(len(X))
-        with tf.device("CPU"):
+        with tf.device("/CPU:0"):
             self.X = tf.constant(X[order] / 16, dtype=tf.float32)
             self.y = tf.constant(y[order], dtype=tf.int32)
 
