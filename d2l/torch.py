@@ -1613,7 +1613,7 @@ def plot_queue(
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def plot_product_times(
-    n: int = 4096, num_products: int = 1, **machine: float
+    n: int = 4096, num_products: int = 1, **machine: Any
 ) -> plt.Figure:
     """Return a picture of `product_times` for many sizes, with that of `n` marked.
 
