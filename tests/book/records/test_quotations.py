@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from nbformat.v4 import new_output
 
+from book.__main__ import main
 from book.base.errors import BookError
 from book.records import quotations, store
 from book.sources.book import Book
@@ -90,6 +91,15 @@ def test_a_wrong_number_is_reported_with_the_recorded_ones(quoting):
         f" {tab}, which has 10 ms, 3 ms; correct the number"
         for tab in ("pytorch", "jax")
     ]
+
+
+def test_the_command_reports_a_wrong_number(quoting, capsys):
+    quoting(CELL + "A copy takes [16 ms]{.measured}.", pytorch=["9 ms"], jax=["16 ms"])
+    assert main(["check"]) == 1
+    assert capsys.readouterr().err == (
+        "error: chapter/one.md:9: '16 ms' is not in the output of line 4 in pytorch,"
+        " which has 9 ms; correct the number\n"
+    )
 
 
 def test_only_some_of_many_numbers_are_reported(quoting):
