@@ -360,7 +360,8 @@ class DataModule(HyperParameters):
         self, tensors: Sequence, train: bool, indices: slice = slice(0, None)
     ) -> Iterable:
         """Return minibatches of the examples `indices`, shuffled if `train`."""
-        tensors = tuple(a[indices] for a in tensors)
+        with tf.device("/CPU:0"):  # where the dataset reads them
+            tensors = tuple(tf.identity(a[indices]) for a in tensors)
         rows = tf.data.Dataset.range(len(tensors[0]))
         if train:
             rows = rows.shuffle(max(1, len(tensors[0])))
@@ -621,8 +622,9 @@ class Digits(DataModule):
         self.save_hyperparameters()
         X, y = datasets.load_digits(return_X_y=True)
         order = np.random.default_rng(0).permutation(len(X))
-        self.X = tf.constant(X[order] / 16, dtype=tf.float32)
-        self.y = tf.constant(y[order], dtype=tf.int32)
+        with tf.device("/CPU:0"):
+            self.X = tf.constant(X[order] / 16, dtype=tf.float32)
+            self.y = tf.constant(y[order], dtype=tf.int32)
 
     def get_dataloader(self, train: bool) -> Iterable:
         """Return the first `num_train` examples, or the others."""
@@ -699,35 +701,6 @@ def try_devices(n: int = 2) -> list[Device]:
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def interact(function: Callable, **choices: Any) -> None:
-    """Show controls that call `function` with what they say, and show its result.
-
-    A choice is a range (low, high) or (low, high, step), or a list; at first it is
-    the parameter's default. Without ipywidgets, or outside a notebook, there are
-    no controls and `function` is called once. Raises ValueError if a choice is not
-    one of the parameters that have a default.
-    """
-    parameters = inspect.signature(function).parameters
-    defaults = {
-        name: p.default for name, p in parameters.items() if p.default is not p.empty
-    }
-    for name in choices:
-        if name not in defaults:
-            raise ValueError(f"no parameter with a default is called {name!r}")
-    try:
-        import ipywidgets as widgets
-    except ImportError:
-        widgets = None
-    if widgets and in_notebook():
-        fixed = {name: widgets.fixed(default) for name, default in defaults.items()}
-        widgets.interact(function, **(fixed | choices))
-        return
-    result = function()
-    if result is not None and get_ipython():
-        display.display(result)
-
-
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def queue_times(
     num_steps: int,
     fetch_every: int,
@@ -757,51 +730,16 @@ def queue_times(
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def plot_queue(
-    num_steps: int = 12,
-    fetch_every: int = 1,
-    host_time: float = 44e-6,
-    device_time: float = 39e-6,
-    fetch_time: float = 10e-6,
-) -> plt.Figure:
-    """Return a picture of `queue_times`: what the host and the device do when."""
-    host, waits, device, total = queue_times(
-        num_steps, fetch_every, host_time, device_time, fetch_time
-    )
-    use_svg_display()
-    figure = plt.figure(figsize=(5, 1.5))
-    plt.close(figure)  # the notebook would show it a second time
-    axes, seconds = figure.gca(), EngFormatter("s", places=2)
-    for row, spans, color, style in (
-        (1, host, "C0", {"ec": "white"}),
-        (0, device, "C1", {"ec": "white"}),
-        (1, waits, "none", {"ec": "C0", "hatch": "////"}),
-    ):
-        widths = [(start, end - start) for start, end in spans]
-        axes.broken_barh(widths, (row - 0.4, 0.8), fc=color, **style)
-    busy = num_steps * device_time / total if total else 0
-    axes.set(
-        yticks=[0, 1],
-        yticklabels=["device", "host"],
-        xlim=(0, total or 1),
-        xlabel="time (hatched: the host waits)",
-        title=f"{seconds(total)}, device busy {busy:.0%}",
-    )
-    axes.xaxis.set_major_formatter(EngFormatter("s"))
-    return figure
-
-
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def product_times(
     n: int,
-    itemsize: int,
-    cpu_rate: float,
-    gpu_rate: float,
-    link_bandwidth: float,
-    memory_bandwidth: float,
-    copy_latency: float,
-    launch_time: float,
-    num_products: int,
+    itemsize: int = 4,
+    cpu_rate: float = 7.168e12,
+    gpu_rate: float = 66.9e12,
+    link_bandwidth: float = 64e9,
+    memory_bandwidth: float = 3.35e12,
+    copy_latency: float = 10e-6,
+    launch_time: float = 44e-6,
+    num_products: int = 1,
 ) -> tuple[float, float, float]:
     """Return the seconds on the CPU, in the copies, and on the GPU.
 
@@ -820,54 +758,6 @@ def product_times(
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def plot_product_times(
-    n: int = 1024,
-    itemsize: int = 4,
-    cpu_rate: float = 1e12,
-    gpu_rate: float = 66.9e12,
-    link_bandwidth: float = 64e9,
-    memory_bandwidth: float = 3.35e12,
-    copy_latency: float = 10e-6,
-    launch_time: float = 44e-6,
-    num_products: int = 1,
-) -> plt.Figure:
-    """Return a picture of `product_times` for many sizes, with that of `n` marked."""
-
-    def both(size):
-        cpu, copies, gpu = product_times(
-            size,
-            itemsize,
-            cpu_rate,
-            gpu_rate,
-            link_bandwidth,
-            memory_bandwidth,
-            copy_latency,
-            launch_time,
-            num_products,
-        )
-        return cpu, copies + gpu
-
-    sizes, chosen = [2 ** (i / 2) for i in range(8, 29)], both(n)
-    use_svg_display()
-    figure = plt.figure(figsize=(3.5, 2.5))
-    plt.close(figure)  # the notebook would show it a second time
-    axes, seconds = figure.gca(), EngFormatter("s", places=1)
-    plot(
-        sizes,
-        list(zip(*map(both, sizes))),
-        f"n (marked: {n})",
-        "seconds",
-        legend=("CPU", "GPU, with copies"),
-        xscale="log",
-        yscale="log",
-        axes=axes,
-    )
-    axes.plot([n, n], chosen, "ko", mfc="none")
-    axes.set_title("CPU {}, GPU {}".format(*map(seconds, chosen)))
-    return figure
-
-
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def first_gpus(n: int) -> list:
     """Return the first `n` GPUs, or all of them with a warning if there are fewer.
 
@@ -876,8 +766,8 @@ def first_gpus(n: int) -> list:
     if not isinstance(n, Integral) or n < 0:
         raise ValueError(f"num_gpus must be 0, 1, 2, ..., not {n!r}")
     if n > num_gpus():
-        place = f"{num_gpus()} GPU(s)" if num_gpus() else "the CPU"
-        warnings.warn(f"num_gpus={n}: using {place}, all there is", stacklevel=3)
+        found = f"only {num_gpus()} GPU(s)" if num_gpus() else "no GPU; using the CPU"
+        warnings.warn(f"num_gpus={n}, but this machine has {found}", stacklevel=3)
     return [gpu(i) for i in range(min(n, num_gpus()))]
 
 
@@ -1787,6 +1677,103 @@ class Compiled:
             stacklevel=2,
         )
         return result
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def interact(function: Callable, **choices: Any) -> None:
+    """Show a control for each of `choices`, and the result of `function` below.
+
+    A choice is a range (low, high) or (low, high, step), or a list of values. A
+    control begins at the default of its parameter. Without ipywidgets, or outside
+    of a notebook, there are no controls and `function` is called once. Raises
+    ValueError if no parameter with a default has the name of a choice.
+    """
+    parameters = inspect.signature(function).parameters
+    defaults = {
+        name: p.default for name, p in parameters.items() if p.default is not p.empty
+    }
+    for name in choices:
+        if name not in defaults:
+            raise ValueError(f"no parameter with a default is called {name!r}")
+    try:
+        import ipywidgets as widgets
+    except ImportError:
+        widgets = None
+    if widgets and in_notebook():
+        fixed = {name: widgets.fixed(default) for name, default in defaults.items()}
+        widgets.interact(function, **(fixed | choices))
+        return
+    result = function()
+    if result is not None and get_ipython():
+        display.display(result)
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def plot_queue(
+    num_steps: int = 12,
+    fetch_every: int = 1,
+    host_time: float = 44e-6,
+    device_time: float = 39e-6,
+    fetch_time: float = 10e-6,
+) -> plt.Figure:
+    """Return a picture of `queue_times`: the timelines of the host and the device."""
+    host, waits, device, total = queue_times(
+        num_steps, fetch_every, host_time, device_time, fetch_time
+    )
+    use_svg_display()
+    figure = plt.figure(figsize=(5, 1.5))
+    plt.close(figure)  # the notebook would show it a second time
+    axes, seconds = figure.gca(), EngFormatter("s", places=2)
+    for row, spans, color, style in (
+        (1, host, "C0", {"ec": "white"}),
+        (0, device, "C1", {"ec": "white"}),
+        (1, waits, "none", {"ec": "C0", "hatch": "////"}),
+    ):
+        widths = [(start, end - start) for start, end in spans]
+        axes.broken_barh(widths, (row - 0.4, 0.8), fc=color, **style)
+    busy = num_steps * device_time / total if total else 0
+    axes.set(
+        yticks=[0, 1],
+        yticklabels=["device", "host"],
+        xlim=(0, total or 1),
+        xlabel="time (hatched: the host waits)",
+        title=f"{seconds(total)}, device busy {busy:.0%}",
+    )
+    axes.xaxis.set_major_formatter(EngFormatter("s"))
+    return figure
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def plot_product_times(
+    n: int = 4096, num_products: int = 1, **machine: Any
+) -> plt.Figure:
+    """Return a picture of `product_times` for many sizes, with that of `n` marked.
+
+    `machine` holds arguments of `product_times`, such as `cpu_rate`.
+    """
+
+    def both(size):
+        cpu, copies, gpu = product_times(size, num_products=num_products, **machine)
+        return cpu, copies + gpu
+
+    sizes, chosen = [2 ** (i / 2) for i in range(8, 29)], both(n)
+    use_svg_display()
+    figure = plt.figure(figsize=(3.5, 2.5))
+    plt.close(figure)  # the notebook would show it a second time
+    axes, seconds = figure.gca(), EngFormatter("s", places=1)
+    plot(
+        sizes,
+        list(zip(*map(both, sizes))),
+        f"n (marked: {n})",
+        "seconds",
+        legend=("CPU", "GPU, with copies"),
+        xscale="log",
+        yscale="log",
+        axes=axes,
+    )
+    axes.plot([n, n], chosen, "ko", mfc="none")
+    axes.set_title("CPU {}, GPU {}".format(*map(seconds, chosen)))
+    return figure
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)

@@ -118,6 +118,24 @@ def test_move_to_keeps_the_order_of_a_dict(d2l, fw):
     assert list(moved) == ["b", "a"] and isinstance(moved, dict)
 
 
+def test_an_epoch_moves_the_minibatches_of_training_and_validation(
+    d2l, fw, fake_gpu, monkeypatch
+):
+    """As many bytes as the section on GPUs predicts: 1797 images and labels."""
+    moved: list = []
+    prepare = d2l.Trainer.prepare_batch
+
+    def spy(trainer, batch):
+        moved.extend(fw.numpy(a).nbytes for a in batch)
+        return prepare(trainer, batch)
+
+    monkeypatch.setattr(d2l.Trainer, "prepare_batch", spy)
+    fw.fit(d2l.Trainer(max_epochs=1, num_gpus=1), d2l.MLP(10, 8, 0.1), d2l.Digits())
+    label = 8 if fw.tab == "pytorch" else 4
+    assert sum(moved) == 1797 * (64 * 4 + label)
+    assert len(moved) == 2 * 29
+
+
 def test_alias_to_moves(d2l, fw):
     if "to" in d2l.__all__:
         assert fw.device(d2l.to(fw.tensor([1]), fw.second)) == fw.second

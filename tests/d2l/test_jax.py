@@ -1,8 +1,12 @@
 """What is JAX's alone: committed arrays, the trainer's state, random keys."""
 
 import copy
+import os
 import pickle
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -14,6 +18,7 @@ from jax import numpy as jnp
 
 from d2l import jax as d2l
 
+ROOT = Path(__file__).parents[2]
 KEY = jax.random.key(0)
 
 
@@ -27,6 +32,39 @@ def test_virtual_devices(fw, monkeypatch):
 def test_a_gpu_that_is_not_there_is_an_error():
     with pytest.raises((RuntimeError, IndexError)):
         d2l.gpu(d2l.num_gpus())
+
+
+@pytest.mark.parametrize("kind", ["gpu", "tpu"])
+def test_gpus_are_the_default_devices(monkeypatch, kind):
+    devices = jax.devices("cpu")
+    found = {kind: devices}
+    monkeypatch.setattr(jax, "default_backend", lambda: kind)
+    monkeypatch.setattr(jax, "local_devices", lambda *, backend: found[backend])
+    monkeypatch.setattr(jax, "local_device_count", lambda backend: len(devices))
+    assert d2l.num_gpus() == 2
+    assert d2l.try_all_gpus() == d2l.try_devices() == devices
+    assert d2l.try_gpu(1) == d2l.gpu(1) == devices[1]
+
+
+def run_with_platforms(platforms: str, code: str) -> str:
+    """Return what `code` prints in a process that may use some platforms only."""
+    code = f"from d2l import jax as d2l\n{code}"
+    environment = {**os.environ, "JAX_PLATFORMS": platforms}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment,
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="there is a GPU")
+def test_a_missing_backend_is_no_gpu_and_a_clear_error():
+    assert run_with_platforms("cuda", "print(d2l.num_gpus())") == "0\n"
+    last = run_with_platforms("cuda", "d2l.try_gpu()").splitlines()[-1]
+    assert last.startswith("RuntimeError: JAX_PLATFORMS=cuda excludes the CPU; ")
+    assert last.endswith("set JAX_PLATFORMS=cuda,cpu")
+    code = "print(d2l.num_gpus(), d2l.try_gpu().platform)"
+    assert run_with_platforms("cuda,cpu", code) == "0 cpu\n"
 
 
 def test_committed_arrays_do_not_mix():

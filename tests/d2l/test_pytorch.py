@@ -17,7 +17,35 @@ META = torch.device("meta")  # tensors there have a shape and no data
 def test_devices_are_names():
     assert d2l.cpu() == torch.device("cpu")
     assert d2l.gpu() == torch.device("cuda:0") and d2l.gpu(7) == torch.device("cuda:7")
-    assert d2l.num_gpus() == torch.cuda.device_count()
+    assert d2l.num_gpus() == torch.accelerator.device_count()
+
+
+@pytest.mark.parametrize("kind", ["cuda", "mps", "xpu"])  # cuda is also AMD's ROCm
+def test_a_gpu_is_whatever_accelerator_there_is(monkeypatch, kind):
+    accelerator = torch.device(kind)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: accelerator)
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 1)
+    assert d2l.num_gpus() == 1
+    assert d2l.try_all_gpus() == [d2l.try_gpu()] == [torch.device(kind, 0)]
+    assert d2l.try_devices() == [torch.device(kind, 0), d2l.cpu()]
+    assert d2l.Trainer(max_epochs=1, num_gpus=1).device == torch.device(kind, 0)
+
+
+def test_without_an_accelerator_gpus_are_named_cuda(monkeypatch):
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: None)
+    assert d2l.gpu(3) == torch.device("cuda:3")
+
+
+def test_numpy_refuses_a_tensor_on_a_gpu():
+    """It raises an error and does not wait, as the text says."""
+    with FakeTensorMode():
+        x = torch.ones(2, device="cuda:0")
+        with pytest.raises((RuntimeError, TypeError)):
+            x.numpy()
+
+
+def test_tf32_is_off_by_default():
+    assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_without_a_gpu_both_devices_are_the_cpu(fw, monkeypatch):

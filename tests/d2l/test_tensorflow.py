@@ -22,6 +22,33 @@ def test_virtual_devices(fw, monkeypatch):
     assert d2l.try_devices(3) == ["/CPU:0", "/CPU:1", "/CPU:0"]
 
 
+def test_loaders_read_main_memory(fw, monkeypatch):
+    """Where the default device is a GPU, minibatches would come from it and go back."""
+    places: list = []
+    gather = tf.gather
+
+    def spy(a, i):
+        places.append(fw.device(a))
+        return gather(a, i)
+
+    monkeypatch.setattr(tf, "gather", spy)
+    for make in (d2l.Digits, lambda: d2l.SyntheticRegressionData(tf.ones(2), 0.0)):
+        with SECOND:
+            data = make()
+            next(iter(data.train_dataloader()))
+    assert places == [d2l.cpu()] * 4
+
+
+def test_digits_are_in_main_memory(fw):
+    with SECOND:
+        data = d2l.Digits()
+    assert fw.device(data.X) == fw.device(data.y) == d2l.cpu()
+
+
+def test_tf32_is_on_by_default():
+    assert tf.config.experimental.tensor_float_32_execution_enabled()
+
+
 def test_a_device_is_a_scope(fw):
     with SECOND:
         inside = tf.ones(2)
