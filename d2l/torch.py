@@ -79,6 +79,7 @@ __all__ = [
     "cited",
     "cited_rows",
     "concat",
+    "copied_ahead",
     "cos",
     "cosh",
     "count_batches",
@@ -122,7 +123,6 @@ __all__ = [
     "ones_like",
     "other_processes",
     "plot",
-    "plot_copies",
     "plot_product_times",
     "plot_queue",
     "product_times",
@@ -874,27 +874,19 @@ def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
 
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
-def plot_copies(sizes: Sequence, times: Sequence) -> None:
-    """Plot the times of copies, in seconds, and the line that fits them best."""
-    latency, bandwidth = fit_copy(sizes, times)
-    fitted = [latency + size / bandwidth for size in sizes]
-    set_figsize()
-    axes = plt.gca()
-    plot(
-        sizes,
-        [times, fitted],
-        "size",
-        "time",
-        legend=("measured", "fitted"),
-        xscale="log",
-        yscale="log",
-        fmts=("o", "-"),
-        axes=axes,
-    )
-    axes.set_yscale("log", subs=(2, 5))
-    axes.xaxis.set_major_formatter(EngFormatter("B", sep=" "))
-    axes.yaxis.set_major_formatter(EngFormatter("s", sep=" "))
-    axes.yaxis.set_minor_formatter(EngFormatter("s", sep=" "))
+def copied_ahead(batches: Iterable, device: torch.device) -> Iterator:
+    """Yield minibatches on a GPU; a second stream copies the next one meanwhile."""
+    copies, steps = torch.cuda.Stream(device), torch.cuda.current_stream(device)
+    ready: list = []
+    for batch in batches:
+        steps.wait_stream(copies)  # the next step needs the copy made last
+        copies.wait_stream(steps)  # the next copy may reuse memory that steps read
+        with torch.cuda.stream(copies):
+            ready.append(move_to(batch, device))
+        if len(ready) > 1:
+            yield ready.pop(0)
+    steps.wait_stream(copies)
+    yield from ready
 
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
