@@ -875,12 +875,12 @@ def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
 def copied_ahead(batches: Iterable, device: torch.device) -> Iterator:
-    """Yield minibatches on a GPU; a second stream copies the next one meanwhile."""
+    """Yield minibatches on a GPU, each copied in a second stream."""
     copies, steps = torch.cuda.Stream(device), torch.cuda.current_stream(device)
     ready: list = []
     for batch in batches:
         steps.wait_stream(copies)  # the next step needs the copy made last
-        copies.wait_stream(steps)  # the next copy may reuse memory that steps read
+        copies.wait_stream(steps)  # the next copy may reuse their memory
         with torch.cuda.stream(copies):
             ready.append(move_to(batch, device))
         if len(ready) > 1:
