@@ -69,7 +69,7 @@ publish: $(call built,book)  ## lay out _build/publish for a host: pages, decks,
 lib: $(call built,book)  ## write the package d2l from the cells marked #@save
 	@$(BOOK) lib
 
-check: $(call built,book)  ## check tabs, labels and references in the sources, and that d2l is up to date
+check: $(call built,book)  ## check the sources, the numbers quoted from outputs, and that d2l is up to date
 	@$(BOOK) check
 	@$(BOOK) lib --check
 

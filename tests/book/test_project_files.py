@@ -97,6 +97,7 @@ def test_every_source_of_the_check_calls_its_hook():
         "d2l.bib",
         "config.ini",
         "d2l/jax.py",
+        "outputs/cpu/jax/chapter_gpus/use-gpu.ipynb",
     )
     for name in sources:
         assert (ROOT / name).exists() and re.search(pattern, name), name
