@@ -124,7 +124,6 @@ __all__ = [
     "other_processes",
     "own_line",
     "plot",
-    "plot_copies",
     "plot_product_times",
     "plot_queue",
     "product_times",
@@ -785,30 +784,6 @@ def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
     weights = 1 / onp.asarray(times)
     slope, latency = onp.polyfit(sizes, times, 1, w=weights)
     return float(latency), float(1 / slope)
-
-
-# Defined in chapter_gpus/data-movement.md (sec_data_movement)
-def plot_copies(sizes: Sequence, times: Sequence) -> None:
-    """Plot the times of copies, in seconds, and the line that fits them best."""
-    latency, bandwidth = fit_copy(sizes, times)
-    fitted = [latency + size / bandwidth for size in sizes]
-    set_figsize()
-    axes = plt.gca()
-    plot(
-        sizes,
-        [times, fitted],
-        "size",
-        "time",
-        legend=("measured", "fitted"),
-        xscale="log",
-        yscale="log",
-        fmts=("o", "-"),
-        axes=axes,
-    )
-    axes.set_yscale("log", subs=(2, 5))
-    axes.xaxis.set_major_formatter(EngFormatter("B", sep=" "))
-    axes.yaxis.set_major_formatter(EngFormatter("s", sep=" "))
-    axes.yaxis.set_minor_formatter(EngFormatter("s", sep=" "))
 
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)

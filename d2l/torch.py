@@ -82,6 +82,7 @@ __all__ = [
     "cited",
     "cited_rows",
     "concat",
+    "copied_ahead",
     "cos",
     "cosh",
     "count_batches",
@@ -127,7 +128,6 @@ __all__ = [
     "other_processes",
     "own_line",
     "plot",
-    "plot_copies",
     "plot_product_times",
     "plot_queue",
     "product_times",
@@ -787,27 +787,19 @@ def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
 
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
-def plot_copies(sizes: Sequence, times: Sequence) -> None:
-    """Plot the times of copies, in seconds, and the line that fits them best."""
-    latency, bandwidth = fit_copy(sizes, times)
-    fitted = [latency + size / bandwidth for size in sizes]
-    set_figsize()
-    axes = plt.gca()
-    plot(
-        sizes,
-        [times, fitted],
-        "size",
-        "time",
-        legend=("measured", "fitted"),
-        xscale="log",
-        yscale="log",
-        fmts=("o", "-"),
-        axes=axes,
-    )
-    axes.set_yscale("log", subs=(2, 5))
-    axes.xaxis.set_major_formatter(EngFormatter("B", sep=" "))
-    axes.yaxis.set_major_formatter(EngFormatter("s", sep=" "))
-    axes.yaxis.set_minor_formatter(EngFormatter("s", sep=" "))
+def copied_ahead(batches: Iterable, device: torch.device) -> Iterator:
+    """Yield minibatches on a GPU, each copied in a second stream."""
+    copies, steps = torch.cuda.Stream(device), torch.cuda.current_stream(device)
+    ready: list = []
+    for batch in batches:
+        steps.wait_stream(copies)  # the next step needs the copy made last
+        copies.wait_stream(steps)  # the next copy may reuse their memory
+        with torch.cuda.stream(copies):
+            ready.append(move_to(batch, device))
+        if len(ready) > 1:
+            yield ready.pop(0)
+    steps.wait_stream(copies)
+    yield from ready
 
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)

@@ -1,5 +1,6 @@
 """What is PyTorch's alone: names of devices, placement on `meta`, parameters."""
 
+import contextlib
 import copy
 import pickle
 from typing import Any
@@ -322,3 +323,70 @@ def test_no_step_waits_for_the_gpu(name):
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert model.board.data == {}
+
+
+# Copies in a second stream
+
+
+class FakeStream:
+    """A stream whose tasks take known times, and which knows when it is free."""
+
+    def __init__(self, device: torch.device | None = None):
+        self.device, self.free = device, 0.0
+
+    def wait_stream(self, other: "FakeStream") -> None:
+        self.free = max(self.free, other.free)
+
+    def run(self, seconds: float) -> tuple[float, float]:
+        """Return when a task that was queued now begins and ends."""
+        start, self.free = self.free, self.free + seconds
+        return start, self.free
+
+
+def copy_and_step(monkeypatch, device: torch.device, c: float, d: float) -> tuple:
+    """Return the times of four copies, of the steps on them, and the minibatches."""
+    steps, copying, copied = FakeStream(device), [], []
+    monkeypatch.setattr(torch.cuda, "Stream", FakeStream)
+    monkeypatch.setattr(torch.cuda, "current_stream", {device: steps}.__getitem__)
+
+    @contextlib.contextmanager
+    def inside(stream):
+        copying.append(stream)
+        yield
+        copying.pop()
+
+    def move(batch, place):
+        assert place == copying[-1].device == device
+        copied.append(copying[-1].run(c))
+        return batch
+
+    monkeypatch.setattr(torch.cuda, "stream", inside)
+    monkeypatch.setattr(d2l, "move_to", move)
+    batches = [(i, {"label": i}) for i in range(4)]
+    seen, computed = [], []
+    for batch in d2l.copied_ahead(batches, device):
+        seen.append(batch)
+        computed.append(steps.run(d))
+    assert seen == batches
+    return copied, computed
+
+
+@pytest.mark.parametrize("c, d", [(1, 3), (3, 1), (2, 2)])
+def test_copies_in_a_second_stream_overlap_with_the_steps(monkeypatch, c, d):
+    copied, computed = copy_and_step(monkeypatch, torch.device("cuda:1"), c, d)
+    assert computed[-1][1] == 4 * max(c, d) + min(c, d)
+    for (_, ready), (start, _) in zip(copied, computed, strict=True):
+        assert start >= ready  # a step computes with what has been copied
+
+
+@pytest.mark.parametrize("c, d", [(1, 3), (3, 1), (2, 2)])
+def test_a_copy_overwrites_nothing_that_a_step_reads(monkeypatch, c, d):
+    copied, computed = copy_and_step(monkeypatch, torch.device("cuda:1"), c, d)
+    for (_, end), (start, _) in zip(computed[:-2], copied[2:], strict=True):
+        assert start >= end  # so copy i + 2 may use the memory of minibatch i
+
+
+def test_copied_ahead_yields_nothing_without_minibatches(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "Stream", FakeStream)
+    monkeypatch.setattr(torch.cuda, "current_stream", FakeStream)
+    assert list(d2l.copied_ahead([], torch.device("cuda"))) == []
