@@ -176,8 +176,12 @@ def lib(options: argparse.Namespace) -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Check tabs, labels and references in the sources."""
-    _read_book().check()
+    """Check the sources, and the numbers that the text quotes from outputs."""
+    from book.records import quotations
+
+    book = _read_book()
+    book.check()
+    quotations.check(book)
 
 
 def serve(options: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import csv
 import gzip
 import hashlib
 import importlib.util
@@ -25,6 +26,8 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib import resources
 from itertools import takewhile
 from numbers import Integral, Real
 from pathlib import Path
@@ -43,6 +46,7 @@ from sklearn import datasets
 __all__ = [
     "Benchmark",
     "BetweenSteps",
+    "Cited",
     "Classifier",
     "Compiled",
     "DataModule",
@@ -74,6 +78,8 @@ __all__ = [
     "build_problems",
     "capability_range",
     "check_limits",
+    "cited",
+    "cited_rows",
     "concat",
     "cos",
     "cosh",
@@ -322,7 +328,7 @@ class Module(tf.keras.Model, HyperParameters):
 
     # Defined in chapter_gpus/tools.md (sec_gpu_tools)
     def layer_summary(self, X_shape: Sequence[int]) -> None:
-        """Print the shape of the output of each layer, for inputs of shape `X_shape`."""
+        """Print the output shape of each layer, for inputs of shape `X_shape`."""
         X = tf.random.normal(X_shape)
         for layer in self.net.layers:
             X = layer(X)
@@ -1755,6 +1761,50 @@ class Compiled:
             stacklevel=2,
         )
         return result
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+Cited = namedtuple("Cited", "id topic what framework value unit hardware source")
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def cited_rows(topic: str, framework: str | None = None) -> list:
+    """Return the published measurements of a topic, in one framework or in all.
+
+    A row has the attributes `id`, `topic`, `what`, `framework`, `value` (a number),
+    `unit`, `hardware` and `source`, a key of the bibliography. Raises ValueError if
+    there is no such row.
+    """
+    text = resources.files("d2l").joinpath("cited.csv").read_text("utf-8")
+    rows = [
+        Cited(**row | {"value": float(row["value"])})
+        for row in csv.DictReader(text.splitlines())
+    ]
+    found = [
+        row
+        for row in rows
+        if topic in (row.topic, "all") and framework in (row.framework, None)
+    ]
+    if not found:
+        topics = ", ".join(dict.fromkeys(row.topic for row in rows))
+        raise ValueError(
+            f"no measurement of '{topic}' ({framework or 'all frameworks'})"
+            f"; the topics are {topics}"
+        )
+    return found
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def cited(id: str) -> float:
+    """Return the published measurement `id`, in the unit of its row.
+
+    Raises ValueError if there is none.
+    """
+    values = {row.id: row.value for row in cited_rows("all")}
+    if id not in values:
+        similar = get_close_matches(id, values) or ["the rows of d2l/cited.csv"]
+        raise ValueError(f"no measurement '{id}'; see {', '.join(similar)}")
+    return values[id]
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)

@@ -353,7 +353,8 @@ def fingerprint(
 ) -> str:
     """Return a hash of everything that determines the outputs of a section in one tab.
 
-    That is its code, the blocks of d2l that it uses, and the pins of its environment.
+    That is its code, the blocks of d2l that it uses, the data files of d2l that these
+    name, and the pins of its environment.
     The blocks come from `module`, or from today's sources if it is None.
     """
     if module is None:
@@ -366,6 +367,8 @@ def _fingerprint(book: Book, tab: str, cells: list[Cell], module: str) -> str:
     used = {name for source in sources for name in D2L_NAME.findall(source)}
     definitions = _kept_definitions(book.root, module)
     parts = [*sources, *_blocks(definitions, used)]
+    code = "\n".join(parts)
+    parts += [text for name, text in package.data_files(book).items() if name in code]
     parts += environments.pins(tab, book.root)
     digest = hashlib.sha256()
     for part in parts:

@@ -503,8 +503,8 @@ def _is_sound(manifest: Manifest) -> bool:
 def library_digest(folder: Path) -> str:
     """Return a hash of the package d2l in `folder`."""
     digest = hashlib.sha256()
-    for file in sorted((folder / LIBRARY).glob("*.py")):
-        if file.is_file():
+    for file in sorted((folder / LIBRARY).glob("*")):
+        if file.suffix in (".py", ".csv") and file.is_file():
             content = file.read_bytes()
             digest.update(f"{file.name}:{len(content)}:".encode() + content)
     return digest.hexdigest()

@@ -149,6 +149,7 @@ def attribute(name: str, path: str) -> str:
         ("d2l/torch.py", "set"),
         ("d2l/__init__.py", "unset"),
         ("d2l/__main__.py", "unset"),
+        ("d2l/cited.csv", "unset"),
         ("outputs/cpu/jax/chapter_gpus/use-gpu.ipynb", "set"),
         ("environments/jax.txt", "set"),
         ("book/__main__.py", "unspecified"),

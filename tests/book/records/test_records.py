@@ -141,6 +141,18 @@ def test_only_what_the_sources_save_counts(book: Book):
     assert set(states(Book(book.root)).values()) == {"fresh"}
 
 
+def test_data_files_make_the_sections_stale_that_read_them(book: Book):
+    data = book.root / "d2l/numbers.csv"
+    data.write_text("1\n")
+    assert set(states(Book(book.root)).values()) == {"fresh"}
+    edit(book, "chapter/lib.md", "os.path.join(x)", "os.path.join('numbers.csv')")
+    for section in book.sections:
+        for tab in book.code_tabs(section):
+            record(Book(book.root), Book(book.root).section(section.name), tab)
+    found = edit(book, "d2l/numbers.csv", "1", "2")
+    assert stale(found) == {f"{name}/pytorch" for name in ("one", "two", "lib")}
+
+
 def test_pins_make_their_tab_stale(book: Book):
     found = edit(book, "environments/jax.txt", "7.4.0", "7.5.0")
     assert stale(found) == {"one/jax", "two/jax"}

@@ -421,6 +421,24 @@ def test_another_d2l_is_refused(book: Book, done: Path, run_here: Run):
     assert ran.stderr == "error: d2l/ is not what was exported; export it again\n"
 
 
+def test_sentences_that_an_import_contradicts_are_printed(
+    book: Book, done: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = book.root / "chapter/a.md"
+    text = path.read_text() + "\nIt takes [16 ms]{.measured}.\n"
+    path.write_text(text)
+    export.import_results(Book(book.root), done)
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "reread these sentences: the outputs of h200 have other numbers",
+        f"chapter/a.md:{text.count(chr(10))}: It takes 16 ms.",
+    ]
+
+
+def test_an_edited_data_file_of_d2l_is_refused(book: Book, done: Path):
+    (done / "d2l/numbers.csv").write_text("1\n")
+    assert all("made with a d2l that is not" in line for line in refusals(book, done))
+
+
 def test_the_old_record_stays_when_a_result_is_refused(book: Book, done: Path):
     export.import_results(book, done)
     before = store.path(book, book.section("a"), "pytorch", "h200").read_bytes()

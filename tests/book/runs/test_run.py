@@ -93,6 +93,18 @@ def test_failures_are_told_and_the_rest_is_kept(
     assert outputs(book, "good")[0].data["text/plain"] == "2"
 
 
+def test_sentences_that_a_new_record_contradicts_are_printed(
+    make_book: Callable[..., Book], capsys: pytest.CaptureFixture
+):
+    text = "\nA takes [2 ms]{.measured}. B takes [16 ms]{.measured}.\n"
+    book = make_book(a=section("print('2 ms')") + text)
+    run.run(book, python=HERE)
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "reread these sentences: the outputs of cpu have other numbers",
+        "chapter/a.md:9: B takes 16 ms.",
+    ]
+
+
 # Cells that misbehave
 
 
