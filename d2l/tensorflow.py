@@ -855,7 +855,7 @@ def in_background(batches: Iterable) -> Iterator:
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
 @contextlib.contextmanager
 def show_error() -> Iterator[None]:
-    """Print the first line of an error that is raised inside, and go on."""
+    """Print the first line of an error that the block raises, and continue."""
     try:
         yield
     except Exception as error:
