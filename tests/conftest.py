@@ -14,6 +14,7 @@ from pytest import TestReport
 OF_ANOTHER_FRAMEWORK = {
     "of JAX",
     "of MXNet",
+    "of PyTorch",
     "of PyTorch and TensorFlow",
     "here one call waits for all devices",
     "here the step itself is not compiled",
