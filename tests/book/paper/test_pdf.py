@@ -244,6 +244,14 @@ def test_a_lead_in_is_on_the_page_of_its_table(make_printed_book: Make) -> None:
         ]
 
 
+def test_code_in_a_table_fits_its_column(make_printed_book: Make) -> None:
+    code = "`config.experimental(memory_of['processes_in_use_by_others']=value_of_it)`"
+    row = f"| row | {code} | {code} | {code} | {code} |\n"
+    table = f"| a | b | c | d | e |\n|:--|:--|:--|:--|:--|\n{row * 3}"
+    text = text_of(build(make_printed_book(one=f"# One\n:label:`sec_one`\n\n{table}")))
+    assert "config.experimental(" in text
+
+
 def test_an_edition_has_only_one_tab(make_printed_book: Make) -> None:
     only = "# Two\n:label:`sec_two`\n\n```{.python .input}\n%%tab jax\ntwo()\n```\n"
     index = CHAPTER.replace("\none\n", "\none\ntwo\n")
