@@ -75,7 +75,7 @@ check: $(call built,book)  ## check the sources, the numbers quoted from outputs
 
 quick: lint  ## for daily work: lint, fast tests of the pipeline, the sections and tabs that changed
 	$(TEST) pytest $(SPREAD) -m 'not slow' --changed tests/book \
-		tests/benchmarks tests/chapter/test_sections.py tests/chapter/test_quick_guide.py
+		tests/benchmarks tests/chapter/test_sections.py
 
 test: system lint test-book test-site test-d2l test-chapter  ## everything below, the fast tests first
 

@@ -86,6 +86,7 @@ __all__ = [
     "cosh",
     "count_batches",
     "cpu",
+    "cuda_processes",
     "driver_is_too_old",
     "driver_problems",
     "driver_versions",
@@ -125,6 +126,7 @@ __all__ = [
     "ones_like",
     "other_processes",
     "own_line",
+    "own_memory",
     "plot",
     "plot_product_times",
     "plot_queue",
@@ -872,396 +874,6 @@ def require_gpu(i: int = 0) -> Any:
     return gpu(i)
 
 
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-@dataclass(frozen=True)
-class GPUInfo:
-    """A GPU as the driver sees it; memory in MiB, and None for what is not told."""
-
-    index: int
-    uuid: str
-    name: str
-    capability: float | None
-    total: float | None
-    free: float | None
-    divided: bool  # into instances (MIG)
-
-    def __str__(self) -> str:
-        free, total = (
-            "?" if mib is None else f"{mib / 1024:.1f}"
-            for mib in (self.free, self.total)
-        )
-        capability = "?" if self.capability is None else self.capability
-        divided = ", divided (MIG)" if self.divided else ""
-        return (
-            f"{self.name}, {free} of {total} GiB free, "
-            f"compute capability {capability}{divided}"
-        )
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-@dataclass
-class FrameworkInfo:
-    """What a framework was built for, and what it sees."""
-
-    name: str
-    install: str  # how to get its GPU build
-    cuda: str = ""  # the version it was built for; '' in a CPU build
-    cudnn: str = ""  # '' if it does not tell
-    oldest: float | None = None  # the compute capabilities that it works with,
-    newest: float | None = None  # None where there is no limit
-    seen: list[str] = field(default_factory=list)  # the GPUs it can use
-    reason: str = ""  # why it sees none, in its own words
-    kept_off: str = ""  # a setting of its own that keeps it off GPUs
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-@dataclass(repr=False)
-class GPUReport:
-    """What `gpu_report` found. Printed, it is the report."""
-
-    system: str
-    driver: str  # its version; '' if unknown
-    driver_cuda: str  # the highest CUDA that it supports; '' if unknown
-    complaint: str  # of nvidia-smi; '' if it works, or is not there
-    gpus: list[GPUInfo]
-    processes: dict[str, list[str]]  # the others on each GPU, by its uuid
-    setting: str | None  # the variable CUDA_VISIBLE_DEVICES
-    framework: FrameworkInfo
-    problems: list[str] = field(default_factory=list)
-
-    def __repr__(self) -> str:
-        return report_text(self)  # defined below
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def nvidia_smi(*options: str, timeout: float = 30) -> tuple[int | None, str]:
-    """Return the exit status of nvidia-smi and what it printed.
-
-    The status is None if it is not there, or did not end in `timeout` seconds.
-    """
-    path = shutil.which("nvidia-smi") or "/usr/lib/wsl/lib/nvidia-smi"
-    try:
-        process = subprocess.Popen(
-            [path, *options],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-    except OSError:
-        return None, ""
-    try:
-        answer, _ = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return None, f"no answer within {timeout:g} seconds"
-    return process.returncode, answer
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def gpu_info(row: dict) -> GPUInfo:
-    """Return a GPU from the fields of nvidia-smi's answer."""
-
-    def number(name):
-        value = row.get(name, "")
-        return float(value) if re.fullmatch(r"\d+(\.\d+)?", value) else None
-
-    return GPUInfo(
-        int(row["index"]),
-        row["uuid"],
-        row["name"],
-        number("compute_cap"),
-        number("memory.total"),
-        number("memory.free"),
-        row.get("mig.mode.current") == "Enabled",
-    )
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def query_gpus() -> tuple[list[GPUInfo], str]:
-    """Return the GPUs that nvidia-smi lists, and its complaint if it fails."""
-    fields = [
-        "index",
-        "uuid",
-        "name",
-        "compute_cap",
-        "memory.total",
-        "memory.free",
-        "mig.mode.current",
-    ]
-    refused = fields
-    while refused:
-        status, answer = nvidia_smi(
-            "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits"
-        )
-        refused = [f for f in fields if f'Field "{f}" is not a valid' in answer]
-        fields = [f for f in fields if f not in refused]
-    lines = [line.strip() for line in answer.splitlines() if line.strip()]
-    rows = [line.split(", ") for line in lines]
-    gpus = [
-        gpu_info(dict(zip(fields, row)))
-        for row in rows
-        if len(row) == len(fields) and row[0].isdecimal()
-    ]
-    fine = status == 0 and gpus or (status, answer) == (None, "")
-    return gpus, "" if fine else " ".join(lines[:2]) or "nothing"
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def driver_versions() -> tuple[str, str]:
-    """Return the version of the driver and of the highest CUDA it supports."""
-    _, head = nvidia_smi()
-    driver = re.search(r"(?:Driver|KMD) Version: *(\d[\d.]*)", head)
-    cuda = re.search(r"CUDA (?:UMD )?Version: *(\d[\d.]*)", head)
-    return driver[1] if driver else "", cuda[1] if cuda else ""
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def other_processes() -> dict[str, list[str]]:
-    """Return the processes on each GPU, by its uuid, without this one."""
-    _, answer = nvidia_smi(
-        "--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv,noheader,nounits"
-    )
-    found: dict[str, list[str]] = {}
-    for line in answer.splitlines():
-        uuid, *rest = line.strip().split(", ")
-        if len(rest) == 2 and rest[0] != str(os.getpid()):
-            found.setdefault(uuid, []).append(f"process {rest[0]} ({rest[1]} MiB)")
-    return found
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def named_gpus(entry: str, gpus: list[GPUInfo]) -> list[GPUInfo]:
-    """Return those of `gpus` that an entry of CUDA_VISIBLE_DEVICES names."""
-    entry = entry.strip()
-    if entry.startswith("MIG-"):  # an instance, and any GPU may have it
-        return [gpu for gpu in gpus if gpu.divided]
-    if entry.startswith("GPU-"):
-        return [gpu for gpu in gpus if gpu.uuid.startswith(entry)]
-    return [gpu for gpu in gpus if entry == str(gpu.index)]
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def visible_gpus(gpus: list[GPUInfo], setting: str | None) -> list[GPUInfo]:
-    """Return the GPUs that CUDA_VISIBLE_DEVICES leaves; all, if it is not set."""
-    if setting is None:
-        return gpus
-    named = takewhile(bool, (named_gpus(e, gpus) for e in setting.split(",")))
-    return list(dict.fromkeys(gpu for some in named for gpu in some))
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def nvidia_cards(devices: str = "/sys/bus/pci/devices") -> int:
-    """Return the number of NVIDIA's graphics cards on the bus, 0 if not told."""
-
-    def read(path):
-        return path.read_text() if path.exists() else ""
-
-    # 10de is NVIDIA's number, and 03 the class of displays and accelerators
-    return len(
-        [
-            path
-            for path in Path(devices).glob("*")
-            if read(path / "vendor").startswith("0x10de")
-            and read(path / "class").startswith("0x03")
-        ]
-    )
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def capability_range(names: Iterable[str]) -> dict[str, Any]:
-    """Return the oldest and newest GPUs of a build, from names such as 'sm_90'.
-
-    A name such as 'compute_90' means code that newer GPUs can use too.
-    """
-    names = list(names)
-    known = [int(number) / 10 for number in re.findall(r"\d+", " ".join(names))]
-    open_end = not known or any(name.startswith("compute") for name in names)
-    return {
-        "oldest": min(known, default=None),
-        "newest": None if open_end else int(max(known)) + 0.9,
-    }
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def framework_info(look: bool = True) -> FrameworkInfo:
-    """Return what TensorFlow was built for; if `look`, also the GPUs it sees."""
-    build = tf.sysconfig.get_build_info()
-    info = FrameworkInfo(
-        f"TensorFlow {tf.__version__}",
-        'pip uninstall tensorflow-cpu, then pip install "tensorflow[and-cuda]"',
-        build.get("cuda_version", ""),
-        build.get("cudnn_version", ""),
-        **capability_range(build.get("cuda_compute_capabilities", [])),
-    )
-    if not look:
-        return info
-    details = tf.config.experimental.get_device_details
-    info.seen = [
-        details(device).get("device_name", device.name)
-        for device in tf.config.list_physical_devices("GPU")
-    ]
-    if len(tf.config.get_visible_devices("GPU")) < len(info.seen):
-        info.kept_off = "tf.config.set_visible_devices"
-    info.reason = "see its log; TF_CPP_MIN_LOG_LEVEL=0 shows all of it"
-    return info
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def remedy(complaint: str) -> str:
-    """Return what helps against a complaint of nvidia-smi."""
-    for words, help_text in (
-        ("communicate with", "Restart the machine; then install the driver again."),
-        ("version mismatch", "The driver was updated in use. Restart the machine."),
-        ("No devices", "In a container, start it with a GPU."),
-        ("NVML: Unknown", "In a container, start that again: it lost its GPU."),
-        ("Permission", "Ask the administrator for access to the GPUs."),
-        ("no answer", "The driver or a GPU is stuck. Restart the machine."),
-    ):
-        if words in complaint:
-            return help_text
-    return "Restart the machine."
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def driver_problems(report: GPUReport) -> Iterator[str]:
-    """Yield what is wrong with the driver."""
-    if report.complaint:
-        yield f'nvidia-smi says "{report.complaint}". {remedy(report.complaint)}'
-    elif not report.gpus and not report.framework.seen and nvidia_cards():
-        yield (
-            "This machine has an NVIDIA GPU, but no driver answers. Install the "
-            "driver. In a container, start it with its GPUs."
-        )
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def driver_is_too_old(report: GPUReport) -> bool:
-    """Return whether the driver supports less than what the framework needs."""
-    cuda = int("0" + report.framework.cuda.split(".")[0])
-    if report.driver_cuda:
-        return int(report.driver_cuda.split(".")[0]) < cuda
-    needed = {11: 450, 12: 525, 13: 580}.get(cuda, 0)
-    return bool(report.driver) and int(report.driver.split(".")[0]) < needed
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def build_problems(report: GPUReport) -> Iterator[str]:
-    """Yield why the framework, as it was built, cannot use the GPUs."""
-    info, unfit = report.framework, 0
-    for gpu in report.gpus:
-        if gpu.capability is None:
-            continue
-        old = gpu.capability < (info.oldest or 0)
-        if old or gpu.capability > (info.newest or 99):
-            unfit += 1
-            yield (
-                f"GPU {gpu.index} is too {'old' if old else 'new'} for {info.name}: "
-                f"its compute capability is {gpu.capability}. Use a version of the "
-                "framework for such GPUs, or another framework."
-            )
-    if len(report.gpus) > unfit and not info.cuda:
-        yield (f"{info.name} is a CPU build. For the GPU build: {info.install}.")
-    if driver_is_too_old(report):
-        yield (
-            f"The driver {report.driver} is too old for {info.name}, which was "
-            f"built for CUDA {info.cuda}. Update the driver, or install a build "
-            f"for {'CUDA ' + report.driver_cuda if report.driver_cuda else 'it'}."
-        )
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def sight_problems(report: GPUReport) -> Iterator[str]:
-    """Yield what hides GPUs from this process."""
-    visible, info = visible_gpus(report.gpus, report.setting), report.framework
-    entries = [] if report.setting is None else report.setting.split(",")
-    if report.gpus and not all(named_gpus(e, report.gpus) for e in entries):
-        yield (
-            f"CUDA_VISIBLE_DEVICES={report.setting!r} leaves {len(visible)} of "
-            f"{len(report.gpus)} GPU(s). Unset it, or name GPUs that are there, "
-            "before Python starts."
-        )
-    if report.gpus and info.kept_off:
-        yield f"{info.kept_off} keeps {info.name} off GPUs. Take it away."
-    divided = any(gpu.divided for gpu in visible)
-    expected = min(len(visible), 1) if divided else len(visible)
-    if len(info.seen) < expected and info.cuda and not report.problems:
-        yield (
-            f"{info.name} sees {len(info.seen)} of {expected} GPU(s). "
-            f"Its reason: {info.reason or 'none'}"
-        )
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def memory_problems(report: GPUReport) -> Iterator[str]:
-    """Yield which GPUs are more than half full, and of what."""
-    for gpu in visible_gpus(report.gpus, report.setting):
-        if gpu.free is None or not gpu.total or gpu.free >= gpu.total / 2:
-            continue
-        others = ", ".join(report.processes.get(gpu.uuid, []))
-        what = (
-            f"taken by {others}"
-            if others
-            else ("taken by this process, or by one that nvidia-smi does not show")
-        )
-        yield (
-            f"GPU {gpu.index} has {gpu.free / 1024:.1f} of "
-            f"{gpu.total / 1024:.1f} GiB free, the rest is {what}. End that "
-            "process, wait for it, or use another GPU."
-        )
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def gpu_report() -> GPUReport:
-    """Return what GPUs this process can use, and what is wrong.
-
-    Needs no GPU, no driver and no nvidia-smi. The list `problems` of the result is
-    empty if nothing is wrong.
-    """
-    gpus, complaint = query_gpus()
-    driver, cuda = driver_versions() if gpus else ("", "")
-    processes = other_processes() if gpus else {}
-    stuck = complaint.startswith("no answer")  # the framework would be too
-    report = GPUReport(
-        f"{platform.platform()}, Python {platform.python_version()}",
-        driver,
-        cuda,
-        complaint,
-        gpus,
-        processes,
-        os.environ.get("CUDA_VISIBLE_DEVICES"),
-        framework_info(look=not stuck),
-    )
-    for find in driver_problems, build_problems, sight_problems, memory_problems:
-        report.problems += find(report)
-    return report
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def report_text(report: GPUReport) -> str:
-    """Return a report as lines of at most 72 characters."""
-    info = report.framework
-    driver, cuda = report.driver or "unknown", report.driver_cuda or "unknown"
-    rows = {"System": report.system, "Driver": "none answers"}
-    if report.gpus:
-        rows["Driver"] = f"{driver}, CUDA up to {cuda}"
-    rows |= {f"GPU {gpu.index}": str(gpu) for gpu in report.gpus}
-    if report.setting is not None:
-        rows["Setting"] = f"CUDA_VISIBLE_DEVICES={report.setting!r}"
-    build = f"CUDA {info.cuda}, cuDNN {info.cudnn or 'unknown'}"
-    rows["Framework"] = f"{info.name}, {build if info.cuda else 'a CPU build'}"
-    rows["It sees"] = ", ".join(info.seen) or "no GPU"
-    rows |= {f"Problem {i}": text for i, text in enumerate(report.problems, 1)}
-    if not report.problems:
-        found = report.gpus or info.seen
-        rows["Problems"] = "none" if found else "none, but no NVIDIA GPU was found"
-    return "\n".join(
-        textwrap.fill(f"{name:<11}{text}", 72, subsequent_indent=" " * 11)
-        for name, text in rows.items()
-    )
-
-
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def add_to_class(Class: type) -> Callable:
     """Return a decorator that makes a function a method of `Class`."""
@@ -1793,6 +1405,441 @@ def cited(id: str) -> float:
         similar = get_close_matches(id, values) or ["the rows of d2l/cited.csv"]
         raise ValueError(f"no measurement '{id}'; see {', '.join(similar)}")
     return values[id]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@dataclass(frozen=True)
+class GPUInfo:
+    """A GPU as the driver sees it; memory in MiB, and None for unknown values."""
+
+    index: int
+    uuid: str
+    name: str
+    capability: float | None
+    total: float | None
+    free: float | None
+    divided: bool  # into instances (MIG)
+
+    def __str__(self) -> str:
+        free, total = (
+            "?" if mib is None else f"{mib / 1024:.1f}"
+            for mib in (self.free, self.total)
+        )
+        capability = "?" if self.capability is None else self.capability
+        divided = ", divided (MIG)" if self.divided else ""
+        return (
+            f"{self.name}, {free} of {total} GiB free, "
+            f"compute capability {capability}{divided}"
+        )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@dataclass
+class FrameworkInfo:
+    """The hardware that a framework was built for, and the GPUs that it sees."""
+
+    name: str
+    install: str  # how to install its GPU build
+    cuda: str = ""  # the version it was built for; '' in a CPU build
+    cudnn: str = ""  # '' if unknown
+    oldest: float | None = None  # the range of compute capabilities it supports;
+    newest: float | None = None  # None where there is no limit
+    seen: list[str] = field(default_factory=list)  # the GPUs it can use
+    reason: str = ""  # its own explanation if it sees no GPU
+    kept_off: str = ""  # its own setting that keeps it off GPUs
+    unusable: str = ""  # why it cannot compute at all, not even on the CPU
+    held: list[float] = field(default_factory=list)  # MiB taken from each GPU
+    used: list[float] = field(default_factory=list)  # MiB that arrays use of these
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@dataclass(repr=False)
+class GPUReport:
+    """The results of `gpu_report`. Printing it prints the report."""
+
+    system: str
+    driver: str  # its version; '' if unknown
+    driver_cuda: str  # the newest CUDA that it supports; '' if unknown
+    complaint: str  # the error of nvidia-smi; '' if it works or is missing
+    gpus: list[GPUInfo]
+    processes: dict[str, list[str]]  # other processes on each GPU, by its UUID
+    setting: str | None  # the variable CUDA_VISIBLE_DEVICES
+    framework: FrameworkInfo
+    problems: list[str] = field(default_factory=list)
+    own_memory: dict[str, float] = field(default_factory=dict)  # MiB, by UUID
+
+    def __repr__(self) -> str:
+        return report_text(self)  # defined below
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def nvidia_smi(*options: str, timeout: float = 30) -> tuple[int | None, str]:
+    """Return the exit status of nvidia-smi and its output.
+
+    The status is None if the program is missing or did not finish in `timeout` seconds.
+    """
+    path = shutil.which("nvidia-smi") or "/usr/lib/wsl/lib/nvidia-smi"
+    try:
+        process = subprocess.Popen(
+            [path, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+    except OSError:
+        return None, ""
+    try:
+        answer, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return None, f"no answer within {timeout:g} seconds"
+    return process.returncode, answer
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def gpu_info(row: dict) -> GPUInfo:
+    """Return a GPU made from the fields that nvidia-smi printed."""
+
+    def number(name):
+        value = row.get(name, "")
+        return float(value) if re.fullmatch(r"\d+(\.\d+)?", value) else None
+
+    return GPUInfo(
+        int(row["index"]),
+        row["uuid"],
+        row["name"],
+        number("compute_cap"),
+        number("memory.total"),
+        number("memory.free"),
+        row.get("mig.mode.current") == "Enabled",
+    )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def query_gpus() -> tuple[list[GPUInfo], str]:
+    """Return the GPUs that nvidia-smi lists, and its error message if it fails."""
+    fields = [
+        "index",
+        "uuid",
+        "name",
+        "compute_cap",
+        "memory.total",
+        "memory.free",
+        "mig.mode.current",
+    ]
+    refused = fields
+    while refused:
+        status, answer = nvidia_smi(
+            "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits"
+        )
+        refused = [f for f in fields if f'Field "{f}" is not a valid' in answer]
+        fields = [f for f in fields if f not in refused]
+    lines = [line.strip() for line in answer.splitlines() if line.strip()]
+    rows = [line.split(", ") for line in lines]
+    gpus = [
+        gpu_info(dict(zip(fields, row)))
+        for row in rows
+        if len(row) == len(fields) and row[0].isdecimal()
+    ]
+    fine = status == 0 and gpus or (status, answer) == (None, "")
+    return gpus, "" if fine else " ".join(lines[:2]) or "nothing"
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def driver_versions() -> tuple[str, str]:
+    """Return the versions of the driver and of the newest CUDA that it supports."""
+    _, head = nvidia_smi()
+    driver = re.search(r"(?:Driver|KMD) Version: *(\d[\d.]*)", head)
+    cuda = re.search(r"CUDA (?:UMD )?Version: *(\d[\d.]*)", head)
+    return driver[1] if driver else "", cuda[1] if cuda else ""
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def cuda_processes() -> list[tuple[str, str, str]]:
+    """Return the UUID of the GPU, the process id and the MiB of each CUDA process."""
+    _, answer = nvidia_smi(
+        "--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv,noheader,nounits"
+    )
+    rows = [line.strip().split(", ") for line in answer.splitlines()]
+    return [(row[0], row[1], row[2]) for row in rows if len(row) == 3]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def other_processes(rows: Iterable[tuple]) -> dict[str, list[str]]:
+    """Return the processes on each GPU, by its UUID, without this process."""
+    found: dict[str, list[str]] = {}
+    for uuid, pid, mib in rows:
+        if pid != str(os.getpid()):
+            found.setdefault(uuid, []).append(f"process {pid} ({mib} MiB)")
+    return found
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def own_memory(rows: Iterable[tuple]) -> dict[str, float]:
+    """Return how many MiB of each GPU, by its UUID, this process has taken."""
+    return {
+        uuid: float(mib)
+        for uuid, pid, mib in rows
+        if pid == str(os.getpid()) and mib.isdecimal()
+    }
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def named_gpus(entry: str, gpus: list[GPUInfo]) -> list[GPUInfo]:
+    """Return those of `gpus` that an entry of CUDA_VISIBLE_DEVICES names."""
+    entry = entry.strip()
+    if entry.startswith("MIG-"):  # an instance, which any divided GPU may have
+        return [gpu for gpu in gpus if gpu.divided]
+    if entry.startswith("GPU-"):
+        return [gpu for gpu in gpus if gpu.uuid.startswith(entry)]
+    return [gpu for gpu in gpus if entry == str(gpu.index)]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def visible_gpus(gpus: list[GPUInfo], setting: str | None) -> list[GPUInfo]:
+    """Return the GPUs that CUDA_VISIBLE_DEVICES leaves; all GPUs if it is not set."""
+    if setting is None:
+        return gpus
+    named = takewhile(bool, (named_gpus(e, gpus) for e in setting.split(",")))
+    return list(dict.fromkeys(gpu for some in named for gpu in some))
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def nvidia_cards(devices: str = "/sys/bus/pci/devices") -> int:
+    """Return the number of NVIDIA's graphics cards on the bus, or 0 if unknown."""
+
+    def read(path):
+        return path.read_text() if path.exists() else ""
+
+    # 10de is NVIDIA's number; class 03 contains displays and accelerators
+    return len(
+        [
+            path
+            for path in Path(devices).glob("*")
+            if read(path / "vendor").startswith("0x10de")
+            and read(path / "class").startswith("0x03")
+        ]
+    )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def capability_range(names: Iterable[str]) -> dict[str, Any]:
+    """Return the oldest and newest GPUs of a build, from names such as 'sm_90'.
+
+    A name such as 'compute_90' stands for code that newer GPUs can use, too.
+    """
+    names = list(names)
+    known = [int(number) / 10 for number in re.findall(r"\d+", " ".join(names))]
+    open_end = not known or any(name.startswith("compute") for name in names)
+    return {
+        "oldest": min(known, default=None),
+        "newest": None if open_end else int(max(known)) + 0.9,
+    }
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def framework_info(look: bool = True) -> FrameworkInfo:
+    """Return what TensorFlow was built for and, if `look`, the GPUs it sees."""
+    build = tf.sysconfig.get_build_info()
+    info = FrameworkInfo(
+        f"TensorFlow {tf.__version__}",
+        'pip uninstall tensorflow-cpu, then pip install "tensorflow[and-cuda]"',
+        build.get("cuda_version", ""),
+        build.get("cudnn_version", ""),
+        **capability_range(build.get("cuda_compute_capabilities", [])),
+    )
+    if not look:
+        return info
+    details = tf.config.experimental.get_device_details
+    info.seen = [
+        details(device).get("device_name", device.name)
+        for device in tf.config.list_physical_devices("GPU")
+    ]
+    if len(tf.config.get_visible_devices("GPU")) < len(info.seen):
+        info.kept_off = "tf.config.set_visible_devices"
+    info.reason = "see its log; TF_CPP_MIN_LOG_LEVEL=0 shows all of it"
+    return info
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def remedy(complaint: str) -> str:
+    """Return what helps against an error message of nvidia-smi."""
+    for words, help_text in (
+        (
+            "communicate with",
+            "Restart the machine. If that does not help, install the driver again.",
+        ),
+        (
+            "version mismatch",
+            "The driver was updated while it was in use. Restart the machine.",
+        ),
+        ("No devices", "If this is a container, start it with a GPU."),
+        (
+            "NVML: Unknown",
+            "If this is a container, it has lost its GPU: start it again.",
+        ),
+        ("Permission", "Ask the administrator for access to the GPUs."),
+        ("no answer", "The driver or a GPU is stuck. Restart the machine."),
+    ):
+        if words in complaint:
+            return help_text
+    return "Restart the machine."
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def driver_problems(report: GPUReport) -> Iterator[str]:
+    """Yield the problems of the driver."""
+    if report.complaint:
+        yield f'nvidia-smi reports "{report.complaint}". {remedy(report.complaint)}'
+    elif not report.gpus and not report.framework.seen and nvidia_cards():
+        yield (
+            "This machine has an NVIDIA GPU, but no driver responds. Install the "
+            "driver. If this is a container, start it with its GPUs."
+        )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def driver_is_too_old(report: GPUReport) -> bool:
+    """Return whether the framework needs a newer driver."""
+    cuda = int("0" + report.framework.cuda.split(".")[0])
+    if report.driver_cuda:
+        return int(report.driver_cuda.split(".")[0]) < cuda
+    needed = {11: 450, 12: 525, 13: 580}.get(cuda, 0)
+    return bool(report.driver) and int(report.driver.split(".")[0]) < needed
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def build_problems(report: GPUReport) -> Iterator[str]:
+    """Yield the reasons why this build of the framework cannot use the GPUs."""
+    info, unfit = report.framework, 0
+    for gpu in report.gpus:
+        if gpu.capability is None:
+            continue
+        old = gpu.capability < (info.oldest or 0)
+        if old or gpu.capability > (info.newest or 99):
+            unfit += 1
+            yield (
+                f"GPU {gpu.index} is too {'old' if old else 'new'} for {info.name}: "
+                f"its compute capability is {gpu.capability}. Install a version of "
+                "the framework that supports it, or use another framework."
+            )
+    if len(report.gpus) > unfit and not info.cuda:
+        yield (f"{info.name} is a CPU build. To install the GPU build: {info.install}.")
+    if driver_is_too_old(report):
+        yield (
+            f"The driver {report.driver} is too old for {info.name}, which was "
+            f"built for CUDA {info.cuda}. Update the driver, or install a build "
+            f"for {'CUDA ' + report.driver_cuda if report.driver_cuda else 'it'}."
+        )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def sight_problems(report: GPUReport) -> Iterator[str]:
+    """Yield the settings and errors that hide GPUs from this process."""
+    visible, info = visible_gpus(report.gpus, report.setting), report.framework
+    entries = [] if report.setting is None else report.setting.split(",")
+    if report.gpus and not all(named_gpus(e, report.gpus) for e in entries):
+        yield (
+            f"CUDA_VISIBLE_DEVICES={report.setting!r} leaves {len(visible)} of "
+            f"{len(report.gpus)} GPU(s). Unset it, or name existing GPUs, "
+            "before Python starts."
+        )
+    if report.gpus and info.kept_off:
+        yield f"{info.kept_off} keeps {info.name} off the GPUs. Remove this setting."
+    if info.unusable:
+        yield info.unusable
+    divided = any(gpu.divided for gpu in visible)
+    expected = min(len(visible), 1) if divided else len(visible)
+    if len(info.seen) < expected and info.cuda and not report.problems:
+        yield (
+            f"{info.name} sees {len(info.seen)} of {expected} GPU(s). "
+            f"Its reason: {info.reason or 'none'}"
+        )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def memory_problems(report: GPUReport) -> Iterator[str]:
+    """Yield the GPUs of which other processes have taken more than half."""
+    held = dict(enumerate(report.framework.held))
+    for i, gpu in enumerate(visible_gpus(report.gpus, report.setting)):
+        own = max(report.own_memory.get(gpu.uuid, 0), held.get(i, 0))
+        if gpu.free is None or not gpu.total or gpu.free + own >= gpu.total / 2:
+            continue
+        others = ", ".join(report.processes.get(gpu.uuid, []))
+        who = (
+            f"Others use it: {others}."
+            if others
+            else (
+                "nvidia-smi does not show the process that has taken the rest"
+                + ("." if own else "; it may be this one.")
+            )
+        )
+        yield (
+            f"GPU {gpu.index} has {gpu.free / 1024:.1f} of "
+            f"{gpu.total / 1024:.1f} GiB free. {who} End that process, wait "
+            "for it, or use another GPU."
+        )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def gpu_report() -> GPUReport:
+    """Return which GPUs this process can use, and a list of problems.
+
+    Needs no GPU, no driver and no nvidia-smi. The list `problems` of the result is
+    empty if there is nothing to fix.
+    """
+    gpus, complaint = query_gpus()
+    driver, cuda = driver_versions() if gpus else ("", "")
+    stuck = complaint.startswith("no answer")  # the framework would be stuck, too
+    info = framework_info(look=not stuck)
+    if any(info.held):
+        gpus, complaint = query_gpus()
+    rows = cuda_processes() if gpus else []
+    report = GPUReport(
+        f"{platform.platform()}, Python {platform.python_version()}",
+        driver,
+        cuda,
+        complaint,
+        gpus,
+        other_processes(rows),
+        os.environ.get("CUDA_VISIBLE_DEVICES"),
+        info,
+        own_memory=own_memory(rows),
+    )
+    for find in driver_problems, build_problems, sight_problems, memory_problems:
+        report.problems += find(report)
+    return report
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def report_text(report: GPUReport) -> str:
+    """Return a report as lines of at most 72 characters."""
+    info = report.framework
+    driver, cuda = report.driver or "unknown", report.driver_cuda or "unknown"
+    rows = {"System": report.system, "Driver": "none responds"}
+    if report.gpus:
+        rows["Driver"] = f"{driver}, supports CUDA up to {cuda}"
+    rows |= {f"GPU {gpu.index}": str(gpu) for gpu in report.gpus}
+    if report.setting is not None:
+        rows["Setting"] = f"CUDA_VISIBLE_DEVICES={report.setting!r}"
+    build = f"CUDA {info.cuda}, cuDNN {info.cudnn or 'unknown'}"
+    rows["Framework"] = f"{info.name}, {build if info.cuda else 'a CPU build'}"
+    rows["It sees"] = ", ".join(info.seen) or "no GPU"
+    if any(info.held):
+        rows["It holds"] = ", ".join(
+            f"{held / 1024:.1f} GiB, of which {used / 1024:.1f} GiB are in use"
+            for held, used in zip(info.held, info.used)
+        )
+    rows |= {f"Problem {i}": text for i, text in enumerate(report.problems, 1)}
+    if not report.problems:
+        found = report.gpus or info.seen
+        rows["Problems"] = "none" if found else "none, but no NVIDIA GPU was found"
+    return "\n".join(
+        textwrap.fill(f"{name:<11}{text}", 72, subsequent_indent=" " * 11)
+        for name, text in rows.items()
+    )
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)

@@ -35,7 +35,7 @@ MARK = re.compile(r":(ref|numref|eqref|cite|citet|citep):`([^`]+)`")
 ROLES = {"eqref": "eq", "citet": "cite:t", "citep": "cite:p"}
 SHELL_LINE = re.compile(r"^\s*[!%]", re.MULTILINE)
 NO_OUTPUT = ".. rst-class:: no-output\n\nNo output."
-VARIES = ".. rst-class:: output-note\n\nDiffers from run to run."
+VARIES = ".. rst-class:: output-note\n\nYour output may differ."
 NOTICE = "```eval_rst\n.. rst-class:: version-notice\n\n{}\n```"
 
 
