@@ -684,7 +684,7 @@ class MLP(Classifier):
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def cpu() -> jax.Device:
-    """Return the first CPU device; raise RuntimeError if JAX may not use the CPU."""
+    """Return the first CPU device; raise RuntimeError if JAX has none."""
     try:
         return jax.devices("cpu")[0]
     except (RuntimeError, AssertionError):
@@ -696,7 +696,7 @@ def cpu() -> jax.Device:
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def accelerator() -> str:
-    """Return JAX's default kind of device, such as 'tpu', or 'gpu' if it is 'cpu'."""
+    """Return JAX's default kind of device, with 'gpu' in place of 'cpu'."""
     kind = jax.default_backend()
     return "gpu" if kind == "cpu" else kind
 
@@ -712,7 +712,7 @@ def num_gpus() -> int:
     """Return the number of GPUs that JAX can use."""
     try:
         return jax.local_device_count(accelerator())
-    except (RuntimeError, AssertionError):  # no such device, or JAX cannot start it
+    except (RuntimeError, AssertionError):  # there is none
         return 0
 
 

@@ -607,7 +607,7 @@ def cpu() -> torch.device:
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def accelerator() -> str:
-    """Return the kind of GPU that this PyTorch was built for: 'cuda', 'mps', ..."""
+    """Return the kind of GPU that PyTorch was built for, such as 'cuda'."""
     kind = torch.accelerator.current_accelerator()
     return kind.type if kind else "cuda"
 

@@ -118,6 +118,14 @@ def test_move_to_keeps_the_order_of_a_dict(d2l, fw):
     assert list(moved) == ["b", "a"] and isinstance(moved, dict)
 
 
+def test_a_model_trained_on_the_gpu_trains_on_the_cpu(d2l, fw, fake_gpu):
+    model, data = d2l.MLP(10, 8, 0.1), d2l.Digits(batch_size=1437)
+    for num_gpus, device in ((1, fake_gpu), (0, d2l.cpu())):
+        trainer = d2l.Trainer(max_epochs=1, num_gpus=num_gpus)
+        fw.fit(trainer, model, data)
+        assert {fw.device(p) for p in fw.params(trainer)} == {device}
+
+
 def test_an_epoch_moves_the_minibatches_of_training_and_validation(
     d2l, fw, fake_gpu, monkeypatch
 ):
