@@ -1812,7 +1812,7 @@ def memory_problems(report: GPUReport) -> Iterator[str]:
             continue
         others = ", ".join(report.processes.get(gpu.uuid, []))
         who = (
-            f"Others use it: {others}."
+            f"It is also used by {others}."
             if others
             else (
                 "nvidia-smi does not show the process that has taken the rest"

@@ -1,9 +1,9 @@
 """Runs each entry of the quick guide's tables of operations in one framework.
 
-`python guide_snippets.py jax` prints as JSON the error of each entry that raises one. The
-entries change settings of the process, so no other test should run in it. Where an entry
-fails for lack of a GPU, the functions that it calls are looked up instead, and their
-arguments are compared with the signatures.
+`python guide_snippets.py jax` prints as JSON the error of each entry that raises one.
+The entries change settings of the process, so no other test should run in it. Where an
+entry fails for lack of a GPU, the functions that it calls are looked up instead, and
+their arguments are compared with the signatures.
 """
 
 import ast
@@ -23,7 +23,8 @@ TABS = ("pytorch", "mxnet", "jax", "tensorflow")
 CODE = re.compile(r"`([^`]+)`")
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+=\S*")
 NO_GPU = re.compile(
-    "not compiled with CUDA|Expected a cuda device|built with CUDA support|Unknown backend: 'gpu'"
+    "not compiled with CUDA|Expected a cuda device"
+    "|built with CUDA support|Unknown backend: 'gpu'"
     "|No matching devices found|list index out of range"  # TensorFlow's list of GPUs
     "|'NoneType' object is not subscriptable"  # memory_stats() of a CPU
 )

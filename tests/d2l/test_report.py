@@ -70,7 +70,7 @@ HEALTHY = {
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """Make a machine without real cards whose nvidia-smi gives the answers asked for."""
+    """Make a machine without real cards whose nvidia-smi gives chosen answers."""
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     script, answers = tmp_path / "bin" / "nvidia-smi", tmp_path / "answers"
     script.parent.mkdir()

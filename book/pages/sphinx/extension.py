@@ -72,7 +72,7 @@ class BookOutput(SphinxDirective):
 
 # Code in the narrow columns of a table may break after these characters, but not within
 # the HTML tags around the code.
-IN_CODE_BREAKS = re.compile(r"([._(\[=/])(?=[\w'&-])(?![^<]*>)")
+IN_CODE_BREAKS = re.compile(r"([_(\[=/]|\.(?!\d))(?=[\w'&-])(?![^<]*>)")
 
 
 class DescribeImages(SphinxTransform):
