@@ -133,7 +133,8 @@ def test_plot_of_columns_over_axes_of_their_own(d2l, fw):
 
 def test_one_trainer_fits_two_models_with_boards_of_their_own(d2l, fw):
     w = fw.tensor([2.0, -3.4])
-    data, trainer = d2l.SyntheticRegressionData(w=w, b=4.2), d2l.Trainer(max_epochs=1)
+    data = d2l.SyntheticRegressionData(w=w, b=4.2, num_train=96, num_val=64)
+    trainer = d2l.Trainer(max_epochs=1)
     models = [d2l.LinearRegressionScratch(2, lr=0.03), d2l.LinearRegression(lr=0.03)]
     for model in models:
         model.board.yscale = "log"
@@ -151,12 +152,13 @@ def test_a_loop_written_by_hand_trains_as_the_trainer_does(d2l, fw, clip):
     losses = []
     for Trainer in (own, d2l.Trainer):
         fw.seed(0)
-        data = d2l.SyntheticRegressionData(fw.tensor([2.0, -3.4]), 4.2)
+        w = fw.tensor([2.0, -3.4])
+        data = d2l.SyntheticRegressionData(w, 4.2, num_train=160, num_val=64)
         model = d2l.LinearRegressionScratch(2, lr=0.1)
         trainer = Trainer(max_epochs=2, gradient_clip_val=clip)
         fw.fit(trainer, model, data)
         losses.append([y for _, y in model.board.data["val_loss"]])
-        assert (trainer.train_batch_idx, trainer.val_batch_idx) == (64, 64)
+        assert (trainer.train_batch_idx, trainer.val_batch_idx) == (10, 4)
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
 
 
