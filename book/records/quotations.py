@@ -26,10 +26,10 @@ MOST_SHOWN = 8
 SENTENCE_END = re.compile(r"[.!?:][)\]*~]*\s+")
 # The signs of roles, links, marked texts and code.
 MARKUP = re.compile(r"[`*\[]|:\w+:(?=`)|\](?:\{[^}]*\}|\([^)]*\))?")
-# Sentences that say what to expect quote no output.
+# Sentences that say what to expect, or derive it, quote no output.
 PREDICTION = re.compile(
     r"\b(?:predict|assum|expect|suppos|bound"
-    r"|(?:should|would|could|may|might|if)\b)",
+    r"|(?:should|would|could|may|might|if)\b)|\$[^$]*=[^$]*\$",
     re.IGNORECASE,
 )
 
@@ -177,7 +177,7 @@ def unmarked_numbers(book: Book) -> Iterator[str]:
     """Yield a line for each number without a mark that seems to quote an output.
 
     That is a number with a unit in a paragraph below cells that printed numbers with
-    such a unit. Citations and predictions are left out.
+    such a unit. Citations, predictions and derivations are left out.
     """
     for section in book.sections:
         for tab in book.tabs:
@@ -225,7 +225,7 @@ def _plain_numbers(block: Block) -> Iterator[Quantity]:
             text = text[: span.start] + blank + text[span.end :]
     for number in quantities(text):
         bounds = _bounds_of_sentence(text, number.start, number.end)
-        if number.unit and not PREDICTION.search(text, *bounds):
+        if number.unit and not PREDICTION.search(block.text, *bounds):
             yield number
 
 

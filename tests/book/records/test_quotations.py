@@ -204,6 +204,7 @@ def test_a_number_with_the_unit_of_the_output_needs_a_mark(
         ("A copy takes [16 ms]{.given}.", "10 ms"),
         ("A copy takes `16 ms` and $t = 16$ ms.", "10 ms"),
         ("A copy should take 16 ms.", "10 ms"),
+        ("With $c = 4$ ms, four of them take 16 ms.", "10 ms"),
         ("We predicted 16 ms.", "10 ms"),
         ("A copy takes 16 ms :cite:`a`.", "10 ms"),
         ("## Other\n\nA copy takes 16 ms.", "10 ms"),
