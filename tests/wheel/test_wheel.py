@@ -180,5 +180,7 @@ def test_a_mistake_is_one_line(
     arguments: list[str], line: str, capfd: pytest.CaptureFixture[str]
 ):
     assert installing.main(arguments) != 0
-    (said,) = capfd.readouterr().err.strip().splitlines()
-    assert said.startswith(line)
+    lines = capfd.readouterr().err.splitlines()
+    # uv may warn of interpreters that answer slowly on a busy machine.
+    (error,) = [each for each in lines if not each.startswith("warning")]
+    assert error.startswith(line)
