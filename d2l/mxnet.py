@@ -1751,7 +1751,7 @@ def fetch_fashion_mnist(root: str) -> dict[str, bytes]:
     that fails.
     """
     url = "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"
-    folder = Path(root) / "fashion-mnist"
+    folder = Path(root).resolve() / "fashion-mnist"
     contents = {}
     for name, md5 in FASHION_MNIST.items():
         path = folder / name
@@ -1790,12 +1790,16 @@ def load_fashion_mnist(root: str, train: bool) -> tuple:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
-    """Show images in rows and columns, and return their axes."""
+    """Show images in rows and columns, and return their axes.
+
+    An image is a tensor on any device, or an array of NumPy.
+    """
     figsize = (num_cols * scale, num_rows * scale)
     _, axes = plt.subplots(num_rows, num_cols, figsize=figsize)
     axes = onp.ravel(axes)
     for i, (ax, image) in enumerate(zip(axes, images)):
-        ax.imshow(image.asnumpy(), cmap="gray_r")
+        image = image if isinstance(image, onp.ndarray) else image.asnumpy()
+        ax.imshow(image, cmap="gray_r")
         ax.set(xticks=[], yticks=[])
         if titles:
             ax.set_title(titles[i])
@@ -1854,7 +1858,7 @@ class FashionMNIST(DataModule):
     def visualize(self, batch, nrows=1, ncols=8, labels=()) -> None:
         """Show the first images of a minibatch with their labels."""
         X, y = batch
-        images = X.asnumpy().reshape(-1, *self.resize)
+        images = X.reshape((-1, *self.resize))
         show_images(images, nrows, ncols, titles=labels or self.text_labels(y))
 
 

@@ -1800,7 +1800,7 @@ def fetch_fashion_mnist(root: str) -> dict[str, bytes]:
     that fails.
     """
     url = "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"
-    folder = Path(root) / "fashion-mnist"
+    folder = Path(root).resolve() / "fashion-mnist"
     contents = {}
     for name, md5 in FASHION_MNIST.items():
         path = folder / name
@@ -1839,12 +1839,16 @@ def load_fashion_mnist(root: str, train: bool) -> tuple:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
-    """Show images in rows and columns, and return their axes."""
+    """Show images in rows and columns, and return their axes.
+
+    An image is a tensor on any device, or an array of NumPy.
+    """
     figsize = (num_cols * scale, num_rows * scale)
     _, axes = plt.subplots(num_rows, num_cols, figsize=figsize)
     axes = onp.ravel(axes)
     for i, (ax, image) in enumerate(zip(axes, images)):
-        ax.imshow(image.numpy(), cmap="gray_r")
+        image = image if isinstance(image, onp.ndarray) else image.numpy()
+        ax.imshow(image, cmap="gray_r")
         ax.set(xticks=[], yticks=[])
         if titles:
             ax.set_title(titles[i])
@@ -1894,7 +1898,7 @@ class FashionMNIST(DataModule):
     def visualize(self, batch, nrows=1, ncols=8, labels=()) -> None:
         """Show the first images of a minibatch with their labels."""
         X, y = batch
-        images = X.numpy().reshape(-1, *self.resize)
+        images = tf.reshape(X, (-1, *self.resize))
         show_images(images, nrows, ncols, titles=labels or self.text_labels(y))
 
 

@@ -1682,8 +1682,11 @@ class SlicedDataset(torch.utils.data.TensorDataset):
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def init_cnn(module: nn.Module) -> None:
-    """Initialize the weights of linear and convolutional layers by Xavier's rule."""
-    if isinstance(module, (nn.Linear, nn.Conv2d)):
+    """Initialize the weights of linear and convolutional layers by Xavier's rule.
+
+    Lazy layers are skipped, because their weights have no shape yet.
+    """
+    if type(module) in (nn.Linear, nn.Conv2d):
         nn.init.xavier_uniform_(module.weight)
 
 
@@ -1704,7 +1707,7 @@ def fetch_fashion_mnist(root: str) -> dict[str, bytes]:
     that fails.
     """
     url = "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"
-    folder = Path(root) / "fashion-mnist"
+    folder = Path(root).resolve() / "fashion-mnist"
     contents = {}
     for name, md5 in FASHION_MNIST.items():
         path = folder / name
@@ -1743,12 +1746,18 @@ def load_fashion_mnist(root: str, train: bool) -> tuple:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
-    """Show images in rows and columns, and return their axes."""
+    """Show images in rows and columns, and return their axes.
+
+    An image is a tensor on any device, or an array of NumPy.
+    """
     figsize = (num_cols * scale, num_rows * scale)
     _, axes = plt.subplots(num_rows, num_cols, figsize=figsize)
     axes = onp.ravel(axes)
     for i, (ax, image) in enumerate(zip(axes, images)):
-        ax.imshow(image.detach().cpu().numpy(), cmap="gray_r")
+        image = (
+            image if isinstance(image, onp.ndarray) else image.detach().cpu().numpy()
+        )
+        ax.imshow(image, cmap="gray_r")
         ax.set(xticks=[], yticks=[])
         if titles:
             ax.set_title(titles[i])
@@ -1804,7 +1813,7 @@ class FashionMNIST(DataModule):
     def visualize(self, batch, nrows=1, ncols=8, labels=()) -> None:
         """Show the first images of a minibatch with their labels."""
         X, y = batch
-        images = X.detach().cpu().numpy().reshape(-1, *self.resize)
+        images = X.reshape((-1, *self.resize))
         show_images(images, nrows, ncols, titles=labels or self.text_labels(y))
 
 
