@@ -299,7 +299,7 @@ class Module(nn.Module, HyperParameters):
 
     # Defined in chapter_gpus/tools.md (sec_gpu_tools)
     def layer_summary(self, X_shape: Sequence[int], key: Any = None) -> None:
-        """Print the shape of the output of each layer, for inputs of shape `X_shape`."""
+        """Print the shape of the output of each layer for inputs of shape `X_shape`."""
         key = get_key() if key is None else key
         X = jnp.zeros(X_shape)
         params = self.init({"params": key, "dropout": key}, X)
@@ -1769,7 +1769,8 @@ class Compiled:
 
     def __init__(self, step: Callable, model: Any):
         def traced(*args):
-            Compiled.collected = collected = OrderedDict()
+            collected: dict = OrderedDict()
+            Compiled.collected = collected
             try:
                 return step(*args), collected
             finally:

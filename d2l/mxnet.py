@@ -276,7 +276,8 @@ class Module(nn.Block, HyperParameters):
         if arrays:
             warnings.warn(
                 "only the layers are trained, not the plain arrays beside "
-                "them; define configure_optimizers to train both"
+                "them; define configure_optimizers to train both",
+                stacklevel=4,
             )
         return gluon.Trainer(params, "sgd", {"learning_rate": self.lr})
 
@@ -317,7 +318,7 @@ class Module(nn.Block, HyperParameters):
 
     # Defined in chapter_gpus/tools.md (sec_gpu_tools)
     def layer_summary(self, X_shape: Sequence[int]) -> None:
-        """Print the shape of the output of each layer, for inputs of shape `X_shape`."""
+        """Print the shape of the output of each layer for inputs of shape `X_shape`."""
         X = np.random.randn(*X_shape)
         for layer in self.net:
             X = layer(X)

@@ -324,7 +324,7 @@ class Module(tf.keras.Model, HyperParameters):
 
     # Defined in chapter_gpus/tools.md (sec_gpu_tools)
     def layer_summary(self, X_shape: Sequence[int]) -> None:
-        """Print the shape of the output of each layer, for inputs of shape `X_shape`."""
+        """Print the shape of the output of each layer for inputs of shape `X_shape`."""
         X = tf.random.normal(X_shape)
         for layer in self.net.layers:
             X = layer(X)
@@ -1746,7 +1746,8 @@ class Compiled:
 
     def __init__(self, step: Callable, model: Any):
         def traced(*args):
-            Compiled.collected = collected = {}
+            collected: dict = {}
+            Compiled.collected = collected
             try:
                 return step(*args), collected
             finally:

@@ -302,7 +302,7 @@ class Module(nn.Module, HyperParameters):
 
     # Defined in chapter_gpus/tools.md (sec_gpu_tools)
     def layer_summary(self, X_shape: Sequence[int]) -> None:
-        """Print the shape of the output of each layer, for inputs of shape `X_shape`."""
+        """Print the shape of the output of each layer for inputs of shape `X_shape`."""
         X = torch.randn(*X_shape)
         for layer in self.net:
             X = layer(X)

@@ -84,7 +84,8 @@ def serial(data):
 
 
 def joined(fw, loader):
-    return [np.concatenate(p) for p in zip(*[map(fw.numpy, b) for b in loader])]
+    parts = [map(fw.numpy, batch) for batch in loader]
+    return [np.concatenate(p) for p in zip(*parts, strict=True)]
 
 
 def pixels(fw, X):

@@ -255,7 +255,7 @@ def test_a_fitted_model_can_be_copied_and_pickled():
 
 
 def test_loaders_pin_their_minibatches_where_there_is_a_gpu(monkeypatch):
-    data = d2l.SyntheticRegressionData(torch.tensor([2, -3.4]), 4.2)
+    data: Any = d2l.SyntheticRegressionData(torch.tensor([2, -3.4]), 4.2)
     for there in (False, True):
         monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
         for loader in (data.train_dataloader(), data.val_dataloader()):
