@@ -187,6 +187,22 @@ def test_apply_init_builds_lazy_layers_and_applies():
     assert (model.net[2].weight == 1).all()
 
 
+def test_init_cnn_initializes_by_xaviers_rule():
+    layers = [nn.Conv2d(3, 5, 2), nn.Flatten(), nn.Linear(20, 50), nn.BatchNorm1d(50)]
+    biases = [layers[0].bias.clone(), layers[2].bias.clone()]
+    model = d2l.Module()
+    model.net = nn.Sequential(*layers)
+    model.apply_init([torch.ones(2, 3, 3, 3)], d2l.init_cnn)
+    for layer, fans in ((layers[0], (3 + 5) * 2 * 2), (layers[2], 20 + 50)):
+        bound = (6 / fans) ** 0.5
+        assert 0.8 * bound < layer.weight.abs().max() <= bound
+        assert torch.equal(layer.bias, biases.pop(0))
+    assert (layers[3].weight == 1).all()
+    lazy = nn.LazyLinear(3)
+    d2l.init_cnn(lazy)
+    assert isinstance(lazy, nn.LazyLinear)
+
+
 def test_minibatches_are_those_of_the_usual_loader():
     def order(loader):
         torch.manual_seed(3)
