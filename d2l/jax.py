@@ -1282,7 +1282,8 @@ class Compiled:
 
     def __init__(self, step: Callable, model: Any):
         def traced(*args):
-            Compiled.collected = collected = OrderedDict()
+            collected: dict = OrderedDict()
+            Compiled.collected = collected
             try:
                 return step(*args), collected
             finally:
@@ -1914,7 +1915,7 @@ def fetch_fashion_mnist(root: str) -> dict[str, bytes]:
     that fails.
     """
     url = "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"
-    folder = Path(root) / "fashion-mnist"
+    folder = Path(root).resolve() / "fashion-mnist"
     contents = {}
     for name, md5 in FASHION_MNIST.items():
         path = folder / name

@@ -283,7 +283,7 @@ class Module(nn.Block, HyperParameters):
             warnings.warn(
                 "only the layers are trained, not the plain arrays beside "
                 "them; define configure_optimizers to train both",
-                stacklevel=2,
+                stacklevel=4,
             )
         return gluon.Trainer(params, "sgd", {"learning_rate": self.lr})
 
@@ -1808,7 +1808,7 @@ def fetch_fashion_mnist(root: str) -> dict[str, bytes]:
     that fails.
     """
     url = "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"
-    folder = Path(root) / "fashion-mnist"
+    folder = Path(root).resolve() / "fashion-mnist"
     contents = {}
     for name, md5 in FASHION_MNIST.items():
         path = folder / name

@@ -1229,7 +1229,8 @@ class Compiled:
 
     def __init__(self, step: Callable, model: Any):
         def traced(*args):
-            Compiled.collected = collected = {}
+            collected: dict = {}
+            Compiled.collected = collected
             try:
                 return step(*args), collected
             finally:
@@ -1859,7 +1860,7 @@ def fetch_fashion_mnist(root: str) -> dict[str, bytes]:
     that fails.
     """
     url = "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"
-    folder = Path(root) / "fashion-mnist"
+    folder = Path(root).resolve() / "fashion-mnist"
     contents = {}
     for name, md5 in FASHION_MNIST.items():
         path = folder / name

@@ -1792,7 +1792,7 @@ def fetch_fashion_mnist(root: str) -> dict[str, bytes]:
     that fails.
     """
     url = "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"
-    folder = Path(root) / "fashion-mnist"
+    folder = Path(root).resolve() / "fashion-mnist"
     contents = {}
     for name, md5 in FASHION_MNIST.items():
         path = folder / name

@@ -99,7 +99,7 @@ def test_an_error_keeps_its_type_and_message(d2l):
         fail()
     assert raised.value.args == ("a key",)
     [note] = raised.value.__notes__
-    assert re.fullmatch(r'The error arose at line \d+ in fail, `raise K.*`', note)
+    assert re.fullmatch(r"The error arose at line \d+ in fail, `raise K.*`", note)
 
 
 def test_an_error_outside_of_the_users_code_names_no_line(d2l, fw):

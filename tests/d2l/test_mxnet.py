@@ -1,6 +1,7 @@
 """What is MXNet's alone: contexts, arrays that are plain attributes, modes."""
 
 import warnings
+from typing import Any
 
 import numpy as onp
 import pytest
@@ -73,9 +74,9 @@ def test_scratch_params_of_a_nested_model():
 
 def test_the_optimizer_of_a_model_from_scratch_has_the_arrays_with_gradients():
     model = Outer()
-    optim = d2l.Module.configure_optimizers(model)
+    optim: Any = d2l.Module.configure_optimizers(model)
     expected = [model.w, model.b, model.inner.W, *(each.W for each in model.inners)]
-    assert type(optim) is d2l.SGD
+    assert type(optim).__name__ == "SGD"
     assert sorted(map(id, optim.params)) == sorted(map(id, expected))
 
 
@@ -101,16 +102,21 @@ class Mixed(d2l.LinearRegression):
 def test_a_warning_names_arrays_that_are_not_trained():
     data = d2l.SyntheticRegressionData(np.array([2, -3.4]), 4.2)
     model = Mixed()
-    with pytest.warns(UserWarning, match="only the layers are trained.*configure_opt"):
+    message = "only the layers are trained, not the plain arrays .*configure_optimizers"
+    with pytest.warns(UserWarning, match=message) as said:
         d2l.Trainer(max_epochs=1).fit(model, data)
+    assert [w.filename for w in said if "layers" in str(w.message)] == [__file__]
     assert model.scale == 1
+
+    class Optimizers(list):
+        def step(self, size):
+            for optim in self:
+                optim.step(size)
 
     class Both(Mixed):
         def configure_optimizers(self):
-            optim = gluon.Trainer(self.parameters(), "sgd", {"learning_rate": 0.1})
-            step, scale = optim.step, d2l.SGD([self.scale], 0.1)
-            optim.step = lambda size: (step(size), scale.step(size))
-            return optim
+            layers = gluon.Trainer(self.parameters(), "sgd", {"learning_rate": 0.1})
+            return Optimizers([layers, d2l.SGD([self.scale], 0.1)])
 
     both = Both()
     with warnings.catch_warnings():

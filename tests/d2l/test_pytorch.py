@@ -216,6 +216,22 @@ def test_apply_init_builds_lazy_layers_and_applies():
     assert (model.net[2].weight == 1).all()
 
 
+def test_init_cnn_initializes_by_xaviers_rule():
+    layers = [nn.Conv2d(3, 5, 2), nn.Flatten(), nn.Linear(20, 50), nn.BatchNorm1d(50)]
+    biases = [layers[0].bias.clone(), layers[2].bias.clone()]
+    model = d2l.Module()
+    model.net = nn.Sequential(*layers)
+    model.apply_init([torch.ones(2, 3, 3, 3)], d2l.init_cnn)
+    for layer, fans in ((layers[0], (3 + 5) * 2 * 2), (layers[2], 20 + 50)):
+        bound = (6 / fans) ** 0.5
+        assert 0.8 * bound < layer.weight.abs().max() <= bound
+        assert torch.equal(layer.bias, biases.pop(0))
+    assert (layers[3].weight == 1).all()
+    lazy = nn.LazyLinear(3)
+    d2l.init_cnn(lazy)
+    assert isinstance(lazy, nn.LazyLinear)
+
+
 def test_minibatches_are_those_of_the_usual_loader():
     def order(loader):
         torch.manual_seed(3)
@@ -284,7 +300,7 @@ def test_a_fitted_model_can_be_copied_and_pickled():
 
 
 def test_loaders_pin_their_minibatches_where_there_is_a_gpu(monkeypatch):
-    data = d2l.SyntheticRegressionData(torch.tensor([2, -3.4]), 4.2)
+    data: Any = d2l.SyntheticRegressionData(torch.tensor([2, -3.4]), 4.2)
     for there in (False, True):
         monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
         for loader in (data.train_dataloader(), data.val_dataloader()):
