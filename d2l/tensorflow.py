@@ -553,8 +553,8 @@ class LinearRegression(Module):
         self.net = tf.keras.layers.Dense(1, kernel_initializer=initializer)
 
     def loss(self, y_hat: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        """Return half the mean of the squared errors."""
-        return tf.keras.losses.MeanSquaredError()(y, y_hat) / 2
+        """Return the mean of the squared errors."""
+        return tf.keras.losses.MeanSquaredError()(y, y_hat)
 
     def get_w_b(self) -> tuple:
         """Return the weight, shape (inputs, 1), and the bias, shape (1,)."""
