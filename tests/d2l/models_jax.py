@@ -328,22 +328,25 @@ class ConvNet(d2l.Classifier):
         return net
 
 
-class OwnSGD(d2l.HyperParameters):
+class ClippedSGD(d2l.HyperParameters):
     """An optimizer without a state, for which it returns the class `EmptyState`."""
 
-    def __init__(self, lr):
+    def __init__(self, rate):
         self.save_hyperparameters()
 
     def init(self, params):
         return optax.EmptyState
 
-    def update(self, updates, state, params=None):
-        return jax.tree_util.tree_map(lambda g: -self.lr * g, updates), state
+    def update(self, grads, state, params=None):
+        def change(grad):
+            return -self.rate * jnp.clip(grad, -1, 1)
+
+        return jax.tree_util.tree_map(change, grads), state
 
 
 class OwnOptimizer(d2l.LinearRegressionScratch):
     def configure_optimizers(self):
-        return OwnSGD(self.lr)
+        return ClippedSGD(self.lr)
 
 
 class OwnLoop(d2l.Trainer):
@@ -351,21 +354,17 @@ class OwnLoop(d2l.Trainer):
 
     def fit_epoch(self):
         self.model.training = True
-        for batch in self.train_dataloader:
-            _, grads = self.model.training_step(
-                self.state.params, self.prepare_batch(batch), self.state
-            )
-            if self.gradient_clip_val > 0:
+        for batch in map(self.prepare_batch, self.train_dataloader):
+            old = self.state
+            _, grads = self.model.training_step(old.params, batch, old)
+            if self.gradient_clip_val:
                 grads = self.clip_gradients(self.gradient_clip_val, grads)
-            self.state = self.state.apply_gradients(grads=grads)
-            key = jax.random.split(self.state.dropout_rng)[0]
-            self.state = self.state.replace(dropout_rng=key)
+            key = jax.random.fold_in(old.dropout_rng, self.train_batch_idx)
+            self.state = old.apply_gradients(grads=grads).replace(dropout_rng=key)
             self.train_batch_idx += 1
         self.model.training = False
-        for batch in self.val_dataloader:
-            self.model.validation_step(
-                self.state.params, self.prepare_batch(batch), self.state
-            )
+        for batch in map(self.prepare_batch, self.val_dataloader):
+            self.model.validation_step(self.state.params, batch, self.state)
             self.val_batch_idx += 1
 
 
@@ -400,7 +399,7 @@ CASES = [
     Case("dropout", lambda: DropoutMLP(10, 64, 0.3, 0.5), Even, "val_acc", 0.8),
     Case("batch norm", lambda: BatchNormNet(0.2), Shuffled, "train_loss", 1),
     Case("conv net", lambda: ConvNet((8, 8), 0.2), Shuffled, "train_loss", 1),
-    Case("own sgd", lambda: OwnOptimizer(2, 0.3), regression, "val_loss", 0.1, 6),
+    Case("own optimizer", lambda: OwnOptimizer(2, 0.3), regression, "val_loss", 0.1, 6),
     Case("rnn", rnn, Counting, "val_ppl", 2, 6),
     Case("gru", gru, Counting, "val_ppl", 1.5, 6),
     Case("decay", lambda: WeightDecay(lr=0.01, wd=3), regression, "val_loss", 15),

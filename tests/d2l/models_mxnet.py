@@ -338,36 +338,36 @@ class ConvNet(d2l.Classifier):
         self.net.initialize(init.Xavier())
 
 
-class OwnSGD(d2l.HyperParameters):
-    """An optimizer that needs one method only."""
+class ClippedSGD(d2l.HyperParameters):
+    """An optimizer with the one method that the trainer needs."""
 
-    def __init__(self, params, lr):
+    def __init__(self, params, rate):
         self.save_hyperparameters()
 
-    def step(self, _):
-        for param in self.params:
-            param -= self.lr * param.grad
+    def step(self, batch_size):
+        for array in self.params:
+            array[:] -= self.rate * np.clip(array.grad, -1, 1) / batch_size
 
 
 class OwnOptimizer(d2l.LinearRegressionScratch):
     def configure_optimizers(self):
-        return OwnSGD([self.w, self.b], self.lr)
+        return ClippedSGD([self.b, self.w], self.lr)
 
 
 class OwnLoop(d2l.Trainer):
     """A trainer whose loop over the minibatches is written by hand."""
 
     def fit_epoch(self):
-        for batch in self.train_dataloader:
+        for batch in map(self.prepare_batch, self.train_dataloader):
             with autograd.record():
-                loss = self.model.training_step(self.prepare_batch(batch))
-            loss.backward()
-            if self.gradient_clip_val > 0:
+                result = self.model.training_step(batch)
+            result.backward()
+            if self.gradient_clip_val:
                 self.clip_gradients(self.gradient_clip_val, self.model)
             self.optim.step(1)
             self.train_batch_idx += 1
-        for batch in self.val_dataloader:
-            self.model.validation_step(self.prepare_batch(batch))
+        for batch in map(self.prepare_batch, self.val_dataloader):
+            self.model.validation_step(batch)
             self.val_batch_idx += 1
 
 
@@ -400,7 +400,7 @@ CASES = [
     Case("mask", lambda: DropoutScratch(0.3, 0.5), d2l.Digits, "val_acc", 0.8),
     Case("batch norm", lambda: BatchNormNet(0.2), Shuffled, "train_loss", 1),
     Case("conv net", lambda: ConvNet((8, 8), 0.2), Shuffled, "train_loss", 1),
-    Case("own sgd", lambda: OwnOptimizer(2, 0.1), regression, "val_loss", 0.1),
+    Case("own optimizer", lambda: OwnOptimizer(2, 0.1), regression, "val_loss", 0.1),
     Case("rnn", rnn, Counting, "val_ppl", 2, 6),
     Case("stacked", stacked, Counting, "val_ppl", 4, 4),
     Case("gru", lambda: GRULanguageModel(0.02), Counting, "val_ppl", 1.5, 6),

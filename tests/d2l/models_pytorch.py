@@ -320,25 +320,24 @@ def conv_net():
     return model
 
 
-class OwnSGD(d2l.HyperParameters):
-    """An optimizer that needs two methods only."""
+class ClippedSGD(d2l.HyperParameters):
+    """An optimizer with the two methods that the trainer needs."""
 
-    def __init__(self, params, lr):
+    def __init__(self, params, rate):
         self.save_hyperparameters()
 
     def step(self):
-        for param in self.params:
-            param -= self.lr * param.grad
+        for tensor in self.params:
+            tensor.sub_(self.rate * tensor.grad.clamp(-1, 1))
 
     def zero_grad(self):
-        for param in self.params:
-            if param.grad is not None:
-                param.grad.zero_()
+        for tensor in self.params:
+            tensor.grad = None
 
 
 class OwnOptimizer(d2l.LinearRegressionScratch):
     def configure_optimizers(self):
-        return OwnSGD([self.w, self.b], self.lr)
+        return ClippedSGD([self.b, self.w], self.lr)
 
 
 class OwnLoop(d2l.Trainer):
@@ -346,19 +345,21 @@ class OwnLoop(d2l.Trainer):
 
     def fit_epoch(self):
         self.model.train()
-        for batch in self.train_dataloader:
-            loss = self.model.training_step(self.prepare_batch(batch))
-            self.optim.zero_grad()
+        for batch in map(self.prepare_batch, self.train_dataloader):
+            self.model.training_step(batch).backward()
+            if self.gradient_clip_val:
+                self.clip_gradients(self.gradient_clip_val, self.model)
             with torch.no_grad():
-                loss.backward()
-                if self.gradient_clip_val > 0:
-                    self.clip_gradients(self.gradient_clip_val, self.model)
                 self.optim.step()
+            self.optim.zero_grad()
             self.train_batch_idx += 1
+        self.validate()
+
+    @torch.no_grad()
+    def validate(self):
         self.model.eval()
-        for batch in self.val_dataloader:
-            with torch.no_grad():
-                self.model.validation_step(self.prepare_batch(batch))
+        for batch in map(self.prepare_batch, self.val_dataloader):
+            self.model.validation_step(batch)
             self.val_batch_idx += 1
 
 
@@ -388,7 +389,7 @@ CASES = [
     Case("batch norm", lambda: BatchNormNet(0.2), Shuffled, "train_loss", 1),
     Case("apply_init", initialized, Shuffled, "train_loss", 1),
     Case("conv net", conv_net, Shuffled, "train_loss", 1),
-    Case("own sgd", lambda: OwnOptimizer(2, 0.1), regression, "val_loss", 0.1),
+    Case("own optimizer", lambda: OwnOptimizer(2, 0.1), regression, "val_loss", 0.1),
     Case("rnn", rnn, Counting, "val_ppl", 2, 6),
     Case("gru", lambda: GRULanguageModel(0.02), Counting, "val_ppl", 1.5, 6),
     Case("decay", lambda: WeightDecay(3, 0.01), regression, "val_loss", 15),

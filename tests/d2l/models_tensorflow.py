@@ -317,20 +317,21 @@ class ConvNet(d2l.Classifier):
         self.net.add(tf.keras.layers.Dense(num_classes))
 
 
-class OwnSGD(d2l.HyperParameters):
-    """An optimizer that needs one method only."""
+class ClippedSGD(d2l.HyperParameters):
+    """An optimizer with the one method that the trainer needs."""
 
-    def __init__(self, lr):
+    def __init__(self, rate):
         self.save_hyperparameters()
 
-    def apply_gradients(self, grads_and_vars):
-        for grad, param in grads_and_vars:
-            param.assign_sub(self.lr * grad)
+    def apply_gradients(self, pairs):
+        for gradient, variable in pairs:
+            change = self.rate * tf.clip_by_value(gradient, -1, 1)
+            variable.assign(variable - change)
 
 
 class OwnOptimizer(d2l.LinearRegressionScratch):
     def configure_optimizers(self):
-        return OwnSGD(self.lr)
+        return ClippedSGD(self.lr)
 
 
 class OwnLoop(d2l.Trainer):
@@ -338,19 +339,18 @@ class OwnLoop(d2l.Trainer):
 
     def fit_epoch(self):
         self.model.training = True
-        for batch in self.train_dataloader:
+        for batch in map(self.prepare_batch, self.train_dataloader):
             with tf.GradientTape() as tape:
-                loss = self.model.training_step(self.prepare_batch(batch))
-            grads = tape.gradient(loss, self.model.trainable_variables)
-            if self.gradient_clip_val > 0:
-                grads = self.clip_gradients(self.gradient_clip_val, grads)
-            self.optim.apply_gradients(
-                zip(grads, self.model.trainable_variables, strict=True)
-            )
+                result = self.model.training_step(batch)
+            variables = self.model.trainable_variables
+            gradients = tape.gradient(result, variables)
+            if self.gradient_clip_val:
+                gradients = self.clip_gradients(self.gradient_clip_val, gradients)
+            self.optim.apply_gradients(zip(gradients, variables, strict=True))
             self.train_batch_idx += 1
         self.model.training = False
-        for batch in self.val_dataloader:
-            self.model.validation_step(self.prepare_batch(batch))
+        for batch in map(self.prepare_batch, self.val_dataloader):
+            self.model.validation_step(batch)
             self.val_batch_idx += 1
 
 
@@ -383,7 +383,7 @@ CASES = [
     Case("mask", lambda: DropoutScratch(0.3, 0.5), d2l.Digits, "val_acc", 0.8),
     Case("batch norm", lambda: BatchNormNet(0.2), Shuffled, "train_loss", 1),
     Case("conv net", lambda: ConvNet((8, 8), 0.2), Shuffled, "train_loss", 1),
-    Case("own sgd", lambda: OwnOptimizer(2, 0.1), regression, "val_loss", 0.1),
+    Case("own optimizer", lambda: OwnOptimizer(2, 0.1), regression, "val_loss", 0.1),
     Case("rnn", rnn, Counting, "val_ppl", 4, 6),
     Case("stacked", stacked, Counting, "val_ppl", 7, 4),
     Case("gru", lambda: GRULanguageModel(0.03), Counting, "val_ppl", 7),
