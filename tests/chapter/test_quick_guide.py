@@ -1,4 +1,4 @@
-"""What the tables of the quick guide say is what its cells run."""
+"""The tables of the quick guide agree with its cells."""
 
 import re
 from pathlib import Path
