@@ -171,7 +171,7 @@ class Edition:
 
     @cached_property
     def _pages(self) -> dict[str, Section]:
-        """All sections under their names."""
+        """The sections by name."""
         return {section.name: section for section in self.book.sections}
 
     @cached_property

@@ -88,7 +88,7 @@ def _short(text: str) -> str:
 
 
 def _is_safe(element: str, attribute: str, value: str) -> bool:
-    """Whether an attribute neither runs anything nor refers to something outside."""
+    """Return whether an attribute neither runs code nor refers to another file."""
     if attribute in LINKS:
         embeds = element == "image" and EMBEDDED.fullmatch(value) is not None
         return value.startswith("#") or embeds
@@ -101,7 +101,7 @@ def _is_safe(element: str, attribute: str, value: str) -> bool:
 
 
 def _is_safe_css(css: str) -> bool:
-    """Whether a style sheet or a value has only known functions and local addresses."""
+    """Return whether a style has only known functions and local addresses."""
     waiting = tinycss2.parse_component_value_list(css, skip_comments=True)
     while waiting:
         token = waiting.pop()

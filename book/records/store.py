@@ -235,7 +235,7 @@ def _warn(file: Path, reason: str) -> None:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a tab shows of a section: today's blocks, and the outputs of a fresh record.
+    """Return the blocks that a tab shows, with the outputs of a record that is fresh.
 
     `outputs` has a list for each cell; `facts`, empty without a fresh record, say what
     made them and which version of the framework `installs` from the tab's pins.

@@ -88,7 +88,7 @@ COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True)
 class Place:
-    """Where notebooks run: the Python, the folder of d2l, the name of the machine."""
+    """The place where notebooks run: its Python, folder of d2l, and machine's name."""
 
     python: Path
     root: Path
@@ -459,7 +459,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an exported folder holds."""
+    """The contents of an exported folder."""
 
     machine: str
     library: str  # the digest of d2l/

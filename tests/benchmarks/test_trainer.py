@@ -1,4 +1,4 @@
-"""What the Trainer's bench computes without a framework: ratios, targets, the chart."""
+"""Tests of the Trainer's bench without a framework: ratios, targets, the chart."""
 
 import contextlib
 import importlib
@@ -25,7 +25,7 @@ def chart(monkeypatch):
 
 @pytest.fixture
 def workloads(monkeypatch):
-    """What a kernel of the bench can import."""
+    """Return the module that a kernel of the bench imports."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks/loops")
     return importlib.import_module("workloads")
 

@@ -1,4 +1,4 @@
-"""What every page owes to standards: axe, html-validate and Lighthouse find nothing."""
+"""Every page meets the standards: axe, html-validate and Lighthouse find no fault."""
 
 import json
 import subprocess

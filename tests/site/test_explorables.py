@@ -284,7 +284,7 @@ def test_totals_are_sums_over_the_copies(run_js) -> None:
 
 @pytest.mark.parametrize("tab", ["pytorch", "jax"])
 def test_errors_are_those_of_the_records(run_js, tab: str) -> None:
-    """What the figure quotes for X on GPU 0 and Y on GPU 1 is what the record says."""
+    """The figure quotes the record's outputs for X on GPU 0 and Y on GPU 1."""
     path = ROOT / "outputs" / "cpu" / tab / "chapter_gpus" / "use-gpu.ipynb"
     record = path.read_text("utf-8")
     text = run_js(f"give(two_devices.ERRORS.{tab}('gpu0', 'gpu1')[0])")
@@ -306,7 +306,7 @@ def test_the_picture_is_what_its_script_draws(node: str, tmp_path: Path, name) -
 
 
 def test_drawings_are_made_of_numbers(run_js) -> None:
-    """No setting, however far out, leads to a place that is no number."""
+    """No setting, however extreme, leads to a coordinate that is not a number."""
     code = """
     const out = [];
     for (const spec of [two_devices, queue, worth_moving]) {

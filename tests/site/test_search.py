@@ -19,7 +19,7 @@ PREVIEWED = 'main a.reference.internal[href*="#fig-"], main a[href*="references.
 
 @pytest.fixture(scope="session")
 def entries(site: Path) -> list[Entry]:
-    """All that can be found."""
+    """Return all entries of the search index."""
     text = (site / "_static/search-data.js").read_text("utf-8")
     return json.loads(text.removeprefix("bookSearchData = ").removesuffix(";\n"))[
         "entries"

@@ -168,7 +168,7 @@ def test_a_broken_save_is_told(book: Book):
 
 
 def damage(book: Book, text: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What is said of a record that holds `text`."""
+    """Return the problems of a record that contains `text`."""
     store._warn.cache_clear()
     section = book.section("one")
     store.path(book, section, "jax").write_text(text)

@@ -407,7 +407,7 @@ def test_what_is_no_file_is_not_waited_for(
 
 
 def test_another_d2l_is_refused(book: Book, done: Path, run_here: Run):
-    """Whether it was edited before it ran or afterwards."""
+    """The library may have been edited before the run or after it."""
     library = done / "d2l/pytorch.py"
     edit(library, "return 2", "return 1")
     assert all("made with a d2l that is not" in line for line in refusals(book, done))
