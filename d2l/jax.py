@@ -298,7 +298,7 @@ class Module(nn.Module, HyperParameters):
         l = self.loss(params, batch[:-1], batch[-1], state)
         self.plot("loss", l, train=False)
 
-    @nn.nowrap  # Flax calls it as it is
+    @nn.nowrap  # Flax leaves this method unchanged
     def plot(self, key: str, value: Any, train: bool) -> None:
         """Add `value`, a scalar, to the curve train_`key` or val_`key`."""
         label = f"train_{key}" if train else f"val_{key}"
@@ -369,14 +369,14 @@ class SyntheticRegressionData(DataModule):
         self.y = self.X @ w.reshape(-1, 1) + b + noise * jax.random.normal(key2, (n, 1))
 
     def get_dataloader(self, train: bool) -> Iterable:
-        """Return the first `num_train` examples, or the others."""
+        """Return minibatches of the first `num_train` examples, or the others."""
         i = slice(0, self.num_train) if train else slice(self.num_train, None)
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 class TrainState(train_state.TrainState):
-    """What a step changes: parameters, optimizer state, statistics, random key."""
+    """Parameters, state of the optimizer, statistics of layers, and a random key."""
 
     batch_stats: Any
     dropout_rng: Any
@@ -384,7 +384,7 @@ class TrainState(train_state.TrainState):
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class BetweenSteps:
-    """An attribute of a trainer that can be read between steps only."""
+    """An attribute of a trainer that a compiled step cannot read."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -452,7 +452,7 @@ class Trainer(HyperParameters):
         )
 
     def init_state(self, model: Module) -> TrainState:
-        """Return new parameters, and the state of the optimizer for them."""
+        """Return the initial parameters and the initial state of the optimizer."""
         params_key, dropout_key = jax.random.split(self.key)
         batch = next(iter(self.train_dataloader))
         inputs = (batch,) if isinstance(batch, dict) else batch[:-1]
@@ -489,7 +489,7 @@ class Trainer(HyperParameters):
     def fit(self, model: Module, data: Any, key: Any = None) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`.
 
-        The first parameters and the dropout depend on the random key `key`.
+        The initial parameters and the dropout depend on the random key `key`.
         """
         self.key = get_key() if key is None else key
         self.prepare_data(data)
@@ -539,13 +539,13 @@ class Trainer(HyperParameters):
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 class SGD(HyperParameters):
-    """Minibatch stochastic gradient descent, in the form that Optax asks for."""
+    """Minibatch stochastic gradient descent, with the interface of Optax."""
 
     def __init__(self, lr: float):
         self.save_hyperparameters()
 
     def init(self, params: Any) -> Any:
-        """Return the first state of the optimizer; it needs none."""
+        """Return the initial state of the optimizer, which is empty."""
         return optax.EmptyState()
 
     def update(self, updates: Any, state: Any, params: Any = None) -> tuple:
@@ -627,7 +627,7 @@ class Classifier(Module):
     def accuracy(
         self, params: Any, X: Sequence, Y: jax.Array, state: Any, averaged: bool = True
     ) -> jax.Array:
-        """Return the share of right predictions, or 1 or 0 for each."""
+        """Return the fraction of correct predictions, or 1 or 0 for each."""
         Y_hat = state.apply_fn({"params": params, "batch_stats": state.batch_stats}, *X)
         Y_hat = Y_hat.reshape(-1, Y_hat.shape[-1])
         compare = (Y_hat.argmax(axis=1) == Y.reshape(-1)).astype(jnp.float32)
@@ -636,7 +636,7 @@ class Classifier(Module):
     def loss(
         self, params: Any, X: Sequence, Y: jax.Array, state: Any, averaged: bool = True
     ) -> tuple:
-        """Return the mean cross-entropy, or that of each example; and updates."""
+        """Return the mean cross-entropy, or the one of each example; and updates."""
         Y_hat, updates = state.apply_fn(
             {"params": params, "batch_stats": state.batch_stats},
             *X,
@@ -662,7 +662,7 @@ class Digits(DataModule):
         self.y = y[order].astype(np.int32)
 
     def get_dataloader(self, train: bool) -> Iterable:
-        """Return the first `num_train` examples, or the others."""
+        """Return minibatches of the first `num_train` examples, or the others."""
         i = slice(0, self.num_train) if train else slice(self.num_train, None)
         return self.get_tensorloader((self.X, self.y), train, i)
 
@@ -958,7 +958,7 @@ def count_batches(loader: Any) -> int:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def own_line(error: BaseException) -> str:
-    """Return where an error left the user's own code, or '' if it was never there."""
+    """Return the last line of the user's own code in a traceback, or '' if none."""
     paths = sysconfig.get_paths()
     libraries = (
         *sys.modules["d2l"].__path__,
@@ -977,13 +977,13 @@ def own_line(error: BaseException) -> str:
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 @partial(jax.jit, static_argnames="count")
 def add_up(values: Sequence, count: int = 1) -> Any:
-    """Return the sum of a few scalars divided by `count`, computed where they are."""
+    """Return the sum of a few scalars divided by `count`, computed on their device."""
     return sum(values) / count
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def mean(values: Sequence) -> Any:
-    """Return the mean of scalars, computed where they are."""
+    """Return the mean of scalars, computed on their device."""
     sums = values
     while len(sums) > 32:
         sums = [add_up(sums[i : i + 32]) for i in range(0, len(sums), 32)]
@@ -992,7 +992,7 @@ def mean(values: Sequence) -> Any:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def in_notebook() -> bool:
-    """Return whether this program runs in a notebook, which can show pictures."""
+    """Return whether this program runs in a notebook, and can show pictures."""
     return getattr(get_ipython(), "kernel", None) is not None
 
 
@@ -1034,7 +1034,7 @@ class ProgressBoard(HyperParameters):
         self.picture, self.due = None, 0.0
 
     def draw(self, x: float, y: Any, label: str, every_n: int = 1) -> None:
-        """Take the point (x, y) of curve `label`; draw the mean of each `every_n`.
+        """Add the point (x, y) to curve `label`; draw the mean of each `every_n`.
 
         `y` is a number, or a tensor that holds one, on any device.
         """
@@ -1064,7 +1064,7 @@ class ProgressBoard(HyperParameters):
         )
 
     def show(self) -> None:
-        """Bring the picture up to date with the data."""
+        """Draw the current data into the figure."""
         if not self.lines:
             self.start()
         for label, points in self.data.items():
@@ -1085,7 +1085,7 @@ class ProgressBoard(HyperParameters):
         self.axes.set(**{k: limit for k, limit in limits.items() if limit})
 
     def publish(self) -> None:
-        """Put the picture into the notebook if it is due, and when the cell ends."""
+        """Show the picture in the notebook when it is due, and when the cell ends."""
         start = time.perf_counter()
         if start >= self.due:
             self.replace_picture()
@@ -1096,7 +1096,7 @@ class ProgressBoard(HyperParameters):
             events.register("post_run_cell", self.finish)
 
     def replace_picture(self) -> None:
-        """Draw, and put the picture where the last one is."""
+        """Draw the picture, and show it in place of the previous one."""
         self.show()
         figure = self.axes.figure
         if self.picture is None:
@@ -1195,8 +1195,8 @@ def plot(
 ) -> None:
     """Plot one curve or several: each item of `Y` over `X`, or `X` over 0, 1, ...
 
-    `X` and `Y` are sequences of numbers, or sequences of such sequences; tensors
-    in main memory too.
+    `X` and `Y` are sequences of numbers, or sequences of such sequences. Tensors in
+    main memory are sequences, too.
     """
 
     def curves(values):
@@ -1247,7 +1247,7 @@ class Timer:
 class ArrayLoader:
     """Minibatches of arrays in main memory, shuffled anew in each epoch.
 
-    `convert` turns the list of the arrays of a minibatch into the minibatch.
+    The function `convert` makes a minibatch from the list of its arrays.
     """
 
     def __init__(
@@ -1278,7 +1278,7 @@ class ArrayLoader:
 class Compiled:
     """A step of a trainer, compiled if the model permits it."""
 
-    collected: dict | None = None  # what is plotted while a step is compiled
+    collected: dict | None = None  # arguments of `plot` while a step is compiled
 
     def __init__(self, step: Callable, model: Any):
         def traced(*args):
@@ -1381,7 +1381,7 @@ def plot_queue(
 def plot_product_times(
     n: int = 4096, num_products: int = 1, **machine: Any
 ) -> plt.Figure:
-    """Return a picture of `product_times` for many sizes, with that of `n` marked.
+    """Return a picture of `product_times` for many sizes, with the size `n` marked.
 
     `machine` holds arguments of `product_times`, such as `cpu_rate`.
     """
@@ -1457,7 +1457,7 @@ def cited(id: str) -> float:
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 @dataclass(frozen=True)
 class GPUInfo:
-    """A GPU as the driver sees it; memory in MiB, and None for unknown values."""
+    """A GPU as the driver reports it; memory in MiB, and None for unknown values."""
 
     index: int
     uuid: str
@@ -1673,7 +1673,7 @@ def nvidia_cards(devices: str = "/sys/bus/pci/devices") -> int:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def framework_info(look: bool = True) -> FrameworkInfo:
-    """Return what JAX was built for and, if `look`, the GPUs that it sees."""
+    """Return the build of JAX and, if `look`, the GPUs that it can use."""
     names = [(str(d.metadata["Name"]), d.version) for d in metadata.distributions()]
     packages = {name.lower().replace("_", "-"): version for name, version in names}
     cuda = next((c for c in ("13", "12") if f"jax-cuda{c}-plugin" in packages), "")
@@ -1709,7 +1709,7 @@ def framework_info(look: bool = True) -> FrameworkInfo:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def remedy(complaint: str) -> str:
-    """Return what helps against an error message of nvidia-smi."""
+    """Return advice on an error message of nvidia-smi."""
     for words, help_text in (
         (
             "communicate with",
@@ -1982,7 +1982,7 @@ class FashionMNIST(DataModule):
         )
 
     def get_dataloader(self, train: bool) -> Any:
-        """Return minibatches of the training images, or of the others."""
+        """Return minibatches of the training images, or of the test images."""
         return ArrayLoader(
             self.train if train else self.val,
             self.batch_size,
@@ -1991,7 +1991,7 @@ class FashionMNIST(DataModule):
         )
 
     def convert(self, batch: tuple) -> tuple:
-        """Return images as numbers between 0 and 1, in the size asked for."""
+        """Return images with values between 0 and 1, in the size `resize`."""
         X = batch[0][..., None] / np.float32(255)
         if self.resize != (28, 28):
             shape = (len(X), *self.resize, 1)

@@ -378,7 +378,7 @@ class SyntheticRegressionData(DataModule):
         self.y = np.dot(self.X, w.reshape(-1, 1)) + b + noise * np.random.randn(n, 1)
 
     def get_dataloader(self, train: bool) -> Iterable:
-        """Return the first `num_train` examples, or the others."""
+        """Return minibatches of the first `num_train` examples, or the others."""
         i = slice(0, self.num_train) if train else slice(self.num_train, None)
         return self.get_tensorloader((self.X, self.y), train, i)
 
@@ -459,7 +459,7 @@ class Trainer(HyperParameters):
                 self.fit_epoch()
 
     def train_step(self, batch: Any) -> None:
-        """Change the parameters once."""
+        """Update the parameters once."""
         with autograd.record():
             loss = self.model.training_step(batch)
         loss.backward()
@@ -501,7 +501,7 @@ class SGD(HyperParameters):
         self.save_hyperparameters()
 
     def step(self, _: Any) -> None:
-        """Change each parameter against its gradient."""
+        """Move each parameter against its gradient."""
         for param in self.params:
             param -= self.lr * param.grad
 
@@ -563,7 +563,7 @@ class Classifier(Module):
     def accuracy(
         self, Y_hat: np.ndarray, Y: np.ndarray, averaged: bool = True
     ) -> np.ndarray:
-        """Return the share of right predictions, or 1 or 0 for each."""
+        """Return the fraction of correct predictions, or 1 or 0 for each."""
         Y_hat = Y_hat.reshape(-1, Y_hat.shape[-1])
         predicted = Y_hat.argmax(axis=1).astype(Y.dtype)
         compare = (predicted == Y.reshape(-1)).astype(np.float32)
@@ -572,7 +572,7 @@ class Classifier(Module):
     def loss(
         self, Y_hat: np.ndarray, Y: np.ndarray, averaged: bool = True
     ) -> np.ndarray:
-        """Return the mean cross-entropy, or that of each example."""
+        """Return the mean cross-entropy, or the one of each example."""
         l = -npx.pick(npx.log_softmax(Y_hat), Y.reshape(Y_hat.shape[:-1]))
         return l.mean() if averaged else l.reshape(-1)
 
@@ -590,7 +590,7 @@ class Digits(DataModule):
         self.y = np.array(y[order], dtype=np.int32)
 
     def get_dataloader(self, train: bool) -> Iterable:
-        """Return the first `num_train` examples, or the others."""
+        """Return minibatches of the first `num_train` examples, or the others."""
         i = slice(0, self.num_train) if train else slice(self.num_train, None)
         return self.get_tensorloader((self.X, self.y), train, i)
 
@@ -868,7 +868,7 @@ def count_batches(loader: Any) -> int:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def own_line(error: BaseException) -> str:
-    """Return where an error left the user's own code, or '' if it was never there."""
+    """Return the last line of the user's own code in a traceback, or '' if none."""
     paths = sysconfig.get_paths()
     libraries = (
         *sys.modules["d2l"].__path__,
@@ -886,7 +886,7 @@ def own_line(error: BaseException) -> str:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def mean(values: Sequence) -> Any:
-    """Return the mean of scalars, computed where they are."""
+    """Return the mean of scalars, computed on their device."""
     if all(isinstance(value, np.ndarray) for value in values):
         return np.stack(values).sum() / len(values)
     return sum(values) / len(values)
@@ -894,7 +894,7 @@ def mean(values: Sequence) -> Any:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def in_notebook() -> bool:
-    """Return whether this program runs in a notebook, which can show pictures."""
+    """Return whether this program runs in a notebook, and can show pictures."""
     return getattr(get_ipython(), "kernel", None) is not None
 
 
@@ -936,7 +936,7 @@ class ProgressBoard(HyperParameters):
         self.picture, self.due = None, 0.0
 
     def draw(self, x: float, y: Any, label: str, every_n: int = 1) -> None:
-        """Take the point (x, y) of curve `label`; draw the mean of each `every_n`.
+        """Add the point (x, y) to curve `label`; draw the mean of each `every_n`.
 
         `y` is a number, or a tensor that holds one, on any device.
         """
@@ -966,7 +966,7 @@ class ProgressBoard(HyperParameters):
         )
 
     def show(self) -> None:
-        """Bring the picture up to date with the data."""
+        """Draw the current data into the figure."""
         if not self.lines:
             self.start()
         for label, points in self.data.items():
@@ -987,7 +987,7 @@ class ProgressBoard(HyperParameters):
         self.axes.set(**{k: limit for k, limit in limits.items() if limit})
 
     def publish(self) -> None:
-        """Put the picture into the notebook if it is due, and when the cell ends."""
+        """Show the picture in the notebook when it is due, and when the cell ends."""
         start = time.perf_counter()
         if start >= self.due:
             self.replace_picture()
@@ -998,7 +998,7 @@ class ProgressBoard(HyperParameters):
             events.register("post_run_cell", self.finish)
 
     def replace_picture(self) -> None:
-        """Draw, and put the picture where the last one is."""
+        """Draw the picture, and show it in place of the previous one."""
         self.show()
         figure = self.axes.figure
         if self.picture is None:
@@ -1094,8 +1094,8 @@ def plot(
 ) -> None:
     """Plot one curve or several: each item of `Y` over `X`, or `X` over 0, 1, ...
 
-    `X` and `Y` are sequences of numbers, or sequences of such sequences; tensors
-    in main memory too.
+    `X` and `Y` are sequences of numbers, or sequences of such sequences. Tensors in
+    main memory are sequences, too.
     """
 
     def curves(values):
@@ -1167,7 +1167,7 @@ def scratch_tensors(module: nn.Block) -> list[np.ndarray]:
 class ArrayLoader:
     """Minibatches of arrays in main memory, shuffled anew in each epoch.
 
-    `convert` turns the list of the arrays of a minibatch into the minibatch.
+    The function `convert` makes a minibatch from the list of its arrays.
     """
 
     def __init__(
@@ -1302,7 +1302,7 @@ def plot_queue(
 def plot_product_times(
     n: int = 4096, num_products: int = 1, **machine: Any
 ) -> plt.Figure:
-    """Return a picture of `product_times` for many sizes, with that of `n` marked.
+    """Return a picture of `product_times` for many sizes, with the size `n` marked.
 
     `machine` holds arguments of `product_times`, such as `cpu_rate`.
     """
@@ -1378,7 +1378,7 @@ def cited(id: str) -> float:
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 @dataclass(frozen=True)
 class GPUInfo:
-    """A GPU as the driver sees it; memory in MiB, and None for unknown values."""
+    """A GPU as the driver reports it; memory in MiB, and None for unknown values."""
 
     index: int
     uuid: str
@@ -1594,7 +1594,7 @@ def nvidia_cards(devices: str = "/sys/bus/pci/devices") -> int:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def framework_info(look: bool = True) -> FrameworkInfo:
-    """Return what MXNet was built for and, if `look`, the GPUs that it sees."""
+    """Return the build of MXNet and, if `look`, the GPUs that it can use."""
     packages = " ".join(str(d.metadata["Name"]) for d in metadata.distributions())
     built = re.search(r"mxnet-cu(\d+)(\d)\b", packages)
     info = FrameworkInfo(
@@ -1614,7 +1614,7 @@ def framework_info(look: bool = True) -> FrameworkInfo:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def remedy(complaint: str) -> str:
-    """Return what helps against an error message of nvidia-smi."""
+    """Return advice on an error message of nvidia-smi."""
     for words, help_text in (
         (
             "communicate with",
@@ -1879,7 +1879,7 @@ class FashionMNIST(DataModule):
         )
 
     def get_dataloader(self, train: bool) -> Any:
-        """Return minibatches of the training images, or of the others."""
+        """Return minibatches of the training images, or of the test images."""
         return ArrayLoader(
             self.train if train else self.val,
             self.batch_size,
@@ -1888,7 +1888,7 @@ class FashionMNIST(DataModule):
         )
 
     def convert(self, batch: tuple) -> tuple:
-        """Return images as numbers between 0 and 1, in the size asked for."""
+        """Return images with values between 0 and 1, in the size `resize`."""
         X = np.expand_dims(batch[0], 1).astype(np.float32) / 255
         if self.resize != (28, 28):
             X = mx.nd.contrib.BilinearResize2D(

@@ -391,14 +391,14 @@ class SyntheticRegressionData(DataModule):
         self.y = self.X @ tf.reshape(w, (-1, 1)) + b + noise * tf.random.normal((n, 1))
 
     def get_dataloader(self, train: bool) -> Iterable:
-        """Return the first `num_train` examples, or the others."""
+        """Return minibatches of the first `num_train` examples, or the others."""
         i = slice(0, self.num_train) if train else slice(self.num_train, None)
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class BetweenSteps:
-    """An attribute of a trainer that can be read between steps only."""
+    """An attribute of a trainer that a compiled step cannot read."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -496,7 +496,7 @@ class Trainer(HyperParameters):
                 self.fit_epoch()
 
     def train_step(self, batch: Any) -> None:
-        """Change the parameters once."""
+        """Update the parameters once."""
         with tf.GradientTape() as tape:
             loss = self.model.training_step(batch)
         params = self.model.trainable_variables
@@ -538,7 +538,7 @@ class SGD(HyperParameters):
         self.save_hyperparameters()
 
     def apply_gradients(self, grads_and_vars: Iterable) -> None:
-        """Change each variable against its gradient."""
+        """Move each variable against its gradient."""
         for grad, param in grads_and_vars:
             if grad is not None:
                 param.assign_sub(self.lr * grad)
@@ -599,14 +599,14 @@ class Classifier(Module):
     def accuracy(
         self, Y_hat: tf.Tensor, Y: tf.Tensor, averaged: bool = True
     ) -> tf.Tensor:
-        """Return the share of right predictions, or 1 or 0 for each."""
+        """Return the fraction of correct predictions, or 1 or 0 for each."""
         Y_hat = tf.reshape(Y_hat, (-1, Y_hat.shape[-1]))
         predicted = tf.cast(tf.argmax(Y_hat, axis=1), Y.dtype)
         compare = tf.cast(predicted == tf.reshape(Y, (-1,)), tf.float32)
         return tf.reduce_mean(compare) if averaged else compare
 
     def loss(self, Y_hat: tf.Tensor, Y: tf.Tensor, averaged: bool = True) -> tf.Tensor:
-        """Return the mean cross-entropy, or that of each example."""
+        """Return the mean cross-entropy, or the one of each example."""
         Y_hat = tf.reshape(Y_hat, (-1, Y_hat.shape[-1]))
         l = tf.nn.sparse_softmax_cross_entropy_with_logits(
             labels=tf.reshape(Y, (-1,)), logits=Y_hat
@@ -628,7 +628,7 @@ class Digits(DataModule):
             self.y = tf.constant(y[order], dtype=tf.int32)
 
     def get_dataloader(self, train: bool) -> Iterable:
-        """Return the first `num_train` examples, or the others."""
+        """Return minibatches of the first `num_train` examples, or the others."""
         i = slice(0, self.num_train) if train else slice(self.num_train, None)
         return self.get_tensorloader((self.X, self.y), train, i)
 
@@ -923,7 +923,7 @@ def count_batches(loader: Any) -> int:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def own_line(error: BaseException) -> str:
-    """Return where an error left the user's own code, or '' if it was never there."""
+    """Return the last line of the user's own code in a traceback, or '' if none."""
     paths = sysconfig.get_paths()
     libraries = (
         *sys.modules["d2l"].__path__,
@@ -941,7 +941,7 @@ def own_line(error: BaseException) -> str:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def mean(values: Sequence) -> Any:
-    """Return the mean of scalars, computed where they are."""
+    """Return the mean of scalars, computed on their device."""
     if all(tf.is_tensor(value) for value in values):
         return tf.add_n(values) / len(values)
     return sum(values) / len(values)
@@ -949,7 +949,7 @@ def mean(values: Sequence) -> Any:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def in_notebook() -> bool:
-    """Return whether this program runs in a notebook, which can show pictures."""
+    """Return whether this program runs in a notebook, and can show pictures."""
     return getattr(get_ipython(), "kernel", None) is not None
 
 
@@ -991,7 +991,7 @@ class ProgressBoard(HyperParameters):
         self.picture, self.due = None, 0.0
 
     def draw(self, x: float, y: Any, label: str, every_n: int = 1) -> None:
-        """Take the point (x, y) of curve `label`; draw the mean of each `every_n`.
+        """Add the point (x, y) to curve `label`; draw the mean of each `every_n`.
 
         `y` is a number, or a tensor that holds one, on any device.
         """
@@ -1021,7 +1021,7 @@ class ProgressBoard(HyperParameters):
         )
 
     def show(self) -> None:
-        """Bring the picture up to date with the data."""
+        """Draw the current data into the figure."""
         if not self.lines:
             self.start()
         for label, points in self.data.items():
@@ -1042,7 +1042,7 @@ class ProgressBoard(HyperParameters):
         self.axes.set(**{k: limit for k, limit in limits.items() if limit})
 
     def publish(self) -> None:
-        """Put the picture into the notebook if it is due, and when the cell ends."""
+        """Show the picture in the notebook when it is due, and when the cell ends."""
         start = time.perf_counter()
         if start >= self.due:
             self.replace_picture()
@@ -1053,7 +1053,7 @@ class ProgressBoard(HyperParameters):
             events.register("post_run_cell", self.finish)
 
     def replace_picture(self) -> None:
-        """Draw, and put the picture where the last one is."""
+        """Draw the picture, and show it in place of the previous one."""
         self.show()
         figure = self.axes.figure
         if self.picture is None:
@@ -1152,8 +1152,8 @@ def plot(
 ) -> None:
     """Plot one curve or several: each item of `Y` over `X`, or `X` over 0, 1, ...
 
-    `X` and `Y` are sequences of numbers, or sequences of such sequences; tensors
-    in main memory too.
+    `X` and `Y` are sequences of numbers, or sequences of such sequences. Tensors in
+    main memory are sequences, too.
     """
 
     def curves(values):
@@ -1225,7 +1225,7 @@ def scratch_tensors(module: tf.keras.layers.Layer) -> list[tf.Variable]:
 class Compiled:
     """A step of a trainer, compiled if the model permits it."""
 
-    collected: dict | None = None  # what is plotted while a step is compiled
+    collected: dict | None = None  # arguments of `plot` while a step is compiled
 
     def __init__(self, step: Callable, model: Any):
         def traced(*args):
@@ -1335,7 +1335,7 @@ def plot_queue(
 def plot_product_times(
     n: int = 4096, num_products: int = 1, **machine: Any
 ) -> plt.Figure:
-    """Return a picture of `product_times` for many sizes, with that of `n` marked.
+    """Return a picture of `product_times` for many sizes, with the size `n` marked.
 
     `machine` holds arguments of `product_times`, such as `cpu_rate`.
     """
@@ -1411,7 +1411,7 @@ def cited(id: str) -> float:
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 @dataclass(frozen=True)
 class GPUInfo:
-    """A GPU as the driver sees it; memory in MiB, and None for unknown values."""
+    """A GPU as the driver reports it; memory in MiB, and None for unknown values."""
 
     index: int
     uuid: str
@@ -1642,7 +1642,7 @@ def capability_range(names: Iterable[str]) -> dict[str, Any]:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def framework_info(look: bool = True) -> FrameworkInfo:
-    """Return what TensorFlow was built for and, if `look`, the GPUs it sees."""
+    """Return the build of TensorFlow and, if `look`, the GPUs that it can use."""
     build = tf.sysconfig.get_build_info()
     info = FrameworkInfo(
         f"TensorFlow {tf.__version__}",
@@ -1666,7 +1666,7 @@ def framework_info(look: bool = True) -> FrameworkInfo:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def remedy(complaint: str) -> str:
-    """Return what helps against an error message of nvidia-smi."""
+    """Return advice on an error message of nvidia-smi."""
     for words, help_text in (
         (
             "communicate with",
@@ -1927,13 +1927,13 @@ class FashionMNIST(DataModule):
         )
 
     def get_dataloader(self, train: bool) -> Any:
-        """Return minibatches of the training images, or of the others."""
+        """Return minibatches of the training images, or of the test images."""
         return self.get_tensorloader(self.train if train else self.val, train).map(
             self.convert
         )
 
     def convert(self, images: tf.Tensor, labels: tf.Tensor) -> tuple:
-        """Return images as numbers between 0 and 1, in the size asked for."""
+        """Return images with values between 0 and 1, in the size `resize`."""
         X = tf.cast(images[..., None], tf.float32) / 255
         if self.resize != (28, 28):
             X = tf.image.resize(X, self.resize)

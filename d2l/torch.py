@@ -371,7 +371,7 @@ class SyntheticRegressionData(DataModule):
         self.y = self.X @ w.reshape(-1, 1) + b + noise * torch.randn(n, 1)
 
     def get_dataloader(self, train: bool) -> Iterable:
-        """Return the first `num_train` examples, or the others."""
+        """Return minibatches of the first `num_train` examples, or the others."""
         i = slice(0, self.num_train) if train else slice(self.num_train, None)
         return self.get_tensorloader((self.X, self.y), train, i)
 
@@ -448,7 +448,7 @@ class Trainer(HyperParameters):
                 self.fit_epoch()
 
     def train_step(self, batch: Any) -> None:
-        """Change the parameters once."""
+        """Update the parameters once."""
         loss = self.model.training_step(batch)
         self.optim.zero_grad()
         loss.backward()
@@ -489,13 +489,13 @@ class SGD(HyperParameters):
         self.save_hyperparameters()
 
     def step(self) -> None:
-        """Change each parameter against its gradient."""
+        """Move each parameter against its gradient."""
         for param in self.params:
             if param.grad is not None:
                 param -= self.lr * param.grad
 
     def zero_grad(self) -> None:
-        """Forget the gradients."""
+        """Set the gradients to zero."""
         for param in self.params:
             if param.grad is not None:
                 param.grad.zero_()
@@ -555,7 +555,7 @@ class Classifier(Module):
     def accuracy(
         self, Y_hat: torch.Tensor, Y: torch.Tensor, averaged: bool = True
     ) -> torch.Tensor:
-        """Return the share of right predictions, or 1 or 0 for each."""
+        """Return the fraction of correct predictions, or 1 or 0 for each."""
         Y_hat = Y_hat.flatten(0, -2)
         compare = (Y_hat.argmax(axis=1) == Y.flatten()).float()
         return compare.mean() if averaged else compare
@@ -563,7 +563,7 @@ class Classifier(Module):
     def loss(
         self, Y_hat: torch.Tensor, Y: torch.Tensor, averaged: bool = True
     ) -> torch.Tensor:
-        """Return the mean cross-entropy, or that of each example."""
+        """Return the mean cross-entropy, or the one of each example."""
         return F.cross_entropy(
             Y_hat.flatten(0, -2), Y.flatten(), reduction="mean" if averaged else "none"
         )
@@ -582,7 +582,7 @@ class Digits(DataModule):
         self.y = torch.tensor(y[order])
 
     def get_dataloader(self, train: bool) -> Iterable:
-        """Return the first `num_train` examples, or the others."""
+        """Return minibatches of the first `num_train` examples, or the others."""
         i = slice(0, self.num_train) if train else slice(self.num_train, None)
         return self.get_tensorloader((self.X, self.y), train, i)
 
@@ -884,7 +884,7 @@ def count_batches(loader: Any) -> int:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def own_line(error: BaseException) -> str:
-    """Return where an error left the user's own code, or '' if it was never there."""
+    """Return the last line of the user's own code in a traceback, or '' if none."""
     paths = sysconfig.get_paths()
     libraries = (
         *sys.modules["d2l"].__path__,
@@ -902,7 +902,7 @@ def own_line(error: BaseException) -> str:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def mean(values: Sequence) -> Any:
-    """Return the mean of scalars, computed where they are."""
+    """Return the mean of scalars, computed on their device."""
     if all(isinstance(value, torch.Tensor) for value in values):
         return torch.stack(tuple(values)).sum() / len(values)
     return sum(values) / len(values)
@@ -910,7 +910,7 @@ def mean(values: Sequence) -> Any:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def in_notebook() -> bool:
-    """Return whether this program runs in a notebook, which can show pictures."""
+    """Return whether this program runs in a notebook, and can show pictures."""
     return getattr(get_ipython(), "kernel", None) is not None
 
 
@@ -952,7 +952,7 @@ class ProgressBoard(HyperParameters):
         self.picture, self.due = None, 0.0
 
     def draw(self, x: float, y: Any, label: str, every_n: int = 1) -> None:
-        """Take the point (x, y) of curve `label`; draw the mean of each `every_n`.
+        """Add the point (x, y) to curve `label`; draw the mean of each `every_n`.
 
         `y` is a number, or a tensor that holds one, on any device.
         """
@@ -982,7 +982,7 @@ class ProgressBoard(HyperParameters):
         )
 
     def show(self) -> None:
-        """Bring the picture up to date with the data."""
+        """Draw the current data into the figure."""
         if not self.lines:
             self.start()
         for label, points in self.data.items():
@@ -1003,7 +1003,7 @@ class ProgressBoard(HyperParameters):
         self.axes.set(**{k: limit for k, limit in limits.items() if limit})
 
     def publish(self) -> None:
-        """Put the picture into the notebook if it is due, and when the cell ends."""
+        """Show the picture in the notebook when it is due, and when the cell ends."""
         start = time.perf_counter()
         if start >= self.due:
             self.replace_picture()
@@ -1014,7 +1014,7 @@ class ProgressBoard(HyperParameters):
             events.register("post_run_cell", self.finish)
 
     def replace_picture(self) -> None:
-        """Draw, and put the picture where the last one is."""
+        """Draw the picture, and show it in place of the previous one."""
         self.show()
         figure = self.axes.figure
         if self.picture is None:
@@ -1110,8 +1110,8 @@ def plot(
 ) -> None:
     """Plot one curve or several: each item of `Y` over `X`, or `X` over 0, 1, ...
 
-    `X` and `Y` are sequences of numbers, or sequences of such sequences; tensors
-    in main memory too.
+    `X` and `Y` are sequences of numbers, or sequences of such sequences. Tensors in
+    main memory are sequences, too.
     """
 
     def curves(values):
@@ -1258,7 +1258,7 @@ def plot_queue(
 def plot_product_times(
     n: int = 4096, num_products: int = 1, **machine: Any
 ) -> plt.Figure:
-    """Return a picture of `product_times` for many sizes, with that of `n` marked.
+    """Return a picture of `product_times` for many sizes, with the size `n` marked.
 
     `machine` holds arguments of `product_times`, such as `cpu_rate`.
     """
@@ -1334,7 +1334,7 @@ def cited(id: str) -> float:
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 @dataclass(frozen=True)
 class GPUInfo:
-    """A GPU as the driver sees it; memory in MiB, and None for unknown values."""
+    """A GPU as the driver reports it; memory in MiB, and None for unknown values."""
 
     index: int
     uuid: str
@@ -1565,7 +1565,7 @@ def capability_range(names: Iterable[str]) -> dict[str, Any]:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def framework_info(look: bool = True) -> FrameworkInfo:
-    """Return what PyTorch was built for and, if `look`, the GPUs that it sees."""
+    """Return the build of PyTorch and, if `look`, the GPUs that it can use."""
     cudnn = torch.backends.cudnn.version() or 0
     info = FrameworkInfo(
         f"PyTorch {torch.__version__}",
@@ -1588,7 +1588,7 @@ def framework_info(look: bool = True) -> FrameworkInfo:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def remedy(complaint: str) -> str:
-    """Return what helps against an error message of nvidia-smi."""
+    """Return advice on an error message of nvidia-smi."""
     for words, help_text in (
         (
             "communicate with",
@@ -1862,14 +1862,14 @@ class FashionMNIST(DataModule):
         )
 
     def convert(self, batch: tuple) -> tuple:
-        """Return images as numbers between 0 and 1, in the size asked for."""
+        """Return images with values between 0 and 1, in the size `resize`."""
         X, y = batch[0][:, None] / 255, batch[1].long()
         if self.resize != (28, 28):
             X = F.interpolate(X, self.resize, mode="bilinear", antialias=True)
         return X, y
 
     def get_dataloader(self, train: bool) -> Any:
-        """Return minibatches of the training images, or of the others."""
+        """Return minibatches of the training images, or of the test images."""
         return torch.utils.data.DataLoader(
             self.train if train else self.val,
             self.batch_size,
