@@ -18,7 +18,7 @@ from guide_snippets import CODE, GUIDE, VARIABLE, entries, operations, settings
 
 SNIPPETS = Path(__file__).with_name("guide_snippets.py")
 NEEDS_GPU = {
-    "pytorch": {"Wait", "Half of the memory"},
+    "pytorch": {"Wait", "Half of the memory at most"},
     "mxnet": {"Free and total bytes"},
     "jax": {"GPU `i`"},
     "tensorflow": {"Bytes in use, and peak", "Memory as needed"},
