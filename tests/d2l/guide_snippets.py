@@ -1,4 +1,4 @@
-"""Runs each entry of the quick guide's tables of operations in one framework.
+"""Runs each entry of the quick guide's tables in one framework.
 
 `python guide_snippets.py jax` prints as JSON the error of each entry that raises one.
 The entries change settings of the process, so no other test should run in it. Where an
@@ -12,13 +12,13 @@ import inspect
 import json
 import re
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 GUIDE = Path(__file__).parents[2] / "chapter_gpus" / "quick-guide.md"
 HEADER = "| Task | PyTorch | MXNet | JAX | TensorFlow |"
+SETTINGS = "| Setting | Code |"
 TABS = ("pytorch", "mxnet", "jax", "tensorflow")
 CODE = re.compile(r"`([^`]+)`")
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+=\S*")
@@ -26,29 +26,26 @@ NO_GPU = re.compile(
     "not compiled with CUDA|Expected a cuda device"
     "|built with CUDA support|Unknown backend: 'gpu'"
     "|No matching devices found|list index out of range"  # TensorFlow's list of GPUs
-    "|'NoneType' object is not subscriptable"  # memory_stats() of a CPU
 )
 SETUP = {
     "pytorch": """
 import torch
 from torch import nn
-from torch.utils.data import DataLoader
 device, x = torch.device('cpu'), torch.ones(2, 3)
-net, data = nn.Sequential(nn.Linear(3, 1)), [0.0, 1.0]
+net = nn.Sequential(nn.Linear(3, 1))
 """,
     "mxnet": """
 import mxnet as mx
-from mxnet import gluon, np, npx
-from mxnet.contrib import amp
+from mxnet import np, npx
 from mxnet.gluon import nn
 npx.set_np()
 device, x, net = npx.cpu(1), np.ones((2, 3)), nn.Sequential()
 net.add(nn.Dense(1, in_units=3))
 """,
     "jax": """
-import jax, optax
+import jax
 import numpy as np
-from flax import linen as nn, serialization
+from flax import linen as nn
 from jax import numpy as jnp
 jax.config.update('jax_num_cpu_devices', 2)
 device, key = jax.devices()[1], jax.random.key(0)
@@ -62,26 +59,38 @@ tf.config.set_logical_device_configuration(
     cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 device, x = tf.device('/CPU:1'), tf.ones((2, 3))
 net = tf.keras.Sequential([tf.keras.layers.Dense(1)])
-optimizer, data = tf.keras.optimizers.Adam(0.1), tf.data.Dataset.range(3)
 """,
 }
 
 
+def table_rows(text: str, header: str) -> Iterator[list[str]]:
+    """Yield the cells of each row of the tables with a header."""
+    inside = False
+    for line in text.splitlines():
+        inside = line == header or (inside and line.startswith("|"))
+        if inside and line != header and not line.startswith("|:"):
+            yield [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
 def operations(text: str) -> dict[str, list[str]]:
     """Return the four entries of each task in the tables with the header `HEADER`."""
-    found, inside = {}, False
-    for line in text.splitlines():
-        inside = line == HEADER or (inside and line.startswith("|"))
-        if inside and line != HEADER and not line.startswith("|:"):
-            task, *entries = (cell.strip() for cell in line.strip("|").split(" | "))
-            found[task] = entries
-    return found
+    return {task: row for task, *row in table_rows(text, HEADER)}
+
+
+def settings(text: str, tab: str) -> dict[str, str]:
+    """Return the code of each setting of a framework."""
+    panels = re.findall(rf":begin_tab:`{tab}`\n(.*?):end_tab:", text, re.S)
+    return {
+        name: code for panel in panels for name, code in table_rows(panel, SETTINGS)
+    }
 
 
 def entries(tab: str) -> Iterator[tuple[str, str]]:
-    """Yield each task with each code of its entry for a framework."""
-    for task, row in operations(GUIDE.read_text("utf-8")).items():
-        for code in CODE.findall(row[TABS.index(tab)]):
+    """Yield each task or setting with each code of its entry for a framework."""
+    text = GUIDE.read_text("utf-8")
+    tasks = {task: row[TABS.index(tab)] for task, row in operations(text).items()}
+    for task, entry in (tasks | settings(text, tab)).items():
+        for code in CODE.findall(entry):
             yield task, code
 
 
@@ -110,14 +119,13 @@ def run_entry(code: str, names: dict) -> str:
 def main(tab: str) -> None:
     """Run the entries of a framework and print their errors."""
     warnings.simplefilter("ignore")
-    with tempfile.TemporaryDirectory() as folder:
-        names = {"file": Path(folder) / "net.weights.h5", "i": 0}
-        exec(SETUP[tab], names)
-        errors = {
-            code: error
-            for _, code in entries(tab)
-            if not VARIABLE.fullmatch(code) and (error := run_entry(code, names))
-        }
+    names: dict = {"i": 0}
+    exec(SETUP[tab], names)
+    errors = {
+        code: error
+        for _, code in entries(tab)
+        if not VARIABLE.fullmatch(code) and (error := run_entry(code, names))
+    }
     print(json.dumps(errors))
 
 

@@ -14,28 +14,25 @@ import sys
 from pathlib import Path
 
 import pytest
-from guide_snippets import GUIDE, VARIABLE, entries, operations
+from guide_snippets import CODE, GUIDE, VARIABLE, entries, operations, settings
 
 SNIPPETS = Path(__file__).with_name("guide_snippets.py")
 NEEDS_GPU = {
-    "pytorch": {"Wait", "Free", "Take a part"},
-    "mxnet": {"Free"},
-    "jax": {"GPU `i`", "In use", "Peak", "Free"},
-    "tensorflow": {"Only GPU 1 visible", "In use", "Peak", "Take as needed"},
+    "pytorch": {"Wait", "Half of the memory at most"},
+    "mxnet": {"Free and total bytes"},
+    "jax": {"GPU `i`"},
+    "tensorflow": {"Bytes in use, and peak", "Memory as needed"},
 }
-# Where Python code of each framework reads or names a variable. CUDA itself reads
-# CUDA_VISIBLE_DEVICES, and MXNet's GPU build reads MXNET_ENFORCE_DETERMINISM.
+# Where Python code of each framework reads or names a variable. MXNet's GPU build reads
+# MXNET_ENFORCE_DETERMINISM.
 VARIABLES: dict[str, dict[str, str | None]] = {
-    "pytorch": {"CUDA_VISIBLE_DEVICES": None},
+    "pytorch": {},
     "mxnet": {
-        "CUDA_VISIBLE_DEVICES": None,
         "MXNET_ENFORCE_DETERMINISM": None,
         "NVIDIA_TF32_OVERRIDE": "mxnet.test_utils",
     },
     "jax": {
-        "CUDA_VISIBLE_DEVICES": None,
         "XLA_PYTHON_CLIENT_PREALLOCATE": "jaxlib.xla_client",
-        "XLA_CLIENT_MEM_FRACTION": "jaxlib.xla_client",
         "XLA_FLAGS": None,  # tested below
     },
     "tensorflow": {},
@@ -44,9 +41,15 @@ VARIABLES: dict[str, dict[str, str | None]] = {
 
 def test_each_task_has_an_entry_for_each_framework():
     tasks = operations(GUIDE.read_text("utf-8"))
-    assert len(tasks) > 20
+    assert len(tasks) > 12
     assert {task: row for task, row in tasks.items() if not all(row[:4])} == {}
     assert {len(row) for row in tasks.values()} == {4}
+
+
+def test_settings_have_code(fw):
+    found = settings(GUIDE.read_text("utf-8"), fw.tab)
+    assert len(found) > 2
+    assert {name for name, code in found.items() if not CODE.fullmatch(code)} == set()
 
 
 def test_entries_run(fw):
@@ -76,8 +79,8 @@ def test_environment_variables_exist(fw):
 def test_flags_of_xla_exist(fw, flags, status):
     if fw.tab != "jax":
         pytest.skip("of JAX")
-    settings = dict(code.split("=", 1) for _, code in entries("jax") if "XLA" in code)
-    env = {**os.environ, "XLA_FLAGS": flags or settings["XLA_FLAGS"]}
+    flag = dict(code.split("=", 1) for _, code in entries("jax") if "XLA" in code)
+    env = {**os.environ, "XLA_FLAGS": flags or flag["XLA_FLAGS"]}
     code = "import jax; jax.numpy.ones(1)"
     result = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True)
     assert bool(result.returncode) == bool(status), result.stderr
