@@ -652,7 +652,7 @@ def queue_times(
     device_time: float,
     fetch_time: float,
 ) -> tuple:
-    """Return when the host works and waits, when the device works, and the end.
+    """Return when the host works, when it waits, when the device works, and the end.
 
     The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
     nothing is fetched. Raises ValueError if an argument is negative.
@@ -660,7 +660,7 @@ def queue_times(
     if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
         raise ValueError("the counts and the times of a queue must not be negative")
     host, waits, device = [], [], []
-    now, free = 0.0, 0.0  # when the host and the device have done what they have
+    now, free = 0.0, 0.0  # when the host and the device are free again
     for step in range(1, num_steps + 1):
         host.append((now, now + host_time))
         now += host_time
@@ -687,8 +687,8 @@ def product_times(
 ) -> tuple[float, float, float]:
     """Return the seconds on the CPU, in the copies, and on the GPU.
 
-    Rates are in FLOP/s, bandwidths in B/s. Raises ValueError if one of them or a
-    size is not positive, or another argument negative.
+    Rates are in FLOP/s, bandwidths in B/s. Raises ValueError if a size, a rate or
+    a bandwidth is not positive, or if another argument is negative.
     """
     if min(n, itemsize, cpu_rate, gpu_rate, link_bandwidth, memory_bandwidth) <= 0:
         raise ValueError("sizes, rates and bandwidths must be positive")
