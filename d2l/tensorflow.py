@@ -709,7 +709,7 @@ def queue_times(
     device_time: float,
     fetch_time: float,
 ) -> tuple:
-    """Return when the host works, when it waits, when the device works, and the end.
+    """Return the times of host work, of waits and of device work, and the end time.
 
     The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
     nothing is fetched. Raises ValueError if an argument is negative.
