@@ -14,7 +14,10 @@ SECTION = WITH_TABS[-1]
 TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
 Entry = dict[str, Any]
 # A reference to something that a preview shows, on its own page or on another.
-PREVIEWED = 'main a.reference.internal[href*="#fig-"], main a[href*="references.html#"]'
+PREVIEWED = (
+    'main a.reference.internal[href*="#fig-"]:visible,'
+    ' main a[href*="references.html#"]:visible'
+)
 
 
 @pytest.fixture(scope="session")
