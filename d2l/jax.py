@@ -497,7 +497,8 @@ class Trainer(HyperParameters):
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
         self.train = Compiled(self.train_step, model)
         self.validate = Compiled(self.val_step, model)
-        with progress_bar(self):
+        bar = progress_bar(self)
+        with bar:
             for self.epoch in range(self.max_epochs):
                 self.fit_epoch()
 
@@ -1281,6 +1282,8 @@ class Compiled:
     collected: dict | None = None  # arguments of `plot` while a step is compiled
 
     def __init__(self, step: Callable, model: Any):
+        self.step, self.model = step, model
+
         def traced(*args):
             collected: dict = OrderedDict()
             Compiled.collected = collected
@@ -1289,7 +1292,6 @@ class Compiled:
             finally:
                 Compiled.collected = None
 
-        self.step, self.model = step, model
         self.compiled: Callable | None = jax.jit(traced)
 
     def __call__(self, *args) -> Any:

@@ -454,7 +454,8 @@ class Trainer(HyperParameters):
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
         self.train = Compiled(self.train_step, model)
         self.validate = Compiled(self.val_step, model)
-        with progress_bar(self):
+        bar = progress_bar(self)
+        with bar:
             for self.epoch in range(self.max_epochs):
                 self.fit_epoch()
 

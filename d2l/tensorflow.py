@@ -491,7 +491,8 @@ class Trainer(HyperParameters):
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
         self.train = Compiled(self.train_step, model)
         self.validate = Compiled(self.val_step, model)
-        with self.device_scope(), progress_bar(self):
+        bar = progress_bar(self)
+        with self.device_scope(), bar:
             for self.epoch in range(self.max_epochs):
                 self.fit_epoch()
 
@@ -1228,6 +1229,8 @@ class Compiled:
     collected: dict | None = None  # arguments of `plot` while a step is compiled
 
     def __init__(self, step: Callable, model: Any):
+        self.step, self.model, self.first = step, model, True
+
         def traced(*args):
             collected: dict = {}
             Compiled.collected = collected
@@ -1236,7 +1239,6 @@ class Compiled:
             finally:
                 Compiled.collected = None
 
-        self.step, self.model, self.first = step, model, True
         self.compiled: Callable | None = tf.function(traced, autograph=False)
 
     def __call__(self, *args) -> Any:

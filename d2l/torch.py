@@ -443,7 +443,8 @@ class Trainer(HyperParameters):
         self.prepare_model(model)
         self.optim = model.configure_optimizers()
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
-        with progress_bar(self):
+        bar = progress_bar(self)
+        with bar:
             for self.epoch in range(self.max_epochs):
                 self.fit_epoch()
 
