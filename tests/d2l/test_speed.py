@@ -1,4 +1,4 @@
-"""What keeps the trainer fast: it fetches nothing and compiles its steps."""
+"""The trainer is fast: it fetches nothing and compiles its steps."""
 
 # The fixture d2l is a module, and mypy does not know its classes.
 # mypy: disable-error-code="name-defined"
