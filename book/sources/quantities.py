@@ -56,7 +56,7 @@ class Quantity:
 
     @property
     def kind(self) -> str:
-        """Return the quantity that the unit measures, such as `time`, or an empty text."""
+        """Return what the unit measures, such as `time`; empty without a unit."""
         return UNITS[self.unit][0] if self.unit else ""
 
     @property
