@@ -7,6 +7,7 @@ matplotlib draws; here an image passes as it is or is refused.
 """
 
 import base64
+import functools
 import io
 import re
 from collections.abc import Iterator
@@ -100,6 +101,7 @@ def _is_safe(element: str, attribute: str, value: str) -> bool:
     return attribute in NAMES or not may_refer or _is_safe_css(value)
 
 
+@functools.cache  # plots repeat a few styles thousands of times
 def _is_safe_css(css: str) -> bool:
     """Return whether a style has only known functions and local addresses."""
     waiting = tinycss2.parse_component_value_list(css, skip_comments=True)
