@@ -710,7 +710,7 @@ def queue_times(
     device_time: float,
     fetch_time: float,
 ) -> tuple:
-    """Return the times of host work, of waits and of device work, and the end time.
+    """Return the times of host work, waits and device work, and the end time.
 
     The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
     nothing is fetched. Raises ValueError if an argument is negative.
