@@ -12,6 +12,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -159,10 +160,14 @@ def _convert_roles(row: re.Match[str]) -> str:
 
 def to_rst(texts: list[str]) -> list[str]:
     """Return each Markdown text as reStructuredText."""
-    from d2lbook import rst as d2l_rst  # takes long to import
-
     pieces = [f"{MARKER.format(i)}\n\n{text}" for i, text in enumerate(texts)]
-    body = pypandoc.convert_text("\n\n".join(pieces), "rst", "markdown")
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(
+            pypandoc.convert_text, "\n\n".join(pieces), "rst", "markdown"
+        )
+        from d2lbook import rst as d2l_rst  # its import takes as long as pandoc
+
+        body = work.result()
     body = d2l_rst._process_rst(body).replace("   :style: apa", "   :style: book")
     return [piece.strip("\n") for piece in MARKER_LINE.split(body)[1:]]
 

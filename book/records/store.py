@@ -28,6 +28,7 @@ from book.base.errors import BookError
 from book.base.files import write_whole
 from book.base.kept import Kept
 from book.library import package
+from book.records import cleaning, images
 from book.records.cleaning import SHOWN, UNPRINTABLE, clean_outputs
 from book.records.images import problem_with_image
 from book.sources.blocks import Block, Cell
@@ -128,7 +129,7 @@ def _look_up(
     file = path(book, section, tab, machine)
     if not file.exists():
         return "missing", None
-    record = _read(file)
+    record = _read(book, file)
     if record is None:
         return "damaged", None
     module = package.generated(book, tab)
@@ -140,14 +141,14 @@ def _look_up(
     return "fresh", record
 
 
-def _read(file: Path) -> NotebookNode | None:
+def _read(book: Book, file: Path) -> NotebookNode | None:
     """Return the record in `file`; if it is damaged, warn once and return None."""
     try:
         if not file.is_file():
             raise OSError(errno.EINVAL, "not a file")
-        record = nbformat.v4.reads(file.read_text(encoding="utf-8"))
-        nbformat.validate(record)
-        problem = _problem_with_record(record)
+        text = file.read_text(encoding="utf-8")
+        kept = Kept(book.root / "_build" / "verdicts")
+        problem = kept.text([*_rules(), text], lambda: _problem_with_text(text))
     except OSError as error:
         problem = f"it cannot be read: {error.strerror}"
     except UNREADABLE:
@@ -155,11 +156,27 @@ def _read(file: Path) -> NotebookNode | None:
     if problem:
         _warn(file, problem)
         return None
-    return record
+    return nbformat.v4.reads(text)
+
+
+@functools.cache
+def _rules() -> list[str]:
+    """Return everything that the verdict on a record depends on, but the record."""
+    modules = [cleaning.__file__, images.__file__, __file__]
+    return [nbformat.__version__, *(Path(m).read_text("utf-8") for m in modules)]
+
+
+def _problem_with_text(text: str) -> str:
+    """Return why a text is not shown as the record of a run; empty if it is."""
+    try:
+        record = nbformat.v4.reads(text)
+        nbformat.validate(record)
+        return _problem_with_record(record)
+    except UNREADABLE:
+        return "not a notebook"
 
 
 def _problem_with_record(record: NotebookNode) -> str:
-    """Return why a notebook is not shown as the record of a run; empty if it is."""
     facts = record.metadata.get("book")
     if not isinstance(facts, dict) or not set(FACTS) <= set(facts):
         return "it does not say what made it"

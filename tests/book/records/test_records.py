@@ -250,6 +250,20 @@ def test_broken_images_are_not_shown(
     assert "(cell 1: an image (image/png) is broken)" in said
 
 
+def test_a_verdict_is_kept_until_the_record_changes(
+    book: Book,
+    plotted: dict,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    plotted["cells"][0]["outputs"][1]["data"]["image/png"] = "no base64!"
+    text = json.dumps(resealed(plotted))
+    assert "is broken" in damage(book, text, capsys)
+    monkeypatch.setattr(store, "_problem_with_text", lambda text: "it was read anew")
+    assert "is broken" in damage(book, text, capsys)
+    assert "it was read anew" in damage(book, text + "\n", capsys)
+
+
 def test_a_description_is_a_text(
     book: Book, plotted: dict, capsys: pytest.CaptureFixture[str]
 ):
