@@ -1,4 +1,4 @@
-"""What a browser can measure of a page, whichever tool made it.
+"""Measures pages in a browser, whichever tool made them.
 
 No host but this machine can be reached: a request to another is counted, and fails.
 """
@@ -34,7 +34,7 @@ PROBES = Path(__file__).with_name("probes.js").read_text("utf-8")
 
 
 class Place(NamedTuple):
-    """Where a book is, as an address with "/" at its end, and its pages."""
+    """The address of a book, which ends in "/", and the names of its pages."""
 
     base: str
     page: str
@@ -59,7 +59,7 @@ def opened(browser: Browser, url: str, **options: Any) -> Iterator[Page]:
 
 
 def ask(page: Page, tabs: Tabs, probe: str, name: Any = None) -> Any:
-    """What a function of probes.js says of a page."""
+    """Return the result of a function of probes.js on a page."""
     return page.evaluate(_function(probe), [tabs._asdict(), name])
 
 
@@ -116,7 +116,7 @@ def _weights(came: list[Response]) -> dict[str, float]:
 
 
 def panels(browser: Browser, peer: Peer, place: Place) -> dict[str, Any]:
-    """How many panels there are, and how many without JavaScript and in print."""
+    """Return the numbers of panels: all, those without JavaScript, those in print."""
     url = place.base + place.page
     with opened(browser, url, java_script_enabled=False) as page:
         there = sum(len(set_) for set_ in ask(page, peer.tabs, "panels"))
@@ -169,7 +169,7 @@ def tab_sets(browser: Browser, peer: Peer, place: Place, names: list[str]) -> di
 
 
 def _arrow_moves(page: Page, tabs: Tabs, names: list[str]) -> bool:
-    """Whether an arrow key, pressed on the first framework's tab, shows the second."""
+    """Return whether an arrow key on the first framework's tab shows the second."""
     choose(page, tabs, names[0])
     ask(page, tabs, "focus", names[0])
     page.keyboard.press("ArrowRight")
@@ -178,7 +178,7 @@ def _arrow_moves(page: Page, tabs: Tabs, names: list[str]) -> bool:
 
 
 def memory(browser: Browser, peer: Peer, place: Place, name: str) -> dict[str, bool]:
-    """Whether a choice outlives a reload and holds on other pages, by address too."""
+    """Return whether a choice survives a reload and applies to other pages."""
     with opened(browser, place.base + place.page) as page:
         choose(page, peer.tabs, name)
         page.goto(place.base + place.page, wait_until="load")
@@ -243,7 +243,7 @@ def _violations(page: Page, tabs: Tabs, names: list[str]) -> list[str]:
 
 
 def from_disk(browser: Browser, peer: Peer, place: Place, name: str) -> dict[str, Any]:
-    """Whether page, tabs and search work where no server is."""
+    """Return whether page, tabs and search work without a server."""
     base = f"{peer.site.as_uri()}/"
     with opened(browser, base + place.page) as page:
         opens = page.locator("h1:visible").count() > 0
@@ -254,7 +254,7 @@ def from_disk(browser: Browser, peer: Peer, place: Place, name: str) -> dict[str
 
 
 def _search(page: Page, base: str) -> str:
-    """What a search finds: `none`, `titles`, or `excerpts` too."""
+    """Return what a search shows: `none`, `titles`, or `excerpts`."""
     if page.locator("#search-button").count():
         page.locator("#search-button").click()
         page.keyboard.type(WORD)

@@ -125,7 +125,7 @@ def this_book(book: Book, folder: Path) -> Peer:
 
 
 def stock_d2lbook(book: Book, folder: Path) -> Peer:
-    """What d2lbook makes of the same sources with its own theme, script and MathJax."""
+    """The book as d2lbook builds it, with its own theme, script and MathJax."""
     root = folder / "d2lbook"
     _copy(book, SOURCES, root)
     config = root / "config.ini"

@@ -10,7 +10,7 @@ Measured = dict[str, Any]
 
 
 class Row(NamedTuple):
-    """A line of the table; `holds` is told of the book and of Jupyter Book 1."""
+    """A row of the table; `holds` compares the book with Jupyter Book 1."""
 
     name: str
     text: Callable[[Measured], str]
@@ -238,7 +238,7 @@ ROWS = [
 
 
 def table(measured: dict[str, Measured]) -> str:
-    """All that was measured, in Markdown: the book first, last Jupyter Book 1."""
+    """Return all results in Markdown, the book first and Jupyter Book 1 last."""
     own, *_, other = measured.values()
     shown = [row for row in ROWS if row.text(own) != NOT_ASKED]
     lines = [["measure", *measured, "budget", "held"], ["---"] * (len(measured) + 3)]

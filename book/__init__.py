@@ -1,1 +1,1 @@
-"""What d2lbook lacks: one module a stage of the pipeline from Markdown to book."""
+"""The stages of the pipeline from Markdown to book that d2lbook lacks."""

@@ -1,12 +1,14 @@
 """The book's commands: `python -m book COMMAND`; `make help` lists them."""
 
 import argparse
+import contextlib
 import errno
+import gc
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -27,10 +29,26 @@ def html(options: argparse.Namespace) -> None:
     """Build the book and print the path of its first page, last of all."""
     if not Path("config.ini").exists():
         _read_book()  # raises an error before a folder is created here
-    with locked(Path("_build/.lock"), "another process is building the book"):
+    with (
+        locked(Path("_build/.lock"), "another process is building the book"),
+        _no_garbage_collection(),
+    ):
         index, notes = _build_if_outdated()
     print(notes, end="")
     print(index)
+
+
+@contextlib.contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Do not collect garbage: a build makes little, and looking for it takes long.
+
+    That saves a quarter of the time for a third more memory.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _build_if_outdated() -> tuple[Path, str]:
@@ -176,8 +194,12 @@ def lib(options: argparse.Namespace) -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Check tabs, labels and references in the sources."""
-    _read_book().check()
+    """Check the sources, and the numbers that the text quotes from outputs."""
+    from book.records import quotations
+
+    book = _read_book()
+    book.check()
+    quotations.check(book)
 
 
 def serve(options: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import csv
 import gzip
 import hashlib
 import importlib.util
@@ -17,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import time
 import traceback
@@ -25,6 +27,8 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib import resources
 from itertools import takewhile
 from numbers import Integral, Real
 from pathlib import Path
@@ -43,6 +47,7 @@ from sklearn import datasets
 __all__ = [
     "Benchmark",
     "BetweenSteps",
+    "Cited",
     "Classifier",
     "Compiled",
     "DataModule",
@@ -74,11 +79,14 @@ __all__ = [
     "build_problems",
     "capability_range",
     "check_limits",
+    "cited",
+    "cited_rows",
     "concat",
     "cos",
     "cosh",
     "count_batches",
     "cpu",
+    "cuda_processes",
     "driver_is_too_old",
     "driver_problems",
     "driver_versions",
@@ -100,6 +108,7 @@ __all__ = [
     "interact",
     "linspace",
     "load_fashion_mnist",
+    "locate_errors",
     "log",
     "matmul",
     "mean",
@@ -116,8 +125,9 @@ __all__ = [
     "ones",
     "ones_like",
     "other_processes",
+    "own_line",
+    "own_memory",
     "plot",
-    "plot_copies",
     "plot_product_times",
     "plot_queue",
     "product_times",
@@ -125,7 +135,6 @@ __all__ = [
     "query_gpus",
     "queue_times",
     "rand",
-    "reason",
     "reduce_mean",
     "reduce_sum",
     "remedy",
@@ -322,7 +331,7 @@ class Module(tf.keras.Model, HyperParameters):
 
     # Defined in chapter_gpus/tools.md (sec_gpu_tools)
     def layer_summary(self, X_shape: Sequence[int]) -> None:
-        """Print the shape of the output of each layer, for inputs of shape `X_shape`."""
+        """Print the output shape of each layer, for inputs of shape `X_shape`."""
         X = tf.random.normal(X_shape)
         for layer in self.net.layers:
             X = layer(X)
@@ -352,10 +361,11 @@ class DataModule(HyperParameters):
         self, tensors: Sequence, train: bool, indices: slice = slice(0, None)
     ) -> Iterable:
         """Return minibatches of the examples `indices`, shuffled if `train`."""
-        tensors = tuple(a[indices] for a in tensors)
+        with tf.device("/CPU:0"):  # where the dataset reads them
+            tensors = tuple(tf.identity(a[indices]) for a in tensors)
         rows = tf.data.Dataset.range(len(tensors[0]))
         if train:
-            rows = rows.shuffle(len(tensors[0]))
+            rows = rows.shuffle(max(1, len(tensors[0])))
         return rows.batch(self.batch_size).map(
             lambda i: tuple(tf.gather(a, i) for a in tensors)
         )
@@ -381,14 +391,14 @@ class SyntheticRegressionData(DataModule):
         self.y = self.X @ tf.reshape(w, (-1, 1)) + b + noise * tf.random.normal((n, 1))
 
     def get_dataloader(self, train: bool) -> Iterable:
-        """Return the first `num_train` examples, or the others."""
+        """Return minibatches of the first `num_train` examples, or the others."""
         i = slice(0, self.num_train) if train else slice(self.num_train, None)
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class BetweenSteps:
-    """An attribute of a trainer that can be read between steps only."""
+    """An attribute of a trainer that a compiled step cannot read."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -402,6 +412,18 @@ class BetweenSteps:
 
     def __set__(self, trainer: Any, value: Any) -> None:
         vars(trainer)[self.name] = value
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@contextlib.contextmanager
+def locate_errors() -> Iterator[None]:
+    """Add to each error a note with the line of the user's own code that failed."""
+    try:
+        yield
+    except Exception as error:
+        if line := own_line(error):
+            error.add_note(f"The error arose at {line}")
+        raise
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -460,6 +482,7 @@ class Trainer(HyperParameters):
         """Return the scope of the trainer's device."""
         return self.device
 
+    @locate_errors()
     def fit(self, model: Module, data: Any) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`."""
         self.prepare_data(data)
@@ -468,15 +491,18 @@ class Trainer(HyperParameters):
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
         self.train = Compiled(self.train_step, model)
         self.validate = Compiled(self.val_step, model)
-        with self.device_scope(), progress_bar(self):
+        bar = progress_bar(self)
+        with self.device_scope(), bar:
             for self.epoch in range(self.max_epochs):
                 self.fit_epoch()
 
     def train_step(self, batch: Any) -> None:
-        """Change the parameters once."""
+        """Update the parameters once."""
         with tf.GradientTape() as tape:
             loss = self.model.training_step(batch)
         params = self.model.trainable_variables
+        if not params:
+            raise ValueError("this model has no variables to train")
         grads = tape.gradient(loss, params)
         if self.gradient_clip_val > 0:
             grads = self.clip_gradients(self.gradient_clip_val, grads)
@@ -513,7 +539,7 @@ class SGD(HyperParameters):
         self.save_hyperparameters()
 
     def apply_gradients(self, grads_and_vars: Iterable) -> None:
-        """Change each variable against its gradient."""
+        """Move each variable against its gradient."""
         for grad, param in grads_and_vars:
             if grad is not None:
                 param.assign_sub(self.lr * grad)
@@ -574,14 +600,14 @@ class Classifier(Module):
     def accuracy(
         self, Y_hat: tf.Tensor, Y: tf.Tensor, averaged: bool = True
     ) -> tf.Tensor:
-        """Return the share of right predictions, or 1 or 0 for each."""
+        """Return the fraction of correct predictions, or 1 or 0 for each."""
         Y_hat = tf.reshape(Y_hat, (-1, Y_hat.shape[-1]))
         predicted = tf.cast(tf.argmax(Y_hat, axis=1), Y.dtype)
         compare = tf.cast(predicted == tf.reshape(Y, (-1,)), tf.float32)
         return tf.reduce_mean(compare) if averaged else compare
 
     def loss(self, Y_hat: tf.Tensor, Y: tf.Tensor, averaged: bool = True) -> tf.Tensor:
-        """Return the mean cross-entropy, or that of each example."""
+        """Return the mean cross-entropy, or the one of each example."""
         Y_hat = tf.reshape(Y_hat, (-1, Y_hat.shape[-1]))
         l = tf.nn.sparse_softmax_cross_entropy_with_logits(
             labels=tf.reshape(Y, (-1,)), logits=Y_hat
@@ -598,11 +624,12 @@ class Digits(DataModule):
         self.save_hyperparameters()
         X, y = datasets.load_digits(return_X_y=True)
         order = np.random.default_rng(0).permutation(len(X))
-        self.X = tf.constant(X[order] / 16, dtype=tf.float32)
-        self.y = tf.constant(y[order], dtype=tf.int32)
+        with tf.device("/CPU:0"):
+            self.X = tf.constant(X[order] / 16, dtype=tf.float32)
+            self.y = tf.constant(y[order], dtype=tf.int32)
 
     def get_dataloader(self, train: bool) -> Iterable:
-        """Return the first `num_train` examples, or the others."""
+        """Return minibatches of the first `num_train` examples, or the others."""
         i = slice(0, self.num_train) if train else slice(self.num_train, None)
         return self.get_tensorloader((self.X, self.y), train, i)
 
@@ -676,35 +703,6 @@ def try_devices(n: int = 2) -> list[Device]:
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def interact(function: Callable, **choices: Any) -> None:
-    """Show controls that call `function` with what they say, and show its result.
-
-    A choice is a range (low, high) or (low, high, step), or a list; at first it is
-    the parameter's default. Without ipywidgets, or outside a notebook, there are
-    no controls and `function` is called once. Raises ValueError if a choice is not
-    one of the parameters that have a default.
-    """
-    parameters = inspect.signature(function).parameters
-    defaults = {
-        name: p.default for name, p in parameters.items() if p.default is not p.empty
-    }
-    for name in choices:
-        if name not in defaults:
-            raise ValueError(f"no parameter with a default is called {name!r}")
-    try:
-        import ipywidgets as widgets
-    except ImportError:
-        widgets = None
-    if widgets and in_notebook():
-        fixed = {name: widgets.fixed(default) for name, default in defaults.items()}
-        widgets.interact(function, **(fixed | choices))
-        return
-    result = function()
-    if result is not None and get_ipython():
-        display.display(result)
-
-
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def queue_times(
     num_steps: int,
     fetch_every: int,
@@ -712,7 +710,7 @@ def queue_times(
     device_time: float,
     fetch_time: float,
 ) -> tuple:
-    """Return when the host works and waits, when the device works, and the end.
+    """Return the times of host work, waits and device work, and the end time.
 
     The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
     nothing is fetched. Raises ValueError if an argument is negative.
@@ -720,7 +718,7 @@ def queue_times(
     if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
         raise ValueError("the counts and the times of a queue must not be negative")
     host, waits, device = [], [], []
-    now, free = 0.0, 0.0  # when the host and the device have done what they have
+    now, free = 0.0, 0.0  # when the host and the device are free again
     for step in range(1, num_steps + 1):
         host.append((now, now + host_time))
         now += host_time
@@ -734,56 +732,21 @@ def queue_times(
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def plot_queue(
-    num_steps: int = 12,
-    fetch_every: int = 1,
-    host_time: float = 44e-6,
-    device_time: float = 39e-6,
-    fetch_time: float = 10e-6,
-) -> plt.Figure:
-    """Return a picture of `queue_times`: what the host and the device do when."""
-    host, waits, device, total = queue_times(
-        num_steps, fetch_every, host_time, device_time, fetch_time
-    )
-    use_svg_display()
-    figure = plt.figure(figsize=(5, 1.5))
-    plt.close(figure)  # the notebook would show it a second time
-    axes, seconds = figure.gca(), EngFormatter("s", places=2)
-    for row, spans, color, style in (
-        (1, host, "C0", {"ec": "white"}),
-        (0, device, "C1", {"ec": "white"}),
-        (1, waits, "none", {"ec": "C0", "hatch": "////"}),
-    ):
-        widths = [(start, end - start) for start, end in spans]
-        axes.broken_barh(widths, (row - 0.4, 0.8), fc=color, **style)
-    busy = num_steps * device_time / total if total else 0
-    axes.set(
-        yticks=[0, 1],
-        yticklabels=["device", "host"],
-        xlim=(0, total or 1),
-        xlabel="time (hatched: the host waits)",
-        title=f"{seconds(total)}, device busy {busy:.0%}",
-    )
-    axes.xaxis.set_major_formatter(EngFormatter("s"))
-    return figure
-
-
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def product_times(
     n: int,
-    itemsize: int,
-    cpu_rate: float,
-    gpu_rate: float,
-    link_bandwidth: float,
-    memory_bandwidth: float,
-    copy_latency: float,
-    launch_time: float,
-    num_products: int,
+    itemsize: int = 4,
+    cpu_rate: float = 7.168e12,
+    gpu_rate: float = 66.9e12,
+    link_bandwidth: float = 64e9,
+    memory_bandwidth: float = 3.35e12,
+    copy_latency: float = 10e-6,
+    launch_time: float = 44e-6,
+    num_products: int = 1,
 ) -> tuple[float, float, float]:
     """Return the seconds on the CPU, in the copies, and on the GPU.
 
-    Rates are in FLOP/s, bandwidths in B/s. Raises ValueError if one of them or a
-    size is not positive, or another argument negative.
+    Rates are in FLOP/s, bandwidths in B/s. Raises ValueError if a size, a rate or
+    a bandwidth is not positive, or if another argument is negative.
     """
     if min(n, itemsize, cpu_rate, gpu_rate, link_bandwidth, memory_bandwidth) <= 0:
         raise ValueError("sizes, rates and bandwidths must be positive")
@@ -797,54 +760,6 @@ def product_times(
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def plot_product_times(
-    n: int = 1024,
-    itemsize: int = 4,
-    cpu_rate: float = 1e12,
-    gpu_rate: float = 66.9e12,
-    link_bandwidth: float = 64e9,
-    memory_bandwidth: float = 3.35e12,
-    copy_latency: float = 10e-6,
-    launch_time: float = 44e-6,
-    num_products: int = 1,
-) -> plt.Figure:
-    """Return a picture of `product_times` for many sizes, with that of `n` marked."""
-
-    def both(size):
-        cpu, copies, gpu = product_times(
-            size,
-            itemsize,
-            cpu_rate,
-            gpu_rate,
-            link_bandwidth,
-            memory_bandwidth,
-            copy_latency,
-            launch_time,
-            num_products,
-        )
-        return cpu, copies + gpu
-
-    sizes, chosen = [2 ** (i / 2) for i in range(8, 29)], both(n)
-    use_svg_display()
-    figure = plt.figure(figsize=(3.5, 2.5))
-    plt.close(figure)  # the notebook would show it a second time
-    axes, seconds = figure.gca(), EngFormatter("s", places=1)
-    plot(
-        sizes,
-        list(zip(*map(both, sizes))),
-        f"n (marked: {n})",
-        "seconds",
-        legend=("CPU", "GPU, with copies"),
-        xscale="log",
-        yscale="log",
-        axes=axes,
-    )
-    axes.plot([n, n], chosen, "ko", mfc="none")
-    axes.set_title("CPU {}, GPU {}".format(*map(seconds, chosen)))
-    return figure
-
-
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def first_gpus(n: int) -> list:
     """Return the first `n` GPUs, or all of them with a warning if there are fewer.
 
@@ -853,8 +768,8 @@ def first_gpus(n: int) -> list:
     if not isinstance(n, Integral) or n < 0:
         raise ValueError(f"num_gpus must be 0, 1, 2, ..., not {n!r}")
     if n > num_gpus():
-        place = f"{num_gpus()} GPU(s)" if num_gpus() else "the CPU"
-        warnings.warn(f"num_gpus={n}: using {place}, all there is", stacklevel=3)
+        found = f"only {num_gpus()} GPU(s)" if num_gpus() else "no GPU; using the CPU"
+        warnings.warn(f"num_gpus={n}, but this machine has {found}", stacklevel=3)
     return [gpu(i) for i in range(min(n, num_gpus()))]
 
 
@@ -930,30 +845,6 @@ def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
 
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
-def plot_copies(sizes: Sequence, times: Sequence) -> None:
-    """Plot the times of copies, in seconds, and the line that fits them best."""
-    latency, bandwidth = fit_copy(sizes, times)
-    fitted = [latency + size / bandwidth for size in sizes]
-    set_figsize()
-    axes = plt.gca()
-    plot(
-        sizes,
-        [times, fitted],
-        "size",
-        "time",
-        legend=("measured", "fitted"),
-        xscale="log",
-        yscale="log",
-        fmts=("o", "-"),
-        axes=axes,
-    )
-    axes.set_yscale("log", subs=(2, 5))
-    axes.xaxis.set_major_formatter(EngFormatter("B", sep=" "))
-    axes.yaxis.set_major_formatter(EngFormatter("s", sep=" "))
-    axes.yaxis.set_minor_formatter(EngFormatter("s", sep=" "))
-
-
-# Defined in chapter_gpus/data-movement.md (sec_data_movement)
 def in_background(batches: Iterable) -> Iterator:
     """Yield the minibatches, while another thread gets the next one."""
     source, end = iter(batches), object()
@@ -967,7 +858,7 @@ def in_background(batches: Iterable) -> Iterator:
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
 @contextlib.contextmanager
 def show_error() -> Iterator[None]:
-    """Print the first line of an error that is raised inside, and go on."""
+    """Print the first line of an error that the block raises, and continue."""
     try:
         yield
     except Exception as error:
@@ -982,396 +873,6 @@ def require_gpu(i: int = 0) -> Any:
             f"GPU {i} is needed; this process can use {num_gpus()} GPU(s)"
         )
     return gpu(i)
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-@dataclass(frozen=True)
-class GPUInfo:
-    """A GPU as the driver sees it; memory in MiB, and None for what is not told."""
-
-    index: int
-    uuid: str
-    name: str
-    capability: float | None
-    total: float | None
-    free: float | None
-    divided: bool  # into instances (MIG)
-
-    def __str__(self) -> str:
-        free, total = (
-            "?" if mib is None else f"{mib / 1024:.1f}"
-            for mib in (self.free, self.total)
-        )
-        capability = "?" if self.capability is None else self.capability
-        divided = ", divided (MIG)" if self.divided else ""
-        return (
-            f"{self.name}, {free} of {total} GiB free, "
-            f"compute capability {capability}{divided}"
-        )
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-@dataclass
-class FrameworkInfo:
-    """What a framework was built for, and what it sees."""
-
-    name: str
-    install: str  # how to get its GPU build
-    cuda: str = ""  # the version it was built for; '' in a CPU build
-    cudnn: str = ""  # '' if it does not tell
-    oldest: float | None = None  # the compute capabilities that it works with,
-    newest: float | None = None  # None where there is no limit
-    seen: list[str] = field(default_factory=list)  # the GPUs it can use
-    reason: str = ""  # why it sees none, in its own words
-    kept_off: str = ""  # a setting of its own that keeps it off GPUs
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-@dataclass(repr=False)
-class GPUReport:
-    """What `gpu_report` found. Printed, it is the report."""
-
-    system: str
-    driver: str  # its version; '' if unknown
-    driver_cuda: str  # the highest CUDA that it supports; '' if unknown
-    complaint: str  # of nvidia-smi; '' if it works, or is not there
-    gpus: list[GPUInfo]
-    processes: dict[str, list[str]]  # the others on each GPU, by its uuid
-    setting: str | None  # the variable CUDA_VISIBLE_DEVICES
-    framework: FrameworkInfo
-    problems: list[str] = field(default_factory=list)
-
-    def __repr__(self) -> str:
-        return report_text(self)  # defined below
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def nvidia_smi(*options: str, timeout: float = 30) -> tuple[int | None, str]:
-    """Return the exit status of nvidia-smi and what it printed.
-
-    The status is None if it is not there, or did not end in `timeout` seconds.
-    """
-    path = shutil.which("nvidia-smi") or "/usr/lib/wsl/lib/nvidia-smi"
-    try:
-        process = subprocess.Popen(
-            [path, *options],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-    except OSError:
-        return None, ""
-    try:
-        answer, _ = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return None, f"no answer within {timeout:g} seconds"
-    return process.returncode, answer
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def gpu_info(row: dict) -> GPUInfo:
-    """Return a GPU from the fields of nvidia-smi's answer."""
-
-    def number(name):
-        value = row.get(name, "")
-        return float(value) if re.fullmatch(r"\d+(\.\d+)?", value) else None
-
-    return GPUInfo(
-        int(row["index"]),
-        row["uuid"],
-        row["name"],
-        number("compute_cap"),
-        number("memory.total"),
-        number("memory.free"),
-        row.get("mig.mode.current") == "Enabled",
-    )
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def query_gpus() -> tuple[list[GPUInfo], str]:
-    """Return the GPUs that nvidia-smi lists, and its complaint if it fails."""
-    fields = [
-        "index",
-        "uuid",
-        "name",
-        "compute_cap",
-        "memory.total",
-        "memory.free",
-        "mig.mode.current",
-    ]
-    refused = fields
-    while refused:
-        status, answer = nvidia_smi(
-            "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits"
-        )
-        refused = [f for f in fields if f'Field "{f}" is not a valid' in answer]
-        fields = [f for f in fields if f not in refused]
-    lines = [line.strip() for line in answer.splitlines() if line.strip()]
-    rows = [line.split(", ") for line in lines]
-    gpus = [
-        gpu_info(dict(zip(fields, row)))
-        for row in rows
-        if len(row) == len(fields) and row[0].isdecimal()
-    ]
-    fine = status == 0 and gpus or (status, answer) == (None, "")
-    return gpus, "" if fine else " ".join(lines[:2]) or "nothing"
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def driver_versions() -> tuple[str, str]:
-    """Return the version of the driver and of the highest CUDA it supports."""
-    _, head = nvidia_smi()
-    driver = re.search(r"(?:Driver|KMD) Version: *(\d[\d.]*)", head)
-    cuda = re.search(r"CUDA (?:UMD )?Version: *(\d[\d.]*)", head)
-    return driver[1] if driver else "", cuda[1] if cuda else ""
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def other_processes() -> dict[str, list[str]]:
-    """Return the processes on each GPU, by its uuid, without this one."""
-    _, answer = nvidia_smi(
-        "--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv,noheader,nounits"
-    )
-    found: dict[str, list[str]] = {}
-    for line in answer.splitlines():
-        uuid, *rest = line.strip().split(", ")
-        if len(rest) == 2 and rest[0] != str(os.getpid()):
-            found.setdefault(uuid, []).append(f"process {rest[0]} ({rest[1]} MiB)")
-    return found
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def named_gpus(entry: str, gpus: list[GPUInfo]) -> list[GPUInfo]:
-    """Return those of `gpus` that an entry of CUDA_VISIBLE_DEVICES names."""
-    entry = entry.strip()
-    if entry.startswith("MIG-"):  # an instance, and any GPU may have it
-        return [gpu for gpu in gpus if gpu.divided]
-    if entry.startswith("GPU-"):
-        return [gpu for gpu in gpus if gpu.uuid.startswith(entry)]
-    return [gpu for gpu in gpus if entry == str(gpu.index)]
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def visible_gpus(gpus: list[GPUInfo], setting: str | None) -> list[GPUInfo]:
-    """Return the GPUs that CUDA_VISIBLE_DEVICES leaves; all, if it is not set."""
-    if setting is None:
-        return gpus
-    named = takewhile(bool, (named_gpus(e, gpus) for e in setting.split(",")))
-    return list(dict.fromkeys(gpu for some in named for gpu in some))
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def nvidia_cards(devices: str = "/sys/bus/pci/devices") -> int:
-    """Return the number of NVIDIA's graphics cards on the bus, 0 if not told."""
-
-    def read(path):
-        return path.read_text() if path.exists() else ""
-
-    # 10de is NVIDIA's number, and 03 the class of displays and accelerators
-    return len(
-        [
-            path
-            for path in Path(devices).glob("*")
-            if read(path / "vendor").startswith("0x10de")
-            and read(path / "class").startswith("0x03")
-        ]
-    )
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def capability_range(names: Iterable[str]) -> dict[str, Any]:
-    """Return the oldest and newest GPUs of a build, from names such as 'sm_90'.
-
-    A name such as 'compute_90' means code that newer GPUs can use too.
-    """
-    names = list(names)
-    known = [int(number) / 10 for number in re.findall(r"\d+", " ".join(names))]
-    open_end = not known or any(name.startswith("compute") for name in names)
-    return {
-        "oldest": min(known, default=None),
-        "newest": None if open_end else int(max(known)) + 0.9,
-    }
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def framework_info(look: bool = True) -> FrameworkInfo:
-    """Return what TensorFlow was built for; if `look`, also the GPUs it sees."""
-    build = tf.sysconfig.get_build_info()
-    info = FrameworkInfo(
-        f"TensorFlow {tf.__version__}",
-        'pip uninstall tensorflow-cpu, then pip install "tensorflow[and-cuda]"',
-        build.get("cuda_version", ""),
-        build.get("cudnn_version", ""),
-        **capability_range(build.get("cuda_compute_capabilities", [])),
-    )
-    if not look:
-        return info
-    details = tf.config.experimental.get_device_details
-    info.seen = [
-        details(device).get("device_name", device.name)
-        for device in tf.config.list_physical_devices("GPU")
-    ]
-    if len(tf.config.get_visible_devices("GPU")) < len(info.seen):
-        info.kept_off = "tf.config.set_visible_devices"
-    info.reason = "see its log; TF_CPP_MIN_LOG_LEVEL=0 shows all of it"
-    return info
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def remedy(complaint: str) -> str:
-    """Return what helps against a complaint of nvidia-smi."""
-    for words, help_text in (
-        ("communicate with", "Restart the machine; then install the driver again."),
-        ("version mismatch", "The driver was updated in use. Restart the machine."),
-        ("No devices", "In a container, start it with a GPU."),
-        ("NVML: Unknown", "In a container, start that again: it lost its GPU."),
-        ("Permission", "Ask the administrator for access to the GPUs."),
-        ("no answer", "The driver or a GPU is stuck. Restart the machine."),
-    ):
-        if words in complaint:
-            return help_text
-    return "Restart the machine."
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def driver_problems(report: GPUReport) -> Iterator[str]:
-    """Yield what is wrong with the driver."""
-    if report.complaint:
-        yield f'nvidia-smi says "{report.complaint}". {remedy(report.complaint)}'
-    elif not report.gpus and not report.framework.seen and nvidia_cards():
-        yield (
-            "This machine has an NVIDIA GPU, but no driver answers. Install the "
-            "driver. In a container, start it with its GPUs."
-        )
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def driver_is_too_old(report: GPUReport) -> bool:
-    """Return whether the driver supports less than what the framework needs."""
-    cuda = int("0" + report.framework.cuda.split(".")[0])
-    if report.driver_cuda:
-        return int(report.driver_cuda.split(".")[0]) < cuda
-    needed = {11: 450, 12: 525, 13: 580}.get(cuda, 0)
-    return bool(report.driver) and int(report.driver.split(".")[0]) < needed
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def build_problems(report: GPUReport) -> Iterator[str]:
-    """Yield why the framework, as it was built, cannot use the GPUs."""
-    info, unfit = report.framework, 0
-    for gpu in report.gpus:
-        if gpu.capability is None:
-            continue
-        old = gpu.capability < (info.oldest or 0)
-        if old or gpu.capability > (info.newest or 99):
-            unfit += 1
-            yield (
-                f"GPU {gpu.index} is too {'old' if old else 'new'} for {info.name}: "
-                f"its compute capability is {gpu.capability}. Use a version of the "
-                "framework for such GPUs, or another framework."
-            )
-    if len(report.gpus) > unfit and not info.cuda:
-        yield (f"{info.name} is a CPU build. For the GPU build: {info.install}.")
-    if driver_is_too_old(report):
-        yield (
-            f"The driver {report.driver} is too old for {info.name}, which was "
-            f"built for CUDA {info.cuda}. Update the driver, or install a build "
-            f"for {'CUDA ' + report.driver_cuda if report.driver_cuda else 'it'}."
-        )
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def sight_problems(report: GPUReport) -> Iterator[str]:
-    """Yield what hides GPUs from this process."""
-    visible, info = visible_gpus(report.gpus, report.setting), report.framework
-    entries = [] if report.setting is None else report.setting.split(",")
-    if report.gpus and not all(named_gpus(e, report.gpus) for e in entries):
-        yield (
-            f"CUDA_VISIBLE_DEVICES={report.setting!r} leaves {len(visible)} of "
-            f"{len(report.gpus)} GPU(s). Unset it, or name GPUs that are there, "
-            "before Python starts."
-        )
-    if report.gpus and info.kept_off:
-        yield f"{info.kept_off} keeps {info.name} off GPUs. Take it away."
-    divided = any(gpu.divided for gpu in visible)
-    expected = min(len(visible), 1) if divided else len(visible)
-    if len(info.seen) < expected and info.cuda and not report.problems:
-        yield (
-            f"{info.name} sees {len(info.seen)} of {expected} GPU(s). "
-            f"Its reason: {info.reason or 'none'}"
-        )
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def memory_problems(report: GPUReport) -> Iterator[str]:
-    """Yield which GPUs are more than half full, and of what."""
-    for gpu in visible_gpus(report.gpus, report.setting):
-        if gpu.free is None or not gpu.total or gpu.free >= gpu.total / 2:
-            continue
-        others = ", ".join(report.processes.get(gpu.uuid, []))
-        what = (
-            f"taken by {others}"
-            if others
-            else ("taken by this process, or by one that nvidia-smi does not show")
-        )
-        yield (
-            f"GPU {gpu.index} has {gpu.free / 1024:.1f} of "
-            f"{gpu.total / 1024:.1f} GiB free, the rest is {what}. End that "
-            "process, wait for it, or use another GPU."
-        )
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def gpu_report() -> GPUReport:
-    """Return what GPUs this process can use, and what is wrong.
-
-    Needs no GPU, no driver and no nvidia-smi. The list `problems` of the result is
-    empty if nothing is wrong.
-    """
-    gpus, complaint = query_gpus()
-    driver, cuda = driver_versions() if gpus else ("", "")
-    processes = other_processes() if gpus else {}
-    stuck = complaint.startswith("no answer")  # the framework would be too
-    report = GPUReport(
-        f"{platform.platform()}, Python {platform.python_version()}",
-        driver,
-        cuda,
-        complaint,
-        gpus,
-        processes,
-        os.environ.get("CUDA_VISIBLE_DEVICES"),
-        framework_info(look=not stuck),
-    )
-    for find in driver_problems, build_problems, sight_problems, memory_problems:
-        report.problems += find(report)
-    return report
-
-
-# Defined in chapter_gpus/quick-guide.md (sec_gpu_quick_guide)
-def report_text(report: GPUReport) -> str:
-    """Return a report as lines of at most 72 characters."""
-    info = report.framework
-    driver, cuda = report.driver or "unknown", report.driver_cuda or "unknown"
-    rows = {"System": report.system, "Driver": "none answers"}
-    if report.gpus:
-        rows["Driver"] = f"{driver}, CUDA up to {cuda}"
-    rows |= {f"GPU {gpu.index}": str(gpu) for gpu in report.gpus}
-    if report.setting is not None:
-        rows["Setting"] = f"CUDA_VISIBLE_DEVICES={report.setting!r}"
-    build = f"CUDA {info.cuda}, cuDNN {info.cudnn or 'unknown'}"
-    rows["Framework"] = f"{info.name}, {build if info.cuda else 'a CPU build'}"
-    rows["It sees"] = ", ".join(info.seen) or "no GPU"
-    rows |= {f"Problem {i}": text for i, text in enumerate(report.problems, 1)}
-    if not report.problems:
-        found = report.gpus or info.seen
-        rows["Problems"] = "none" if found else "none, but no NVIDIA GPU was found"
-    return "\n".join(
-        textwrap.fill(f"{name:<11}{text}", 72, subsequent_indent=" " * 11)
-        for name, text in rows.items()
-    )
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -1422,8 +923,26 @@ def count_batches(loader: Any) -> int:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def own_line(error: BaseException) -> str:
+    """Return the last line of the user's own code in a traceback, or '' if none."""
+    paths = sysconfig.get_paths()
+    libraries = (
+        *sys.modules["d2l"].__path__,
+        paths["stdlib"],
+        paths["purelib"],
+        paths["platlib"],
+    )
+    own = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.line and not frame.filename.startswith(libraries)
+    ]
+    return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`" if own else ""
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def mean(values: Sequence) -> Any:
-    """Return the mean of scalars, computed where they are."""
+    """Return the mean of scalars, computed on their device."""
     if all(tf.is_tensor(value) for value in values):
         return tf.add_n(values) / len(values)
     return sum(values) / len(values)
@@ -1431,7 +950,7 @@ def mean(values: Sequence) -> Any:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def in_notebook() -> bool:
-    """Return whether this program runs in a notebook, which can show pictures."""
+    """Return whether this program runs in a notebook, and can show pictures."""
     return getattr(get_ipython(), "kernel", None) is not None
 
 
@@ -1473,7 +992,7 @@ class ProgressBoard(HyperParameters):
         self.picture, self.due = None, 0.0
 
     def draw(self, x: float, y: Any, label: str, every_n: int = 1) -> None:
-        """Take the point (x, y) of curve `label`; draw the mean of each `every_n`.
+        """Add the point (x, y) to curve `label`; draw the mean of each `every_n`.
 
         `y` is a number, or a tensor that holds one, on any device.
         """
@@ -1503,7 +1022,7 @@ class ProgressBoard(HyperParameters):
         )
 
     def show(self) -> None:
-        """Bring the picture up to date with the data."""
+        """Draw the current data into the figure."""
         if not self.lines:
             self.start()
         for label, points in self.data.items():
@@ -1524,7 +1043,7 @@ class ProgressBoard(HyperParameters):
         self.axes.set(**{k: limit for k, limit in limits.items() if limit})
 
     def publish(self) -> None:
-        """Put the picture into the notebook if it is due, and when the cell ends."""
+        """Show the picture in the notebook when it is due, and when the cell ends."""
         start = time.perf_counter()
         if start >= self.due:
             self.replace_picture()
@@ -1535,7 +1054,7 @@ class ProgressBoard(HyperParameters):
             events.register("post_run_cell", self.finish)
 
     def replace_picture(self) -> None:
-        """Draw, and put the picture where the last one is."""
+        """Draw the picture, and show it in place of the previous one."""
         self.show()
         figure = self.axes.figure
         if self.picture is None:
@@ -1634,8 +1153,8 @@ def plot(
 ) -> None:
     """Plot one curve or several: each item of `Y` over `X`, or `X` over 0, 1, ...
 
-    `X` and `Y` are sequences of numbers, or sequences of such sequences; tensors
-    in main memory too.
+    `X` and `Y` are sequences of numbers, or sequences of such sequences. Tensors in
+    main memory are sequences, too.
     """
 
     def curves(values):
@@ -1704,29 +1223,22 @@ def scratch_tensors(module: tf.keras.layers.Layer) -> list[tf.Variable]:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def reason(error: Exception) -> str:
-    """Return the message of an error, and the line of the program that caused it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "site-packages" not in f.filename] or frames
-    message = str(error).strip().split("\n")[0]
-    return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`: {message}"
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class Compiled:
     """A step of a trainer, compiled if the model permits it."""
 
-    collected: dict | None = None  # what is plotted while a step is compiled
+    collected: dict | None = None  # arguments of `plot` while a step is compiled
 
     def __init__(self, step: Callable, model: Any):
+        self.step, self.model, self.first = step, model, True
+
         def traced(*args):
-            Compiled.collected = collected = {}
+            collected: dict = {}
+            Compiled.collected = collected
             try:
                 return step(*args), collected
             finally:
                 Compiled.collected = None
 
-        self.step, self.model, self.first = step, model, True
         self.compiled: Callable | None = tf.function(traced, autograph=False)
 
     def __call__(self, *args) -> Any:
@@ -1742,7 +1254,7 @@ class Compiled:
             AttributeError,
             NotImplementedError,
         ) as error:
-            cause = reason(error)
+            cause = f"{own_line(error) or 'an error'}: {error}".split("\n")[0]
         else:
             for label, value in collected.items():
                 add_point(self.model.trainer, label, value)
@@ -1755,6 +1267,582 @@ class Compiled:
             stacklevel=2,
         )
         return result
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def interact(function: Callable, **choices: Any) -> None:
+    """Show a control for each of `choices`, and the result of `function` below.
+
+    A choice is a range (low, high) or (low, high, step), or a list of values. A
+    control begins at the default of its parameter. Without ipywidgets, or outside
+    of a notebook, there are no controls and `function` is called once. Raises
+    ValueError if no parameter with a default has the name of a choice.
+    """
+    parameters = inspect.signature(function).parameters
+    defaults = {
+        name: p.default for name, p in parameters.items() if p.default is not p.empty
+    }
+    for name in choices:
+        if name not in defaults:
+            raise ValueError(f"no parameter with a default is called {name!r}")
+    try:
+        import ipywidgets as widgets
+    except ImportError:
+        widgets = None
+    if widgets and in_notebook():
+        fixed = {name: widgets.fixed(default) for name, default in defaults.items()}
+        widgets.interact(function, **(fixed | choices))
+        return
+    result = function()
+    if result is not None and get_ipython():
+        display.display(result)
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def plot_queue(
+    num_steps: int = 12,
+    fetch_every: int = 1,
+    host_time: float = 44e-6,
+    device_time: float = 39e-6,
+    fetch_time: float = 10e-6,
+) -> plt.Figure:
+    """Return a picture of `queue_times`: the timelines of the host and the device."""
+    host, waits, device, total = queue_times(
+        num_steps, fetch_every, host_time, device_time, fetch_time
+    )
+    use_svg_display()
+    figure = plt.figure(figsize=(5, 1.5))
+    plt.close(figure)  # the notebook would show it a second time
+    axes, seconds = figure.gca(), EngFormatter("s", places=2)
+    for row, spans, color, style in (
+        (1, host, "C0", {"ec": "white"}),
+        (0, device, "C1", {"ec": "white"}),
+        (1, waits, "none", {"ec": "C0", "hatch": "////"}),
+    ):
+        widths = [(start, end - start) for start, end in spans]
+        axes.broken_barh(widths, (row - 0.4, 0.8), fc=color, **style)
+    busy = num_steps * device_time / total if total else 0
+    axes.set(
+        yticks=[0, 1],
+        yticklabels=["device", "host"],
+        xlim=(0, total or 1),
+        xlabel="time (hatched: the host waits)",
+        title=f"{seconds(total)}, device busy {busy:.0%}",
+    )
+    axes.xaxis.set_major_formatter(EngFormatter("s"))
+    return figure
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def plot_product_times(
+    n: int = 4096, num_products: int = 1, **machine: Any
+) -> plt.Figure:
+    """Return a picture of `product_times` for many sizes, with the size `n` marked.
+
+    `machine` holds arguments of `product_times`, such as `cpu_rate`.
+    """
+
+    def both(size):
+        cpu, copies, gpu = product_times(size, num_products=num_products, **machine)
+        return cpu, copies + gpu
+
+    sizes, chosen = [2 ** (i / 2) for i in range(8, 29)], both(n)
+    use_svg_display()
+    figure = plt.figure(figsize=(3.5, 2.5))
+    plt.close(figure)  # the notebook would show it a second time
+    axes, seconds = figure.gca(), EngFormatter("s", places=1)
+    plot(
+        sizes,
+        list(zip(*map(both, sizes))),
+        f"n (marked: {n})",
+        "seconds",
+        legend=("CPU", "GPU, with copies"),
+        xscale="log",
+        yscale="log",
+        axes=axes,
+    )
+    axes.plot([n, n], chosen, "ko", mfc="none")
+    axes.set_title("CPU {}, GPU {}".format(*map(seconds, chosen)))
+    return figure
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+Cited = namedtuple("Cited", "id topic what framework value unit hardware source")
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def cited_rows(topic: str, framework: str | None = None) -> list:
+    """Return the published measurements of a topic, in one framework or in all.
+
+    A row has the attributes `id`, `topic`, `what`, `framework`, `value` (a number),
+    `unit`, `hardware` and `source`, a key of the bibliography. Raises ValueError if
+    there is no such row.
+    """
+    text = resources.files("d2l").joinpath("cited.csv").read_text("utf-8")
+    rows = [
+        Cited(**row | {"value": float(row["value"])})
+        for row in csv.DictReader(text.splitlines())
+    ]
+    found = [
+        row
+        for row in rows
+        if topic in (row.topic, "all") and framework in (row.framework, None)
+    ]
+    if not found:
+        topics = ", ".join(dict.fromkeys(row.topic for row in rows))
+        raise ValueError(
+            f"no measurement of '{topic}' ({framework or 'all frameworks'})"
+            f"; the topics are {topics}"
+        )
+    return found
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def cited(id: str) -> float:
+    """Return the published measurement `id`, in the unit of its row.
+
+    Raises ValueError if there is none.
+    """
+    values = {row.id: row.value for row in cited_rows("all")}
+    if id not in values:
+        similar = get_close_matches(id, values) or ["the rows of d2l/cited.csv"]
+        raise ValueError(f"no measurement '{id}'; see {', '.join(similar)}")
+    return values[id]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@dataclass(frozen=True)
+class GPUInfo:
+    """A GPU as the driver reports it; memory in MiB, and None for unknown values."""
+
+    index: int
+    uuid: str
+    name: str
+    capability: float | None
+    total: float | None
+    free: float | None
+    divided: bool  # into instances (MIG)
+
+    def __str__(self) -> str:
+        free, total = (
+            "?" if mib is None else f"{mib / 1024:.1f}"
+            for mib in (self.free, self.total)
+        )
+        capability = "?" if self.capability is None else self.capability
+        divided = ", divided (MIG)" if self.divided else ""
+        return (
+            f"{self.name}, {free} of {total} GiB free, "
+            f"compute capability {capability}{divided}"
+        )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@dataclass
+class FrameworkInfo:
+    """The hardware that a framework was built for, and the GPUs that it sees."""
+
+    name: str
+    install: str  # how to install its GPU build
+    cuda: str = ""  # the version it was built for; '' in a CPU build
+    cudnn: str = ""  # '' if unknown
+    oldest: float | None = None  # the range of compute capabilities it supports;
+    newest: float | None = None  # None where there is no limit
+    seen: list[str] = field(default_factory=list)  # the GPUs it can use
+    reason: str = ""  # its own explanation if it sees no GPU
+    kept_off: str = ""  # its own setting that keeps it off GPUs
+    unusable: str = ""  # why it cannot compute at all, not even on the CPU
+    held: list[float] = field(default_factory=list)  # MiB taken from each GPU
+    used: list[float] = field(default_factory=list)  # MiB that arrays use of these
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@dataclass(repr=False)
+class GPUReport:
+    """The results of `gpu_report`. Printing it prints the report."""
+
+    system: str
+    driver: str  # its version; '' if unknown
+    driver_cuda: str  # the newest CUDA that it supports; '' if unknown
+    complaint: str  # the error of nvidia-smi; '' if it works or is missing
+    gpus: list[GPUInfo]
+    processes: dict[str, list[str]]  # other processes on each GPU, by its UUID
+    setting: str | None  # the variable CUDA_VISIBLE_DEVICES
+    framework: FrameworkInfo
+    problems: list[str] = field(default_factory=list)
+    own_memory: dict[str, float] = field(default_factory=dict)  # MiB, by UUID
+
+    def __repr__(self) -> str:
+        return report_text(self)  # defined below
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def nvidia_smi(*options: str, timeout: float = 30) -> tuple[int | None, str]:
+    """Return the exit status of nvidia-smi and its output.
+
+    The status is None if the program is missing or did not finish in `timeout` seconds.
+    """
+    path = shutil.which("nvidia-smi") or "/usr/lib/wsl/lib/nvidia-smi"
+    try:
+        process = subprocess.Popen(
+            [path, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+    except OSError:
+        return None, ""
+    try:
+        answer, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return None, f"no answer within {timeout:g} seconds"
+    return process.returncode, answer
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def gpu_info(row: dict) -> GPUInfo:
+    """Return a GPU made from the fields that nvidia-smi printed."""
+
+    def number(name):
+        value = row.get(name, "")
+        return float(value) if re.fullmatch(r"\d+(\.\d+)?", value) else None
+
+    return GPUInfo(
+        int(row["index"]),
+        row["uuid"],
+        row["name"],
+        number("compute_cap"),
+        number("memory.total"),
+        number("memory.free"),
+        row.get("mig.mode.current") == "Enabled",
+    )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def query_gpus() -> tuple[list[GPUInfo], str]:
+    """Return the GPUs that nvidia-smi lists, and its error message if it fails."""
+    fields = [
+        "index",
+        "uuid",
+        "name",
+        "compute_cap",
+        "memory.total",
+        "memory.free",
+        "mig.mode.current",
+    ]
+    refused = fields
+    while refused:
+        status, answer = nvidia_smi(
+            "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits"
+        )
+        refused = [f for f in fields if f'Field "{f}" is not a valid' in answer]
+        fields = [f for f in fields if f not in refused]
+    lines = [line.strip() for line in answer.splitlines() if line.strip()]
+    rows = [line.split(", ") for line in lines]
+    gpus = [
+        gpu_info(dict(zip(fields, row)))
+        for row in rows
+        if len(row) == len(fields) and row[0].isdecimal()
+    ]
+    fine = status == 0 and gpus or (status, answer) == (None, "")
+    return gpus, "" if fine else " ".join(lines[:2]) or "nothing"
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def driver_versions() -> tuple[str, str]:
+    """Return the versions of the driver and of the newest CUDA that it supports."""
+    _, head = nvidia_smi()
+    driver = re.search(r"(?:Driver|KMD) Version: *(\d[\d.]*)", head)
+    cuda = re.search(r"CUDA (?:UMD )?Version: *(\d[\d.]*)", head)
+    return driver[1] if driver else "", cuda[1] if cuda else ""
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def cuda_processes() -> list[tuple[str, str, str]]:
+    """Return the UUID of the GPU, the process id and the MiB of each CUDA process."""
+    _, answer = nvidia_smi(
+        "--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv,noheader,nounits"
+    )
+    rows = [line.strip().split(", ") for line in answer.splitlines()]
+    return [(row[0], row[1], row[2]) for row in rows if len(row) == 3]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def other_processes(rows: Iterable[tuple]) -> dict[str, list[str]]:
+    """Return the processes on each GPU, by its UUID, without this process."""
+    found: dict[str, list[str]] = {}
+    for uuid, pid, mib in rows:
+        if pid != str(os.getpid()):
+            found.setdefault(uuid, []).append(f"process {pid} ({mib} MiB)")
+    return found
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def own_memory(rows: Iterable[tuple]) -> dict[str, float]:
+    """Return how many MiB of each GPU, by its UUID, this process has taken."""
+    return {
+        uuid: float(mib)
+        for uuid, pid, mib in rows
+        if pid == str(os.getpid()) and mib.isdecimal()
+    }
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def named_gpus(entry: str, gpus: list[GPUInfo]) -> list[GPUInfo]:
+    """Return those of `gpus` that an entry of CUDA_VISIBLE_DEVICES names."""
+    entry = entry.strip()
+    if entry.startswith("MIG-"):  # an instance, which any divided GPU may have
+        return [gpu for gpu in gpus if gpu.divided]
+    if entry.startswith("GPU-"):
+        return [gpu for gpu in gpus if gpu.uuid.startswith(entry)]
+    return [gpu for gpu in gpus if entry == str(gpu.index)]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def visible_gpus(gpus: list[GPUInfo], setting: str | None) -> list[GPUInfo]:
+    """Return the GPUs that CUDA_VISIBLE_DEVICES leaves; all GPUs if it is not set."""
+    if setting is None:
+        return gpus
+    named = takewhile(bool, (named_gpus(e, gpus) for e in setting.split(",")))
+    return list(dict.fromkeys(gpu for some in named for gpu in some))
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def nvidia_cards(devices: str = "/sys/bus/pci/devices") -> int:
+    """Return the number of NVIDIA's graphics cards on the bus, or 0 if unknown."""
+
+    def read(path):
+        return path.read_text() if path.exists() else ""
+
+    # 10de is NVIDIA's number; class 03 contains displays and accelerators
+    return len(
+        [
+            path
+            for path in Path(devices).glob("*")
+            if read(path / "vendor").startswith("0x10de")
+            and read(path / "class").startswith("0x03")
+        ]
+    )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def capability_range(names: Iterable[str]) -> dict[str, Any]:
+    """Return the oldest and newest GPUs of a build, from names such as 'sm_90'.
+
+    A name such as 'compute_90' stands for code that newer GPUs can use, too.
+    """
+    names = list(names)
+    known = [int(number) / 10 for number in re.findall(r"\d+", " ".join(names))]
+    open_end = not known or any(name.startswith("compute") for name in names)
+    return {
+        "oldest": min(known, default=None),
+        "newest": None if open_end else int(max(known)) + 0.9,
+    }
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def framework_info(look: bool = True) -> FrameworkInfo:
+    """Return the build of TensorFlow and, if `look`, the GPUs that it can use."""
+    build = tf.sysconfig.get_build_info()
+    info = FrameworkInfo(
+        f"TensorFlow {tf.__version__}",
+        'pip uninstall tensorflow-cpu, then pip install "tensorflow[and-cuda]"',
+        build.get("cuda_version", ""),
+        build.get("cudnn_version", ""),
+        **capability_range(build.get("cuda_compute_capabilities", [])),
+    )
+    if not look:
+        return info
+    details = tf.config.experimental.get_device_details
+    info.seen = [
+        details(device).get("device_name", device.name)
+        for device in tf.config.list_physical_devices("GPU")
+    ]
+    if len(tf.config.get_visible_devices("GPU")) < len(info.seen):
+        info.kept_off = "tf.config.set_visible_devices"
+    info.reason = "see its log; TF_CPP_MIN_LOG_LEVEL=0 shows all of it"
+    return info
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def remedy(complaint: str) -> str:
+    """Return advice on an error message of nvidia-smi."""
+    for words, help_text in (
+        (
+            "communicate with",
+            "Restart the machine. If that does not help, install the driver again.",
+        ),
+        (
+            "version mismatch",
+            "The driver was updated while it was in use. Restart the machine.",
+        ),
+        ("No devices", "If this is a container, start it with a GPU."),
+        (
+            "NVML: Unknown",
+            "If this is a container, it has lost its GPU: start it again.",
+        ),
+        ("Permission", "Ask the administrator for access to the GPUs."),
+        ("no answer", "The driver or a GPU is stuck. Restart the machine."),
+    ):
+        if words in complaint:
+            return help_text
+    return "Restart the machine."
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def driver_problems(report: GPUReport) -> Iterator[str]:
+    """Yield the problems of the driver."""
+    if report.complaint:
+        yield f'nvidia-smi reports "{report.complaint}". {remedy(report.complaint)}'
+    elif not report.gpus and not report.framework.seen and nvidia_cards():
+        yield (
+            "This machine has an NVIDIA GPU, but no driver responds. Install the "
+            "driver. If this is a container, start it with its GPUs."
+        )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def driver_is_too_old(report: GPUReport) -> bool:
+    """Return whether the framework needs a newer driver."""
+    cuda = int("0" + report.framework.cuda.split(".")[0])
+    if report.driver_cuda:
+        return int(report.driver_cuda.split(".")[0]) < cuda
+    needed = {11: 450, 12: 525, 13: 580}.get(cuda, 0)
+    return bool(report.driver) and int(report.driver.split(".")[0]) < needed
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def build_problems(report: GPUReport) -> Iterator[str]:
+    """Yield the reasons why this build of the framework cannot use the GPUs."""
+    info, unfit = report.framework, 0
+    for gpu in report.gpus:
+        if gpu.capability is None:
+            continue
+        old = gpu.capability < (info.oldest or 0)
+        if old or gpu.capability > (info.newest or 99):
+            unfit += 1
+            yield (
+                f"GPU {gpu.index} is too {'old' if old else 'new'} for {info.name}: "
+                f"its compute capability is {gpu.capability}. Install a version of "
+                "the framework that supports it, or use another framework."
+            )
+    if len(report.gpus) > unfit and not info.cuda:
+        yield (f"{info.name} is a CPU build. To install the GPU build: {info.install}.")
+    if driver_is_too_old(report):
+        yield (
+            f"The driver {report.driver} is too old for {info.name}, which was "
+            f"built for CUDA {info.cuda}. Update the driver, or install a build "
+            f"for {'CUDA ' + report.driver_cuda if report.driver_cuda else 'it'}."
+        )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def sight_problems(report: GPUReport) -> Iterator[str]:
+    """Yield the settings and errors that hide GPUs from this process."""
+    visible, info = visible_gpus(report.gpus, report.setting), report.framework
+    entries = [] if report.setting is None else report.setting.split(",")
+    if report.gpus and not all(named_gpus(e, report.gpus) for e in entries):
+        yield (
+            f"CUDA_VISIBLE_DEVICES={report.setting!r} leaves {len(visible)} of "
+            f"{len(report.gpus)} GPU(s). Unset it, or name existing GPUs, "
+            "before Python starts."
+        )
+    if report.gpus and info.kept_off:
+        yield f"{info.kept_off} keeps {info.name} off the GPUs. Remove this setting."
+    if info.unusable:
+        yield info.unusable
+    divided = any(gpu.divided for gpu in visible)
+    expected = min(len(visible), 1) if divided else len(visible)
+    if len(info.seen) < expected and info.cuda and not report.problems:
+        yield (
+            f"{info.name} sees {len(info.seen)} of {expected} GPU(s). "
+            f"Its reason: {info.reason or 'none'}"
+        )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def memory_problems(report: GPUReport) -> Iterator[str]:
+    """Yield the GPUs of which other processes have taken more than half."""
+    held = dict(enumerate(report.framework.held))
+    for i, gpu in enumerate(visible_gpus(report.gpus, report.setting)):
+        own = max(report.own_memory.get(gpu.uuid, 0), held.get(i, 0))
+        if gpu.free is None or not gpu.total or gpu.free + own >= gpu.total / 2:
+            continue
+        others = ", ".join(report.processes.get(gpu.uuid, []))
+        who = (
+            f"It is also used by {others}."
+            if others
+            else (
+                "nvidia-smi does not show the process that has taken the rest"
+                + ("." if own else "; it may be this one.")
+            )
+        )
+        yield (
+            f"GPU {gpu.index} has {gpu.free / 1024:.1f} of "
+            f"{gpu.total / 1024:.1f} GiB free. {who} End that process, wait "
+            "for it, or use another GPU."
+        )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def gpu_report() -> GPUReport:
+    """Return which GPUs this process can use, and a list of problems.
+
+    Needs no GPU, no driver and no nvidia-smi. The list `problems` of the result is
+    empty if there is nothing to fix.
+    """
+    gpus, complaint = query_gpus()
+    driver, cuda = driver_versions() if gpus else ("", "")
+    stuck = complaint.startswith("no answer")  # the framework would be stuck, too
+    info = framework_info(look=not stuck)
+    if any(info.held):
+        gpus, complaint = query_gpus()
+    rows = cuda_processes() if gpus else []
+    report = GPUReport(
+        f"{platform.platform()}, Python {platform.python_version()}",
+        driver,
+        cuda,
+        complaint,
+        gpus,
+        other_processes(rows),
+        os.environ.get("CUDA_VISIBLE_DEVICES"),
+        info,
+        own_memory=own_memory(rows),
+    )
+    for find in driver_problems, build_problems, sight_problems, memory_problems:
+        report.problems += find(report)
+    return report
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def report_text(report: GPUReport) -> str:
+    """Return a report as lines of at most 72 characters."""
+    info = report.framework
+    driver, cuda = report.driver or "unknown", report.driver_cuda or "unknown"
+    rows = {"System": report.system, "Driver": "none responds"}
+    if report.gpus:
+        rows["Driver"] = f"{driver}, supports CUDA up to {cuda}"
+    rows |= {f"GPU {gpu.index}": str(gpu) for gpu in report.gpus}
+    if report.setting is not None:
+        rows["Setting"] = f"CUDA_VISIBLE_DEVICES={report.setting!r}"
+    build = f"CUDA {info.cuda}, cuDNN {info.cudnn or 'unknown'}"
+    rows["Framework"] = f"{info.name}, {build if info.cuda else 'a CPU build'}"
+    rows["It sees"] = ", ".join(info.seen) or "no GPU"
+    if any(info.held):
+        rows["It holds"] = ", ".join(
+            f"{held / 1024:.1f} GiB, of which {used / 1024:.1f} GiB are in use"
+            for held, used in zip(info.held, info.used)
+        )
+    rows |= {f"Problem {i}": text for i, text in enumerate(report.problems, 1)}
+    if not report.problems:
+        found = report.gpus or info.seen
+        rows["Problems"] = "none" if found else "none, but no NVIDIA GPU was found"
+    return "\n".join(
+        textwrap.fill(f"{name:<11}{text}", 72, subsequent_indent=" " * 11)
+        for name, text in rows.items()
+    )
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -1774,19 +1862,27 @@ def fetch_fashion_mnist(root: str) -> dict[str, bytes]:
     that fails.
     """
     url = "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"
-    folder = Path(root) / "fashion-mnist"
+    folder = Path(root).resolve() / "fashion-mnist"
     contents = {}
     for name, md5 in FASHION_MNIST.items():
         path = folder / name
         try:
-            data = path.read_bytes() if path.exists() else urlopen(url + name).read()
+            data = (
+                path.read_bytes()
+                if path.exists()
+                else urlopen(url + name, timeout=60).read()
+            )
         except OSError as error:
             raise OSError(
                 f"cannot download {url}{name} ({error}); put the four "
                 f"files of that address into {folder}"
             ) from None
         if hashlib.md5(data).hexdigest() != md5:
-            raise OSError(f"{path} is damaged; delete it and try again")
+            raise OSError(
+                f"{path} is damaged; delete it and try again"
+                if path.exists()
+                else f"{url}{name} arrived damaged; check the network and try again"
+            )
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
@@ -1805,12 +1901,16 @@ def load_fashion_mnist(root: str, train: bool) -> tuple:
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
-    """Show images in rows and columns, and return their axes."""
+    """Show images in rows and columns, and return their axes.
+
+    An image is a tensor on any device, or an array of NumPy.
+    """
     figsize = (num_cols * scale, num_rows * scale)
     _, axes = plt.subplots(num_rows, num_cols, figsize=figsize)
     axes = onp.ravel(axes)
     for i, (ax, image) in enumerate(zip(axes, images)):
-        ax.imshow(image.numpy(), cmap="gray_r")
+        image = image if isinstance(image, onp.ndarray) else image.numpy()
+        ax.imshow(image, cmap="gray_r")
         ax.set(xticks=[], yticks=[])
         if titles:
             ax.set_title(titles[i])
@@ -1829,13 +1929,13 @@ class FashionMNIST(DataModule):
         )
 
     def get_dataloader(self, train: bool) -> Any:
-        """Return minibatches of the training images, or of the others."""
+        """Return minibatches of the training images, or of the test images."""
         return self.get_tensorloader(self.train if train else self.val, train).map(
             self.convert
         )
 
     def convert(self, images: tf.Tensor, labels: tf.Tensor) -> tuple:
-        """Return images as numbers between 0 and 1, in the size asked for."""
+        """Return images with values between 0 and 1, in the size `resize`."""
         X = tf.cast(images[..., None], tf.float32) / 255
         if self.resize != (28, 28):
             X = tf.image.resize(X, self.resize)
@@ -1860,7 +1960,7 @@ class FashionMNIST(DataModule):
     def visualize(self, batch, nrows=1, ncols=8, labels=()) -> None:
         """Show the first images of a minibatch with their labels."""
         X, y = batch
-        images = X.numpy().reshape(-1, *self.resize)
+        images = tf.reshape(X, (-1, *self.resize))
         show_images(images, nrows, ncols, titles=labels or self.text_labels(y))
 
 

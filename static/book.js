@@ -73,8 +73,12 @@
   function keepInPlace(anchor, change) {
     const before = anchor.getBoundingClientRect().top;
     root.style.overflowAnchor = "none";
+    document.body.style.minHeight = "";
     change();
     const moved = anchor.getBoundingClientRect().top - before;
+    // Near the end of a page that has become shorter, there must be room to scroll.
+    const end = scrollY + moved + innerHeight;
+    if (end > root.scrollHeight) document.body.style.minHeight = `${end}px`;
     window.scrollBy({ top: moved, behavior: "instant" });
     requestAnimationFrame(() => (root.style.overflowAnchor = ""));
   }

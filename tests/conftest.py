@@ -1,4 +1,4 @@
-"""What holds for all tests: their marks, reasons to skip one, and who runs which.
+"""Settings of all tests: marks, accepted reasons to skip, and scheduling.
 
 A test may be skipped for the reasons that are listed here; any other skip fails. A
 machine that lacks a program or a font is no reason: `make test` installs them.
@@ -14,6 +14,7 @@ from pytest import TestReport
 OF_ANOTHER_FRAMEWORK = {
     "of JAX",
     "of MXNet",
+    "of PyTorch",
     "of PyTorch and TensorFlow",
     "here one call waits for all devices",
     "here the step itself is not compiled",

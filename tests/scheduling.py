@@ -1,4 +1,4 @@
-"""Which of pytest's workers runs a test: some files stay whole, the rest is spread."""
+"""Assigns tests to pytest's workers: some files stay together, others are spread."""
 
 from pathlib import Path
 

@@ -1,10 +1,8 @@
 """The loops of the bench in JAX: a bare loop and the Trainer."""
 
-from functools import partial
 from typing import Any
 
 import jax
-import numpy as np
 import optax
 import workloads
 from flax import linen as nn
@@ -22,18 +20,6 @@ def data(workload: Workload) -> Any:
     return workloads.dataset(d2l, X, y, workload)
 
 
-class Network(nn.Module):
-    """A linear model, or an MLP if it classifies."""
-
-    classify: bool
-
-    @nn.compact
-    def __call__(self, X: Any) -> Any:
-        if not self.classify:
-            return nn.Dense(1)(X)
-        return nn.Dense(CLASSES)(nn.relu(nn.Dense(HIDDENS)(X)))
-
-
 class MLP(d2l.Classifier):  # type: ignore[name-defined]
     """The MLP for the Trainer."""
 
@@ -46,34 +32,43 @@ class MLP(d2l.Classifier):  # type: ignore[name-defined]
 
 
 def bare(workload: Workload, clock: Clock, epochs: int) -> None:
-    """Train with the shortest loop that also computes the validation loss."""
+    """Train with the bare loop of the chapter, which knows its validation loss."""
     module, classify = data(workload), workload.name == "mlp"
     clock.restart()
     train, val = module.train_dataloader(), module.val_dataloader()
-    net, optimizer = Network(classify), optax.sgd(RATE)
+    net, optim = nn.Dense(1), optax.sgd(RATE)
+    if classify:
+        net = nn.Sequential([nn.Dense(HIDDENS), nn.relu, nn.Dense(CLASSES)])
     params = net.init(jax.random.key(0), next(iter(train))[0])
-    state = optimizer.init(params)
+    state = optim.init(params)
 
-    def loss_and_accuracy(params: Any, X: Any, y: Any) -> Any:
-        out = net.apply(params, X)
+    def loss_of(out: Any, y: Any) -> Any:
         if not classify:
-            return optax.l2_loss(out, y).mean(), ()
-        losses = optax.softmax_cross_entropy_with_integer_labels(out, y)
-        return losses.mean(), (out.argmax(axis=1) == y).mean()
+            return optax.l2_loss(out, y).mean()
+        return optax.softmax_cross_entropy_with_integer_labels(out, y).mean()
 
-    @partial(jax.jit, donate_argnums=(0, 1))
+    def loss(params: Any, X: Any, y: Any) -> Any:
+        return loss_of(net.apply(params, X), y)
+
+    @jax.jit
     def step(params: Any, state: Any, X: Any, y: Any) -> Any:
-        grads, _ = jax.grad(loss_and_accuracy, has_aux=True)(params, X, y)
-        updates, state = optimizer.update(grads, state, params)
+        updates, state = optim.update(jax.grad(loss)(params, X, y), state)
         return optax.apply_updates(params, updates), state
 
-    evaluate = jax.jit(loss_and_accuracy)
+    @jax.jit
+    def evaluate(params: Any, X: Any, y: Any) -> Any:
+        out = net.apply(params, X)
+        if not classify:
+            return (loss_of(out, y),)
+        return loss_of(out, y), (out.argmax(axis=1) == y).mean()
+
     for _ in range(epochs):
         clock.epoch()
         for X, y in train:
             params, state = step(params, state, X, y)
         metrics = [evaluate(params, X, y) for X, y in val]
-        jax.tree.map(lambda *values: np.mean(values), *jax.device_get(metrics))
+        for values in zip(*metrics, strict=True):
+            float(d2l.mean(values))
         clock.stop()
 
 

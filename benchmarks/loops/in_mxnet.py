@@ -32,33 +32,35 @@ class MLP(d2l.Classifier):  # type: ignore[name-defined]
 
 
 def bare(workload: Workload, clock: Clock, epochs: int) -> None:
-    """Train with the shortest loop that also computes the validation loss."""
+    """Train with the bare loop of the chapter, which knows its validation loss."""
     module, classify = data(workload), workload.name == "mlp"
     clock.restart()
     train, val = module.train_dataloader(), module.val_dataloader()
-    net = nn.HybridSequential()
+    net, loss_fn = nn.Dense(1), gluon.loss.L2Loss()
     if classify:
-        net.add(nn.Dense(HIDDENS, activation="relu"))
-    net.add(nn.Dense(CLASSES if classify else 1))
+        net, loss_fn = nn.HybridSequential(), gluon.loss.SoftmaxCrossEntropyLoss()
+        net.add(nn.Dense(HIDDENS, activation="relu"), nn.Dense(CLASSES))
     net.initialize()
     net.hybridize()
-    cross_entropy = gluon.loss.SoftmaxCrossEntropyLoss()
-    loss_fn = cross_entropy if classify else gluon.loss.L2Loss()
-    optimizer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": RATE})
+    optim = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": RATE})
+
+    def evaluate(X: Any, y: Any) -> tuple[Any, ...]:
+        out = net(X)
+        loss = loss_fn(out, y).mean()
+        if not classify:
+            return (loss,)
+        return loss, (out.argmax(axis=1) == y).astype("float32").mean()
+
     for _ in range(epochs):
         clock.epoch()
         for X, y in train:
             with autograd.record():
                 loss = loss_fn(net(X), y).mean()
             loss.backward()
-            optimizer.step(1)
-        loss = right = np.zeros(())
-        for X, y in val:
-            out = net(X)
-            loss = loss + loss_fn(out, y).mean()
-            if classify:
-                right = right + (out.argmax(axis=1) == y).astype("float32").mean()
-        float(loss / len(val)), float(right / len(val))
+            optim.step(1)
+        metrics = [evaluate(X, y) for X, y in val]
+        for values in zip(*metrics, strict=True):
+            float(d2l.mean(values))
         clock.stop()
 
 

@@ -30,13 +30,9 @@ def network(workload: Workload) -> nn.Module:
     return nn.Sequential(*layers)
 
 
-def half_mse(out: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    return F.mse_loss(out, y) / 2
-
-
 def loss_of(workload: Workload) -> Any:
     """Return the loss function of a workload."""
-    return half_mse if workload.name == "linear" else F.cross_entropy
+    return F.mse_loss if workload.name == "linear" else F.cross_entropy
 
 
 def accuracy(out: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -55,33 +51,38 @@ class MLP(d2l.Classifier):  # type: ignore[name-defined]
 
 
 def bare(workload: Workload, clock: Clock, epochs: int) -> None:
-    """Train with the shortest loop that also computes the validation loss."""
+    """Train with the bare loop of the chapter, which knows its validation loss."""
     module, device = data(workload), d2l.try_gpu() if workloads.GPUS else "cpu"
     loss_fn, classify = loss_of(workload), workload.name == "mlp"
     clock.restart()
     train, val = module.train_dataloader(), module.val_dataloader()
     net = network(workload).to(device)
-    optimizer = torch.optim.SGD(net.parameters(), RATE)
+    optim = torch.optim.SGD(net.parameters(), RATE)
+
+    def evaluate(X: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        out = net(X)
+        return (loss_fn(out, y), accuracy(out, y)) if classify else (loss_fn(out, y),)
+
     for _ in range(epochs):
         clock.epoch()
-        net.train()
-        for X, y in train:
-            X, y = X.to(device), y.to(device)
+        for X, y in moved(train):
             loss = loss_fn(net(X), y)
-            optimizer.zero_grad()
+            optim.zero_grad()
             loss.backward()
-            optimizer.step()
-        net.eval()
-        loss = right = torch.zeros((), device=device)
+            optim.step()
         with torch.no_grad():
-            for X, y in val:
-                X, y = X.to(device), y.to(device)
-                out = net(X)
-                loss = loss + loss_fn(out, y)
-                if classify:
-                    right = right + accuracy(out, y)
-        float(loss / len(val)), float(right / len(val))
+            metrics = [evaluate(X, y) for X, y in moved(val)]
+        for values in zip(*metrics, strict=True):
+            float(d2l.mean(values))
         clock.stop()
+
+
+def moved(loader: Any) -> Any:
+    """Return the minibatches of a loader, on the GPU if the bench uses one."""
+    if not workloads.GPUS:
+        return loader
+    device = d2l.try_gpu()
+    return ([a.to(device, non_blocking=True) for a in batch] for batch in loader)
 
 
 def lightning(workload: Workload, clock: Clock, epochs: int) -> None:

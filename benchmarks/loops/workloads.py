@@ -8,6 +8,7 @@ import contextvars
 import random
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from statistics import mean
 from types import ModuleType
@@ -127,10 +128,14 @@ def trainers(d2l: ModuleType, MLP: type, data: Callable) -> dict[str, "Run"]:
 def watch(trainer: Any, clock: Clock, board: Any) -> None:
     """Make the clock measure the epochs of a trainer, and tell its board of pauses."""
     fit_epoch = trainer.fit_epoch
+    scope = getattr(trainer, "device_scope", nullcontext)
+    # TensorFlow allows only nested scopes, but loops take turns between epochs.
+    trainer.device_scope = nullcontext
 
     def timed_epoch() -> None:
         clock.epoch()
-        fit_epoch()
+        with scope():
+            fit_epoch()
         clock.stop()
 
     def resume(seconds: float) -> None:

@@ -27,7 +27,7 @@ PYTHON_VERSION = "3.11"
 STAMP = "built-from.sha256"
 LAST_LINES = 4
 
-# What pip is told in the environment, uv is told too, under uv's own name.
+# Settings of pip in the environment, and the names that uv has for them.
 PIP_TO_UV = {
     "PIP_FIND_LINKS": "UV_FIND_LINKS",
     "PIP_INDEX_URL": "UV_DEFAULT_INDEX",
@@ -183,7 +183,7 @@ def _uv(
 
 
 def uv_settings(environ: os._Environ[str] | dict[str, str]) -> dict[str, str]:
-    """The environment that uv runs in: the caller's, and what pip is told, for uv."""
+    """Return the caller's environment, with pip's settings under uv's names."""
     settings = {"UV_PYTHON_DOWNLOADS": "never"} | dict(environ)
     # An activated environment would be taken for the one to build.
     settings.pop("VIRTUAL_ENV", None)
@@ -203,7 +203,7 @@ def _last_lines(output: str) -> str:
 
 
 def uv_command(root: Path = ROOT) -> list[str]:
-    """How to call uv: the one on PATH, or a copy in `.venvs/uv`."""
+    """Return the command of uv: the one on PATH, or a copy in `.venvs/uv`."""
     on_path = shutil.which("uv")
     if on_path:
         return [on_path]

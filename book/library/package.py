@@ -85,6 +85,12 @@ def version_file(book: Book) -> str:
     return VERSION.format(title=project["title"], release=project["release"])
 
 
+def data_files(book: Book) -> dict[str, str]:
+    """Return the text of each data file of the package under its name."""
+    folder = (book.root / book.config.library["version_file"]).parent
+    return {path.name: path.read_text("utf-8") for path in sorted(folder.glob("*.csv"))}
+
+
 def write(book: Book) -> list[Path]:
     """Write the libraries of all tabs and return the files that have changed.
 

@@ -49,6 +49,8 @@ def supporting_files(book: Book, numbers: Numbers) -> Files:
             name = Path(book.config.library[tab]["lib_file"]).name
             files[f"d2l/{name}"] = package.generated(book, tab)
     files["d2l/__init__.py"] = package.version_file(book)
+    for name, text in package.data_files(book).items():
+        files[f"d2l/{name}"] = text
     return {name: text.encode() for name, text in files.items()}
 
 

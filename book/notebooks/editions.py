@@ -171,7 +171,7 @@ class Edition:
 
     @cached_property
     def _pages(self) -> dict[str, Section]:
-        """All sections under their names."""
+        """The sections by name."""
         return {section.name: section for section in self.book.sections}
 
     @cached_property
@@ -272,16 +272,19 @@ class Edition:
         source = package.generated(self.book, tab)
         code = "\n".join(cell.code for cell in self.book.cells(section, tab))
         words = set(re.findall(r"\b\w+\b", source))
+        module = Path(self.book.config.library[tab]["lib_file"]).name
         settings = {
             "init": package.version_file(self.book),
-            "module": Path(self.book.config.library[tab]["lib_file"]).name,
+            "module": module,
             "names": sorted(words & set(store.D2L_NAME.findall(code))),
         }
         lines = [f"    {name}={value!r}," for name, value in settings.items()]
-        lines += ["    source=LIBRARY,"] if included else []
+        lines += ["    files=LIBRARY,"] if included else []
         calls.append("\n".join(["use_library(", *lines, ")"]))
         if included:
-            calls.insert(0, f"LIBRARY = {_readable_literal(source)}\n")
+            files = {module: source, **package.data_files(self.book)}
+            texts = [f"{n!r}: {_readable_literal(text)}" for n, text in files.items()]
+            calls.insert(0, f"LIBRARY = {{{', '.join(texts)}}}\n")
         return standalone.cell(functions, "\n".join(calls))
 
 

@@ -77,11 +77,11 @@ def is_our_library(folder, init, module, names):
     return text_of_init == init and has_names
 
 
-def use_library(init, module, names, source=None):
+def use_library(init, module, names, files=None):
     """Make this book's library available as d2l, and print where it is.
 
     The library may be installed or in a folder beside the notebook's folder.
-    Otherwise, `source` is written to a temporary folder.
+    Otherwise, `files`, texts by their names, are written to a temporary folder.
     """
     spec = importlib.util.find_spec("d2l")
     installed = [Path(p) for p in (spec and spec.submodule_search_locations) or []]
@@ -91,7 +91,7 @@ def use_library(init, module, names, source=None):
         for folder in [*installed, *nearby]
         if is_our_library(folder, init, module, names)
     ]
-    if not folders and source is None:
+    if not folders and files is None:
         raise ModuleNotFoundError(
             "cannot find d2l, the library of this book; unpack the whole zip archive"
             " and run this notebook in its folder"
@@ -99,8 +99,8 @@ def use_library(init, module, names, source=None):
     folder = folders[0] if folders else Path(tempfile.mkdtemp(prefix="d2l-"), "d2l")
     if not folders:
         folder.mkdir()
-        (folder / "__init__.py").write_text(init, encoding="utf-8")
-        (folder / module).write_text(source, encoding="utf-8")
+        for name, text in {"__init__.py": init, **files}.items():
+            (folder / name).write_text(text, encoding="utf-8")
     if folder not in installed:
         # This library takes precedence over other packages of the same name.
         sys.path.insert(0, str(folder.parent))

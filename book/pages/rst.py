@@ -12,6 +12,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -35,7 +36,7 @@ MARK = re.compile(r":(ref|numref|eqref|cite|citet|citep):`([^`]+)`")
 ROLES = {"eqref": "eq", "citet": "cite:t", "citep": "cite:p"}
 SHELL_LINE = re.compile(r"^\s*[!%]", re.MULTILINE)
 NO_OUTPUT = ".. rst-class:: no-output\n\nNo output."
-VARIES = ".. rst-class:: output-note\n\nDiffers from run to run."
+VARIES = ".. rst-class:: output-note\n\nYour output may differ."
 NOTICE = "```eval_rst\n.. rst-class:: version-notice\n\n{}\n```"
 
 
@@ -159,10 +160,14 @@ def _convert_roles(row: re.Match[str]) -> str:
 
 def to_rst(texts: list[str]) -> list[str]:
     """Return each Markdown text as reStructuredText."""
-    from d2lbook import rst as d2l_rst  # takes long to import
-
     pieces = [f"{MARKER.format(i)}\n\n{text}" for i, text in enumerate(texts)]
-    body = pypandoc.convert_text("\n\n".join(pieces), "rst", "markdown")
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(
+            pypandoc.convert_text, "\n\n".join(pieces), "rst", "markdown"
+        )
+        from d2lbook import rst as d2l_rst  # its import takes as long as pandoc
+
+        body = work.result()
     body = d2l_rst._process_rst(body).replace("   :style: apa", "   :style: book")
     return [piece.strip("\n") for piece in MARKER_LINE.split(body)[1:]]
 

@@ -7,6 +7,7 @@ matplotlib draws; here an image passes as it is or is refused.
 """
 
 import base64
+import functools
 import io
 import re
 from collections.abc import Iterator
@@ -88,7 +89,7 @@ def _short(text: str) -> str:
 
 
 def _is_safe(element: str, attribute: str, value: str) -> bool:
-    """Whether an attribute neither runs anything nor refers to something outside."""
+    """Return whether an attribute neither runs code nor refers to another file."""
     if attribute in LINKS:
         embeds = element == "image" and EMBEDDED.fullmatch(value) is not None
         return value.startswith("#") or embeds
@@ -100,8 +101,9 @@ def _is_safe(element: str, attribute: str, value: str) -> bool:
     return attribute in NAMES or not may_refer or _is_safe_css(value)
 
 
+@functools.cache  # plots repeat a few styles thousands of times
 def _is_safe_css(css: str) -> bool:
-    """Whether a style sheet or a value has only known functions and local addresses."""
+    """Return whether a style has only known functions and local addresses."""
     waiting = tinycss2.parse_component_value_list(css, skip_comments=True)
     while waiting:
         token = waiting.pop()

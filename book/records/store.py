@@ -28,6 +28,7 @@ from book.base.errors import BookError
 from book.base.files import write_whole
 from book.base.kept import Kept
 from book.library import package
+from book.records import cleaning, images
 from book.records.cleaning import SHOWN, UNPRINTABLE, clean_outputs
 from book.records.images import problem_with_image
 from book.sources.blocks import Block, Cell
@@ -128,7 +129,7 @@ def _look_up(
     file = path(book, section, tab, machine)
     if not file.exists():
         return "missing", None
-    record = _read(file)
+    record = _read(book, file)
     if record is None:
         return "damaged", None
     module = package.generated(book, tab)
@@ -140,14 +141,14 @@ def _look_up(
     return "fresh", record
 
 
-def _read(file: Path) -> NotebookNode | None:
+def _read(book: Book, file: Path) -> NotebookNode | None:
     """Return the record in `file`; if it is damaged, warn once and return None."""
     try:
         if not file.is_file():
             raise OSError(errno.EINVAL, "not a file")
-        record = nbformat.v4.reads(file.read_text(encoding="utf-8"))
-        nbformat.validate(record)
-        problem = _problem_with_record(record)
+        text = file.read_text(encoding="utf-8")
+        kept = Kept(book.root / "_build" / "verdicts")
+        problem = kept.text([*_rules(), text], lambda: _problem_with_text(text))
     except OSError as error:
         problem = f"it cannot be read: {error.strerror}"
     except UNREADABLE:
@@ -155,11 +156,27 @@ def _read(file: Path) -> NotebookNode | None:
     if problem:
         _warn(file, problem)
         return None
-    return record
+    return nbformat.v4.reads(text)
+
+
+@functools.cache
+def _rules() -> list[str]:
+    """Return everything that the verdict on a record depends on, but the record."""
+    modules = [cleaning.__file__, images.__file__, __file__]
+    return [nbformat.__version__, *(Path(m).read_text("utf-8") for m in modules)]
+
+
+def _problem_with_text(text: str) -> str:
+    """Return why a text is not shown as the record of a run; empty if it is."""
+    try:
+        record = nbformat.v4.reads(text)
+        nbformat.validate(record)
+        return _problem_with_record(record)
+    except UNREADABLE:
+        return "not a notebook"
 
 
 def _problem_with_record(record: NotebookNode) -> str:
-    """Return why a notebook is not shown as the record of a run; empty if it is."""
     facts = record.metadata.get("book")
     if not isinstance(facts, dict) or not set(FACTS) <= set(facts):
         return "it does not say what made it"
@@ -235,7 +252,7 @@ def _warn(file: Path, reason: str) -> None:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a tab shows of a section: today's blocks, and the outputs of a fresh record.
+    """Return the blocks that a tab shows, with the outputs of a record that is fresh.
 
     `outputs` has a list for each cell; `facts`, empty without a fresh record, say what
     made them and which version of the framework `installs` from the tab's pins.
@@ -353,7 +370,8 @@ def fingerprint(
 ) -> str:
     """Return a hash of everything that determines the outputs of a section in one tab.
 
-    That is its code, the blocks of d2l that it uses, and the pins of its environment.
+    That is its code, the blocks of d2l that it uses, the data files of d2l that these
+    name, and the pins of its environment.
     The blocks come from `module`, or from today's sources if it is None.
     """
     if module is None:
@@ -366,6 +384,8 @@ def _fingerprint(book: Book, tab: str, cells: list[Cell], module: str) -> str:
     used = {name for source in sources for name in D2L_NAME.findall(source)}
     definitions = _kept_definitions(book.root, module)
     parts = [*sources, *_blocks(definitions, used)]
+    code = "\n".join(parts)
+    parts += [text for name, text in package.data_files(book).items() if name in code]
     parts += environments.pins(tab, book.root)
     digest = hashlib.sha256()
     for part in parts:

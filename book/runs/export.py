@@ -124,7 +124,8 @@ def import_results(book: Book, folder: Path) -> None:
         )
     lock = book.root / "_build" / "locks" / f"outputs-{manifest.machine}.lock"
     with locked(lock, f"another process writes outputs/{manifest.machine}"):
-        refused = Import(book, folder, manifest).all(found)
+        refused, recorded = Import(book, folder, manifest).all(found)
+        run.print_sentences_to_reread(book, recorded, manifest.machine)
     if refused:
         raise BookError("\n".join(refused))
 
@@ -157,21 +158,27 @@ class Import:
     folder: Path
     manifest: Manifest
 
-    def all(self, found: list[str]) -> list[str]:
-        """Import the results `found`; return a line for each that is refused."""
+    def all(self, found: list[str]) -> tuple[list[str], list[tuple[Section, str]]]:
+        """Import the results `found`.
+
+        Return a line for each that is refused, and the section and tab of the others.
+        """
         entries = {entry.file: entry for entry in self.manifest.notebooks}
         refused: list[str] = []
+        recorded: list[tuple[Section, str]] = []
         for file in found:
             try:
                 if file not in entries:
                     raise Unfit(f"{remote.MANIFEST} does not name it; {AGAIN}")
-                print(f"imported: {self.one(entries.pop(file))}", flush=True)
+                entry = entries.pop(file)
+                print(f"imported: {self.one(entry)}", flush=True)
+                recorded.append((self.section(entry), entry.tab))
             except (Unfit, BookError) as error:
                 refused.append(f"{self.folder / remote.RESULTS / file}: {error}")
         if entries:
             names = ", ".join(f"{e.section} ({e.tab})" for e in entries.values())
             print(f"without a result: {names}; see the .log files beside the results")
-        return refused
+        return refused, recorded
 
     def one(self, entry: Entry) -> Path:
         """Import one result and return the path of its record."""

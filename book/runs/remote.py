@@ -88,7 +88,7 @@ COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True)
 class Place:
-    """Where notebooks run: the Python, the folder of d2l, the name of the machine."""
+    """The place where notebooks run: its Python, folder of d2l, and machine's name."""
 
     python: Path
     root: Path
@@ -459,7 +459,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an exported folder holds."""
+    """The contents of an exported folder."""
 
     machine: str
     library: str  # the digest of d2l/
@@ -503,8 +503,8 @@ def _is_sound(manifest: Manifest) -> bool:
 def library_digest(folder: Path) -> str:
     """Return a hash of the package d2l in `folder`."""
     digest = hashlib.sha256()
-    for file in sorted((folder / LIBRARY).glob("*.py")):
-        if file.is_file():
+    for file in sorted((folder / LIBRARY).glob("*")):
+        if file.suffix in (".py", ".csv") and file.is_file():
             content = file.read_bytes()
             digest.update(f"{file.name}:{len(content)}:".encode() + content)
     return digest.hexdigest()

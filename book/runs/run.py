@@ -17,7 +17,7 @@ from book.base import environments
 from book.base.errors import BookError
 from book.base.files import locked
 from book.library import package
-from book.records import store
+from book.records import quotations, store
 from book.runs import remote
 from book.runs.kernels import Failure, Job, execute
 from book.sources.book import Book
@@ -88,7 +88,20 @@ def _execute(ready: list[Job], parallel: int | None) -> list[Failure]:
         if failure.traceback:
             print(failure.traceback, file=sys.stderr)
     _warn_of_changes(kept)
+    if kept:
+        recorded = [(job.section, job.tab) for job in kept]
+        print_sentences_to_reread(kept[0].book, recorded, kept[0].machine)
     return failures
+
+
+def print_sentences_to_reread(
+    book: Book, recorded: Iterable[tuple[Section, str]], machine: str
+) -> None:
+    """Print the sentences with numbers that new records of `machine` do not have."""
+    sentences = quotations.sentences_to_reread(book, recorded, machine)
+    if sentences:
+        print(f"reread these sentences: the outputs of {machine} have other numbers")
+        print("\n".join(sentences))
 
 
 def _warn_of_changes(kept: list[Job]) -> None:

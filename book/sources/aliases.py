@@ -9,21 +9,37 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
 
-from d2lbook import library
-from nbformat.v4 import new_code_cell, new_notebook
+from book.base.kept import Kept
 
 
-def replace_aliases(code: str, settings: Mapping[str, str]) -> tuple[str, list[int]]:
+def replace_aliases(
+    code: str, settings: Mapping[str, str], kept: Kept
+) -> tuple[str, list[int]]:
     """Return `code` without aliases and, for each of its rows, the row it comes from.
 
     `settings` is the section of config.ini for a tab's library. Raises a `SyntaxError`
     if the code uses an alias but is not Python.
     """
     rows = list(range(1, code.count("\n") + 2))
-    if "d2l." not in code:
+    if not _may_use(code, settings):
         return code, rows
+    made_by = [Path(__file__).read_text("utf-8"), version("d2lbook"), sys.version]
+    parts = [*made_by, *(f"{k}={v}" for k, v in settings.items()), code]
+    new = kept.text(parts, lambda: _replaced(code, settings))
+    if new.count("\n") != code.count("\n"):
+        rows = _original_rows(code, new)
+    return new, rows
+
+
+def _replaced(code: str, settings: Mapping[str, str]) -> str:
+    from d2lbook import library  # takes long to import
+    from nbformat.v4 import new_code_cell, new_notebook
+
     others = dict(settings)
     simple = library._parse_mapping_config(others.pop("simple_alias", ""))
     new = code
@@ -31,10 +47,14 @@ def replace_aliases(code: str, settings: Mapping[str, str]) -> tuple[str, list[i
         whole_name = rf"\bd2l\.{re.escape(alias.rstrip('('))}(?!\w)"
         new = re.sub(whole_name, f"{others['lib_name']}.{name.rstrip('(')}", new)
     notebook = new_notebook(cells=[new_code_cell(new)])
-    new = library.replace_alias(notebook, others).cells[0].source
-    if new.count("\n") != code.count("\n"):
-        rows = _original_rows(code, new)
-    return new, rows
+    return str(library.replace_alias(notebook, others).cells[0].source)
+
+
+def _may_use(code: str, settings: Mapping[str, str]) -> bool:
+    """Return False if no name that `code` takes from d2l occurs in the settings."""
+    names = set(re.findall(r"\bd2l\.(\w+)", code))
+    known = re.findall(r"\w+", " ".join(settings.values())) if names else []
+    return "reverse_alias" in settings or not names.isdisjoint(known)
 
 
 def _original_rows(before: str, after: str) -> list[int]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from d2lbook.config import Config
 
 from book.base.errors import BookError
+from book.base.kept import Kept
 from book.sources import aliases, checks
 from book.sources.blocks import Block, Cell
 from book.sources.section import Section
@@ -34,6 +35,7 @@ class Book:
         self.config = _read_config(config)
         self.tabs: list[str] = self.config.tabs
         self._blocks: dict[tuple[Section, str], list[Block]] = {}
+        self._kept = Kept(self.root / "_build" / "aliases")
 
     # Sections
 
@@ -143,7 +145,7 @@ class Book:
             cell = replace(cell, code=code, rows=tuple(map(cell.line_of, rows)))
         settings = self.config.library.get(tab, {})
         try:
-            code, rows = aliases.replace_aliases(cell.code, settings)
+            code, rows = aliases.replace_aliases(cell.code, settings, self._kept)
         except SyntaxError as error:
             where = section.at(cell.line_of(error.lineno or 1))
             message = (

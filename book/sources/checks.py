@@ -14,14 +14,19 @@ from urllib.parse import unquote
 from book.base.errors import BookError
 from book.sources.blocks import Block, Cell, Contents, Directive, Figure, Table
 from book.sources.inline import (
+    CITATIONS,
     MEDIA,
+    NUMBERS,
     MarkupError,
+    Span,
     roles,
     slide_marks,
     spans,
     without_code,
 )
 from book.sources.magics import hide_magics
+from book.sources.marked_numbers import wrong_citations
+from book.sources.quantities import quantities
 from book.sources.section import Section
 
 if TYPE_CHECKING:
@@ -33,7 +38,6 @@ Problems = Iterator[tuple[int, str]]
 SELECTED = re.compile(r"\btab\.selected\(([^()]*)\)")
 QUOTED = re.compile(r"""["']([^"']*)["']""")
 REFERENCES = ("ref", "numref", "eqref")
-CITATIONS = ("cite", "citet", "citep")
 ROLES = (*REFERENCES, *CITATIONS, "class", "func", "mod")
 # A role with two backticks on each side, which is always a mistake.
 DOUBLE_ROLE = re.compile(r":([-\w]+):``[^`]+``")
@@ -46,6 +50,14 @@ CODE = re.compile(r"`(?:[^`\n]|\n(?!\s*\n))*`")
 LISTING = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.M | re.S)
 LINK = re.compile(r"\]\(([^()<>\s]+)")
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:|#|//", re.IGNORECASE)
+# The forms of the settings of marks.
+SETTINGS = {
+    "within": r"\d+(?:\.\d+)?%",
+    "value": r"\d+(?:\.\d+)?(?:e-?\d+)?",
+    "cell": "next|any",
+    "machine": "[a-z0-9-]+",
+}
+EXAMPLES = {"within": "30%", "value": "2", "cell": "next", "machine": "h200"}
 # docutils takes about two milliseconds for each cell of a table.
 MOST_CELLS = 2000
 KEY = re.compile(r"^[ \t]*@\w+[ \t]*\{[ \t]*([^\s,]+)", re.MULTILINE)
@@ -64,6 +76,7 @@ def problems(book: Book) -> Iterator[str]:
         for line, message in sorted(set(_section_problems(book, section, bib_keys))):
             yield f"{section.at(line)}: {message}"
     yield from _label_problems(book)
+    yield from wrong_citations(book)
 
 
 def _bibliography_keys(book: Book) -> set[str] | None:
@@ -180,12 +193,32 @@ def _markup_problems(source: str) -> Problems:
         yield error.offset, str(error)
         return
     for text in texts:
-        for medium in text.media:
-            if medium not in MEDIA:
-                known = ", ".join(MEDIA)
-                yield text.start, f"unknown medium '{medium}'; choose from {known}"
+        for message in _mark_problems(text):
+            yield text.start, message
         if any(text.start < mark.start < text.end for mark in marks):
-            yield text.start, "slide mark within a text for one medium; move it outside"
+            yield text.start, "slide mark within a marked text; move it outside"
+
+
+def _mark_problems(span: Span) -> Iterator[str]:
+    """Yield unknown marks of a text, and settings that its mark does not have."""
+    for name in span.media:
+        if name not in MEDIA:
+            yield f"unknown mark '{name}'; choose from {', '.join((*MEDIA, *NUMBERS))}"
+    kinds = [name for name in span.classes if name in NUMBERS]
+    if len(kinds) > 1:
+        yield f"'{kinds[0]}' and '{kinds[1]}' mark the same text; keep one of them"
+        return
+    known = NUMBERS[kinds[0]] if kinds else set()
+    for name, value in span.attributes.items():
+        if name not in known:
+            yield f"unknown setting '{name}' of this mark; remove it"
+        elif not re.fullmatch(SETTINGS.get(name, ".+"), value):
+            yield f"'{value}' is not a valid {name}; write one such as {EXAMPLES[name]}"
+    if kinds == ["cited"] and "id" not in span.attributes:
+        yield "no id of a published measurement; write one such as {.cited id=NAME}"
+    if kinds in (["measured"], ["cited"]) and "value" not in span.attributes:
+        if not any(quantities(span.text)):
+            yield f"no number in '{span.text}'; name it, as in {{.{kinds[0]} value=2}}"
 
 
 def _role_problems(source: str, bib_keys: set[str] | None) -> Problems:

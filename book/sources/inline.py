@@ -1,4 +1,4 @@
-"""Finds roles, slide marks and texts for one medium within the text of a block.
+"""Finds roles, slide marks and marked texts within the text of a block.
 
 All functions take the Markdown of a block; places in it are offsets of characters.
 """
@@ -6,12 +6,21 @@ All functions take the Markdown of a block; places in it are offsets of characte
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Literal
 
 Medium = Literal["web", "print", "notebook", "slide"]
 MEDIA: tuple[Medium, ...] = ("web", "print", "notebook", "slide")
+CITATIONS = ("cite", "citet", "citep")
+
+# Marks of numbers: an output has the number, a row of published measurements has it,
+# or it is a specification or a prediction. Each has its settings.
+NUMBERS = {
+    "measured": {"within", "value", "cell", "machine"},
+    "cited": {"id", "within", "value"},
+    "given": set(),
+}
 
 # A role, or code or an equation, which may hold text that looks like a role.
 TOKEN = re.compile(
@@ -21,7 +30,7 @@ TOKEN = re.compile(
 )
 SIGNS = {"[**": "**]", "(**": "**)", "[~~": "~~]", "(~~": "~~)"}
 SIGN = re.compile(r"[\[(](?:\*\*|~~)|(?:\*\*|~~)[\])]")
-SPAN_END = re.compile(r"\]\{((?:[ ]*\.[\w-]+)+)[ ]*\}")
+SPAN_END = re.compile(r"\]\{(\s*\.[\w-]+[^{}]*)\}")
 
 
 class MarkupError(Exception):
@@ -137,21 +146,30 @@ def without_slide_marks(source: str) -> str:
     return "".join([*parts, source[end:]])
 
 
-# Text for one medium
+# Spans
 
 
 @dataclass(frozen=True)
 class Span:
-    """A text for some media only, such as `[Press the button.]{.web}`."""
+    """A marked text such as `[Press the button.]{.web}` or `[3 ms]{.measured}`.
+
+    `attributes` holds the settings of the mark, such as `within=30%`.
+    """
 
     start: int
     end: int
     text: str
-    media: tuple[str, ...]
+    classes: tuple[str, ...]
+    attributes: dict[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def media(self) -> tuple[str, ...]:
+        """The media that alone show the text; empty if all do."""
+        return tuple(name for name in self.classes if name not in NUMBERS)
 
 
 def spans(source: str) -> Iterator[Span]:
-    """Yield the texts for some media only, in order.
+    """Yield the marked texts in the order of their ends.
 
     Raises a `MarkupError` for a text without its opening bracket.
     """
@@ -161,8 +179,15 @@ def spans(source: str) -> Iterator[Span]:
         if start < 0:
             message = f"'{closing[0]}' without its '['; add the bracket"
             raise MarkupError(message, closing.start())
-        media = tuple(name.strip(" .") for name in closing[1].split(".")[1:])
-        yield Span(start, closing.end(), source[start + 1 : closing.start()], media)
+        text = source[start + 1 : closing.start()]
+        yield Span(start, closing.end(), text, *_marks(closing[1]))
+
+
+def _marks(text: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the classes and the attributes that `text` lists."""
+    attributes = dict(word.split("=", 1) for word in text.split() if "=" in word)
+    names = " ".join(word for word in text.split() if "=" not in word)
+    return tuple(name.strip() for name in names.split(".")[1:]), attributes
 
 
 def _opening_bracket(source: str, end: int) -> int:
@@ -179,13 +204,23 @@ def _opening_bracket(source: str, end: int) -> int:
 
 
 def for_medium(source: str, medium: Medium) -> str:
-    """Return `source` as `medium` shows it, without texts for other media only."""
+    """Return `source` as `medium` shows it: without marks, and texts for others."""
     parts, end = [], 0
-    for span in spans(source):
+    for span in _outermost(spans(source)):
+        is_shown = not span.media or medium in span.media
         before = source[end : span.start]
-        if medium not in span.media:
+        if not is_shown:
             # The space before a sentence is removed together with the sentence.
             before = before.rstrip(" ") if source[span.end :][:1] in " \n" else before
-        parts += [before, span.text if medium in span.media else ""]
+        parts += [before, for_medium(span.text, medium) if is_shown else ""]
         end = span.end
     return "".join([*parts, source[end:]])
+
+
+def _outermost(found: Iterable[Span]) -> Iterator[Span]:
+    """Yield the spans that are in no other span, in order."""
+    end = 0
+    for span in sorted(found, key=lambda span: span.start):
+        if span.start >= end:
+            yield span
+            end = span.end

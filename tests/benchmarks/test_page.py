@@ -1,4 +1,4 @@
-"""What the bench computes without a browser: the table, the budgets, MyST Markdown."""
+"""Tests of the bench without a browser: the table, the budgets, MyST Markdown."""
 
 import copy
 

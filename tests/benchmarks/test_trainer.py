@@ -1,5 +1,6 @@
-"""What the Trainer's bench computes without a framework: ratios, targets, the chart."""
+"""Tests of the Trainer's bench without a framework: ratios, targets, the chart."""
 
+import contextlib
 import importlib
 import json
 from functools import partial
@@ -24,7 +25,7 @@ def chart(monkeypatch):
 
 @pytest.fixture
 def workloads(monkeypatch):
-    """What a kernel of the bench can import."""
+    """Return the module that a kernel of the bench imports."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks/loops")
     return importlib.import_module("workloads")
 
@@ -163,6 +164,32 @@ def test_a_board_draws_no_more_often_for_a_pause(workloads, now):
     workloads.take_turns(runs, mlp, 3)
     # The other's last epoch is a pause only if it is not the last of all.
     assert board.due - 5 in (11 * mlp.steps, 12 * mlp.steps)
+
+
+def test_a_scope_of_a_device_ends_before_another_loop_has_its_turn(workloads, now):
+    scopes: list[str] = []
+
+    @contextlib.contextmanager
+    def scope(name):
+        scopes.append(name)
+        yield
+        assert scopes.pop() == name  # as in TensorFlow
+
+    def run(name, workload, clock, epochs):
+        trainer = SimpleNamespace(
+            fit_epoch=lambda: inside.append([*scopes]),
+            device_scope=partial(scope, name),
+        )
+        workloads.watch(trainer, clock, SimpleNamespace())
+        with trainer.device_scope():
+            for _ in range(epochs):
+                trainer.fit_epoch()
+
+    inside: list[list[str]] = []
+    runs = {name: partial(run, name) for name in ("a", "b")}
+    now[0] = 1.0
+    workloads.take_turns(runs, workloads.WORKLOADS["mlp"], 3)
+    assert sorted(inside) == [["a"]] * 3 + [["b"]] * 3
 
 
 def test_a_run_of_so_many_seconds_has_three_epochs_at_least(workloads):

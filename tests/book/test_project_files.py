@@ -97,6 +97,7 @@ def test_every_source_of_the_check_calls_its_hook():
         "d2l.bib",
         "config.ini",
         "d2l/jax.py",
+        "outputs/cpu/jax/chapter_gpus/use-gpu.ipynb",
     )
     for name in sources:
         assert (ROOT / name).exists() and re.search(pattern, name), name
@@ -149,6 +150,7 @@ def attribute(name: str, path: str) -> str:
         ("d2l/torch.py", "set"),
         ("d2l/__init__.py", "unset"),
         ("d2l/__main__.py", "unset"),
+        ("d2l/cited.csv", "unset"),
         ("outputs/cpu/jax/chapter_gpus/use-gpu.ipynb", "set"),
         ("environments/jax.txt", "set"),
         ("book/__main__.py", "unspecified"),

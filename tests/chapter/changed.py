@@ -31,6 +31,6 @@ def changed_files(book: Book) -> set[str]:
 
 
 def git(book: Book, *arguments: str) -> str:
-    """What git prints; nothing where it fails, as without a repository."""
+    """Return the output of git, or nothing if it fails, as without a repository."""
     command = ["git", "-c", "core.quotePath=off", *arguments]
     return subprocess.run(command, cwd=book.root, capture_output=True, text=True).stdout

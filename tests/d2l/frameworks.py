@@ -66,6 +66,10 @@ class Framework:
         """Let the layers make their parameters."""
         model(X)
 
+    def outputs(self, trainer: Any, X: Any) -> Any:
+        """Return the outputs of the model that `trainer` has trained."""
+        return trainer.model(X)
+
     def tensor(self, values: Any, dtype: str = "float32") -> Any:
         raise NotImplementedError
 
@@ -209,6 +213,9 @@ class Jax(Framework):
 
     def build(self, model: Any, X: Any) -> None:
         """Do nothing: `fit` makes the parameters."""
+
+    def outputs(self, trainer: Any, X: Any) -> Any:
+        return trainer.model.apply({"params": trainer.state.params}, X)
 
     def tensor(self, values: Any, dtype: str = "float32") -> Any:
         return self.jax.numpy.array(values, dtype=dtype)

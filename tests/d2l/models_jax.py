@@ -283,6 +283,91 @@ class Blocks(d2l.Classifier):
         self.plot("acc", d2l.reduce_mean(d2l.astype(right, d2l.float32)), train=False)
 
 
+class ConvBlock(d2l.nn_Module):
+    """Two convolutions beside a shortcut."""
+
+    channels: int
+    training: bool = True
+
+    def setup(self):
+        self.first = nn.Conv(self.channels, kernel_size=(3, 3), padding="same")
+        self.second = nn.Conv(self.channels, kernel_size=(3, 3), padding="same")
+        self.shortcut = nn.Conv(self.channels, kernel_size=(1, 1))
+        self.norm = nn.BatchNorm(not self.training)
+
+    def __call__(self, X):
+        Y = self.second(nn.relu(self.norm(self.first(X))))
+        return nn.relu(Y + self.shortcut(X))
+
+
+class ConvNet(d2l.Classifier):
+    """Its methods make its parts, and it appends them to a `Sequential`."""
+
+    arch: tuple
+    lr: float = 0.1
+    num_classes: int = 10
+    training: bool = True
+
+    def setup(self):
+        self.net = self.create_net()
+
+    def stem(self):
+        return nn.Sequential([nn.Conv(8, kernel_size=(3, 3)), nn.relu])
+
+    def create_net(self):
+        net = nn.Sequential([self.stem()])
+        for channels in self.arch:
+            net.layers.extend([ConvBlock(channels, training=self.training)])
+        net.layers.extend(
+            [
+                lambda x: nn.avg_pool(x, window_shape=(4, 4), strides=(4, 4)),
+                lambda x: x.reshape((x.shape[0], -1)),
+                nn.Dense(self.num_classes),
+            ]
+        )
+        return net
+
+
+class ClippedSGD(d2l.HyperParameters):
+    """An optimizer without a state, for which it returns the class `EmptyState`."""
+
+    def __init__(self, rate):
+        self.save_hyperparameters()
+
+    def init(self, params):
+        return optax.EmptyState
+
+    def update(self, grads, state, params=None):
+        def change(grad):
+            return -self.rate * jnp.clip(grad, -1, 1)
+
+        return jax.tree_util.tree_map(change, grads), state
+
+
+class OwnOptimizer(d2l.LinearRegressionScratch):
+    def configure_optimizers(self):
+        return ClippedSGD(self.lr)
+
+
+class OwnLoop(d2l.Trainer):
+    """A trainer whose loop over the minibatches is written by hand."""
+
+    def fit_epoch(self):
+        self.model.training = True
+        for batch in map(self.prepare_batch, self.train_dataloader):
+            old = self.state
+            _, grads = self.model.training_step(old.params, batch, old)
+            if self.gradient_clip_val:
+                grads = self.clip_gradients(self.gradient_clip_val, grads)
+            key = jax.random.fold_in(old.dropout_rng, self.train_batch_idx)
+            self.state = old.apply_gradients(grads=grads).replace(dropout_rng=key)
+            self.train_batch_idx += 1
+        self.model.training = False
+        for batch in map(self.prepare_batch, self.val_dataloader):
+            self.model.validation_step(self.state.params, batch, self.state)
+            self.val_batch_idx += 1
+
+
 def regression():
     w = d2l.tensor([2, -3.4])
     return d2l.SyntheticRegressionData(w, 4.2, num_val=100, batch_size=100)
@@ -313,6 +398,8 @@ CASES = [
     Case("mlp", mlp, Even, "val_acc", 0.8),
     Case("dropout", lambda: DropoutMLP(10, 64, 0.3, 0.5), Even, "val_acc", 0.8),
     Case("batch norm", lambda: BatchNormNet(0.2), Shuffled, "train_loss", 1),
+    Case("conv net", lambda: ConvNet((8, 8), 0.2), Shuffled, "train_loss", 1),
+    Case("own optimizer", lambda: OwnOptimizer(2, 0.3), regression, "val_loss", 0.1, 6),
     Case("rnn", rnn, Counting, "val_ppl", 2, 6),
     Case("gru", gru, Counting, "val_ppl", 1.5, 6),
     Case("decay", lambda: WeightDecay(lr=0.01, wd=3), regression, "val_loss", 15),

@@ -304,6 +304,73 @@ class Blocks(d2l.Classifier):
         self.plot("acc", d2l.reduce_mean(d2l.astype(right, d2l.float32)), train=False)
 
 
+class ConvBlock(d2l.nn_Module):
+    """Two convolutions beside a shortcut."""
+
+    def __init__(self, channels, **kwargs):
+        super().__init__(**kwargs)
+        self.first = nn.Conv2D(channels, kernel_size=3, padding=1)
+        self.second = nn.Conv2D(channels, kernel_size=3, padding=1)
+        self.shortcut = nn.Conv2D(channels, kernel_size=1)
+        self.norm = nn.BatchNorm()
+
+    def forward(self, X):
+        Y = self.second(npx.relu(self.norm(self.first(X))))
+        return npx.relu(Y + self.shortcut(X))
+
+
+class ConvNet(d2l.Classifier):
+    """Its methods make its parts."""
+
+    def stem(self):
+        net = nn.Sequential()
+        net.add(nn.Conv2D(8, kernel_size=3), nn.Activation("relu"))
+        return net
+
+    def __init__(self, arch, lr=0.1, num_classes=10):
+        super().__init__()
+        self.save_hyperparameters()
+        self.net = nn.Sequential()
+        self.net.add(self.stem())
+        for channels in arch:
+            self.net.add(ConvBlock(channels))
+        self.net.add(nn.AvgPool2D(3, 3), nn.Dense(num_classes))
+        self.net.initialize(init.Xavier())
+
+
+class ClippedSGD(d2l.HyperParameters):
+    """An optimizer with the one method that the trainer needs."""
+
+    def __init__(self, params, rate):
+        self.save_hyperparameters()
+
+    def step(self, batch_size):
+        for array in self.params:
+            array[:] -= self.rate * np.clip(array.grad, -1, 1) / batch_size
+
+
+class OwnOptimizer(d2l.LinearRegressionScratch):
+    def configure_optimizers(self):
+        return ClippedSGD([self.b, self.w], self.lr)
+
+
+class OwnLoop(d2l.Trainer):
+    """A trainer whose loop over the minibatches is written by hand."""
+
+    def fit_epoch(self):
+        for batch in map(self.prepare_batch, self.train_dataloader):
+            with autograd.record():
+                result = self.model.training_step(batch)
+            result.backward()
+            if self.gradient_clip_val:
+                self.clip_gradients(self.gradient_clip_val, self.model)
+            self.optim.step(1)
+            self.train_batch_idx += 1
+        for batch in map(self.prepare_batch, self.val_dataloader):
+            self.model.validation_step(batch)
+            self.val_batch_idx += 1
+
+
 def regression():
     return d2l.SyntheticRegressionData(d2l.tensor([2, -3.4]), b=4.2)
 
@@ -332,6 +399,8 @@ CASES = [
     Case("dropout", lambda: DropoutMLP(10, 64, 0.3, 0.5), d2l.Digits, "val_acc", 0.8),
     Case("mask", lambda: DropoutScratch(0.3, 0.5), d2l.Digits, "val_acc", 0.8),
     Case("batch norm", lambda: BatchNormNet(0.2), Shuffled, "train_loss", 1),
+    Case("conv net", lambda: ConvNet((8, 8), 0.2), Shuffled, "train_loss", 1),
+    Case("own optimizer", lambda: OwnOptimizer(2, 0.1), regression, "val_loss", 0.1),
     Case("rnn", rnn, Counting, "val_ppl", 2, 6),
     Case("stacked", stacked, Counting, "val_ppl", 4, 4),
     Case("gru", lambda: GRULanguageModel(0.02), Counting, "val_ppl", 1.5, 6),

@@ -281,6 +281,88 @@ class Blocks(d2l.Classifier):
         self.plot("acc", d2l.reduce_mean(d2l.astype(right, d2l.float32)), train=False)
 
 
+class ConvBlock(d2l.nn_Module):
+    """Two convolutions beside a shortcut, all of them lazy."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.first = nn.LazyConv2d(channels, kernel_size=3, padding=1)
+        self.second = nn.LazyConv2d(channels, kernel_size=3, padding=1)
+        self.shortcut = nn.LazyConv2d(channels, kernel_size=1)
+        self.norm = nn.LazyBatchNorm2d()
+
+    def forward(self, X):
+        Y = self.second(F.relu(self.norm(self.first(X))))
+        return F.relu(Y + self.shortcut(X))
+
+
+class ConvNet(d2l.Classifier):
+    """Its methods make its parts, and its constructor calls `init_cnn` too early."""
+
+    def stem(self):
+        return nn.Sequential(nn.LazyConv2d(8, kernel_size=3), nn.ReLU())
+
+    def __init__(self, arch, lr=0.1, num_classes=10):
+        super().__init__()
+        self.save_hyperparameters()
+        self.net = nn.Sequential(self.stem())
+        for i, channels in enumerate(arch):
+            self.net.add_module(f"block{i}", ConvBlock(channels))
+        head = (nn.AdaptiveAvgPool2d((2, 2)), nn.Flatten(), nn.LazyLinear(num_classes))
+        self.net.add_module("head", nn.Sequential(*head))
+        self.net.apply(d2l.init_cnn)
+
+
+def conv_net():
+    model = ConvNet((8, 8), lr=0.2)
+    X = next(iter(Shuffled().train_dataloader()))[0]
+    model.apply_init([X], d2l.init_cnn)
+    return model
+
+
+class ClippedSGD(d2l.HyperParameters):
+    """An optimizer with the two methods that the trainer needs."""
+
+    def __init__(self, params, rate):
+        self.save_hyperparameters()
+
+    def step(self):
+        for tensor in self.params:
+            tensor.sub_(self.rate * tensor.grad.clamp(-1, 1))
+
+    def zero_grad(self):
+        for tensor in self.params:
+            tensor.grad = None
+
+
+class OwnOptimizer(d2l.LinearRegressionScratch):
+    def configure_optimizers(self):
+        return ClippedSGD([self.b, self.w], self.lr)
+
+
+class OwnLoop(d2l.Trainer):
+    """A trainer whose loop over the minibatches is written by hand."""
+
+    def fit_epoch(self):
+        self.model.train()
+        for batch in map(self.prepare_batch, self.train_dataloader):
+            self.model.training_step(batch).backward()
+            if self.gradient_clip_val:
+                self.clip_gradients(self.gradient_clip_val, self.model)
+            with torch.no_grad():
+                self.optim.step()
+            self.optim.zero_grad()
+            self.train_batch_idx += 1
+        self.validate()
+
+    @torch.no_grad()
+    def validate(self):
+        self.model.eval()
+        for batch in map(self.prepare_batch, self.val_dataloader):
+            self.model.validation_step(batch)
+            self.val_batch_idx += 1
+
+
 def regression():
     return d2l.SyntheticRegressionData(d2l.tensor([2, -3.4]), b=4.2)
 
@@ -306,6 +388,8 @@ CASES = [
     Case("mask", lambda: DropoutScratch(0.3, 0.5), d2l.Digits, "val_acc", 0.8),
     Case("batch norm", lambda: BatchNormNet(0.2), Shuffled, "train_loss", 1),
     Case("apply_init", initialized, Shuffled, "train_loss", 1),
+    Case("conv net", conv_net, Shuffled, "train_loss", 1),
+    Case("own optimizer", lambda: OwnOptimizer(2, 0.1), regression, "val_loss", 0.1),
     Case("rnn", rnn, Counting, "val_ppl", 2, 6),
     Case("gru", lambda: GRULanguageModel(0.02), Counting, "val_ppl", 1.5, 6),
     Case("decay", lambda: WeightDecay(3, 0.01), regression, "val_loss", 15),

@@ -283,6 +283,77 @@ class Blocks(d2l.Classifier):
         self.plot("acc", d2l.reduce_mean(d2l.astype(right, d2l.float32)), train=False)
 
 
+class ConvBlock(d2l.nn_Module):
+    """Two convolutions beside a shortcut."""
+
+    def __init__(self, channels):
+        super().__init__()
+        conv = tf.keras.layers.Conv2D
+        self.first = conv(channels, kernel_size=3, padding="same")
+        self.second = conv(channels, kernel_size=3, padding="same")
+        self.shortcut = conv(channels, kernel_size=1)
+        self.norm = tf.keras.layers.BatchNormalization()
+
+    def call(self, X):
+        Y = self.second(tf.keras.activations.relu(self.norm(self.first(X))))
+        return tf.keras.activations.relu(Y + self.shortcut(X))
+
+
+class ConvNet(d2l.Classifier):
+    """Its methods make its parts."""
+
+    def stem(self):
+        conv = tf.keras.layers.Conv2D(8, kernel_size=3)
+        return tf.keras.models.Sequential([conv, tf.keras.layers.ReLU()])
+
+    def __init__(self, arch, lr=0.1, num_classes=10):
+        super().__init__()
+        self.save_hyperparameters()
+        self.net = tf.keras.models.Sequential([self.stem()])
+        for channels in arch:
+            self.net.add(ConvBlock(channels))
+        self.net.add(tf.keras.layers.AvgPool2D(pool_size=3, strides=3))
+        self.net.add(tf.keras.layers.Flatten())
+        self.net.add(tf.keras.layers.Dense(num_classes))
+
+
+class ClippedSGD(d2l.HyperParameters):
+    """An optimizer with the one method that the trainer needs."""
+
+    def __init__(self, rate):
+        self.save_hyperparameters()
+
+    def apply_gradients(self, pairs):
+        for gradient, variable in pairs:
+            change = self.rate * tf.clip_by_value(gradient, -1, 1)
+            variable.assign(variable - change)
+
+
+class OwnOptimizer(d2l.LinearRegressionScratch):
+    def configure_optimizers(self):
+        return ClippedSGD(self.lr)
+
+
+class OwnLoop(d2l.Trainer):
+    """A trainer whose loop over the minibatches is written by hand."""
+
+    def fit_epoch(self):
+        self.model.training = True
+        for batch in map(self.prepare_batch, self.train_dataloader):
+            with tf.GradientTape() as tape:
+                result = self.model.training_step(batch)
+            variables = self.model.trainable_variables
+            gradients = tape.gradient(result, variables)
+            if self.gradient_clip_val:
+                gradients = self.clip_gradients(self.gradient_clip_val, gradients)
+            self.optim.apply_gradients(zip(gradients, variables, strict=True))
+            self.train_batch_idx += 1
+        self.model.training = False
+        for batch in map(self.prepare_batch, self.val_dataloader):
+            self.model.validation_step(batch)
+            self.val_batch_idx += 1
+
+
 def regression():
     w = d2l.tensor([2, -3.4])
     return d2l.SyntheticRegressionData(w, b=4.2, num_val=64)
@@ -311,6 +382,8 @@ CASES = [
     Case("dropout", lambda: DropoutMLP(10, 64, 0.3, 0.5), d2l.Digits, "val_acc", 0.8),
     Case("mask", lambda: DropoutScratch(0.3, 0.5), d2l.Digits, "val_acc", 0.8),
     Case("batch norm", lambda: BatchNormNet(0.2), Shuffled, "train_loss", 1),
+    Case("conv net", lambda: ConvNet((8, 8), 0.2), Shuffled, "train_loss", 1),
+    Case("own optimizer", lambda: OwnOptimizer(2, 0.1), regression, "val_loss", 0.1),
     Case("rnn", rnn, Counting, "val_ppl", 4, 6),
     Case("stacked", stacked, Counting, "val_ppl", 7, 4),
     Case("gru", lambda: GRULanguageModel(0.03), Counting, "val_ppl", 7),

@@ -94,6 +94,15 @@ def test_board_draws_the_mean_of_every_n(d2l):
     assert board.axes is None
 
 
+def test_points_of_the_board_have_names(d2l, fw):
+    board = d2l.ProgressBoard(display=False)
+    for x in range(4):
+        board.draw(x, fw.tensor(2.0 * x), "a", every_n=2)
+    last = board.data["a"][-1]
+    assert (last.x, last.y) == (2.5, 5) == last
+    assert isinstance(last, d2l.Point) and type(last.y) is float
+
+
 @pytest.mark.parametrize("every_n", [0, 1])
 def test_board_draws_every_point_if_it_may_not_wait(d2l, every_n):
     board = d2l.ProgressBoard(display=False)

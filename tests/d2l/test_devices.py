@@ -51,9 +51,13 @@ def test_the_gpus_asked_for(d2l, fake_gpu, n):
         assert d2l.Trainer(max_epochs=1, num_gpus=n).gpus == [fake_gpu]
 
 
-def test_two_of_three_gpus(d2l, fw, monkeypatch):
+def test_a_second_gpu_stays_idle_and_a_warning_says_so(d2l, fw, monkeypatch):
     fw.pretend(monkeypatch, fw.second, d2l.cpu(), d2l.cpu())
-    assert d2l.Trainer(max_epochs=1, num_gpus=2).gpus == [fw.second, d2l.cpu()]
+    with pytest.warns(UserWarning, match="uses only") as said:
+        trainer = d2l.Trainer(max_epochs=1, num_gpus=2)
+    assert [w.filename for w in said] == [__file__]
+    assert str(said[0].message).endswith(str(fw.second))
+    assert trainer.gpus == [fw.second, d2l.cpu()] and trainer.device == fw.second
 
 
 @pytest.mark.parametrize("there", [0, 1])
@@ -112,6 +116,32 @@ def test_move_to_keeps_the_order_of_a_dict(d2l, fw):
     x = fw.tensor([1])
     moved = d2l.move_to(OrderedDict(b=x, a=x), fw.second)
     assert list(moved) == ["b", "a"] and isinstance(moved, dict)
+
+
+def test_a_model_trained_on_the_gpu_trains_on_the_cpu(d2l, fw, fake_gpu):
+    model, data = d2l.MLP(10, 8, 0.1), d2l.Digits(batch_size=1437)
+    for num_gpus, device in ((1, fake_gpu), (0, d2l.cpu())):
+        trainer = d2l.Trainer(max_epochs=1, num_gpus=num_gpus)
+        fw.fit(trainer, model, data)
+        assert {fw.device(p) for p in fw.params(trainer)} == {device}
+
+
+def test_an_epoch_moves_the_minibatches_of_training_and_validation(
+    d2l, fw, fake_gpu, monkeypatch
+):
+    """As many bytes as the section on GPUs predicts: 1797 images and labels."""
+    moved: list = []
+    prepare = d2l.Trainer.prepare_batch
+
+    def spy(trainer, batch):
+        moved.extend(fw.numpy(a).nbytes for a in batch)
+        return prepare(trainer, batch)
+
+    monkeypatch.setattr(d2l.Trainer, "prepare_batch", spy)
+    fw.fit(d2l.Trainer(max_epochs=1, num_gpus=1), d2l.MLP(10, 8, 0.1), d2l.Digits())
+    label = 8 if fw.tab == "pytorch" else 4
+    assert sum(moved) == 1797 * (64 * 4 + label)
+    assert len(moved) == 2 * 29
 
 
 def test_alias_to_moves(d2l, fw):

@@ -189,7 +189,7 @@ def test_queue_refuses_what_is_negative(d2l, wrong):
 
 MACHINE = {
     "itemsize": 4,
-    "cpu_rate": 1e12,
+    "cpu_rate": 7.168e12,
     "gpu_rate": 66.9e12,
     "link_bandwidth": 64e9,
     "memory_bandwidth": 3.35e12,
@@ -211,7 +211,11 @@ def test_moving_pays_for_large_products_only(d2l):
     cpu, copies, gpu = d2l.product_times(256, **MACHINE)
     assert cpu < copies + gpu
     cpu, copies, gpu = d2l.product_times(4096, **MACHINE)
-    assert gpu < copies < cpu / 10
+    assert gpu < copies < cpu / 5
+
+
+def test_the_defaults_are_those_of_the_section(d2l):
+    assert d2l.product_times(300) == d2l.product_times(300, **MACHINE)
 
 
 def test_copies_do_not_depend_on_how_many_products(d2l):
@@ -293,7 +297,7 @@ def test_plot_product_times(d2l):
     assert list(marked.get_xdata()) == [256, 256]
     assert list(marked.get_ydata()) == pytest.approx([cpu, copies + gpu])
     assert axes.get_xscale() == axes.get_yscale() == "log"
-    assert "256" in axes.get_xlabel() and "100.7 µs" in axes.get_title()
+    assert "256" in axes.get_xlabel() and "14.0 µs" in axes.get_title()
     on_cpu, on_gpu = (line.get_ydata() for line in axes.lines[:2])
     assert on_cpu[0] < on_gpu[0] and on_cpu[-1] > on_gpu[-1]
 

@@ -1,5 +1,12 @@
 """What is JAX's alone: committed arrays, the trainer's state, random keys."""
 
+import copy
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -11,6 +18,7 @@ from jax import numpy as jnp
 
 from d2l import jax as d2l
 
+ROOT = Path(__file__).parents[2]
 KEY = jax.random.key(0)
 
 
@@ -24,6 +32,39 @@ def test_virtual_devices(fw, monkeypatch):
 def test_a_gpu_that_is_not_there_is_an_error():
     with pytest.raises((RuntimeError, IndexError)):
         d2l.gpu(d2l.num_gpus())
+
+
+@pytest.mark.parametrize("kind", ["gpu", "tpu"])
+def test_gpus_are_the_default_devices(monkeypatch, kind):
+    devices = jax.devices("cpu")
+    found = {kind: devices}
+    monkeypatch.setattr(jax, "default_backend", lambda: kind)
+    monkeypatch.setattr(jax, "local_devices", lambda *, backend: found[backend])
+    monkeypatch.setattr(jax, "local_device_count", lambda backend: len(devices))
+    assert d2l.num_gpus() == 2
+    assert d2l.try_all_gpus() == d2l.try_devices() == devices
+    assert d2l.try_gpu(1) == d2l.gpu(1) == devices[1]
+
+
+def run_with_platforms(platforms: str, code: str) -> str:
+    """Return what `code` prints in a process that may use some platforms only."""
+    code = f"from d2l import jax as d2l\n{code}"
+    environment = {**os.environ, "JAX_PLATFORMS": platforms}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment,
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="there is a GPU")
+def test_a_missing_backend_is_no_gpu_and_a_clear_error():
+    assert run_with_platforms("cuda", "print(d2l.num_gpus())") == "0\n"
+    last = run_with_platforms("cuda", "d2l.try_gpu()").splitlines()[-1]
+    assert last.startswith("RuntimeError: JAX_PLATFORMS=cuda excludes the CPU; ")
+    assert last.endswith("set JAX_PLATFORMS=cuda,cpu")
+    code = "print(d2l.num_gpus(), d2l.try_gpu().platform)"
+    assert run_with_platforms("cuda,cpu", code) == "0 cpu\n"
 
 
 def test_committed_arrays_do_not_mix():
@@ -234,83 +275,91 @@ def test_a_state_kept_between_epochs_stays_good():
     assert [int(state.step) for state in kept] == [0, 2, 4]
 
 
-class Stepping(d2l.Trainer):
-    """Remembers what each training step takes and returns."""
+class Stopped(d2l.Trainer):
+    """Is interrupted before its fourth step, if nothing has stopped it before."""
 
-    def compile_steps(self):
-        super().compile_steps()
-        self.compiled_step: Any = self.train_step
-        self.train_step: Any = self.remember
-        self.taken: list = []
-        self.returned: list = []
+    stopped = False
 
-    def remember(self, leaves, batch):
-        self.taken.append(leaves)
-        self.returned.append(self.compiled_step(leaves, batch))
-        return self.returned[-1]
+    def prepare_batch(self, batch):
+        if self.train_batch_idx == 3 and not self.stopped:
+            self.stopped = True
+            raise KeyboardInterrupt
+        return super().prepare_batch(batch)
 
 
-def test_a_step_gives_its_memory_away():
+def test_an_epoch_that_is_stopped_keeps_the_state_of_the_last_step():
     data = d2l.SyntheticRegressionData(jnp.array([2, -3.4]), 4.2, batch_size=250)
-    trainer: Any = Stepping(max_epochs=1)
-    trainer.fit(d2l.LinearRegression(lr=0.1), data, key=KEY)
-    deleted = [all(leaf.is_deleted() for leaf in taken) for taken in trainer.taken]
-    assert deleted == [True] * 4
-    last = trainer.returned[-1]
-    assert not any(leaf.is_deleted() for leaf in last)
-    leaves = jax.tree_util.tree_leaves(trainer.state)
-    assert all(a is b for a, b in zip(last, leaves, strict=True))
-
-
-def test_an_epoch_that_is_stopped_leaves_a_good_state():
-    class Stopped(d2l.Trainer):
-        def compile_steps(self):
-            super().compile_steps()
-            compiled: Any = self.train_step.compiled
-
-            def stopped(*args):
-                result = compiled(*args)
-                if self.train_batch_idx == 3:
-                    raise KeyboardInterrupt  # what came in is used up, the result lost
-                return result
-
-            self.train_step.compiled = stopped
-
-    data = d2l.SyntheticRegressionData(jnp.array([2, -3.4]), 4.2, batch_size=500)
-    trainer: Any = Stopped(max_epochs=2)
+    trainer = Stopped(max_epochs=2)
     with pytest.raises(KeyboardInterrupt):
         trainer.fit(d2l.LinearRegression(lr=0.1), data, key=KEY)
-    assert int(trainer.state.step) == 2  # the first epoch
+    assert int(trainer.state.step) == 3
     assert np.isfinite(trainer.state.params["net"]["kernel"]).all()
+    trainer.fit_epoch()
+    assert int(trainer.state.step) == 3 + 4
 
 
-def test_an_epoch_keeps_the_state_before_it_and_the_present_one():
+def test_an_epoch_keeps_one_state():
     class Counting(d2l.Trainer):
-        def advance(self):
-            super().advance()
+        def prepare_batch(self, batch):
             copies.append(sum(a.shape == (57, 1) for a in jax.live_arrays()))
+            return super().prepare_batch(batch)
 
     copies: list = []
-    data = d2l.SyntheticRegressionData(jnp.ones(57), 4.2, batch_size=500)
+    data = d2l.SyntheticRegressionData(jnp.ones(57), 4.2, batch_size=250)
     Counting(max_epochs=2).fit(d2l.LinearRegression(lr=0.1), data, key=KEY)
-    assert copies == [2] * 4
+    assert copies == [1] * 2 * (4 + 4)
 
 
-def test_a_step_cannot_take_an_old_state_for_the_present_one():
+def test_a_step_that_reads_the_trainers_state_is_not_frozen():
     class Asking(d2l.LinearRegression):
-        def loss(self, params, X, y, state):
-            return super().loss(self.trainer.state.params, X, y, state)
+        def training_step(self, params, batch, state):
+            steps.append(int(self.trainer.state.step))
+            return super().training_step(params, batch, state)
 
-    data = d2l.SyntheticRegressionData(jnp.array([2, -3.4]), 4.2, batch_size=500)
-    with pytest.raises(AttributeError, match="no attribute 'state'"):
-        d2l.Trainer(max_epochs=1).fit(Asking(lr=0.1), data, key=KEY)
+    steps: list[int] = []
+    data = d2l.SyntheticRegressionData(jnp.array([2, -3.4]), 4.2, batch_size=250)
+    trainer: Any = d2l.Trainer(max_epochs=2)
+    with pytest.warns(UserWarning, match="trainer.state differs from step to step"):
+        trainer.fit(Asking(lr=0.1), data, key=KEY)
+    assert steps == list(range(8))
+    assert trainer.train.compiled is None and trainer.validate.compiled
 
 
 def test_steps_are_compiled_once_a_shape():
     trainer: Any = d2l.Trainer(max_epochs=4)
     trainer.fit(d2l.MLP(10, 8, 0.1), d2l.Digits(), key=KEY)
-    assert trainer.train_step.compiled._cache_size() == 2
-    assert trainer.val_step.compiled._cache_size() == 2
+    assert trainer.train.compiled._cache_size() == 2
+    assert trainer.validate.compiled._cache_size() == 2
+
+
+def test_a_fitted_model_can_be_pickled():
+    model, trainer = d2l.MLP(10, 8, 0.1), d2l.Trainer(max_epochs=1)
+    trainer.fit(model, d2l.Digits(), key=KEY)
+    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert again == model and again.board.data == model.board.data
+        X = np.ones((3, 64), "float32")
+        outputs = [m.apply({"params": trainer.state.params}, X) for m in (model, again)]
+        np.testing.assert_array_equal(*outputs)
+        trainer.fit(again, d2l.Digits(), key=KEY)
+        assert len(again.board.data["val_acc"]) == 2
+
+
+def test_keys_depend_on_the_seed_of_numpy():
+    def draw():
+        np.random.seed(3)
+        return [d2l.get_seed(), *jax.random.key_data(d2l.get_key()).tolist()]
+
+    assert draw() == draw()
+    assert all(type(d2l.get_seed()) is int for _ in range(3))
+    assert len({d2l.get_seed() for _ in range(9)}) == 9
+    assert jnp.issubdtype(d2l.get_key().dtype, jax.dtypes.prng_key)
+
+
+def test_clipping_warns_of_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clipped = d2l.Trainer(1).clip_gradients(1, {"w": jnp.array([3.0, 4.0])})
+    np.testing.assert_allclose(clipped["w"], [0.6, 0.8], rtol=1e-6)
 
 
 def test_a_mean_of_many_values():

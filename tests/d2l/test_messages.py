@@ -1,14 +1,29 @@
 """The messages that the quick guide quotes are those that the framework prints.
 
-Those that need no GPU, and so can be had here.
+The guide refers to the gallery of faults for the others. The tests cause those mistakes
+that need no GPU.
 """
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 GUIDE = Path(__file__).parents[2] / "chapter_gpus" / "quick-guide.md"
+RECORDS = GUIDE.parents[1] / "outputs" / "cpu"
+IN_GALLERY = {
+    "pytorch": {
+        "Torch not compiled with CUDA enabled",
+        "Expected all tensors to be on the same device",
+    },
+    "mxnet": {"is not implemented for GPU"},
+    "jax": {
+        "Unknown backend: 'gpu' requested",
+        "Received incompatible devices for jitted computation",
+    },
+    "tensorflow": set(),
+}
 
 
 def quoted(tab):
@@ -73,6 +88,13 @@ def tensorflow():
 MISTAKES = {f.__name__: f for f in (pytorch, mxnet, jax, tensorflow)}
 
 
+def test_gallery_prints_its_messages(fw):
+    record = RECORDS / fw.tab / "chapter_gpus" / "pitfalls.ipynb"
+    cells = json.loads(record.read_text("utf-8"))["cells"]
+    outputs = json.dumps([cell.get("outputs") for cell in cells])
+    assert {text for text in IN_GALLERY[fw.tab] if text not in outputs} == set()
+
+
 def test_messages_of_mistakes(fw):
     if fw.d2l.framework_info(look=False).cuda:
         pytest.skip("the guide quotes the messages of a CPU build")
@@ -80,4 +102,5 @@ def test_messages_of_mistakes(fw):
         with pytest.raises(Exception) as raised:
             mistake()
         message = " ".join(str(raised.value).split())
-        assert [text for text in quoted(fw.tab) if text in message], message
+        known = [*quoted(fw.tab), *IN_GALLERY[fw.tab]]
+        assert [text for text in known if text in message], message

@@ -1,5 +1,8 @@
 """What is MXNet's alone: contexts, arrays that are plain attributes, modes."""
 
+import warnings
+from typing import Any
+
 import numpy as onp
 import pytest
 from mxnet import autograd, gluon, np, npx
@@ -58,7 +61,7 @@ def test_scratch_params_are_found_before_they_have_gradients():
     [param] = model.get_scratch_params()
     assert param is model.W
     param.attach_grad()
-    assert model.parameters() == [model.W]
+    assert [id(p) for p in model.get_scratch_params()] == [id(model.W)]
 
 
 def test_scratch_params_of_a_nested_model():
@@ -69,15 +72,57 @@ def test_scratch_params_of_a_nested_model():
     assert found >= {id(p) for p in expected}
 
 
-def test_parameters_of_a_model_from_scratch_have_gradients():
+def test_the_optimizer_of_a_model_from_scratch_has_the_arrays_with_gradients():
     model = Outer()
-    assert all(p.grad is not None for p in model.parameters())
-    assert len(list(model.parameters())) == 5
+    optim: Any = d2l.Module.configure_optimizers(model)
+    expected = [model.w, model.b, model.inner.W, *(each.W for each in model.inners)]
+    assert type(optim).__name__ == "SGD"
+    assert sorted(map(id, optim.params)) == sorted(map(id, expected))
 
 
-def test_parameters_of_layers():
-    model = d2l.MLP(10, 8, 0.1)
-    assert len(model.parameters().keys()) == 4
+def test_parameters_are_a_list():
+    assert Outer().parameters() == []
+    parameters = d2l.MLP(10, 8, 0.1).parameters()
+    assert type(parameters) is list and len(parameters) == 4
+    assert all(isinstance(p, gluon.Parameter) for p in parameters)
+
+
+class Mixed(d2l.LinearRegression):
+    """A model with a layer, and an array of its own beside it."""
+
+    def __init__(self):
+        super().__init__(lr=0.1)
+        self.scale = np.ones(1)
+        self.scale.attach_grad()
+
+    def forward(self, X):
+        return super().forward(X) * self.scale
+
+
+def test_a_warning_names_arrays_that_are_not_trained():
+    data = d2l.SyntheticRegressionData(np.array([2, -3.4]), 4.2)
+    model = Mixed()
+    message = "only the layers are trained, not the plain arrays .*configure_optimizers"
+    with pytest.warns(UserWarning, match=message) as said:
+        d2l.Trainer(max_epochs=1).fit(model, data)
+    assert [w.filename for w in said if "layers" in str(w.message)] == [__file__]
+    assert model.scale == 1
+
+    class Optimizers(list):
+        def step(self, size):
+            for optim in self:
+                optim.step(size)
+
+    class Both(Mixed):
+        def configure_optimizers(self):
+            layers = gluon.Trainer(self.parameters(), "sgd", {"learning_rate": 0.1})
+            return Optimizers([layers, d2l.SGD([self.scale], 0.1)])
+
+    both = Both()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        d2l.Trainer(max_epochs=1).fit(both, data)
+    assert both.scale != 1
 
 
 @pytest.fixture
@@ -156,15 +201,6 @@ def test_modes():
 
 
 def test_clipping_bounds_layers_and_plain_arrays_together():
-    class Mixed(d2l.LinearRegression):
-        def __init__(self):
-            super().__init__(lr=0.1)
-            self.scale = np.ones(1)
-            self.scale.attach_grad()
-
-        def forward(self, X):
-            return super().forward(X) * self.scale
-
     model = Mixed()
     with autograd.record():
         loss = model.loss(model(np.ones((1, 2))), np.full((1, 1), 1e4))
@@ -176,14 +212,74 @@ def test_clipping_bounds_layers_and_plain_arrays_together():
 
 
 def test_minibatches_are_those_of_the_usual_loader():
-    def order(loader):
-        onp.random.seed(3)
-        return [X.asnumpy() for _ in range(2) for X, _ in loader]
-
     arrays = np.arange(70).reshape(35, 2), np.arange(35)
-    for train in (True, False):
-        usual = gluon.data.DataLoader(gluon.data.ArrayDataset(*arrays), 8, train)
-        ours = d2l.ArrayLoader(arrays, 8, train)
-        assert len(ours) == len(usual) == 5
-        for one, other in zip(order(usual), order(ours), strict=True):
-            onp.testing.assert_array_equal(one, other)
+    usual = gluon.data.DataLoader(gluon.data.ArrayDataset(*arrays), 8, shuffle=False)
+    ours = d2l.ArrayLoader(arrays, 8, shuffle=False)
+    assert len(ours) == len(usual) == 5
+    for one, other in zip(usual, ours, strict=True):
+        for expected, found in zip(one, other, strict=True):
+            assert expected.dtype == found.dtype
+            onp.testing.assert_array_equal(expected.asnumpy(), found.asnumpy())
+
+
+def test_loaders_of_the_same_seed_are_the_same():
+    def order(seed):
+        loader = d2l.ArrayLoader((np.arange(9),), 4, True, seed)
+        return [X.asnumpy().tolist() for _ in range(2) for (X,) in loader]
+
+    assert order(1) == order(1) != order(2)
+    assert order(1)[:3] != order(1)[3:]
+    for epoch in (order(1)[:3], order(1)[3:]):
+        assert sorted(sum(epoch, [])) == list(range(9))
+
+
+def test_a_minibatch_is_made_without_waiting(monkeypatch):
+    loader = iter(d2l.ArrayLoader((np.arange(9), np.ones((9, 2))), 4, True))
+    next(loader)  # the order of the epoch comes from main memory
+
+    def wait(*args):
+        raise AssertionError("waits for the engine")
+
+    for name in ("asnumpy", "wait_to_read", "_sync_copyfrom"):
+        monkeypatch.setattr(np.ndarray, name, wait)
+    assert [X.shape for X, _ in loader] == [(4,), (1,)]
+
+
+class Net(d2l.Classifier):
+    """A network with dropout and batch normalization."""
+
+    def __init__(self):
+        super().__init__()
+        self.lr, self.net = 0.1, nn.HybridSequential()
+        self.net.add(nn.Dense(16), nn.BatchNorm(), nn.Dropout(0.5), nn.Dense(10))
+        self.net.initialize()
+
+
+def test_dropout_only_while_training():
+    class Twice(Net):
+        def training_step(self, batch):
+            outputs[True].append((self(batch[0]), self(batch[0])))
+            return super().training_step(batch)
+
+        def validation_step(self, batch):
+            outputs[False].append((self(batch[0]), self(batch[0])))
+            super().validation_step(batch)
+
+    outputs: dict = {True: [], False: []}
+    d2l.Trainer(max_epochs=1).fit(Twice(), d2l.Digits(batch_size=479))
+    assert [bool((a == b).all()) for a, b in outputs[True]] == [False] * 3
+    assert [bool((a == b).all()) for a, b in outputs[False]] == [True]
+
+
+def test_training_changes_statistics_and_validation_does_not():
+    class Watching(Net):
+        def validation_step(self, batch):
+            super().validation_step(batch)
+            seen.append(self.net[1].running_mean.data().asnumpy())
+
+    model, seen = Watching(), list[onp.ndarray]()
+    trainer = d2l.Trainer(max_epochs=2)
+    trainer.fit(model, d2l.Digits(batch_size=200))
+    assert len(seen) == 2 * 2 and onp.abs(seen[0]).max() > 0
+    onp.testing.assert_array_equal(seen[0], seen[1])
+    assert (seen[1] != seen[2]).any()

@@ -2,6 +2,7 @@
 
 import ast
 import configparser
+import pydoc
 import re
 import subprocess
 import sys
@@ -75,6 +76,14 @@ def test_public_names_are_documented(d2l):
     aliases = {name for name, _ in alias_lines(d2l.__name__.split(".")[1])}
     own = [getattr(d2l, name) for name in set(d2l.__all__) - aliases]
     assert [f.__name__ for f in own if not f.__doc__] == []
+
+
+def test_help_explains_the_arguments_of_a_trainer(d2l):
+    shown = pydoc.plain(pydoc.render_doc(d2l.Trainer))
+    for argument in ("max_epochs", "num_gpus", "gradient_clip_val"):
+        assert re.search(rf"^ \|  {argument}: .{{20}}", shown, re.M), argument
+    assert re.search(r"Example: `Trainer\(max_epochs=\d\)\.fit\(model, data\)`", shown)
+    assert "fit(self, model" in shown
 
 
 def alias_lines(module):

@@ -1,4 +1,8 @@
-"""What the section on pitfalls leaves in the library: errors shown, a GPU required."""
+"""The library's part of the section on pitfalls, and statements of its text."""
+
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -50,3 +54,51 @@ def test_no_gpu_at_all(d2l, fw, monkeypatch):
     fw.pretend(monkeypatch)
     with pytest.raises(RuntimeError, match="GPU 0 is needed.* 0 GPU"):
         d2l.require_gpu()
+
+
+@pytest.mark.parametrize(
+    ("place", "foreach", "message"),
+    [
+        ("cuda:0", True, "^Tensors of the same index must be on the same device"),
+        ("cpu", False, "^Expected all tensors to be on the same device"),
+    ],
+)
+def test_message_for_averages_of_adam_that_stay_behind(fw, place, foreach, message):
+    if fw.tab != "pytorch":
+        pytest.skip("of PyTorch")
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        w = torch.zeros(3, device="cuda:1")
+        w.grad = torch.ones(3, device="cuda:1")
+        optimizer = torch.optim.Adam([w], foreach=foreach)
+        average = torch.zeros(3, device=place)
+        state = {"step": torch.tensor(1.0), "exp_avg": average, "exp_avg_sq": average}
+        optimizer.state[w] = state
+        with pytest.raises(RuntimeError, match=message):
+            optimizer.step()
+
+
+def test_transfer_guard_works_between_cpu_devices_but_not_for_fetches(fw):
+    if fw.tab != "jax":
+        pytest.skip("of JAX")
+    import jax
+    import numpy as np
+
+    x = jax.device_put(np.ones(2), jax.devices("cpu")[1])
+    with jax.transfer_guard("disallow"):
+        with pytest.raises(RuntimeError, match="Disallowed host-to-device transfer"):
+            x + np.ones(2)
+        assert float(x.sum()) == 2
+
+
+def test_jax_platforms_with_the_cpu_does_not_require_a_gpu(fw):
+    if fw.tab != "jax":
+        pytest.skip("of JAX")
+    if os.path.exists("/dev/nvidiactl"):
+        pytest.skip("there is a card")
+    command = [sys.executable, "-c", "import jax; print(jax.devices())"]
+    environment = {**os.environ, "JAX_PLATFORMS": "cuda,cpu"}
+    run = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert "[CpuDevice(id=0)" in run.stdout, run.stderr

@@ -1,5 +1,8 @@
 """What is PyTorch's alone: names of devices, placement on `meta`, parameters."""
 
+import contextlib
+import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -15,7 +18,35 @@ META = torch.device("meta")  # tensors there have a shape and no data
 def test_devices_are_names():
     assert d2l.cpu() == torch.device("cpu")
     assert d2l.gpu() == torch.device("cuda:0") and d2l.gpu(7) == torch.device("cuda:7")
-    assert d2l.num_gpus() == torch.cuda.device_count()
+    assert d2l.num_gpus() == torch.accelerator.device_count()
+
+
+@pytest.mark.parametrize("kind", ["cuda", "mps", "xpu"])  # cuda is also AMD's ROCm
+def test_a_gpu_is_whatever_accelerator_there_is(monkeypatch, kind):
+    accelerator = torch.device(kind)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: accelerator)
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 1)
+    assert d2l.num_gpus() == 1
+    assert d2l.try_all_gpus() == [d2l.try_gpu()] == [torch.device(kind, 0)]
+    assert d2l.try_devices() == [torch.device(kind, 0), d2l.cpu()]
+    assert d2l.Trainer(max_epochs=1, num_gpus=1).device == torch.device(kind, 0)
+
+
+def test_without_an_accelerator_gpus_are_named_cuda(monkeypatch):
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: None)
+    assert d2l.gpu(3) == torch.device("cuda:3")
+
+
+def test_numpy_refuses_a_tensor_on_a_gpu():
+    """It raises an error and does not wait, as the text says."""
+    with FakeTensorMode():
+        x = torch.ones(2, device="cuda:0")
+        with pytest.raises((RuntimeError, TypeError)):
+            x.numpy()
+
+
+def test_tf32_is_off_by_default():
+    assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_without_a_gpu_both_devices_are_the_cpu(fw, monkeypatch):
@@ -185,6 +216,22 @@ def test_apply_init_builds_lazy_layers_and_applies():
     assert (model.net[2].weight == 1).all()
 
 
+def test_init_cnn_initializes_by_xaviers_rule():
+    layers = [nn.Conv2d(3, 5, 2), nn.Flatten(), nn.Linear(20, 50), nn.BatchNorm1d(50)]
+    biases = [layers[0].bias.clone(), layers[2].bias.clone()]
+    model = d2l.Module()
+    model.net = nn.Sequential(*layers)
+    model.apply_init([torch.ones(2, 3, 3, 3)], d2l.init_cnn)
+    for layer, fans in ((layers[0], (3 + 5) * 2 * 2), (layers[2], 20 + 50)):
+        bound = (6 / fans) ** 0.5
+        assert 0.8 * bound < layer.weight.abs().max() <= bound
+        assert torch.equal(layer.bias, biases.pop(0))
+    assert (layers[3].weight == 1).all()
+    lazy = nn.LazyLinear(3)
+    d2l.init_cnn(lazy)
+    assert isinstance(lazy, nn.LazyLinear)
+
+
 def test_minibatches_are_those_of_the_usual_loader():
     def order(loader):
         torch.manual_seed(3)
@@ -204,6 +251,68 @@ def test_minibatches_are_those_of_the_usual_loader():
         sliced.dataset.__class__ = Never
         for one, other in zip(order(loader), order(sliced), strict=True):
             assert torch.equal(one, other)
+
+
+class Net(d2l.Classifier):
+    """A network with dropout and batch normalization."""
+
+    def __init__(self):
+        super().__init__()
+        self.lr = 0.1
+        self.net = nn.Sequential(
+            nn.LazyLinear(16), nn.BatchNorm1d(16), nn.Dropout(0.5), nn.LazyLinear(10)
+        )
+
+
+def test_dropout_only_while_training():
+    class Twice(Net):
+        def training_step(self, batch):
+            same[True].append(torch.equal(self(batch[0]), self(batch[0])))
+            return super().training_step(batch)
+
+        def validation_step(self, batch):
+            same[False].append(torch.equal(self(batch[0]), self(batch[0])))
+            super().validation_step(batch)
+
+    same: dict = {True: [], False: []}
+    d2l.Trainer(max_epochs=1).fit(Twice(), d2l.Digits(batch_size=479))
+    assert same == {True: [False] * 3, False: [True]}
+
+
+def test_training_changes_statistics_and_validation_does_not():
+    class Watching(Net):
+        def validation_step(self, batch):
+            super().validation_step(batch)
+            seen.append(self.net[1].running_mean.clone())
+
+    seen: list[torch.Tensor] = []
+    d2l.Trainer(max_epochs=2).fit(Watching(), d2l.Digits(batch_size=200))
+    assert len(seen) == 2 * 2 and seen[0].abs().max() > 0
+    assert torch.equal(seen[0], seen[1]) and not torch.equal(seen[1], seen[2])
+
+
+def test_a_fitted_model_can_be_copied_and_pickled():
+    model = d2l.MLP(10, 8, 0.1)
+    d2l.Trainer(max_epochs=1).fit(model, d2l.Digits())
+    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert torch.equal(again(torch.ones(1, 64)), model(torch.ones(1, 64)))
+        assert again.board.data == model.board.data
+
+
+def test_loaders_pin_their_minibatches_where_there_is_a_gpu(monkeypatch):
+    data: Any = d2l.SyntheticRegressionData(torch.tensor([2, -3.4]), 4.2)
+    for there in (False, True):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
+        for loader in (data.train_dataloader(), data.val_dataloader()):
+            assert loader.pin_memory is there
+
+
+def test_a_copy_to_the_gpu_does_not_block():
+    class Batch:
+        def to(self, *args, **kwargs):
+            return args, kwargs
+
+    assert d2l.move_to([Batch()], META) == [((META,), {"non_blocking": True})]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
@@ -230,3 +339,70 @@ def test_no_step_waits_for_the_gpu(name):
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert model.board.data == {}
+
+
+# Copies in a second stream
+
+
+class FakeStream:
+    """A stream whose tasks take known times, and which knows when it is free."""
+
+    def __init__(self, device: torch.device | None = None):
+        self.device, self.free = device, 0.0
+
+    def wait_stream(self, other: "FakeStream") -> None:
+        self.free = max(self.free, other.free)
+
+    def run(self, seconds: float) -> tuple[float, float]:
+        """Return when a task that was queued now begins and ends."""
+        start, self.free = self.free, self.free + seconds
+        return start, self.free
+
+
+def copy_and_step(monkeypatch, device: torch.device, c: float, d: float) -> tuple:
+    """Return the times of four copies, of the steps on them, and the minibatches."""
+    steps, copying, copied = FakeStream(device), [], []
+    monkeypatch.setattr(torch.cuda, "Stream", FakeStream)
+    monkeypatch.setattr(torch.cuda, "current_stream", {device: steps}.__getitem__)
+
+    @contextlib.contextmanager
+    def inside(stream):
+        copying.append(stream)
+        yield
+        copying.pop()
+
+    def move(batch, place):
+        assert place == copying[-1].device == device
+        copied.append(copying[-1].run(c))
+        return batch
+
+    monkeypatch.setattr(torch.cuda, "stream", inside)
+    monkeypatch.setattr(d2l, "move_to", move)
+    batches = [(i, {"label": i}) for i in range(4)]
+    seen, computed = [], []
+    for batch in d2l.copied_ahead(batches, device):
+        seen.append(batch)
+        computed.append(steps.run(d))
+    assert seen == batches
+    return copied, computed
+
+
+@pytest.mark.parametrize("c, d", [(1, 3), (3, 1), (2, 2)])
+def test_copies_in_a_second_stream_overlap_with_the_steps(monkeypatch, c, d):
+    copied, computed = copy_and_step(monkeypatch, torch.device("cuda:1"), c, d)
+    assert computed[-1][1] == 4 * max(c, d) + min(c, d)
+    for (_, ready), (start, _) in zip(copied, computed, strict=True):
+        assert start >= ready  # a step computes with what has been copied
+
+
+@pytest.mark.parametrize("c, d", [(1, 3), (3, 1), (2, 2)])
+def test_a_copy_overwrites_nothing_that_a_step_reads(monkeypatch, c, d):
+    copied, computed = copy_and_step(monkeypatch, torch.device("cuda:1"), c, d)
+    for (_, end), (start, _) in zip(computed[:-2], copied[2:], strict=True):
+        assert start >= end  # so copy i + 2 may use the memory of minibatch i
+
+
+def test_copied_ahead_yields_nothing_without_minibatches(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "Stream", FakeStream)
+    monkeypatch.setattr(torch.cuda, "current_stream", FakeStream)
+    assert list(d2l.copied_ahead([], torch.device("cuda"))) == []

@@ -22,6 +22,33 @@ def test_virtual_devices(fw, monkeypatch):
     assert d2l.try_devices(3) == ["/CPU:0", "/CPU:1", "/CPU:0"]
 
 
+def test_loaders_read_main_memory(fw, monkeypatch):
+    """Where the default device is a GPU, minibatches would come from it and go back."""
+    places: list = []
+    gather = tf.gather
+
+    def spy(a, i):
+        places.append(fw.device(a))
+        return gather(a, i)
+
+    monkeypatch.setattr(tf, "gather", spy)
+    for make in (d2l.Digits, lambda: d2l.SyntheticRegressionData(tf.ones(2), 0.0)):
+        with SECOND:
+            data = make()
+            next(iter(data.train_dataloader()))
+    assert places == [d2l.cpu()] * 4
+
+
+def test_digits_are_in_main_memory(fw):
+    with SECOND:
+        data = d2l.Digits()
+    assert fw.device(data.X) == fw.device(data.y) == d2l.cpu()
+
+
+def test_tf32_is_on_by_default():
+    assert tf.config.experimental.tensor_float_32_execution_enabled()
+
+
 def test_a_device_is_a_scope(fw):
     with SECOND:
         inside = tf.ones(2)
@@ -158,22 +185,54 @@ class Net(d2l.Classifier):
         return tf.keras.optimizers.SGD(self.lr, momentum=0.9)
 
 
+def test_variables_of_keras_move(fw, fake_gpu):
+    model, trainer = Net(), d2l.Trainer(max_epochs=1, num_gpus=1)
+    model(tf.ones((1, 64)))
+    before = [np.array(v) for v in model.variables]
+    kinds = [(v.path, v.trainable) for v in model.variables]
+    assert {fw.device(v) for v in model.variables} == {d2l.cpu()}
+    trainer.prepare_model(model)
+    for old, new in zip(before, model.variables, strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert [(v.path, v.trainable) for v in model.variables] == kinds
+    assert {fw.device(v) for v in model.variables} == {SECOND}
+
+
+def test_moving_averages_are_not_trained_after_a_move(fake_gpu):
+    model = Net()
+    for num_gpus in (1, 0, 1):
+        d2l.Trainer(max_epochs=1, num_gpus=num_gpus).fit(model, d2l.Digits(479))
+        trained = {id(v) for v in model.trainable_variables}
+        assert len(trained) == 6
+        for average in (model.norm.moving_mean, model.norm.moving_variance):
+            assert id(average) not in trained and not average.trainable
+
+
 @pytest.mark.parametrize("build", [False, True])
-def test_variables_of_keras_move(fw, fake_gpu, build):
+def test_everything_of_keras_is_on_the_gpu_while_it_trains(fw, fake_gpu, build):
     model, trainer = Net(), d2l.Trainer(max_epochs=1, num_gpus=1)
     if build:
         model(tf.ones((1, 64)))
-        before = [tf.identity(v) for v in model.trainable_variables]
-    trainer.prepare_data(d2l.Digits(batch_size=479))
-    trainer.prepare_model(model)
-    if build:
-        for old, new in zip(before, model.trainable_variables, strict=True):
-            np.testing.assert_array_equal(old, new)
-    assert {fw.device(v) for v in model.variables} == {SECOND}
-    assert len(model.trainable_variables) == 6
     trainer.fit(model, d2l.Digits(batch_size=479))
-    assert len(fw.opt_state(trainer)) == 6
+    assert {fw.device(v) for v in model.variables} == {SECOND}
+    assert len(model.trainable_variables) == len(fw.opt_state(trainer)) == 6
     assert {fw.device(v) for v in fw.opt_state(trainer)} == {SECOND}
+    assert trainer.train.compiled and trainer.validate.compiled
+
+
+def test_the_first_step_draws_no_minibatch_of_its_own():
+    class Loader(list):
+        def __iter__(self):
+            passes.append(1)
+            return super().__iter__()
+
+    class Listed(d2l.DataModule):
+        def get_dataloader(self, train):
+            return Loader(d2l.Digits(batch_size=479).get_dataloader(train))
+
+    passes: list = []
+    d2l.Trainer(max_epochs=1).fit(Net(), Listed())
+    assert len(passes) == 2  # one for training, one for validation
 
 
 def test_training_changes_statistics_and_validation_does_not():

@@ -6,7 +6,6 @@ import weakref
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 
 
 @pytest.fixture
@@ -165,20 +164,6 @@ def test_small_copies_count_as_much_as_large_ones(d2l):
     latency, bandwidth = d2l.fit_copy(SIZES, times)
     assert latency == pytest.approx(10e-6, rel=0.2)
     assert bandwidth == pytest.approx(64e9, rel=0.4)
-
-
-def test_copies_are_plotted_with_their_fit(d2l):
-    times = [10e-6 + size / 64e9 for size in SIZES]
-    d2l.plot_copies(SIZES, times)
-    axes = plt.gca()
-    measured, fitted = axes.lines
-    assert list(measured.get_ydata()) == times
-    np.testing.assert_allclose(fitted.get_ydata(), times)
-    assert measured.get_linestyle() == "None" and fitted.get_linestyle() == "-"
-    assert [axes.get_xscale(), axes.get_yscale()] == ["log", "log"]
-    labels = [axes.xaxis.get_major_formatter()(x) for x in (1000, 1e6)]
-    assert labels == ["1 kB", "1 MB"]
-    assert axes.yaxis.get_major_formatter()(1e-5) == "10 µs"
 
 
 # in_background

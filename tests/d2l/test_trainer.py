@@ -164,6 +164,37 @@ def test_a_model_trained_on_the_cpu_trains_on_the_gpu(d2l, fw, fake_gpu, regress
     np.testing.assert_allclose(found(fw, trainer), [*W, B], atol=0.02)
 
 
+@LINEAR
+def test_a_model_trained_on_the_gpu_trains_on_the_cpu(
+    d2l, fw, fake_gpu, regression, name
+):
+    model = linear(d2l, name)
+    fw.fit(d2l.Trainer(max_epochs=1, num_gpus=1), model, regression)
+    trainer = d2l.Trainer(max_epochs=3)
+    fw.fit(trainer, model, regression)
+    assert {fw.device(p) for p in fw.params(trainer)} == {fw.device(fw.tensor(1.0))}
+    np.testing.assert_allclose(found(fw, trainer), [*W, B], atol=0.02)
+
+
+def test_where_a_second_fit_begins(d2l, fw, fake_gpu, regression):
+    class Watching(d2l.Trainer):
+        def fit_epoch(self):
+            starts.append(found(fw, self))
+            super().fit_epoch()
+
+    starts: list[np.ndarray] = []
+    ends: list[np.ndarray] = []
+    model = linear(d2l, "LinearRegressionScratch")
+    for num_gpus in (0, 1, 0):
+        trainer = Watching(max_epochs=1, num_gpus=num_gpus)
+        fw.fit(trainer, model, regression)
+        ends.append(found(fw, trainer))
+    if fw.tab == "jax":  # a Linen module holds no parameters: each fit makes new ones
+        np.testing.assert_array_equal(starts[1:], starts[:-1])
+    else:
+        np.testing.assert_array_equal(starts[1:], ends[:-1])
+
+
 def test_fit_epoch_of_a_subclass(d2l, fw, regression):
     class Patient(d2l.Trainer):
         def fit_epoch(self):
@@ -238,20 +269,26 @@ def test_nothing_is_moved_without_gpus(d2l, fw, regression, monkeypatch):
     assert moves == []
 
 
-def test_steps_get_their_minibatch_on_the_gpu(
-    d2l, fw, fake_gpu, regression, monkeypatch
-):
-    model = linear(d2l, "LinearRegressionScratch")
-    made = []
+def test_steps_get_their_minibatch_on_the_gpu(d2l, fw, fake_gpu, regression):
+    steps = "train_step val_step" if fw.tab == "pytorch" else "train validate"
+    got = []
+
+    def watch(step):
+        def watched(*args):
+            got.append({fw.device(tensor) for tensor in args[-1]})
+            return step(*args)
+
+        return watched
 
     class Watching(d2l.Trainer):
-        def batches(self, loader):
-            for batch in super().batches(loader):
-                made.append({fw.device(tensor) for tensor in batch})
-                yield batch
+        def fit_epoch(self):
+            for name in steps.split():
+                setattr(self, name, watch(getattr(self, name)))
+            super().fit_epoch()
 
+    model = linear(d2l, "LinearRegressionScratch")
     fw.fit(Watching(max_epochs=1, num_gpus=1), model, regression)
-    assert made == [{fake_gpu}] * (16 + 4)
+    assert got == [{fake_gpu}] * (16 + 4)
 
 
 def test_a_nested_minibatch_is_moved_whole(d2l, fw, fake_gpu):
@@ -260,6 +297,87 @@ def test_a_nested_minibatch_is_moved_whole(d2l, fw, fake_gpu):
     inputs, (y, [z]) = trainer.prepare_batch(({"a": x, "more": (x, x)}, (x, [x])))
     tensors = [inputs["a"], *inputs["more"], y, z]
     assert {fw.device(tensor) for tensor in tensors} == {fake_gpu}
+
+
+class Relabeled:
+    """Turns each minibatch (X, y) of `data` into `convert(X, y)`."""
+
+    def __init__(self, data, convert):
+        self.data, self.convert = data, convert
+
+    def batches(self, train):
+        return [self.convert(*batch) for batch in self.data.get_dataloader(train)]
+
+    def train_dataloader(self):
+        return self.batches(train=True)
+
+    def val_dataloader(self):
+        return self.batches(train=False)
+
+
+@GPUS
+def test_minibatches_that_are_dicts(d2l, fw, fake_gpu, regression, num_gpus):
+    def unpacked(args):
+        """Return the arguments of a step with (X, y) in place of the dict."""
+        i = 1 if fw.tab == "jax" else 0
+        batch = (args[i]["inputs"], args[i]["labels"])
+        return [*args[:i], batch, *args[i + 1 :]]
+
+    class Named(d2l.LinearRegressionScratch):
+        def training_step(self, *args):
+            return super().training_step(*unpacked(args))
+
+        def validation_step(self, *args):
+            super().validation_step(*unpacked(args))
+
+        def apply_init(self, dummy_input, key):  # in JAX
+            return super().apply_init((dummy_input[0]["inputs"],), key)
+
+    data = Relabeled(regression, lambda X, y: {"inputs": X, "labels": y})
+    trainer = d2l.Trainer(max_epochs=3, num_gpus=num_gpus)
+    fw.fit(trainer, Named(2, lr=0.3), data)
+    np.testing.assert_allclose(found(fw, trainer), [*W, B], atol=0.02)
+
+
+@GPUS
+def test_minibatches_with_tuples_inside(d2l, fw, fake_gpu, regression, num_gpus):
+    class Pairs(d2l.LinearRegressionScratch):
+        def forward(self, halves):
+            return super().forward(halves[0] + halves[1])
+
+    data = Relabeled(regression, lambda X, y: ((X / 2, X / 2), y))
+    trainer = d2l.Trainer(max_epochs=3, num_gpus=num_gpus)
+    fw.fit(trainer, Pairs(2, lr=0.3), data)
+    np.testing.assert_allclose(found(fw, trainer), [*W, B], atol=0.02)
+
+
+@pytest.mark.parametrize("where", ["loader", "model"])
+def test_an_interrupted_fit_leaves_model_and_trainer_usable(
+    d2l, fw, fake_gpu, regression, where
+):
+    def interrupt(place, call):
+        calls.append(place)
+        if place == where and calls.count(place) == call:
+            raise KeyboardInterrupt
+
+    class Trainer(d2l.Trainer):
+        def prepare_batch(self, batch):
+            interrupt("loader", call=5)
+            return super().prepare_batch(batch)
+
+    class Model(d2l.LinearRegressionScratch):
+        def training_step(self, *args):
+            interrupt("model", call=1)
+            return super().training_step(*args)
+
+    calls: list[str] = []
+    model, trainer = Model(2, lr=0.3), Trainer(max_epochs=3, num_gpus=1)
+    with pytest.raises(KeyboardInterrupt):
+        fw.fit(trainer, model, regression)
+    assert fw.tab == "pytorch" or fw.device(fw.tensor(1.0)) != fake_gpu
+    fw.fit(trainer, model, regression)
+    np.testing.assert_allclose(found(fw, trainer), [*W, B], atol=0.02)
+    assert trainer.train_batch_idx == 3 * 16 and model.board.bar is None
 
 
 def test_one_number_a_point_leaves_the_device(d2l, fw, fake_gpu, monkeypatch):

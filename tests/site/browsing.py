@@ -1,4 +1,4 @@
-"""How the tests open pages of the site: a server, and pages that are watched.
+"""Opens pages of the site for the tests: a server, and pages that record errors.
 
 A page that is open may write no error or warning to the console, raise nothing that
 is not caught, and ask nothing of another host; a test that opens one also tests this.

@@ -44,7 +44,7 @@ def node() -> str:
 
 @pytest.fixture(scope="session")
 def debugging_port() -> int:
-    """Where programs other than Playwright reach the browser."""
+    """Return the address at which programs other than Playwright reach the browser."""
     return free_port()
 
 

@@ -245,7 +245,8 @@ async function violations([tags, fresh, colors]) {
     .map((rule) => rule.ruleId);
   const runOnly = { type: "rule", values };
   const options = { runOnly, resultTypes: ["violations"], preload: false };
-  const seen = (window.seenByAxe ??= new WeakSet());
+  window.seenByAxe ??= new WeakSet();
+  const seen = window.seenByAxe;
   const shown = [...document.body.querySelectorAll("*")].filter((e) => e.checkVisibility());
   const asked = shown.filter((e) => !seen.has(e) || e.role === "tab");
   shown.forEach((element) => seen.add(element));

@@ -148,7 +148,7 @@ def test_a_font_that_comes_late_moves_nothing(open_http_page: Visitor):
 
 
 def weight(answers: list[Response], kind: str = "") -> float:
-    """What was loaded, in kB after gzip; of one kind only, if that is given."""
+    """Return the loaded kB after gzip, of one kind of file if `kind` is given."""
     bodies = [a.body() for a in answers if kind in ("", a.request.resource_type)]
     return sum(len(gzip.compress(body)) for body in bodies) / 1000
 

@@ -354,7 +354,7 @@ def test_the_page_for_missing_pages_works_at_any_depth(
     visitor = Visitor(browser, host)
     page = visitor(path)
     told = [c for c in visitor.complaints if "404" not in c]
-    visitor.complaints.clear()  # the browser tells of the status itself
+    visitor.complaints.clear()  # the browser itself reports the status
     assert told == []
     assert page.evaluate("getComputedStyle(document.body).margin") == "0px"
     links = page.locator("article a")

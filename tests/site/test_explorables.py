@@ -1,5 +1,6 @@
 """The interactive figures: their arithmetic, their pictures, and what a reader does."""
 
+import ast
 import itertools
 import json
 import math
@@ -141,6 +142,45 @@ def product(task: dict, n: float) -> tuple[float, float]:
     return task["products"] * flops / task["cpu"], copies + task["products"] * one
 
 
+def chapter_task() -> dict:
+    """Return the task of the defaults of `product_times`, the function of the book."""
+    module = ast.parse((ROOT / "d2l" / "torch.py").read_text("utf-8"))
+    (function,) = (
+        node for node in module.body
+        if isinstance(node, ast.FunctionDef) and node.name == "product_times"
+    )  # fmt: skip
+    names = [argument.arg for argument in function.args.args[1:]]
+    values = [ast.literal_eval(default) for default in function.args.defaults]
+    keys = ("bytes", "cpu", "gpu", "link", "memory", "latency", "launch", "products")
+    assert names == [
+        "itemsize", "cpu_rate", "gpu_rate", "link_bandwidth", "memory_bandwidth",
+        "copy_latency", "launch_time", "num_products",
+    ]  # fmt: skip
+    return dict(zip(keys, values, strict=True))
+
+
+def chapter_text() -> str:
+    """Return the section that derives the times of products, on one line."""
+    path = ROOT / "chapter_gpus" / "use-gpu.md"
+    return " ".join(path.read_text("utf-8").split())
+
+
+def test_figure_and_chapter_have_the_same_constants(run_js) -> None:
+    task = run_js("give(worth_moving.task(explorable.first(worth_moving)))")
+    assert task.pop("n") == 4096
+    assert task == pytest.approx(chapter_task())
+
+
+@pytest.mark.parametrize("change, n", [({}, 1030), ({"gpu": 494.7e12}, 970)])
+def test_text_and_caption_name_the_crossing(run_js, change: dict, n: int) -> None:
+    crossing = run_js(f"give(a.crossing({json.dumps(chapter_task() | change)}))")
+    assert round(crossing, -1) == n
+    text = chapter_text()
+    assert f"$n \\approx {n}$" in text
+    if not change:
+        assert f"up to n of about {n}, then the GPU" in text
+
+
 def tasks() -> list[dict]:
     grid = itertools.product(
         (2, 4, 8), (1, 10, 1000), (1e11, 7.168e12), (1.29e12, 67e12, 989e12),
@@ -244,7 +284,7 @@ def test_totals_are_sums_over_the_copies(run_js) -> None:
 
 @pytest.mark.parametrize("tab", ["pytorch", "jax"])
 def test_errors_are_those_of_the_records(run_js, tab: str) -> None:
-    """What the figure quotes for X on GPU 0 and Y on GPU 1 is what the record says."""
+    """The figure quotes the record's outputs for X on GPU 0 and Y on GPU 1."""
     path = ROOT / "outputs" / "cpu" / tab / "chapter_gpus" / "use-gpu.ipynb"
     record = path.read_text("utf-8")
     text = run_js(f"give(two_devices.ERRORS.{tab}('gpu0', 'gpu1')[0])")
@@ -266,7 +306,7 @@ def test_the_picture_is_what_its_script_draws(node: str, tmp_path: Path, name) -
 
 
 def test_drawings_are_made_of_numbers(run_js) -> None:
-    """No setting, however far out, leads to a place that is no number."""
+    """No setting, however extreme, leads to a coordinate that is not a number."""
     code = """
     const out = [];
     for (const spec of [two_devices, queue, worth_moving]) {
@@ -388,8 +428,7 @@ def test_the_result_of_a_product_is_that_of_the_arithmetic(
     page.goto(harness)
     page.get_by_label("Size n of the matrices").focus()
     page.keyboard.press("End")
-    task = {"bytes": 4, "products": 1, "cpu": 7.168e12, "gpu": 67e12, "link": 64e9}
-    task |= {"memory": 3.35e12, "latency": 1e-5, "launch": 5e-6}
+    task = chapter_task()
     cpu, gpu = product(task, 16384)
     text = result(page, "worth-moving")
     assert f"CPU needs {cpu:.3g} s, the GPU {gpu * 1e3:.3g} ms" in text

@@ -14,12 +14,15 @@ SECTION = WITH_TABS[-1]
 TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
 Entry = dict[str, Any]
 # A reference to something that a preview shows, on its own page or on another.
-PREVIEWED = 'main a.reference.internal[href*="#fig-"], main a[href*="references.html#"]'
+PREVIEWED = (
+    'main a.reference.internal[href*="#fig-"]:visible,'
+    ' main a[href*="references.html#"]:visible'
+)
 
 
 @pytest.fixture(scope="session")
 def entries(site: Path) -> list[Entry]:
-    """All that can be found."""
+    """Return all entries of the search index."""
     text = (site / "_static/search-data.js").read_text("utf-8")
     return json.loads(text.removeprefix("bookSearchData = ").removesuffix(";\n"))[
         "entries"

@@ -1,4 +1,4 @@
-"""What `make tools` installs: whole or not at all, and again when the list changes."""
+"""`make tools` installs all tools or none, and again when the list changes."""
 
 import json
 import shutil

@@ -34,7 +34,7 @@ EDITS = (
 
 
 def not_copied(folder: str, names: list[str]) -> set[str]:
-    """What a copy of the book goes without: all that is built but the library."""
+    """The folders that a copy of the book omits: all built ones but the library."""
     if Path(folder).name == "_build":
         return set(names) - {"library"}
     return set(NO_SOURCES(folder, names))

@@ -70,6 +70,10 @@ class BookOutput(SphinxDirective):
 
 # Figures and tables
 
+# Code in the narrow columns of a table may break after these characters, but not within
+# the HTML tags around the code.
+IN_CODE_BREAKS = re.compile(r"([_(\[=/]|\.(?!\d))(?=[\w'&-])(?![^<]*>)")
+
 
 class DescribeImages(SphinxTransform):
     """Makes the caption of a figure its alternative text, unless it has another."""
@@ -137,6 +141,16 @@ class BookTranslator(HTML5Translator):
         """Write the end of a table."""
         super().depart_table(node)
         self.body.append("</div>\n")
+
+    def visit_Text(self, node: nodes.Text) -> None:
+        """Write a text; code in a table may break after punctuation."""
+        start = len(self.body)
+        super().visit_Text(node)
+        if isinstance(node.parent, nodes.literal) and sphinx_site.is_within(
+            node, (nodes.entry,)
+        ):
+            words = self.body[start:]
+            self.body[start:] = [IN_CODE_BREAKS.sub(r"\1<wbr>", word) for word in words]
 
     def depart_colspec(self, node: nodes.Element) -> None:
         """Omit the width of a column, which would be an inline style."""

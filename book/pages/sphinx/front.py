@@ -61,7 +61,8 @@ def _add_reading_times(app: Sphinx, doctree: nodes.document, page: str) -> None:
         if section is None:
             continue
         item["classes"].append("section-card")
-        minutes = app.env.metadata[section]["minutes"]
+        pages = [section, *app.env.toctree_includes.get(section, [])]
+        minutes = sum(app.env.metadata[page]["minutes"] for page in pages)
         text.children[1:] = _without_punctuation(text.children[1:])
         text += nodes.inline(text=f" {minutes} min", classes=["minutes"])
 

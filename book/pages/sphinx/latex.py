@@ -27,6 +27,9 @@ from book.sources.tabs import tab_name
 
 # Characters that the text font lacks and the fallback font has.
 FALLBACK_CHARACTERS = re.compile("[\u0370-\u1dff\u2190-\u2bff]+")
+# Code in the narrow columns of a table may break after these characters, as LaTeX
+# escapes them. Sphinx lets it break after a full stop.
+CODE_BREAKS = re.compile(r"(?:\\_|\(|\{\[\}|=)(?=\S)")
 # Code of up to WHOLE_LINES lines is kept on one page, together with its outputs if both
 # have up to WHOLE_CELL_LINES. Of longer code, the first SOME_LINES are kept together.
 WHOLE_LINES, WHOLE_CELL_LINES, SOME_LINES = 12, 20, 4
@@ -186,6 +189,9 @@ class BookLaTeXTranslator(LaTeXTranslator):
         if not self.literal_whitespace:
             fallback = r"\\bookfallback{\g<0>}"
             self.body[-1] = FALLBACK_CHARACTERS.sub(fallback, self.body[-1])
+        if self.table and isinstance(node.parent, nodes.literal):
+            code = CODE_BREAKS.sub(r"\g<0>\\allowbreak{}", self.body[-1])
+            self.body[-1] = rf"\scriptsize {code}"
 
     def visit_paragraph(self, node: nodes.Element) -> None:
         """Write a paragraph, or the command for a label or a note."""

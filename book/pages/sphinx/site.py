@@ -76,7 +76,7 @@ def _description(doctree: nodes.document) -> str:
     paragraphs = (
         node
         for node in doctree.findall(nodes.paragraph)
-        if not _is_within(node, (tab_set, nodes.list_item))
+        if not is_within(node, (tab_set, nodes.list_item))
     )
     text = next((" ".join(node.astext().split()) for node in paragraphs), "")
     if len(text) <= DESCRIPTION_LENGTH:
@@ -91,7 +91,7 @@ def explorable_name(figure: nodes.Element) -> str:
     return name if (EXPLORABLES / f"{name}.js").exists() else ""
 
 
-def _is_within(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
+def is_within(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
     """Return True if a node is inside a node of one of these kinds."""
     parent = node.parent
     while parent is not None and not isinstance(parent, kinds):

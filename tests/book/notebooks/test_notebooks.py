@@ -270,6 +270,25 @@ def test_a_hosted_notebook_contains_the_library(book: Book, tmp_path: Path, kind
     assert "d2l is imported from" in printed and printed.endswith("42\n")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_data_files_of_the_library_come_with_the_notebooks(
+    book: Book, tmp_path: Path, kind: str
+):
+    (book.root / "d2l/numbers.csv").write_text("id,value\na,43\n")
+    read = "from importlib import resources\nprint(resources.files('d2l')"
+    code = f"{read}.joinpath('numbers.csv').read_text(), end='')"
+    path = book.root / "chapter/one.md"
+    path.write_text(
+        path.read_text() + f"\n```{{.python .input}}\n%%tab all\n{code}\n```\n"
+    )
+    folder = editions.write(Book(book.root))
+    with zipfile.ZipFile(folder / "made-up-notebooks.zip") as archive:
+        archive.extractall(tmp_path)
+    where = tmp_path / "made-up-notebooks" if kind == PLAIN else tmp_path
+    nb = notebook(Book(book.root), kind=kind)
+    assert run_cells(nb, where).endswith("42\nid,value\na,43\n")
+
+
 OTHER = {"__init__.py": '"""Dive into Deep Learning"""\n', "jax.py": "answer = None\n"}
 
 

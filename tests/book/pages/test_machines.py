@@ -124,7 +124,7 @@ def test_only_outputs_that_differ_have_a_switch(site_book):
     # Outputs that are the same in all tabs are not in the panel of a tab.
     assert switch.find_parent(class_="tab-panel") is None
     (note,) = page.select(".output-note")
-    assert note.text == "Differs from run to run."
+    assert note.text == "Your output may differ."
     assert note.find_parent(class_="tab-panel") is None
 
 

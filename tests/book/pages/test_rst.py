@@ -142,9 +142,9 @@ def test_an_image_has_a_description():
 
 def test_an_output_that_varies_has_a_note():
     output = stream("7 ms\n")
-    assert "Differs from run to run." not in page(code_part("run()", output)).text
+    assert "Your output may differ." not in page(code_part("run()", output)).text
     varies = page(code_part("run()", output, classes="varies")).text
-    assert "Differs from run to run." in varies
+    assert "Your output may differ." in varies
 
 
 def test_code_is_unchanged():

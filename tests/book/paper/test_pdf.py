@@ -203,7 +203,7 @@ def test_a_pdf_has_the_whole_text(printed: Book) -> None:
     # Both tabs appear under their labels, and both machines under their names.
     assert text.index("import torch") > text.index("PyTorch")
     assert text.index("JAX") < text.index("import jax")
-    assert "Differs from run to run." in text
+    assert "Your output may differ." in text
     assert text.index("H200", text.index(WIDE)) < text.index("eight GPUs")
     assert "Interactive in the HTML edition." in text
     assert "https://example.com/a_b" in text
@@ -242,6 +242,14 @@ def test_a_lead_in_is_on_the_page_of_its_table(make_printed_book: Make) -> None:
         assert [f"Lead{n}:" in page for page in pages] == [
             f"row{n}." in page for page in pages
         ]
+
+
+def test_code_in_a_table_fits_its_column(make_printed_book: Make) -> None:
+    code = "`config.experimental(memory_of['processes_in_use_by_others']=value_of_it)`"
+    row = f"| row | {code} | {code} | {code} | {code} |\n"
+    table = f"| a | b | c | d | e |\n|:--|:--|:--|:--|:--|\n{row * 3}"
+    text = text_of(build(make_printed_book(one=f"# One\n:label:`sec_one`\n\n{table}")))
+    assert "config.experimental(" in text
 
 
 def test_an_edition_has_only_one_tab(make_printed_book: Make) -> None:

@@ -141,6 +141,18 @@ def test_only_what_the_sources_save_counts(book: Book):
     assert set(states(Book(book.root)).values()) == {"fresh"}
 
 
+def test_data_files_make_the_sections_stale_that_read_them(book: Book):
+    data = book.root / "d2l/numbers.csv"
+    data.write_text("1\n")
+    assert set(states(Book(book.root)).values()) == {"fresh"}
+    edit(book, "chapter/lib.md", "os.path.join(x)", "os.path.join('numbers.csv')")
+    for section in book.sections:
+        for tab in book.code_tabs(section):
+            record(Book(book.root), Book(book.root).section(section.name), tab)
+    found = edit(book, "d2l/numbers.csv", "1", "2")
+    assert stale(found) == {f"{name}/pytorch" for name in ("one", "two", "lib")}
+
+
 def test_pins_make_their_tab_stale(book: Book):
     found = edit(book, "environments/jax.txt", "7.4.0", "7.5.0")
     assert stale(found) == {"one/jax", "two/jax"}
@@ -156,7 +168,7 @@ def test_a_broken_save_is_told(book: Book):
 
 
 def damage(book: Book, text: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What is said of a record that holds `text`."""
+    """Return the problems of a record that contains `text`."""
     store._warn.cache_clear()
     section = book.section("one")
     store.path(book, section, "jax").write_text(text)
@@ -236,6 +248,20 @@ def test_broken_images_are_not_shown(
     plotted["cells"][0]["outputs"][1]["data"]["image/png"] = data
     said = damage(book, json.dumps(resealed(plotted)), capsys)
     assert "(cell 1: an image (image/png) is broken)" in said
+
+
+def test_a_verdict_is_kept_until_the_record_changes(
+    book: Book,
+    plotted: dict,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    plotted["cells"][0]["outputs"][1]["data"]["image/png"] = "no base64!"
+    text = json.dumps(resealed(plotted))
+    assert "is broken" in damage(book, text, capsys)
+    monkeypatch.setattr(store, "_problem_with_text", lambda text: "it was read anew")
+    assert "is broken" in damage(book, text, capsys)
+    assert "it was read anew" in damage(book, text + "\n", capsys)
 
 
 def test_a_description_is_a_text(

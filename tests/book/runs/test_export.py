@@ -407,7 +407,7 @@ def test_what_is_no_file_is_not_waited_for(
 
 
 def test_another_d2l_is_refused(book: Book, done: Path, run_here: Run):
-    """Whether it was edited before it ran or afterwards."""
+    """The library may have been edited before the run or after it."""
     library = done / "d2l/pytorch.py"
     edit(library, "return 2", "return 1")
     assert all("made with a d2l that is not" in line for line in refusals(book, done))
@@ -419,6 +419,24 @@ def test_another_d2l_is_refused(book: Book, done: Path, run_here: Run):
     ran = run_here(done)
     assert ran.returncode == 1
     assert ran.stderr == "error: d2l/ is not what was exported; export it again\n"
+
+
+def test_sentences_that_an_import_contradicts_are_printed(
+    book: Book, done: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = book.root / "chapter/a.md"
+    text = path.read_text() + "\nIt takes [16 ms]{.measured}.\n"
+    path.write_text(text)
+    export.import_results(Book(book.root), done)
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "reread these sentences: the outputs of h200 have other numbers",
+        f"chapter/a.md:{text.count(chr(10))}: It takes 16 ms.",
+    ]
+
+
+def test_an_edited_data_file_of_d2l_is_refused(book: Book, done: Path):
+    (done / "d2l/numbers.csv").write_text("1\n")
+    assert all("made with a d2l that is not" in line for line in refusals(book, done))
 
 
 def test_the_old_record_stays_when_a_result_is_refused(book: Book, done: Path):

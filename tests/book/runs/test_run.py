@@ -93,6 +93,18 @@ def test_failures_are_told_and_the_rest_is_kept(
     assert outputs(book, "good")[0].data["text/plain"] == "2"
 
 
+def test_sentences_that_a_new_record_contradicts_are_printed(
+    make_book: Callable[..., Book], capsys: pytest.CaptureFixture
+):
+    text = "\nA takes [2 ms]{.measured}. B takes [16 ms]{.measured}.\n"
+    book = make_book(a=section("print('2 ms')") + text)
+    run.run(book, python=HERE)
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "reread these sentences: the outputs of cpu have other numbers",
+        "chapter/a.md:9: B takes 16 ms.",
+    ]
+
+
 # Cells that misbehave
 
 
@@ -213,7 +225,7 @@ class Stopped:
         self.process = start_run(self.book)
 
     def stop(self) -> str:
-        """What the command says when it is stopped and its kernel is gone too."""
+        """Return the command's message when both it and its kernel were stopped."""
         marker = self.book.root / "marker"
         wait_for_cell(self.process, marker)
         self.process.send_signal(self.number)
@@ -405,7 +417,7 @@ def test_the_gpu_is_hidden_from_the_records_of_the_cpu_alone(
 def test_records_hold_what_is_seen_without_widgets(
     make_book: Callable[..., Book], tmp_path: Path, other_python: Path
 ):
-    """Where the interpreter has ipywidgets, a kernel of ours does not find them."""
+    """Our kernels do not find ipywidgets, even if the interpreter has them."""
     packages = next(other_python.parents[1].glob("lib/python*/site-packages"))
     (packages / "ipywidgets.py").touch()
     cell = "try:\n    import ipywidgets\nexcept ImportError:\n    print('none')"

@@ -3,6 +3,7 @@
 import pytest
 
 from book.sources.inline import (
+    MEDIA,
     MarkupError,
     for_medium,
     replace_roles,
@@ -51,6 +52,23 @@ def test_a_text_for_one_medium_is_omitted_from_the_others():
 def test_code_that_looks_like_a_span_is_unchanged():
     text = "`x[0]{.web}` and $a[1]{.web}$"
     assert for_medium(text, "print") == text
+
+
+def test_marks_of_numbers_are_dropped_in_all_media():
+    text = "It takes [16 ms]{.measured\nwithin=30%}, not [20 ms]{.given}."
+    for medium in MEDIA:
+        assert for_medium(text, medium) == "It takes 16 ms, not 20 ms."
+    first, second = spans(text)
+    assert (first.classes, first.attributes) == (("measured",), {"within": "30%"})
+    assert (second.text, second.media, second.attributes) == ("20 ms", (), {})
+
+
+def test_a_number_is_marked_within_a_text_for_one_medium():
+    text = (
+        "A. [Press it: [16 ms]{.measured}.]{.web} [B: [2]{.given}.]{.print} [3]{.given}"
+    )
+    assert for_medium(text, "web") == "A. Press it: 16 ms. 3"
+    assert for_medium(text, "print") == "A. B: 2. 3"
 
 
 def test_a_span_without_its_bracket_is_an_error():

@@ -11,7 +11,6 @@ from book.sources.book import Book
 from book.sources.section import Section
 
 BOOK = Book(Path(__file__).resolve().parents[3])
-SOLUTIONS = BOOK.section("solutions")
 
 ITEM = re.compile(r"^1\. (.+(?:\n   .+)*)", re.MULTILINE)
 NEEDS = re.compile(r"\((?:(?:Warm-up|Research), )?(?:CPU|[Oo]ne GPU|[Tt]wo GPUs)\) ")
@@ -59,17 +58,15 @@ def test_exercises_are_marked_graded_and_lead_to_their_solutions(section: str):
         assert exercise.endswith(f" Solution: :numref:`sec_sol_{name}_{number}`.")
 
 
-def test_the_solutions_are_those_of_the_exercises_in_their_order():
-    wanted = [
-        f"sec_sol_{name}_{number}"
-        for name, found in EXERCISES.values()
-        for number, _ in enumerate(found, start=1)
-    ]
-    solved = [(h, blocks) for h, blocks in parts(SOLUTIONS) if h.level == 3]
+@pytest.mark.parametrize("section", EXERCISES)
+def test_the_solutions_are_those_of_the_exercises_in_their_order(section: str):
+    name, exercises = EXERCISES[section]
+    solutions = BOOK.section(f"solutions-{Path(section).name}")
+    wanted = [f"sec_sol_{name}_{number + 1}" for number in range(len(exercises))]
+    solved = [(h, blocks) for h, blocks in parts(solutions) if h.level == 2]
     assert [heading.label for heading, _ in solved] == wanted
     for heading, blocks in solved:
         title = TITLE.fullmatch(heading.title)
         assert title, heading.title
-        name = heading.label.removeprefix("sec_sol_").rpartition("_")[0]
         start = f"Exercise {title[1]} of :numref:`sec_ex_{name}`"
-        assert blocks[0].source.startswith(start), SOLUTIONS.at(heading.line)
+        assert blocks[0].source.startswith(start), solutions.at(heading.line)

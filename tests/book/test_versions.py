@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from book.base.environments import PYTHON_VERSION
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 TABS = ("pytorch", "mxnet", "jax", "tensorflow")
 
 
