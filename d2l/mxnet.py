@@ -47,6 +47,7 @@ from sklearn import datasets
 __all__ = [
     "ArrayLoader",
     "Benchmark",
+    "Block",
     "Cited",
     "Classifier",
     "Compiled",
@@ -104,6 +105,7 @@ __all__ = [
     "int32",
     "int64",
     "interact",
+    "largest_batch",
     "linspace",
     "load_fashion_mnist",
     "locate_errors",
@@ -798,6 +800,42 @@ def in_background(batches: Iterable) -> Iterator:
         while (batch := waiting.result()) is not end:
             waiting = thread.submit(next, source, end)
             yield batch
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+class Block:
+    """A block of memory from which pieces are cut, the first that fits."""
+
+    def __init__(self, size: int):
+        self.size = size
+        self.pieces: dict[str, tuple[int, int]] = {}  # name: (start, end)
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """Return the free places as pairs of a start and an end."""
+        taken = sorted(self.pieces.values())
+        starts = [0, *(end for _, end in taken)]
+        ends = [*(start for start, _ in taken), self.size]
+        return [(a, b) for a, b in zip(starts, ends) if a < b]
+
+    def allocate(self, name: str, size: int) -> bool:
+        """Cut a piece; return whether there was a gap for it."""
+        for start, end in self.gaps():
+            if end - start >= size:
+                self.pieces[name] = start, start + size
+                return True
+        return False
+
+    def free(self, name: str) -> None:
+        """Give a piece back."""
+        del self.pieces[name]
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def largest_batch(fits: Callable, batch_size: int) -> int:
+    """Return the first of batch_size, batch_size / 2, ... for which `fits` is true."""
+    while batch_size and not fits(batch_size):
+        batch_size //= 2
+    return batch_size
 
 
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
