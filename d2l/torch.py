@@ -1005,8 +1005,9 @@ def predict_memory(
     value of a tensor raises an error.
     """
     if any(isinstance(p, nn.UninitializedParameter) for p in model.parameters()):
+        device = next(model.parameters()).device
         with torch.no_grad():
-            model(*(item[:1] for item in batch[:-1]))
+            model(*(torch.zeros_like(item[:2], device=device) for item in batch[:-1]))
     with FakeTensorMode():
         copies = {id(t): fake(t) for t in [*all_tensors(model), *batch]}
         copies |= {id(vars(model).get(name)): None for name in ("trainer", "board")}
