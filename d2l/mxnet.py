@@ -734,13 +734,13 @@ def move_to(batch: Any, device: Any) -> Any:
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
 def synchronize() -> None:
-    """Wait until all devices have done what is in their queues."""
+    """Wait until all devices have finished the work in their queues."""
     npx.waitall()
 
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
 class Benchmark:
-    """A block that prints its time, work on all devices included.
+    """Print how long a block takes, including its work on all devices.
 
     Used as `with Benchmark('name') as b:`; afterwards `b.seconds` is the time.
     """
@@ -762,9 +762,9 @@ class Benchmark:
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
 def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
-    """Return the least time in seconds that a call took, work on devices included.
+    """Return the shortest time in seconds of several calls, including work on devices.
 
-    One call before the `repeats` that count is not counted. Raises ValueError if
+    Makes one more call before the `repeats` calls that count. Raises ValueError if
     `repeats` is less than 1.
     """
     if repeats < 1:
