@@ -12,6 +12,7 @@
  *   follows   {id: axis}, the settings that are the reader's choices on the page
  *   draw      (state, width) -> SVG as text; summary, result: (state) -> text
  *   formula   (state) -> [text]; log: (state) -> [[code, text, mark]], optional
+ *   table     (state) -> {head: [text], rows: [[text]]}, optional: the numbers of the drawing
  *   more      the label of the folded controls; notes: (state) -> [[text or [text, href]]]
  */
 "use strict";
@@ -230,6 +231,33 @@
   const item = ([code, text, mark]) =>
     make("li", mark ? { class: mark } : {}, make("code", {}, code), " ", text);
 
+  /** Return the cells of a table, whose first column names the rows. */
+  const cells = ({ head, rows }) => {
+    const row = (texts, name, scope) =>
+      make(
+        "tr",
+        {},
+        ...texts.map((text, i) =>
+          name === "th" || i === 0
+            ? make("th", { scope: i === 0 ? scope : "col" }, text)
+            : make("td", {}, text),
+        ),
+      );
+    return [
+      make("thead", {}, row(head, "th", "col")),
+      make("tbody", {}, ...rows.map((texts) => row(texts, "td", "row"))),
+    ];
+  };
+
+  /** Return the folded table of a figure. */
+  const foldedTable = (spec, table) => {
+    const label = { role: "region", tabindex: 0, "aria-label": "The numbers as a table" };
+    const box = make("div", { class: "numbers", ...label }, table);
+    return spec.table
+      ? [make("details", {}, make("summary", {}, "The numbers as a table"), box)]
+      : [];
+  };
+
   /** Return a button that copies the address of a state, or null without a clipboard. */
   const linkButton = (address) => {
     if (!navigator.clipboard) return null;
@@ -280,6 +308,7 @@
       result: make("p", { class: "result", role: "status", "aria-live": "polite" }),
       log: make("ol", { class: "log" }),
       formula: make("ul", { class: "formula" }),
+      table: make("table"),
       notes: make("div", { class: "notes" }),
     };
     const row = (...buttons) => make("div", { class: "actions" }, ...buttons);
@@ -292,6 +321,7 @@
       part.result,
       ...(spec.log ? [part.log] : []),
       part.formula,
+      ...foldedTable(spec, part.table),
       make("details", {}, make("summary", {}, spec.more), folded.box, part.notes),
       row(button("Reset", reset), ...(linkButton(link) || [])),
     );
@@ -307,6 +337,7 @@
       ...spec.formula(state).map((line) => make("li", {}, line)),
     );
     view.notes.replaceChildren(...spec.notes(state).map(note));
+    if (spec.table) view.table.replaceChildren(...cells(spec.table(state)));
     if (spec.log) view.log.replaceChildren(...spec.log(state).map(item));
   };
 
