@@ -6,8 +6,8 @@
  *   controls  [{id, kind, label, initial, ...}], where kind is "range" (with min, max
  *             and step; or log; or values), "select" (with options) or "hidden" (with
  *             accepts); `initial` may be a function of the settings before it; a control
- *             with `more` is folded away
- *   actions   [{label, run(state) -> state}], optional
+ *             with `more` is folded away; one is hidden unless its `when`(state) is true
+ *   actions   [{label, run(state) -> state, when}], optional
  *   settle    (state, id) -> state after a change of the control `id`, optional
  *   follows   {id: axis}, the settings that are the reader's choices on the page
  *   draw      (state, width) -> SVG as text; summary, result: (state) -> text
@@ -281,8 +281,10 @@
       const kind = control.kind === "range" ? slider : menu;
       const set = (value) => change(control.id, value);
       const { show, parts } = kind(control, `${spec.name}-${control.id}`, set);
+      const box = make("div", { class: "control" }, ...parts);
       shows.push((state) => show(state[control.id]));
-      return make("div", { class: "control" }, ...parts);
+      if (control.when) shows.push((state) => (box.hidden = !control.when(state)));
+      return box;
     });
     return { box: make("div", { class: "controls" }, ...made), shows };
   };
@@ -300,9 +302,12 @@
       seen.filter(({ more }) => more),
       change,
     );
-    const actions = (spec.actions || []).map(({ label: text, run }) =>
-      button(text, () => act(run)),
-    );
+    const shows = [...open.shows, ...folded.shows];
+    const actions = (spec.actions || []).map(({ label: text, run, when }) => {
+      const element = button(text, () => act(run));
+      if (when) shows.push((state) => (element.hidden = !when(state)));
+      return element;
+    });
     const part = {
       drawing: make("div", { class: "drawing", role: "img" }),
       result: make("p", { class: "result", role: "status", "aria-live": "polite" }),
@@ -325,7 +330,6 @@
       make("details", {}, make("summary", {}, spec.more), folded.box, part.notes),
       row(button("Reset", reset), ...(linkButton(link) || [])),
     );
-    const shows = [...open.shows, ...folded.shows];
     return { ...part, box, controls: (state) => shows.forEach((show) => show(state)) };
   };
 

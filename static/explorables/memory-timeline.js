@@ -448,15 +448,19 @@
   };
 
   const from = (id) => (state) => modelOf(state).settings[id];
-  const select = (id, text, options, more = true) => ({
+  const isTransformer = (state) => !modelOf(state).sizes.widths;
+  const isGpt = (state) => modelOf(state).sizes.kind === "gpt";
+  const always = () => true;
+  const select = (id, text, options, more = true, when = always) => ({
     id,
     kind: "select",
     label: text,
     options,
     initial: from(id),
     more,
+    when,
   });
-  const steps = (id, text, values, more = true) => ({
+  const steps = (id, text, values, more = true, when = always) => ({
     id,
     kind: "range",
     label: text,
@@ -464,6 +468,7 @@
     initial: from(id),
     format: String,
     more,
+    when,
   });
 
   const spec = {
@@ -500,6 +505,7 @@
         "Tokens of a sequence",
         [1, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768],
         false,
+        isTransformer,
       ),
       select(
         "recipe",
@@ -534,7 +540,7 @@
       select("attention", "Attention", [
         ["plain", "plain"],
         ["fused", "fused"],
-      ]),
+      ], true, isTransformer),
       select("loss", "Loss", [
         ["whole", "of all logits"],
         ["chunks", "in 8 chunks"],
@@ -544,7 +550,7 @@
       select("dropout", "Dropout", [
         ["yes", "yes"],
         ["no", "no"],
-      ]),
+      ], true, isGpt),
       steps("gpus", "GPUs that share the state", [1, 2, 4, 8, 16, 64]),
       select("sharded", "What they share", [
         ["optimizer", "the optimizer's state"],
