@@ -28,8 +28,8 @@ def formula(segments: float) -> float:
 def peak(segments: int) -> float:
     """Return the MiB at the highest point of a step, counted moment by moment.
 
-    The last segment is not computed twice. The peak is at the loss, or where a segment is
-    computed again while the gradients of later segments exist.
+    The last segment is not computed twice. The peak is at the loss, or where a segment
+    is computed again while the gradients of later segments exist.
     """
     each = LAYERS / segments
     at_loss = (segments - 1 + each) * ARRAY + LOSS

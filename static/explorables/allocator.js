@@ -1,5 +1,5 @@
-/* The allocator: pieces of memory are requested and freed, by the reader or by minibatches
- * of varying lengths, and a request can fail although enough memory is free.
+/* The allocator: the reader, or minibatches of varying lengths, request and free pieces of
+ * memory, and a request can fail although enough memory is free.
  */
 "use strict";
 
@@ -67,7 +67,9 @@
     lengthsOf(state)
       .slice(0, count)
       .map(minibatch)
-      .flatMap(({ arrays, freed }, i) => (i === count - 1 ? arrays : [...arrays, ...freed]));
+      .flatMap(({ arrays, freed }, i) =>
+        i === count - 1 ? arrays : [...arrays, ...freed],
+      );
 
   const setting = (state) => ({
     capacity: isOwn(state) ? OWN : CARD,
@@ -211,7 +213,8 @@
         const x = 1 + (i % columns) * (width / columns);
         const y = top + 22 * Math.floor(i / columns);
         return (
-          area("allocator", kind, x, y, 18, 14) + label(x + 24, y + 12, text, "soft small")
+          area("allocator", kind, x, y, 18, 14) +
+          label(x + 24, y + 12, text, "soft small")
         );
       })
       .join("");
@@ -226,7 +229,13 @@
     const inside = wide > 7 * text.length + 8;
     return (
       area("allocator", "box", LEFT, top, wide, TALL - 8) +
-      label(inside ? LEFT + wide / 2 : LEFT + wide + 8, top + 20, text, "bad small strong", inside ? "middle" : "start")
+      label(
+        inside ? LEFT + wide / 2 : LEFT + wide + 8,
+        top + 20,
+        text,
+        "bad small strong",
+        inside ? "middle" : "start",
+      )
     );
   };
 
@@ -247,7 +256,9 @@
       addresses(state, width, top),
       paint(pool.reserved, setting(state).capacity, "idle"),
       ...spans.gaps.map(([from, to]) => paint(from, to, "wait")),
-      ...spans.pieces.map(([from, to, name]) => paint(from, to, kind(name), short(name))),
+      ...spans.pieces.map(([from, to, name]) =>
+        paint(from, to, kind(name), short(name)),
+      ),
       failedBox(state, pool, width, below),
       chart ? history(state, width, after + 22) : "",
       legend(state, after + chart + 8, width),
@@ -304,8 +315,9 @@
   };
 
   const summary = (state) =>
-    `A map of the memory with its pieces and gaps${isOwn(state) ? "" : ", and bars of what is allocated and reserved in each minibatch"}. ` +
-    `${result(state)} The numbers are in a table below.`;
+    "A map of the memory with its pieces and gaps" +
+    `${isOwn(state) ? "" : ", and bars for the memory in each minibatch"}. ` +
+    `${result(state)} A table below has the numbers.`;
 
   const log = (state) => {
     if (!isOwn(state)) return [];
@@ -325,7 +337,10 @@
       `reserved − allocated = ${pool.reserved} − ${pool.allocated} = ${free}${unit(state)}`,
       ...(isOwn(state)
         ? []
-        : [`a minibatch: ${LAYERS} · its length + ${RESULT} MiB that stay for ${KEPT} minibatches`]),
+        : [
+            `a minibatch: ${LAYERS} · its length + ${RESULT} MiB that stay for ${KEPT} ` +
+              "minibatches",
+          ]),
     ];
   };
 
@@ -352,17 +367,19 @@
     "https://github.com/pytorch/pytorch/blob/main/c10/cuda/CUDACachingAllocator.cpp";
   const NOTES = [
     [
-      "One block: as in the class Block of this section. Segments: as in PyTorch (",
+      "One block follows the class Block of this section. Segments follow PyTorch (",
       ["CUDACachingAllocator.cpp", SOURCE],
-      "), sizes in MiB. A request of up to 1 MiB takes a piece of a segment of 2 MiB, one of " +
-        "less than 10 MiB a piece of a segment of 20 MiB, and a larger one has a segment of its " +
-        "own, in multiples of 2 MiB. The smallest free piece that suffices is divided. " +
-        "Segments without a piece go back to the driver when it has no memory left.",
+      "): a request of at most 1 MiB takes a piece of a segment of 2 MiB, a request of " +
+        "less than 10 MiB a piece of a segment of 20 MiB, and a larger request has a " +
+        "segment of its own, in multiples of 2 MiB. PyTorch divides the smallest free " +
+        "piece that is large enough. If the driver has no memory left, segments without " +
+        "pieces go back to it.",
     ],
     [
-      "An expandable segment has addresses without end. Pages of 2 MiB are mapped where a piece " +
-        "needs them, and free pages are taken from elsewhere. The rounding of requests to 512 " +
-        "bytes, streams and the memory of the weights are left out. The lengths are assumed.",
+      "An expandable segment has as many addresses as it needs. Pages of 2 MiB are " +
+        "mapped where a piece needs them, and free pages are taken from elsewhere. The " +
+        "model leaves out streams and the rounding of requests to 512 bytes. The lengths " +
+        "of the minibatches are assumed.",
     ],
   ];
 
@@ -372,7 +389,7 @@
     listOf(did).length <= MOST_ACTIONS &&
     listOf(did).every((text) => /^(f[a-x]|[1-9]\d?|100)$/.test(text));
 
-  /** Return a state with one more action of the reader; one after a failure replaces it. */
+  /** Return a state with one more action; an action after a failed one replaces it. */
   const act = (action) => (state) => {
     const list = listOf(state.did);
     const kept = play(state).failed ? list.slice(0, -1) : list;
@@ -390,10 +407,10 @@
         label: "Requests",
         initial: "own",
         options: [
-          ["own", "those of the text, and your own"],
-          ["come", "minibatches as they come"],
-          ["padded", "minibatches padded to 30, 60 or 90"],
-          ["longest", "the longest minibatch first"],
+          ["own", "those in the text, then your own"],
+          ["come", "minibatches, as they come"],
+          ["padded", "minibatches, padded to 30, 60 or 90"],
+          ["longest", "minibatches, the longest first"],
         ],
       },
       {
@@ -404,13 +421,13 @@
         options: [
           ["block", "one block"],
           ["segments", "segments, as in PyTorch"],
-          ["expandable", "expandable segment"],
+          ["expandable", "an expandable segment"],
         ],
       },
       {
         id: "count",
         kind: "range",
-        label: "Minibatches",
+        label: "Minibatches so far",
         min: 1,
         max: LENGTHS.length,
         step: 1,
@@ -440,7 +457,7 @@
       {
         id: "fit",
         kind: "select",
-        label: "Gap in one block",
+        label: "Gap chosen in one block",
         initial: "first",
         options: [
           ["first", "the first that fits"],

@@ -12,7 +12,7 @@
  *   follows   {id: axis}, the settings that are the reader's choices on the page
  *   draw      (state, width) -> SVG as text; summary, result: (state) -> text
  *   formula   (state) -> [text]; log: (state) -> [[code, text, mark]], optional
- *   table     (state) -> {head: [text], rows: [[text]]}, optional: the numbers of the drawing
+ *   table     (state) -> {head: [text], rows: [[text]]}, optional: the numbers drawn
  *   more      the label of the folded controls; notes: (state) -> [[text or [text, href]]]
  */
 "use strict";
@@ -251,7 +251,11 @@
 
   /** Return the folded table of a figure. */
   const foldedTable = (spec, table) => {
-    const label = { role: "region", tabindex: 0, "aria-label": "The numbers as a table" };
+    const label = {
+      role: "group",
+      tabindex: 0,
+      "aria-label": "The numbers as a table",
+    };
     const box = make("div", { class: "numbers", ...label }, table);
     return spec.table
       ? [make("details", {}, make("summary", {}, "The numbers as a table"), box)]

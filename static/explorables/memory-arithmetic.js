@@ -305,7 +305,10 @@
   };
 
   const reservedBy = (pool) =>
-    pool.segments.reduce((sum, { size, mapped }) => sum + (mapped ? mapped.size * PAGE : size), 0);
+    pool.segments.reduce(
+      (sum, { size, mapped }) => sum + (mapped ? mapped.size * PAGE : size),
+      0,
+    );
 
   const put = ({ segment, start, end }, name, size) => {
     segment.pieces.push({ name, start, end: Math.min(end, start + size) });
@@ -413,7 +416,13 @@
       peaks.allocated = Math.max(peaks.allocated, allocated());
       peaks.reserved = Math.max(peaks.reserved, reservedBy(pool));
     }
-    return { ...pool, allocated: allocated(), reserved: reservedBy(pool), peaks, failed };
+    return {
+      ...pool,
+      allocated: allocated(),
+      reserved: reservedBy(pool),
+      peaks,
+      failed,
+    };
   };
 
   const memory = {

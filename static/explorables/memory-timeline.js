@@ -1,5 +1,6 @@
-/* The memory of a training step over time: the reader chooses a model, a recipe and a card,
- * and sees which role needs the memory, when it peaks, and what to change if it is too much.
+/* The memory of a training step over time: the reader chooses a model, a recipe and a
+ * card, and sees which role needs the memory, when the memory peaks, and what to change if
+ * it is too much.
  */
 "use strict";
 
@@ -104,7 +105,7 @@
     dropout: state.dropout === "yes" && modelOf(state).sizes.kind === "gpt",
   });
 
-  const card = (state) => CARDS[state.card] || ["Your card", state.capacity];
+  const card = (state) => CARDS[state.card] || ["your card", state.capacity];
   const fits = (state) =>
     total(memory.peak(memory.timeline(setting(state)))) <= card(state)[1] * GIGA;
 
@@ -121,7 +122,11 @@
         const turn = phase(points, "turn");
         const turned = phase(points, "turned");
         return [
-          ["weights and minibatch", 168.4, within(points[0], ["weights", "activations"])],
+          [
+            "weights and minibatch",
+            168.4,
+            within(points[0], ["weights", "activations"]),
+          ],
           ["with activations", 361.5, total(turn) - turn.optimizer],
           ["with gradients", 321.7, total(turned) - turned.optimizer],
           ["with Adam's state", 610.1, total(turned)],
@@ -209,14 +214,16 @@
 
   /** Return the names of the phases below the time axis, and lines between them. */
   const phases = (points, state, x) => {
-    const names = { forward: "forward", backward: "backward", update: "update" };
+    const names = ["forward", "backward", "update"];
     const key = (point) =>
-      state.parts === 1 || point.phase === "update" ? point.phase : `part ${point.part + 1}`;
+      state.parts === 1 || point.phase === "update"
+        ? point.phase
+        : `part ${point.part + 1}`;
     const spans = {};
     for (const point of points) {
-      if (!names[point.phase]) continue;
-      const span = (spans[key(point)] ||= [point.at, point.at]);
-      span[1] = point.at;
+      if (!names.includes(point.phase)) continue;
+      const name = key(point);
+      spans[name] = [spans[name] ? spans[name][0] : point.at, point.at];
     }
     return Object.entries(spans)
       .map(([name, [from, to]]) => {
@@ -277,28 +284,38 @@
       ...ROLES.map((role) => layerOf(points, role, x, y)),
       capacityLine(state, top, width, y),
       tag("circle", { cx: x(best.at), cy: y(highest), r: 5, class: "ring" }),
-      label(x(best.at) + aside, y(highest) - 8, `peak: ${size(highest)}`, "ink small", anchor),
+      label(
+        x(best.at) + aside,
+        y(highest) - 8,
+        `peak: ${size(highest)}`,
+        "ink small",
+        anchor,
+      ),
       legend(best, width),
     );
   };
 
   // In words
 
-  /** Return when a point is, as the end of a sentence. */
+  /** Return the number of layers of a model, or of segments if they are computed twice. */
+  const countLayers = ({ recompute }, { layers, widths, segment }) =>
+    layers || (widths.length - 1) / (recompute === "full" ? segment : 1);
+
+  /** Return the moment of a point, as the end of a sentence. */
   const moment = (point, state) => {
-    const sizes = modelOf(state).sizes;
-    const layers = sizes.layers || (sizes.widths.length - 1) / (state.recompute === "full" ? sizes.segment : 1);
-    const first = sizes.widths ? 0 : 1;
-    const pass = point.phase === "forward" ? "forward" : "backward";
-    const which = point.stage - first + 1;
-    if (point.phase === "update") return "when the optimizer changes the weights";
-    if (point.stage < first) return `in the ${pass} pass of the embedding`;
-    if (which > layers)
-      return pass === "forward"
-        ? "when the loss is computed"
-        : "at the beginning of the backward pass, where the loss has its gradients";
-    const unit = sizes.widths && state.recompute === "full" ? "segment" : "layer";
-    return `in the ${pass} pass of ${unit} ${which} of ${layers}`;
+    const { sizes } = modelOf(state);
+    const count = countLayers(state, sizes);
+    const number = point.stage + (sizes.widths ? 1 : 0);
+    const pass = `in the ${point.phase} pass of`;
+    if (point.phase === "update") return "while the optimizer changes the weights";
+    if (number === 0) return `${pass} the embedding`;
+    if (number <= count) {
+      const unit = sizes.widths && state.recompute === "full" ? "segment" : "layer";
+      return `${pass} ${unit} ${number} of ${count}`;
+    }
+    return point.phase === "forward"
+      ? "while the loss is computed"
+      : "at the start of the backward pass, with the gradients of the loss";
   };
 
   /** The remedies in the order of what they cost. */
@@ -312,26 +329,37 @@
     ["sharing the state among 8 GPUs", { gpus: 8, sharded: "all" }],
   ];
 
-  /** Return a remedy that suffices, or how far all of them get, as a sentence. */
-  const advice = (state) => {
-    const useful = REMEDIES.filter(([, change]) =>
+  const peakOf = (state) => size(total(memory.peak(memory.timeline(setting(state)))));
+
+  /** Return the remedies that would change a state. */
+  const usefulFor = (state) =>
+    REMEDIES.filter(([, change]) =>
       Object.entries(change).some(([id, value]) => state[id] !== value),
     ).filter(([, { optimizer }]) => !optimizer || state.optimizer === "adam");
-    const peakOf = (changed) =>
-      size(total(memory.peak(memory.timeline(setting(changed)))));
-    let all = state;
-    for (const [name, change] of useful) {
-      const one = { ...state, ...change };
-      if (fits(one)) return `One change is enough: ${name}, for a peak of ${peakOf(one)}.`;
+
+  /** Return sentences on a remedy that suffices, or on how far all of them get. */
+  const advice = (state) => {
+    const useful = usefulFor(state);
+    const alone = useful.find(([, change]) => fits({ ...state, ...change }));
+    if (alone) {
+      const peak = peakOf({ ...state, ...alone[1] });
+      return `One change is enough: ${alone[0]} lowers the peak to ${peak}.`;
     }
+    let all = state;
     const done = [];
     for (const [name, change] of useful) {
       all = { ...all, ...change };
       done.push(name);
       if (fits(all))
-        return `It takes more than one change: ${done.join(", ")}, for a peak of ${peakOf(all)}.`;
+        return (
+          `Several changes together are enough: ${done.join(", ")}. They lower the ` +
+          `peak to ${peakOf(all)}.`
+        );
     }
-    return `All remedies together leave a peak of ${peakOf(all)}: take a larger card, or more GPUs.`;
+    return (
+      `All remedies together lower the peak only to ${peakOf(all)}. Take a larger card ` +
+      "or more GPUs."
+    );
   };
 
   const result = (state) => {
@@ -341,16 +369,19 @@
     const left = gigabytes * GIGA - bytes;
     const role = ROLES.reduce((a, b) => (best[b] > best[a] ? b : a));
     const start =
-      `The peak is ${size(bytes)}, ${moment(best, state)}. The largest role: ` +
-      `${KINDS[role][1]}, ${size(best[role])} or ${percent(best[role] / bytes)}. `;
-    const text = `${name} (${size(gigabytes * GIGA)})`;
-    if (left >= 0) return `${start}It fits on the card ${text} and leaves ${size(left)}.`;
-    return `${start}It is ${size(-left)} too much for the card ${text}. ${advice(state)}`;
+      `The peak is ${size(bytes)}, ${moment(best, state)}. The largest role is ` +
+      `“${KINDS[role][1]}”, with ${size(best[role])} or ${percent(best[role] / bytes)}. `;
+    const text = `${CARDS[state.card] ? "the " : ""}${name.split(",")[0]}`;
+    const capacity = size(gigabytes * GIGA);
+    if (left >= 0)
+      return `${start}This fits on ${text} (${capacity}) and leaves ${size(left)}.`;
+    const lack = `This is ${size(-left)} too much for ${text} (${capacity}).`;
+    return `${start}${lack} ${advice(state)}`;
   };
 
   const summary = (state) =>
-    "A chart of the bytes of one training step over time, stacked by role, with a line for " +
-    `the capacity of a card. ${result(state)} The numbers are in a table below.`;
+    "A chart of the bytes of one training step over time, stacked by role, with a line " +
+    `for the capacity of a card. ${result(state)} A table below has the numbers.`;
 
   const millions = (count) => {
     const many = count >= 1e9;
@@ -364,10 +395,9 @@
     const count = memory.countParameters(setting(state));
     const sum = bytes.weights + bytes.gradients + bytes.optimizer;
     return (
-      `${millions(count)} parameters · (${bytes.weights} + ` +
-      `${bytes.gradients} + ${bytes.optimizer}) bytes of weights, gradients and ` +
-      `optimizer's state = ${size(count * sum)}` +
-      (state.gpus > 1 ? `, shared by ${state.gpus} GPUs` : "")
+      `${millions(count)} parameters · (${bytes.weights} + ${bytes.gradients} + ` +
+      `${bytes.optimizer}) bytes of weights, gradients and optimizer's state = ` +
+      `${size(count * sum)}${state.gpus > 1 ? `, shared by ${state.gpus} GPUs` : ""}`
     );
   };
 
@@ -375,9 +405,14 @@
     const full = setting({ ...state, batch: Math.ceil(state.batch / state.parts) });
     const stage = memory.stages(full)[1];
     const { batch, length, width, widths } = full;
-    if (widths) return `a layer keeps its output: ${batch} · ${widths[1]} numbers = ${size(stage.keeps)}`;
+    if (widths)
+      return (
+        `a layer keeps its output: ${batch} · ${widths[1]} numbers = ` +
+        size(stage.keeps)
+      );
     const unit = Number((stage.keeps / (batch * length * width)).toPrecision(4));
-    const twice = state.recompute === "full" ? `; of which ${size(stage.input)} stay` : "";
+    const twice =
+      state.recompute === "full" ? `, of which ${size(stage.input)} stay` : "";
     return (
       `a layer: b · s · h · ${unit} bytes = ${batch} · ${length} · ${width} · ${unit} = ` +
       `${size(stage.keeps)}${twice}`
@@ -402,7 +437,10 @@
       ["peak", memory.peak(points)],
       ["after backward", phase(points, "turned")],
     ];
-    const row = (name, value) => [name, ...moments.map(([, point]) => size(value(point)))];
+    const row = (name, value) => [
+      name,
+      ...moments.map(([, point]) => size(value(point))),
+    ];
     return {
       head: ["role", ...moments.map(([name]) => name)],
       rows: [
@@ -417,26 +455,27 @@
   const NEU = "https://github.com/smolix/d2l-neu";
   const NOTES = [
     [
-      "A layer of GPT-2 keeps 34 + 5as/h bytes per number of its input in 16 bits (",
+      "In 16 bits, a layer of GPT-2 keeps 34 + 5as/h bytes for each number of its input (",
       ["Korthikanti et al., 2022", KORTHIKANTI],
-      "), without dropout 32 + 2as/h. A fused attention removes the last term. A layer of " +
-        "Llama 3 (grouped keys, gated network, no dropout) keeps 41. Checkpointing keeps " +
-        "the input of each layer. The loss keeps 4 bytes per logit and needs 12 in the " +
-        "backward pass.",
+      "), and 32 + 2as/h without dropout. A fused attention removes the last term. A " +
+        "layer of Llama 3 with fused attention keeps 41 bytes: it has fewer keys than " +
+        "queries, a gated network and no dropout. Checkpointing keeps the input of each " +
+        "layer. The loss keeps 4 bytes per logit and needs 12 in the backward pass.",
     ],
     [
-      "Measured: the MLP by ",
+      "The MLP was measured by ",
       ["Zhang et al., 2026", NEU],
-      ", GPT-2 with 1.6 B by ",
+      ", and GPT-2 with 1.6 B parameters by ",
       ["Karpathy, 2024", KARPATHY],
-      ". llm.c uses one buffer for the logits and their gradient, and holds all its buffers " +
-        "from the beginning.",
+      ". llm.c overwrites the logits by their gradients, and allocates all of its " +
+        "memory before the first step.",
     ],
     [
-      "The capacity is that of the data sheet, 1 GB = 10⁹ bytes. Drivers report up to 7 % " +
-        "more or less. The context takes some 0.5 GB of it, and the allocator leaves gaps. " +
-        "Time is in units of a layer: forward 1, backward 2, with checkpointing 3. The " +
-        "third part of a minibatch stands for all later ones.",
+      "The capacity is that of the data sheet, with 1 GB = 10⁹ bytes. The driver may " +
+        "report up to 7 % more or less. The CUDA context takes about 0.5 GB, and the " +
+        "allocator leaves gaps. The unit of time is the forward pass of a layer. Its " +
+        "backward pass takes 2 units, or 3 with checkpointing. Parts of a minibatch " +
+        "after the third repeat the third and are not drawn.",
     ],
   ];
 
@@ -496,20 +535,20 @@
       },
       steps(
         "batch",
-        "Minibatch",
+        "Examples in a minibatch",
         Array.from({ length: 14 }, (_, i) => 2 ** i),
         false,
       ),
       steps(
         "length",
-        "Tokens of a sequence",
+        "Tokens in a sequence",
         [1, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768],
         false,
         isTransformer,
       ),
       select(
         "recipe",
-        "Numbers",
+        "Precision",
         [
           ["float32", "32 bits"],
           ["mixed", "mixed, gradients in 16 bits"],
@@ -522,12 +561,12 @@
       ),
       select(
         "recompute",
-        "Computed twice",
+        "Recomputed in the backward pass",
         [
           ["none", "nothing"],
-          ["nonlinearity", "nonlinearity of the network"],
-          ["attention", "attention (selective)"],
-          ["full", "each layer (checkpointing)"],
+          ["nonlinearity", "the nonlinearity"],
+          ["attention", "the attention (selective)"],
+          ["full", "every layer (checkpointing)"],
         ],
         false,
       ),
@@ -537,23 +576,35 @@
         ["adam", "Adam"],
         ["adam8", "Adam with 8-bit state"],
       ]),
-      select("attention", "Attention", [
-        ["plain", "plain"],
-        ["fused", "fused"],
-      ], true, isTransformer),
+      select(
+        "attention",
+        "Attention",
+        [
+          ["plain", "plain"],
+          ["fused", "fused"],
+        ],
+        true,
+        isTransformer,
+      ),
       select("loss", "Loss", [
         ["whole", "of all logits"],
         ["chunks", "in 8 chunks"],
         ["in place", "in one buffer (llm.c)"],
       ]),
-      steps("parts", "Parts of the minibatch", [1, 2, 4, 8]),
-      select("dropout", "Dropout", [
-        ["yes", "yes"],
-        ["no", "no"],
-      ], true, isGpt),
+      steps("parts", "Parts, if gradients are accumulated", [1, 2, 4, 8]),
+      select(
+        "dropout",
+        "Dropout",
+        [
+          ["yes", "yes"],
+          ["no", "no"],
+        ],
+        true,
+        isGpt,
+      ),
       steps("gpus", "GPUs that share the state", [1, 2, 4, 8, 16, 64]),
-      select("sharded", "What they share", [
-        ["optimizer", "the optimizer's state"],
+      select("sharded", "State that they share", [
+        ["optimizer", "of the optimizer"],
         ["all", "weights and gradients, too"],
       ]),
       {
