@@ -109,15 +109,26 @@
   const fits = (state) =>
     total(memory.peak(memory.timeline(setting(state)))) <= card(state)[1] * GIGA;
 
-  // What was measured, in MiB, and the same from a timeline
+  // What was measured, or planned by a compiler, in MiB, and the same from a timeline
 
   const within = (point, roles) => roles.reduce((sum, role) => sum + point[role], 0);
-  const phase = (points, name) => points.find((point) => point.phase === name);
+  /** Return the last point of a phase; later parts of a minibatch need more memory. */
+  const phase = (points, name) => points.findLast((point) => point.phase === name);
   const most = (points, role) => Math.max(...points.map((point) => point[role]));
 
   const MEASURED = {
+    llama: {
+      how: "planned by the compiler XLA for each of 8 H100",
+      what: (points) => {
+        const state = within(points[0], ["weights", "optimizer"]);
+        return [
+          ["weights and Adam's state", 11487.5, state],
+          ["all other roles at the peak", 12449.1, total(memory.peak(points)) - state],
+        ];
+      },
+    },
     mlp: {
-      where: "on an RTX 4090, first step",
+      how: "measured on an RTX 4090, first step",
       what: (points) => {
         const turn = phase(points, "turn");
         const turned = phase(points, "turned");
@@ -134,7 +145,7 @@
       },
     },
     gpt2xl: {
-      where: "by llm.c on each of 8 H100",
+      how: "measured by llm.c on each of 8 H100",
       what: (points) => [
         ["weights", 2971, points[0].weights],
         ["gradients", 2971, most(points, "gradients")],
@@ -152,7 +163,7 @@
     },
   };
 
-  /** Return [what, measured bytes, predicted bytes] if the state is a measured one. */
+  /** Return [what, found bytes, predicted bytes] if the state is one that was measured. */
   const measured = (state) => {
     const { settings } = modelOf(state);
     const same = Object.keys(settings).every((id) => state[id] === settings[id]);
@@ -306,7 +317,8 @@
     const { sizes } = modelOf(state);
     const count = countLayers(state, sizes);
     const number = point.stage + (sizes.widths ? 1 : 0);
-    const pass = `in the ${point.phase} pass of`;
+    const part = state.parts > 1 ? `for part ${point.part + 1}, ` : "";
+    const pass = `${part}in the ${point.phase} pass of`;
     if (point.phase === "update") return "while the optimizer changes the weights";
     if (number === 0) return `${pass} the embedding`;
     if (number <= count) {
@@ -314,8 +326,8 @@
       return `${pass} ${unit} ${number} of ${count}`;
     }
     return point.phase === "forward"
-      ? "while the loss is computed"
-      : "at the start of the backward pass, with the gradients of the loss";
+      ? `${part}while the loss is computed`
+      : `${part}at the start of the backward pass, with the gradients of the loss`;
   };
 
   /** The remedies in the order of what they cost. */
@@ -424,7 +436,7 @@
     layerLine(state),
     ...measured(state).map(
       ([what, found, predicted]) =>
-        `${what}: measured ${MEASURED[state.model].where} ${size(found, 4)}, ` +
+        `${what}: ${MEASURED[state.model].how} ${size(found, 4)}, ` +
         `predicted ${size(predicted, 4)}`,
     ),
   ];
@@ -468,7 +480,9 @@
       ", and GPT-2 with 1.6 B parameters by ",
       ["Karpathy, 2024", KARPATHY],
       ". llm.c overwrites the logits by their gradients, and allocates all of its " +
-        "memory before the first step.",
+        "memory before the first step. The plan for Llama 3 is what a compiler would " +
+        "request. It is not a measurement, and XLA's plans for the same model without " +
+        "checkpointing are larger than this figure says.",
     ],
     [
       "The capacity is that of the data sheet, with 1 GB = 10⁹ bytes. The driver may " +
