@@ -276,6 +276,21 @@ def test_gradients_persist_between_parts(timelines) -> None:
     (points,) = timelines(GPT2 | {"parts": 2})
     second = [p for p in points if p["part"] == 1 and p["phase"] == "forward"]
     assert {point["gradients"] for point in second} == {124475904 * 4}
+    assert points[-2]["gradients"] == 124475904 * 4
+
+
+def test_weights_that_are_cast_exist_for_two_layers_at_a_time(timelines) -> None:
+    full = LLAMA | {"attention": "fused"}
+    kept, cast = timelines(full | {"recipe": "mixed"}, full)
+    layers = [p["temporaries"] for p in at_layers(kept)]
+    parameters = 2 * 4096**2 * 5 // 4 + 3 * 4096 * 14336 + 2 * 4096
+    expected = [size + 2 * 2 * parameters for size in layers]
+    assert [p["temporaries"] for p in at_layers(cast)] == expected
+
+
+def at_layers(points: list[dict]) -> list[dict]:
+    """Return the points in the backward passes of the layers of Llama."""
+    return [p for p in points if p["phase"] == "backward" and 1 <= p["stage"] <= 32]
 
 
 # The words
@@ -404,6 +419,31 @@ def test_best_fit_takes_the_smallest_gap(run_js) -> None:
 )  # fmt: skip
 def test_sizes_are_those_of_pytorch(run_js, call: str, size: int) -> None:
     assert run_js(f"give(memory.{call})") == size
+
+
+def test_of_equal_gaps_the_first_is_taken(run_js) -> None:
+    requests: list[dict] = [{"name": name, "size": 20} for name in "abcde"]
+    requests += [{"free": "b"}, {"free": "d"}, {"name": "f", "size": 10}]
+    memory = {"capacity": 100, "policy": "block", "fit": "best"}
+    (pool,) = play(run_js, memory, [requests])
+    assert {"name": "f", "start": 20, "end": 30} in pool["segments"][0]["pieces"]
+
+
+def test_a_rest_of_one_mebibyte_is_not_divided(run_js) -> None:
+    memory = {"capacity": 100, "policy": "segments", "fit": "best"}
+    for size, end in (19, 20), (18, 18):
+        requests: list[dict] = [{"name": "a", "size": 20}, {"free": "a"}]
+        (pool,) = play(run_js, memory, [[*requests, {"name": "b", "size": size}]])
+        assert pool["segments"][0]["pieces"] == [{"name": "b", "start": 0, "end": end}]
+        assert (pool["allocated"], pool["reserved"]) == (size, 20)
+
+
+def test_mapped_pages_are_used_before_new_ones(run_js) -> None:
+    requests: list[dict] = [{"name": name, "size": 20} for name in "ab"]
+    requests += [{"free": "a"}, {"name": "c", "size": 20}]
+    memory = {"capacity": 100, "policy": "expandable", "fit": "first"}
+    (pool,) = play(run_js, memory, [requests])
+    assert pool["reserved"] == 40
 
 
 @pytest.mark.parametrize("policy", ["block", "segments", "expandable"])
