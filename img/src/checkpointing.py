@@ -16,8 +16,8 @@ WEIGHTS = LAYERS * (WIDTH_OF_LAYER**2 + WIDTH_OF_LAYER) * 4 / 2**20
 RESIDENT = WEIGHTS + ARRAY  # with the minibatch
 LOSS = 5 * ARRAY  # the differences and four arrays made from them
 COUNTS = (1, 2, 4, 8, 16, 32)
-SIZE = (640, 330)
-LEFT, RIGHT, TOP, BOTTOM, HIGHEST = 64, 616, 24, 270, 40
+SIZE = (480, 310)
+LEFT, RIGHT, TOP, BOTTOM, HIGHEST = 44, 464, 28, 254, 40
 
 
 def formula(segments: float) -> float:
@@ -42,7 +42,7 @@ def peak(segments: int) -> float:
 
 def x_of(segments: float) -> float:
     """Return the x coordinate of a number of segments, on a logarithmic axis."""
-    return LEFT + 30 + (RIGHT - LEFT - 60) * log2(segments) / 5
+    return LEFT + 24 + (RIGHT - LEFT - 48) * log2(segments) / 5
 
 
 def y_of(size: float) -> float:

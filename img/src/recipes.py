@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from svg import BLUE, INK, ORANGE, QUIET, add, canvas, centered, label, save, target_of
 
-WIDTH, LEFT, SCALE, ROW, TALL, TOP = 640, 224, 18.5, 34, 24, 40
+WIDTH, LEFT, SCALE, ROW, TALL, TOP = 440, 8, 19.5, 50, 24, 44
 ROLES = (
     ("weights", BLUE, 1),
     ("gradients", "#1f6f43", 0.55),
@@ -27,14 +27,15 @@ RECIPES = (
 
 def legend(svg: ET.Element) -> None:
     """Draw the names of the roles above the bars."""
-    for (name, color, opacity), x in zip(ROLES, (LEFT, 312, 408, 518), strict=True):
+    for (name, color, opacity), x in zip(ROLES, (LEFT, 98, 198, 320), strict=True):
         add(svg, "rect", x=x, y=12, width=14, height=14, fill=color, opacity=opacity)
-        label(svg, x + 20, 24, name, font_size=14)
+        label(svg, x + 20, 24, name)
 
 
 def bar(svg: ET.Element, y: float, name: str, sizes: tuple[int, ...]) -> None:
-    """Draw the bar of a recipe, with the bytes of each role and their sum."""
-    label(svg, LEFT - 12, y + 17, name, text_anchor="end", font_size=14)
+    """Draw the bar of a recipe below its name, with the bytes of each role."""
+    label(svg, LEFT, y + 14, name)
+    y += 20
     x = LEFT
     for (_, color, opacity), size in zip(ROLES, sizes, strict=True):
         if not size:
@@ -49,7 +50,7 @@ def bar(svg: ET.Element, y: float, name: str, sizes: tuple[int, ...]) -> None:
 
 def draw() -> ET.Element:
     """Return the picture."""
-    svg = canvas(WIDTH, TOP + ROW * len(RECIPES) + 6)
+    svg = canvas(WIDTH, TOP + ROW * len(RECIPES) + 2)
     legend(svg)
     for i, (name, sizes) in enumerate(RECIPES):
         bar(svg, TOP + ROW * i, name, sizes)
