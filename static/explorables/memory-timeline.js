@@ -16,7 +16,7 @@
   const GIGA = 1e9;
   const MEBI = 2 ** 20;
 
-  // Capacities in GB, from data sheets; NOTES names them.
+  // The capacities that NVIDIA advertises, in GB; NOTES names its documents.
   const CARDS = {
     t4: ["T4", 16],
     l4: ["L4", 24],
@@ -465,6 +465,12 @@
   const KORTHIKANTI = "https://arxiv.org/abs/2205.05198";
   const KARPATHY = "https://github.com/karpathy/llm.c/discussions/677";
   const NEU = "https://github.com/smolix/d2l-neu";
+  const DOCS = "https://docs.nvidia.com";
+  const MATRIX = `${DOCS}/nim/nemo-retriever/text-reranking/1.3.1/support-matrix.html`;
+  const DGX = `${DOCS}/dgx/dgxb200-user-guide/introduction-to-dgxb200.html`;
+  const ADA =
+    "https://images.nvidia.com/aem-dam/Solutions/geforce/ada/" +
+    "nvidia-ada-gpu-architecture.pdf";
   const NOTES = [
     [
       "In 16 bits, a layer of GPT-2 keeps 34 + 5as/h bytes for each number of its input (",
@@ -485,9 +491,17 @@
         "checkpointing are larger than this figure says.",
     ],
     [
-      "The capacity is that of the data sheet, with 1 GB = 10⁹ bytes. The driver may " +
-        "report up to 7 % more or less. The CUDA context takes about 0.5 GB, and the " +
-        "allocator leaves gaps. The unit of time is the forward pass of a layer. Its " +
+      "Capacities are those that NVIDIA advertises (",
+      ["L4, A100 and H100", MATRIX],
+      ", ",
+      ["RTX 4090", ADA],
+      ", ",
+      ["B200", DGX],
+      "), with 1 GB = 10⁹ bytes. The driver may report up to 7 % more or less. The CUDA " +
+        "context takes about 0.5 GB, and the allocator leaves gaps.",
+    ],
+    [
+      "The unit of time is the forward pass of a layer. Its " +
         "backward pass takes 2 units, or 3 with checkpointing. Parts of a minibatch " +
         "after the third repeat the third and are not drawn.",
     ],
