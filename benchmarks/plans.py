@@ -25,13 +25,15 @@ BATCHES = {"gpt2": (8, 1024), "llama3": (1, 4096)}  # sequences per GPU, positio
 # Plans depend on these definitions.
 DEFINITIONS = {
     "d2l/jax.py": {
-        *("TARGET", "card_data", "compile_only_devices", "gpu_compiler"),
-        *("output_shardings", "place", "plan_memory"),
+        *("TARGET", "compile_only_devices"),
+        *("output_shardings", "place", "plan_memory", "TransformerLayer"),
         *("mlp_loss", "adam_state", "adam_step", "Decoder", "decoder_params"),
         *("normalize", "rotate", "decoder_layer", "decoder_loss"),
         "language_model_plan",
     },
-    "benchmarks/plans.py": {"GPT2", "LLAMA3", "BATCHES", "models", "plan_mlp"},
+    "benchmarks/plans.py": {
+        *("GPT2", "LLAMA3", "BATCHES", "models", "plan_mlp", "plan_layer"),
+    },
 }
 
 
@@ -69,6 +71,7 @@ def models(d2l: Any) -> Iterator[tuple[str, Callable]]:
 
     The MLP is `DeepMLP` with 2048 examples per GPU. Each GPU stores its whole state.
     """
+    yield "layer", functools.partial(plan_layer, d2l)
     decoders = {"gpt2": GPT2, "llama3": LLAMA3}
     for checkpoint in False, True:
         ending = "-checkpointing" if checkpoint else ""
@@ -98,6 +101,28 @@ def plan_mlp(d2l: Any, checkpoint: bool, card: str, num_gpus: int) -> Any:
     step = d2l.adam_step(functools.partial(d2l.mlp_loss, checkpoint=checkpoint))
     state = d2l.adam_state(params)
     return d2l.plan_memory(step, state, X, card=card, num_gpus=num_gpus, donate=[0])
+
+
+def plan_layer(d2l: Any, card: str, num_gpus: int) -> Any:
+    """Return the plan of the gradient of a layer, with 4 x 512 positions per GPU."""
+    import jax
+    from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
+
+    dtype = "bfloat16" if d2l.card_data(card)["capability"] >= 8 else "float16"
+    mesh = AbstractMesh((num_gpus,), ("gpu",))
+    rows = NamedSharding(mesh, PartitionSpec("gpu"))
+    X = jax.ShapeDtypeStruct((4 * num_gpus, 512, 256), dtype, sharding=rows)
+    layer, key = d2l.TransformerLayer(256, 8), jax.random.key(0)
+    params = jax.eval_shape(layer.init, {"params": key, "dropout": key}, X)
+    params = jax.tree.map(lambda p: jax.ShapeDtypeStruct(p.shape, dtype), params)
+
+    def total(args, key):
+        Y = layer.apply(*args, rngs={"dropout": key})
+        return Y.astype("float32").sum()
+
+    return d2l.plan_memory(
+        jax.grad(total), (params, X), key, card=card, num_gpus=num_gpus
+    )
 
 
 def rows() -> Iterator[dict]:

@@ -35,7 +35,9 @@ def test_an_unknown_card_is_one_line_with_the_known_ones(d2l):
 
 
 def test_an_unknown_model_is_one_line_with_the_known_ones(d2l):
-    with pytest.raises(ValueError, match="the models are mlp, gpt2, llama3") as error:
+    with pytest.raises(
+        ValueError, match="the models are layer, mlp, gpt2, llama3"
+    ) as error:
         d2l.stored_plans("gpt3")
     one_line(error)
 
@@ -52,13 +54,41 @@ def test_a_plan_fits_up_to_the_last_byte(d2l):
     assert plan.fits and not replace(plan, temporaries=1).fits
 
 
-@pytest.mark.parametrize("model", ["mlp", "gpt2", "llama3"])
+MODELS = ("layer", "mlp", "gpt2", "llama3")
+CHECKPOINTING = tuple(f"{model}-checkpointing" for model in MODELS[1:])
+
+
+@pytest.mark.parametrize("model", MODELS + CHECKPOINTING)
 def test_stored_plans_are_of_all_cards_for_one_and_eight_gpus(d2l, model):
-    for ending in "", "-checkpointing":
-        plans = d2l.stored_plans(model + ending)
-        assert set(plans) == {(card, n) for card in CARDS for n in (1, 8)}
-        assert all((plan.card, plan.num_gpus) == key for key, plan in plans.items())
-        assert not any(plan.text for plan in plans.values())
+    plans = d2l.stored_plans(model)
+    assert set(plans) == {(card, n) for card in CARDS for n in (1, 8)}
+    assert all((plan.card, plan.num_gpus) == key for key, plan in plans.items())
+    assert not any(plan.text for plan in plans.values())
+
+
+def test_the_stored_plan_of_a_layer_is_that_of_the_formula(d2l):
+    """See eq_transformer_activations; the rest are temporaries of single operations."""
+    predicted = 4 * 512 * 256 * (34 + 5 * 8 * 512 / 256)
+    planned = {
+        card: plan.temporaries for (card, n), plan in d2l.stored_plans("layer").items()
+    }
+    assert planned["A100"] == pytest.approx(predicted, rel=0.05)
+    assert all(predicted < p < 1.2 * predicted for p in planned.values())
+
+
+def test_the_stored_plan_of_llama_on_one_gpu_is_that_of_the_arithmetic(d2l):
+    parameters, positions, width, vocabulary, layers = 8.03e9, 4096, 4096, 128256, 32
+    gradients, logits = 4 * parameters, 4 * positions * vocabulary
+    inputs = 2 * layers * positions * width
+    plans = d2l.stored_plans("llama3-checkpointing")
+    for card in CARDS:
+        planned = plans[card, 1].temporaries
+        assert planned == pytest.approx(gradients + logits + inputs, rel=0.07)
+    fitting = [key for key, plan in plans.items() if plan.fits]
+    assert fitting == [
+        *(("H200", 1), ("B200", 1)),
+        *((card, 8) for card in CARDS[1:]),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -291,24 +321,41 @@ def test_the_stored_plans_are_those_of_the_compiler(d2l, compiler):
     assert replace(plan, text="", code=None) == stored
 
 
-def test_a_trainer_state_can_be_donated(d2l, compiler):
-    """The state of a trainer holds functions beside arrays."""
+def test_the_plan_of_a_trainer_step_of_deep_mlp_is_that_of_the_function(d2l, compiler):
     import jax
 
-    model = d2l.LinearRegression(lr=0.1)
-    x, y = jax.numpy.ones((64, 2)), jax.numpy.ones((64, 1))
+    X = shape(2048, 128)
+    step, state = trainer_step(d2l, d2l.DeepMLP(), X)
+    plan = d2l.plan_memory(step, state, X, X, card="A100", donate=[0])
+    stored = d2l.stored_plans("mlp")["A100", 1]
+    # The trainer gets its labels as a batch of their own.
+    assert plan.arguments == pytest.approx(stored.arguments + 2**20, rel=1e-3)
+    assert plan.temporaries == pytest.approx(stored.temporaries, rel=0.05)
+    assert jax.tree.leaves(state)
+
+
+def trainer_step(d2l, model, X):
+    """Return a training step of a model, and the shapes of its state."""
+    import jax
 
     def create(key):
-        params = model.init(key, x)["params"]
+        params = model.init(key, jax.numpy.zeros(X.shape))["params"]
         return d2l.TrainState.create(
             **{"apply_fn": model.apply, "params": params, "batch_stats": {}},
             **{"tx": model.configure_optimizers(), "dropout_rng": key},
         )
 
-    def step(state, x, y):
-        grads = jax.grad(model.loss)(state.params, (x,), y, state)
+    def step(state, X, y):
+        grads = jax.grad(model.loss)(state.params, (X,), y, state)
         return state.apply_gradients(grads=grads)
 
-    state = jax.eval_shape(create, jax.random.key(0))
-    plan = d2l.plan_memory(step, state, x, y, card="T4", donate=[0])
+    return step, jax.eval_shape(create, jax.random.key(0))
+
+
+def test_a_trainer_state_can_be_donated(d2l, compiler):
+    """The state of a trainer holds functions beside arrays."""
+    step, state = trainer_step(d2l, d2l.LinearRegression(lr=0.1), shape(64, 2))
+    plan = d2l.plan_memory(
+        step, state, shape(64, 2), shape(64, 1), card="T4", donate=[0]
+    )
     assert plan.aliased >= 3 * 4 and plan.fits
