@@ -69,9 +69,8 @@ def test_stored_plans_are_of_all_cards_for_one_and_eight_gpus(d2l, model):
 def test_the_stored_plan_of_a_layer_is_that_of_the_formula(d2l):
     """See eq_transformer_activations; the rest are temporaries of single operations."""
     predicted = 4 * 512 * 256 * (34 + 5 * 8 * 512 / 256)
-    planned = {
-        card: plan.temporaries for (card, n), plan in d2l.stored_plans("layer").items()
-    }
+    plans = d2l.stored_plans("layer")
+    planned = {card: plans[card, 1].temporaries for card in CARDS}
     assert planned["A100"] == pytest.approx(predicted, rel=0.05)
     assert all(predicted < p < 1.2 * predicted for p in planned.values())
 
@@ -198,6 +197,7 @@ def small_model(d2l, positions):
     ]
     tokens = jax.random.randint(jax.random.key(1), (4, 17), 0, 50)
     loss = partial(d2l.decoder_loss, c=sizes, dtype="float32")
+    loss = jax.jit(loss, static_argnames="checkpoint")
     return loss, jax.tree.unflatten(tree, values), (tokens[:, :-1], tokens[:, 1:])
 
 
@@ -225,7 +225,7 @@ def test_checkpointing_changes_no_gradient(small):
 
     loss, params, batch = small
     plain, cheap = (
-        jax.tree.leaves(jax.grad(partial(loss, checkpoint=c))(params, *batch))
+        jax.tree.leaves(jax.jit(jax.grad(partial(loss, checkpoint=c)))(params, *batch))
         for c in (False, True)
     )
     for a, b in zip(plain, cheap, strict=True):
@@ -270,7 +270,8 @@ def compiler(jax_only):
 
 
 def product_step(state, x):
-    return state + x @ x.T, (x @ x.T).sum()
+    square = x @ x.T  # 4 MiB
+    return state + square @ square, square.sum()
 
 
 @pytest.mark.parametrize("card", CARDS)
@@ -280,8 +281,8 @@ def test_roles_are_those_of_a_step_counted_by_hand(d2l, compiler, card):
     assert plan.arguments == 4 * (1024 * 1024 + 1024 * 256)
     assert plan.outputs == pytest.approx(4 * 1024 * 1024, abs=64)
     assert plan.aliased == 0 and plan.card == card
-    # One product is a temporary, and no more than two.
-    assert 4 * 2**20 <= plan.temporaries <= 2.1 * 4 * 2**20
+    # `square`, the product before it is added, and a workspace of 4 MiB on a T4.
+    assert 4 * 2**20 <= plan.temporaries <= 3.1 * 4 * 2**20
     assert plan.text.startswith("HloModule")
 
 
