@@ -190,12 +190,9 @@ def small_model(d2l, positions):
 
     sizes = d2l.Decoder(2, 32, 4, 4 if positions else 2, 64, 50, positions)
     leaves, tree = jax.tree.flatten(d2l.decoder_params(sizes))
-    keys = jax.random.split(jax.random.key(0), len(leaves))
-    values = [
-        0.1 * jax.random.normal(key, leaf.shape)
-        for key, leaf in zip(keys, leaves, strict=True)
-    ]
-    tokens = jax.random.randint(jax.random.key(1), (4, 17), 0, 50)
+    random = np.random.default_rng(0)
+    values = [0.1 * random.normal(size=a.shape).astype("float32") for a in leaves]
+    tokens = jax.numpy.asarray(random.integers(50, size=(4, 17)))
     loss = partial(d2l.decoder_loss, c=sizes, dtype="float32")
     loss = jax.jit(loss, static_argnames="checkpoint")
     return loss, jax.tree.unflatten(tree, values), (tokens[:, :-1], tokens[:, 1:])
