@@ -61,7 +61,9 @@ def table(path: str, items: Sequence[str]) -> str:
         size = library.predict_memory(model, batch)
     except Exception as error:
         given = " ".join(items)
-        raise UsageError(f"a step of {path} fails on a minibatch {given}: {error}")
+        raise UsageError(
+            f"a step of {path} fails on a minibatch {given}: {error}"
+        ) from error
     return "\n".join(_rows(size._asdict()))
 
 
@@ -88,12 +90,12 @@ def _model(path: str) -> Any:
     try:
         module = importlib.import_module(name)
     except Exception as error:
-        raise UsageError(f"{name} cannot be imported: {error}")
+        raise UsageError(f"{name} cannot be imported: {error}") from error
     try:
         found = eval(code, vars(module))
         return found() if inspect.isclass(found) or inspect.isroutine(found) else found
     except Exception as error:
-        raise UsageError(f"{code} in {name} is no model: {error}")
+        raise UsageError(f"{code} in {name} is no model: {error}") from error
 
 
 def _library(model: Any) -> ModuleType:

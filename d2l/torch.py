@@ -70,6 +70,7 @@ __all__ = [
     "MLP",
     "MemoryTape",
     "Module",
+    "Plan",
     "Point",
     "ProgressBoard",
     "SGD",
@@ -90,6 +91,7 @@ __all__ = [
     "batch_matmul",
     "build_problems",
     "capability_range",
+    "card_data",
     "check_limits",
     "chunked_loss",
     "cited",
@@ -175,6 +177,7 @@ __all__ = [
     "sinh",
     "size",
     "stack",
+    "stored_plans",
     "swapaxes",
     "synchronize",
     "tanh",
@@ -467,9 +470,9 @@ class Trainer(HyperParameters):
             for self.epoch in range(self.max_epochs):
                 self.fit_epoch()
 
-    # Defined in chapter_gpus/memory.md (sec_gpu_memory)
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, batch: Any) -> None:
-        """Change the parameters once, after `accumulate` parts of the minibatch."""
+        """Change the parameters once, after `accumulate` parts of a minibatch."""
         if "scaler" not in vars(self):
             self.scaler = torch.amp.GradScaler(
                 self.device.type, enabled=self.precision == torch.float16
@@ -486,7 +489,7 @@ class Trainer(HyperParameters):
             self.scaler.step(self.optim)
             self.scaler.update()
 
-    # Defined in chapter_gpus/memory.md (sec_gpu_memory)
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     @torch.no_grad()
     def val_step(self, batch: Any) -> None:
         """Validate the model on a minibatch, in the trainer's precision."""
@@ -511,9 +514,9 @@ class Trainer(HyperParameters):
         params = [*model.parameters(), *model.get_scratch_params()]
         nn.utils.clip_grad_norm_(params, grad_clip_val)
 
-    # Defined in chapter_gpus/memory.md (sec_gpu_memory)
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def autocast(self) -> torch.autocast:
-        """Return a context in which operations compute in the trainer's precision."""
+        """Return a context in which operations use the trainer's precision."""
         return torch.autocast(
             self.device.type, self.precision, enabled=self.precision != torch.float32
         )
@@ -855,7 +858,7 @@ def in_background(batches: Iterable) -> Iterator:
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
 class DeepMLP(Module):
-    """A stack of `depth` layers of the same width, trained to copy its input."""
+    """A stack of `depth` layers of one width, trained to copy its input."""
 
     def __init__(self, depth: int = 16, width: int = 128, lr: float = 1e-3):
         super().__init__()
@@ -875,16 +878,16 @@ class DeepMLP(Module):
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
 def nbytes(tensors: Iterable) -> int:
-    """Return the bytes of the memory behind tensors; shared memory counts once."""
+    """Return the bytes behind tensors; memory that they share counts once."""
     storages = {id(t.untyped_storage()): t.untyped_storage() for t in tensors}
     return sum(storage.nbytes() for storage in storages.values())
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
 class MemoryTape(TorchDispatchMode):
-    """Records the bytes of all living tensors after each operation.
+    """Records the bytes of all tensors that exist after each operation.
 
-    `tensors` are those that exist already. `tape` is the list of bytes.
+    `tensors` exist before the first operation. `tape` is the list of bytes.
     """
 
     def __init__(self, tensors: Iterable):
@@ -920,8 +923,8 @@ class MemoryTape(TorchDispatchMode):
 def saved_for_backward(function: Callable, known: Iterable) -> list:
     """Return the tensors that `function()` keeps for the backward pass.
 
-    Each storage is listed once. Those of the tensors `known`, such as weights, are
-    left out.
+    Tensors that share a storage are listed once. The tensors `known`, such as
+    weights, are left out.
     """
     seen = {id(tensor.untyped_storage()) for tensor in known}
     saved = []
@@ -939,7 +942,10 @@ def saved_for_backward(function: Callable, known: Iterable) -> list:
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
 class TransformerLayer(nn.Module):
-    """A layer of a Transformer, normalized first; input (batch, positions, width)."""
+    """A layer of a Transformer that normalizes first.
+
+    Inputs and outputs have the shape (batch, positions, width).
+    """
 
     def __init__(self, width: int, num_heads: int, dropout: float = 0.1):
         super().__init__()
@@ -947,7 +953,8 @@ class TransformerLayer(nn.Module):
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv = nn.Linear(width, 3 * width)
         self.projection = nn.Linear(width, width)
-        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
 
     def drop(self, X: torch.Tensor) -> torch.Tensor:
         """Return `X` after dropout, with a mask of one byte per number."""
@@ -978,10 +985,10 @@ def chunked_loss(
     def loss(X, y):
         return F.cross_entropy(X @ W, y, reduction="sum")
 
-    return sum(
-        checkpoint(loss, *chunk, use_reentrant=False)
-        for chunk in zip(X.chunk(num_chunks), y.chunk(num_chunks))
-    ) / len(y)
+    chunks = zip(X.chunk(num_chunks), y.chunk(num_chunks))
+    return sum(checkpoint(loss, *chunk, use_reentrant=False) for chunk in chunks) / len(
+        y
+    )
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
@@ -999,10 +1006,10 @@ def predict_memory(
 ) -> StepMemory:
     """Return the bytes of a training step on `batch`, by role, before it runs.
 
-    `peak` is the highest point of a later step, when the optimizer has its state.
-    `accumulate` and `precision` are those of the trainer. Nothing is computed, so
-    the model and the batch may be on the device meta. A model that asks for the
-    value of a tensor raises an error.
+    `peak` is the highest point of a later step, when the optimizer has its
+    state. `accumulate` and `precision` are those of the trainer. No step runs,
+    so the model and the batch may be on the device meta. A model that reads
+    the value of a tensor raises an error.
     """
     if any(isinstance(p, nn.UninitializedParameter) for p in model.parameters()):
         device = next(model.parameters()).device
@@ -1023,7 +1030,7 @@ def all_tensors(model: nn.Module) -> list[torch.Tensor]:
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
 def fake(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a new tensor like `tensor` on the first GPU, if there is one."""
+    """Return a new tensor like `tensor`, on the first GPU or on the CPU."""
     new = torch.empty_strided(
         tensor.shape,
         tensor.stride(),
@@ -1056,11 +1063,8 @@ def count_step(
             with torch.no_grad():
                 optimizer.step()
     gradients = [t.grad for t in weights if t.grad is not None]
-    state = [
-        item
-        for item in tree_leaves(list(vars(optimizer).get("state", {}).values()))
-        if isinstance(item, torch.Tensor)
-    ]
+    state = list(vars(optimizer).get("state", {}).values())
+    state = [item for item in tree_leaves(state) if isinstance(item, torch.Tensor)]
     return StepMemory(
         nbytes(weights),
         nbytes(gradients),
@@ -1071,23 +1075,79 @@ def count_step(
     )
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
+@dataclass
+class Plan:
+    """The bytes that a compiler plans to store on each GPU, by role.
+
+    `aliased` counts outputs that take the place of arguments. `code` is None
+    if the compiler does not tell. `text` is the compiled program, or '' if the
+    plan was stored.
+    """
+
+    card: str
+    num_gpus: int
+    arguments: int
+    outputs: int
+    aliased: int
+    temporaries: int
+    code: int | None = None
+    text: str = field(default="", repr=False, kw_only=True)
+
+    @property
+    def total(self) -> int:
+        """Return the bytes of all roles."""
+        return (
+            self.arguments
+            + self.outputs
+            - self.aliased
+            + self.temporaries
+            + (self.code or 0)
+        )
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the memory of the card is at least `total`."""
+        return self.total <= card_data(self.card)["memory"]
+
+
+# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
+def stored_plans(model: str) -> dict:
+    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
+
+    Raises ValueError if there are none.
+    """
+    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
+    found = [
+        Plan(row["card"], *[int(row[role]) for role in roles])
+        for row in rows
+        if row["model"] == model
+    ]
+    if not found:
+        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
+        raise ValueError(f"no plans of '{model}'; the models are {models}")
+    return {(plan.card, plan.num_gpus): plan for plan in found}
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 class Block:
-    """A block of memory from which pieces are cut, the first that fits."""
+    """A block of memory; each piece is cut from the first gap that fits."""
 
     def __init__(self, size: int):
         self.size = size
         self.pieces: dict[str, tuple[int, int]] = {}  # name: (start, end)
 
     def gaps(self) -> list[tuple[int, int]]:
-        """Return the free places as pairs of a start and an end."""
+        """Return the free parts as pairs of a start and an end."""
         taken = sorted(self.pieces.values())
         starts = [0, *(end for _, end in taken)]
         ends = [*(start for start, _ in taken), self.size]
         return [(a, b) for a, b in zip(starts, ends) if a < b]
 
     def allocate(self, name: str, size: int) -> bool:
-        """Cut a piece; return whether there was a gap for it."""
+        """Cut a piece if there is a gap for it; return whether there was."""
         for start, end in self.gaps():
             if end - start >= size:
                 self.pieces[name] = start, start + size
@@ -1099,19 +1159,19 @@ class Block:
         del self.pieces[name]
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 def largest_batch(fits: Callable, batch_size: int) -> int:
-    """Return the first of batch_size, batch_size / 2, ... for which `fits` is true."""
+    """Return the first of batch_size, batch_size // 2, ... that fits, or 0."""
     while batch_size and not fits(batch_size):
         batch_size //= 2
     return batch_size
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 Trainer.accumulate = 1
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 Trainer.precision = torch.float32
 
 
@@ -1629,6 +1689,23 @@ def cited(id: str) -> float:
         similar = get_close_matches(id, values) or ["the rows of d2l/cited.csv"]
         raise ValueError(f"no measurement '{id}'; see {', '.join(similar)}")
     return values[id]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def card_data(card: str) -> dict[str, float]:
+    """Return the properties of a card, such as 'H100', in the units of `cards.csv`.
+
+    Raises ValueError if the card is unknown.
+    """
+    text = resources.files("d2l").joinpath("cards.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    found = {
+        row["property"]: float(row["value"]) for row in rows if row["card"] == card
+    }
+    if not found:
+        cards = ", ".join(dict.fromkeys(row["card"] for row in rows))
+        raise ValueError(f"no card '{card}'; the cards are {cards}")
+    return found
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)

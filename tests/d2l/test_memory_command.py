@@ -39,8 +39,7 @@ def test_a_model_of_ones_own(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ):
-    code = f"from {library.replace('.', ' import ')} as d2l\n\nmodel = d2l.DeepMLP(2, 32)"
-    code = code.replace(f"from {library.replace('.', ' import ')}", f"import {library}")
+    code = f"import {library} as d2l\n\nmodel = d2l.DeepMLP(2, 32)\n"
     (tmp_path / "my_models.py").write_text(code)
     monkeypatch.chdir(tmp_path)
     assert command.main(["memory", "my_models:model", "--batch", "8x32", "8x32"]) == 0

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorflow")
 os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")  # counts bytes on the CPU
 
 import tensorflow as tf  # noqa: E402
