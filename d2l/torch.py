@@ -892,7 +892,8 @@ class MemoryTape(TorchDispatchMode):
 
     def __init__(self, tensors: Iterable):
         super().__init__()
-        self.now, self.tape, self.known = 0, [], set()
+        self.now, self.tape = 0, list[int]()
+        self.known = set[int]()
         for tensor in tensors:
             self.add(tensor)
 

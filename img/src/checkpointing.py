@@ -15,14 +15,18 @@ ARRAY = EXAMPLES * WIDTH_OF_LAYER * 4 / 2**20  # MiB of the output of a layer
 WEIGHTS = LAYERS * (WIDTH_OF_LAYER**2 + WIDTH_OF_LAYER) * 4 / 2**20
 RESIDENT = WEIGHTS + ARRAY  # with the minibatch
 LOSS = 5 * ARRAY  # the differences and four arrays made from them
+FIXED = WEIGHTS + LOSS  # what a step needs for any number of segments
 COUNTS = (1, 2, 4, 8, 16, 32)
 SIZE = (480, 310)
 LEFT, RIGHT, TOP, BOTTOM, HIGHEST = 44, 464, 28, 254, 40
 
 
 def formula(segments: float) -> float:
-    """Return the MiB of k + n/k activations, and of what every step needs."""
-    return (segments + LAYERS / segments) * ARRAY + RESIDENT + LOSS
+    """Return the MiB of k + n/k activations, and of what every step needs.
+
+    The minibatch is one of the activations, the input of the first segment.
+    """
+    return (segments + LAYERS / segments) * ARRAY + FIXED
 
 
 def peak(segments: int) -> float:
@@ -80,12 +84,12 @@ def dots(svg: ET.Element) -> None:
         centered(svg, *(round(z, 1) for z in place), f"{peak(count):.1f}")
 
 
-def resident(svg: ET.Element) -> None:
+def fixed(svg: ET.Element) -> None:
     """Draw the line of what a step needs without any activations."""
-    y = y_of(RESIDENT + LOSS)
+    y = y_of(FIXED)
     dashes = {"stroke": QUIET, "stroke_width": 1.5, "stroke_dasharray": "5 4"}
     add(svg, "path", d=f"M{LEFT} {y:.1f}H{RIGHT}", **dashes)
-    text = f"weights, minibatch and loss: {RESIDENT + LOSS:.1f} MiB"
+    text = f"weights and loss: {FIXED:.1f} MiB"
     label(svg, RIGHT, round(y + 18, 1), text, text_anchor="end", fill=QUIET)
 
 
@@ -93,7 +97,7 @@ def draw() -> ET.Element:
     """Return the picture."""
     svg = canvas(*SIZE)
     axes(svg)
-    resident(svg)
+    fixed(svg)
     curve(svg)
     dots(svg)
     return svg
