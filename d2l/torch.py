@@ -48,7 +48,7 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 from torch.utils.checkpoint import checkpoint
 
 __all__ = [
@@ -176,6 +176,7 @@ __all__ = [
     "sin",
     "sinh",
     "size",
+    "split_batch",
     "stack",
     "stored_plans",
     "swapaxes",
@@ -478,10 +479,10 @@ class Trainer(HyperParameters):
                 self.device.type, enabled=self.precision == torch.float16
             )
         self.optim.zero_grad()
-        for part in zip(*(item.chunk(self.accumulate) for item in batch)):
+        for part, share in split_batch(batch, self.accumulate):
             with self.autocast():
                 loss = self.model.training_step(part)
-            self.scaler.scale(loss * (len(part[-1]) / len(batch[-1]))).backward()
+            self.scaler.scale(loss * share).backward()
         with torch.no_grad():
             if self.gradient_clip_val > 0:
                 self.scaler.unscale_(self.optim)
@@ -515,11 +516,11 @@ class Trainer(HyperParameters):
         nn.utils.clip_grad_norm_(params, grad_clip_val)
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-    def autocast(self) -> torch.autocast:
+    def autocast(self) -> contextlib.AbstractContextManager:
         """Return a context in which operations use the trainer's precision."""
-        return torch.autocast(
-            self.device.type, self.precision, enabled=self.precision != torch.float32
-        )
+        if self.precision == torch.float32:
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, self.precision)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -1170,6 +1171,22 @@ def largest_batch(fits: Callable, batch_size: int) -> int:
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 Trainer.accumulate = 1
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+def split_batch(batch: Any, number: int) -> Iterator:
+    """Yield `number` parts of a minibatch, each with its share of examples.
+
+    Raises ValueError if `number` is less than 1.
+    """
+    if number < 1:
+        raise ValueError(f"accumulate must be 1, 2, ..., not {number}")
+    if number == 1:
+        yield batch, 1.0
+        return
+    items, structure = tree_flatten(batch)
+    for part in zip(*(item.chunk(number) for item in items)):
+        yield tree_unflatten(part, structure), len(part[0]) / len(items[0])
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)

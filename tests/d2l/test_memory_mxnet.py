@@ -5,7 +5,7 @@ from typing import Any
 import numpy as onp
 import pytest
 
-mx = pytest.importorskip("mxnet")
+import mxnet as mx
 
 from mxnet import autograd, gluon, np, npx  # noqa: E402
 from mxnet.gluon import nn  # noqa: E402
