@@ -2,11 +2,9 @@
 
 from typing import Any
 
+import mxnet as mx
 import numpy as onp
 import pytest
-
-import mxnet as mx
-
 from mxnet import autograd, gluon, np, npx  # noqa: E402
 from mxnet.gluon import nn  # noqa: E402
 
