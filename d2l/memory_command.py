@@ -12,6 +12,7 @@ The exit status is 2 for a mistake in the arguments.
 """
 
 import argparse
+import contextlib
 import importlib
 import inspect
 import logging
@@ -25,7 +26,7 @@ from typing import Any
 LIBRARIES = ("d2l.torch", "d2l.mxnet", "d2l.jax", "d2l.tensorflow")
 TYPES = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "uint8", "bool")
 ITEM = re.compile(rf"(\d+(?:x\d+)*)(?::({'|'.join(TYPES)}))?")
-GB = 1e9  # cards are sold in these; memory is counted in MiB
+CARDS = ("T4", "A100", "H100", "H200", "B200")
 
 
 class UsageError(Exception):
@@ -64,13 +65,11 @@ def table(path: str, items: Sequence[str]) -> str:
         raise UsageError(
             f"a step of {path} fails on a minibatch {given}: {error}"
         ) from error
-    return "\n".join(_rows(size._asdict()))
-
-
-def _rows(size: dict[str, int]) -> list[str]:
-    rows = [f"{role:<12}{bytes_ / 2**20:>14,.2f} MiB" for role, bytes_ in size.items()]
-    needs = f"A GPU needs more than {size['peak'] / GB:,.2f} GB: the framework and the"
-    return [*rows, "", f"{needs} driver also take memory."]
+    rows = [f"{r:<12}{n / 2**20:>14,.2f} MiB" for r, n in size._asdict().items()]
+    memory = {card: library.card_data(card)["memory"] for card in CARDS}
+    fit = ", ".join(card for card in CARDS if size.peak < memory[card]) or "none"
+    note = "The framework and the driver take memory, too."
+    return "\n".join([*rows, "", f"Cards with more memory than this: {fit}. {note}"])
 
 
 def _shape(item: str) -> tuple[tuple[int, ...], str]:
@@ -92,10 +91,18 @@ def _model(path: str) -> Any:
     except Exception as error:
         raise UsageError(f"{name} cannot be imported: {error}") from error
     try:
-        found = eval(code, vars(module))
-        return found() if inspect.isclass(found) or inspect.isroutine(found) else found
+        with _no_weights():
+            found = eval(code, vars(module))
+            makes = inspect.isclass(found) or inspect.isroutine(found)
+            return found() if makes else found
     except Exception as error:
         raise UsageError(f"{code} in {name} is no model: {error}") from error
+
+
+def _no_weights() -> contextlib.AbstractContextManager:
+    """Return a context in which PyTorch makes weights without data, if it is loaded."""
+    torch = sys.modules.get("torch")
+    return contextlib.nullcontext() if torch is None else torch.device("meta")
 
 
 def _library(model: Any) -> ModuleType:

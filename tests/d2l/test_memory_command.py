@@ -24,7 +24,9 @@ def rows(text: str) -> dict[str, float]:
 def test_the_table(fw: Framework, library: str, capsys: pytest.CaptureFixture[str]):
     model = f"{library}:DeepMLP(4, 64)"
     assert command.main(["memory", model, "--batch", "512x64", "512x64"]) == 0
-    found = rows(capsys.readouterr().out)
+    output = capsys.readouterr().out
+    assert "more memory than this: T4, A100, H100, H200, B200." in output
+    found = rows(output)
     params = 4 * (64 * 64 + 64)
     assert found["weights"] == pytest.approx(4 * params / MIB, abs=0.006)
     assert found["optimizer"] == pytest.approx(8 * params / MIB, abs=0.006)
