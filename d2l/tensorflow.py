@@ -953,11 +953,11 @@ class DeepMLP(Module):
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
 def nbytes(tensors: Iterable) -> int:
     """Return the bytes of tensors or variables; each of them counts once."""
-    sizes = {
-        id(t): tf.TensorShape(t.shape).num_elements() * tf.as_dtype(t.dtype).size
-        for t in tensors
-    }
-    return sum(sizes.values())
+    single = dict((id(t), t) for t in tensors).values()
+    return sum(
+        tf.TensorShape(t.shape).num_elements() * tf.as_dtype(t.dtype).size
+        for t in single
+    )
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
@@ -1077,11 +1077,11 @@ def memory_tape(graph: tf.Graph) -> list[int]:
 def in_precision(model: Module, precision: tf.DType) -> Iterator:
     """Let the layers of a model compute in `precision`, in a `with` block."""
     policy = {tf.bfloat16: "mixed_bfloat16", tf.float16: "mixed_float16"}.get(precision)
-    layers = {
-        id(layer): (layer, layer.dtype_policy)
-        for layer in model._flatten_layers()
+    layers = [
+        (layer, layer.dtype_policy)
+        for layer in dict.fromkeys(model._flatten_layers())
         if not isinstance(layer, Module)
-    }.values()
+    ]
     for layer, own in layers:
         if policy and own.name == "float32":
             layer.dtype_policy = policy
@@ -1300,8 +1300,8 @@ def predict_memory(
     reads. `peak` is the highest point of a later step, when the optimizer has
     its state, if the operations of the compiled step run one after the other.
     `accumulate` and `precision` are those of the trainer. `batch` may contain
-    tf.TensorSpec. Layers without variables make them now; inside of `with
-    tf.Graph().as_default():` even these take no memory. Raises RuntimeError if
+    tf.TensorSpec. Layers without variables make them now; within the context
+    `tf.Graph().as_default()` even these take no memory. Raises RuntimeError if
     the model cannot be traced.
     """
     try:

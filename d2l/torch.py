@@ -1051,7 +1051,7 @@ def count_step(
     parts = list(zip(*(item.chunk(accumulate) for item in batch)))
     lower = precision != torch.float32
 
-    def loss(part):
+    def loss(part) -> torch.Tensor:
         with torch.autocast(part[-1].device.type, precision, enabled=lower):
             return model.loss(model(*part[:-1]), part[-1])
 
