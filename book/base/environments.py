@@ -67,7 +67,8 @@ def pins(name: str, root: Path = ROOT) -> list[str]:
 def lock(root: Path = ROOT, upgrade: bool = False) -> list[Path]:
     """Make each `environments/NAME.txt` from pyproject.toml; pins that still fit stay.
 
-    A tab's environment has the extra of this name and the group `run`.
+    A tab's environment has the extra of this name and the group `run`. The environment
+    `plans` is that of JAX with the group `plans`.
     """
     file = root / "pyproject.toml"
     project = tomllib.loads(file.read_text("utf-8"))
@@ -75,6 +76,9 @@ def lock(root: Path = ROOT, upgrade: bool = False) -> list[Path]:
     run = [str(file), *groups.pop("run")]
     for name in project["project"]["optional-dependencies"]:
         groups[name] = [*run, "--extra", name]
+    if "plans" in groups:
+        jax = root / "environments/jax.txt"
+        groups["plans"] = [*groups["jax"], *groups["plans"], "--constraint", str(jax)]
     return [
         _compile(root / f"environments/{name}.txt", sources, upgrade)
         for name, sources in sorted(groups.items())
@@ -94,7 +98,8 @@ def _compile(target: Path, sources: Sequence[str], upgrade: bool) -> Path:
             *("--no-emit-find-links", "--no-annotate", "--no-header"),
             root=target.parent.parent,
         )
-        draft.write_text(for_any_build(draft.read_text()))
+        if target.stem != "plans":  # which needs a part of CUDA
+            draft.write_text(for_any_build(draft.read_text()))
         os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)
