@@ -1279,100 +1279,6 @@ def step_activations(
 
 
 # Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
-@dataclass
-class Plan:
-    """The bytes that a compiler plans to store on each GPU, by role.
-
-    `aliased` counts outputs that take the place of arguments. `code` is None
-    if the compiler does not tell. `text` is the compiled program, or '' if the
-    plan was stored.
-    """
-
-    card: str
-    num_gpus: int
-    arguments: int
-    outputs: int
-    aliased: int
-    temporaries: int
-    code: int | None = None
-    text: str = field(default="", repr=False, kw_only=True)
-
-    @property
-    def total(self) -> int:
-        """Return the bytes of all roles."""
-        return (
-            self.arguments
-            + self.outputs
-            - self.aliased
-            + self.temporaries
-            + (self.code or 0)
-        )
-
-    @property
-    def fits(self) -> bool:
-        """Return whether the memory of the card is at least `total`."""
-        return self.total <= card_data(self.card)["memory"]
-
-
-# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
-def stored_plans(model: str) -> dict:
-    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
-
-    Raises ValueError if there are none.
-    """
-    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
-    found = [
-        Plan(row["card"], *[int(row[role]) for role in roles])
-        for row in rows
-        if row["model"] == model
-    ]
-    if not found:
-        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
-        raise ValueError(f"no plans of '{model}'; the models are {models}")
-    return {(plan.card, plan.num_gpus): plan for plan in found}
-
-
-# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
-def place(array: Any, devices: list) -> jax.ShapeDtypeStruct:
-    """Return the shape of `array`, divided as its sharding says, on `devices`.
-
-    Without a sharding, each device stores the whole array. Raises ValueError
-    if the sharding has another number of devices.
-    """
-    shape = jax.eval_shape(lambda: array)
-    given = getattr(array, "sharding", None)
-    if not isinstance(given, NamedSharding):
-        given = NamedSharding(AbstractMesh((len(devices),), ("gpu",)), P())
-    if given.mesh.size != len(devices):
-        raise ValueError(
-            f"an argument is divided among {given.mesh.size} "
-            f"devices, but num_gpus is {len(devices)}"
-        )
-    mesh = Mesh(np.array(devices).reshape(given.mesh.axis_sizes), given.mesh.axis_names)
-    return jax.ShapeDtypeStruct(
-        shape.shape, shape.dtype, sharding=NamedSharding(mesh, given.spec)
-    )
-
-
-# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
-def output_shardings(step: Callable, args: Sequence, donate: Sequence[int]) -> Any:
-    """Return the shardings of outputs, the first of which replace arguments.
-
-    They are None where the compiler may choose. `donate` has the numbers of
-    the arguments that are replaced.
-    """
-    if not donate:
-        return None
-    outputs = jax.eval_shape(step, *args)
-    kept = [jax.tree.map(lambda a: a.sharding, args[i]) for i in donate]
-    if not isinstance(outputs, tuple):
-        return kept[0]
-    return (*kept, *[None] * (len(outputs) - len(kept)))
-
-
-# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
 def plan_memory(
     step: Callable,
     *args: Any,
@@ -2355,6 +2261,100 @@ def compile_only_devices(card: str, num_gpus: int = 1) -> list:
     except NotImplementedError:  # JAX has dropped the plugin
         importlib.import_module(compiler).initialize()
         return topologies.get_topology_desc(**options).devices
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@dataclass
+class Plan:
+    """The bytes that a compiler plans to store on each GPU, by role.
+
+    `aliased` counts outputs that take the place of arguments. `code` is None
+    if the compiler does not tell. `text` is the compiled program, or '' if the
+    plan was stored.
+    """
+
+    card: str
+    num_gpus: int
+    arguments: int
+    outputs: int
+    aliased: int
+    temporaries: int
+    code: int | None = None
+    text: str = field(default="", repr=False, kw_only=True)
+
+    @property
+    def total(self) -> int:
+        """Return the bytes of all roles."""
+        return (
+            self.arguments
+            + self.outputs
+            - self.aliased
+            + self.temporaries
+            + (self.code or 0)
+        )
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the memory of the card is at least `total`."""
+        return self.total <= card_data(self.card)["memory"]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def stored_plans(model: str) -> dict:
+    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
+
+    Raises ValueError if there are none.
+    """
+    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
+    found = [
+        Plan(row["card"], *[int(row[role]) for role in roles])
+        for row in rows
+        if row["model"] == model
+    ]
+    if not found:
+        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
+        raise ValueError(f"no plans of '{model}'; the models are {models}")
+    return {(plan.card, plan.num_gpus): plan for plan in found}
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def place(array: Any, devices: list) -> jax.ShapeDtypeStruct:
+    """Return the shape of `array`, divided as its sharding says, on `devices`.
+
+    Without a sharding, each device stores the whole array. Raises ValueError
+    if the sharding has another number of devices.
+    """
+    shape = jax.eval_shape(lambda: array)
+    given = getattr(array, "sharding", None)
+    if not isinstance(given, NamedSharding):
+        given = NamedSharding(AbstractMesh((len(devices),), ("gpu",)), P())
+    if given.mesh.size != len(devices):
+        raise ValueError(
+            f"an argument is divided among {given.mesh.size} "
+            f"devices, but num_gpus is {len(devices)}"
+        )
+    mesh = Mesh(np.array(devices).reshape(given.mesh.axis_sizes), given.mesh.axis_names)
+    return jax.ShapeDtypeStruct(
+        shape.shape, shape.dtype, sharding=NamedSharding(mesh, given.spec)
+    )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def output_shardings(step: Callable, args: Sequence, donate: Sequence[int]) -> Any:
+    """Return the shardings of outputs, the first of which replace arguments.
+
+    They are None where the compiler may choose. `donate` has the numbers of
+    the arguments that are replaced.
+    """
+    if not donate:
+        return None
+    outputs = jax.eval_shape(step, *args)
+    kept = [jax.tree.map(lambda a: a.sharding, args[i]) for i in donate]
+    if not isinstance(outputs, tuple):
+        return kept[0]
+    return (*kept, *[None] * (len(outputs) - len(kept)))
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
