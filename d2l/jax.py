@@ -1027,75 +1027,6 @@ def nbytes(arrays: Any) -> int:
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
-class Operations:
-    """The operations of a jaxpr, with those of the functions that it calls.
-
-    `arrays` are the shapes and types of all arrays; `inputs` and `outputs` are
-    numbers in that list. Each of `calls` is a tuple: the arrays that an
-    operation reads, those that it makes, and the `Operations` inside of a loop
-    or a choice.
-    """
-
-    views = "reshape", "squeeze", "broadcast_in_dim"
-    functions = (
-        "jit",
-        "pjit",
-        "closed_call",
-        "checkpoint",
-        "remat2",
-        "custom_jvp_call",
-        "custom_vjp_call",
-    )
-    loops = "scan", "while", "cond"
-
-    def __init__(self, jaxpr: Any):
-        self.arrays: list = []
-        self.calls: list = []
-        self.inputs = [self.add(v.aval) for v in jaxpr.jaxpr.invars]
-        self.outputs = self.follow(jaxpr.jaxpr, self.inputs)
-
-    def add(self, aval: Any) -> int:
-        """Return the number of a new array."""
-        shape = getattr(aval, "shape", (0,))  # some have no array
-        dtype = getattr(aval, "dtype", jnp.int32)
-        self.arrays.append(jax.ShapeDtypeStruct(shape, dtype))
-        return len(self.arrays) - 1
-
-    def follow(self, jaxpr: Any, inputs: Sequence) -> list[int]:
-        """List the operations of a jaxpr; return the numbers of the results."""
-        constants = [self.add(v.aval) for v in jaxpr.constvars]
-        self.inputs = [*self.inputs, *constants]
-        numbers = dict(zip((*jaxpr.invars, *jaxpr.constvars), (*inputs, *constants)))
-
-        def number(atom):  # a number in the program is no array
-            return self.add(None) if isinstance(atom, core.Literal) else numbers[atom]
-
-        for op in jaxpr.eqns:
-            made = self.call(op, [number(atom) for atom in op.invars])
-            numbers.update(zip(op.outvars, made))
-        return [number(atom) for atom in jaxpr.outvars]
-
-    def call(self, op: Any, read: list[int]) -> list[int]:
-        """List an operation; return the numbers of its results."""
-        name = op.primitive.name
-        inner = [
-            getattr(item, "jaxpr", item)
-            for item in jax.tree.leaves(dict(op.params))
-            if isinstance(item, core.Jaxpr | core.ClosedJaxpr)
-        ]
-        if name in self.views:
-            return read[:1]
-        if name in self.functions:
-            return self.follow(inner[0], read)
-        bodies = inner if name in self.loops else []
-        made = [self.add(v.aval) for v in op.outvars]
-        self.calls.append(
-            (read, made, [Operations(core.ClosedJaxpr(body, ())) for body in bodies])
-        )
-        return made
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
 def living_bytes(operations: Operations, freed: Sequence = ()) -> list[int]:
     """Return the bytes of all living arrays after each of the operations.
 
@@ -2034,6 +1965,75 @@ class Compiled:
             stacklevel=2,
         )
         return result
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Operations:
+    """The operations of a jaxpr, with those of the functions that it calls.
+
+    `arrays` are the shapes and types of all arrays; `inputs` and `outputs` are
+    numbers in that list. Each of `calls` is a tuple: the arrays that an
+    operation reads, those that it makes, and the `Operations` inside of a loop
+    or a choice.
+    """
+
+    views = "reshape", "squeeze", "broadcast_in_dim"
+    functions = (
+        "jit",
+        "pjit",
+        "closed_call",
+        "checkpoint",
+        "remat2",
+        "custom_jvp_call",
+        "custom_vjp_call",
+    )
+    loops = "scan", "while", "cond"
+
+    def __init__(self, jaxpr: Any):
+        self.arrays: list = []
+        self.calls: list = []
+        self.inputs = [self.add(v.aval) for v in jaxpr.jaxpr.invars]
+        self.outputs = self.follow(jaxpr.jaxpr, self.inputs)
+
+    def add(self, aval: Any) -> int:
+        """Return the number of a new array."""
+        shape = getattr(aval, "shape", (0,))  # some have no array
+        dtype = getattr(aval, "dtype", jnp.int32)
+        self.arrays.append(jax.ShapeDtypeStruct(shape, dtype))
+        return len(self.arrays) - 1
+
+    def follow(self, jaxpr: Any, inputs: Sequence) -> list[int]:
+        """List the operations of a jaxpr; return the numbers of the results."""
+        constants = [self.add(v.aval) for v in jaxpr.constvars]
+        self.inputs = [*self.inputs, *constants]
+        numbers = dict(zip((*jaxpr.invars, *jaxpr.constvars), (*inputs, *constants)))
+
+        def number(atom):  # a number in the program is no array
+            return self.add(None) if isinstance(atom, core.Literal) else numbers[atom]
+
+        for op in jaxpr.eqns:
+            made = self.call(op, [number(atom) for atom in op.invars])
+            numbers.update(zip(op.outvars, made))
+        return [number(atom) for atom in jaxpr.outvars]
+
+    def call(self, op: Any, read: list[int]) -> list[int]:
+        """List an operation; return the numbers of its results."""
+        name = op.primitive.name
+        inner = [
+            getattr(item, "jaxpr", item)
+            for item in jax.tree.leaves(dict(op.params))
+            if isinstance(item, core.Jaxpr | core.ClosedJaxpr)
+        ]
+        if name in self.views:
+            return read[:1]
+        if name in self.functions:
+            return self.follow(inner[0], read)
+        bodies = inner if name in self.loops else []
+        made = [self.add(v.aval) for v in op.outvars]
+        self.calls.append(
+            (read, made, [Operations(core.ClosedJaxpr(body, ())) for body in bodies])
+        )
+        return made
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
