@@ -563,6 +563,8 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, state: TrainState, batch: Any) -> TrainState:
         """Return the state after a step on `accumulate` parts of the minibatch."""
+        if self.accumulate < 1:
+            raise ValueError(f"accumulate must be 1, 2, ..., not {self.accumulate}")
         count = len(jax.tree.leaves(batch)[0])
         size = -(-count // self.accumulate)
         first = count - (count - 1) // size * size
@@ -1997,7 +1999,7 @@ class Operations:
 
     def add(self, aval: Any) -> int:
         """Return the number of a new array."""
-        shape = getattr(aval, "shape", (0,))  # some have no array
+        shape = getattr(aval, "shape", (0,))  # a token, for example, has none
         dtype = getattr(aval, "dtype", jnp.int32)
         self.arrays.append(jax.ShapeDtypeStruct(shape, dtype))
         return len(self.arrays) - 1
@@ -2008,7 +2010,7 @@ class Operations:
         self.inputs = [*self.inputs, *constants]
         numbers = dict(zip((*jaxpr.invars, *jaxpr.constvars), (*inputs, *constants)))
 
-        def number(atom):  # a number in the program is no array
+        def number(atom):  # a number in the program counts as nothing
             return self.add(None) if isinstance(atom, core.Literal) else numbers[atom]
 
         for op in jaxpr.eqns:

@@ -569,7 +569,7 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def update(self, scale: float) -> None:
         """Change the parameters by the gradients over `scale`, unless one overflows."""
-        if scale > 1:
+        if self.precision == np.float16:
             self.optim.optimizer.multi_precision = True
             grads = [a.grad.as_nd_ndarray() for a in trained_arrays(self.model)]
             if not mx.nd.multi_all_finite(*grads, num_arrays=len(grads)).asscalar():
@@ -935,7 +935,7 @@ def memory_trace() -> Path:
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
 class MemoryTape:
-    """Records the bytes on a device after each allocation in a block.
+    """Records the bytes on a device whenever they change in a block.
 
     `arrays` are those that exist already; the block must not free them. After the
     block, `tape` is the list of bytes.
@@ -1052,7 +1052,7 @@ class ChunkedLoss(autograd.Function):
             total.wait_to_read()  # or all chunks would be queued together
         return total
 
-    @mx.util.use_np  # this thread does not know npx.set_np
+    @mx.util.use_np  # npx.set_np is not in force in this thread
     def backward(self, gradient: Any) -> list:
         """Return the gradients of `X` and `W`."""
         X, W = (array.detach() for array in self.arrays)
@@ -1248,7 +1248,7 @@ def largest_batch(fits: Callable, batch_size: int) -> int:
 class Checkpoint(autograd.Function):
     """Computes `block(X)` and keeps only `X`; the backward pass computes it again."""
 
-    running = False  # whether a backward pass may not be over
+    running = False  # whether a backward pass may still be running
 
     def __init__(self, block: Callable):
         super().__init__()
@@ -1261,7 +1261,7 @@ class Checkpoint(autograd.Function):
 
     @mx.util.use_np  # the backward pass has a thread of its own
     def backward(self, gradient: Any) -> tuple:
-        """Return the gradient of `X`; that of the parameters goes to its place."""
+        """Return the gradient of `X`; write those of the parameters."""
         gradient = gradient.as_np_ndarray().copy()
         gradient.wait_to_read()  # its memory is reused as soon as this method returns
         X = self.X.as_in_ctx(gradient.ctx).detach()
@@ -1298,7 +1298,12 @@ Trainer.accumulate = 1
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 def split_batch(batch: Any, num_parts: int) -> list:
-    """Return pairs of a part of a minibatch and its share of the examples."""
+    """Return pairs of a part of a minibatch and its share of the examples.
+
+    Raises ValueError if `num_parts` is less than 1.
+    """
+    if num_parts < 1:
+        raise ValueError(f"accumulate must be 1, 2, ..., not {num_parts}")
     if num_parts == 1:
         return [(batch, 1)]
     total = len(batch[-1])

@@ -1,4 +1,4 @@
-"""The cells of a section, in one tab: no unused names, and no device as an output file."""
+"""The cells of a section in one tab use all names, and not the null device."""
 
 import ast
 import subprocess
