@@ -17,6 +17,9 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "d2l/plans.csv"
 CARDS = ("T4", "A100", "H100", "H200", "B200")
+# The cards and the numbers of GPUs that each model is planned for, and more for some.
+EVERYWHERE = [(card, num_gpus) for num_gpus in (1, 8) for card in CARDS]
+MORE = {"llama3-checkpointing": [("H100", 64)]}
 ROLES = ("arguments", "outputs", "aliased", "temporaries")
 COLUMNS = ("model", "card", "num_gpus", *ROLES, "jax", "inputs")
 GPT2 = (12, 768, 12, 12, 3072, 50257, 1024)
@@ -133,13 +136,12 @@ def rows() -> Iterator[dict]:
 
     origin = {"jax": jax.__version__, "inputs": inputs_digest()}
     for name, plan_on in models(d2l):
-        for num_gpus in 1, 8:
-            for card in CARDS:
-                plan = plan_on(card=card, num_gpus=num_gpus)
-                row = {"model": name, "card": card, "num_gpus": num_gpus}
-                row |= {role: getattr(plan, role) for role in ROLES} | origin
-                print(*(row[column] for column in COLUMNS[:-2]), flush=True)
-                yield row
+        for card, num_gpus in EVERYWHERE + MORE.get(name, []):
+            plan = plan_on(card=card, num_gpus=num_gpus)
+            row = {"model": name, "card": card, "num_gpus": num_gpus}
+            row |= {role: getattr(plan, role) for role in ROLES} | origin
+            print(*(row[column] for column in COLUMNS[:-2]), flush=True)
+            yield row
 
 
 def main() -> None:

@@ -563,6 +563,8 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, state: TrainState, batch: Any) -> TrainState:
         """Return the state after a step on `accumulate` parts of the minibatch."""
+        if self.accumulate < 1:
+            raise ValueError(f"accumulate must be 1, 2, ..., not {self.accumulate}")
         count = len(jax.tree.leaves(batch)[0])
         size = -(-count // self.accumulate)
         first = count - (count - 1) // size * size
@@ -1027,75 +1029,6 @@ def nbytes(arrays: Any) -> int:
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
-class Operations:
-    """The operations of a jaxpr, with those of the functions that it calls.
-
-    `arrays` are the shapes and types of all arrays; `inputs` and `outputs` are
-    numbers in that list. Each of `calls` is a tuple: the arrays that an
-    operation reads, those that it makes, and the `Operations` inside of a loop
-    or a choice.
-    """
-
-    views = "reshape", "squeeze", "broadcast_in_dim"
-    functions = (
-        "jit",
-        "pjit",
-        "closed_call",
-        "checkpoint",
-        "remat2",
-        "custom_jvp_call",
-        "custom_vjp_call",
-    )
-    loops = "scan", "while", "cond"
-
-    def __init__(self, jaxpr: Any):
-        self.arrays: list = []
-        self.calls: list = []
-        self.inputs = [self.add(v.aval) for v in jaxpr.jaxpr.invars]
-        self.outputs = self.follow(jaxpr.jaxpr, self.inputs)
-
-    def add(self, aval: Any) -> int:
-        """Return the number of a new array."""
-        shape = getattr(aval, "shape", (0,))  # some have no array
-        dtype = getattr(aval, "dtype", jnp.int32)
-        self.arrays.append(jax.ShapeDtypeStruct(shape, dtype))
-        return len(self.arrays) - 1
-
-    def follow(self, jaxpr: Any, inputs: Sequence) -> list[int]:
-        """List the operations of a jaxpr; return the numbers of the results."""
-        constants = [self.add(v.aval) for v in jaxpr.constvars]
-        self.inputs = [*self.inputs, *constants]
-        numbers = dict(zip((*jaxpr.invars, *jaxpr.constvars), (*inputs, *constants)))
-
-        def number(atom):  # a number in the program is no array
-            return self.add(None) if isinstance(atom, core.Literal) else numbers[atom]
-
-        for op in jaxpr.eqns:
-            made = self.call(op, [number(atom) for atom in op.invars])
-            numbers.update(zip(op.outvars, made))
-        return [number(atom) for atom in jaxpr.outvars]
-
-    def call(self, op: Any, read: list[int]) -> list[int]:
-        """List an operation; return the numbers of its results."""
-        name = op.primitive.name
-        inner = [
-            getattr(item, "jaxpr", item)
-            for item in jax.tree.leaves(dict(op.params))
-            if isinstance(item, core.Jaxpr | core.ClosedJaxpr)
-        ]
-        if name in self.views:
-            return read[:1]
-        if name in self.functions:
-            return self.follow(inner[0], read)
-        bodies = inner if name in self.loops else []
-        made = [self.add(v.aval) for v in op.outvars]
-        self.calls.append(
-            (read, made, [Operations(core.ClosedJaxpr(body, ())) for body in bodies])
-        )
-        return made
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
 def living_bytes(operations: Operations, freed: Sequence = ()) -> list[int]:
     """Return the bytes of all living arrays after each of the operations.
 
@@ -1276,100 +1209,6 @@ def step_activations(
     size = -(-len(batch[-1]) // accumulate)
     part = jax.eval_shape(partial(jax.tree.map, lambda a: a[:size]), batch)
     return saved_for_backward(loss, state.params, part, state)
-
-
-# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
-@dataclass
-class Plan:
-    """The bytes that a compiler plans to store on each GPU, by role.
-
-    `aliased` counts outputs that take the place of arguments. `code` is None
-    if the compiler does not tell. `text` is the compiled program, or '' if the
-    plan was stored.
-    """
-
-    card: str
-    num_gpus: int
-    arguments: int
-    outputs: int
-    aliased: int
-    temporaries: int
-    code: int | None = None
-    text: str = field(default="", repr=False, kw_only=True)
-
-    @property
-    def total(self) -> int:
-        """Return the bytes of all roles."""
-        return (
-            self.arguments
-            + self.outputs
-            - self.aliased
-            + self.temporaries
-            + (self.code or 0)
-        )
-
-    @property
-    def fits(self) -> bool:
-        """Return whether the memory of the card is at least `total`."""
-        return self.total <= card_data(self.card)["memory"]
-
-
-# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
-def stored_plans(model: str) -> dict:
-    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
-
-    Raises ValueError if there are none.
-    """
-    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
-    found = [
-        Plan(row["card"], *[int(row[role]) for role in roles])
-        for row in rows
-        if row["model"] == model
-    ]
-    if not found:
-        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
-        raise ValueError(f"no plans of '{model}'; the models are {models}")
-    return {(plan.card, plan.num_gpus): plan for plan in found}
-
-
-# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
-def place(array: Any, devices: list) -> jax.ShapeDtypeStruct:
-    """Return the shape of `array`, divided as its sharding says, on `devices`.
-
-    Without a sharding, each device stores the whole array. Raises ValueError
-    if the sharding has another number of devices.
-    """
-    shape = jax.eval_shape(lambda: array)
-    given = getattr(array, "sharding", None)
-    if not isinstance(given, NamedSharding):
-        given = NamedSharding(AbstractMesh((len(devices),), ("gpu",)), P())
-    if given.mesh.size != len(devices):
-        raise ValueError(
-            f"an argument is divided among {given.mesh.size} "
-            f"devices, but num_gpus is {len(devices)}"
-        )
-    mesh = Mesh(np.array(devices).reshape(given.mesh.axis_sizes), given.mesh.axis_names)
-    return jax.ShapeDtypeStruct(
-        shape.shape, shape.dtype, sharding=NamedSharding(mesh, given.spec)
-    )
-
-
-# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
-def output_shardings(step: Callable, args: Sequence, donate: Sequence[int]) -> Any:
-    """Return the shardings of outputs, the first of which replace arguments.
-
-    They are None where the compiler may choose. `donate` has the numbers of
-    the arguments that are replaced.
-    """
-    if not donate:
-        return None
-    outputs = jax.eval_shape(step, *args)
-    kept = [jax.tree.map(lambda a: a.sharding, args[i]) for i in donate]
-    if not isinstance(outputs, tuple):
-        return kept[0]
-    return (*kept, *[None] * (len(outputs) - len(kept)))
 
 
 # Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
@@ -2131,6 +1970,75 @@ class Compiled:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Operations:
+    """The operations of a jaxpr, with those of the functions that it calls.
+
+    `arrays` are the shapes and types of all arrays; `inputs` and `outputs` are
+    numbers in that list. Each of `calls` is a tuple: the arrays that an
+    operation reads, those that it makes, and the `Operations` inside of a loop
+    or a choice.
+    """
+
+    views = "reshape", "squeeze", "broadcast_in_dim"
+    functions = (
+        "jit",
+        "pjit",
+        "closed_call",
+        "checkpoint",
+        "remat2",
+        "custom_jvp_call",
+        "custom_vjp_call",
+    )
+    loops = "scan", "while", "cond"
+
+    def __init__(self, jaxpr: Any):
+        self.arrays: list = []
+        self.calls: list = []
+        self.inputs = [self.add(v.aval) for v in jaxpr.jaxpr.invars]
+        self.outputs = self.follow(jaxpr.jaxpr, self.inputs)
+
+    def add(self, aval: Any) -> int:
+        """Return the number of a new array."""
+        shape = getattr(aval, "shape", (0,))  # a token, for example, has none
+        dtype = getattr(aval, "dtype", jnp.int32)
+        self.arrays.append(jax.ShapeDtypeStruct(shape, dtype))
+        return len(self.arrays) - 1
+
+    def follow(self, jaxpr: Any, inputs: Sequence) -> list[int]:
+        """List the operations of a jaxpr; return the numbers of the results."""
+        constants = [self.add(v.aval) for v in jaxpr.constvars]
+        self.inputs = [*self.inputs, *constants]
+        numbers = dict(zip((*jaxpr.invars, *jaxpr.constvars), (*inputs, *constants)))
+
+        def number(atom):  # a number in the program counts as nothing
+            return self.add(None) if isinstance(atom, core.Literal) else numbers[atom]
+
+        for op in jaxpr.eqns:
+            made = self.call(op, [number(atom) for atom in op.invars])
+            numbers.update(zip(op.outvars, made))
+        return [number(atom) for atom in jaxpr.outvars]
+
+    def call(self, op: Any, read: list[int]) -> list[int]:
+        """List an operation; return the numbers of its results."""
+        name = op.primitive.name
+        inner = [
+            getattr(item, "jaxpr", item)
+            for item in jax.tree.leaves(dict(op.params))
+            if isinstance(item, core.Jaxpr | core.ClosedJaxpr)
+        ]
+        if name in self.views:
+            return read[:1]
+        if name in self.functions:
+            return self.follow(inner[0], read)
+        bodies = inner if name in self.loops else []
+        made = [self.add(v.aval) for v in op.outvars]
+        self.calls.append(
+            (read, made, [Operations(core.ClosedJaxpr(body, ())) for body in bodies])
+        )
+        return made
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def interact(function: Callable, **choices: Any) -> None:
     """Show a control for each of `choices`, and the result of `function` below.
 
@@ -2355,6 +2263,100 @@ def compile_only_devices(card: str, num_gpus: int = 1) -> list:
     except NotImplementedError:  # JAX has dropped the plugin
         importlib.import_module(compiler).initialize()
         return topologies.get_topology_desc(**options).devices
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@dataclass
+class Plan:
+    """The bytes that a compiler plans to store on each GPU, by role.
+
+    `aliased` counts outputs that take the place of arguments. `code` is None
+    if the compiler does not tell. `text` is the compiled program, or '' if the
+    plan was stored.
+    """
+
+    card: str
+    num_gpus: int
+    arguments: int
+    outputs: int
+    aliased: int
+    temporaries: int
+    code: int | None = None
+    text: str = field(default="", repr=False, kw_only=True)
+
+    @property
+    def total(self) -> int:
+        """Return the bytes of all roles."""
+        return (
+            self.arguments
+            + self.outputs
+            - self.aliased
+            + self.temporaries
+            + (self.code or 0)
+        )
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the memory of the card is at least `total`."""
+        return self.total <= card_data(self.card)["memory"]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def stored_plans(model: str) -> dict:
+    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
+
+    Raises ValueError if there are none.
+    """
+    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
+    found = [
+        Plan(row["card"], *[int(row[role]) for role in roles])
+        for row in rows
+        if row["model"] == model
+    ]
+    if not found:
+        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
+        raise ValueError(f"no plans of '{model}'; the models are {models}")
+    return {(plan.card, plan.num_gpus): plan for plan in found}
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def place(array: Any, devices: list) -> jax.ShapeDtypeStruct:
+    """Return the shape of `array`, divided as its sharding says, on `devices`.
+
+    Without a sharding, each device stores the whole array. Raises ValueError
+    if the sharding has another number of devices.
+    """
+    shape = jax.eval_shape(lambda: array)
+    given = getattr(array, "sharding", None)
+    if not isinstance(given, NamedSharding):
+        given = NamedSharding(AbstractMesh((len(devices),), ("gpu",)), P())
+    if given.mesh.size != len(devices):
+        raise ValueError(
+            f"an argument is divided among {given.mesh.size} "
+            f"devices, but num_gpus is {len(devices)}"
+        )
+    mesh = Mesh(np.array(devices).reshape(given.mesh.axis_sizes), given.mesh.axis_names)
+    return jax.ShapeDtypeStruct(
+        shape.shape, shape.dtype, sharding=NamedSharding(mesh, given.spec)
+    )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def output_shardings(step: Callable, args: Sequence, donate: Sequence[int]) -> Any:
+    """Return the shardings of outputs, the first of which replace arguments.
+
+    They are None where the compiler may choose. `donate` has the numbers of
+    the arguments that are replaced.
+    """
+    if not donate:
+        return None
+    outputs = jax.eval_shape(step, *args)
+    kept = [jax.tree.map(lambda a: a.sharding, args[i]) for i in donate]
+    if not isinstance(outputs, tuple):
+        return kept[0]
+    return (*kept, *[None] * (len(outputs) - len(kept)))
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)

@@ -569,7 +569,7 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def update(self, scale: float) -> None:
         """Change the parameters by the gradients over `scale`, unless one overflows."""
-        if scale > 1:
+        if self.precision == np.float16:
             self.optim.optimizer.multi_precision = True
             grads = [a.grad.as_nd_ndarray() for a in trained_arrays(self.model)]
             if not mx.nd.multi_all_finite(*grads, num_arrays=len(grads)).asscalar():
@@ -935,7 +935,7 @@ def memory_trace() -> Path:
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
 class MemoryTape:
-    """Records the bytes on a device after each allocation in a block.
+    """Records the bytes on a device whenever they change in a block.
 
     `arrays` are those that exist already; the block must not free them. After the
     block, `tape` is the list of bytes.
@@ -1052,7 +1052,7 @@ class ChunkedLoss(autograd.Function):
             total.wait_to_read()  # or all chunks would be queued together
         return total
 
-    @mx.util.use_np  # this thread does not know npx.set_np
+    @mx.util.use_np  # npx.set_np is not in force in this thread
     def backward(self, gradient: Any) -> list:
         """Return the gradients of `X` and `W`."""
         X, W = (array.detach() for array in self.arrays)
@@ -1208,62 +1208,6 @@ def flatten(state: Any) -> list:
     return [] if state is None else [state]
 
 
-# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
-@dataclass
-class Plan:
-    """The bytes that a compiler plans to store on each GPU, by role.
-
-    `aliased` counts outputs that take the place of arguments. `code` is None
-    if the compiler does not tell. `text` is the compiled program, or '' if the
-    plan was stored.
-    """
-
-    card: str
-    num_gpus: int
-    arguments: int
-    outputs: int
-    aliased: int
-    temporaries: int
-    code: int | None = None
-    text: str = field(default="", repr=False, kw_only=True)
-
-    @property
-    def total(self) -> int:
-        """Return the bytes of all roles."""
-        return (
-            self.arguments
-            + self.outputs
-            - self.aliased
-            + self.temporaries
-            + (self.code or 0)
-        )
-
-    @property
-    def fits(self) -> bool:
-        """Return whether the memory of the card is at least `total`."""
-        return self.total <= card_data(self.card)["memory"]
-
-
-# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
-def stored_plans(model: str) -> dict:
-    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
-
-    Raises ValueError if there are none.
-    """
-    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
-    found = [
-        Plan(row["card"], *[int(row[role]) for role in roles])
-        for row in rows
-        if row["model"] == model
-    ]
-    if not found:
-        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
-        raise ValueError(f"no plans of '{model}'; the models are {models}")
-    return {(plan.card, plan.num_gpus): plan for plan in found}
-
-
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 class Block:
     """A block of memory; each piece is cut from the first gap that fits."""
@@ -1304,7 +1248,7 @@ def largest_batch(fits: Callable, batch_size: int) -> int:
 class Checkpoint(autograd.Function):
     """Computes `block(X)` and keeps only `X`; the backward pass computes it again."""
 
-    running = False  # whether a backward pass may not be over
+    running = False  # whether a backward pass may still be running
 
     def __init__(self, block: Callable):
         super().__init__()
@@ -1317,7 +1261,7 @@ class Checkpoint(autograd.Function):
 
     @mx.util.use_np  # the backward pass has a thread of its own
     def backward(self, gradient: Any) -> tuple:
-        """Return the gradient of `X`; that of the parameters goes to its place."""
+        """Return the gradient of `X`; write those of the parameters."""
         gradient = gradient.as_np_ndarray().copy()
         gradient.wait_to_read()  # its memory is reused as soon as this method returns
         X = self.X.as_in_ctx(gradient.ctx).detach()
@@ -1354,7 +1298,12 @@ Trainer.accumulate = 1
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 def split_batch(batch: Any, num_parts: int) -> list:
-    """Return pairs of a part of a minibatch and its share of the examples."""
+    """Return pairs of a part of a minibatch and its share of the examples.
+
+    Raises ValueError if `num_parts` is less than 1.
+    """
+    if num_parts < 1:
+        raise ValueError(f"accumulate must be 1, 2, ..., not {num_parts}")
     if num_parts == 1:
         return [(batch, 1)]
     total = len(batch[-1])
@@ -1968,6 +1917,62 @@ def card_data(card: str) -> dict[str, float]:
         cards = ", ".join(dict.fromkeys(row["card"] for row in rows))
         raise ValueError(f"no card '{card}'; the cards are {cards}")
     return found
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@dataclass
+class Plan:
+    """The bytes that a compiler plans to store on each GPU, by role.
+
+    `aliased` counts outputs that take the place of arguments. `code` is None
+    if the compiler does not tell. `text` is the compiled program, or '' if the
+    plan was stored.
+    """
+
+    card: str
+    num_gpus: int
+    arguments: int
+    outputs: int
+    aliased: int
+    temporaries: int
+    code: int | None = None
+    text: str = field(default="", repr=False, kw_only=True)
+
+    @property
+    def total(self) -> int:
+        """Return the bytes of all roles."""
+        return (
+            self.arguments
+            + self.outputs
+            - self.aliased
+            + self.temporaries
+            + (self.code or 0)
+        )
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the memory of the card is at least `total`."""
+        return self.total <= card_data(self.card)["memory"]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def stored_plans(model: str) -> dict:
+    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
+
+    Raises ValueError if there are none.
+    """
+    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
+    found = [
+        Plan(row["card"], *[int(row[role]) for role in roles])
+        for row in rows
+        if row["model"] == model
+    ]
+    if not found:
+        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
+        raise ValueError(f"no plans of '{model}'; the models are {models}")
+    return {(plan.card, plan.num_gpus): plan for plan in found}
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)

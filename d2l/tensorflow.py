@@ -961,86 +961,6 @@ def nbytes(tensors: Iterable) -> int:
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
-ALIASES = frozenset(
-    (
-        "Identity IdentityN Reshape Squeeze ExpandDims StopGradient "
-        "PreventGradient ReadVariableOp"
-    ).split()
-)
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-IN_PLACE = frozenset(
-    (
-        "Abs Add AddN AddV2 BiasAdd Ceil Div Elu EluGrad Erf Erfc Exp Floor "
-        "LeakyRelu LeakyReluGrad Log LogSoftmax Maximum Minimum Mul Neg Pow "
-        "RealDiv Relu Relu6 ReluGrad Rsqrt RsqrtGrad Selu SeluGrad Sigmoid "
-        "SigmoidGrad Softmax SoftmaxCrossEntropyWithLogits Softplus SoftplusGrad "
-        "SparseSoftmaxCrossEntropyWithLogits Sqrt SqrtGrad Square "
-        "SquaredDifference Sub Tanh TanhGrad"
-    ).split()
-)
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def is_part(operation: Any) -> bool:
-    """Return whether an operation only takes some rows of its input."""
-    return operation.type == "StridedSlice" and (
-        operation.inputs[0].shape[1:] == operation.outputs[0].shape[1:]
-    )
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def storages(operations: Iterable) -> dict:
-    """Return the memory behind each result of some operations of a graph.
-
-    The key is the reference of a tensor. The value is a pair: the reference
-    of the tensor that owns the memory, and its bytes. They are 0 for variables
-    and arguments, which exist already. A tensor of unknown shape counts as much
-    as the largest tensor that its operation reads. Raises NotImplementedError
-    for a loop.
-    """
-    found: dict = {}
-    for operation in operations:
-        if operation.type in ("While", "StatelessWhile"):
-            raise NotImplementedError(
-                f"{operation.name} is a loop whose number of rounds the graph "
-                "does not contain; unroll it"
-            )
-        inputs = [found[t.ref()] for t in operation.inputs]
-        for i, result in enumerate(operation.outputs):
-            if operation.type in ALIASES or is_part(operation):
-                found[result.ref()] = inputs[i]
-                continue
-            number = result.shape.num_elements()
-            size = (
-                0
-                if operation.type == "Placeholder"
-                else (
-                    max((n for _, n in inputs), default=0)
-                    if number is None
-                    else number * result.dtype.size
-                )
-            )
-            found[result.ref()] = result.ref(), size
-    return found
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def needed_operations(graph: tf.Graph) -> list:
-    """Return the operations that the results of a graph need, in order."""
-    open_ends = [t.op for t in graph.outputs] + list(graph.control_outputs)
-    needed = set()
-    while open_ends:
-        operation = open_ends.pop()
-        if operation not in needed:
-            needed.add(operation)
-            open_ends += [t.op for t in operation.inputs]
-            open_ends += operation.control_inputs
-    return [operation for operation in graph.get_operations() if operation in needed]
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
 def memory_tape(graph: tf.Graph) -> list[int]:
     """Return the bytes of all results that exist after each operation.
 
@@ -1338,62 +1258,6 @@ def predict_memory(
         nbytes(batch),
         weights + state + nbytes(batch) + max(tape),
     )
-
-
-# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
-@dataclass
-class Plan:
-    """The bytes that a compiler plans to store on each GPU, by role.
-
-    `aliased` counts outputs that take the place of arguments. `code` is None
-    if the compiler does not tell. `text` is the compiled program, or '' if the
-    plan was stored.
-    """
-
-    card: str
-    num_gpus: int
-    arguments: int
-    outputs: int
-    aliased: int
-    temporaries: int
-    code: int | None = None
-    text: str = field(default="", repr=False, kw_only=True)
-
-    @property
-    def total(self) -> int:
-        """Return the bytes of all roles."""
-        return (
-            self.arguments
-            + self.outputs
-            - self.aliased
-            + self.temporaries
-            + (self.code or 0)
-        )
-
-    @property
-    def fits(self) -> bool:
-        """Return whether the memory of the card is at least `total`."""
-        return self.total <= card_data(self.card)["memory"]
-
-
-# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
-def stored_plans(model: str) -> dict:
-    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
-
-    Raises ValueError if there are none.
-    """
-    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
-    found = [
-        Plan(row["card"], *[int(row[role]) for role in roles])
-        for row in rows
-        if row["model"] == model
-    ]
-    if not found:
-        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
-        raise ValueError(f"no plans of '{model}'; the models are {models}")
-    return {(plan.card, plan.num_gpus): plan for plan in found}
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
@@ -1855,6 +1719,86 @@ class Compiled:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+ALIASES = frozenset(
+    (
+        "Identity IdentityN Reshape Squeeze ExpandDims StopGradient "
+        "PreventGradient ReadVariableOp"
+    ).split()
+)
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+IN_PLACE = frozenset(
+    (
+        "Abs Add AddN AddV2 BiasAdd Ceil Div Elu EluGrad Erf Erfc Exp Floor "
+        "LeakyRelu LeakyReluGrad Log LogSoftmax Maximum Minimum Mul Neg Pow "
+        "RealDiv Relu Relu6 ReluGrad Rsqrt RsqrtGrad Selu SeluGrad Sigmoid "
+        "SigmoidGrad Softmax SoftmaxCrossEntropyWithLogits Softplus SoftplusGrad "
+        "SparseSoftmaxCrossEntropyWithLogits Sqrt SqrtGrad Square "
+        "SquaredDifference Sub Tanh TanhGrad"
+    ).split()
+)
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def is_part(operation: Any) -> bool:
+    """Return whether an operation only takes some rows of its input."""
+    return operation.type == "StridedSlice" and (
+        operation.inputs[0].shape[1:] == operation.outputs[0].shape[1:]
+    )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def storages(operations: Iterable) -> dict:
+    """Return the memory behind each result of some operations of a graph.
+
+    The key is the reference of a tensor. The value is a pair: the reference
+    of the tensor that owns the memory, and its bytes. They are 0 for variables
+    and arguments, which exist already. A tensor of unknown shape counts as much
+    as the largest tensor that its operation reads. Raises NotImplementedError
+    for a loop.
+    """
+    found: dict = {}
+    for operation in operations:
+        if operation.type in ("While", "StatelessWhile"):
+            raise NotImplementedError(
+                f"{operation.name} is a loop whose number of rounds the graph "
+                "does not contain; unroll it"
+            )
+        inputs = [found[t.ref()] for t in operation.inputs]
+        for i, result in enumerate(operation.outputs):
+            if operation.type in ALIASES or is_part(operation):
+                found[result.ref()] = inputs[i]
+                continue
+            number = result.shape.num_elements()
+            size = (
+                0
+                if operation.type == "Placeholder"
+                else (
+                    max((n for _, n in inputs), default=0)
+                    if number is None
+                    else number * result.dtype.size
+                )
+            )
+            found[result.ref()] = result.ref(), size
+    return found
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def needed_operations(graph: tf.Graph) -> list:
+    """Return the operations that the results of a graph need, in order."""
+    open_ends = [t.op for t in graph.outputs] + list(graph.control_outputs)
+    needed = set()
+    while open_ends:
+        operation = open_ends.pop()
+        if operation not in needed:
+            needed.add(operation)
+            open_ends += [t.op for t in operation.inputs]
+            open_ends += operation.control_inputs
+    return [operation for operation in graph.get_operations() if operation in needed]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def interact(function: Callable, **choices: Any) -> None:
     """Show a control for each of `choices`, and the result of `function` below.
 
@@ -2010,6 +1954,62 @@ def card_data(card: str) -> dict[str, float]:
         cards = ", ".join(dict.fromkeys(row["card"] for row in rows))
         raise ValueError(f"no card '{card}'; the cards are {cards}")
     return found
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@dataclass
+class Plan:
+    """The bytes that a compiler plans to store on each GPU, by role.
+
+    `aliased` counts outputs that take the place of arguments. `code` is None
+    if the compiler does not tell. `text` is the compiled program, or '' if the
+    plan was stored.
+    """
+
+    card: str
+    num_gpus: int
+    arguments: int
+    outputs: int
+    aliased: int
+    temporaries: int
+    code: int | None = None
+    text: str = field(default="", repr=False, kw_only=True)
+
+    @property
+    def total(self) -> int:
+        """Return the bytes of all roles."""
+        return (
+            self.arguments
+            + self.outputs
+            - self.aliased
+            + self.temporaries
+            + (self.code or 0)
+        )
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the memory of the card is at least `total`."""
+        return self.total <= card_data(self.card)["memory"]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def stored_plans(model: str) -> dict:
+    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
+
+    Raises ValueError if there are none.
+    """
+    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
+    found = [
+        Plan(row["card"], *[int(row[role]) for role in roles])
+        for row in rows
+        if row["model"] == model
+    ]
+    if not found:
+        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
+        raise ValueError(f"no plans of '{model}'; the models are {models}")
+    return {(plan.card, plan.num_gpus): plan for plan in found}
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)

@@ -482,7 +482,8 @@ class Trainer(HyperParameters):
         for part, share in split_batch(batch, self.accumulate):
             with self.autocast():
                 loss = self.model.training_step(part)
-            self.scaler.scale(loss * share).backward()
+            loss = self.scaler.scale(loss)
+            loss.backward(torch.full_like(loss, share))
         with torch.no_grad():
             if self.gradient_clip_val > 0:
                 self.scaler.unscale_(self.optim)
@@ -1077,62 +1078,6 @@ def count_step(
     )
 
 
-# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
-@dataclass
-class Plan:
-    """The bytes that a compiler plans to store on each GPU, by role.
-
-    `aliased` counts outputs that take the place of arguments. `code` is None
-    if the compiler does not tell. `text` is the compiled program, or '' if the
-    plan was stored.
-    """
-
-    card: str
-    num_gpus: int
-    arguments: int
-    outputs: int
-    aliased: int
-    temporaries: int
-    code: int | None = None
-    text: str = field(default="", repr=False, kw_only=True)
-
-    @property
-    def total(self) -> int:
-        """Return the bytes of all roles."""
-        return (
-            self.arguments
-            + self.outputs
-            - self.aliased
-            + self.temporaries
-            + (self.code or 0)
-        )
-
-    @property
-    def fits(self) -> bool:
-        """Return whether the memory of the card is at least `total`."""
-        return self.total <= card_data(self.card)["memory"]
-
-
-# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
-def stored_plans(model: str) -> dict:
-    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
-
-    Raises ValueError if there are none.
-    """
-    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
-    found = [
-        Plan(row["card"], *[int(row[role]) for role in roles])
-        for row in rows
-        if row["model"] == model
-    ]
-    if not found:
-        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
-        raise ValueError(f"no plans of '{model}'; the models are {models}")
-    return {(plan.card, plan.num_gpus): plan for plan in found}
-
-
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 class Block:
     """A block of memory; each piece is cut from the first gap that fits."""
@@ -1724,6 +1669,62 @@ def card_data(card: str) -> dict[str, float]:
         cards = ", ".join(dict.fromkeys(row["card"] for row in rows))
         raise ValueError(f"no card '{card}'; the cards are {cards}")
     return found
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@dataclass
+class Plan:
+    """The bytes that a compiler plans to store on each GPU, by role.
+
+    `aliased` counts outputs that take the place of arguments. `code` is None
+    if the compiler does not tell. `text` is the compiled program, or '' if the
+    plan was stored.
+    """
+
+    card: str
+    num_gpus: int
+    arguments: int
+    outputs: int
+    aliased: int
+    temporaries: int
+    code: int | None = None
+    text: str = field(default="", repr=False, kw_only=True)
+
+    @property
+    def total(self) -> int:
+        """Return the bytes of all roles."""
+        return (
+            self.arguments
+            + self.outputs
+            - self.aliased
+            + self.temporaries
+            + (self.code or 0)
+        )
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the memory of the card is at least `total`."""
+        return self.total <= card_data(self.card)["memory"]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def stored_plans(model: str) -> dict:
+    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
+
+    Raises ValueError if there are none.
+    """
+    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
+    found = [
+        Plan(row["card"], *[int(row[role]) for role in roles])
+        for row in rows
+        if row["model"] == model
+    ]
+    if not found:
+        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
+        raise ValueError(f"no plans of '{model}'; the models are {models}")
+    return {(plan.card, plan.num_gpus): plan for plan in found}
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)

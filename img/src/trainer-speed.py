@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LINE = "#c9ced6"
 BLUES, GRAYS = (BLUE, "#5b9bd0"), ("#59616c", "#9098a4")  # one shade per model
 WIDTH, LEFT, SCALE, BAR, ROW, TOP = 440, 150, 248, 13, 34, 64
-MOST = 256  # the ratio to the time of the bare loop at the right end of the scale
+MOST = 512  # the ratio to the time of the bare loop at the right end of the scale
 TABS = {
     "pytorch": "PyTorch",
     "mxnet": "MXNet",

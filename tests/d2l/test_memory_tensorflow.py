@@ -344,11 +344,6 @@ def test_parts_give_the_result_of_the_whole_minibatch(fw, make, accumulate, clip
         np.testing.assert_allclose(*points, rtol=1e-3)
 
 
-def test_accumulate_must_be_positive(fw):
-    with pytest.raises(ValueError, match="accumulate must be 1, 2, ..., not 0"):
-        trained(mlp, accumulate=0)
-
-
 class Silent(d2l.DeepMLP):
     def __init__(self, depth=4):
         super().__init__(depth)

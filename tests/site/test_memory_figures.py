@@ -1,5 +1,6 @@
 """The figures on memory: predictions, measurements and the rules of the allocator."""
 
+import ast
 import csv
 import json
 import random
@@ -328,31 +329,27 @@ def test_advice_is_kept(run_js) -> None:
             assert float(lowered) * {"GB": 1, "MB": 1e-3}[unit] <= capacity
 
 
+def test_the_cards_have_the_memory_of_the_data_sheets(run_js) -> None:
+    with (ROOT / "d2l/cards.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["property"] == "advertised"]
+    cards = run_js("give(memory_timeline.CARDS)")
+    drawn = {id: gigabytes for id, (_, gigabytes) in cards.items()}
+    assert len(rows) == 5
+    for row in rows:
+        assert drawn[row["card"].lower()] == float(row["value"]), row
+
+
 # The allocator
 
 
-class Block:
-    """The class of the section: the first gap that fits."""
-
-    def __init__(self, size: int):
-        self.size = size
-        self.pieces: dict[str, tuple[int, int]] = {}
-
-    def gaps(self) -> list[tuple[int, int]]:
-        taken = sorted(self.pieces.values())
-        starts = [0, *(end for _, end in taken)]
-        ends = [*(start for start, _ in taken), self.size]
-        return [(a, b) for a, b in zip(starts, ends, strict=True) if a < b]
-
-    def allocate(self, name: str, size: int) -> bool:
-        for start, end in self.gaps():
-            if end - start >= size:
-                self.pieces[name] = start, start + size
-                return True
-        return False
-
-    def free(self, name: str) -> None:
-        del self.pieces[name]
+@pytest.fixture(scope="session")
+def Block() -> type:
+    """The class of the section, from the generated library."""
+    tree = ast.parse((ROOT / "d2l/torch.py").read_text("utf-8"))
+    classes = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef)}
+    names: dict[str, Any] = {}
+    exec(ast.unparse(classes["Block"]), names)
+    return names["Block"]
 
 
 def random_requests(seed: int, largest: int = 40) -> list[dict]:
@@ -376,7 +373,7 @@ def play(run_js, memory: dict, lists: list[list[dict]]) -> list[dict]:
     return run_js(f"give({code})")
 
 
-def test_a_block_is_that_of_the_section(run_js) -> None:
+def test_a_block_is_that_of_the_section(run_js, Block: type) -> None:
     lists = [random_requests(seed) for seed in range(200)]
     memory = {"capacity": 100, "policy": "block", "fit": "first"}
     failures = 0

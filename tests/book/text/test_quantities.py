@@ -5,7 +5,9 @@ The rule: a paragraph that states a time, a rate, a size, a share or a speed-up
 - cites a work, or repeats what was cited: the same quantity stands in a cited paragraph
   before it on the page, or on a page or in a figure that it refers to;
 - or derives it: it has an equation, or says what it assumes or predicts;
-- or stands next to a cell that measures, one whose output varies.
+- or stands next to a cell that measures, one whose output varies;
+- or marks the quantity as one of an output (`.measured`) or of a published measurement
+  (`.cited`), with which `make check` compares it.
 
 Exercises may ask about any number, and what one number of a type takes is known.
 """
@@ -21,6 +23,7 @@ from book.sources.blocks import Block, Cell, Figure, Heading, Labelled
 from book.sources.book import Book
 from book.sources.checks import CITATIONS, REFERENCES
 from book.sources.inline import Role, roles
+from book.sources.marked_numbers import marked
 from book.sources.section import Section
 
 BOOK = Book(Path(__file__).resolve().parents[3])
@@ -37,12 +40,18 @@ QUANTITY = re.compile(
     """,
     re.VERBOSE,
 )
-BYTES = re.compile(r"(?:[kMGT]i?)?B|bytes?")  # without time, so any cell counts them
 TYPE_SIZE = re.compile(r"[1248] bytes?")
 DERIVED = re.compile(
     r"\$[^$]*(?:=|\\cdot|\\times|/|\+)[^$]*\$|\b(?:[Aa]ssum|[Pp]redict|[Ss]uppose)"
 )
 EXERCISE = re.compile(r"Exercise \d+ of ")  # so a solution restates it
+COMPARED = "measured", "cited"
+
+
+def quantities_in(text: str) -> set[str]:
+    """Return the numbers with a unit in a text, but not the sizes of types."""
+    found = {" ".join(f"{m[1]} {m[2]}".split()) for m in QUANTITY.finditer(text)}
+    return {quantity for quantity in found if not TYPE_SIZE.fullmatch(quantity)}
 
 
 @dataclass(frozen=True)
@@ -70,9 +79,13 @@ class Part:
         """The numbers with a unit that it states."""
         if self.is_code:
             return set()
-        found = QUANTITY.finditer(self.text)
-        plain = {" ".join(f"{m[1]} {m[2]}".split()) for m in found}
-        return {quantity for quantity in plain if not TYPE_SIZE.fullmatch(quantity)}
+        return quantities_in(self.text)
+
+    @property
+    def compared(self) -> set[str]:
+        """The quantities that `make check` compares with outputs or measurements."""
+        spans = [span for mark in COMPARED for _, span in marked([self.block], mark)]
+        return set().union(*(quantities_in(span.text) for span in spans))
 
     @property
     def cites(self) -> bool:
@@ -121,18 +134,9 @@ def unfounded(book: Book) -> Iterator[str]:
                 known |= part.quantities
             elif not (DERIVED.search(part.text) or _asks_or_measures(page, place)):
                 there = [elsewhere.get(label, set()) for label in part.references]
-                counted = _counted(page, place)
-                for quantity in sorted(part.quantities - known.union(counted, *there)):
+                founded = known.union(part.compared, *there)
+                for quantity in sorted(part.quantities - founded):
                     yield f"{section.at(part.block.line)}: {quantity}"
-
-
-def _counted(page: list[Part], place: int) -> set[str]:
-    """Return the quantities of a part, in bytes, if a cell next to it may count them.
-
-    Bytes are the same on each run, so such a cell does not vary.
-    """
-    quantities = {q for q in page[place].quantities if BYTES.fullmatch(q.split()[-1])}
-    return quantities if any(_nearest_cells(page, place)) else set()
 
 
 def _asks_or_measures(page: list[Part], place: int) -> bool:
@@ -140,16 +144,10 @@ def _asks_or_measures(page: list[Part], place: int) -> bool:
     here = page[place].heading
     if here == "Exercises" or EXERCISE.match(page[place].text):
         return True
-    return any(p.measures for p in _nearest_cells(page, place))
-
-
-def _nearest_cells(page: list[Part], place: int) -> list[Part]:
-    """Return the cells before and behind a part, below the same heading."""
-    here = page[place].heading
     before = (p for p in reversed(page[:place]) if p.is_code or p.heading != here)
     behind = (p for p in page[place + 1 :] if p.is_code or p.heading != here)
     nearest = [next(before, None), next(behind, None)]
-    return [p for p in nearest if p and p.heading == here]
+    return any(p.measures and p.heading == here for p in nearest if p)
 
 
 def test_each_quantity_in_the_book_is_cited_derived_or_measured():
@@ -168,6 +166,8 @@ FIXED = VARYING.replace(" .varies", "")
         "This is 12 times faster.",
         "Of the memory, 40 % is\nin use.",
         f"A fetch takes 20 microseconds.\n\n{FIXED}",
+        f"Of [20 MiB]{{.measured}}, the weights take 4 MiB.\n\n{FIXED}",
+        "A copy takes [20 µs]{.given}.",
         f"A fetch takes 20 ms.\n\n## Other\n\n{VARYING}",
         "A link carries 64 GB/s.\n\nThe link of 64 GB/s is new :cite:`a`.",
         'It has 80 GB.\n\n![A link](img.svg "It has 80 GB, see :cite:`a`.")',
@@ -187,7 +187,8 @@ def test_a_bare_quantity_is_found(make_book: Callable[..., Book], text: str):
         "Assume a latency of 20 µs.",
         "A thousand of them take $10^3 \\cdot 20 / 2$ = 10 ms.",
         f"{VARYING}\nA fetch takes about 20 µs.",
-        f"{FIXED}\nThe model takes 20 MiB, and its gradients 4 kB.",
+        f"{FIXED}\nThe model takes [20 MiB]{{.measured}}.",
+        "A copy takes [20 µs]{.cited id=copy}.",
         "A number takes 4 bytes, and 3 steps are done in 2 turns.",
         "## Exercises\n\n1. A link carries 25 GB/s. How long do 1 GB take?",
         "Exercise 1 of :numref:`sec_ex_one` copies 1 GB over a link of 25 GB/s.",
