@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import ctypes
 import functools
 import gc
 import gzip
 import hashlib
 import importlib.util
 import inspect
+import json
 import os
 import platform
 import re
@@ -35,6 +37,7 @@ from itertools import takewhile
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from urllib.request import urlopen
 
 import mxnet as mx
@@ -45,6 +48,8 @@ from matplotlib.ticker import EngFormatter
 from matplotlib_inline import backend_inline
 from mxnet import autograd, gluon, init, np, npx
 from mxnet.gluon import nn
+from mxnet.ndarray import register
+from mxnet.symbol.register import _symbol_creator
 from sklearn import datasets
 
 __all__ = [
@@ -68,8 +73,11 @@ __all__ = [
     "LinearRegression",
     "LinearRegressionScratch",
     "MLP",
+    "Machine",
     "MemoryTape",
     "Module",
+    "Operation",
+    "OperationRecorder",
     "Plan",
     "Point",
     "ProgressBoard",
@@ -116,19 +124,24 @@ __all__ = [
     "gpu",
     "gpu_info",
     "gpu_report",
+    "gradient_hook",
     "in_background",
     "in_notebook",
     "int32",
     "int64",
     "interact",
+    "keep_freed_memory",
     "keep_statistics",
+    "large_sum",
     "largest_batch",
     "linspace",
+    "list_operations",
     "load_fashion_mnist",
     "locate_errors",
     "log",
     "matmul",
     "mean",
+    "measure_machine",
     "memory_problems",
     "memory_trace",
     "meshgrid",
@@ -143,15 +156,21 @@ __all__ = [
     "nvidia_smi",
     "ones",
     "ones_like",
+    "operator_name",
     "optimizer_bytes",
     "other_processes",
     "own_line",
     "own_memory",
     "plot",
+    "plot_ladder",
     "plot_product_times",
     "plot_queue",
+    "plot_trace",
     "predict_memory",
+    "product_flops",
     "product_times",
+    "product_types",
+    "profile",
     "progress_bar",
     "query_gpus",
     "queue_times",
@@ -165,6 +184,7 @@ __all__ = [
     "require_gpu",
     "reshape",
     "run_small",
+    "run_uncompiled",
     "saved_bytes",
     "scratch_tensors",
     "set_axes",
@@ -174,23 +194,31 @@ __all__ = [
     "sight_problems",
     "sigmoid",
     "sin",
+    "single_graph",
     "sinh",
     "size",
+    "small_sums",
+    "spans",
     "split_batch",
+    "square_product",
     "stack",
+    "step_needs",
     "stored_plans",
     "swapaxes",
     "synchronize",
     "tanh",
     "tensor",
     "time_call",
+    "time_in_turn",
     "to",
+    "trace_events",
     "trained_arrays",
     "transpose",
     "try_all_gpus",
     "try_devices",
     "try_gpu",
     "use_svg_display",
+    "verdict",
     "visible_gpus",
     "wait_for_checkpoints",
     "zeros",
@@ -525,11 +553,22 @@ class Trainer(HyperParameters):
         """Validate the model on a minibatch."""
         self.model.validation_step(batch)
 
+    # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
     def fit_epoch(self) -> None:
-        """Train on each minibatch once, then validate."""
+        """Train on each minibatch once, then validate; draw the MFU on request."""
+        timer = Timer()
         for batch in self.train_dataloader:
-            self.train(self.prepare_batch(batch))
+            batch = self.prepare_batch(batch)
+            if self.machine and self.train_batch_idx == 0:
+                self.step_flops = self.model_flops(batch)
+                timer.start()  # counting is not part of the epoch
+            self.train(batch)
             self.train_batch_idx += 1
+        if self.machine:
+            synchronize()
+            rate = self.step_flops * self.num_train_batches / timer.stop()
+            mfu = rate / self.machine.rates[onp.dtype(self.precision).name]
+            self.model.board.draw(self.epoch + 1, mfu, "mfu")
         if self.val_dataloader is None:
             return
         for batch in self.val_dataloader:
@@ -578,6 +617,12 @@ class Trainer(HyperParameters):
         if self.gradient_clip_val > 0:
             self.clip_gradients(self.gradient_clip_val, self.model)
         self.optim.step(scale)
+
+    # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+    def model_flops(self, batch: Any) -> int:
+        """Return the FLOPs of a step, three times those of a forward pass."""
+        counted = list_operations(self.model, *batch[:-1])
+        return 3 * sum(op.flops for op in counted)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -915,6 +960,9 @@ def nbytes(arrays: Iterable) -> int:
     """Return the bytes of arrays; an array that is listed twice counts once."""
     arrays = {id(a): a for a in arrays}.values()
     return sum(a.size * onp.dtype(a.dtype).itemsize for a in arrays)
+
+
+_d2l_nbytes = nbytes
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
@@ -1324,6 +1372,227 @@ Trainer.loss_scale = 2**16
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 Module.precision = np.float32
+
+
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+@dataclass
+class Machine:
+    """The peaks of a device, measured or from a data sheet.
+
+    `rates` are FLOP/s of matrix products by type, such as 'float32'.
+    `bandwidth` is that of its memory in B/s, and `overhead` is the host's time
+    per operation in seconds. `spread` is the largest relative difference
+    between a median measurement and a peak.
+    """
+
+    name: str
+    rates: dict[str, float]
+    bandwidth: float
+    overhead: float = 0.0
+    spread: float = 0.0
+
+    def bound(
+        self, flops: float, nbytes: float, dtype: str = "float32", launches: int = 1
+    ) -> float:
+        """Return the seconds that work takes at least."""
+        return max(
+            flops / self.rates.get(dtype, self.rates["float32"]),
+            nbytes / self.bandwidth,
+            launches * self.overhead,
+        )
+
+    def predict(self, operations: Iterable) -> float:
+        """Return the sum of the bounds of several operations, in seconds."""
+        return sum(self.bound(op.flops, op.nbytes, op.dtype) for op in operations)
+
+    def ridge(self, dtype: str = "float32") -> float:
+        """Return the FLOPs per byte above which arithmetic is the limit."""
+        return self.rates[dtype] / self.bandwidth
+
+    def __str__(self) -> str:
+        rates = ", ".join(
+            f"{name} {rate / 1e9:,.3g}" for name, rate in self.rates.items()
+        )
+        return (
+            f"{self.name}: products in GFLOP/s: {rates}; "
+            f"memory {self.bandwidth / 1e9:,.3g} GB/s; "
+            f"{1e6 * self.overhead:.1f} µs per operation; "
+            f"spread {100 * self.spread:.0f} percent"
+        )
+
+
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+def large_sum(n: int, device: Any) -> Callable:
+    """Return a function that adds two arrays of `n` numbers of 32 bits."""
+    X, Y, Z = (np.ones(n, ctx=device) for _ in range(3))
+    return lambda: np.add(X, Y, out=Z)
+
+
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+def square_product(n: int, dtype: str, device: Any) -> Callable:
+    """Return a function that multiplies two matrices of `n` x `n` numbers."""
+    X = np.random.normal(size=(n, n), ctx=device).astype(dtype)
+    Z = np.zeros_like(X)
+    return lambda: npx.fully_connected(X, X, num_hidden=n, no_bias=True, out=Z)
+
+
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+def product_types() -> tuple[str, ...]:
+    """Return the types of numbers whose products `measure_machine` times."""
+    return ("float32", "float16") if num_gpus() else ("float32",)
+
+
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+def small_sums(n: int, device: Any) -> Callable:
+    """Return a function that makes `n` calls, each of which adds a number."""
+    X, Z = np.ones(1, ctx=device), np.ones(1, ctx=device)
+    return lambda: [np.add(X, X, out=Z) for _ in range(n)]
+
+
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+def time_in_turn(functions: dict, rounds: int = 6) -> dict:
+    """Return the shortest seconds and the spread of each of several functions.
+
+    The spread is the relative difference between the median time and the
+    shortest time. The first call of each function does not count.
+    """
+    times = {name: [] for name in functions}
+    for _ in range(rounds + 1):
+        for name, function in functions.items():
+            synchronize()
+            timer = Timer()
+            result = function()  # held, so that it can be waited for
+            synchronize()
+            times[name].append(timer.stop())
+            del result
+    counted = {name: sorted(measured[1:]) for name, measured in times.items()}
+    return {
+        name: (measured[0], measured[rounds // 2] / measured[0] - 1)
+        for name, measured in counted.items()
+    }
+
+
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
+    """Return the measured peaks of a device.
+
+    The default device is the first GPU, or the CPU if there is none.
+    Takes a few seconds.
+    """
+    device, flops = device or try_gpu(), {}
+    experiments = {"sum": large_sum(2**25, device), "calls": small_sums(1000, device)}
+    for dtype in product_types():
+        n, seconds = 128, 0.0
+        while seconds < 0.01 and n < 16384:
+            n *= 2
+            experiments[dtype] = square_product(n, dtype, device)
+            seconds = time_call(experiments[dtype], repeats=1)
+        flops[dtype] = 2 * n**3
+    times = time_in_turn(experiments, rounds)
+    return Machine(
+        str(device),
+        {d: flops[d] / times[d][0] for d in flops},
+        3 * 4 * 2**25 / times["sum"][0],
+        times["calls"][0] / 1000,
+        max(spread for _, spread in times.values()),
+    )
+
+
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+def keep_freed_memory() -> None:
+    """Let this process reuse freed main memory, as frameworks do on a GPU.
+
+    Changes settings of the C library on Linux, and nothing on other systems.
+    Arrays of 64 MB or more are not reused.
+    """
+    if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
+        library = ctypes.CDLL(None)
+        library.mallopt(-4, 0)  # M_MMAP_MAX: large arrays share the heap
+        library.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD: return nothing
+        library.mallopt(-2, 2**26)  # M_TOP_PAD: nor the heaps of threads
+
+
+# Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
+Operation = namedtuple("Operation", "name flops nbytes dtype")
+
+
+# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+def step_needs(
+    machine: Machine, operations: Sequence, waiting: float = 0.0
+) -> dict[str, float]:
+    """Return the seconds that a step needs at least, by resource.
+
+    `waiting` are the seconds in which the step waits for its input.
+    """
+    rates = [machine.rates.get(op.dtype, machine.rates["float32"]) for op in operations]
+    return {
+        "input": waiting,
+        "launches": len(operations) * machine.overhead,
+        "bytes": sum(op.nbytes for op in operations) / machine.bandwidth,
+        "FLOPs": sum(op.flops / rate for op, rate in zip(operations, rates)),
+    }
+
+
+# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+def verdict(machine: Machine, operations: Sequence, waiting: float = 0.0) -> str:
+    """Return the resource of which a step needs the most seconds."""
+    needs = step_needs(machine, operations, waiting)
+    return max(needs, key=needs.__getitem__)
+
+
+# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+def trace_events(function: Callable, path: str) -> list[tuple]:
+    """Profile a call of `function`, and write the trace to a file.
+
+    Returns (name, start, seconds) for each phase marked by an
+    `mx.profiler.Event`. `path` must not be a device such as /dev/null.
+    """
+    return spans(profile(function, path), "event")
+
+
+# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+def spans(events: Sequence[dict], category: str) -> list[tuple]:
+    """Return (name, start, seconds) for each pair of a start and an end."""
+    starts, found = {}, []
+    for event in sorted(events, key=lambda event: event.get("ts", 0)):
+        kind = event.get("cat"), event["ph"]
+        key = event["name"], event.get("tid")
+        if kind == (category, "B"):
+            starts[key] = event["ts"]
+        elif kind == (category, "E") and key in starts:
+            start = starts.pop(key)
+            found.append((key[0], start / 1e6, (event["ts"] - start) / 1e6))
+    return found
+
+
+# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+def profile(function: Callable, path: str) -> list[dict]:
+    """Write the trace of a call of `function` to a file; return its events."""
+    memory_trace.cache_clear()  # the profiler has new settings from now on
+    Path(path).write_text("")  # MXNet appends to the file
+    mx.profiler.set_config(
+        filename=str(path),
+        profile_symbolic=True,
+        profile_imperative=True,
+        profile_memory=False,
+        profile_api=False,
+    )
+    mx.profiler.set_state("run")
+    try:
+        function()
+        synchronize()
+    finally:
+        mx.profiler.set_state("stop")
+        mx.profiler.dump(finished=False)
+    text = Path(path).read_text()  # without its end, and often its beginning
+    text = text.partition('"traceEvents": [')[2] or text
+    events = json.loads(f"[{text.strip().strip(',')}]")
+    Path(path).write_text(json.dumps({"traceEvents": events}))
+    return events
+
+
+# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+Trainer.machine = None
 
 
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
@@ -1859,539 +2128,6 @@ def plot_product_times(
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
-Cited = namedtuple("Cited", "id topic what framework value unit hardware source")
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def cited_rows(topic: str, framework: str | None = None) -> list:
-    """Return the published measurements of a topic, in one framework or in all.
-
-    A row has the attributes `id`, `topic`, `what`, `framework`, `value` (a number),
-    `unit`, `hardware` and `source`, a key of the bibliography. Raises ValueError if
-    there is no such row.
-    """
-    text = resources.files("d2l").joinpath("cited.csv").read_text("utf-8")
-    rows = [
-        Cited(**row | {"value": float(row["value"])})
-        for row in csv.DictReader(text.splitlines())
-    ]
-    found = [
-        row
-        for row in rows
-        if topic in (row.topic, "all") and framework in (row.framework, None)
-    ]
-    if not found:
-        topics = ", ".join(dict.fromkeys(row.topic for row in rows))
-        raise ValueError(
-            f"no measurement of '{topic}' ({framework or 'all frameworks'})"
-            f"; the topics are {topics}"
-        )
-    return found
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def cited(id: str) -> float:
-    """Return the published measurement `id`, in the unit of its row.
-
-    Raises ValueError if there is none.
-    """
-    values = {row.id: row.value for row in cited_rows("all")}
-    if id not in values:
-        similar = get_close_matches(id, values) or ["the rows of d2l/cited.csv"]
-        raise ValueError(f"no measurement '{id}'; see {', '.join(similar)}")
-    return values[id]
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def card_data(card: str) -> dict[str, float]:
-    """Return the properties of a card, such as 'H100', in the units of `cards.csv`.
-
-    Raises ValueError if the card is unknown.
-    """
-    text = resources.files("d2l").joinpath("cards.csv").read_text("utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    found = {
-        row["property"]: float(row["value"]) for row in rows if row["card"] == card
-    }
-    if not found:
-        cards = ", ".join(dict.fromkeys(row["card"] for row in rows))
-        raise ValueError(f"no card '{card}'; the cards are {cards}")
-    return found
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-@dataclass
-class Plan:
-    """The bytes that a compiler plans to store on each GPU, by role.
-
-    `aliased` counts outputs that take the place of arguments. `code` is None
-    if the compiler does not tell. `text` is the compiled program, or '' if the
-    plan was stored.
-    """
-
-    card: str
-    num_gpus: int
-    arguments: int
-    outputs: int
-    aliased: int
-    temporaries: int
-    code: int | None = None
-    text: str = field(default="", repr=False, kw_only=True)
-
-    @property
-    def total(self) -> int:
-        """Return the bytes of all roles."""
-        return (
-            self.arguments
-            + self.outputs
-            - self.aliased
-            + self.temporaries
-            + (self.code or 0)
-        )
-
-    @property
-    def fits(self) -> bool:
-        """Return whether the memory of the card is at least `total`."""
-        return self.total <= card_data(self.card)["memory"]
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def stored_plans(model: str) -> dict:
-    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
-
-    Raises ValueError if there are none.
-    """
-    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
-    found = [
-        Plan(row["card"], *[int(row[role]) for role in roles])
-        for row in rows
-        if row["model"] == model
-    ]
-    if not found:
-        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
-        raise ValueError(f"no plans of '{model}'; the models are {models}")
-    return {(plan.card, plan.num_gpus): plan for plan in found}
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-@dataclass(frozen=True)
-class GPUInfo:
-    """A GPU as the driver reports it; memory in MiB, and None for unknown values."""
-
-    index: int
-    uuid: str
-    name: str
-    capability: float | None
-    total: float | None
-    free: float | None
-    divided: bool  # into instances (MIG)
-
-    def __str__(self) -> str:
-        free, total = (
-            "?" if mib is None else f"{mib / 1024:.1f}"
-            for mib in (self.free, self.total)
-        )
-        capability = "?" if self.capability is None else self.capability
-        divided = ", divided (MIG)" if self.divided else ""
-        return (
-            f"{self.name}, {free} of {total} GiB free, "
-            f"compute capability {capability}{divided}"
-        )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-@dataclass
-class FrameworkInfo:
-    """The hardware that a framework was built for, and the GPUs that it sees."""
-
-    name: str
-    install: str  # how to install its GPU build
-    cuda: str = ""  # the version it was built for; '' in a CPU build
-    cudnn: str = ""  # '' if unknown
-    oldest: float | None = None  # the range of compute capabilities it supports;
-    newest: float | None = None  # None where there is no limit
-    seen: list[str] = field(default_factory=list)  # the GPUs it can use
-    reason: str = ""  # its own explanation if it sees no GPU
-    kept_off: str = ""  # its own setting that keeps it off GPUs
-    unusable: str = ""  # why it cannot compute at all, not even on the CPU
-    held: list[float] = field(default_factory=list)  # MiB taken from each GPU
-    used: list[float] = field(default_factory=list)  # MiB that arrays use of these
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-@dataclass(repr=False)
-class GPUReport:
-    """The results of `gpu_report`. Printing it prints the report."""
-
-    system: str
-    driver: str  # its version; '' if unknown
-    driver_cuda: str  # the newest CUDA that it supports; '' if unknown
-    complaint: str  # the error of nvidia-smi; '' if it works or is missing
-    gpus: list[GPUInfo]
-    processes: dict[str, list[str]]  # other processes on each GPU, by its UUID
-    setting: str | None  # the variable CUDA_VISIBLE_DEVICES
-    framework: FrameworkInfo
-    problems: list[str] = field(default_factory=list)
-    own_memory: dict[str, float] = field(default_factory=dict)  # MiB, by UUID
-
-    def __repr__(self) -> str:
-        return report_text(self)  # defined below
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def nvidia_smi(*options: str, timeout: float = 30) -> tuple[int | None, str]:
-    """Return the exit status of nvidia-smi and its output.
-
-    The status is None if the program is missing or did not finish in `timeout` seconds.
-    """
-    path = shutil.which("nvidia-smi") or "/usr/lib/wsl/lib/nvidia-smi"
-    try:
-        process = subprocess.Popen(
-            [path, *options],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-    except OSError:
-        return None, ""
-    try:
-        answer, _ = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return None, f"no answer within {timeout:g} seconds"
-    return process.returncode, answer
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def gpu_info(row: dict) -> GPUInfo:
-    """Return a GPU made from the fields that nvidia-smi printed."""
-
-    def number(name):
-        value = row.get(name, "")
-        return float(value) if re.fullmatch(r"\d+(\.\d+)?", value) else None
-
-    return GPUInfo(
-        int(row["index"]),
-        row["uuid"],
-        row["name"],
-        number("compute_cap"),
-        number("memory.total"),
-        number("memory.free"),
-        row.get("mig.mode.current") == "Enabled",
-    )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def query_gpus() -> tuple[list[GPUInfo], str]:
-    """Return the GPUs that nvidia-smi lists, and its error message if it fails."""
-    fields = [
-        "index",
-        "uuid",
-        "name",
-        "compute_cap",
-        "memory.total",
-        "memory.free",
-        "mig.mode.current",
-    ]
-    refused = fields
-    while refused:
-        status, answer = nvidia_smi(
-            "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits"
-        )
-        refused = [f for f in fields if f'Field "{f}" is not a valid' in answer]
-        fields = [f for f in fields if f not in refused]
-    lines = [line.strip() for line in answer.splitlines() if line.strip()]
-    rows = [line.split(", ") for line in lines]
-    gpus = [
-        gpu_info(dict(zip(fields, row)))
-        for row in rows
-        if len(row) == len(fields) and row[0].isdecimal()
-    ]
-    fine = status == 0 and gpus or (status, answer) == (None, "")
-    return gpus, "" if fine else " ".join(lines[:2]) or "nothing"
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def driver_versions() -> tuple[str, str]:
-    """Return the versions of the driver and of the newest CUDA that it supports."""
-    _, head = nvidia_smi()
-    driver = re.search(r"(?:Driver|KMD) Version: *(\d[\d.]*)", head)
-    cuda = re.search(r"CUDA (?:UMD )?Version: *(\d[\d.]*)", head)
-    return driver[1] if driver else "", cuda[1] if cuda else ""
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def cuda_processes() -> list[tuple[str, str, str]]:
-    """Return the UUID of the GPU, the process id and the MiB of each CUDA process."""
-    _, answer = nvidia_smi(
-        "--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv,noheader,nounits"
-    )
-    rows = [line.strip().split(", ") for line in answer.splitlines()]
-    return [(row[0], row[1], row[2]) for row in rows if len(row) == 3]
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def other_processes(rows: Iterable[tuple]) -> dict[str, list[str]]:
-    """Return the processes on each GPU, by its UUID, without this process."""
-    found: dict[str, list[str]] = {}
-    for uuid, pid, mib in rows:
-        if pid != str(os.getpid()):
-            found.setdefault(uuid, []).append(f"process {pid} ({mib} MiB)")
-    return found
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def own_memory(rows: Iterable[tuple]) -> dict[str, float]:
-    """Return how many MiB of each GPU, by its UUID, this process has taken."""
-    return {
-        uuid: float(mib)
-        for uuid, pid, mib in rows
-        if pid == str(os.getpid()) and mib.isdecimal()
-    }
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def named_gpus(entry: str, gpus: list[GPUInfo]) -> list[GPUInfo]:
-    """Return those of `gpus` that an entry of CUDA_VISIBLE_DEVICES names."""
-    entry = entry.strip()
-    if entry.startswith("MIG-"):  # an instance, which any divided GPU may have
-        return [gpu for gpu in gpus if gpu.divided]
-    if entry.startswith("GPU-"):
-        return [gpu for gpu in gpus if gpu.uuid.startswith(entry)]
-    return [gpu for gpu in gpus if entry == str(gpu.index)]
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def visible_gpus(gpus: list[GPUInfo], setting: str | None) -> list[GPUInfo]:
-    """Return the GPUs that CUDA_VISIBLE_DEVICES leaves; all GPUs if it is not set."""
-    if setting is None:
-        return gpus
-    named = takewhile(bool, (named_gpus(e, gpus) for e in setting.split(",")))
-    return list(dict.fromkeys(gpu for some in named for gpu in some))
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def nvidia_cards(devices: str = "/sys/bus/pci/devices") -> int:
-    """Return the number of NVIDIA's graphics cards on the bus, or 0 if unknown."""
-
-    def read(path):
-        return path.read_text() if path.exists() else ""
-
-    # 10de is NVIDIA's number; class 03 contains displays and accelerators
-    return len(
-        [
-            path
-            for path in Path(devices).glob("*")
-            if read(path / "vendor").startswith("0x10de")
-            and read(path / "class").startswith("0x03")
-        ]
-    )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def framework_info(look: bool = True) -> FrameworkInfo:
-    """Return the build of MXNet and, if `look`, the GPUs that it can use."""
-    packages = " ".join(str(d.metadata["Name"]) for d in metadata.distributions())
-    built = re.search(r"mxnet-cu(\d+)(\d)\b", packages)
-    info = FrameworkInfo(
-        f"MXNet {mx.__version__}",
-        "pip uninstall mxnet, then pip install mxnet-cu117==1.9.1",
-        f"{built[1]}.{built[2]}" if built else "",
-        oldest=5.0,
-        newest=8.9,
-    )
-    try:
-        if look:
-            info.seen = [f"gpu({i})" for i in range(num_gpus())]
-    except mx.MXNetError as error:
-        info.reason = str(error)
-    return info
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def remedy(complaint: str) -> str:
-    """Return advice on an error message of nvidia-smi."""
-    for words, help_text in (
-        (
-            "communicate with",
-            "Restart the machine. If that does not help, install the driver again.",
-        ),
-        (
-            "version mismatch",
-            "The driver was updated while it was in use. Restart the machine.",
-        ),
-        ("No devices", "If this is a container, start it with a GPU."),
-        (
-            "NVML: Unknown",
-            "If this is a container, it has lost its GPU: start it again.",
-        ),
-        ("Permission", "Ask the administrator for access to the GPUs."),
-        ("no answer", "The driver or a GPU is stuck. Restart the machine."),
-    ):
-        if words in complaint:
-            return help_text
-    return "Restart the machine."
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def driver_problems(report: GPUReport) -> Iterator[str]:
-    """Yield the problems of the driver."""
-    if report.complaint:
-        yield f'nvidia-smi reports "{report.complaint}". {remedy(report.complaint)}'
-    elif not report.gpus and not report.framework.seen and nvidia_cards():
-        yield (
-            "This machine has an NVIDIA GPU, but no driver responds. Install the "
-            "driver. If this is a container, start it with its GPUs."
-        )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def driver_is_too_old(report: GPUReport) -> bool:
-    """Return whether the framework needs a newer driver."""
-    cuda = int("0" + report.framework.cuda.split(".")[0])
-    if report.driver_cuda:
-        return int(report.driver_cuda.split(".")[0]) < cuda
-    needed = {11: 450, 12: 525, 13: 580}.get(cuda, 0)
-    return bool(report.driver) and int(report.driver.split(".")[0]) < needed
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def build_problems(report: GPUReport) -> Iterator[str]:
-    """Yield the reasons why this build of the framework cannot use the GPUs."""
-    info, unfit = report.framework, 0
-    for gpu in report.gpus:
-        if gpu.capability is None:
-            continue
-        old = gpu.capability < (info.oldest or 0)
-        if old or gpu.capability > (info.newest or 99):
-            unfit += 1
-            yield (
-                f"GPU {gpu.index} is too {'old' if old else 'new'} for {info.name}: "
-                f"its compute capability is {gpu.capability}. Install a version of "
-                "the framework that supports it, or use another framework."
-            )
-    if len(report.gpus) > unfit and not info.cuda:
-        yield (f"{info.name} is a CPU build. To install the GPU build: {info.install}.")
-    if driver_is_too_old(report):
-        yield (
-            f"The driver {report.driver} is too old for {info.name}, which was "
-            f"built for CUDA {info.cuda}. Update the driver, or install a build "
-            f"for {'CUDA ' + report.driver_cuda if report.driver_cuda else 'it'}."
-        )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def sight_problems(report: GPUReport) -> Iterator[str]:
-    """Yield the settings and errors that hide GPUs from this process."""
-    visible, info = visible_gpus(report.gpus, report.setting), report.framework
-    entries = [] if report.setting is None else report.setting.split(",")
-    if report.gpus and not all(named_gpus(e, report.gpus) for e in entries):
-        yield (
-            f"CUDA_VISIBLE_DEVICES={report.setting!r} leaves {len(visible)} of "
-            f"{len(report.gpus)} GPU(s). Unset it, or name existing GPUs, "
-            "before Python starts."
-        )
-    if report.gpus and info.kept_off:
-        yield f"{info.kept_off} keeps {info.name} off the GPUs. Remove this setting."
-    if info.unusable:
-        yield info.unusable
-    divided = any(gpu.divided for gpu in visible)
-    expected = min(len(visible), 1) if divided else len(visible)
-    if len(info.seen) < expected and info.cuda and not report.problems:
-        yield (
-            f"{info.name} sees {len(info.seen)} of {expected} GPU(s). "
-            f"Its reason: {info.reason or 'none'}"
-        )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def memory_problems(report: GPUReport) -> Iterator[str]:
-    """Yield the GPUs of which other processes have taken more than half."""
-    held = dict(enumerate(report.framework.held))
-    for i, gpu in enumerate(visible_gpus(report.gpus, report.setting)):
-        own = max(report.own_memory.get(gpu.uuid, 0), held.get(i, 0))
-        if gpu.free is None or not gpu.total or gpu.free + own >= gpu.total / 2:
-            continue
-        others = ", ".join(report.processes.get(gpu.uuid, []))
-        who = (
-            f"It is also used by {others}."
-            if others
-            else (
-                "nvidia-smi does not show the process that has taken the rest"
-                + ("." if own else "; it may be this one.")
-            )
-        )
-        yield (
-            f"GPU {gpu.index} has {gpu.free / 1024:.1f} of "
-            f"{gpu.total / 1024:.1f} GiB free. {who} End that process, wait "
-            "for it, or use another GPU."
-        )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def gpu_report() -> GPUReport:
-    """Return which GPUs this process can use, and a list of problems.
-
-    Needs no GPU, no driver and no nvidia-smi. The list `problems` of the result is
-    empty if there is nothing to fix.
-    """
-    gpus, complaint = query_gpus()
-    driver, cuda = driver_versions() if gpus else ("", "")
-    stuck = complaint.startswith("no answer")  # the framework would be stuck, too
-    info = framework_info(look=not stuck)
-    if any(info.held):
-        gpus, complaint = query_gpus()
-    rows = cuda_processes() if gpus else []
-    report = GPUReport(
-        f"{platform.platform()}, Python {platform.python_version()}",
-        driver,
-        cuda,
-        complaint,
-        gpus,
-        other_processes(rows),
-        os.environ.get("CUDA_VISIBLE_DEVICES"),
-        info,
-        own_memory=own_memory(rows),
-    )
-    for find in driver_problems, build_problems, sight_problems, memory_problems:
-        report.problems += find(report)
-    return report
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def report_text(report: GPUReport) -> str:
-    """Return a report as lines of at most 72 characters."""
-    info = report.framework
-    driver, cuda = report.driver or "unknown", report.driver_cuda or "unknown"
-    rows = {"System": report.system, "Driver": "none responds"}
-    if report.gpus:
-        rows["Driver"] = f"{driver}, supports CUDA up to {cuda}"
-    rows |= {f"GPU {gpu.index}": str(gpu) for gpu in report.gpus}
-    if report.setting is not None:
-        rows["Setting"] = f"CUDA_VISIBLE_DEVICES={report.setting!r}"
-    build = f"CUDA {info.cuda}, cuDNN {info.cudnn or 'unknown'}"
-    rows["Framework"] = f"{info.name}, {build if info.cuda else 'a CPU build'}"
-    rows["It sees"] = ", ".join(info.seen) or "no GPU"
-    if any(info.held):
-        rows["It holds"] = ", ".join(
-            f"{held / 1024:.1f} GiB, of which {used / 1024:.1f} GiB are in use"
-            for held, used in zip(info.held, info.used)
-        )
-    rows |= {f"Problem {i}": text for i, text in enumerate(report.problems, 1)}
-    if not report.problems:
-        found = report.gpus or info.seen
-        rows["Problems"] = "none" if found else "none, but no NVIDIA GPU was found"
-    return "\n".join(
-        textwrap.fill(f"{name:<11}{text}", 72, subsequent_indent=" " * 11)
-        for name, text in rows.items()
-    )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 FASHION_MNIST = {  # names of the files, with their MD5 sums
     "train-images-idx3-ubyte.gz": "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
     "train-labels-idx1-ubyte.gz": "25c81989df183df01b3e8a0aad5dffbe",
@@ -2517,6 +2253,714 @@ class FashionMNIST(DataModule):
         X, y = batch
         images = X.reshape((-1, *self.resize))
         show_images(images, nrows, ncols, titles=labels or self.text_labels(y))
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+class OperationRecorder:
+    """Records the operations that MXNet performs in a `with` block.
+
+    After the block, `list` holds an `Operation` for each. FLOPs are those of
+    products and convolutions. Bytes are those of the arrays that an operation
+    reads or writes, each of which counts once and as a whole. A backward
+    operation counts the arrays of the forward one and the gradients that it
+    writes. Only `np.zeros` and `np.tensordot` are not seen.
+    """
+
+    def __enter__(self) -> OperationRecorder:
+        self.rows, self.graphs, self.stack = [], [], contextlib.ExitStack()
+        self.run = register._imperative_invoke
+        for owner, name, function in (
+            (register, "_imperative_invoke", self.invoke),
+            (gluon.HybridBlock, "_call_cached_op", run_uncompiled),
+        ):
+            self.stack.enter_context(mock.patch.object(owner, name, function))
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        synchronize()  # the backward passes of checkpoints have a thread
+        self.stack.close()
+        self.list = [Operation(*row) for row in self.rows]
+
+    def invoke(
+        self,
+        handle: int,
+        inputs: Sequence,
+        keys: Sequence,
+        values: Sequence,
+        out: Any,
+        is_np: bool,
+        is_list: bool,
+    ) -> Any:
+        """Run an operation, and record it."""
+        row = [operator_name(handle), 0, 0, "float32"]
+        if autograd.is_recording() and inputs and out is None:
+            graph = single_graph(handle, len(inputs), keys, values, is_np)
+            graph._register_op_hook(gradient_hook(self.rows, row, inputs))
+            self.graphs.append(graph)
+            result = graph(*inputs)
+            if is_list and not isinstance(result, list):
+                result = [result]
+        else:
+            result = self.run(handle, inputs, keys, values, out, is_np, is_list)
+        outputs = result if isinstance(result, (list, tuple)) else [result]
+        options = dict(zip(keys, map(str, values)))
+        row[1:] = (
+            product_flops(row[0], inputs, outputs, options),
+            nbytes([*inputs, *outputs]),
+            onp.dtype(outputs[0].dtype).name,
+        )
+        self.rows.append(row)
+        return result
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def gradient_hook(rows: list, forward: list, inputs: Sequence) -> Callable:
+    """Return a hook that adds the backward operation of the row `forward`."""
+    shapes, row = [x.shape for x in inputs[:2]], []
+
+    def hook(node, kind, handle):
+        array = mx.nd.NDArray(ctypes.cast(handle, mx.base.NDArrayHandle))
+        if autograd.is_recording():  # an output of the forward operation
+            return
+        name, flops, nbytes, dtype = forward
+        if not row:
+            row.extend(["backward of " + name, 0, nbytes, dtype])
+            rows.append(row)
+        row[1] += flops if array.shape in shapes else 0  # not for a bias
+        row[2] += _d2l_nbytes([array])
+
+    return hook
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def single_graph(
+    handle: int, num_inputs: int, keys: Sequence, values: Sequence, is_np: bool
+) -> Any:
+    """Return a graph with one operation, which can have a hook."""
+    inputs = [mx.sym.var(f"x{i}") for i in range(num_inputs)]
+    symbol = _symbol_creator(handle, inputs, None, keys, values, "operation", False)
+    if is_np:
+        symbol = symbol.as_np_ndarray()
+    return mx.nd.CachedOp(symbol, [("inline_limit", 0)])
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def operator_name(handle: int) -> str:
+    """Return the name of an operation of MXNet, such as 'FullyConnected'."""
+    name = ctypes.c_char_p()
+    mx.base.check_call(
+        mx.base._LIB.MXSymbolGetAtomicSymbolName(
+            ctypes.c_void_p(handle), ctypes.byref(name)
+        )
+    )
+    return name.value.decode()
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def run_uncompiled(block: gluon.HybridBlock, *args: Any) -> Any:
+    """Return the output of a compiled layer, computed by its Python code."""
+    with mock.patch.object(block, "_active", False):
+        return block.forward(*args)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def product_flops(name: str, inputs: Sequence, outputs: Sequence, options: dict) -> int:
+    """Return the FLOPs of a product or a convolution, and 0 for others."""
+    if name in ("FullyConnected", "Convolution"):  # a weight for each output
+        return 2 * outputs[0].size * inputs[1].size // inputs[1].shape[0]
+    if name == "Deconvolution":  # a weight for each input
+        return 2 * inputs[0].size * inputs[1].size // inputs[1].shape[0]
+    if name in ("_np_dot", "_npi_matmul", "batch_dot", "dot"):
+        first = inputs[0].shape
+        transposed = options.get("transpose_a") in ("True", "1")
+        return 2 * outputs[0].size * first[-2 if transposed else -1]
+    return 0
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def list_operations(function: Callable, *args: Any) -> list[Operation]:
+    """Return the operations that `function(*args)` performs."""
+    with OperationRecorder() as record:
+        function(*args)
+    return record.list
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def plot_trace(traces: dict[str, list]) -> None:
+    """Plot the phases of several traces, each in a row of its own."""
+    use_svg_display()
+    figure, axes = plt.subplots(figsize=(5, 0.8 + 0.5 * len(traces)))
+    names = list(
+        dict.fromkeys(name for events in traces.values() for name, *_ in events)
+    )
+    for row, events in enumerate(traces.values()):
+        begin = min(start for _, start, _ in events)
+        for name, start, seconds in events:
+            axes.barh(
+                row,
+                1e3 * seconds,
+                0.7,
+                1e3 * (start - begin),
+                color=f"C{names.index(name)}",
+                ec="white",
+                label="_" * (row > 0) + name,
+            )
+    axes.set(yticks=range(len(traces)), yticklabels=traces, xlabel="ms")
+    axes.invert_yaxis()
+    axes.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1))
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def plot_ladder(ladders: dict[str, dict]) -> None:
+    """Plot the speeds of each machine, relative to its first."""
+    use_svg_display()
+    figure, plots = plt.subplots(
+        1,
+        len(ladders),
+        figsize=(3.5 * len(ladders), 2.5),
+        squeeze=False,
+        layout="constrained",
+    )
+    for axes, (title, speeds) in zip(plots[0], ladders.items()):
+        first, *_ = speeds.values()
+        bars = axes.barh(list(speeds), [v / first for v in speeds.values()])
+        axes.bar_label(bars, [f"{v / 1e3:.3g}" for v in speeds.values()], padding=2)
+        axes.set(title=title, xlabel="times the first (label: 1000 tokens/s)")
+        axes.margins(x=0.2)
+        axes.invert_yaxis()
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+Cited = namedtuple("Cited", "id topic what framework value unit hardware source")
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def cited_rows(topic: str, framework: str | None = None) -> list:
+    """Return the published measurements of a topic, in one framework or in all.
+
+    A row has the attributes `id`, `topic`, `what`, `framework`, `value` (a number),
+    `unit`, `hardware` and `source`, a key of the bibliography. Raises ValueError if
+    there is no such row.
+    """
+    text = resources.files("d2l").joinpath("cited.csv").read_text("utf-8")
+    rows = [
+        Cited(**row | {"value": float(row["value"])})
+        for row in csv.DictReader(text.splitlines())
+    ]
+    found = [
+        row
+        for row in rows
+        if topic in (row.topic, "all") and framework in (row.framework, None)
+    ]
+    if not found:
+        topics = ", ".join(dict.fromkeys(row.topic for row in rows))
+        raise ValueError(
+            f"no measurement of '{topic}' ({framework or 'all frameworks'})"
+            f"; the topics are {topics}"
+        )
+    return found
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def cited(id: str) -> float:
+    """Return the published measurement `id`, in the unit of its row.
+
+    Raises ValueError if there is none.
+    """
+    values = {row.id: row.value for row in cited_rows("all")}
+    if id not in values:
+        similar = get_close_matches(id, values) or ["the rows of d2l/cited.csv"]
+        raise ValueError(f"no measurement '{id}'; see {', '.join(similar)}")
+    return values[id]
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def card_data(card: str) -> dict[str, float]:
+    """Return the properties of a card, such as 'H100', in the units of `cards.csv`.
+
+    Raises ValueError if the card is unknown.
+    """
+    text = resources.files("d2l").joinpath("cards.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    found = {
+        row["property"]: float(row["value"]) for row in rows if row["card"] == card
+    }
+    if not found:
+        cards = ", ".join(dict.fromkeys(row["card"] for row in rows))
+        raise ValueError(f"no card '{card}'; the cards are {cards}")
+    return found
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+@dataclass
+class Plan:
+    """The bytes that a compiler plans to store on each GPU, by role.
+
+    `aliased` counts outputs that take the place of arguments. `code` is None
+    if the compiler does not tell. `text` is the compiled program, or '' if the
+    plan was stored.
+    """
+
+    card: str
+    num_gpus: int
+    arguments: int
+    outputs: int
+    aliased: int
+    temporaries: int
+    code: int | None = None
+    text: str = field(default="", repr=False, kw_only=True)
+
+    @property
+    def total(self) -> int:
+        """Return the bytes of all roles."""
+        return (
+            self.arguments
+            + self.outputs
+            - self.aliased
+            + self.temporaries
+            + (self.code or 0)
+        )
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the memory of the card is at least `total`."""
+        return self.total <= card_data(self.card)["memory"]
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def stored_plans(model: str) -> dict:
+    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
+
+    Raises ValueError if there are none.
+    """
+    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
+    found = [
+        Plan(row["card"], *[int(row[role]) for role in roles])
+        for row in rows
+        if row["model"] == model
+    ]
+    if not found:
+        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
+        raise ValueError(f"no plans of '{model}'; the models are {models}")
+    return {(plan.card, plan.num_gpus): plan for plan in found}
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+@dataclass(frozen=True)
+class GPUInfo:
+    """A GPU as the driver reports it; memory in MiB, and None for unknown values."""
+
+    index: int
+    uuid: str
+    name: str
+    capability: float | None
+    total: float | None
+    free: float | None
+    divided: bool  # into instances (MIG)
+
+    def __str__(self) -> str:
+        free, total = (
+            "?" if mib is None else f"{mib / 1024:.1f}"
+            for mib in (self.free, self.total)
+        )
+        capability = "?" if self.capability is None else self.capability
+        divided = ", divided (MIG)" if self.divided else ""
+        return (
+            f"{self.name}, {free} of {total} GiB free, "
+            f"compute capability {capability}{divided}"
+        )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+@dataclass
+class FrameworkInfo:
+    """The hardware that a framework was built for, and the GPUs that it sees."""
+
+    name: str
+    install: str  # how to install its GPU build
+    cuda: str = ""  # the version it was built for; '' in a CPU build
+    cudnn: str = ""  # '' if unknown
+    oldest: float | None = None  # the range of compute capabilities it supports;
+    newest: float | None = None  # None where there is no limit
+    seen: list[str] = field(default_factory=list)  # the GPUs it can use
+    reason: str = ""  # its own explanation if it sees no GPU
+    kept_off: str = ""  # its own setting that keeps it off GPUs
+    unusable: str = ""  # why it cannot compute at all, not even on the CPU
+    held: list[float] = field(default_factory=list)  # MiB taken from each GPU
+    used: list[float] = field(default_factory=list)  # MiB that arrays use of these
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+@dataclass(repr=False)
+class GPUReport:
+    """The results of `gpu_report`. Printing it prints the report."""
+
+    system: str
+    driver: str  # its version; '' if unknown
+    driver_cuda: str  # the newest CUDA that it supports; '' if unknown
+    complaint: str  # the error of nvidia-smi; '' if it works or is missing
+    gpus: list[GPUInfo]
+    processes: dict[str, list[str]]  # other processes on each GPU, by its UUID
+    setting: str | None  # the variable CUDA_VISIBLE_DEVICES
+    framework: FrameworkInfo
+    problems: list[str] = field(default_factory=list)
+    own_memory: dict[str, float] = field(default_factory=dict)  # MiB, by UUID
+
+    def __repr__(self) -> str:
+        return report_text(self)  # defined below
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def nvidia_smi(*options: str, timeout: float = 30) -> tuple[int | None, str]:
+    """Return the exit status of nvidia-smi and its output.
+
+    The status is None if the program is missing or did not finish in `timeout` seconds.
+    """
+    path = shutil.which("nvidia-smi") or "/usr/lib/wsl/lib/nvidia-smi"
+    try:
+        process = subprocess.Popen(
+            [path, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+    except OSError:
+        return None, ""
+    try:
+        answer, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return None, f"no answer within {timeout:g} seconds"
+    return process.returncode, answer
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def gpu_info(row: dict) -> GPUInfo:
+    """Return a GPU made from the fields that nvidia-smi printed."""
+
+    def number(name):
+        value = row.get(name, "")
+        return float(value) if re.fullmatch(r"\d+(\.\d+)?", value) else None
+
+    return GPUInfo(
+        int(row["index"]),
+        row["uuid"],
+        row["name"],
+        number("compute_cap"),
+        number("memory.total"),
+        number("memory.free"),
+        row.get("mig.mode.current") == "Enabled",
+    )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def query_gpus() -> tuple[list[GPUInfo], str]:
+    """Return the GPUs that nvidia-smi lists, and its error message if it fails."""
+    fields = [
+        "index",
+        "uuid",
+        "name",
+        "compute_cap",
+        "memory.total",
+        "memory.free",
+        "mig.mode.current",
+    ]
+    refused = fields
+    while refused:
+        status, answer = nvidia_smi(
+            "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits"
+        )
+        refused = [f for f in fields if f'Field "{f}" is not a valid' in answer]
+        fields = [f for f in fields if f not in refused]
+    lines = [line.strip() for line in answer.splitlines() if line.strip()]
+    rows = [line.split(", ") for line in lines]
+    gpus = [
+        gpu_info(dict(zip(fields, row)))
+        for row in rows
+        if len(row) == len(fields) and row[0].isdecimal()
+    ]
+    fine = status == 0 and gpus or (status, answer) == (None, "")
+    return gpus, "" if fine else " ".join(lines[:2]) or "nothing"
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def driver_versions() -> tuple[str, str]:
+    """Return the versions of the driver and of the newest CUDA that it supports."""
+    _, head = nvidia_smi()
+    driver = re.search(r"(?:Driver|KMD) Version: *(\d[\d.]*)", head)
+    cuda = re.search(r"CUDA (?:UMD )?Version: *(\d[\d.]*)", head)
+    return driver[1] if driver else "", cuda[1] if cuda else ""
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def cuda_processes() -> list[tuple[str, str, str]]:
+    """Return the UUID of the GPU, the process id and the MiB of each CUDA process."""
+    _, answer = nvidia_smi(
+        "--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv,noheader,nounits"
+    )
+    rows = [line.strip().split(", ") for line in answer.splitlines()]
+    return [(row[0], row[1], row[2]) for row in rows if len(row) == 3]
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def other_processes(rows: Iterable[tuple]) -> dict[str, list[str]]:
+    """Return the processes on each GPU, by its UUID, without this process."""
+    found: dict[str, list[str]] = {}
+    for uuid, pid, mib in rows:
+        if pid != str(os.getpid()):
+            found.setdefault(uuid, []).append(f"process {pid} ({mib} MiB)")
+    return found
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def own_memory(rows: Iterable[tuple]) -> dict[str, float]:
+    """Return how many MiB of each GPU, by its UUID, this process has taken."""
+    return {
+        uuid: float(mib)
+        for uuid, pid, mib in rows
+        if pid == str(os.getpid()) and mib.isdecimal()
+    }
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def named_gpus(entry: str, gpus: list[GPUInfo]) -> list[GPUInfo]:
+    """Return those of `gpus` that an entry of CUDA_VISIBLE_DEVICES names."""
+    entry = entry.strip()
+    if entry.startswith("MIG-"):  # an instance, which any divided GPU may have
+        return [gpu for gpu in gpus if gpu.divided]
+    if entry.startswith("GPU-"):
+        return [gpu for gpu in gpus if gpu.uuid.startswith(entry)]
+    return [gpu for gpu in gpus if entry == str(gpu.index)]
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def visible_gpus(gpus: list[GPUInfo], setting: str | None) -> list[GPUInfo]:
+    """Return the GPUs that CUDA_VISIBLE_DEVICES leaves; all GPUs if it is not set."""
+    if setting is None:
+        return gpus
+    named = takewhile(bool, (named_gpus(e, gpus) for e in setting.split(",")))
+    return list(dict.fromkeys(gpu for some in named for gpu in some))
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def nvidia_cards(devices: str = "/sys/bus/pci/devices") -> int:
+    """Return the number of NVIDIA's graphics cards on the bus, or 0 if unknown."""
+
+    def read(path):
+        return path.read_text() if path.exists() else ""
+
+    # 10de is NVIDIA's number; class 03 contains displays and accelerators
+    return len(
+        [
+            path
+            for path in Path(devices).glob("*")
+            if read(path / "vendor").startswith("0x10de")
+            and read(path / "class").startswith("0x03")
+        ]
+    )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def framework_info(look: bool = True) -> FrameworkInfo:
+    """Return the build of MXNet and, if `look`, the GPUs that it can use."""
+    packages = " ".join(str(d.metadata["Name"]) for d in metadata.distributions())
+    built = re.search(r"mxnet-cu(\d+)(\d)\b", packages)
+    info = FrameworkInfo(
+        f"MXNet {mx.__version__}",
+        "pip uninstall mxnet, then pip install mxnet-cu117==1.9.1",
+        f"{built[1]}.{built[2]}" if built else "",
+        oldest=5.0,
+        newest=8.9,
+    )
+    try:
+        if look:
+            info.seen = [f"gpu({i})" for i in range(num_gpus())]
+    except mx.MXNetError as error:
+        info.reason = str(error)
+    return info
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def remedy(complaint: str) -> str:
+    """Return advice on an error message of nvidia-smi."""
+    for words, help_text in (
+        (
+            "communicate with",
+            "Restart the machine. If that does not help, install the driver again.",
+        ),
+        (
+            "version mismatch",
+            "The driver was updated while it was in use. Restart the machine.",
+        ),
+        ("No devices", "If this is a container, start it with a GPU."),
+        (
+            "NVML: Unknown",
+            "If this is a container, it has lost its GPU: start it again.",
+        ),
+        ("Permission", "Ask the administrator for access to the GPUs."),
+        ("no answer", "The driver or a GPU is stuck. Restart the machine."),
+    ):
+        if words in complaint:
+            return help_text
+    return "Restart the machine."
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def driver_problems(report: GPUReport) -> Iterator[str]:
+    """Yield the problems of the driver."""
+    if report.complaint:
+        yield f'nvidia-smi reports "{report.complaint}". {remedy(report.complaint)}'
+    elif not report.gpus and not report.framework.seen and nvidia_cards():
+        yield (
+            "This machine has an NVIDIA GPU, but no driver responds. Install the "
+            "driver. If this is a container, start it with its GPUs."
+        )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def driver_is_too_old(report: GPUReport) -> bool:
+    """Return whether the framework needs a newer driver."""
+    cuda = int("0" + report.framework.cuda.split(".")[0])
+    if report.driver_cuda:
+        return int(report.driver_cuda.split(".")[0]) < cuda
+    needed = {11: 450, 12: 525, 13: 580}.get(cuda, 0)
+    return bool(report.driver) and int(report.driver.split(".")[0]) < needed
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def build_problems(report: GPUReport) -> Iterator[str]:
+    """Yield the reasons why this build of the framework cannot use the GPUs."""
+    info, unfit = report.framework, 0
+    for gpu in report.gpus:
+        if gpu.capability is None:
+            continue
+        old = gpu.capability < (info.oldest or 0)
+        if old or gpu.capability > (info.newest or 99):
+            unfit += 1
+            yield (
+                f"GPU {gpu.index} is too {'old' if old else 'new'} for {info.name}: "
+                f"its compute capability is {gpu.capability}. Install a version of "
+                "the framework that supports it, or use another framework."
+            )
+    if len(report.gpus) > unfit and not info.cuda:
+        yield (f"{info.name} is a CPU build. To install the GPU build: {info.install}.")
+    if driver_is_too_old(report):
+        yield (
+            f"The driver {report.driver} is too old for {info.name}, which was "
+            f"built for CUDA {info.cuda}. Update the driver, or install a build "
+            f"for {'CUDA ' + report.driver_cuda if report.driver_cuda else 'it'}."
+        )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def sight_problems(report: GPUReport) -> Iterator[str]:
+    """Yield the settings and errors that hide GPUs from this process."""
+    visible, info = visible_gpus(report.gpus, report.setting), report.framework
+    entries = [] if report.setting is None else report.setting.split(",")
+    if report.gpus and not all(named_gpus(e, report.gpus) for e in entries):
+        yield (
+            f"CUDA_VISIBLE_DEVICES={report.setting!r} leaves {len(visible)} of "
+            f"{len(report.gpus)} GPU(s). Unset it, or name existing GPUs, "
+            "before Python starts."
+        )
+    if report.gpus and info.kept_off:
+        yield f"{info.kept_off} keeps {info.name} off the GPUs. Remove this setting."
+    if info.unusable:
+        yield info.unusable
+    divided = any(gpu.divided for gpu in visible)
+    expected = min(len(visible), 1) if divided else len(visible)
+    if len(info.seen) < expected and info.cuda and not report.problems:
+        yield (
+            f"{info.name} sees {len(info.seen)} of {expected} GPU(s). "
+            f"Its reason: {info.reason or 'none'}"
+        )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def memory_problems(report: GPUReport) -> Iterator[str]:
+    """Yield the GPUs of which other processes have taken more than half."""
+    held = dict(enumerate(report.framework.held))
+    for i, gpu in enumerate(visible_gpus(report.gpus, report.setting)):
+        own = max(report.own_memory.get(gpu.uuid, 0), held.get(i, 0))
+        if gpu.free is None or not gpu.total or gpu.free + own >= gpu.total / 2:
+            continue
+        others = ", ".join(report.processes.get(gpu.uuid, []))
+        who = (
+            f"It is also used by {others}."
+            if others
+            else (
+                "nvidia-smi does not show the process that has taken the rest"
+                + ("." if own else "; it may be this one.")
+            )
+        )
+        yield (
+            f"GPU {gpu.index} has {gpu.free / 1024:.1f} of "
+            f"{gpu.total / 1024:.1f} GiB free. {who} End that process, wait "
+            "for it, or use another GPU."
+        )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def gpu_report() -> GPUReport:
+    """Return which GPUs this process can use, and a list of problems.
+
+    Needs no GPU, no driver and no nvidia-smi. The list `problems` of the result is
+    empty if there is nothing to fix.
+    """
+    gpus, complaint = query_gpus()
+    driver, cuda = driver_versions() if gpus else ("", "")
+    stuck = complaint.startswith("no answer")  # the framework would be stuck, too
+    info = framework_info(look=not stuck)
+    if any(info.held):
+        gpus, complaint = query_gpus()
+    rows = cuda_processes() if gpus else []
+    report = GPUReport(
+        f"{platform.platform()}, Python {platform.python_version()}",
+        driver,
+        cuda,
+        complaint,
+        gpus,
+        other_processes(rows),
+        os.environ.get("CUDA_VISIBLE_DEVICES"),
+        info,
+        own_memory=own_memory(rows),
+    )
+    for find in driver_problems, build_problems, sight_problems, memory_problems:
+        report.problems += find(report)
+    return report
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def report_text(report: GPUReport) -> str:
+    """Return a report as lines of at most 72 characters."""
+    info = report.framework
+    driver, cuda = report.driver or "unknown", report.driver_cuda or "unknown"
+    rows = {"System": report.system, "Driver": "none responds"}
+    if report.gpus:
+        rows["Driver"] = f"{driver}, supports CUDA up to {cuda}"
+    rows |= {f"GPU {gpu.index}": str(gpu) for gpu in report.gpus}
+    if report.setting is not None:
+        rows["Setting"] = f"CUDA_VISIBLE_DEVICES={report.setting!r}"
+    build = f"CUDA {info.cuda}, cuDNN {info.cudnn or 'unknown'}"
+    rows["Framework"] = f"{info.name}, {build if info.cuda else 'a CPU build'}"
+    rows["It sees"] = ", ".join(info.seen) or "no GPU"
+    if any(info.held):
+        rows["It holds"] = ", ".join(
+            f"{held / 1024:.1f} GiB, of which {used / 1024:.1f} GiB are in use"
+            for held, used in zip(info.held, info.used)
+        )
+    rows |= {f"Problem {i}": text for i, text in enumerate(report.problems, 1)}
+    if not report.problems:
+        found = report.gpus or info.seen
+        rows["Problems"] = "none" if found else "none, but no NVIDIA GPU was found"
+    return "\n".join(
+        textwrap.fill(f"{name:<11}{text}", 72, subsequent_indent=" " * 11)
+        for name, text in rows.items()
+    )
 
 
 # Aliases from config.ini

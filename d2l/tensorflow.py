@@ -12,13 +12,16 @@ import gzip
 import hashlib
 import importlib.util
 import inspect
+import json
 import os
 import platform
 import re
 import shutil
+import string
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import textwrap
 import time
 import traceback
@@ -26,10 +29,12 @@ import warnings
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import resources
 from itertools import takewhile
+from math import prod
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -49,6 +54,7 @@ __all__ = [
     "Benchmark",
     "BetweenSteps",
     "Block",
+    "CALLS",
     "Cited",
     "Classifier",
     "Compiled",
@@ -66,17 +72,21 @@ __all__ = [
     "LinearRegression",
     "LinearRegressionScratch",
     "MLP",
+    "Machine",
     "Module",
+    "Operation",
     "Plan",
     "Point",
     "ProgressBoard",
     "SGD",
+    "SHAPE_OPERATIONS",
     "StepMemory",
     "SyntheticRegressionData",
     "Timer",
     "TracedStep",
     "Trainer",
     "TransformerLayer",
+    "UNCOUNTED",
     "abs",
     "add_gradients",
     "add_point",
@@ -86,6 +96,7 @@ __all__ = [
     "astype",
     "batch_matmul",
     "build_problems",
+    "called_operations",
     "capability_range",
     "card_data",
     "check_limits",
@@ -93,6 +104,7 @@ __all__ = [
     "cited",
     "cited_rows",
     "concat",
+    "conv_size",
     "cos",
     "cosh",
     "count_batches",
@@ -101,6 +113,7 @@ __all__ = [
     "driver_is_too_old",
     "driver_problems",
     "driver_versions",
+    "einsum_size",
     "exp",
     "expand_dims",
     "eye",
@@ -112,25 +125,31 @@ __all__ = [
     "gpu",
     "gpu_info",
     "gpu_report",
+    "graph_operations",
     "in_background",
     "in_notebook",
     "in_precision",
     "int32",
     "int64",
     "interact",
+    "is_constant",
     "is_part",
+    "large_sum",
     "largest_batch",
     "linspace",
+    "list_operations",
     "load_fashion_mnist",
     "locate_errors",
     "log",
     "matmul",
     "mean",
+    "measure_machine",
     "memory_info",
     "memory_problems",
     "memory_tape",
     "meshgrid",
     "move_to",
+    "moved_bytes",
     "named_gpus",
     "nbytes",
     "needed_operations",
@@ -145,11 +164,16 @@ __all__ = [
     "other_processes",
     "own_line",
     "own_memory",
+    "plane_events",
     "plot",
+    "plot_ladder",
     "plot_product_times",
     "plot_queue",
+    "plot_trace",
     "predict_memory",
+    "product_flops",
     "product_times",
+    "product_types",
     "progress_bar",
     "query_gpus",
     "queue_times",
@@ -161,6 +185,7 @@ __all__ = [
     "report_text",
     "require_gpu",
     "reshape",
+    "run_on",
     "saved_tensors",
     "scratch_tensors",
     "set_axes",
@@ -172,21 +197,27 @@ __all__ = [
     "sin",
     "sinh",
     "size",
+    "small_sums",
     "split_batch",
+    "square_product",
     "stack",
+    "step_needs",
     "storages",
     "stored_plans",
     "synchronize",
     "tanh",
     "tensor",
     "time_call",
+    "time_in_turn",
     "trace",
+    "trace_events",
     "trace_step",
     "transpose",
     "try_all_gpus",
     "try_devices",
     "try_gpu",
     "use_svg_display",
+    "verdict",
     "visible_gpus",
     "zeros",
     "zeros_like",
@@ -508,12 +539,19 @@ class Trainer(HyperParameters):
         """Return a minibatch on the trainer's GPU, or as it is if there is none."""
         return move_to(batch, self.device) if self.gpus else batch
 
-    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-    @contextlib.contextmanager
+    # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
+    @contextmanager
     def device_scope(self) -> Iterator:
-        """Use the trainer's device and precision in a `with` block."""
+        """Use the trainer's device, precision and compiler in a `with` block."""
         with self.device, in_precision(self.model, self.precision):
-            yield
+            if self.compiled:
+                vars(self.model)["call"] = tf.function(
+                    self.model.call, autograph=False, jit_compile=True
+                )
+            try:
+                yield
+            finally:
+                vars(self.model).pop("call", None)
 
     @locate_errors()
     def fit(self, model: Module, data: Any) -> None:
@@ -553,12 +591,23 @@ class Trainer(HyperParameters):
         """Validate the model on a minibatch."""
         self.model.validation_step(batch)
 
+    # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
     def fit_epoch(self) -> None:
-        """Train on each minibatch once, then validate."""
+        """Train on each minibatch once, then validate; draw the MFU on request."""
         self.model.training = True
+        timer = Timer()
         for batch in self.train_dataloader:
-            self.train(self.prepare_batch(batch))
+            batch = self.prepare_batch(batch)
+            if self.machine and self.train_batch_idx == 0:
+                self.step_flops = self.model_flops(batch)
+                timer.start()  # counting is not part of the epoch
+            self.train(batch)
             self.train_batch_idx += 1
+        if self.machine:
+            synchronize()
+            rate = self.step_flops * self.num_train_batches / timer.stop()
+            mfu = rate / self.machine.rates[self.precision.name]
+            self.model.board.draw(self.epoch + 1, mfu, "mfu")
         if self.val_dataloader is None:
             return
         self.model.training = False
@@ -604,6 +653,16 @@ class Trainer(HyperParameters):
         if not isinstance(self.optim, scaled):
             self.optim = scaled(self.optim)
         return self.optim.scale_loss(1.0)
+
+    # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+    def model_flops(self, batch: Any) -> int:
+        """Return the FLOPs of a step, three times those of a forward pass."""
+        mode = self.model.training
+        counted = list_operations(
+            lambda *X: self.model(*X, training=False), *batch[:-1]
+        )
+        self.model.training = mode
+        return 3 * sum(op.flops for op in counted)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -1304,6 +1363,218 @@ Trainer.accumulate = 1
 Trainer.precision = tf.float32
 
 
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+@dataclass
+class Machine:
+    """The peaks of a device, measured or from a data sheet.
+
+    `rates` are FLOP/s of matrix products by type, such as 'float32'.
+    `bandwidth` is that of its memory in B/s, and `overhead` is the host's time
+    per operation in seconds. `spread` is the largest relative difference
+    between a median measurement and a peak.
+    """
+
+    name: str
+    rates: dict[str, float]
+    bandwidth: float
+    overhead: float = 0.0
+    spread: float = 0.0
+
+    def bound(
+        self, flops: float, nbytes: float, dtype: str = "float32", launches: int = 1
+    ) -> float:
+        """Return the seconds that work takes at least."""
+        return max(
+            flops / self.rates.get(dtype, self.rates["float32"]),
+            nbytes / self.bandwidth,
+            launches * self.overhead,
+        )
+
+    def predict(self, operations: Iterable) -> float:
+        """Return the sum of the bounds of several operations, in seconds."""
+        return sum(self.bound(op.flops, op.nbytes, op.dtype) for op in operations)
+
+    def ridge(self, dtype: str = "float32") -> float:
+        """Return the FLOPs per byte above which arithmetic is the limit."""
+        return self.rates[dtype] / self.bandwidth
+
+    def __str__(self) -> str:
+        rates = ", ".join(
+            f"{name} {rate / 1e9:,.3g}" for name, rate in self.rates.items()
+        )
+        return (
+            f"{self.name}: products in GFLOP/s: {rates}; "
+            f"memory {self.bandwidth / 1e9:,.3g} GB/s; "
+            f"{1e6 * self.overhead:.1f} µs per operation; "
+            f"spread {100 * self.spread:.0f} percent"
+        )
+
+
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+def run_on(device: str, function: Callable, *args: Any) -> Any:
+    """Return `function(*args)`, computed on a device."""
+    with tf.device(device):
+        return function(*args)
+
+
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+def large_sum(n: int, device: str) -> Callable:
+    """Return a function that adds two arrays of `n` numbers of 32 bits."""
+    X, Y = (run_on(device, tf.ones, n) for _ in range(2))
+    return lambda: run_on(device, tf.add, X, Y)
+
+
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+def square_product(n: int, dtype: str, device: str) -> Callable:
+    """Return a function that multiplies two matrices of `n` x `n` numbers."""
+    X = run_on(device, tf.random.normal, (n, n))
+    X = run_on(device, tf.cast, X, dtype)
+    return lambda: run_on(device, tf.matmul, X, X)
+
+
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+def product_types() -> tuple[str, ...]:
+    """Return the types of numbers whose products `measure_machine` times."""
+    return "float32", "bfloat16", "float16"
+
+
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+def small_sums(n: int, device: str) -> Callable:
+    """Return a function that makes `n` calls, each of which adds a number."""
+    X = run_on(device, tf.ones, 1)
+    return lambda: run_on(device, lambda: [X + X for _ in range(n)])
+
+
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+def time_in_turn(functions: dict, rounds: int = 6) -> dict:
+    """Return the shortest seconds and the spread of each of several functions.
+
+    The spread is the relative difference between the median time and the
+    shortest time. The first call of each function does not count.
+    """
+    times = {name: [] for name in functions}
+    for _ in range(rounds + 1):
+        for name, function in functions.items():
+            synchronize()
+            timer = Timer()
+            result = function()  # held, so that it can be waited for
+            synchronize()
+            times[name].append(timer.stop())
+            del result
+    counted = {name: sorted(measured[1:]) for name, measured in times.items()}
+    return {
+        name: (measured[0], measured[rounds // 2] / measured[0] - 1)
+        for name, measured in counted.items()
+    }
+
+
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
+    """Return the measured peaks of a device.
+
+    The default device is the first GPU, or the CPU if there is none.
+    Takes a few seconds.
+    """
+    device, flops = device or try_gpu(), {}
+    experiments = {"sum": large_sum(2**25, device), "calls": small_sums(1000, device)}
+    for dtype in product_types():
+        n, seconds = 128, 0.0
+        while seconds < 0.01 and n < 16384:
+            n *= 2
+            experiments[dtype] = square_product(n, dtype, device)
+            seconds = time_call(experiments[dtype], repeats=1)
+        flops[dtype] = 2 * n**3
+    times = time_in_turn(experiments, rounds)
+    return Machine(
+        str(device),
+        {d: flops[d] / times[d][0] for d in flops},
+        3 * 4 * 2**25 / times["sum"][0],
+        times["calls"][0] / 1000,
+        max(spread for _, spread in times.values()),
+    )
+
+
+# Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
+Operation = namedtuple("Operation", "name flops nbytes dtype")
+
+
+# Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
+Trainer.compiled = False
+
+
+# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+def step_needs(
+    machine: Machine, operations: Sequence, waiting: float = 0.0
+) -> dict[str, float]:
+    """Return the seconds that a step needs at least, by resource.
+
+    `waiting` are the seconds in which the step waits for its input.
+    """
+    rates = [machine.rates.get(op.dtype, machine.rates["float32"]) for op in operations]
+    return {
+        "input": waiting,
+        "launches": len(operations) * machine.overhead,
+        "bytes": sum(op.nbytes for op in operations) / machine.bandwidth,
+        "FLOPs": sum(op.flops / rate for op, rate in zip(operations, rates)),
+    }
+
+
+# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+def verdict(machine: Machine, operations: Sequence, waiting: float = 0.0) -> str:
+    """Return the resource of which a step needs the most seconds."""
+    needs = step_needs(machine, operations, waiting)
+    return max(needs, key=needs.__getitem__)
+
+
+# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+def plane_events(plane: Any, number: int) -> Iterator[dict]:
+    """Yield the events of a host or device, for Perfetto; times in µs."""
+    for line in plane.lines:
+        for event in line.events:
+            stats = [plane.stat_metadata[s.metadata_id].name for s in event.stats]
+            yield {
+                "name": plane.event_metadata[event.metadata_id].name,
+                "ts": line.timestamp_ns / 1e3 + event.offset_ps / 1e6,
+                "dur": event.duration_ps / 1e6,
+                "ph": "X",
+                "pid": number,
+                "tid": line.id,
+                "args": dict.fromkeys(stats, ""),
+            }
+
+
+# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+def trace_events(function: Callable, path: str) -> list[tuple]:
+    """Profile a call of `function`, and write the trace to a file.
+
+    Returns (name, start, seconds) for each phase that is marked by
+    tf.profiler.experimental.Trace with the argument `step_num`.
+    """
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+    with tempfile.TemporaryDirectory() as folder:
+        with tf.profiler.experimental.Profile(folder):
+            function()
+            synchronize()
+        file = next(Path(folder).rglob("*.xplane.pb"))
+        space = xplane_pb2.XSpace.FromString(file.read_bytes())
+    events = [
+        event
+        for number, plane in enumerate(space.planes)
+        for event in plane_events(plane, number)
+    ]
+    Path(path).write_text(json.dumps({"traceEvents": events}))
+    return [
+        (event["name"], event["ts"] / 1e6, event["dur"] / 1e6)
+        for event in events
+        if "step_num" in event["args"]
+    ]
+
+
+# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+Trainer.machine = None
+
+
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
 @contextlib.contextmanager
 def show_error() -> Iterator[None]:
@@ -1719,86 +1990,6 @@ class Compiled:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
-ALIASES = frozenset(
-    (
-        "Identity IdentityN Reshape Squeeze ExpandDims StopGradient "
-        "PreventGradient ReadVariableOp"
-    ).split()
-)
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-IN_PLACE = frozenset(
-    (
-        "Abs Add AddN AddV2 BiasAdd Ceil Div Elu EluGrad Erf Erfc Exp Floor "
-        "LeakyRelu LeakyReluGrad Log LogSoftmax Maximum Minimum Mul Neg Pow "
-        "RealDiv Relu Relu6 ReluGrad Rsqrt RsqrtGrad Selu SeluGrad Sigmoid "
-        "SigmoidGrad Softmax SoftmaxCrossEntropyWithLogits Softplus SoftplusGrad "
-        "SparseSoftmaxCrossEntropyWithLogits Sqrt SqrtGrad Square "
-        "SquaredDifference Sub Tanh TanhGrad"
-    ).split()
-)
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def is_part(operation: Any) -> bool:
-    """Return whether an operation only takes some rows of its input."""
-    return operation.type == "StridedSlice" and (
-        operation.inputs[0].shape[1:] == operation.outputs[0].shape[1:]
-    )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def storages(operations: Iterable) -> dict:
-    """Return the memory behind each result of some operations of a graph.
-
-    The key is the reference of a tensor. The value is a pair: the reference
-    of the tensor that owns the memory, and its bytes. They are 0 for variables
-    and arguments, which exist already. A tensor of unknown shape counts as much
-    as the largest tensor that its operation reads. Raises NotImplementedError
-    for a loop.
-    """
-    found: dict = {}
-    for operation in operations:
-        if operation.type in ("While", "StatelessWhile"):
-            raise NotImplementedError(
-                f"{operation.name} is a loop whose number of rounds the graph "
-                "does not contain; unroll it"
-            )
-        inputs = [found[t.ref()] for t in operation.inputs]
-        for i, result in enumerate(operation.outputs):
-            if operation.type in ALIASES or is_part(operation):
-                found[result.ref()] = inputs[i]
-                continue
-            number = result.shape.num_elements()
-            size = (
-                0
-                if operation.type == "Placeholder"
-                else (
-                    max((n for _, n in inputs), default=0)
-                    if number is None
-                    else number * result.dtype.size
-                )
-            )
-            found[result.ref()] = result.ref(), size
-    return found
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def needed_operations(graph: tf.Graph) -> list:
-    """Return the operations that the results of a graph need, in order."""
-    open_ends = [t.op for t in graph.outputs] + list(graph.control_outputs)
-    needed = set()
-    while open_ends:
-        operation = open_ends.pop()
-        if operation not in needed:
-            needed.add(operation)
-            open_ends += [t.op for t in operation.inputs]
-            open_ends += operation.control_inputs
-    return [operation for operation in graph.get_operations() if operation in needed]
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def interact(function: Callable, **choices: Any) -> None:
     """Show a control for each of `choices`, and the result of `function` below.
 
@@ -1893,558 +2084,6 @@ def plot_product_times(
     axes.plot([n, n], chosen, "ko", mfc="none")
     axes.set_title("CPU {}, GPU {}".format(*map(seconds, chosen)))
     return figure
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-Cited = namedtuple("Cited", "id topic what framework value unit hardware source")
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def cited_rows(topic: str, framework: str | None = None) -> list:
-    """Return the published measurements of a topic, in one framework or in all.
-
-    A row has the attributes `id`, `topic`, `what`, `framework`, `value` (a number),
-    `unit`, `hardware` and `source`, a key of the bibliography. Raises ValueError if
-    there is no such row.
-    """
-    text = resources.files("d2l").joinpath("cited.csv").read_text("utf-8")
-    rows = [
-        Cited(**row | {"value": float(row["value"])})
-        for row in csv.DictReader(text.splitlines())
-    ]
-    found = [
-        row
-        for row in rows
-        if topic in (row.topic, "all") and framework in (row.framework, None)
-    ]
-    if not found:
-        topics = ", ".join(dict.fromkeys(row.topic for row in rows))
-        raise ValueError(
-            f"no measurement of '{topic}' ({framework or 'all frameworks'})"
-            f"; the topics are {topics}"
-        )
-    return found
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def cited(id: str) -> float:
-    """Return the published measurement `id`, in the unit of its row.
-
-    Raises ValueError if there is none.
-    """
-    values = {row.id: row.value for row in cited_rows("all")}
-    if id not in values:
-        similar = get_close_matches(id, values) or ["the rows of d2l/cited.csv"]
-        raise ValueError(f"no measurement '{id}'; see {', '.join(similar)}")
-    return values[id]
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def card_data(card: str) -> dict[str, float]:
-    """Return the properties of a card, such as 'H100', in the units of `cards.csv`.
-
-    Raises ValueError if the card is unknown.
-    """
-    text = resources.files("d2l").joinpath("cards.csv").read_text("utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    found = {
-        row["property"]: float(row["value"]) for row in rows if row["card"] == card
-    }
-    if not found:
-        cards = ", ".join(dict.fromkeys(row["card"] for row in rows))
-        raise ValueError(f"no card '{card}'; the cards are {cards}")
-    return found
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-@dataclass
-class Plan:
-    """The bytes that a compiler plans to store on each GPU, by role.
-
-    `aliased` counts outputs that take the place of arguments. `code` is None
-    if the compiler does not tell. `text` is the compiled program, or '' if the
-    plan was stored.
-    """
-
-    card: str
-    num_gpus: int
-    arguments: int
-    outputs: int
-    aliased: int
-    temporaries: int
-    code: int | None = None
-    text: str = field(default="", repr=False, kw_only=True)
-
-    @property
-    def total(self) -> int:
-        """Return the bytes of all roles."""
-        return (
-            self.arguments
-            + self.outputs
-            - self.aliased
-            + self.temporaries
-            + (self.code or 0)
-        )
-
-    @property
-    def fits(self) -> bool:
-        """Return whether the memory of the card is at least `total`."""
-        return self.total <= card_data(self.card)["memory"]
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def stored_plans(model: str) -> dict:
-    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
-
-    Raises ValueError if there are none.
-    """
-    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
-    found = [
-        Plan(row["card"], *[int(row[role]) for role in roles])
-        for row in rows
-        if row["model"] == model
-    ]
-    if not found:
-        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
-        raise ValueError(f"no plans of '{model}'; the models are {models}")
-    return {(plan.card, plan.num_gpus): plan for plan in found}
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-@dataclass(frozen=True)
-class GPUInfo:
-    """A GPU as the driver reports it; memory in MiB, and None for unknown values."""
-
-    index: int
-    uuid: str
-    name: str
-    capability: float | None
-    total: float | None
-    free: float | None
-    divided: bool  # into instances (MIG)
-
-    def __str__(self) -> str:
-        free, total = (
-            "?" if mib is None else f"{mib / 1024:.1f}"
-            for mib in (self.free, self.total)
-        )
-        capability = "?" if self.capability is None else self.capability
-        divided = ", divided (MIG)" if self.divided else ""
-        return (
-            f"{self.name}, {free} of {total} GiB free, "
-            f"compute capability {capability}{divided}"
-        )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-@dataclass
-class FrameworkInfo:
-    """The hardware that a framework was built for, and the GPUs that it sees."""
-
-    name: str
-    install: str  # how to install its GPU build
-    cuda: str = ""  # the version it was built for; '' in a CPU build
-    cudnn: str = ""  # '' if unknown
-    oldest: float | None = None  # the range of compute capabilities it supports;
-    newest: float | None = None  # None where there is no limit
-    seen: list[str] = field(default_factory=list)  # the GPUs it can use
-    reason: str = ""  # its own explanation if it sees no GPU
-    kept_off: str = ""  # its own setting that keeps it off GPUs
-    unusable: str = ""  # why it cannot compute at all, not even on the CPU
-    held: list[float] = field(default_factory=list)  # MiB taken from each GPU
-    used: list[float] = field(default_factory=list)  # MiB that arrays use of these
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-@dataclass(repr=False)
-class GPUReport:
-    """The results of `gpu_report`. Printing it prints the report."""
-
-    system: str
-    driver: str  # its version; '' if unknown
-    driver_cuda: str  # the newest CUDA that it supports; '' if unknown
-    complaint: str  # the error of nvidia-smi; '' if it works or is missing
-    gpus: list[GPUInfo]
-    processes: dict[str, list[str]]  # other processes on each GPU, by its UUID
-    setting: str | None  # the variable CUDA_VISIBLE_DEVICES
-    framework: FrameworkInfo
-    problems: list[str] = field(default_factory=list)
-    own_memory: dict[str, float] = field(default_factory=dict)  # MiB, by UUID
-
-    def __repr__(self) -> str:
-        return report_text(self)  # defined below
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def nvidia_smi(*options: str, timeout: float = 30) -> tuple[int | None, str]:
-    """Return the exit status of nvidia-smi and its output.
-
-    The status is None if the program is missing or did not finish in `timeout` seconds.
-    """
-    path = shutil.which("nvidia-smi") or "/usr/lib/wsl/lib/nvidia-smi"
-    try:
-        process = subprocess.Popen(
-            [path, *options],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-    except OSError:
-        return None, ""
-    try:
-        answer, _ = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return None, f"no answer within {timeout:g} seconds"
-    return process.returncode, answer
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def gpu_info(row: dict) -> GPUInfo:
-    """Return a GPU made from the fields that nvidia-smi printed."""
-
-    def number(name):
-        value = row.get(name, "")
-        return float(value) if re.fullmatch(r"\d+(\.\d+)?", value) else None
-
-    return GPUInfo(
-        int(row["index"]),
-        row["uuid"],
-        row["name"],
-        number("compute_cap"),
-        number("memory.total"),
-        number("memory.free"),
-        row.get("mig.mode.current") == "Enabled",
-    )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def query_gpus() -> tuple[list[GPUInfo], str]:
-    """Return the GPUs that nvidia-smi lists, and its error message if it fails."""
-    fields = [
-        "index",
-        "uuid",
-        "name",
-        "compute_cap",
-        "memory.total",
-        "memory.free",
-        "mig.mode.current",
-    ]
-    refused = fields
-    while refused:
-        status, answer = nvidia_smi(
-            "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits"
-        )
-        refused = [f for f in fields if f'Field "{f}" is not a valid' in answer]
-        fields = [f for f in fields if f not in refused]
-    lines = [line.strip() for line in answer.splitlines() if line.strip()]
-    rows = [line.split(", ") for line in lines]
-    gpus = [
-        gpu_info(dict(zip(fields, row)))
-        for row in rows
-        if len(row) == len(fields) and row[0].isdecimal()
-    ]
-    fine = status == 0 and gpus or (status, answer) == (None, "")
-    return gpus, "" if fine else " ".join(lines[:2]) or "nothing"
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def driver_versions() -> tuple[str, str]:
-    """Return the versions of the driver and of the newest CUDA that it supports."""
-    _, head = nvidia_smi()
-    driver = re.search(r"(?:Driver|KMD) Version: *(\d[\d.]*)", head)
-    cuda = re.search(r"CUDA (?:UMD )?Version: *(\d[\d.]*)", head)
-    return driver[1] if driver else "", cuda[1] if cuda else ""
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def cuda_processes() -> list[tuple[str, str, str]]:
-    """Return the UUID of the GPU, the process id and the MiB of each CUDA process."""
-    _, answer = nvidia_smi(
-        "--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv,noheader,nounits"
-    )
-    rows = [line.strip().split(", ") for line in answer.splitlines()]
-    return [(row[0], row[1], row[2]) for row in rows if len(row) == 3]
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def other_processes(rows: Iterable[tuple]) -> dict[str, list[str]]:
-    """Return the processes on each GPU, by its UUID, without this process."""
-    found: dict[str, list[str]] = {}
-    for uuid, pid, mib in rows:
-        if pid != str(os.getpid()):
-            found.setdefault(uuid, []).append(f"process {pid} ({mib} MiB)")
-    return found
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def own_memory(rows: Iterable[tuple]) -> dict[str, float]:
-    """Return how many MiB of each GPU, by its UUID, this process has taken."""
-    return {
-        uuid: float(mib)
-        for uuid, pid, mib in rows
-        if pid == str(os.getpid()) and mib.isdecimal()
-    }
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def named_gpus(entry: str, gpus: list[GPUInfo]) -> list[GPUInfo]:
-    """Return those of `gpus` that an entry of CUDA_VISIBLE_DEVICES names."""
-    entry = entry.strip()
-    if entry.startswith("MIG-"):  # an instance, which any divided GPU may have
-        return [gpu for gpu in gpus if gpu.divided]
-    if entry.startswith("GPU-"):
-        return [gpu for gpu in gpus if gpu.uuid.startswith(entry)]
-    return [gpu for gpu in gpus if entry == str(gpu.index)]
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def visible_gpus(gpus: list[GPUInfo], setting: str | None) -> list[GPUInfo]:
-    """Return the GPUs that CUDA_VISIBLE_DEVICES leaves; all GPUs if it is not set."""
-    if setting is None:
-        return gpus
-    named = takewhile(bool, (named_gpus(e, gpus) for e in setting.split(",")))
-    return list(dict.fromkeys(gpu for some in named for gpu in some))
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def nvidia_cards(devices: str = "/sys/bus/pci/devices") -> int:
-    """Return the number of NVIDIA's graphics cards on the bus, or 0 if unknown."""
-
-    def read(path):
-        return path.read_text() if path.exists() else ""
-
-    # 10de is NVIDIA's number; class 03 contains displays and accelerators
-    return len(
-        [
-            path
-            for path in Path(devices).glob("*")
-            if read(path / "vendor").startswith("0x10de")
-            and read(path / "class").startswith("0x03")
-        ]
-    )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def capability_range(names: Iterable[str]) -> dict[str, Any]:
-    """Return the oldest and newest GPUs of a build, from names such as 'sm_90'.
-
-    A name such as 'compute_90' stands for code that newer GPUs can use, too.
-    """
-    names = list(names)
-    known = [int(number) / 10 for number in re.findall(r"\d+", " ".join(names))]
-    open_end = not known or any(name.startswith("compute") for name in names)
-    return {
-        "oldest": min(known, default=None),
-        "newest": None if open_end else int(max(known)) + 0.9,
-    }
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def framework_info(look: bool = True) -> FrameworkInfo:
-    """Return the build of TensorFlow and, if `look`, the GPUs that it can use."""
-    build = tf.sysconfig.get_build_info()
-    info = FrameworkInfo(
-        f"TensorFlow {tf.__version__}",
-        'pip uninstall tensorflow-cpu, then pip install "tensorflow[and-cuda]"',
-        build.get("cuda_version", ""),
-        build.get("cudnn_version", ""),
-        **capability_range(build.get("cuda_compute_capabilities", [])),
-    )
-    if not look:
-        return info
-    details = tf.config.experimental.get_device_details
-    info.seen = [
-        details(device).get("device_name", device.name)
-        for device in tf.config.list_physical_devices("GPU")
-    ]
-    if len(tf.config.get_visible_devices("GPU")) < len(info.seen):
-        info.kept_off = "tf.config.set_visible_devices"
-    info.reason = "see its log; TF_CPP_MIN_LOG_LEVEL=0 shows all of it"
-    return info
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def remedy(complaint: str) -> str:
-    """Return advice on an error message of nvidia-smi."""
-    for words, help_text in (
-        (
-            "communicate with",
-            "Restart the machine. If that does not help, install the driver again.",
-        ),
-        (
-            "version mismatch",
-            "The driver was updated while it was in use. Restart the machine.",
-        ),
-        ("No devices", "If this is a container, start it with a GPU."),
-        (
-            "NVML: Unknown",
-            "If this is a container, it has lost its GPU: start it again.",
-        ),
-        ("Permission", "Ask the administrator for access to the GPUs."),
-        ("no answer", "The driver or a GPU is stuck. Restart the machine."),
-    ):
-        if words in complaint:
-            return help_text
-    return "Restart the machine."
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def driver_problems(report: GPUReport) -> Iterator[str]:
-    """Yield the problems of the driver."""
-    if report.complaint:
-        yield f'nvidia-smi reports "{report.complaint}". {remedy(report.complaint)}'
-    elif not report.gpus and not report.framework.seen and nvidia_cards():
-        yield (
-            "This machine has an NVIDIA GPU, but no driver responds. Install the "
-            "driver. If this is a container, start it with its GPUs."
-        )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def driver_is_too_old(report: GPUReport) -> bool:
-    """Return whether the framework needs a newer driver."""
-    cuda = int("0" + report.framework.cuda.split(".")[0])
-    if report.driver_cuda:
-        return int(report.driver_cuda.split(".")[0]) < cuda
-    needed = {11: 450, 12: 525, 13: 580}.get(cuda, 0)
-    return bool(report.driver) and int(report.driver.split(".")[0]) < needed
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def build_problems(report: GPUReport) -> Iterator[str]:
-    """Yield the reasons why this build of the framework cannot use the GPUs."""
-    info, unfit = report.framework, 0
-    for gpu in report.gpus:
-        if gpu.capability is None:
-            continue
-        old = gpu.capability < (info.oldest or 0)
-        if old or gpu.capability > (info.newest or 99):
-            unfit += 1
-            yield (
-                f"GPU {gpu.index} is too {'old' if old else 'new'} for {info.name}: "
-                f"its compute capability is {gpu.capability}. Install a version of "
-                "the framework that supports it, or use another framework."
-            )
-    if len(report.gpus) > unfit and not info.cuda:
-        yield (f"{info.name} is a CPU build. To install the GPU build: {info.install}.")
-    if driver_is_too_old(report):
-        yield (
-            f"The driver {report.driver} is too old for {info.name}, which was "
-            f"built for CUDA {info.cuda}. Update the driver, or install a build "
-            f"for {'CUDA ' + report.driver_cuda if report.driver_cuda else 'it'}."
-        )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def sight_problems(report: GPUReport) -> Iterator[str]:
-    """Yield the settings and errors that hide GPUs from this process."""
-    visible, info = visible_gpus(report.gpus, report.setting), report.framework
-    entries = [] if report.setting is None else report.setting.split(",")
-    if report.gpus and not all(named_gpus(e, report.gpus) for e in entries):
-        yield (
-            f"CUDA_VISIBLE_DEVICES={report.setting!r} leaves {len(visible)} of "
-            f"{len(report.gpus)} GPU(s). Unset it, or name existing GPUs, "
-            "before Python starts."
-        )
-    if report.gpus and info.kept_off:
-        yield f"{info.kept_off} keeps {info.name} off the GPUs. Remove this setting."
-    if info.unusable:
-        yield info.unusable
-    divided = any(gpu.divided for gpu in visible)
-    expected = min(len(visible), 1) if divided else len(visible)
-    if len(info.seen) < expected and info.cuda and not report.problems:
-        yield (
-            f"{info.name} sees {len(info.seen)} of {expected} GPU(s). "
-            f"Its reason: {info.reason or 'none'}"
-        )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def memory_problems(report: GPUReport) -> Iterator[str]:
-    """Yield the GPUs of which other processes have taken more than half."""
-    held = dict(enumerate(report.framework.held))
-    for i, gpu in enumerate(visible_gpus(report.gpus, report.setting)):
-        own = max(report.own_memory.get(gpu.uuid, 0), held.get(i, 0))
-        if gpu.free is None or not gpu.total or gpu.free + own >= gpu.total / 2:
-            continue
-        others = ", ".join(report.processes.get(gpu.uuid, []))
-        who = (
-            f"It is also used by {others}."
-            if others
-            else (
-                "nvidia-smi does not show the process that has taken the rest"
-                + ("." if own else "; it may be this one.")
-            )
-        )
-        yield (
-            f"GPU {gpu.index} has {gpu.free / 1024:.1f} of "
-            f"{gpu.total / 1024:.1f} GiB free. {who} End that process, wait "
-            "for it, or use another GPU."
-        )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def gpu_report() -> GPUReport:
-    """Return which GPUs this process can use, and a list of problems.
-
-    Needs no GPU, no driver and no nvidia-smi. The list `problems` of the result is
-    empty if there is nothing to fix.
-    """
-    gpus, complaint = query_gpus()
-    driver, cuda = driver_versions() if gpus else ("", "")
-    stuck = complaint.startswith("no answer")  # the framework would be stuck, too
-    info = framework_info(look=not stuck)
-    if any(info.held):
-        gpus, complaint = query_gpus()
-    rows = cuda_processes() if gpus else []
-    report = GPUReport(
-        f"{platform.platform()}, Python {platform.python_version()}",
-        driver,
-        cuda,
-        complaint,
-        gpus,
-        other_processes(rows),
-        os.environ.get("CUDA_VISIBLE_DEVICES"),
-        info,
-        own_memory=own_memory(rows),
-    )
-    for find in driver_problems, build_problems, sight_problems, memory_problems:
-        report.problems += find(report)
-    return report
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def report_text(report: GPUReport) -> str:
-    """Return a report as lines of at most 72 characters."""
-    info = report.framework
-    driver, cuda = report.driver or "unknown", report.driver_cuda or "unknown"
-    rows = {"System": report.system, "Driver": "none responds"}
-    if report.gpus:
-        rows["Driver"] = f"{driver}, supports CUDA up to {cuda}"
-    rows |= {f"GPU {gpu.index}": str(gpu) for gpu in report.gpus}
-    if report.setting is not None:
-        rows["Setting"] = f"CUDA_VISIBLE_DEVICES={report.setting!r}"
-    build = f"CUDA {info.cuda}, cuDNN {info.cudnn or 'unknown'}"
-    rows["Framework"] = f"{info.name}, {build if info.cuda else 'a CPU build'}"
-    rows["It sees"] = ", ".join(info.seen) or "no GPU"
-    if any(info.held):
-        rows["It holds"] = ", ".join(
-            f"{held / 1024:.1f} GiB, of which {used / 1024:.1f} GiB are in use"
-            for held, used in zip(info.held, info.used)
-        )
-    rows |= {f"Problem {i}": text for i, text in enumerate(report.problems, 1)}
-    if not report.problems:
-        found = report.gpus or info.seen
-        rows["Problems"] = "none" if found else "none, but no NVIDIA GPU was found"
-    return "\n".join(
-        textwrap.fill(f"{name:<11}{text}", 72, subsequent_indent=" " * 11)
-        for name, text in rows.items()
-    )
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -2564,6 +2203,845 @@ class FashionMNIST(DataModule):
         X, y = batch
         images = tf.reshape(X, (-1, *self.resize))
         show_images(images, nrows, ncols, titles=labels or self.text_labels(y))
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+ALIASES = frozenset(
+    (
+        "Identity IdentityN Reshape Squeeze ExpandDims StopGradient "
+        "PreventGradient ReadVariableOp"
+    ).split()
+)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+IN_PLACE = frozenset(
+    (
+        "Abs Add AddN AddV2 BiasAdd Ceil Div Elu EluGrad Erf Erfc Exp Floor "
+        "LeakyRelu LeakyReluGrad Log LogSoftmax Maximum Minimum Mul Neg Pow "
+        "RealDiv Relu Relu6 ReluGrad Rsqrt RsqrtGrad Selu SeluGrad Sigmoid "
+        "SigmoidGrad Softmax SoftmaxCrossEntropyWithLogits Softplus SoftplusGrad "
+        "SparseSoftmaxCrossEntropyWithLogits Sqrt SqrtGrad Square "
+        "SquaredDifference Sub Tanh TanhGrad"
+    ).split()
+)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def is_part(operation: Any) -> bool:
+    """Return whether an operation only takes some rows of its input."""
+    return operation.type == "StridedSlice" and (
+        operation.inputs[0].shape[1:] == operation.outputs[0].shape[1:]
+    )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def storages(operations: Iterable) -> dict:
+    """Return the memory behind each result of some operations of a graph.
+
+    The key is the reference of a tensor. The value is a pair: the reference
+    of the tensor that owns the memory, and its bytes. They are 0 for variables
+    and arguments, which exist already. A tensor of unknown shape counts as much
+    as the largest tensor that its operation reads. Raises NotImplementedError
+    for a loop.
+    """
+    found: dict = {}
+    for operation in operations:
+        if operation.type in ("While", "StatelessWhile"):
+            raise NotImplementedError(
+                f"{operation.name} is a loop whose number of rounds the graph "
+                "does not contain; unroll it"
+            )
+        inputs = [found[t.ref()] for t in operation.inputs]
+        for i, result in enumerate(operation.outputs):
+            if operation.type in ALIASES or is_part(operation):
+                found[result.ref()] = inputs[i]
+                continue
+            number = result.shape.num_elements()
+            size = (
+                0
+                if operation.type == "Placeholder"
+                else (
+                    max((n for _, n in inputs), default=0)
+                    if number is None
+                    else number * result.dtype.size
+                )
+            )
+            found[result.ref()] = result.ref(), size
+    return found
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def needed_operations(graph: tf.Graph) -> list:
+    """Return the operations that the results of a graph need, in order."""
+    open_ends = [t.op for t in graph.outputs] + list(graph.control_outputs)
+    needed = set()
+    while open_ends:
+        operation = open_ends.pop()
+        if operation not in needed:
+            needed.add(operation)
+            open_ends += [t.op for t in operation.inputs]
+            open_ends += operation.control_inputs
+    return [operation for operation in graph.get_operations() if operation in needed]
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+UNCOUNTED = ALIASES | {"Assert", "NoOp", "Placeholder"}
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+SHAPE_OPERATIONS = frozenset(
+    ("BroadcastGradientArgs", "Rank", "Shape", "ShapeN", "Size")
+)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+CALLS = {
+    "If": "then_branch",
+    "PartitionedCall": "f",
+    "StatefulPartitionedCall": "f",
+    "StatelessIf": "then_branch",
+}
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def einsum_size(operation: Any) -> int:
+    """Return the number of multiplications of an `Einsum` of two tensors."""
+    sizes: dict[str, int] = {}
+    terms = operation.get_attr("equation").decode().split("->")[0].split(",")
+    for labels, tensor in zip(terms, operation.inputs):
+        others = len(tensor.shape) - len(labels.replace("...", ""))
+        labels = labels.replace("...", string.digits[10 - others :])
+        sizes |= zip(labels, tensor.shape)
+    return prod(sizes.values()) if len(terms) == 2 else 0
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def conv_size(operation: Any) -> int:
+    """Return the number of multiplications of a convolution or its gradient."""
+    shapes = [t.shape for t in (*operation.inputs, *operation.outputs)]
+    weights = shapes[-1 if "BackpropFilter" in operation.type else 1]
+    end = -2 if operation.type.startswith("Depthwise") else -1
+    return prod(weights[:end]) * prod(shapes[2])  # the output, or its gradient
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def product_flops(operation: Any) -> int:
+    """Return the FLOPs of a product or convolution, or 0 for other operations.
+
+    Raises ValueError if a shape is unknown.
+    """
+    kind, (*inputs, result) = (
+        operation.type,
+        [t.shape for t in (*operation.inputs, *operation.outputs)] or [None],
+    )
+    is_product = kind in ("MatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum")
+    is_conv = kind.startswith(("Conv2D", "Conv3D", "DepthwiseConv2d"))
+    if not (is_product or is_conv):
+        return 0
+    if not all(shape.is_fully_defined() for shape in (*inputs, result)):
+        raise ValueError(
+            f"{operation.name} has an unknown shape; pass "
+            "arguments whose shapes are known"
+        )
+    if is_conv:
+        return 2 * conv_size(operation)
+    if kind == "Einsum":
+        return 2 * einsum_size(operation)
+    is_transposed = operation.get_attr("transpose_a" if kind == "MatMul" else "adj_x")
+    return 2 * prod(result) * inputs[0][-2 if is_transposed else -1]
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def moved_bytes(operation: Any) -> int:
+    """Return the bytes that an operation of a graph reads and writes.
+
+    Each tensor counts once and as a whole, and a variable counts as much as the
+    largest tensor. A tensor of unknown shape counts 0.
+    """
+    used = {t.ref(): t for t in (*operation.inputs, *operation.outputs)}
+    sizes = [
+        nbytes([t])
+        for t in used.values()
+        if t.dtype != tf.resource and t.shape.is_fully_defined()
+    ]
+    variables = sum(t.dtype == tf.resource for t in used.values())
+    return sum(sizes) + variables * max(sizes, default=0)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def is_constant(operation: Any, constants: set) -> bool:
+    """Return whether an operation is computed once, from `constants` alone."""
+    if operation.type in SHAPE_OPERATIONS:
+        return all(t.shape.is_fully_defined() for t in operation.inputs)
+    return (
+        operation.type == "Const"
+        or bool(operation.inputs)
+        and (
+            not operation.op_def.is_stateful
+            and all(t.op in constants for t in operation.inputs)
+        )
+    )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def called_operations(call: Any) -> Iterator[Operation]:
+    """Yield the operations of the function that an operation calls.
+
+    If XLA compiles the function, all but its products are one operation, which
+    moves the bytes of arguments, variables and results that no product moves.
+    """
+    function = call.get_attr(CALLS[call.type]).name
+    graph = call.graph._get_function(function).graph
+    if not call.node_def.attr["_XlaMustCompile"].b:
+        yield from graph_operations(graph)
+        return
+    products = [op for op in graph_operations(graph) if op.flops]
+    variables = {
+        op.inputs[0].ref(): [*op.outputs, *op.inputs[1:]][0]
+        for op in graph.get_operations()
+        if "VariableOp" in op.type
+    }
+    size = nbytes(
+        t
+        for t in [*call.inputs, *call.outputs, *variables.values()]
+        if t.dtype != tf.resource
+    )
+    rest = max(0, size - sum(op.nbytes for op in products))
+    yield from [*products, Operation("XLA", 0, rest, "float32")]
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def graph_operations(graph: tf.Graph) -> Iterator[Operation]:
+    """Yield the operations that the results of a graph need, in order."""
+    constants: set = set()
+    for op in needed_operations(graph):
+        if op.type in ("While", "StatelessWhile"):
+            raise NotImplementedError(
+                f"{op.name} is a loop whose number of rounds the graph does "
+                "not contain; unroll it"
+            )
+        if is_constant(op, constants):
+            constants.add(op)
+        elif op.type in CALLS:
+            yield from called_operations(op)
+        elif op.type not in UNCOUNTED and not is_part(op):
+            dtypes = [t.dtype for t in (*op.inputs, *op.outputs)]
+            yield Operation(
+                op.type,
+                product_flops(op),
+                moved_bytes(op),
+                next((d.name for d in dtypes if d != tf.resource), "float32"),
+            )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def list_operations(function: Callable, *args: Any) -> list[Operation]:
+    """Return the operations in the graph of `function(*args)`, in order.
+
+    `args` may contain tf.TensorSpec. FLOPs are those of products and
+    convolutions. Operations that the results of `function` do not need are
+    left out. Of an `if` in the graph, only the first branch counts. Raises
+    NotImplementedError for a loop in the graph.
+    """
+    return list(graph_operations(trace(function, *args)))
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def plot_trace(traces: dict[str, list]) -> None:
+    """Plot the phases of several traces, each in a row of its own."""
+    use_svg_display()
+    figure, axes = plt.subplots(figsize=(5, 0.8 + 0.5 * len(traces)))
+    names = list(
+        dict.fromkeys(name for events in traces.values() for name, *_ in events)
+    )
+    for row, events in enumerate(traces.values()):
+        begin = min(start for _, start, _ in events)
+        for name, start, seconds in events:
+            axes.barh(
+                row,
+                1e3 * seconds,
+                0.7,
+                1e3 * (start - begin),
+                color=f"C{names.index(name)}",
+                ec="white",
+                label="_" * (row > 0) + name,
+            )
+    axes.set(yticks=range(len(traces)), yticklabels=traces, xlabel="ms")
+    axes.invert_yaxis()
+    axes.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1))
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def plot_ladder(ladders: dict[str, dict]) -> None:
+    """Plot the speeds of each machine, relative to its first."""
+    use_svg_display()
+    figure, plots = plt.subplots(
+        1,
+        len(ladders),
+        figsize=(3.5 * len(ladders), 2.5),
+        squeeze=False,
+        layout="constrained",
+    )
+    for axes, (title, speeds) in zip(plots[0], ladders.items()):
+        first, *_ = speeds.values()
+        bars = axes.barh(list(speeds), [v / first for v in speeds.values()])
+        axes.bar_label(bars, [f"{v / 1e3:.3g}" for v in speeds.values()], padding=2)
+        axes.set(title=title, xlabel="times the first (label: 1000 tokens/s)")
+        axes.margins(x=0.2)
+        axes.invert_yaxis()
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+Cited = namedtuple("Cited", "id topic what framework value unit hardware source")
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def cited_rows(topic: str, framework: str | None = None) -> list:
+    """Return the published measurements of a topic, in one framework or in all.
+
+    A row has the attributes `id`, `topic`, `what`, `framework`, `value` (a number),
+    `unit`, `hardware` and `source`, a key of the bibliography. Raises ValueError if
+    there is no such row.
+    """
+    text = resources.files("d2l").joinpath("cited.csv").read_text("utf-8")
+    rows = [
+        Cited(**row | {"value": float(row["value"])})
+        for row in csv.DictReader(text.splitlines())
+    ]
+    found = [
+        row
+        for row in rows
+        if topic in (row.topic, "all") and framework in (row.framework, None)
+    ]
+    if not found:
+        topics = ", ".join(dict.fromkeys(row.topic for row in rows))
+        raise ValueError(
+            f"no measurement of '{topic}' ({framework or 'all frameworks'})"
+            f"; the topics are {topics}"
+        )
+    return found
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def cited(id: str) -> float:
+    """Return the published measurement `id`, in the unit of its row.
+
+    Raises ValueError if there is none.
+    """
+    values = {row.id: row.value for row in cited_rows("all")}
+    if id not in values:
+        similar = get_close_matches(id, values) or ["the rows of d2l/cited.csv"]
+        raise ValueError(f"no measurement '{id}'; see {', '.join(similar)}")
+    return values[id]
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def card_data(card: str) -> dict[str, float]:
+    """Return the properties of a card, such as 'H100', in the units of `cards.csv`.
+
+    Raises ValueError if the card is unknown.
+    """
+    text = resources.files("d2l").joinpath("cards.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    found = {
+        row["property"]: float(row["value"]) for row in rows if row["card"] == card
+    }
+    if not found:
+        cards = ", ".join(dict.fromkeys(row["card"] for row in rows))
+        raise ValueError(f"no card '{card}'; the cards are {cards}")
+    return found
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+@dataclass
+class Plan:
+    """The bytes that a compiler plans to store on each GPU, by role.
+
+    `aliased` counts outputs that take the place of arguments. `code` is None
+    if the compiler does not tell. `text` is the compiled program, or '' if the
+    plan was stored.
+    """
+
+    card: str
+    num_gpus: int
+    arguments: int
+    outputs: int
+    aliased: int
+    temporaries: int
+    code: int | None = None
+    text: str = field(default="", repr=False, kw_only=True)
+
+    @property
+    def total(self) -> int:
+        """Return the bytes of all roles."""
+        return (
+            self.arguments
+            + self.outputs
+            - self.aliased
+            + self.temporaries
+            + (self.code or 0)
+        )
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the memory of the card is at least `total`."""
+        return self.total <= card_data(self.card)["memory"]
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def stored_plans(model: str) -> dict:
+    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
+
+    Raises ValueError if there are none.
+    """
+    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
+    found = [
+        Plan(row["card"], *[int(row[role]) for role in roles])
+        for row in rows
+        if row["model"] == model
+    ]
+    if not found:
+        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
+        raise ValueError(f"no plans of '{model}'; the models are {models}")
+    return {(plan.card, plan.num_gpus): plan for plan in found}
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+@dataclass(frozen=True)
+class GPUInfo:
+    """A GPU as the driver reports it; memory in MiB, and None for unknown values."""
+
+    index: int
+    uuid: str
+    name: str
+    capability: float | None
+    total: float | None
+    free: float | None
+    divided: bool  # into instances (MIG)
+
+    def __str__(self) -> str:
+        free, total = (
+            "?" if mib is None else f"{mib / 1024:.1f}"
+            for mib in (self.free, self.total)
+        )
+        capability = "?" if self.capability is None else self.capability
+        divided = ", divided (MIG)" if self.divided else ""
+        return (
+            f"{self.name}, {free} of {total} GiB free, "
+            f"compute capability {capability}{divided}"
+        )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+@dataclass
+class FrameworkInfo:
+    """The hardware that a framework was built for, and the GPUs that it sees."""
+
+    name: str
+    install: str  # how to install its GPU build
+    cuda: str = ""  # the version it was built for; '' in a CPU build
+    cudnn: str = ""  # '' if unknown
+    oldest: float | None = None  # the range of compute capabilities it supports;
+    newest: float | None = None  # None where there is no limit
+    seen: list[str] = field(default_factory=list)  # the GPUs it can use
+    reason: str = ""  # its own explanation if it sees no GPU
+    kept_off: str = ""  # its own setting that keeps it off GPUs
+    unusable: str = ""  # why it cannot compute at all, not even on the CPU
+    held: list[float] = field(default_factory=list)  # MiB taken from each GPU
+    used: list[float] = field(default_factory=list)  # MiB that arrays use of these
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+@dataclass(repr=False)
+class GPUReport:
+    """The results of `gpu_report`. Printing it prints the report."""
+
+    system: str
+    driver: str  # its version; '' if unknown
+    driver_cuda: str  # the newest CUDA that it supports; '' if unknown
+    complaint: str  # the error of nvidia-smi; '' if it works or is missing
+    gpus: list[GPUInfo]
+    processes: dict[str, list[str]]  # other processes on each GPU, by its UUID
+    setting: str | None  # the variable CUDA_VISIBLE_DEVICES
+    framework: FrameworkInfo
+    problems: list[str] = field(default_factory=list)
+    own_memory: dict[str, float] = field(default_factory=dict)  # MiB, by UUID
+
+    def __repr__(self) -> str:
+        return report_text(self)  # defined below
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def nvidia_smi(*options: str, timeout: float = 30) -> tuple[int | None, str]:
+    """Return the exit status of nvidia-smi and its output.
+
+    The status is None if the program is missing or did not finish in `timeout` seconds.
+    """
+    path = shutil.which("nvidia-smi") or "/usr/lib/wsl/lib/nvidia-smi"
+    try:
+        process = subprocess.Popen(
+            [path, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+    except OSError:
+        return None, ""
+    try:
+        answer, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return None, f"no answer within {timeout:g} seconds"
+    return process.returncode, answer
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def gpu_info(row: dict) -> GPUInfo:
+    """Return a GPU made from the fields that nvidia-smi printed."""
+
+    def number(name):
+        value = row.get(name, "")
+        return float(value) if re.fullmatch(r"\d+(\.\d+)?", value) else None
+
+    return GPUInfo(
+        int(row["index"]),
+        row["uuid"],
+        row["name"],
+        number("compute_cap"),
+        number("memory.total"),
+        number("memory.free"),
+        row.get("mig.mode.current") == "Enabled",
+    )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def query_gpus() -> tuple[list[GPUInfo], str]:
+    """Return the GPUs that nvidia-smi lists, and its error message if it fails."""
+    fields = [
+        "index",
+        "uuid",
+        "name",
+        "compute_cap",
+        "memory.total",
+        "memory.free",
+        "mig.mode.current",
+    ]
+    refused = fields
+    while refused:
+        status, answer = nvidia_smi(
+            "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits"
+        )
+        refused = [f for f in fields if f'Field "{f}" is not a valid' in answer]
+        fields = [f for f in fields if f not in refused]
+    lines = [line.strip() for line in answer.splitlines() if line.strip()]
+    rows = [line.split(", ") for line in lines]
+    gpus = [
+        gpu_info(dict(zip(fields, row)))
+        for row in rows
+        if len(row) == len(fields) and row[0].isdecimal()
+    ]
+    fine = status == 0 and gpus or (status, answer) == (None, "")
+    return gpus, "" if fine else " ".join(lines[:2]) or "nothing"
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def driver_versions() -> tuple[str, str]:
+    """Return the versions of the driver and of the newest CUDA that it supports."""
+    _, head = nvidia_smi()
+    driver = re.search(r"(?:Driver|KMD) Version: *(\d[\d.]*)", head)
+    cuda = re.search(r"CUDA (?:UMD )?Version: *(\d[\d.]*)", head)
+    return driver[1] if driver else "", cuda[1] if cuda else ""
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def cuda_processes() -> list[tuple[str, str, str]]:
+    """Return the UUID of the GPU, the process id and the MiB of each CUDA process."""
+    _, answer = nvidia_smi(
+        "--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv,noheader,nounits"
+    )
+    rows = [line.strip().split(", ") for line in answer.splitlines()]
+    return [(row[0], row[1], row[2]) for row in rows if len(row) == 3]
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def other_processes(rows: Iterable[tuple]) -> dict[str, list[str]]:
+    """Return the processes on each GPU, by its UUID, without this process."""
+    found: dict[str, list[str]] = {}
+    for uuid, pid, mib in rows:
+        if pid != str(os.getpid()):
+            found.setdefault(uuid, []).append(f"process {pid} ({mib} MiB)")
+    return found
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def own_memory(rows: Iterable[tuple]) -> dict[str, float]:
+    """Return how many MiB of each GPU, by its UUID, this process has taken."""
+    return {
+        uuid: float(mib)
+        for uuid, pid, mib in rows
+        if pid == str(os.getpid()) and mib.isdecimal()
+    }
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def named_gpus(entry: str, gpus: list[GPUInfo]) -> list[GPUInfo]:
+    """Return those of `gpus` that an entry of CUDA_VISIBLE_DEVICES names."""
+    entry = entry.strip()
+    if entry.startswith("MIG-"):  # an instance, which any divided GPU may have
+        return [gpu for gpu in gpus if gpu.divided]
+    if entry.startswith("GPU-"):
+        return [gpu for gpu in gpus if gpu.uuid.startswith(entry)]
+    return [gpu for gpu in gpus if entry == str(gpu.index)]
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def visible_gpus(gpus: list[GPUInfo], setting: str | None) -> list[GPUInfo]:
+    """Return the GPUs that CUDA_VISIBLE_DEVICES leaves; all GPUs if it is not set."""
+    if setting is None:
+        return gpus
+    named = takewhile(bool, (named_gpus(e, gpus) for e in setting.split(",")))
+    return list(dict.fromkeys(gpu for some in named for gpu in some))
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def nvidia_cards(devices: str = "/sys/bus/pci/devices") -> int:
+    """Return the number of NVIDIA's graphics cards on the bus, or 0 if unknown."""
+
+    def read(path):
+        return path.read_text() if path.exists() else ""
+
+    # 10de is NVIDIA's number; class 03 contains displays and accelerators
+    return len(
+        [
+            path
+            for path in Path(devices).glob("*")
+            if read(path / "vendor").startswith("0x10de")
+            and read(path / "class").startswith("0x03")
+        ]
+    )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def capability_range(names: Iterable[str]) -> dict[str, Any]:
+    """Return the oldest and newest GPUs of a build, from names such as 'sm_90'.
+
+    A name such as 'compute_90' stands for code that newer GPUs can use, too.
+    """
+    names = list(names)
+    known = [int(number) / 10 for number in re.findall(r"\d+", " ".join(names))]
+    open_end = not known or any(name.startswith("compute") for name in names)
+    return {
+        "oldest": min(known, default=None),
+        "newest": None if open_end else int(max(known)) + 0.9,
+    }
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def framework_info(look: bool = True) -> FrameworkInfo:
+    """Return the build of TensorFlow and, if `look`, the GPUs that it can use."""
+    build = tf.sysconfig.get_build_info()
+    info = FrameworkInfo(
+        f"TensorFlow {tf.__version__}",
+        'pip uninstall tensorflow-cpu, then pip install "tensorflow[and-cuda]"',
+        build.get("cuda_version", ""),
+        build.get("cudnn_version", ""),
+        **capability_range(build.get("cuda_compute_capabilities", [])),
+    )
+    if not look:
+        return info
+    details = tf.config.experimental.get_device_details
+    info.seen = [
+        details(device).get("device_name", device.name)
+        for device in tf.config.list_physical_devices("GPU")
+    ]
+    if len(tf.config.get_visible_devices("GPU")) < len(info.seen):
+        info.kept_off = "tf.config.set_visible_devices"
+    info.reason = "see its log; TF_CPP_MIN_LOG_LEVEL=0 shows all of it"
+    return info
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def remedy(complaint: str) -> str:
+    """Return advice on an error message of nvidia-smi."""
+    for words, help_text in (
+        (
+            "communicate with",
+            "Restart the machine. If that does not help, install the driver again.",
+        ),
+        (
+            "version mismatch",
+            "The driver was updated while it was in use. Restart the machine.",
+        ),
+        ("No devices", "If this is a container, start it with a GPU."),
+        (
+            "NVML: Unknown",
+            "If this is a container, it has lost its GPU: start it again.",
+        ),
+        ("Permission", "Ask the administrator for access to the GPUs."),
+        ("no answer", "The driver or a GPU is stuck. Restart the machine."),
+    ):
+        if words in complaint:
+            return help_text
+    return "Restart the machine."
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def driver_problems(report: GPUReport) -> Iterator[str]:
+    """Yield the problems of the driver."""
+    if report.complaint:
+        yield f'nvidia-smi reports "{report.complaint}". {remedy(report.complaint)}'
+    elif not report.gpus and not report.framework.seen and nvidia_cards():
+        yield (
+            "This machine has an NVIDIA GPU, but no driver responds. Install the "
+            "driver. If this is a container, start it with its GPUs."
+        )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def driver_is_too_old(report: GPUReport) -> bool:
+    """Return whether the framework needs a newer driver."""
+    cuda = int("0" + report.framework.cuda.split(".")[0])
+    if report.driver_cuda:
+        return int(report.driver_cuda.split(".")[0]) < cuda
+    needed = {11: 450, 12: 525, 13: 580}.get(cuda, 0)
+    return bool(report.driver) and int(report.driver.split(".")[0]) < needed
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def build_problems(report: GPUReport) -> Iterator[str]:
+    """Yield the reasons why this build of the framework cannot use the GPUs."""
+    info, unfit = report.framework, 0
+    for gpu in report.gpus:
+        if gpu.capability is None:
+            continue
+        old = gpu.capability < (info.oldest or 0)
+        if old or gpu.capability > (info.newest or 99):
+            unfit += 1
+            yield (
+                f"GPU {gpu.index} is too {'old' if old else 'new'} for {info.name}: "
+                f"its compute capability is {gpu.capability}. Install a version of "
+                "the framework that supports it, or use another framework."
+            )
+    if len(report.gpus) > unfit and not info.cuda:
+        yield (f"{info.name} is a CPU build. To install the GPU build: {info.install}.")
+    if driver_is_too_old(report):
+        yield (
+            f"The driver {report.driver} is too old for {info.name}, which was "
+            f"built for CUDA {info.cuda}. Update the driver, or install a build "
+            f"for {'CUDA ' + report.driver_cuda if report.driver_cuda else 'it'}."
+        )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def sight_problems(report: GPUReport) -> Iterator[str]:
+    """Yield the settings and errors that hide GPUs from this process."""
+    visible, info = visible_gpus(report.gpus, report.setting), report.framework
+    entries = [] if report.setting is None else report.setting.split(",")
+    if report.gpus and not all(named_gpus(e, report.gpus) for e in entries):
+        yield (
+            f"CUDA_VISIBLE_DEVICES={report.setting!r} leaves {len(visible)} of "
+            f"{len(report.gpus)} GPU(s). Unset it, or name existing GPUs, "
+            "before Python starts."
+        )
+    if report.gpus and info.kept_off:
+        yield f"{info.kept_off} keeps {info.name} off the GPUs. Remove this setting."
+    if info.unusable:
+        yield info.unusable
+    divided = any(gpu.divided for gpu in visible)
+    expected = min(len(visible), 1) if divided else len(visible)
+    if len(info.seen) < expected and info.cuda and not report.problems:
+        yield (
+            f"{info.name} sees {len(info.seen)} of {expected} GPU(s). "
+            f"Its reason: {info.reason or 'none'}"
+        )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def memory_problems(report: GPUReport) -> Iterator[str]:
+    """Yield the GPUs of which other processes have taken more than half."""
+    held = dict(enumerate(report.framework.held))
+    for i, gpu in enumerate(visible_gpus(report.gpus, report.setting)):
+        own = max(report.own_memory.get(gpu.uuid, 0), held.get(i, 0))
+        if gpu.free is None or not gpu.total or gpu.free + own >= gpu.total / 2:
+            continue
+        others = ", ".join(report.processes.get(gpu.uuid, []))
+        who = (
+            f"It is also used by {others}."
+            if others
+            else (
+                "nvidia-smi does not show the process that has taken the rest"
+                + ("." if own else "; it may be this one.")
+            )
+        )
+        yield (
+            f"GPU {gpu.index} has {gpu.free / 1024:.1f} of "
+            f"{gpu.total / 1024:.1f} GiB free. {who} End that process, wait "
+            "for it, or use another GPU."
+        )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def gpu_report() -> GPUReport:
+    """Return which GPUs this process can use, and a list of problems.
+
+    Needs no GPU, no driver and no nvidia-smi. The list `problems` of the result is
+    empty if there is nothing to fix.
+    """
+    gpus, complaint = query_gpus()
+    driver, cuda = driver_versions() if gpus else ("", "")
+    stuck = complaint.startswith("no answer")  # the framework would be stuck, too
+    info = framework_info(look=not stuck)
+    if any(info.held):
+        gpus, complaint = query_gpus()
+    rows = cuda_processes() if gpus else []
+    report = GPUReport(
+        f"{platform.platform()}, Python {platform.python_version()}",
+        driver,
+        cuda,
+        complaint,
+        gpus,
+        other_processes(rows),
+        os.environ.get("CUDA_VISIBLE_DEVICES"),
+        info,
+        own_memory=own_memory(rows),
+    )
+    for find in driver_problems, build_problems, sight_problems, memory_problems:
+        report.problems += find(report)
+    return report
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def report_text(report: GPUReport) -> str:
+    """Return a report as lines of at most 72 characters."""
+    info = report.framework
+    driver, cuda = report.driver or "unknown", report.driver_cuda or "unknown"
+    rows = {"System": report.system, "Driver": "none responds"}
+    if report.gpus:
+        rows["Driver"] = f"{driver}, supports CUDA up to {cuda}"
+    rows |= {f"GPU {gpu.index}": str(gpu) for gpu in report.gpus}
+    if report.setting is not None:
+        rows["Setting"] = f"CUDA_VISIBLE_DEVICES={report.setting!r}"
+    build = f"CUDA {info.cuda}, cuDNN {info.cudnn or 'unknown'}"
+    rows["Framework"] = f"{info.name}, {build if info.cuda else 'a CPU build'}"
+    rows["It sees"] = ", ".join(info.seen) or "no GPU"
+    if any(info.held):
+        rows["It holds"] = ", ".join(
+            f"{held / 1024:.1f} GiB, of which {used / 1024:.1f} GiB are in use"
+            for held, used in zip(info.held, info.used)
+        )
+    rows |= {f"Problem {i}": text for i, text in enumerate(report.problems, 1)}
+    if not report.problems:
+        found = report.gpus or info.seen
+        rows["Problems"] = "none" if found else "none, but no NVIDIA GPU was found"
+    return "\n".join(
+        textwrap.fill(f"{name:<11}{text}", 72, subsequent_indent=" " * 11)
+        for name, text in rows.items()
+    )
 
 
 # Aliases from config.ini
