@@ -72,7 +72,9 @@ def test_properties_that_the_compiler_does_not_get_leave_plans_up_to_date(copy):
     before = plans.inputs_digest(copy)
     text = (copy / "d2l/cards.csv").read_text()
     assert "T4,blocks,16" in text and "T4,pcie,16" in text
-    text = text.replace("T4,blocks,16", "T4,blocks,15").replace("T4,pcie,16", "T4,pcie,15")
+    text = text.replace("T4,blocks,16", "T4,blocks,15").replace(
+        "T4,pcie,16", "T4,pcie,15"
+    )
     (copy / "d2l/cards.csv").write_text(text + "T4,sockets,1,,assumed\n")
     assert plans.inputs_digest(copy) == before
 

@@ -288,7 +288,8 @@ def test_drawings_are_made_of_numbers(run_js) -> None:
     """No setting, however extreme, leads to a coordinate that is not a number."""
     code = """
     const out = [];
-    const specs = [two_devices, queue, worth_moving, memory_timeline, allocator];
+    const specs = [two_devices, queue, worth_moving, memory_timeline, allocator,
+      roofline, sectors, warps];
     for (const spec of specs) {
       const ends = (c) => c.values || (c.options || []).map(([value]) => value);
       const values = (c) =>
@@ -412,6 +413,8 @@ def test_actions_are_in_the_address(page: Page, harness: str) -> None:
         "memory-timeline.model=gpt9&memory-timeline.batch=3&memory-timeline.gpus=0",
         "allocator.did=30-fz&allocator.policy=buddy&allocator.count=13",
         "allocator.did=&allocator.did=--&allocator.size=7e9",
+        "roofline.n=500&roofline.machine=h1000&roofline.overhead=-1&roofline.rate=x",
+        "sectors.stride=0&sectors.size=3&warps.registers=256&warps.card=%E0&warps.n=9e9",
     ],
 )
 def test_a_bad_address_gives_the_first_setting(
@@ -499,4 +502,5 @@ def test_ids_are_unique_and_everything_has_a_name(page: Page, harness: str) -> N
         "bookExplorable",
         "bookExplorables",
         "bookMemory",
+        "bookPerformance",
     ]
