@@ -210,10 +210,11 @@
     const registers = found(text, /(\d+) registers/g);
     if (!(registers >= 1 && registers <= 255)) return null;
     const card = last(text, /\b([A-Z]\d{1,3})\b/g);
-    const bytes = "(\\d+)(?:\\+\\d+)?";
+    const shared = found(text, /(\d+)(?:\+\d+)? (?:B shared|bytes smem)/g);
     return {
       registers,
-      shared: found(text, new RegExp(`${bytes} (?:B shared|bytes smem)`, "g")),
+      // ptxas prints no shared memory if a kernel has none.
+      shared: shared === undefined && /Used \d/.test(text) ? 0 : shared,
       stack: found(text, /(\d+) (?:B of stack|bytes stack frame)/g),
       warps: found(text, /(\d+) warps/g),
       tile: found(text, /tile\s+(\d+)/g),

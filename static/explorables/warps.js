@@ -298,10 +298,21 @@
     );
   };
 
-  const warning = (state) =>
-    state.line && !performance.parseKernel(state.line)
-      ? "The pasted text has no number of registers, so the sliders count. "
-      : "";
+  /** Return sentences on what a pasted text lacks, and on numbers that spill. */
+  const warning = (state) => {
+    const read = performance.parseKernel(state.line || "");
+    if (!read)
+      return state.line
+        ? "The pasted text has no number of registers, so the sliders count. "
+        : "";
+    const { shared, stack } = read;
+    return (
+      (shared === undefined
+        ? "The pasted text does not contain the shared memory, so its slider counts. "
+        : "") +
+      (stack ? `Numbers spill: each thread has ${stack} bytes of stack. ` : "")
+    );
+  };
 
   const result = (state) => {
     const { blocks, share } = occupancy(state);
@@ -403,7 +414,8 @@
     [
       "Registers and shared memory of the kernels are what Triton 3.7.1 printed for the " +
         "section’s product. They are a compiler’s plan, not a measurement. Paste what " +
-        "another compiler prints.",
+        "another compiler prints. Shared memory that a program requests at the launch is " +
+        "unknown to ptxas; set it with the slider.",
     ],
     [
       "The latency is an assumption. Little’s law gives the warps that have to wait for " +
@@ -440,7 +452,7 @@
   const adopt = (state) => {
     const read = performance.parseKernel(state.line);
     if (!read) return state;
-    const { registers, shared = 0, warps = state.warps, tile } = read;
+    const { registers, shared = state.shared, warps = state.warps, tile } = read;
     const tiles = TILES.includes(String(tile))
       ? { rows: String(tile), columns: String(tile) }
       : {};

@@ -284,6 +284,19 @@ def test_the_picture_is_what_its_script_draws(node: str, tmp_path: Path, name) -
     assert int(re.search(r' width="(\d+)"', picture)[1]) <= 640  # type: ignore[index]
 
 
+def test_pages_load_the_arithmetic_that_a_figure_needs() -> None:
+    script = (ROOT / "static/book.js").read_text("utf-8")
+    subjects = re.search(r"const subjects = \{(.*?)\};", script, re.DOTALL)
+    assert subjects
+    loaded = dict(re.findall(r'"?([\w-]+)"?: "(\w+)"', subjects[1]))
+    needed = {}
+    for name in NAMES:
+        code = (ROOT / f"static/explorables/{name}.js").read_text("utf-8")
+        if found := re.search(r'require\("./(\w+)-arithmetic.js"\)', code):
+            needed[name] = found[1]
+    assert loaded == needed
+
+
 def test_drawings_are_made_of_numbers(run_js) -> None:
     """No setting, however extreme, leads to a coordinate that is not a number."""
     code = """
@@ -343,7 +356,7 @@ def test_the_result_of_a_product_is_that_of_the_arithmetic(
     page: Page, harness: str
 ) -> None:
     page.goto(harness)
-    page.get_by_label("Size n of the matrices").focus()
+    page.locator("#fig-worth-moving").get_by_label("Size n of the matrices").focus()
     page.keyboard.press("End")
     task = chapter_task()
     cpu, gpu = product(task, 16384)
@@ -358,15 +371,15 @@ def test_presets_set_the_sliders_and_sliders_leave_the_preset(
 ) -> None:
     page.goto(harness)
     figure = page.locator("#fig-worth-moving")
-    page.get_by_label("Machine").select_option("p100")
+    figure.get_by_label("Machine").select_option("p100")
     figure.locator("summary").click()
     link = page.get_by_label("Link, in one direction")
     assert link.get_attribute("aria-valuetext") == "16\N{NO-BREAK SPACE}GB/s"
     link.focus()
     page.keyboard.press("ArrowRight")
-    assert page.get_by_label("Machine").input_value() == "own"
+    assert figure.get_by_label("Machine").input_value() == "own"
     figure.get_by_role("button", name="Reset").click()
-    assert page.get_by_label("Machine").input_value() == "h100"
+    assert figure.get_by_label("Machine").input_value() == "h100"
     assert link.get_attribute("aria-valuetext") == "64\N{NO-BREAK SPACE}GB/s"
 
 
@@ -374,7 +387,8 @@ def test_the_setting_is_in_the_address(page: Page, harness: str) -> None:
     page.goto(f"{harness}?tab=jax&x=%20y#here")
     page.get_by_label("Fetch the loss").focus()
     page.keyboard.press("Home")
-    page.get_by_label("Numbers", exact=True).select_option("half")
+    moving = page.locator("#fig-worth-moving")
+    moving.get_by_label("Numbers", exact=True).select_option("half")
     before = result(page, "queue"), result(page, "worth-moving")
     query = page.url.removeprefix(harness)
     assert query == "?tab=jax&x=%20y&queue.every=1&worth-moving.type=half#here"

@@ -445,7 +445,10 @@ ptxas info    : Function properties for _Z6matmulPf
 ptxas info    : Used 94 registers, used 1 barriers, 16384 bytes smem"""
 LINES = [
     (PTXAS, {"registers": 94, "shared": 16384, "stack": 8, "capability": 80}),
-    ("ptxas info : Used 32 registers, 380 bytes cmem[0]", {"registers": 32}),
+    (
+        "ptxas info : Used 32 registers, 380 bytes cmem[0]",
+        {"registers": 32, "shared": 0},
+    ),
     ("Used 40 registers, 8192+16 bytes smem", {"registers": 40, "shared": 8192}),
     (
         "A100, tile  64, 4 warps: sum  32,  94 registers,    0 B of stack",
@@ -583,9 +586,14 @@ def test_what_a_compiler_prints_is_pasted(page: Page, harness: str) -> None:
     assert figure.get_by_label("Kernel").input_value() == "h100-64"
     field.fill(PTXAS.replace("\n", " "))
     text = result(page, "warps")
+    assert "Numbers spill: each thread has 8 bytes of stack." in text
     assert "An SM of the A100 holds 5 blocks, with 20 of 64 warps" in text
     page.reload()
     assert result(page, "warps") == text
+    field.fill("B200, tile 128, 8 warps: sum  64, 128 registers,    0 B of stack")
+    text = result(page, "warps")
+    assert "does not contain the shared memory, so its slider counts." in text
+    assert "An SM of the B200 holds 2 blocks, with 16 of 64 warps" in text
     figure.get_by_label("Registers of a thread").focus()
     page.keyboard.press("End")
     assert "an occupancy of 12.5 %" in result(page, "warps")
