@@ -309,29 +309,32 @@
           label(width - RIGHT, y(factor * peak) - 6, "sparse", "soft small", "end")
         : "";
     const above = y(peak) + (factor > 1 ? 18 : -6);
-    const inside = Math.sqrt(LEAST * Math.min(MOST, peak / slope));
+    const inside = LEAST ** 0.4 * Math.min(MOST, peak / slope) ** 0.6;
+    const room = x(inside) > LEFT + 76; // for the bandwidth, left of the slope
     return (
       sparse +
       roof(state, place, peak, "line1") +
       label(width - RIGHT, above, rate(peak), "ink small", "end") +
       label(
-        x(inside) + 10,
-        y(slope * inside) + 14,
+        x(inside) + (room ? -8 : 8),
+        y(slope * inside) + (room ? -6 : 16),
         bandwidth(slope),
         "ink small",
+        room ? "end" : "start",
       )
     );
   };
 
   /** Return the ceiling that the calls set, a line at the FLOPs over their time. */
-  const ceiling = (state, { y, down }) => {
+  const ceiling = (state, { y, down }, width) => {
     const { flops } = work(state);
     const limit = flops / bound(state).terms.calls;
     const { rate: peak } = machine(state);
+    const text = width < 480 ? "calls" : "bound of the calls";
     if (!(limit < 1.3 * peak) || Math.log10(limit) < down) return "";
     return (
       tag("path", { d: `M${LEFT} ${y(limit)}H${LEFT + 1e4}`, class: "line3" }) +
-      label(LEFT + 6, y(limit) - 6, "bound of the calls", "soft small")
+      label(LEFT + 6, y(limit) - 6, text, "soft small")
     );
   };
 
@@ -347,18 +350,12 @@
 
   const point = (state, { x, y }, width) => {
     const [cx, cy] = [x(intensity(state)), y(attained(state))];
-    const right = cx < width - 110;
+    const beside = Math.min(cx + 13, width - RIGHT - 84);
     const known = published(state);
     const diamond = known && `M${cx} ${y(known.rate) - 5}l5 5l-5 5l-5 -5Z`;
     return (
       tag("circle", { cx, cy, r: 7, class: "ring" }) +
-      label(
-        cx + (right ? 13 : -13),
-        cy + 20,
-        rate(attained(state)),
-        "ink small strong",
-        right ? "start" : "end",
-      ) +
+      label(beside, cy + 22, rate(attained(state)), "ink small strong") +
       (known ? tag("path", { d: diamond, class: "s2 solid" }) : "")
     );
   };
@@ -401,7 +398,7 @@
         "g",
         { "clip-path": "url(#roofline-chart)" },
         way(state, place),
-        ceiling(state, place),
+        ceiling(state, place, width),
       ),
       roofs(state, place, width),
       point(state, place, width),
