@@ -9,6 +9,7 @@ import csv
 import functools
 import hashlib
 import os
+import string
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,10 +44,20 @@ DEFINITIONS = {
 def inputs_digest(root: Path = ROOT) -> str:
     """Return a hash of all that the plans depend on; this needs no framework."""
     parts = [_definitions(root / file, names) for file, names in DEFINITIONS.items()]
-    cards = (root / "d2l/cards.csv").read_text("utf-8").splitlines()
-    parts.append([line.split(",")[:3] for line in cards])
+    parts.append(_card_properties(root))
     parts.append(sorted(line for line in _pins(root) if "cu" in line or "jax" in line))
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def _card_properties(root: Path) -> list[tuple[str, str, str]]:
+    """Return the properties of cards of which the compiler gets to know."""
+    ((_, code),) = _definitions(root / "d2l/jax.py", {"TARGET"})
+    target = ast.literal_eval(code.removeprefix("TARGET = "))
+    names = {name for _, name, *_ in string.Formatter().parse(target)}
+    names |= {"capability"}  # `major` and `minor` of the description
+    with (root / "d2l/cards.csv").open(encoding="utf-8", newline="") as file:
+        rows = [(r["card"], r["property"], r["value"]) for r in csv.DictReader(file)]
+    return [row for row in rows if row[1] in names]
 
 
 def _pins(root: Path) -> list[str]:

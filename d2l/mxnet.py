@@ -2267,7 +2267,9 @@ class OperationRecorder:
     """
 
     def __enter__(self) -> OperationRecorder:
-        self.rows, self.graphs, self.stack = [], [], contextlib.ExitStack()
+        self.rows: list[list] = []
+        self.graphs: list[Any] = []  # alive until their backward passes
+        self.stack = contextlib.ExitStack()
         self.run = register._imperative_invoke
         for owner, name, function in (
             (register, "_imperative_invoke", self.invoke),
@@ -2292,7 +2294,7 @@ class OperationRecorder:
         is_list: bool,
     ) -> Any:
         """Run an operation, and record it."""
-        row = [operator_name(handle), 0, 0, "float32"]
+        row: list[Any] = [operator_name(handle), 0, 0, "float32"]
         if autograd.is_recording() and inputs and out is None:
             graph = single_graph(handle, len(inputs), keys, values, is_np)
             graph._register_op_hook(gradient_hook(self.rows, row, inputs))
@@ -2316,7 +2318,8 @@ class OperationRecorder:
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def gradient_hook(rows: list, forward: list, inputs: Sequence) -> Callable:
     """Return a hook that adds the backward operation of the row `forward`."""
-    shapes, row = [x.shape for x in inputs[:2]], []
+    row: list[Any] = []
+    shapes = [x.shape for x in inputs[:2]]
 
     def hook(node, kind, handle):
         array = mx.nd.NDArray(ctypes.cast(handle, mx.base.NDArrayHandle))
@@ -2353,7 +2356,7 @@ def operator_name(handle: int) -> str:
             ctypes.c_void_p(handle), ctypes.byref(name)
         )
     )
-    return name.value.decode()
+    return mx.base.py_str(name.value)
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)

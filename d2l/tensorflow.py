@@ -545,7 +545,7 @@ class Trainer(HyperParameters):
         """Use the trainer's device, precision and compiler in a `with` block."""
         with self.device, in_precision(self.model, self.precision):
             if self.compiled:
-                vars(self.model)["call"] = tf.function(
+                self.model.__dict__["call"] = tf.function(
                     self.model.call, autograph=False, jit_compile=True
                 )
             try:
@@ -2306,7 +2306,7 @@ CALLS = {
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def einsum_size(operation: Any) -> int:
-    """Return the number of multiplications of an `Einsum` of two tensors."""
+    """Return the multiplications of an `Einsum` of two tensors, or 0."""
     sizes: dict[str, int] = {}
     terms = operation.get_attr("equation").decode().split("->")[0].split(",")
     for labels, tensor in zip(terms, operation.inputs):
@@ -2318,7 +2318,7 @@ def einsum_size(operation: Any) -> int:
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def conv_size(operation: Any) -> int:
-    """Return the number of multiplications of a convolution or its gradient."""
+    """Return the multiplications of a convolution or of its gradient."""
     shapes = [t.shape for t in (*operation.inputs, *operation.outputs)]
     weights = shapes[-1 if "BackpropFilter" in operation.type else 1]
     end = -2 if operation.type.startswith("Depthwise") else -1
@@ -2331,14 +2331,12 @@ def product_flops(operation: Any) -> int:
 
     Raises ValueError if a shape is unknown.
     """
-    kind, (*inputs, result) = (
-        operation.type,
-        [t.shape for t in (*operation.inputs, *operation.outputs)] or [None],
-    )
+    kind = operation.type
     is_product = kind in ("MatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum")
     is_conv = kind.startswith(("Conv2D", "Conv3D", "DepthwiseConv2d"))
     if not (is_product or is_conv):
         return 0
+    *inputs, result = (t.shape for t in (*operation.inputs, *operation.outputs))
     if not all(shape.is_fully_defined() for shape in (*inputs, result)):
         raise ValueError(
             f"{operation.name} has an unknown shape; pass "
@@ -2356,8 +2354,8 @@ def product_flops(operation: Any) -> int:
 def moved_bytes(operation: Any) -> int:
     """Return the bytes that an operation of a graph reads and writes.
 
-    Each tensor counts once and as a whole, and a variable counts as much as the
-    largest tensor. A tensor of unknown shape counts 0.
+    Each tensor counts once and as a whole, and a variable counts as much as
+    the largest tensor. A tensor of unknown shape counts 0.
     """
     used = {t.ref(): t for t in (*operation.inputs, *operation.outputs)}
     sizes = [

@@ -282,9 +282,19 @@
     all("[data-explorable]").forEach((figure) => observer.observe(figure));
   }
 
+  // The figures with an arithmetic of their own beside the common one.
+  const subjects = {
+    allocator: "memory",
+    "memory-timeline": "memory",
+    roofline: "performance",
+    sectors: "performance",
+    warps: "performance",
+  };
+
   async function explore(figure) {
     const name = figure.dataset.explorable;
-    const shared = ["explorables.css", "arithmetic.js", "memory-arithmetic.js"];
+    const shared = ["explorables.css", "arithmetic.js"];
+    if (subjects[name]) shared.push(`${subjects[name]}-arithmetic.js`);
     await Promise.all(shared.map((f) => load(`explorables/${f}`)));
     await load("explorables/explorable.js");
     await load(`explorables/${name}.js`);

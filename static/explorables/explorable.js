@@ -4,9 +4,10 @@
  * A specification of a figure has these fields:
  *   name      the name of the figure and of its parameters in the address
  *   controls  [{id, kind, label, initial, ...}], where kind is "range" (with min, max
- *             and step; or log; or values), "select" (with options) or "hidden" (with
- *             accepts); `initial` may be a function of the settings before it; a control
- *             with `more` is folded away; one is hidden unless its `when`(state) is true
+ *             and step; or log; or values), "select" (with options), "text" (with a
+ *             placeholder) or "hidden" (with accepts); `initial` may be a function of the
+ *             settings before it; a control with `more` is folded away; one is hidden
+ *             unless its `when`(state) is true
  *   actions   [{label, run(state) -> state, when}], optional
  *   settle    (state, id) -> state after a change of the control `id`, optional
  *   follows   {id: axis}, the settings that are the reader's choices on the page
@@ -19,6 +20,7 @@
 
 (() => {
   const PAUSE = 300; // ms without a change before the result is announced
+  const LONGEST = 800; // characters of a text, which becomes a part of the address
 
   // SVG as text
 
@@ -100,6 +102,7 @@
   const parse = (control, text) => {
     if (control.kind === "select")
       return control.options.some(([value]) => value === text) ? text : undefined;
+    if (control.kind === "text") return text.slice(0, LONGEST);
     if (control.kind === "hidden") return control.accepts(text) ? text : undefined;
     const number = text.trim() === "" ? NaN : Number(text);
     const allowed = control.values
@@ -212,6 +215,21 @@
     return { show, parts: [make("label", { for: id }, control.label), select] };
   };
 
+  /** Return the parts of a field for text, which readers mostly paste. */
+  const textField = (control, id, change) => {
+    const input = make("input", {
+      ...{ type: "text", id, maxlength: LONGEST, placeholder: control.placeholder },
+      ...{ autocomplete: "off", spellcheck: "false" },
+    });
+    input.addEventListener("input", () => change(input.value));
+    const show = (value) => {
+      if (input.value !== value) input.value = value;
+    };
+    return { show, parts: [make("label", { for: id }, control.label), input] };
+  };
+
+  const KINDS = { range: slider, select: menu, text: textField };
+
   const button = (text, run) => {
     const element = make("button", { type: "button" }, text);
     element.addEventListener("click", run);
@@ -282,9 +300,9 @@
   const fields = (spec, controls, change) => {
     const shows = [];
     const made = controls.map((control) => {
-      const kind = control.kind === "range" ? slider : menu;
       const set = (value) => change(control.id, value);
-      const { show, parts } = kind(control, `${spec.name}-${control.id}`, set);
+      const id = `${spec.name}-${control.id}`;
+      const { show, parts } = KINDS[control.kind](control, id, set);
       const box = make("div", { class: "control" }, ...parts);
       shows.push((state) => show(state[control.id]));
       if (control.when) shows.push((state) => (box.hidden = !control.when(state)));

@@ -45,6 +45,7 @@ def copy(tmp_path: Path) -> Path:
     [
         ("d2l/jax.py", "jax.nn.silu(", "jax.nn.gelu("),
         ("d2l/cards.csv", "T4,cores,40", "T4,cores,41"),
+        ("d2l/cards.csv", "A100,capability,8.0", "A100,capability,8.6"),
         ("environments/plans.txt", "jax-cuda12-plugin==", "jax-cuda12-plugin==1"),
     ],
 )
@@ -64,6 +65,17 @@ def test_other_parts_of_the_library_leave_plans_up_to_date(copy):
         '"""Return the memory that XLA plans', '"""Return the bytes that'
     )
     (copy / "d2l/jax.py").write_text(text.replace("class SGD", "class Descent"))
+    assert plans.inputs_digest(copy) == before
+
+
+def test_properties_that_the_compiler_does_not_get_leave_plans_up_to_date(copy):
+    before = plans.inputs_digest(copy)
+    text = (copy / "d2l/cards.csv").read_text()
+    assert "T4,blocks,16" in text and "T4,pcie,16" in text
+    text = text.replace("T4,blocks,16", "T4,blocks,15").replace(
+        "T4,pcie,16", "T4,pcie,15"
+    )
+    (copy / "d2l/cards.csv").write_text(text + "T4,sockets,1,,assumed\n")
     assert plans.inputs_digest(copy) == before
 
 

@@ -5,8 +5,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 EXPLORABLES = ROOT / "static" / "explorables"
-NAMES = ("two-devices", "queue", "worth-moving", "memory-timeline", "allocator")
-SCRIPTS = ("arithmetic", "memory-arithmetic", "explorable", *NAMES)
+NAMES = (
+    *("two-devices", "queue", "worth-moving", "memory-timeline", "allocator"),
+    *("roofline", "sectors", "warps"),
+)
+ARITHMETIC = ("arithmetic", "memory-arithmetic", "performance-arithmetic")
+SCRIPTS = (*ARITHMETIC, "explorable", *NAMES)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"

@@ -284,11 +284,25 @@ def test_the_picture_is_what_its_script_draws(node: str, tmp_path: Path, name) -
     assert int(re.search(r' width="(\d+)"', picture)[1]) <= 640  # type: ignore[index]
 
 
+def test_pages_load_the_arithmetic_that_a_figure_needs() -> None:
+    script = (ROOT / "static/book.js").read_text("utf-8")
+    subjects = re.search(r"const subjects = \{(.*?)\};", script, re.DOTALL)
+    assert subjects
+    loaded = dict(re.findall(r'"?([\w-]+)"?: "(\w+)"', subjects[1]))
+    needed = {}
+    for name in NAMES:
+        code = (ROOT / f"static/explorables/{name}.js").read_text("utf-8")
+        if found := re.search(r'require\("./(\w+)-arithmetic.js"\)', code):
+            needed[name] = found[1]
+    assert loaded == needed
+
+
 def test_drawings_are_made_of_numbers(run_js) -> None:
     """No setting, however extreme, leads to a coordinate that is not a number."""
     code = """
     const out = [];
-    const specs = [two_devices, queue, worth_moving, memory_timeline, allocator];
+    const specs = [two_devices, queue, worth_moving, memory_timeline, allocator,
+      roofline, sectors, warps];
     for (const spec of specs) {
       const ends = (c) => c.values || (c.options || []).map(([value]) => value);
       const values = (c) =>
@@ -342,7 +356,7 @@ def test_the_result_of_a_product_is_that_of_the_arithmetic(
     page: Page, harness: str
 ) -> None:
     page.goto(harness)
-    page.get_by_label("Size n of the matrices").focus()
+    page.locator("#fig-worth-moving").get_by_label("Size n of the matrices").focus()
     page.keyboard.press("End")
     task = chapter_task()
     cpu, gpu = product(task, 16384)
@@ -357,15 +371,15 @@ def test_presets_set_the_sliders_and_sliders_leave_the_preset(
 ) -> None:
     page.goto(harness)
     figure = page.locator("#fig-worth-moving")
-    page.get_by_label("Machine").select_option("p100")
+    figure.get_by_label("Machine").select_option("p100")
     figure.locator("summary").click()
     link = page.get_by_label("Link, in one direction")
     assert link.get_attribute("aria-valuetext") == "16\N{NO-BREAK SPACE}GB/s"
     link.focus()
     page.keyboard.press("ArrowRight")
-    assert page.get_by_label("Machine").input_value() == "own"
+    assert figure.get_by_label("Machine").input_value() == "own"
     figure.get_by_role("button", name="Reset").click()
-    assert page.get_by_label("Machine").input_value() == "h100"
+    assert figure.get_by_label("Machine").input_value() == "h100"
     assert link.get_attribute("aria-valuetext") == "64\N{NO-BREAK SPACE}GB/s"
 
 
@@ -373,7 +387,8 @@ def test_the_setting_is_in_the_address(page: Page, harness: str) -> None:
     page.goto(f"{harness}?tab=jax&x=%20y#here")
     page.get_by_label("Fetch the loss").focus()
     page.keyboard.press("Home")
-    page.get_by_label("Numbers", exact=True).select_option("half")
+    moving = page.locator("#fig-worth-moving")
+    moving.get_by_label("Numbers", exact=True).select_option("half")
     before = result(page, "queue"), result(page, "worth-moving")
     query = page.url.removeprefix(harness)
     assert query == "?tab=jax&x=%20y&queue.every=1&worth-moving.type=half#here"
@@ -412,6 +427,8 @@ def test_actions_are_in_the_address(page: Page, harness: str) -> None:
         "memory-timeline.model=gpt9&memory-timeline.batch=3&memory-timeline.gpus=0",
         "allocator.did=30-fz&allocator.policy=buddy&allocator.count=13",
         "allocator.did=&allocator.did=--&allocator.size=7e9",
+        "roofline.n=500&roofline.machine=h1000&roofline.overhead=-1&roofline.rate=x",
+        "sectors.stride=0&sectors.size=3&warps.registers=256&warps.card=%E0&warps.n=9e9",
     ],
 )
 def test_a_bad_address_gives_the_first_setting(
@@ -499,4 +516,5 @@ def test_ids_are_unique_and_everything_has_a_name(page: Page, harness: str) -> N
         "bookExplorable",
         "bookExplorables",
         "bookMemory",
+        "bookPerformance",
     ]

@@ -540,10 +540,11 @@ def test_a_model_brings_its_settings(opened: Page) -> None:
 
 
 def test_a_capacity_of_your_own_changes_the_card(opened: Page) -> None:
-    opened.locator("#fig-memory-timeline summary").last.click()
-    opened.get_by_label("Capacity of your own card").focus()
+    figure = opened.locator("#fig-memory-timeline")
+    figure.locator("summary").last.click()
+    figure.get_by_label("Capacity of your own card").focus()
     opened.keyboard.press("ArrowRight")
-    assert opened.get_by_label("Card", exact=True).input_value() == "own"
+    assert figure.get_by_label("Card", exact=True).input_value() == "own"
     assert "This fits on your card" in result(opened, "memory-timeline")
 
 

@@ -200,16 +200,20 @@ def test_the_front_page_has_each_section_with_its_time(site: Path, pages: Pages)
         assert re.fullmatch(r"\d+ min", find(card, ".minutes").text.strip())
 
 
+# Figures of sections that are not in the book yet. Remove a name when it is shown.
+WAITING = {"roofline", "sectors", "warps"}
+
+
 def test_figures_with_a_script_of_their_own_can_be_explored(site: Path, pages: Pages):
     folder = site / "_static/explorables"
-    shared = {"arithmetic", "memory-arithmetic", "explorable"}
+    shared = {"arithmetic", "memory-arithmetic", "performance-arithmetic", "explorable"}
     scripts = {file.stem for file in folder.glob("*.js")} - shared
     figures = {
         str(figure["data-explorable"])
         for page in pages.values()
         for figure in page.select("figure[data-explorable]")
     }
-    assert figures == scripts and len(figures) >= 3
+    assert figures == scripts - WAITING and len(figures) >= 3
 
 
 # Strict

@@ -15,6 +15,7 @@ LIMITS = {
     "pcie": ("GB/s", 15, 130),
     "nvlink": ("GB/s", 100, 1000),
     "fp32": ("TFLOP/s", 5, 150),
+    "tf32": ("TFLOP/s", 100, 1500),
     "tensor16": ("TFLOP/s", 50, 3000),
     "fp8": ("TFLOP/s", 200, 6000),
     "capability": ("", 7, 13),
@@ -25,8 +26,10 @@ LIMITS = {
     "shared": ("B", 2**16, 2**18),
     "block_shared": ("B", 2**15, 2**18),
     "threads": ("", 1024, 2048),
+    "blocks": ("", 16, 32),
+    "registers": ("", 2**16, 2**16),
 }
-OPTIONAL = {"nvlink", "fp8"}
+OPTIONAL = {"nvlink", "tf32", "fp8"}
 
 with (ROOT / "d2l/cards.csv").open(encoding="utf-8", newline="") as file:
     TABLE = list(csv.DictReader(file))
@@ -67,7 +70,9 @@ def test_numbers_of_a_card_agree_with_each_other(card: str):
     assert data.get("fp8", 2 * data["tensor16"]) == pytest.approx(
         2 * data["tensor16"], rel=0.01
     )
+    assert data.get("tf32", data["tensor16"] / 2) == data["tensor16"] / 2
     assert data["block_shared"] <= data["shared"]
+    assert data["threads"] / data["blocks"] == 64  # blocks of two warps fill an SM
     assert data.get("nvlink", data["pcie"] + 1) > data["pcie"]
 
 

@@ -1,0 +1,291 @@
+/* Sectors: which bytes move when the 32 threads of a warp read numbers at some distance
+ * from each other.
+ */
+"use strict";
+
+(() => {
+  const inNode = typeof module !== "undefined";
+  const arithmetic = inNode ? require("./arithmetic.js") : globalThis.bookArithmetic;
+  const performance = inNode
+    ? require("./performance-arithmetic.js")
+    : globalThis.bookPerformance;
+  const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
+  const { tag, label, canvas, hatching } = explorable;
+  const { round } = arithmetic;
+
+  const WARP = 32;
+  const SECTOR = 32;
+
+  /** The accesses that the reader can choose by name, with the `settings` of each. */
+  const PRESETS = {
+    neighbors: { name: "neighbors", settings: { stride: 1, size: "4", offset: 0 } },
+    two: { name: "every second number", settings: { stride: 2, size: "4", offset: 0 } },
+    column: {
+      name: "a column of a matrix, 32 wide",
+      settings: { stride: 32, size: "4", offset: 0 },
+    },
+    shifted: {
+      name: "neighbors, off by one",
+      settings: { stride: 1, size: "4", offset: 1 },
+    },
+  };
+
+  /** Return the argument of `performance.sectors` for a state. */
+  const setting = ({ stride, size, offset }) => ({
+    stride,
+    size: Number(size),
+    offset: offset * Number(size),
+  });
+
+  const access = (state) => performance.sectors(setting(state));
+
+  // The drawing: the threads in a row, the sectors in rows below them
+
+  const TOP = 64;
+  const GAP = 5;
+
+  /** Return the places of the sectors: how many in a row, their width and height. */
+  const shape = (width) => {
+    const columns = width < 480 ? 4 : 8;
+    return { columns, wide: (width - 2) / columns, tall: 22 };
+  };
+
+  /** Return a function from the address of a byte to its place in the drawing. */
+  const placeOf = (state, width) => {
+    const { sectors } = access(state);
+    const { columns, wide, tall } = shape(width);
+    return (byte) => {
+      const index = sectors.indexOf(Math.floor(byte / SECTOR));
+      const inside = (byte % SECTOR) / SECTOR;
+      return {
+        x: 2 + (index % columns) * wide + inside * (wide - GAP),
+        y: TOP + Math.floor(index / columns) * (tall + 8),
+      };
+    };
+  };
+
+  const threadPlace = (thread, width) => ((thread + 0.5) * width) / WARP;
+
+  /** Return the row of threads. */
+  const threads = (width) => {
+    const each = width / WARP;
+    const boxes = Array.from({ length: WARP }, (_, t) =>
+      tag("rect", {
+        ...{ x: t * each + 1, y: 20, width: each - 2, height: 14, class: "s3" },
+      }),
+    );
+    return label(0, 12, "32 threads of a warp", "soft small") + boxes.join("");
+  };
+
+  /** Return the lines from threads to the numbers that they read. */
+  const lines = (state, width) => {
+    const place = placeOf(state, width);
+    const { stride, size, offset } = setting(state);
+    const { wide } = shape(width);
+    const unit = (wide - GAP) / SECTOR;
+    return Array.from({ length: WARP }, (_, t) => {
+      const { x, y } = place(offset + t * stride * size);
+      const d = `M${threadPlace(t, width)} 34L${x + (size * unit) / 2} ${y}`;
+      return tag("path", { d, class: "faint" });
+    }).join("");
+  };
+
+  /** Return the bytes that a thread asks for, in one sector or in two. */
+  const numbers = (state, width) => {
+    const place = placeOf(state, width);
+    const { stride, size, offset } = setting(state);
+    const { wide, tall } = shape(width);
+    const unit = (wide - GAP) / SECTOR;
+    return Array.from({ length: WARP }, (_, t) => {
+      const { x, y } = place(offset + t * stride * size);
+      const box = { x, y, width: size * unit, height: tall };
+      return (
+        tag("rect", { ...box, class: "box" }) +
+        tag("rect", { ...box, class: "s1 solid" })
+      );
+    }).join("");
+  };
+
+  const boxes = (state, width) => {
+    const { sectors } = access(state);
+    const { columns, wide, tall } = shape(width);
+    return sectors
+      .map((_, i) =>
+        tag("rect", {
+          x: 2 + (i % columns) * wide,
+          y: TOP + Math.floor(i / columns) * (tall + 8),
+          width: wide - GAP,
+          height: tall,
+          class: "wait",
+          fill: "url(#sectors-hatching)",
+        }),
+      )
+      .join("");
+  };
+
+  const legend = (top) =>
+    tag("rect", { x: 2, y: top, width: 18, height: 14, class: "s1 solid" }) +
+    label(26, top + 12, "bytes used", "soft small") +
+    tag("rect", {
+      ...{ x: 112, y: top, width: 18, height: 14, class: "wait" },
+      fill: "url(#sectors-hatching)",
+    }) +
+    label(136, top + 12, "bytes moved, but not used", "soft small");
+
+  const draw = (state, width) => {
+    const { sectors } = access(state);
+    const { columns, tall } = shape(width);
+    const below = TOP + Math.ceil(sectors.length / columns) * (tall + 8);
+    return canvas(
+      width,
+      below + 30,
+      tag("defs", {}, hatching("sectors", "s2")),
+      threads(width),
+      lines(state, width),
+      boxes(state, width),
+      numbers(state, width),
+      legend(below + 8),
+    );
+  };
+
+  // In words
+
+  const percent = (share) => `${round(100 * share)}\u00a0%`;
+  const amount = (count) => `${count} ${count === 1 ? "sector" : "sectors"}`;
+
+  /** Return the fewest sectors that hold the numbers of a warp. */
+  const fewest = ({ size }) => Math.max(1, (WARP * Number(size)) / SECTOR);
+
+  const result = (state) => {
+    const { sectors, used } = access(state);
+    const bytes = WARP * Number(state.size);
+    const start =
+      `The warp asks for ${bytes} bytes and touches ${amount(sectors.length)}, which ` +
+      `are ${SECTOR * sectors.length} bytes: ${percent(used)} of the bytes are used. `;
+    if (sectors.length === fewest(state)) return `${start}No access needs fewer sectors.`;
+    return `${start}${WARP} neighbors that begin with a sector need only ${fewest(state)}.`;
+  };
+
+  const summary = (state) =>
+    "A row of 32 threads, with lines to the numbers that they read, in boxes for the " +
+    `sectors of 32 bytes that contain them. ${result(state)} A table below has the numbers.`;
+
+  const formula = (state) => {
+    const { sectors, used } = access(state);
+    const { stride, size, offset } = setting(state);
+    return [
+      `thread t reads the ${size === 1 ? "byte" : `${size} bytes`} from address ` +
+        `${offset} + t · ${stride} · ${size} on, in sector ⌊address / ${SECTOR}⌋`,
+      `used: ${WARP} · ${size} B / (${sectors.length} · ${SECTOR} B) = ${percent(used)}`,
+    ];
+  };
+
+  const table = (state) => {
+    const row = (name, change) => {
+      const { sectors, used } = access({ ...state, ...change });
+      const bytes = SECTOR * sectors.length;
+      return [name, String(sectors.length), String(bytes), percent(used)];
+    };
+    const strides = [...new Set([state.stride, 1, 2, 4, 8, 16, 32])];
+    return {
+      head: ["stride", "sectors", "bytes moved", "used"],
+      rows: strides
+        .sort((a, b) => a - b)
+        .map((stride) => row(`${stride}${stride === state.stride ? ", chosen" : ""}`, {
+          stride,
+        })),
+    };
+  };
+
+  const GUIDE = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/";
+  const NOTES = [
+    [
+      "The memory of a GPU moves whole sectors of 32 bytes (",
+      ["NVIDIA, Best Practices Guide", GUIDE],
+      "). The guide counts the same sectors for a warp: four for neighbors with 4 bytes, " +
+        "five if they are shifted, and eight with a stride of two.",
+    ],
+    [
+      "Caches are left out. If other warps soon read the rest of a sector, the cache can " +
+        "serve them. A GPU refuses addresses that are not multiples of the size of the " +
+        "number, so the first address here is one.",
+    ],
+  ];
+
+  // Settings
+
+  const matches = (state) =>
+    Object.keys(PRESETS).find((id) =>
+      Object.entries(PRESETS[id].settings).every(([key, value]) => state[key] === value),
+    );
+
+  const settle = (state, id) => {
+    if (id === "preset")
+      return { ...state, ...(PRESETS[state.preset] || { settings: {} }).settings };
+    return { ...state, preset: matches(state) || "own" };
+  };
+
+  const from = (id) => (state) =>
+    (PRESETS[state.preset] || PRESETS.two).settings[id];
+
+  const spec = {
+    name: "sectors",
+    controls: [
+      {
+        id: "preset",
+        kind: "select",
+        label: "What the warp reads",
+        initial: "two",
+        options: [
+          ...Object.entries(PRESETS).map(([id, { name }]) => [id, name]),
+          ["own", "your own choice"],
+        ],
+      },
+      {
+        id: "stride",
+        kind: "range",
+        label: "Stride, in numbers",
+        min: 1,
+        max: 32,
+        step: 1,
+        initial: from("stride"),
+        format: String,
+      },
+      {
+        id: "size",
+        kind: "select",
+        label: "Size of a number",
+        initial: from("size"),
+        options: [
+          ["1", "1 byte (FP8)"],
+          ["2", "2 bytes (bfloat16, float16)"],
+          ["4", "4 bytes (float32)"],
+          ["8", "8 bytes (float64)"],
+        ],
+      },
+      {
+        id: "offset",
+        kind: "range",
+        label: "First number",
+        min: 0,
+        max: 31,
+        step: 1,
+        initial: from("offset"),
+        format: String,
+      },
+    ],
+    more: "Where the numbers are from",
+    settle,
+    draw,
+    summary,
+    result,
+    formula,
+    table,
+    notes: () => NOTES,
+    access,
+    PRESETS,
+  };
+
+  if (inNode) module.exports = spec;
+  else globalThis.bookExplorables[spec.name] = (figure) => explorable(figure, spec);
+})();

@@ -1,0 +1,559 @@
+/* Warps and waves: how much of a GPU a kernel keeps busy. The reader chooses a card and
+ * what the compiler printed for a kernel, or pastes it, and sees how many of its blocks an
+ * SM holds, whether their warps hide the latency of the memory, and in how many waves a
+ * product of matrices runs.
+ */
+"use strict";
+
+(() => {
+  const inNode = typeof module !== "undefined";
+  const arithmetic = inNode ? require("./arithmetic.js") : globalThis.bookArithmetic;
+  const performance = inNode
+    ? require("./performance-arithmetic.js")
+    : globalThis.bookPerformance;
+  const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
+  const { tag, label, canvas, hatching, area, ticks } = explorable;
+  const { time, bandwidth, round } = arithmetic;
+
+  const GIGA = 1e9;
+  const NANO = 1e-9;
+  const KIBI = 1024;
+  const WARP = 32;
+
+  // Limits of an SM, the number of SMs and GB/s; NOTES names the sources.
+  const LARGE = { registers: 65536, warps: 64, blocks: 32 };
+  const CARDS = {
+    t4: {
+      ...{ name: "T4", capability: 7.5, processors: 40, bandwidth: 320 },
+      ...{ registers: 65536, shared: 64 * KIBI, warps: 32, blocks: 16 },
+    },
+    v100: {
+      ...{ name: "V100", capability: 7, processors: 80, bandwidth: 898.048 },
+      ...{ ...LARGE, shared: 96 * KIBI },
+    },
+    a100: {
+      ...{ name: "A100", capability: 8, processors: 108, bandwidth: 2039.04 },
+      ...{ ...LARGE, shared: 164 * KIBI },
+    },
+    rtx4090: {
+      ...{ name: "RTX 4090", capability: 8.9, processors: 128, bandwidth: 1008 },
+      ...{ registers: 65536, shared: 100 * KIBI, warps: 48, blocks: 24 },
+    },
+    h100: {
+      ...{ name: "H100", capability: 9, processors: 132, bandwidth: 3352.32 },
+      ...{ ...LARGE, shared: 228 * KIBI },
+    },
+    h200: {
+      ...{ name: "H200", capability: 9, processors: 132, bandwidth: 4800 },
+      ...{ ...LARGE, shared: 228 * KIBI },
+    },
+    b200: {
+      ...{ name: "B200", capability: 10, processors: 148, bandwidth: 7672.32 },
+      ...{ ...LARGE, shared: 228 * KIBI },
+    },
+  };
+
+  /** The products of the section, as Triton compiled them: [card, tile, warps per block,
+   * registers, bytes of shared memory]. */
+  const KERNELS = {
+    "a100-16": ["a100", 16, 4, 37, 4096],
+    "a100-32": ["a100", 32, 4, 46, 8192],
+    "a100-64": ["a100", 64, 4, 94, 16384],
+    "a100-128": ["a100", 128, 4, 222, 32768],
+    "a100-256": ["a100", 256, 4, 255, 65536],
+    "a100-128-8": ["a100", 128, 8, 128, 32768],
+    "a100-256-8": ["a100", 256, 8, 255, 65536],
+    "t4-64": ["t4", 64, 4, 255, 8192],
+    "h100-64": ["h100", 64, 4, 64, 24576],
+    "b200-64": ["b200", 64, 4, 66, 24592],
+  };
+  const FIRST = "a100-64";
+
+  const kernelSettings = (id) => {
+    const [card, tile, warps, registers, shared] = KERNELS[id] || KERNELS[FIRST];
+    return { card, warps, registers, shared, rows: String(tile), columns: String(tile) };
+  };
+
+  const cardOf = (state) => CARDS[state.card] || CARDS.a100;
+  const occupancy = (state) => performance.occupancy(cardOf(state), state);
+
+  const needed = (state) =>
+    performance.warpsNeeded(
+      { ...cardOf(state), bandwidth: cardOf(state).bandwidth * GIGA },
+      state.latency * NANO,
+      Number(state.bytes),
+    );
+
+  /** Return the places for blocks on the whole card. */
+  const places = (state) => {
+    const { blocks } = occupancy(state);
+    return cardOf(state).processors * (state.resident === "one" ? 1 : blocks);
+  };
+
+  const gridOf = (state, n = state.n) =>
+    performance.programs(n, Number(state.rows), Number(state.columns));
+
+  const wavesOf = (state, n) => performance.waves(gridOf(state, n), places(state));
+
+  // Products that others measured on an RTX 4090, in TFLOP/s, by size
+  const RATES = {
+    256: 2.3,
+    512: 18.6,
+    1024: 119.6,
+    2048: 157.5,
+    4096: 152.8,
+    8192: 165.8,
+  };
+  const BEST = 165.8;
+
+  // The drawing: one SM above the waves of the whole card
+
+  const RIGHT = 12;
+  const TALL = 16;
+  const ROW = 22;
+  const LIMITS = {
+    registers: "registers",
+    shared: "shared memory",
+    warps: "warps",
+    blocks: "blocks",
+  };
+  const left = (width) => (width < 480 ? 114 : 124);
+
+  const limitRows = (state, width) => {
+    const { limits, decides } = occupancy(state);
+    const most = cardOf(state).blocks;
+    const scale = (width - left(width) - 96) / most;
+    return Object.entries(LIMITS)
+      .map(([name, text], i) => {
+        const y = 24 + i * ROW;
+        const value = limits[name];
+        const strong = decides.includes(name);
+        const long = Math.max(1, Math.min(value, most) * scale);
+        const said = value > most ? `over ${most}` : `${value}`;
+        const kind = strong ? "s1 solid" : "s1";
+        const words = `ink small${strong ? " strong" : ""}`;
+        return (
+          label(left(width) - 8, y + 13, text, words, "end") +
+          area("warps", kind, left(width), y, long, TALL) +
+          label(left(width) + long + 6, y + 13, said, words)
+        );
+      })
+      .join("");
+  };
+
+  const SLOTS = 24 + 4 * ROW + 22;
+
+  /** Return the blocks in the places of an SM for warps, and the warps that it needs. */
+  const slots = (state, width) => {
+    const { warps } = cardOf(state);
+    const { blocks } = occupancy(state);
+    const each = (width - 2) / warps;
+    const room = tag("rect", {
+      ...{ x: 1, y: SLOTS, width: each * warps, height: 22, class: "idle" },
+    });
+    const boxes = Array.from({ length: blocks }, (_, i) =>
+      area("warps", "s3", 1 + i * state.warps * each, SLOTS, state.warps * each, 22),
+    );
+    const wanted = needed(state);
+    const long = Math.min(wanted, warps) * each;
+    const more = wanted > warps ? ` (an SM holds ${warps})` : "";
+    const text = `${round(wanted)} warps${more} would hide ${time(state.latency * NANO)}`;
+    return (
+      label(0, SLOTS - 8, `${blocks * state.warps} of ${warps} warps on an SM`, "ink small") +
+      room +
+      boxes.join("") +
+      area("warps", "wait", 1, SLOTS + 28, long, 10) +
+      label(0, SLOTS + 54, text, "ink small")
+    );
+  };
+
+  const TOP = SLOTS + 106;
+  const BOTTOM = TOP + 150;
+  const AXIS = 52;
+  const [SMALLEST, LARGEST] = [128, 8192];
+
+  const scales = (width) => ({
+    x: (n) =>
+      AXIS +
+      ((width - AXIS - RIGHT) * Math.log(n / SMALLEST)) / Math.log(LARGEST / SMALLEST),
+    y: (share) => BOTTOM - (BOTTOM - TOP) * share,
+  });
+
+  /** Return the sizes after which the number of programs grows. */
+  const edges = ({ rows, columns }) => {
+    const list = [];
+    for (const tile of new Set([Number(rows), Number(columns)]))
+      for (let n = tile; n < LARGEST; n += tile) list.push(n);
+    return [...new Set(list)].filter((n) => n > SMALLEST).sort((a, b) => a - b);
+  };
+
+  const staircase = (state, { x, y }) => {
+    const line = [`M${x(SMALLEST)} ${y(wavesOf(state, SMALLEST).efficiency)}`];
+    for (const n of edges(state))
+      line.push(`H${x(n)}V${y(wavesOf(state, n + 1).efficiency)}`);
+    return tag("path", { d: `${line.join("")}H${x(LARGEST)}`, class: "line1" });
+  };
+
+  const grid = ({ x, y }, width) => {
+    const rows = ticks(1, 4).map(
+      (share) =>
+        tag("path", { d: `M${AXIS} ${y(share)}H${width - RIGHT}`, class: "faint" }) +
+        label(AXIS - 6, y(share) + 4, `${100 * share}\u00a0%`, "soft small", "end"),
+    );
+    const columns = [128, 256, 512, 1024, 2048, 4096, 8192].map((n, i) =>
+      label(
+        x(n),
+        BOTTOM + 18,
+        width < 480 && i % 2 ? "" : n,
+        "soft small",
+        i === 6 ? "end" : "middle",
+      ),
+    );
+    const axis = { d: `M${AXIS} ${TOP}V${BOTTOM}H${width - RIGHT}`, class: "axis" };
+    return rows.join("") + columns.join("") + tag("path", axis);
+  };
+
+  const diamond = (x, y) =>
+    tag("path", { d: `M${x} ${y - 6}l6 6l-6 6l-6 -6Z`, class: "s2 solid" });
+
+  const hasRates = (state) => state.card === "rtx4090";
+  const measuredPoints = ({ x, y }) =>
+    Object.entries(RATES)
+      .map(([n, value]) => diamond(x(Number(n)), y(value / BEST)))
+      .join("");
+
+  const waveChart = (state, width) => {
+    const place = scales(width);
+    const { x, y } = place;
+    const title = "Share of the places for blocks that is busy, by the size n";
+    const short = "Busy share of the places, by n";
+    const start = label(0, TOP - 22, width < 480 ? short : title, "soft small");
+    if (places(state) === 0)
+      return start + grid(place, width) + label(AXIS + 10, TOP + 60, "no block fits");
+    const { efficiency } = wavesOf(state, state.n);
+    return (
+      start +
+      grid(place, width) +
+      staircase(state, place) +
+      (hasRates(state) ? measuredPoints(place) : "") +
+      tag("path", { d: `M${x(state.n)} ${TOP}V${BOTTOM}`, class: "dashed" }) +
+      tag("circle", { cx: x(state.n), cy: y(efficiency), r: 6, class: "ring" })
+    );
+  };
+
+  const legend = (top) =>
+    diamond(8, top + 7) + label(20, top + 12, "published rate / 165.8 TFLOP/s", "soft small");
+
+  const draw = (state, width) =>
+    canvas(
+      width,
+      BOTTOM + (hasRates(state) ? 56 : 28),
+      tag("defs", {}, hatching("warps", "s2")),
+      label(0, 12, `Blocks that an SM of the ${cardOf(state).name} can hold`, "soft small"),
+      limitRows(state, width),
+      slots(state, width),
+      waveChart(state, width),
+      hasRates(state) ? legend(BOTTOM + 34) : "",
+    );
+
+  // In words
+
+  const percent = (share) => `${round(100 * share)}\u00a0%`;
+  const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
+
+  const list = (words) =>
+    words.length < 2
+      ? words.join("")
+      : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
+
+  const decision = (state) => {
+    const { decides } = occupancy(state);
+    const names = decides.map((name) =>
+      name === "blocks" || name === "warps"
+        ? `the largest number of ${name}`
+        : `the ${LIMITS[name]}`,
+    );
+    const verb = names.length === 1 && decides[0] !== "registers" ? "decides" : "decide";
+    return `${list(names)} ${verb}`;
+  };
+
+  const enough = (state) => {
+    const { blocks } = occupancy(state);
+    const wanted = Math.ceil(needed(state) - 1e-9);
+    const there = blocks * state.warps;
+    const count = plural(wanted, "warp");
+    return there >= wanted
+      ? `That hides the latency of the memory, for which ${count} ` +
+          `${wanted === 1 ? "is" : "are"} enough. `
+      : `To hide the latency of the memory, ${count} would have to wait for it at the ` +
+          "same time. ";
+  };
+
+  const waveSentence = (state) => {
+    const { number, efficiency } = wavesOf(state, state.n);
+    return (
+      `A product with n = ${state.n} has ${plural(gridOf(state), "block")} for ` +
+      `${places(state)} places: ${plural(number, "wave")}, in which ` +
+      `${percent(efficiency)} of the places are busy.`
+    );
+  };
+
+  /** Return sentences on what a pasted text lacks, and on numbers that spill. */
+  const warning = (state) => {
+    const read = performance.parseKernel(state.line || "");
+    if (!read)
+      return state.line
+        ? "The pasted text has no number of registers, so the sliders count. "
+        : "";
+    const { shared, stack } = read;
+    return (
+      (shared === undefined
+        ? "The pasted text does not contain the shared memory, so its slider counts. "
+        : "") +
+      (stack ? `Numbers spill: each thread has ${stack} bytes of stack. ` : "")
+    );
+  };
+
+  const result = (state) => {
+    const { blocks, share } = occupancy(state);
+    const { name, warps } = cardOf(state);
+    if (blocks === 0)
+      return (
+        `${warning(state)}No block fits on an SM of the ${name}: ${decision(state)}. ` +
+        "Smaller tiles or fewer warps in a block would help."
+      );
+    return (
+      `${warning(state)}An SM of the ${name} holds ${plural(blocks, "block")}, with ` +
+      `${blocks * state.warps} of ${warps} warps: an occupancy of ${percent(share)}. ` +
+      `Here ${decision(state)}. ${enough(state)}` +
+      (places(state) ? waveSentence(state) : "")
+    );
+  };
+
+  const summary = (state) =>
+    "Four bars for the blocks that the limits of an SM allow, a row of the warps on an SM " +
+    "with a bar for those that the memory needs, and a staircase of the busy share over " +
+    `the size of a product. ${result(state)} A table below has the numbers.`;
+
+  const formula = (state) => {
+    const { blocks, share } = occupancy(state);
+    const card = cardOf(state);
+    const unit = Math.ceil((WARP * state.registers) / 256) * 256;
+    const kept = performance.reserved(card.capability);
+    const flying = (state.latency * card.bandwidth) / card.processors;
+    const n = places(state) ? wavesOf(state, state.n).number : 0;
+    return [
+      `registers of a warp: ⌈32 · ${state.registers} / 256⌉ · 256 = ${unit}; blocks: ` +
+        `⌊4 · ⌊16384 / ${unit}⌋ / ${state.warps}⌋`,
+      `shared memory of a block: ${state.shared} B${kept ? ` + ${kept} B reserved` : ""}, ` +
+        `of ${card.shared} B`,
+      `occupancy: ${blocks} · ${state.warps} / ${card.warps} = ${percent(share)}`,
+      `Little’s law: ${state.latency} ns · ${bandwidth(card.bandwidth * GIGA)} / ` +
+        `${card.processors} SMs = ${round(flying / KIBI)} KiB under way on an SM; ` +
+        `/ (32 · ${state.bytes} B) = ${round(needed(state))} warps`,
+      ...(n
+        ? [
+            `waves: ⌈⌈${state.n} / ${state.rows}⌉ · ⌈${state.n} / ${state.columns}⌉ / ` +
+              `${places(state)}⌉ = ${n}`,
+          ]
+        : []),
+    ];
+  };
+
+  const table = (state) => {
+    const row = ([id, card]) => {
+      const other = { ...state, card: id };
+      const { blocks, decides, share } = occupancy(other);
+      const busy = places(other) ? percent(wavesOf(other, state.n).efficiency) : "–";
+      return [
+        `${card.name}${id === state.card ? ", chosen" : ""}`,
+        String(blocks),
+        decides.map((name) => LIMITS[name]).join(", "),
+        percent(share),
+        String(round(needed(other))),
+        busy,
+      ];
+    };
+    return {
+      head: [
+        ...["card", "blocks on an SM", "decided by", "occupancy"],
+        ...["warps needed", "busy places"],
+      ],
+      rows: Object.entries(CARDS).map(row),
+    };
+  };
+
+  const DOCS = "https://docs.nvidia.com";
+  const CAPABILITIES =
+    `${DOCS}/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html`;
+  const GUIDE = `${DOCS}/cuda/cuda-c-best-practices-guide/`;
+  const TUNING = `${DOCS}/cuda/ampere-tuning-guide/index.html`;
+  const PRODUCTS =
+    `${DOCS}/deeplearning/performance/dl-performance-matrix-multiplication/index.html`;
+  const XLA =
+    "https://github.com/openxla/xla/tree/main/xla/backends/gpu/target_config/specs";
+  const ADA =
+    "https://images.nvidia.com/aem-dam/Solutions/geforce/ada/" +
+    "nvidia-ada-gpu-architecture.pdf";
+  const NEU = "https://github.com/smolix/d2l-neu";
+  const NOTES = [
+    [
+      "The limits of an SM follow from the compute capability (",
+      ["NVIDIA, CUDA Programming Guide", CAPABILITIES],
+      "). A warp gets registers in units of 256 (",
+      ["NVIDIA, Best Practices Guide", GUIDE],
+      "), each quarter of an SM has 16384 of them, and from the A100 on 1024 bytes of " +
+        "shared memory are reserved for each block (",
+      ["NVIDIA, Ampere Tuning Guide", TUNING],
+      "). SMs and bandwidths are those of ",
+      ["OpenXLA", XLA],
+      " and, for the RTX 4090, of ",
+      ["NVIDIA, Ada architecture", ADA],
+      ".",
+    ],
+    [
+      "Registers and shared memory of the kernels are what Triton 3.7.1 printed for the " +
+        "section’s product. They are a compiler’s plan, not a measurement. Paste what " +
+        "another compiler prints. Shared memory that a program requests at the launch is " +
+        "unknown to ptxas; set it with the slider.",
+    ],
+    [
+      "The latency is an assumption. Little’s law gives the warps that have to wait for " +
+        "memory at the same time, if each thread has requested the chosen bytes.",
+    ],
+    [
+      "Waves count a place for each block that an SM can hold, as in ",
+      ["NVIDIA’s guide to products", PRODUCTS],
+      ". In the last wave, blocks may have an SM to themselves and run faster. The " +
+        "published rates are PyTorch’s on an RTX 4090 (",
+      ["Zhang et al., 2026", NEU],
+      "); its library chooses a tile for each size, and the smallest product waits for " +
+        "its call.",
+    ],
+  ];
+
+  // Settings
+
+  const matches = (state) =>
+    Object.keys(KERNELS).find((id) =>
+      Object.entries(kernelSettings(id)).every(([key, value]) => state[key] === value),
+    );
+
+  const TILES = ["16", "32", "64", "128", "256"];
+
+  /** Return the card that a pasted text names, or undefined. */
+  const cardIn = ({ card, capability }) => {
+    if (CARDS[card]) return card;
+    const version = capability / 10;
+    return Object.keys(CARDS).find((id) => CARDS[id].capability === version);
+  };
+
+  /** Return a state with what a pasted text says. */
+  const adopt = (state) => {
+    const read = performance.parseKernel(state.line);
+    if (!read) return state;
+    const { registers, shared = state.shared, warps = state.warps, tile } = read;
+    const tiles = TILES.includes(String(tile))
+      ? { rows: String(tile), columns: String(tile) }
+      : {};
+    return {
+      ...{ ...state, registers, ...tiles, card: cardIn(read) || state.card },
+      shared: Math.min(shared, MOST_SHARED),
+      warps: Math.min(Math.max(1, warps), 32),
+    };
+  };
+
+  const settle = (state, id) => {
+    if (id === "kernel")
+      return KERNELS[state.kernel]
+        ? { ...state, ...kernelSettings(state.kernel), line: "" }
+        : state;
+    const next = id === "line" ? adopt(state) : state;
+    return { ...next, kernel: matches(next) || "own" };
+  };
+
+  const MOST_SHARED = 227 * KIBI;
+  const kibi = (bytes) =>
+    bytes < KIBI ? `${bytes} bytes` : `${round(bytes / KIBI, 4)}\u00a0KiB`;
+  const from = (id) => (state) => kernelSettings(state.kernel)[id];
+  const range = (id, text, min, max, step, format = String) => ({
+    ...{ id, kind: "range", label: text, min, max, step, initial: from(id), format },
+  });
+  const select = (id, text, options, start, more = false) => ({
+    ...{ id, kind: "select", label: text, options, initial: start, more },
+  });
+  const named = (id) => {
+    const [card, tile, warps] = KERNELS[id];
+    return `${CARDS[card].name}, tile ${tile}, ${warps} warps`;
+  };
+  const tiles = TILES.map((tile) => [tile, tile]);
+
+  const spec = {
+    name: "warps",
+    controls: [
+      select(
+        "kernel",
+        "Kernel",
+        [...Object.keys(KERNELS).map((id) => [id, named(id)]), ["own", "your own"]],
+        FIRST,
+      ),
+      select(
+        "card",
+        "Card",
+        Object.entries(CARDS).map(([id, { name }]) => [id, name]),
+        from("card"),
+      ),
+      {
+        ...{ id: "line", kind: "text", initial: "" },
+        label: "Paste a line of this section, or what ptxas -v prints",
+        placeholder: "ptxas info : Used 94 registers, 16384 bytes smem",
+      },
+      range("registers", "Registers of a thread", 16, 255, 1),
+      range("shared", "Shared memory of a block", 0, MOST_SHARED, KIBI, kibi),
+      range("warps", "Warps in a block", 1, 32, 1),
+      {
+        ...range("n", "Size n of the matrices", SMALLEST, LARGEST, 64),
+        initial: 2048,
+      },
+      select("rows", "Rows of a tile", tiles, from("rows"), true),
+      select("columns", "Columns of a tile", tiles, from("columns"), true),
+      select(
+        ...["resident", "Blocks that run on an SM"],
+        [
+          ["fit", "as many as fit"],
+          ["one", "one"],
+        ],
+        ...["fit", true],
+      ),
+      {
+        ...range("latency", "Latency of the memory (assumed)", 200, 1000, 50, (x) =>
+          time(x * NANO),
+        ),
+        ...{ initial: 500, more: true },
+      },
+      select(
+        ...["bytes", "Bytes that each thread has requested"],
+        ["4", "8", "16", "32", "64"].map((x) => [x, x]),
+        ...["16", true],
+      ),
+    ],
+    more: "More settings, and where the numbers are from",
+    settle,
+    draw,
+    summary,
+    result,
+    formula,
+    table,
+    notes: () => NOTES,
+    occupancy,
+    needed,
+    wavesOf,
+    gridOf,
+    CARDS,
+    KERNELS,
+    RATES,
+  };
+
+  if (inNode) module.exports = spec;
+  else globalThis.bookExplorables[spec.name] = (figure) => explorable(figure, spec);
+})();
