@@ -49,8 +49,8 @@ def framework(config: pytest.Config) -> Framework:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Collect test_TAB.py only when TAB is being tested."""
-    tab = collection_path.stem.removeprefix("test_")
+    """Collect test_TAB.py and test_..._TAB.py only when TAB is being tested."""
+    tab = collection_path.stem.rpartition("_")[2]
     if tab not in FRAMEWORKS:
         return None
     return True if tab != framework(config).tab else None
