@@ -5,7 +5,7 @@
 ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
-.PHONY: html run export import notebooks slides pdf publish lib check serve test system test-book test-site test-d2l test-chapter test-wheel tools bench bench-page bench-build bench-trainer bench-kernels quick lint coverage lock clean help
+.PHONY: html run export import notebooks slides pdf publish lib check serve test system test-book test-site test-d2l test-chapter test-wheel tools bench bench-page bench-build bench-trainer bench-kernels quick lint coverage plans test-plans lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -131,6 +131,12 @@ coverage: $(call built,test)  ## which lines of book/ its tests do not reach
 	@rm -rf _build/coverage && mkdir -p _build/coverage
 	-@$(TEST) coverage run -m pytest $(SPREAD) tests/book
 	@$(TEST) coverage combine --quiet && $(TEST) coverage report
+
+plans: $(call built,plans)  ## write d2l/plans.csv, the memory that XLA plans on GPUs that need not be there
+	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.plans
+
+test-plans: $(call built,plans)  ## compare XLA's plans with arithmetic; not in `make test`, since it downloads 220 MB
+	.venvs/plans/bin/python -m pytest tests/d2l/test_plans.py --tab jax
 
 lock: $(call built,book)  ## pin the environments of pyproject.toml anew, in environments/NAME.txt
 	@$(BOOK) lock

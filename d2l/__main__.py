@@ -1,7 +1,8 @@
 """Report the GPUs that each installed framework can use, and what is wrong with them.
 
-python -m d2l        # all frameworks that this Python can import
-python -m d2l jax    # one of them
+python -m d2l           # all frameworks that this Python can import
+python -m d2l jax       # one of them
+python -m d2l memory -h # the memory of a training step, before it runs
 
 The report also says whether another book's package d2l, such as PyPI's, is installed
 beside this one or over it. The exit status is 0 if nothing is wrong, 1 if something is
@@ -30,6 +31,10 @@ SHOW = "import sys; from d2l import __main__; sys.exit(__main__.show(sys.argv[1]
 
 def main(arguments: Sequence[str]) -> int:
     """Report on the named frameworks, or on all; return the exit status."""
+    if [*arguments][:1] == ["memory"]:
+        from d2l import memory_command
+
+        return memory_command.main(arguments[1:])
     if {"-h", "--help"} & {*arguments}:
         print(__doc__)
         return 0

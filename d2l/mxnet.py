@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
+import gc
 import gzip
 import hashlib
 import importlib.util
@@ -18,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import textwrap
 import time
 import traceback
@@ -47,10 +50,14 @@ from sklearn import datasets
 __all__ = [
     "ArrayLoader",
     "Benchmark",
+    "Block",
+    "Checkpoint",
+    "ChunkedLoss",
     "Cited",
     "Classifier",
     "Compiled",
     "DataModule",
+    "DeepMLP",
     "Digits",
     "FASHION_MNIST",
     "FashionMNIST",
@@ -61,22 +68,30 @@ __all__ = [
     "LinearRegression",
     "LinearRegressionScratch",
     "MLP",
+    "MemoryTape",
     "Module",
+    "Plan",
     "Point",
     "ProgressBoard",
     "SGD",
+    "StepMemory",
     "SyntheticRegressionData",
     "Timer",
     "Trainer",
+    "TransformerLayer",
     "abs",
     "add_point",
     "add_to_class",
+    "all_arrays",
     "arange",
     "argmax",
     "astype",
     "batch_matmul",
     "build_problems",
+    "card_data",
     "check_limits",
+    "checkpoint",
+    "chunked_loss",
     "cited",
     "cited_rows",
     "concat",
@@ -92,8 +107,10 @@ __all__ = [
     "expand_dims",
     "eye",
     "fetch_fashion_mnist",
+    "few_examples",
     "first_gpus",
     "fit_copy",
+    "flatten",
     "float32",
     "framework_info",
     "gpu",
@@ -104,6 +121,8 @@ __all__ = [
     "int32",
     "int64",
     "interact",
+    "keep_statistics",
+    "largest_batch",
     "linspace",
     "load_fashion_mnist",
     "locate_errors",
@@ -111,9 +130,11 @@ __all__ = [
     "matmul",
     "mean",
     "memory_problems",
+    "memory_trace",
     "meshgrid",
     "move_to",
     "named_gpus",
+    "nbytes",
     "nn_Module",
     "normal",
     "num_gpus",
@@ -122,12 +143,14 @@ __all__ = [
     "nvidia_smi",
     "ones",
     "ones_like",
+    "optimizer_bytes",
     "other_processes",
     "own_line",
     "own_memory",
     "plot",
     "plot_product_times",
     "plot_queue",
+    "predict_memory",
     "product_times",
     "progress_bar",
     "query_gpus",
@@ -141,6 +164,8 @@ __all__ = [
     "report_text",
     "require_gpu",
     "reshape",
+    "run_small",
+    "saved_bytes",
     "scratch_tensors",
     "set_axes",
     "set_figsize",
@@ -151,19 +176,23 @@ __all__ = [
     "sin",
     "sinh",
     "size",
+    "split_batch",
     "stack",
+    "stored_plans",
     "swapaxes",
     "synchronize",
     "tanh",
     "tensor",
     "time_call",
     "to",
+    "trained_arrays",
     "transpose",
     "try_all_gpus",
     "try_devices",
     "try_gpu",
     "use_svg_display",
     "visible_gpus",
+    "wait_for_checkpoints",
     "zeros",
     "zeros_like",
 ]
@@ -322,6 +351,22 @@ class Module(nn.Block, HyperParameters):
                     copied.attach_grad()
                 array.handle, copied.handle = copied.handle, array.handle
 
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def request_gradients(self, request: str) -> None:
+        """Let backward passes 'write' the gradients of this model, or 'add' to them."""
+        arrays = trained_arrays(self)
+        autograd.mark_variables(arrays, [a.grad for a in arrays], request)
+
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def __call__(self, *inputs: Any) -> Any:
+        """Compute in the precision of the parameters; return outputs in 32 bits."""
+        if self.precision == np.float32:
+            return nn.Block.__call__(self, *inputs)
+        lower = [
+            X.astype(self.precision) if X.dtype == np.float32 else X for X in inputs
+        ]
+        return nn.Block.__call__(self, *lower).astype(np.float32)
+
     # Defined in chapter_gpus/tools.md (sec_gpu_tools)
     def layer_summary(self, X_shape: Sequence[int]) -> None:
         """Print the output shape of each layer, for inputs of shape `X_shape`."""
@@ -459,14 +504,22 @@ class Trainer(HyperParameters):
             for self.epoch in range(self.max_epochs):
                 self.fit_epoch()
 
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, batch: Any) -> None:
-        """Update the parameters once."""
-        with autograd.record():
-            loss = self.model.training_step(batch)
-        loss.backward()
-        if self.gradient_clip_val > 0:
-            self.clip_gradients(self.gradient_clip_val, self.model)
-        self.optim.step(1)
+        """Change the parameters once, after `accumulate` parts of the minibatch."""
+        if self.precision != self.model.precision:
+            self.set_precision(batch)
+        scale = 1 if self.precision == np.float32 else self.loss_scale
+        for i, (part, share) in enumerate(split_batch(batch, self.accumulate)):
+            if i == 1:
+                self.model.request_gradients("add")
+            with autograd.record():
+                loss = self.model.training_step(part)
+            loss.backward(np.full_like(loss, share * scale))
+            wait_for_checkpoints()
+        self.update(scale)
+        if self.accumulate > 1:
+            self.model.request_gradients("write")
 
     def val_step(self, batch: Any) -> None:
         """Validate the model on a minibatch."""
@@ -492,6 +545,39 @@ class Trainer(HyperParameters):
         scale = np.minimum(1, grad_clip_val / norm)
         for grad in grads:
             grad *= scale
+
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def set_precision(self, batch: Any) -> None:
+        """Give the model the trainer's precision, which must be float32 or float16.
+
+        Raises ValueError if MXNet cannot train with this precision.
+        """
+        if self.precision not in (np.float32, np.float16):
+            raise ValueError(
+                "precision must be np.float32 or np.float16; mxnet.np has no "
+                "other type for training"
+            )
+        if self.precision == np.float16 and not self.gpus:
+            raise ValueError("MXNet multiplies float16 only on GPUs; use np.float32")
+        if self.precision == np.float16 and self.gradient_clip_val > 0:
+            raise ValueError("MXNet cannot clip gradients in float16; use np.float32")
+        if self.model.precision != self.precision:
+            self.model(*(item[:2] for item in batch[:-1]))  # makes lazy parameters
+            self.model.cast(self.precision)
+            self.model.precision = self.precision
+
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def update(self, scale: float) -> None:
+        """Change the parameters by the gradients over `scale`, unless one overflows."""
+        if scale > 1:
+            self.optim.optimizer.multi_precision = True
+            grads = [a.grad.as_nd_ndarray() for a in trained_arrays(self.model)]
+            if not mx.nd.multi_all_finite(*grads, num_arrays=len(grads)).asscalar():
+                self.loss_scale = scale / 2
+                return
+        if self.gradient_clip_val > 0:
+            self.clip_gradients(self.gradient_clip_val, self.model)
+        self.optim.step(scale)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -798,6 +884,497 @@ def in_background(batches: Iterable) -> Iterator:
         while (batch := waiting.result()) is not end:
             waiting = thread.submit(next, source, end)
             yield batch
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+class DeepMLP(Module):
+    """A stack of `depth` layers of the same width, trained to copy its input."""
+
+    def __init__(self, depth: int = 16, width: int = 128, lr: float = 1e-3):
+        super().__init__()
+        self.save_hyperparameters()
+        self.net = nn.HybridSequential()
+        for _ in range(depth):
+            self.net.add(
+                nn.Dense(width, flatten=False, in_units=width),
+                nn.HybridLambda(lambda F, X: F.np.tanh(X)),
+            )
+        self.net.initialize(mx.init.Xavier())
+
+    def loss(self, y_hat: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the mean of the squared errors."""
+        return ((y_hat - y) ** 2).mean()
+
+    def configure_optimizers(self) -> Any:
+        """Return the optimizer Adam."""
+        return gluon.Trainer(self.parameters(), "adam", {"learning_rate": self.lr})
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def nbytes(arrays: Iterable) -> int:
+    """Return the bytes of arrays; an array that is listed twice counts once."""
+    arrays = {id(a): a for a in arrays}.values()
+    return sum(a.size * onp.dtype(a.dtype).itemsize for a in arrays)
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+@functools.cache
+def memory_trace() -> Path:
+    """Make MXNet's profiler count bytes; return the file to which it writes."""
+    path = Path(tempfile.mkdtemp()) / "memory.json"
+    mx.profiler.set_config(
+        profile_memory=True,
+        profile_imperative=False,
+        filename=path,
+        profile_symbolic=False,
+        profile_api=False,
+    )
+    path.touch()  # MXNet opens it later
+    return path
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+class MemoryTape:
+    """Records the bytes on a device after each allocation in a block.
+
+    `arrays` are those that exist already; the block must not free them. After the
+    block, `tape` is the list of bytes.
+    """
+
+    def __init__(self, arrays: Iterable = (), device: Any = None):
+        self.start, self.device = nbytes(arrays), device or cpu()
+
+    def __enter__(self) -> MemoryTape:
+        gc.collect()
+        self.mark = np.zeros(1, ctx=self.device)
+        self.wait()
+        self.old = memory_trace().stat().st_size
+        mx.profiler.set_state("run")
+        self.first = np.zeros(1, ctx=self.device)  # its event is the first
+        self.wait()
+        return self
+
+    def wait(self) -> None:
+        """Wait until all arrays that are not needed any more have been freed."""
+        for _ in range(3):
+            self.mark += 1  # once this runs, the operations before it are forgotten
+            npx.waitall()
+
+    def __exit__(self, *_: Any) -> None:
+        self.wait()
+        mx.profiler.set_state("stop")
+        del self.mark, self.first
+        mx.profiler.dump(finished=False)
+        counter = f"Memory: {self.device.device_type}/{self.device.device_id}"
+        pattern = rf'"ts": (\d+),\s*"args": {{ "{counter}": (\d+)'
+        events = re.findall(pattern, memory_trace().read_text()[self.old :])
+        events = sorted(((int(t), int(b)) for t, b in events), key=lambda e: e[0])
+        self.tape = [self.start + b - events[0][1] for _, b in events]
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def saved_bytes(function: Callable, device: Any = None) -> int:
+    """Return the bytes that `function()` and its result keep for a backward pass.
+
+    Arrays that existed before are left out, such as weights and the inputs.
+    """
+    with MemoryTape(device=device) as record:
+        with autograd.record():
+            result = function()
+        record.wait()
+    del result
+    return record.tape[-1] - record.tape[0]
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+class TransformerLayer(nn.Block):
+    """A layer of a Transformer, normalized first; input (batch, positions, width)."""
+
+    def __init__(self, width: int, num_heads: int, dropout: float = 0.1):
+        super().__init__()
+        self.num_heads, self.drop = num_heads, nn.Dropout(dropout)
+        self.norm1, self.norm2 = (nn.LayerNorm(in_channels=width) for _ in range(2))
+        self.qkv, self.projection, self.up, self.down = (
+            nn.Dense(n, flatten=False, in_units=m)
+            for m, n in (
+                (width, 3 * width),
+                (width, width),
+                (width, 4 * width),
+                (4 * width, width),
+            )
+        )
+
+    def attention(self, X: np.ndarray) -> np.ndarray:
+        """Return the attention of all heads, the same shape as `X`."""
+        b, s, h = X.shape
+        q, k, v = (
+            part.reshape(b, s, self.num_heads, -1)
+            .transpose(0, 2, 1, 3)
+            .reshape(b * self.num_heads, s, -1)
+            for part in np.split(self.qkv(X), 3, axis=-1)
+        )
+        scores = npx.batch_dot(q / q.shape[-1] ** 0.5, k, transpose_b=True)
+        result = npx.batch_dot(self.drop(npx.softmax(scores)), v)
+        return self.projection(
+            result.reshape(b, self.num_heads, s, -1)
+            .transpose(0, 2, 1, 3)
+            .reshape(b, s, h)
+        )
+
+    def forward(self, X: np.ndarray) -> np.ndarray:
+        """Return the output of the layer, the same shape as `X`."""
+        X = X + self.drop(self.attention(self.norm1(X)))
+        up = npx.leaky_relu(self.up(self.norm2(X)), act_type="gelu")
+        return X + self.drop(self.down(up))
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+class ChunkedLoss(autograd.Function):
+    """The mean cross-entropy of logits that are made in chunks, and made again."""
+
+    def __init__(self, y: np.ndarray, num_chunks: int):
+        super().__init__()
+        size = -(-len(y) // num_chunks)  # rounded up
+        self.chunks = [slice(i, i + size) for i in range(0, len(y), size)]
+        self.y = y
+
+    def loss(self, X: np.ndarray, W: np.ndarray, chunk: slice) -> np.ndarray:
+        """Return the share of one chunk in the loss."""
+        logits = npx.log_softmax(np.dot(X[chunk], W))
+        return -npx.pick(logits, self.y[chunk]).sum() / len(self.y)
+
+    def forward(self, X: np.ndarray, W: np.ndarray) -> np.ndarray:
+        """Return the loss; keep only `X` and `W`."""
+        self.arrays = X, W
+        total = np.zeros((), ctx=X.ctx)
+        for chunk in self.chunks:
+            total += self.loss(X, W, chunk)
+            total.wait_to_read()  # or all chunks would be queued together
+        return total
+
+    @mx.util.use_np  # this thread does not know npx.set_np
+    def backward(self, gradient: Any) -> list:
+        """Return the gradients of `X` and `W`."""
+        X, W = (array.detach() for array in self.arrays)
+        X.attach_grad("add")
+        W.attach_grad("add")
+        for chunk in self.chunks:
+            with autograd.record():
+                loss = self.loss(X, W, chunk)
+            loss.backward(gradient.as_np_ndarray())
+            W.grad.wait_to_read()
+        return [X.grad.as_nd_ndarray(), W.grad.as_nd_ndarray()]
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def chunked_loss(
+    X: np.ndarray, W: np.ndarray, y: np.ndarray, num_chunks: int
+) -> np.ndarray:
+    """Return the mean cross-entropy of the logits X W, made in chunks."""
+    anchor = np.zeros(1, ctx=X.ctx)
+    anchor.attach_grad()  # a function works only if all its inputs need gradients
+    return ChunkedLoss(y, num_chunks)(X + anchor, W + anchor)
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+StepMemory = namedtuple(
+    "StepMemory", "weights gradients optimizer activations batch peak"
+)
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def predict_memory(model: Module, batch: Sequence, accumulate: int = 1) -> StepMemory:
+    """Return the bytes of a training step on `batch`, by role, before it runs.
+
+    `peak` is the highest point of a later step, when the optimizer has its state.
+    `accumulate` is that of the trainer. The model runs on 4 and on 8 examples; its
+    gradients are overwritten, its weights do not change, and its layers stay
+    compiled. Items of `batch` may be arrays of NumPy, such as
+    `onp.broadcast_to(onp.float32(0), shape)`, which takes no memory. Raises
+    RuntimeError if the model does not run on so few examples.
+    """
+    for _ in range(3):
+        passes = [run_small(model, batch, n) for n in (4, 8)]
+        if len({len(tape) for _, tape in passes}) == 1:
+            break
+    else:
+        raise RuntimeError(
+            f"{type(model).__name__} does not allocate the same arrays "
+            "in each step, so its memory cannot be predicted"
+        )
+    part = -(-len(batch[-1]) // accumulate)  # rounded up
+    saved, tape = (a + (b - a) * (part - 4) / 4 for a, b in zip(*passes))
+    weights, trained = all_arrays(model), trained_arrays(model)
+    state, update = optimizer_bytes(model.configure_optimizers(), trained)
+    fixed = nbytes(weights), nbytes([a.grad for a in trained]), state
+    size = sum(
+        onp.dtype(item.dtype).itemsize * item.size
+        for item in {id(item): item for item in batch}.values()
+    )
+    peak = sum(fixed) + size + max(update, int(tape.max()))
+    return StepMemory(*fixed, int(saved), size, peak)
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def all_arrays(model: Module) -> list[np.ndarray]:
+    """Return the parameters and the plain arrays of a model."""
+    return [*(p.data() for p in model.parameters()), *scratch_tensors(model)]
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def trained_arrays(model: Module) -> list[np.ndarray]:
+    """Return the arrays of a model that have gradients."""
+    return [a for a in all_arrays(model) if a.grad is not None]
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def run_small(model: Module, batch: Sequence, n: int) -> tuple:
+    """Return the bytes that a step with `n` examples keeps, and its tape, an array."""
+    try:
+        device = [
+            *(p.list_ctx()[0] for p in model.parameters()),
+            *(a.ctx for a in scratch_tensors(model)),
+        ][0]
+        small = [few_examples(item, n, device) for item in batch]
+
+        def loss():
+            return model.loss(model(*small[:-1]), small[-1])
+
+        def step():
+            with autograd.record():
+                value = loss()
+            value.backward()
+
+        with keep_statistics(model):
+            Compiled(step, model)()  # compiles the layers, if possible
+            for _ in range(2):
+                step()  # operators take workspaces that they keep
+            numbers = np.ones(2**20, ctx=device)
+            with MemoryTape(device=device) as record:
+                for _ in range(20):  # keeps the device busy, as large arrays do
+                    np.exp(numbers, out=numbers)
+                step()
+            return saved_bytes(loss, device), onp.array(record.tape)
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise RuntimeError(
+            f"{type(model).__name__} does not run on {n} examples: {reason}"
+        ) from error
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def few_examples(item: Any, n: int, device: Any) -> np.ndarray:
+    """Return the first `n` examples of an array; if it has fewer, repeat them."""
+    part = item[:n].asnumpy() if isinstance(item, np.ndarray) else item[:n]
+    part = onp.resize(part, (n, *part.shape[1:]))
+    return np.array(part, dtype=item.dtype, ctx=device)
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+@contextlib.contextmanager
+def keep_statistics(model: Module) -> Iterator[None]:
+    """Set the running statistics of a model back at the end of a block."""
+    names = "running_mean", "running_var"
+    params = [p for p in model.parameters() if p.name.endswith(names)]
+    known = [(p, p.data().copy()) for p in params if p._data is not None]
+    yield
+    for param, value in known:
+        param.set_data(value)
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def optimizer_bytes(optimizer: Any, arrays: Sequence) -> tuple[int, int]:
+    """Return the bytes of an optimizer's state, and those that an update adds.
+
+    The optimizers of Gluon update in place, except for the rarer ones.
+    """
+    if not isinstance(optimizer, gluon.Trainer):
+        known = {id(a) for a in arrays}
+        state = [a for a in scratch_tensors(vars(optimizer)) if id(a) not in known]
+        return nbytes(state), max(nbytes([a]) for a in arrays)
+    size = 0
+    for i, array in enumerate(arrays):
+        small = np.zeros([min(n, 8) for n in array.shape], dtype=array.dtype)
+        state = optimizer.optimizer.create_state_multi_precision(i, small)
+        size += nbytes(flatten(state)) * array.size // small.size
+    return size, 0
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def flatten(state: Any) -> list:
+    """Return the arrays in nested tuples."""
+    if isinstance(state, (tuple, list)):
+        return [array for item in state for array in flatten(item)]
+    return [] if state is None else [state]
+
+
+# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
+@dataclass
+class Plan:
+    """The bytes that a compiler plans to store on each GPU, by role.
+
+    `aliased` counts outputs that take the place of arguments. `code` is None
+    if the compiler does not tell. `text` is the compiled program, or '' if the
+    plan was stored.
+    """
+
+    card: str
+    num_gpus: int
+    arguments: int
+    outputs: int
+    aliased: int
+    temporaries: int
+    code: int | None = None
+    text: str = field(default="", repr=False, kw_only=True)
+
+    @property
+    def total(self) -> int:
+        """Return the bytes of all roles."""
+        return (
+            self.arguments
+            + self.outputs
+            - self.aliased
+            + self.temporaries
+            + (self.code or 0)
+        )
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the memory of the card is at least `total`."""
+        return self.total <= card_data(self.card)["memory"]
+
+
+# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
+def stored_plans(model: str) -> dict:
+    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
+
+    Raises ValueError if there are none.
+    """
+    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
+    found = [
+        Plan(row["card"], *[int(row[role]) for role in roles])
+        for row in rows
+        if row["model"] == model
+    ]
+    if not found:
+        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
+        raise ValueError(f"no plans of '{model}'; the models are {models}")
+    return {(plan.card, plan.num_gpus): plan for plan in found}
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+class Block:
+    """A block of memory; each piece is cut from the first gap that fits."""
+
+    def __init__(self, size: int):
+        self.size = size
+        self.pieces: dict[str, tuple[int, int]] = {}  # name: (start, end)
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """Return the free parts as pairs of a start and an end."""
+        taken = sorted(self.pieces.values())
+        starts = [0, *(end for _, end in taken)]
+        ends = [*(start for start, _ in taken), self.size]
+        return [(a, b) for a, b in zip(starts, ends) if a < b]
+
+    def allocate(self, name: str, size: int) -> bool:
+        """Cut a piece if there is a gap for it; return whether there was."""
+        for start, end in self.gaps():
+            if end - start >= size:
+                self.pieces[name] = start, start + size
+                return True
+        return False
+
+    def free(self, name: str) -> None:
+        """Give a piece back."""
+        del self.pieces[name]
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+def largest_batch(fits: Callable, batch_size: int) -> int:
+    """Return the first of batch_size, batch_size // 2, ... that fits, or 0."""
+    while batch_size and not fits(batch_size):
+        batch_size //= 2
+    return batch_size
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+class Checkpoint(autograd.Function):
+    """Computes `block(X)` and keeps only `X`; the backward pass computes it again."""
+
+    running = False  # whether a backward pass may not be over
+
+    def __init__(self, block: Callable):
+        super().__init__()
+        self.block = block
+
+    def forward(self, X: np.ndarray, _: np.ndarray) -> np.ndarray:
+        """Return `block(X)`."""
+        self.X, Checkpoint.running = X, True
+        return self.block(X)
+
+    @mx.util.use_np  # the backward pass has a thread of its own
+    def backward(self, gradient: Any) -> tuple:
+        """Return the gradient of `X`; that of the parameters goes to its place."""
+        gradient = gradient.as_np_ndarray().copy()
+        gradient.wait_to_read()  # its memory is reused as soon as this method returns
+        X = self.X.as_in_ctx(gradient.ctx).detach()
+        X.attach_grad()
+        with autograd.record():
+            Y = self.block(X)
+        Y.backward(gradient)
+        return X.grad.as_nd_ndarray(), mx.nd.zeros(1, ctx=X.ctx)
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+def checkpoint(block: Callable, X: np.ndarray) -> np.ndarray:
+    """Return `block(X)`, whose backward pass computes the block again.
+
+    The block must not contain dropout, nor share parameters with other blocks. Call
+    `wait_for_checkpoints` between the backward pass and the optimizer's step.
+    """
+    anchor = np.zeros(1, ctx=X.ctx)
+    anchor.attach_grad()
+    return Checkpoint(block)(X, anchor)
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+def wait_for_checkpoints() -> None:
+    """Wait until the backward passes of all checkpointed blocks are over."""
+    if Checkpoint.running:
+        npx.waitall()
+        Checkpoint.running = False
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+Trainer.accumulate = 1
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+def split_batch(batch: Any, num_parts: int) -> list:
+    """Return pairs of a part of a minibatch and its share of the examples."""
+    if num_parts == 1:
+        return [(batch, 1)]
+    total = len(batch[-1])
+    size = -(-total // num_parts)  # rounded up
+    return [
+        ([item[i : i + size] for item in batch], min(size, total - i) / total)
+        for i in range(0, total, size)
+    ]
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+Trainer.precision = np.float32
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+Trainer.loss_scale = 2**16
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+Module.precision = np.float32
 
 
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
@@ -1374,6 +1951,23 @@ def cited(id: str) -> float:
         similar = get_close_matches(id, values) or ["the rows of d2l/cited.csv"]
         raise ValueError(f"no measurement '{id}'; see {', '.join(similar)}")
     return values[id]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def card_data(card: str) -> dict[str, float]:
+    """Return the properties of a card, such as 'H100', in the units of `cards.csv`.
+
+    Raises ValueError if the card is unknown.
+    """
+    text = resources.files("d2l").joinpath("cards.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    found = {
+        row["property"]: float(row["value"]) for row in rows if row["card"] == card
+    }
+    if not found:
+        cards = ", ".join(dict.fromkeys(row["card"] for row in rows))
+        raise ValueError(f"no card '{card}'; the cards are {cards}")
+    return found
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)

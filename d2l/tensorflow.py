@@ -45,12 +45,15 @@ from matplotlib_inline import backend_inline
 from sklearn import datasets
 
 __all__ = [
+    "ALIASES",
     "Benchmark",
     "BetweenSteps",
+    "Block",
     "Cited",
     "Classifier",
     "Compiled",
     "DataModule",
+    "DeepMLP",
     "Device",
     "Digits",
     "FASHION_MNIST",
@@ -59,17 +62,23 @@ __all__ = [
     "GPUInfo",
     "GPUReport",
     "HyperParameters",
+    "IN_PLACE",
     "LinearRegression",
     "LinearRegressionScratch",
     "MLP",
     "Module",
+    "Plan",
     "Point",
     "ProgressBoard",
     "SGD",
+    "StepMemory",
     "SyntheticRegressionData",
     "Timer",
+    "TracedStep",
     "Trainer",
+    "TransformerLayer",
     "abs",
+    "add_gradients",
     "add_point",
     "add_to_class",
     "arange",
@@ -78,7 +87,9 @@ __all__ = [
     "batch_matmul",
     "build_problems",
     "capability_range",
+    "card_data",
     "check_limits",
+    "chunked_loss",
     "cited",
     "cited_rows",
     "concat",
@@ -103,19 +114,26 @@ __all__ = [
     "gpu_report",
     "in_background",
     "in_notebook",
+    "in_precision",
     "int32",
     "int64",
     "interact",
+    "is_part",
+    "largest_batch",
     "linspace",
     "load_fashion_mnist",
     "locate_errors",
     "log",
     "matmul",
     "mean",
+    "memory_info",
     "memory_problems",
+    "memory_tape",
     "meshgrid",
     "move_to",
     "named_gpus",
+    "nbytes",
+    "needed_operations",
     "nn_Module",
     "normal",
     "num_gpus",
@@ -130,6 +148,7 @@ __all__ = [
     "plot",
     "plot_product_times",
     "plot_queue",
+    "predict_memory",
     "product_times",
     "progress_bar",
     "query_gpus",
@@ -142,6 +161,7 @@ __all__ = [
     "report_text",
     "require_gpu",
     "reshape",
+    "saved_tensors",
     "scratch_tensors",
     "set_axes",
     "set_figsize",
@@ -152,11 +172,16 @@ __all__ = [
     "sin",
     "sinh",
     "size",
+    "split_batch",
     "stack",
+    "storages",
+    "stored_plans",
     "synchronize",
     "tanh",
     "tensor",
     "time_call",
+    "trace",
+    "trace_step",
     "transpose",
     "try_all_gpus",
     "try_devices",
@@ -276,11 +301,17 @@ class Module(tf.keras.Model, HyperParameters):
         kwargs.setdefault("training", self.training)
         return super().__call__(*args, **kwargs)
 
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def call(self, X: tf.Tensor, *args, training: bool | None = None) -> tf.Tensor:
-        """Call `forward`, with `training` as the mode of the model."""
+        """Call `forward` in the mode `training`; return at least 32 bits."""
         if training is not None:
             self.training = training
-        return self.forward(X, *args)
+
+        def widen(Y):
+            is_short = tf.is_tensor(Y) and Y.dtype in (tf.float16, tf.bfloat16)
+            return tf.cast(Y, tf.float32) if is_short else Y
+
+        return tf.nest.map_structure(widen, self.forward(X, *args))
 
     @property
     def variables(self) -> list:
@@ -477,10 +508,12 @@ class Trainer(HyperParameters):
         """Return a minibatch on the trainer's GPU, or as it is if there is none."""
         return move_to(batch, self.device) if self.gpus else batch
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-    def device_scope(self) -> Device:
-        """Return the scope of the trainer's device."""
-        return self.device
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    @contextlib.contextmanager
+    def device_scope(self) -> Iterator:
+        """Use the trainer's device and precision in a `with` block."""
+        with self.device, in_precision(self.model, self.precision):
+            yield
 
     @locate_errors()
     def fit(self, model: Module, data: Any) -> None:
@@ -496,17 +529,25 @@ class Trainer(HyperParameters):
             for self.epoch in range(self.max_epochs):
                 self.fit_epoch()
 
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, batch: Any) -> None:
-        """Update the parameters once."""
-        with tf.GradientTape() as tape:
-            loss = self.model.training_step(batch)
-        params = self.model.trainable_variables
+        """Change the parameters once, after `accumulate` parts of a minibatch."""
+        sums: list = []
+        with self.mean_plots() as set_weight:
+            for part, share in split_batch(batch, self.accumulate):
+                set_weight(share)
+                with tf.control_dependencies([s for s in sums if s is not None]):
+                    with tf.GradientTape() as tape:
+                        loss = self.model.training_step(part)
+                        loss = loss * (share * self.loss_scale())
+                    params = self.model.trainable_variables
+                    sums = add_gradients(sums, tape.gradient(loss, params))
         if not params:
             raise ValueError("this model has no variables to train")
-        grads = tape.gradient(loss, params)
         if self.gradient_clip_val > 0:
-            grads = self.clip_gradients(self.gradient_clip_val, grads)
-        self.optim.apply_gradients(zip(grads, params))
+            limit = self.gradient_clip_val * self.loss_scale()
+            sums = self.clip_gradients(limit, sums)
+        self.optim.apply_gradients(zip(sums, params))
 
     def val_step(self, batch: Any) -> None:
         """Validate the model on a minibatch."""
@@ -529,6 +570,40 @@ class Trainer(HyperParameters):
         """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
         scale = tf.minimum(1.0, grad_clip_val / tf.linalg.global_norm(grads))
         return [g if g is None else scale * tf.convert_to_tensor(g) for g in grads]
+
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    @contextlib.contextmanager
+    def mean_plots(self) -> Iterator:
+        """Plot the weighted means of what the model plots in a `with` block.
+
+        `with` gives a function that sets the weight of the next plots.
+        """
+        weights, values = [1.0], dict[str, Any]()
+
+        def collect(key, value, train):
+            value = weights[-1] * tf.cast(tf.reduce_mean(value), tf.float32)
+            values[key] = values[key] + value if key in values else value
+
+        if self.accumulate > 1:
+            self.model.__dict__["plot"] = collect  # hides the method
+        try:
+            yield weights.append
+        finally:
+            vars(self.model).pop("plot", None)
+        for key, value in values.items():
+            self.model.plot(key, value, train=True)
+
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def loss_scale(self) -> Any:
+        """Return the factor of the losses: 1, or in float16 the optimizer's."""
+        if self.precision != tf.float16:
+            return 1.0
+        if not isinstance(self.optim, tf.keras.optimizers.Optimizer):
+            raise ValueError("float16 needs an optimizer of Keras; use tf.bfloat16")
+        scaled = tf.keras.mixed_precision.LossScaleOptimizer
+        if not isinstance(self.optim, scaled):
+            self.optim = scaled(self.optim)
+        return self.optim.scale_loss(1.0)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -853,6 +928,516 @@ def in_background(batches: Iterable) -> Iterator:
         while (batch := waiting.result()) is not end:
             waiting = thread.submit(next, source, end)
             yield batch
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+class DeepMLP(Module):
+    """`depth` layers of the same width, trained to copy their input."""
+
+    def __init__(self, depth: int = 16, width: int = 128, lr: float = 1e-3):
+        super().__init__()
+        self.save_hyperparameters()
+        self.net = tf.keras.Sequential(
+            [tf.keras.layers.Dense(width, activation="tanh") for _ in range(depth)]
+        )
+
+    def loss(self, y_hat: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        """Return the mean of the squared errors."""
+        return tf.reduce_mean((y_hat - y) ** 2)
+
+    def configure_optimizers(self) -> Any:
+        """Return the optimizer Adam."""
+        return tf.keras.optimizers.Adam(self.lr)
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def nbytes(tensors: Iterable) -> int:
+    """Return the bytes of tensors or variables; each of them counts once."""
+    single = dict((id(t), t) for t in tensors).values()
+    return sum(
+        tf.TensorShape(t.shape).num_elements() * tf.as_dtype(t.dtype).size
+        for t in single
+    )
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+ALIASES = frozenset(
+    (
+        "Identity IdentityN Reshape Squeeze ExpandDims StopGradient "
+        "PreventGradient ReadVariableOp"
+    ).split()
+)
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+IN_PLACE = frozenset(
+    (
+        "Abs Add AddN AddV2 BiasAdd Ceil Div Elu EluGrad Erf Erfc Exp Floor "
+        "LeakyRelu LeakyReluGrad Log LogSoftmax Maximum Minimum Mul Neg Pow "
+        "RealDiv Relu Relu6 ReluGrad Rsqrt RsqrtGrad Selu SeluGrad Sigmoid "
+        "SigmoidGrad Softmax SoftmaxCrossEntropyWithLogits Softplus SoftplusGrad "
+        "SparseSoftmaxCrossEntropyWithLogits Sqrt SqrtGrad Square "
+        "SquaredDifference Sub Tanh TanhGrad"
+    ).split()
+)
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def is_part(operation: Any) -> bool:
+    """Return whether an operation only takes some rows of its input."""
+    return operation.type == "StridedSlice" and (
+        operation.inputs[0].shape[1:] == operation.outputs[0].shape[1:]
+    )
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def storages(operations: Iterable) -> dict:
+    """Return the memory behind each result of some operations of a graph.
+
+    The key is the reference of a tensor. The value is a pair: the reference
+    of the tensor that owns the memory, and its bytes. They are 0 for variables
+    and arguments, which exist already. A tensor of unknown shape counts as much
+    as the largest tensor that its operation reads. Raises NotImplementedError
+    for a loop.
+    """
+    found: dict = {}
+    for operation in operations:
+        if operation.type in ("While", "StatelessWhile"):
+            raise NotImplementedError(
+                f"{operation.name} is a loop whose number of rounds the graph "
+                "does not contain; unroll it"
+            )
+        inputs = [found[t.ref()] for t in operation.inputs]
+        for i, result in enumerate(operation.outputs):
+            if operation.type in ALIASES or is_part(operation):
+                found[result.ref()] = inputs[i]
+                continue
+            number = result.shape.num_elements()
+            size = (
+                0
+                if operation.type == "Placeholder"
+                else (
+                    max((n for _, n in inputs), default=0)
+                    if number is None
+                    else number * result.dtype.size
+                )
+            )
+            found[result.ref()] = result.ref(), size
+    return found
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def needed_operations(graph: tf.Graph) -> list:
+    """Return the operations that the results of a graph need, in order."""
+    open_ends = [t.op for t in graph.outputs] + list(graph.control_outputs)
+    needed = set()
+    while open_ends:
+        operation = open_ends.pop()
+        if operation not in needed:
+            needed.add(operation)
+            open_ends += [t.op for t in operation.inputs]
+            open_ends += operation.control_inputs
+    return [operation for operation in graph.get_operations() if operation in needed]
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def memory_tape(graph: tf.Graph) -> list[int]:
+    """Return the bytes of all results that exist after each operation.
+
+    Variables and arguments are not counted: they exist before and after.
+    """
+    operations = needed_operations(graph)
+    storage = storages(operations)
+    last = {
+        storage[t.ref()][0]: i
+        for i, operation in enumerate(operations)
+        for t in operation.inputs
+    }
+    last |= {storage[t.ref()][0]: len(operations) for t in graph.outputs}
+    alive: dict = {}
+    tape = []
+    for i, operation in enumerate(operations):
+        read = {storage[t.ref()] for t in operation.inputs}
+        over = [key for key, _ in read if last[key] == i]
+        for owner, size in {storage[t.ref()] for t in operation.outputs}:
+            for key in over if operation.type in IN_PLACE else []:
+                if alive.get(key) == size:  # written over
+                    del alive[key]
+                    break
+            alive.setdefault(owner, size)
+        tape.append(sum(alive.values()))
+        made = [storage[t.ref()][0] for t in operation.outputs]
+        for key in over + [key for key in made if key not in last]:
+            alive.pop(key, None)
+    return tape
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+@contextlib.contextmanager
+def in_precision(model: Module, precision: tf.DType) -> Iterator:
+    """Let the layers of a model compute in `precision`, in a `with` block."""
+    policy = {tf.bfloat16: "mixed_bfloat16", tf.float16: "mixed_float16"}.get(precision)
+    layers = [
+        (layer, layer.dtype_policy)
+        for layer in dict.fromkeys(model._flatten_layers())
+        if not isinstance(layer, Module)
+    ]
+    for layer, own in layers:
+        if policy and own.name == "float32":
+            layer.dtype_policy = policy
+    try:
+        yield
+    finally:
+        for layer, own in layers:
+            layer.dtype_policy = own
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def split_batch(batch: Any, number: int) -> Iterator:
+    """Yield `number` parts of a minibatch, each with its share of examples.
+
+    All parts have the same size, but the last one may be smaller. Raises
+    ValueError if `number` is less than 1.
+    """
+    if number < 1:
+        raise ValueError(f"accumulate must be 1, 2, ..., not {number}")
+    if number == 1:
+        yield batch, 1.0
+        return
+    total = tf.nest.flatten(batch)[0].shape[0]
+    size = -(-total // number)  # rounded up
+    for i in range(0, total, size):
+        part = tf.nest.map_structure(
+            lambda item, rows=slice(i, i + size): item[rows], batch
+        )
+        yield part, min(size, total - i) / total
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def add_gradients(sums: list, grads: list) -> list:
+    """Return the sums of two lists, of which the first may be empty."""
+    return (
+        grads
+        if not sums
+        else [
+            b if a is None else a if b is None else tf.add(a, b)
+            for a, b in zip(sums, grads)
+        ]
+    )
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def trace(function: Callable, *specs: tf.TensorSpec) -> tf.Graph:
+    """Return the graph of `function`, for arguments like `specs`."""
+    compiled = tf.function(function, autograph=False)
+    return compiled.get_concrete_function(*specs).graph
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+TracedStep = namedtuple("TracedStep", "graph forward gradients optimizer")
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def trace_step(
+    model: Module,
+    batch: Sequence,
+    accumulate: int = 1,
+    precision: tf.DType = tf.float32,
+) -> TracedStep:
+    """Return the graph of a training step, which does not run.
+
+    `forward` is the set of the operations of the forward pass, and `gradients`
+    is a list of tensors of the graph. The state of the optimizer is part of a
+    graph, too, and takes no memory. Layers without variables make them now.
+    """
+    specs = [tf.TensorSpec(item.shape, item.dtype) for item in batch]
+    forward: set = set()
+    sums: list = []
+
+    def step(*args):
+        forward.clear()  # TensorFlow may trace twice
+        sums.clear()
+        for part, _ in split_batch(args, accumulate):
+            with tf.GradientTape() as gradient_tape:
+                loss = model.loss(model(*part[:-1], training=True), part[-1])
+            if not sums:
+                forward.update(tf.nest.flatten(loss)[0].graph.get_operations())
+            grads = gradient_tape.gradient(loss, model.trainable_variables)
+            sums[:] = add_gradients(sums, grads)
+        optimizer.apply_gradients(zip(sums, model.trainable_variables))
+
+    mode, eager = model.training, tf.executing_eagerly()
+    with in_precision(model, precision):
+        trace(lambda *X: model(*X, training=True), *specs[:-1])
+        with tf.Graph().as_default() if eager else contextlib.nullcontext():
+            optimizer = model.configure_optimizers()
+            graph = trace(step, *specs)
+    model.training = mode
+    return TracedStep(graph, forward, sums, optimizer)
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def memory_info() -> dict:
+    """Return the bytes that are allocated now, `current`, and their `peak`.
+
+    Counts the first GPU, or the CPU if there is none. Raises ValueError on a
+    CPU if TF_CPU_ALLOCATOR_USE_BFC was not set before TensorFlow was used.
+    """
+    return tf.config.experimental.get_memory_info(try_gpu().strip("/"))
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def saved_tensors(graph: tf.Graph, forward: set) -> list:
+    """Return the results of `forward` that other operations of a graph read.
+
+    Each is a pair of a tensor and its bytes. Arguments, variables, constants
+    and aliases of other results are left out.
+    """
+    operations = needed_operations(graph)
+    storage = storages(operations)
+    owners = dict(
+        storage[t.ref()]
+        for operation in operations
+        if operation not in forward
+        for t in operation.inputs
+    )
+    pairs = [(owner.deref(), size) for owner, size in owners.items()]
+    return [
+        (tensor, size)
+        for tensor, size in pairs
+        if tensor.op in forward and tensor.op.type not in ("Const", "Placeholder")
+    ]
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+class TransformerLayer(tf.keras.layers.Layer):
+    """A layer of a Transformer; input (batch, positions, width)."""
+
+    def __init__(self, width: int, num_heads: int, dropout: float = 0.1):
+        super().__init__()
+        layers = tf.keras.layers
+        self.num_heads = num_heads
+        self.norm1 = layers.LayerNormalization()
+        self.norm2 = layers.LayerNormalization()
+        self.qkv = layers.Dense(3 * width)
+        self.projection = layers.Dense(width)
+        self.up = layers.Dense(4 * width, activation="gelu")
+        self.down = layers.Dense(width)
+        self.drop = [layers.Dropout(dropout) for _ in range(3)]
+
+    def attention(self, X: tf.Tensor) -> tf.Tensor:
+        """Return the attention of all heads, the same shape as `X`."""
+        shape = -1, X.shape[1], self.num_heads, X.shape[2] // self.num_heads
+        q, k, v = (
+            tf.transpose(tf.reshape(part, shape), (0, 2, 1, 3))
+            for part in tf.split(self.qkv(X), 3, -1)
+        )
+        scores = tf.matmul(q / q.shape[-1] ** 0.5, k, transpose_b=True)
+        weights = self.drop[0](tf.nn.softmax(scores))
+        heads = tf.transpose(weights @ v, (0, 2, 1, 3))
+        return self.projection(tf.reshape(heads, (-1, *X.shape[1:])))
+
+    def call(self, X: tf.Tensor) -> tf.Tensor:
+        """Return the output of the layer, the same shape as `X`."""
+        X = X + self.drop[1](self.attention(self.norm1(X)))
+        return X + self.drop[2](self.down(self.up(self.norm2(X))))
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def chunked_loss(
+    X: tf.Tensor, W: tf.Tensor, y: tf.Tensor, num_chunks: int
+) -> tf.Tensor:
+    """Return the mean cross-entropy of the logits X W, made in chunks."""
+    size = -(-X.shape[0] // num_chunks)  # rounded up
+    chunks = [slice(i, i + size) for i in range(0, X.shape[0], size)]
+
+    def loss(X, W, y):
+        return tf.reduce_sum(
+            tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=X @ W)
+        )
+
+    @tf.custom_gradient
+    def mean(X, W):
+        X, W = tf.stop_gradient(X), tf.stop_gradient(W)  # nothing is kept
+        total = 0.0
+        for i in chunks:
+            with tf.control_dependencies([total]):  # one chunk after the other
+                total += loss(X[i], W, y[i])
+
+        def backward(upstream):
+            dX, dW = [], 0.0
+            for i in chunks:
+                with tf.control_dependencies([dW]), tf.GradientTape() as tape:
+                    part = X[i]
+                    tape.watch([part, W])
+                    scaled = loss(part, W, y[i]) * upstream / X.shape[0]
+                    grads = tape.gradient(scaled, [part, W])
+                    dX.append(grads[0])
+                    dW += grads[1]
+            return tf.concat(dX, 0), dW
+
+        return total / X.shape[0], backward
+
+    return mean(tf.convert_to_tensor(X), tf.convert_to_tensor(W))
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+StepMemory = namedtuple(
+    "StepMemory", "weights gradients optimizer activations batch peak"
+)
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def predict_memory(
+    model: Module,
+    batch: Sequence,
+    accumulate: int = 1,
+    precision: tf.DType = tf.float32,
+) -> StepMemory:
+    """Return the bytes of a training step on `batch`, by role, before it runs.
+
+    `activations` are the results of the forward pass that the backward pass
+    reads. `peak` is the highest point of a later step, when the optimizer has
+    its state, if the operations of the compiled step run one after the other.
+    `accumulate` and `precision` are those of the trainer. `batch` may contain
+    tf.TensorSpec. Layers without variables make them now; within the context
+    `tf.Graph().as_default()` even these take no memory. Raises RuntimeError if
+    the model cannot be traced.
+    """
+    try:
+        step = trace_step(model, batch, accumulate, precision)
+        tape = memory_tape(step.graph)
+    except (
+        TypeError,
+        ValueError,
+        LookupError,
+        AttributeError,
+        NotImplementedError,
+        tf.errors.OpError,
+    ) as error:
+        place = f"{own_line(error) or ''}: ".removeprefix(": ")
+        lines = re.sub(r"\x1b\[\d*m", "", str(error)).split("\n")
+        reasons = [
+            line
+            for line in lines
+            if line and not line.startswith("Exception encountered")
+        ]
+        raise RuntimeError(
+            f"{type(model).__name__} cannot be traced; "
+            f"{place}{[*reasons, repr(error)][0]}"
+        ) from error
+    weights = nbytes(model.variables)
+    state = nbytes(getattr(step.optimizer, "variables", []))
+    gradients = [getattr(g, "values", g) for g in step.gradients if g is not None]
+    saved = sum(size for _, size in saved_tensors(step.graph, step.forward))
+    return StepMemory(
+        weights,
+        nbytes(gradients),
+        state,
+        saved,
+        nbytes(batch),
+        weights + state + nbytes(batch) + max(tape),
+    )
+
+
+# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
+@dataclass
+class Plan:
+    """The bytes that a compiler plans to store on each GPU, by role.
+
+    `aliased` counts outputs that take the place of arguments. `code` is None
+    if the compiler does not tell. `text` is the compiled program, or '' if the
+    plan was stored.
+    """
+
+    card: str
+    num_gpus: int
+    arguments: int
+    outputs: int
+    aliased: int
+    temporaries: int
+    code: int | None = None
+    text: str = field(default="", repr=False, kw_only=True)
+
+    @property
+    def total(self) -> int:
+        """Return the bytes of all roles."""
+        return (
+            self.arguments
+            + self.outputs
+            - self.aliased
+            + self.temporaries
+            + (self.code or 0)
+        )
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the memory of the card is at least `total`."""
+        return self.total <= card_data(self.card)["memory"]
+
+
+# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
+def stored_plans(model: str) -> dict:
+    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
+
+    Raises ValueError if there are none.
+    """
+    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
+    found = [
+        Plan(row["card"], *[int(row[role]) for role in roles])
+        for row in rows
+        if row["model"] == model
+    ]
+    if not found:
+        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
+        raise ValueError(f"no plans of '{model}'; the models are {models}")
+    return {(plan.card, plan.num_gpus): plan for plan in found}
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+class Block:
+    """A block of memory; each piece is cut from the first gap that fits."""
+
+    def __init__(self, size: int):
+        self.size = size
+        self.pieces: dict[str, tuple[int, int]] = {}  # name: (start, end)
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """Return the free parts as pairs of a start and an end."""
+        taken = sorted(self.pieces.values())
+        starts = [0, *(end for _, end in taken)]
+        ends = [*(start for start, _ in taken), self.size]
+        return [(a, b) for a, b in zip(starts, ends) if a < b]
+
+    def allocate(self, name: str, size: int) -> bool:
+        """Cut a piece if there is a gap for it; return whether there was."""
+        for start, end in self.gaps():
+            if end - start >= size:
+                self.pieces[name] = start, start + size
+                return True
+        return False
+
+    def free(self, name: str) -> None:
+        """Give a piece back."""
+        del self.pieces[name]
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+def largest_batch(fits: Callable, batch_size: int) -> int:
+    """Return the first of batch_size, batch_size // 2, ... that fits, or 0."""
+    while batch_size and not fits(batch_size):
+        batch_size //= 2
+    return batch_size
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+Trainer.accumulate = 1
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+Trainer.precision = tf.float32
 
 
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
@@ -1408,6 +1993,23 @@ def cited(id: str) -> float:
         similar = get_close_matches(id, values) or ["the rows of d2l/cited.csv"]
         raise ValueError(f"no measurement '{id}'; see {', '.join(similar)}")
     return values[id]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def card_data(card: str) -> dict[str, float]:
+    """Return the properties of a card, such as 'H100', in the units of `cards.csv`.
+
+    Raises ValueError if the card is unknown.
+    """
+    text = resources.files("d2l").joinpath("cards.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    found = {
+        row["property"]: float(row["value"]) for row in rows if row["card"] == card
+    }
+    if not found:
+        cards = ", ".join(dict.fromkeys(row["card"] for row in rows))
+        raise ValueError(f"no card '{card}'; the cards are {cards}")
+    return found
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)

@@ -284,8 +284,8 @@
 
   async function explore(figure) {
     const name = figure.dataset.explorable;
-    const shared = ["explorables.css", "arithmetic.js"].map((f) => load(`explorables/${f}`));
-    await Promise.all(shared);
+    const shared = ["explorables.css", "arithmetic.js", "memory-arithmetic.js"];
+    await Promise.all(shared.map((f) => load(`explorables/${f}`)));
     await load("explorables/explorable.js");
     await load(`explorables/${name}.js`);
     const anchor = readingPosition(root.dataset.tab);

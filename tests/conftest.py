@@ -31,7 +31,15 @@ NEEDS_NO_GPU = {
 }
 # Nothing that could be installed would help there.
 OF_ANOTHER_SYSTEM = {"npm has no Biome for this machine"}
-REASONS = OF_ANOTHER_FRAMEWORK | NEEDS_A_GPU | NEEDS_NO_GPU | OF_ANOTHER_SYSTEM
+# It has 220 MB: `make test-plans` installs it and runs these tests.
+WITHOUT_COMPILER = {"the compiler for GPUs is not installed"}
+REASONS = (
+    OF_ANOTHER_FRAMEWORK
+    | NEEDS_A_GPU
+    | NEEDS_NO_GPU
+    | OF_ANOTHER_SYSTEM
+    | WITHOUT_COMPILER
+)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -68,7 +68,8 @@ def lock(root: Path = ROOT, upgrade: bool = False) -> list[Path]:
     """Make each `environments/NAME.txt` from pyproject.toml; pins that still fit stay.
 
     A tab's environment has the extra of this name, the group `run`, and the group
-    `run-TAB` if there is one.
+    `run-TAB` if there is one. The environment `plans` is that of JAX with the group
+    `plans`.
     """
     file = root / "pyproject.toml"
     project = tomllib.loads(file.read_text("utf-8"))
@@ -76,6 +77,9 @@ def lock(root: Path = ROOT, upgrade: bool = False) -> list[Path]:
     run = [str(file), *groups.pop("run")]
     for name in project["project"]["optional-dependencies"]:
         groups[name] = [*run, *groups.pop(f"run-{name}", []), "--extra", name]
+    if "plans" in groups:
+        jax = root / "environments/jax.txt"
+        groups["plans"] = [*groups["jax"], *groups["plans"], "--constraint", str(jax)]
     return [
         _compile(root / f"environments/{name}.txt", sources, upgrade)
         for name, sources in sorted(groups.items())
@@ -95,7 +99,8 @@ def _compile(target: Path, sources: Sequence[str], upgrade: bool) -> Path:
             *("--no-emit-find-links", "--no-annotate", "--no-header"),
             root=target.parent.parent,
         )
-        draft.write_text(for_any_build(draft.read_text()))
+        if target.stem != "plans":  # which needs a part of CUDA
+            draft.write_text(for_any_build(draft.read_text()))
         os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)

@@ -6,12 +6,13 @@
  *   controls  [{id, kind, label, initial, ...}], where kind is "range" (with min, max
  *             and step; or log; or values), "select" (with options) or "hidden" (with
  *             accepts); `initial` may be a function of the settings before it; a control
- *             with `more` is folded away
- *   actions   [{label, run(state) -> state}], optional
+ *             with `more` is folded away; one is hidden unless its `when`(state) is true
+ *   actions   [{label, run(state) -> state, when}], optional
  *   settle    (state, id) -> state after a change of the control `id`, optional
  *   follows   {id: axis}, the settings that are the reader's choices on the page
  *   draw      (state, width) -> SVG as text; summary, result: (state) -> text
  *   formula   (state) -> [text]; log: (state) -> [[code, text, mark]], optional
+ *   table     (state) -> {head: [text], rows: [[text]]}, optional: the numbers drawn
  *   more      the label of the folded controls; notes: (state) -> [[text or [text, href]]]
  */
 "use strict";
@@ -230,6 +231,37 @@
   const item = ([code, text, mark]) =>
     make("li", mark ? { class: mark } : {}, make("code", {}, code), " ", text);
 
+  /** Return the cells of a table, whose first column names the rows. */
+  const cells = ({ head, rows }) => {
+    const row = (texts, name, scope) =>
+      make(
+        "tr",
+        {},
+        ...texts.map((text, i) =>
+          name === "th" || i === 0
+            ? make("th", { scope: i === 0 ? scope : "col" }, text)
+            : make("td", {}, text),
+        ),
+      );
+    return [
+      make("thead", {}, row(head, "th", "col")),
+      make("tbody", {}, ...rows.map((texts) => row(texts, "td", "row"))),
+    ];
+  };
+
+  /** Return the folded table of a figure. */
+  const foldedTable = (spec, table) => {
+    const label = {
+      role: "group",
+      tabindex: 0,
+      "aria-label": "The numbers as a table",
+    };
+    const box = make("div", { class: "numbers", ...label }, table);
+    return spec.table
+      ? [make("details", {}, make("summary", {}, "The numbers as a table"), box)]
+      : [];
+  };
+
   /** Return a button that copies the address of a state, or null without a clipboard. */
   const linkButton = (address) => {
     if (!navigator.clipboard) return null;
@@ -253,8 +285,10 @@
       const kind = control.kind === "range" ? slider : menu;
       const set = (value) => change(control.id, value);
       const { show, parts } = kind(control, `${spec.name}-${control.id}`, set);
+      const box = make("div", { class: "control" }, ...parts);
       shows.push((state) => show(state[control.id]));
-      return make("div", { class: "control" }, ...parts);
+      if (control.when) shows.push((state) => (box.hidden = !control.when(state)));
+      return box;
     });
     return { box: make("div", { class: "controls" }, ...made), shows };
   };
@@ -272,14 +306,18 @@
       seen.filter(({ more }) => more),
       change,
     );
-    const actions = (spec.actions || []).map(({ label: text, run }) =>
-      button(text, () => act(run)),
-    );
+    const shows = [...open.shows, ...folded.shows];
+    const actions = (spec.actions || []).map(({ label: text, run, when }) => {
+      const element = button(text, () => act(run));
+      if (when) shows.push((state) => (element.hidden = !when(state)));
+      return element;
+    });
     const part = {
       drawing: make("div", { class: "drawing", role: "img" }),
       result: make("p", { class: "result", role: "status", "aria-live": "polite" }),
       log: make("ol", { class: "log" }),
       formula: make("ul", { class: "formula" }),
+      table: make("table"),
       notes: make("div", { class: "notes" }),
     };
     const row = (...buttons) => make("div", { class: "actions" }, ...buttons);
@@ -292,10 +330,10 @@
       part.result,
       ...(spec.log ? [part.log] : []),
       part.formula,
+      ...foldedTable(spec, part.table),
       make("details", {}, make("summary", {}, spec.more), folded.box, part.notes),
       row(button("Reset", reset), ...(linkButton(link) || [])),
     );
-    const shows = [...open.shows, ...folded.shows];
     return { ...part, box, controls: (state) => shows.forEach((show) => show(state)) };
   };
 
@@ -307,6 +345,7 @@
       ...spec.formula(state).map((line) => make("li", {}, line)),
     );
     view.notes.replaceChildren(...spec.notes(state).map(note));
+    if (spec.table) view.table.replaceChildren(...cells(spec.table(state)));
     if (spec.log) view.log.replaceChildren(...spec.log(state).map(item));
   };
 

@@ -1,13 +1,17 @@
 """The book's own site, built if it is not, as trees and in a browser."""
 
+import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import figures
 import pytest
 import tools
 from browsing import WCAG, Violations, Visitor, free_port, launch, probe, served
 from bs4 import BeautifulSoup
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from book.base.files import locked
 from book.pages import html
@@ -40,6 +44,28 @@ def pages(site: Path) -> dict[Path, BeautifulSoup]:
 def node() -> str:
     """The path of Node."""
     return tools.node()
+
+
+@pytest.fixture(scope="session")
+def run_js(node: str):
+    """A function that runs JavaScript and returns what it gives to `give`.
+
+    The code finds each script of a figure by its name, with underscores.
+    """
+
+    def run(code: str) -> Any:
+        folder = figures.EXPLORABLES
+        files = {file.stem.replace("-", "_"): file.name for file in folder.glob("*.js")}
+        lines = [f'const {k} = require("./{v}");' for k, v in sorted(files.items())]
+        lines += ["const a = arithmetic;", "const memory = memory_arithmetic;"]
+        lines += ["const give = (x) => console.log(JSON.stringify(x));", code]
+        done = subprocess.run(
+            [node, "-"], input="\n".join(lines),
+            cwd=folder, capture_output=True, text=True, timeout=60, check=True,
+        )  # fmt: skip
+        return json.loads(done.stdout)
+
+    return run
 
 
 @pytest.fixture(scope="session")
@@ -101,3 +127,30 @@ def violations() -> Violations:
         return probe(page, "violations", [WCAG, fresh, colors])
 
     return violations
+
+
+# The interactive figures
+
+
+@pytest.fixture(scope="session")
+def harness(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a page with all figures and the book's policy."""
+    return figures.write_page(tmp_path_factory.mktemp("figures")).as_uri()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport={"width": 900, "height": 900})
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """A page whose console has to stay empty."""
+    page = context.new_page()
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    yield page
+    assert messages == []

@@ -7,36 +7,15 @@ import math
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from figures import NAMES
+from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).parents[2]
-EXPLORABLES = ROOT / "static" / "explorables"
-NAMES = ("two-devices", "queue", "worth-moving")
 DEVICES = ("host", "gpu0", "gpu1")
 FRAMEWORKS = ("pytorch", "mxnet", "jax", "tensorflow")
-
-
-@pytest.fixture(scope="session")
-def run_js(node: str):
-    """A function that runs JavaScript and returns what it gives to `give`."""
-
-    def run(code: str) -> Any:
-        files = {"a": "arithmetic", "explorable": "explorable"}
-        files |= {name.replace("-", "_"): name for name in NAMES}
-        lines = [f'const {k} = require("./{v}.js");' for k, v in files.items()]
-        lines += ["const give = (x) => console.log(JSON.stringify(x));", code]
-        done = subprocess.run(
-            [node, "-e", "\n".join(lines)],
-            cwd=EXPLORABLES, capture_output=True, text=True, timeout=60, check=True,
-        )  # fmt: skip
-        return json.loads(done.stdout)
-
-    return run
 
 
 # Numbers and units
@@ -309,7 +288,8 @@ def test_drawings_are_made_of_numbers(run_js) -> None:
     """No setting, however extreme, leads to a coordinate that is not a number."""
     code = """
     const out = [];
-    for (const spec of [two_devices, queue, worth_moving]) {
+    const specs = [two_devices, queue, worth_moving, memory_timeline, allocator];
+    for (const spec of specs) {
       const ends = (c) => c.values || (c.options || []).map(([value]) => value);
       const values = (c) =>
         c.kind === "range" && !c.values ? [c.min, c.max] : ends(c);
@@ -319,7 +299,7 @@ def test_drawings_are_made_of_numbers(run_js) -> None:
           const next = spec.settle ? spec.settle(state, control.id) : state;
           for (const width of [256, 400, 720])
             out.push(spec.draw(next, width) + spec.result(next) + spec.summary(next) +
-              spec.formula(next));
+              spec.formula(next) + (spec.table ? spec.table(next).rows : ""));
         }
     }
     give([out.length, out.filter((text) => /NaN|undefined|Infinity|null/.test(text))]);
@@ -329,70 +309,6 @@ def test_drawings_are_made_of_numbers(run_js) -> None:
 
 
 # In the browser
-
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
-)
-PAGE = """<!DOCTYPE html>
-<html lang="en" data-tab="pytorch">
-<head><meta charset="utf-8"><title>Figures</title>
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width">
-<link rel="stylesheet" href="static/explorables/explorables.css">
-<link rel="stylesheet" href="page.css"></head>
-<body><main><h1>Figures</h1>{figures}</main>
-{scripts}<script src="start.js"></script></body></html>
-"""
-FIGURE = """<figure id="fig-{0}" data-explorable="{0}"><img src="img/{0}.svg" alt="{0}">
-<figcaption>Caption of {0}.</figcaption></figure>
-"""
-COLOURS = """:root { color-scheme: light dark; --text: light-dark(#1c1e21, #e6e8ea);
---quiet: light-dark(#4b5058, #b4b9c0); --page: light-dark(#fff, #131416); }
-body { margin: 0; color: var(--text); background: var(--page); }
-figure { margin: 1rem 0; } main { padding: 0 1rem; } img { max-width: 100%; }
-"""
-START = """for (const figure of document.querySelectorAll("[data-explorable]"))
-  bookExplorables[figure.dataset.explorable](figure);
-"""
-
-
-@pytest.fixture(scope="session")
-def harness(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of a page with the three figures and the book's policy."""
-    folder = tmp_path_factory.mktemp("figures")
-    shutil.copytree(EXPLORABLES, folder / "static" / "explorables")
-    (folder / "img").mkdir()
-    for name in NAMES:
-        shutil.copy(ROOT / "img" / f"{name}.svg", folder / "img")
-    scripts = "".join(
-        f'<script src="static/explorables/{name}.js"></script>'
-        for name in ("arithmetic", "explorable", *NAMES)
-    )
-    figures = "".join(map(FIGURE.format, NAMES))
-    page = PAGE.format(policy=POLICY, figures=figures, scripts=scripts)
-    (folder / "page.html").write_text(page, "utf-8")
-    (folder / "page.css").write_text(COLOURS, "utf-8")
-    (folder / "start.js").write_text(START, "utf-8")
-    return (folder / "page.html").as_uri()
-
-
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport={"width": 900, "height": 900})
-    yield context
-    context.close()
-
-
-@pytest.fixture
-def page(context: BrowserContext) -> Iterator[Page]:
-    """A page whose console has to stay empty."""
-    page = context.new_page()
-    messages: list[str] = []
-    page.on("console", lambda message: messages.append(message.text))
-    page.on("pageerror", lambda error: messages.append(str(error)))
-    yield page
-    assert messages == []
 
 
 def said(page: Page, name: str) -> str:
@@ -457,7 +373,7 @@ def test_the_setting_is_in_the_address(page: Page, harness: str) -> None:
     page.goto(f"{harness}?tab=jax&x=%20y#here")
     page.get_by_label("Fetch the loss").focus()
     page.keyboard.press("Home")
-    page.get_by_label("Numbers").select_option("half")
+    page.get_by_label("Numbers", exact=True).select_option("half")
     before = result(page, "queue"), result(page, "worth-moving")
     query = page.url.removeprefix(harness)
     assert query == "?tab=jax&x=%20y&queue.every=1&worth-moving.type=half#here"
@@ -493,6 +409,9 @@ def test_actions_are_in_the_address(page: Page, harness: str) -> None:
         "two-devices.x=gpu7&two-devices.size=3&two-devices.did=add-drop",
         "two-devices.did=" + "-".join(["add"] * 99),
         "queue.every&=&&queue.=1",
+        "memory-timeline.model=gpt9&memory-timeline.batch=3&memory-timeline.gpus=0",
+        "allocator.did=30-fz&allocator.policy=buddy&allocator.count=13",
+        "allocator.did=&allocator.did=--&allocator.size=7e9",
     ],
 )
 def test_a_bad_address_gives_the_first_setting(
@@ -556,7 +475,7 @@ def test_thumbs_find_controls_of_44_pixels(browser: Browser, harness: str) -> No
     for summary in page.locator("summary").all():
         summary.tap()
     for control in page.locator(
-        ".explorable :is(button, select, input, summary)"
+        ".explorable :is(button, select, input, summary):visible"
     ).all():
         box = control.bounding_box()
         assert box and box["height"] >= 44, control.inner_text()
@@ -575,4 +494,9 @@ def test_ids_are_unique_and_everything_has_a_name(page: Page, harness: str) -> N
     extra = page.evaluate(
         "Object.keys(window).filter(k => k.startsWith('book')).sort()"
     )
-    assert extra == ["bookArithmetic", "bookExplorable", "bookExplorables"]
+    assert extra == [
+        "bookArithmetic",
+        "bookExplorable",
+        "bookExplorables",
+        "bookMemory",
+    ]

@@ -35,6 +35,7 @@ def on_page(page: BeautifulSoup, place: Place) -> str:
         number = around.select_one(".section-number") if around else None
     else:
         around = found if found.name == place.kind else found.find_parent(place.kind)
+        around = around or found.find_next(place.kind)  # a table follows its id
         number = around.select_one(".caption-number") if around else None
     text = number.get_text() if number else ""
     assert text.startswith(PREFIX[place.kind]), place

@@ -202,7 +202,7 @@ def test_the_front_page_has_each_section_with_its_time(site: Path, pages: Pages)
 
 def test_figures_with_a_script_of_their_own_can_be_explored(site: Path, pages: Pages):
     folder = site / "_static/explorables"
-    shared = {"arithmetic", "explorable"}
+    shared = {"arithmetic", "memory-arithmetic", "explorable"}
     scripts = {file.stem for file in folder.glob("*.js")} - shared
     figures = {
         str(figure["data-explorable"])

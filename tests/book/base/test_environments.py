@@ -181,6 +181,19 @@ def test_lock_pins_no_machines_own_wheel(root: Path, uv: Uv):
     assert not list(root.glob("environments/*.new"))
 
 
+def test_lock_adds_the_compiler_for_gpus_to_the_environment_of_jax(root: Path, uv: Uv):
+    (root / "pyproject.toml").write_text(PROJECT + 'plans = ["jax-cuda12-plugin"]\n')
+    for name in "book", "jax", "plans":
+        (root / f"environments/{name}.txt").write_text("nvidia-cuda-nvcc-cu12==1\n")
+    environments.lock(root)
+    _, jax, plans = uv.calls()
+    added = f"--group {root}/pyproject.toml:plans --constraint {root}/environments"
+    assert f":run --extra jax {added}/jax.txt" in plans and "plans" not in jax
+    # Other environments get the parts of CUDA that their machine needs.
+    assert (root / "environments/jax.txt").read_text() == ""
+    assert (root / "environments/plans.txt").read_text().startswith("nvidia-cuda-nvcc")
+
+
 def test_uv_is_told_what_pip_is_told():
     told = {"PIP_FIND_LINKS": "/wheels /more", "VIRTUAL_ENV": "/elsewhere"}
     settings = environments.uv_settings(told)

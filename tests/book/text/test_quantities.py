@@ -37,6 +37,7 @@ QUANTITY = re.compile(
     """,
     re.VERBOSE,
 )
+BYTES = re.compile(r"(?:[kMGT]i?)?B|bytes?")  # without time, so any cell counts them
 TYPE_SIZE = re.compile(r"[1248] bytes?")
 DERIVED = re.compile(
     r"\$[^$]*(?:=|\\cdot|\\times|/|\+)[^$]*\$|\b(?:[Aa]ssum|[Pp]redict|[Ss]uppose)"
@@ -120,8 +121,18 @@ def unfounded(book: Book) -> Iterator[str]:
                 known |= part.quantities
             elif not (DERIVED.search(part.text) or _asks_or_measures(page, place)):
                 there = [elsewhere.get(label, set()) for label in part.references]
-                for quantity in sorted(part.quantities - known.union(*there)):
+                counted = _counted(page, place)
+                for quantity in sorted(part.quantities - known.union(counted, *there)):
                     yield f"{section.at(part.block.line)}: {quantity}"
+
+
+def _counted(page: list[Part], place: int) -> set[str]:
+    """Return the quantities of a part, in bytes, if a cell next to it may count them.
+
+    Bytes are the same on each run, so such a cell does not vary.
+    """
+    quantities = {q for q in page[place].quantities if BYTES.fullmatch(q.split()[-1])}
+    return quantities if any(_nearest_cells(page, place)) else set()
 
 
 def _asks_or_measures(page: list[Part], place: int) -> bool:
@@ -129,10 +140,16 @@ def _asks_or_measures(page: list[Part], place: int) -> bool:
     here = page[place].heading
     if here == "Exercises" or EXERCISE.match(page[place].text):
         return True
+    return any(p.measures for p in _nearest_cells(page, place))
+
+
+def _nearest_cells(page: list[Part], place: int) -> list[Part]:
+    """Return the cells before and behind a part, below the same heading."""
+    here = page[place].heading
     before = (p for p in reversed(page[:place]) if p.is_code or p.heading != here)
     behind = (p for p in page[place + 1 :] if p.is_code or p.heading != here)
     nearest = [next(before, None), next(behind, None)]
-    return any(p.measures and p.heading == here for p in nearest if p)
+    return [p for p in nearest if p and p.heading == here]
 
 
 def test_each_quantity_in_the_book_is_cited_derived_or_measured():
@@ -170,6 +187,7 @@ def test_a_bare_quantity_is_found(make_book: Callable[..., Book], text: str):
         "Assume a latency of 20 µs.",
         "A thousand of them take $10^3 \\cdot 20 / 2$ = 10 ms.",
         f"{VARYING}\nA fetch takes about 20 µs.",
+        f"{FIXED}\nThe model takes 20 MiB, and its gradients 4 kB.",
         "A number takes 4 bytes, and 3 steps are done in 2 turns.",
         "## Exercises\n\n1. A link carries 25 GB/s. How long do 1 GB take?",
         "Exercise 1 of :numref:`sec_ex_one` copies 1 GB over a link of 25 GB/s.",

@@ -1,0 +1,159 @@
+"""Writes d2l/plans.csv: what XLA plans to store on GPUs that need not be there.
+
+`make plans`, or with an interpreter that has JAX and its compiler for GPUs:
+`python -m benchmarks.plans`. `inputs_digest` tells whether the file is out of date.
+"""
+
+import ast
+import csv
+import functools
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+FILE = ROOT / "d2l/plans.csv"
+CARDS = ("T4", "A100", "H100", "H200", "B200")
+ROLES = ("arguments", "outputs", "aliased", "temporaries")
+COLUMNS = ("model", "card", "num_gpus", *ROLES, "jax", "inputs")
+GPT2 = (12, 768, 12, 12, 3072, 50257, 1024)
+LLAMA3 = (32, 4096, 32, 8, 14336, 128256, 0)
+BATCHES = {"gpt2": (8, 1024), "llama3": (1, 4096)}  # sequences per GPU, positions
+# Plans depend on these definitions.
+DEFINITIONS = {
+    "d2l/jax.py": {
+        *("TARGET", "compile_only_devices"),
+        *("output_shardings", "place", "plan_memory", "TransformerLayer"),
+        *("mlp_loss", "adam_state", "adam_step", "Decoder", "decoder_params"),
+        *("normalize", "rotate", "decoder_layer", "decoder_loss"),
+        "language_model_plan",
+    },
+    "benchmarks/plans.py": {
+        *("GPT2", "LLAMA3", "BATCHES", "models", "plan_mlp", "plan_layer"),
+    },
+}
+
+
+def inputs_digest(root: Path = ROOT) -> str:
+    """Return a hash of all that the plans depend on; this needs no framework."""
+    parts = [_definitions(root / file, names) for file, names in DEFINITIONS.items()]
+    cards = (root / "d2l/cards.csv").read_text("utf-8").splitlines()
+    parts.append([line.split(",")[:3] for line in cards])
+    parts.append(sorted(line for line in _pins(root) if "cu" in line or "jax" in line))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def _pins(root: Path) -> list[str]:
+    return (root / "environments/plans.txt").read_text("utf-8").splitlines()
+
+
+def _definitions(file: Path, names: set[str]) -> list:
+    """Return the code of some definitions, without comments and docstrings."""
+    found = {}
+    for node in ast.parse(file.read_text("utf-8")).body:
+        defined = {getattr(node, "name", "")}
+        if isinstance(node, ast.Assign):
+            defined = {t.id for t in node.targets if isinstance(t, ast.Name)}
+        for name in defined & names:
+            if isinstance(node, ast.FunctionDef) and ast.get_docstring(node):
+                node.body = node.body[1:]
+            found[name] = ast.unparse(node)
+    if missing := names - found.keys():
+        raise ValueError(f"{file} does not define {', '.join(sorted(missing))}")
+    return sorted(found.items())
+
+
+def models(d2l: Any) -> Iterator[tuple[str, Callable]]:
+    """Yield each model's name and a function that plans it on some GPUs of a card.
+
+    The MLP is `DeepMLP` with 2048 examples per GPU. Each GPU stores its whole state.
+    """
+    yield "layer", functools.partial(plan_layer, d2l)
+    decoders = {"gpt2": GPT2, "llama3": LLAMA3}
+    for checkpoint in False, True:
+        ending = "-checkpointing" if checkpoint else ""
+        yield f"mlp{ending}", functools.partial(plan_mlp, d2l, checkpoint)
+        for name, sizes in decoders.items():
+            yield (
+                f"{name}{ending}",
+                functools.partial(
+                    d2l.language_model_plan,
+                    d2l.Decoder(*sizes),
+                    BATCHES[name],
+                    checkpoint=checkpoint,
+                ),
+            )
+
+
+def plan_mlp(d2l: Any, checkpoint: bool, card: str, num_gpus: int) -> Any:
+    """Return the plan of a step of `DeepMLP` with Adam."""
+    import jax
+    from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
+
+    shape = functools.partial(jax.ShapeDtypeStruct, dtype="float32")
+    params = [(shape((128, 128)), shape((128,)))] * 16
+    mesh = AbstractMesh((num_gpus,), ("gpu",))
+    rows = NamedSharding(mesh, PartitionSpec("gpu"))
+    X = shape((2048 * num_gpus, 128), sharding=rows)
+    step = d2l.adam_step(functools.partial(d2l.mlp_loss, checkpoint=checkpoint))
+    state = d2l.adam_state(params)
+    return d2l.plan_memory(step, state, X, card=card, num_gpus=num_gpus, donate=[0])
+
+
+def plan_layer(d2l: Any, card: str, num_gpus: int) -> Any:
+    """Return the plan of the gradient of a layer, with 4 x 512 positions per GPU."""
+    import jax
+    from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
+
+    dtype = "bfloat16" if d2l.card_data(card)["capability"] >= 8 else "float16"
+    mesh = AbstractMesh((num_gpus,), ("gpu",))
+    rows = NamedSharding(mesh, PartitionSpec("gpu"))
+    X = jax.ShapeDtypeStruct((4 * num_gpus, 512, 256), dtype, sharding=rows)
+    layer, key = d2l.TransformerLayer(256, 8), jax.random.key(0)
+    params = jax.eval_shape(layer.init, {"params": key, "dropout": key}, X)
+    params = jax.tree.map(lambda p: jax.ShapeDtypeStruct(p.shape, dtype), params)
+
+    def total(args, key):
+        Y = layer.apply(*args, rngs={"dropout": key})
+        return Y.astype("float32").sum()
+
+    return d2l.plan_memory(
+        jax.grad(total), (params, X), key, card=card, num_gpus=num_gpus
+    )
+
+
+def rows() -> Iterator[dict]:
+    """Yield the row of each plan, and print it."""
+    import jax
+
+    from d2l import jax as d2l
+
+    origin = {"jax": jax.__version__, "inputs": inputs_digest()}
+    for name, plan_on in models(d2l):
+        for num_gpus in 1, 8:
+            for card in CARDS:
+                plan = plan_on(card=card, num_gpus=num_gpus)
+                row = {"model": name, "card": card, "num_gpus": num_gpus}
+                row |= {role: getattr(plan, role) for role in ROLES} | origin
+                print(*(row[column] for column in COLUMNS[:-2]), flush=True)
+                yield row
+
+
+def main() -> None:
+    """Write the file, whole or not at all."""
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    table = list(rows())
+    draft = FILE.with_suffix(".csv.new")
+    with draft.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(table)
+    draft.replace(FILE)
+    print(FILE.relative_to(ROOT), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""`python -m d2l memory`: its table, and one line for each mistake."""
+
+from pathlib import Path
+
+import pytest
+from frameworks import Framework
+
+from d2l import __main__ as command
+from d2l import memory_command
+
+MIB = 2**20
+
+
+@pytest.fixture
+def library(fw: Framework) -> str:
+    return fw.d2l.__name__
+
+
+def rows(text: str) -> dict[str, float]:
+    pairs = [line.split() for line in text.splitlines() if line.endswith(" MiB")]
+    return {role: float(number.replace(",", "")) for role, number, _ in pairs}
+
+
+def test_the_table(fw: Framework, library: str, capsys: pytest.CaptureFixture[str]):
+    model = f"{library}:DeepMLP(4, 64)"
+    assert command.main(["memory", model, "--batch", "512x64", "512x64"]) == 0
+    output = capsys.readouterr().out
+    assert "more memory than this: T4, A100, H100, H200, B200." in output
+    found = rows(output)
+    params = 4 * (64 * 64 + 64)
+    assert found["weights"] == pytest.approx(4 * params / MIB, abs=0.006)
+    assert found["optimizer"] == pytest.approx(8 * params / MIB, abs=0.006)
+    assert found["activations"] >= 5 * 512 * 64 * 4 / MIB - 0.006
+    assert found["peak"] > found["activations"]
+
+
+def test_a_model_of_ones_own(
+    fw: Framework,
+    library: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    code = f"import {library} as d2l\n\nmodel = d2l.DeepMLP(2, 32)\n"
+    (tmp_path / "my_models.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    assert command.main(["memory", "my_models:model", "--batch", "8x32", "8x32"]) == 0
+    assert rows(capsys.readouterr().out)["peak"] > 0
+
+
+@pytest.mark.parametrize(
+    ("model", "batch", "message"),
+    [
+        ("nowhere:Net", ["3x3"], "nowhere cannot be imported"),
+        ("LIBRARY", ["3x3"], "write MODULE:MODEL"),
+        ("LIBRARY:Missing", ["3x3"], "is no model: name 'Missing' is not defined"),
+        ("LIBRARY:LinearRegression", ["3x3"], "lr"),
+        ("LIBRARY:Timer", ["3x3"], "Timer is no d2l.Module"),
+        ("LIBRARY:DeepMLP", ["3xa"], "'3xa' is no shape"),
+        ("LIBRARY:DeepMLP", ["3x4:float"], "'3x4:float' is no shape"),
+        ("LIBRARY:DeepMLP", ["4x3", "4x3"], "fails on a minibatch 4x3 4x3"),
+    ],
+)
+def test_each_mistake_is_one_line(
+    library: str,
+    model: str,
+    batch: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+):
+    path = model.replace("LIBRARY", library)
+    assert memory_command.main([path, "--batch", *batch]) == 2
+    output, error = capsys.readouterr()
+    assert not output
+    assert len(error.splitlines()) == 1 and error.startswith("error: ")
+    assert message in error

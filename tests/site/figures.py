@@ -1,0 +1,50 @@
+"""A page with all interactive figures and the book's policy."""
+
+import shutil
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+EXPLORABLES = ROOT / "static" / "explorables"
+NAMES = ("two-devices", "queue", "worth-moving", "memory-timeline", "allocator")
+SCRIPTS = ("arithmetic", "memory-arithmetic", "explorable", *NAMES)
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
+)
+PAGE = """<!DOCTYPE html>
+<html lang="en" data-tab="pytorch">
+<head><meta charset="utf-8"><title>Figures</title>
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width">
+<link rel="stylesheet" href="static/explorables/explorables.css">
+<link rel="stylesheet" href="page.css"></head>
+<body><main><h1>Figures</h1>{figures}</main>
+{scripts}<script src="start.js"></script></body></html>
+"""
+FIGURE = """<figure id="fig-{0}" data-explorable="{0}"><img src="img/{0}.svg" alt="{0}">
+<figcaption>Caption of {0}.</figcaption></figure>
+"""
+COLOURS = """:root { color-scheme: light dark; --text: light-dark(#1c1e21, #e6e8ea);
+--quiet: light-dark(#4b5058, #b4b9c0); --page: light-dark(#fff, #131416); }
+body { margin: 0; color: var(--text); background: var(--page); }
+figure { margin: 1rem 0; } main { padding: 0 1rem; } img { max-width: 100%; }
+"""
+START = """for (const figure of document.querySelectorAll("[data-explorable]"))
+  bookExplorables[figure.dataset.explorable](figure);
+"""
+
+
+def write_page(folder: Path) -> Path:
+    """Write the page and the files that it loads, and return its path."""
+    shutil.copytree(EXPLORABLES, folder / "static" / "explorables")
+    (folder / "img").mkdir()
+    for name in NAMES:
+        shutil.copy(ROOT / "img" / f"{name}.svg", folder / "img")
+    tag = '<script src="static/explorables/{}.js"></script>'
+    scripts = "".join(map(tag.format, SCRIPTS))
+    figures = "".join(map(FIGURE.format, NAMES))
+    page = PAGE.format(policy=POLICY, figures=figures, scripts=scripts)
+    (folder / "page.html").write_text(page, "utf-8")
+    (folder / "page.css").write_text(COLOURS, "utf-8")
+    (folder / "start.js").write_text(START, "utf-8")
+    return folder / "page.html"
