@@ -5,7 +5,7 @@
 ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
-.PHONY: html run export import notebooks slides pdf publish lib check serve test system test-book test-site test-d2l test-chapter test-wheel tools bench bench-page bench-build bench-trainer quick lint coverage plans test-plans lock clean help
+.PHONY: html run export import notebooks slides pdf publish lib check serve test system test-book test-site test-d2l test-chapter test-wheel tools bench bench-page bench-build bench-trainer bench-kernels quick lint coverage plans test-plans lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -123,6 +123,10 @@ bench-trainer: tools  ## the Trainer beside a bare loop and other trainers; TAB=
 	@PYTHONPATH=tests/site $(TEST) benchmarks.trainer $(call option,TAB,tab) \
 		$(call option,ROUNDS,rounds) $(call option,GPUS,gpus) $(call option,PYTHON,python)
 
+bench-kernels: $(call built,test)  ## the chapter's kernels beside the framework's operations, on a GPU; TAB= ROUNDS=7 PYTHON=
+	@$(TEST) benchmarks.kernels $(call option,TAB,tab) \
+		$(call option,ROUNDS,rounds) $(call option,PYTHON,python)
+
 coverage: $(call built,test)  ## which lines of book/ its tests do not reach
 	@rm -rf _build/coverage && mkdir -p _build/coverage
 	-@$(TEST) coverage run -m pytest $(SPREAD) tests/book
@@ -156,7 +160,7 @@ help:  ## this list
 	@echo 'TO       the folder to export to, _build/export/MACHINE if not given'
 	@echo 'FROM     an exported folder, with results'
 	@echo 'RUNS     builds and audits of each tool in a bench, 3 if not given'
-	@echo 'ROUNDS   turns that each loop gets in bench-trainer, 7 if not given'
+	@echo 'ROUNDS   turns that each loop or kernel gets in a bench, 7 if not given'
 	@echo 'GPUS     1 to train on a GPU in bench-trainer'
 	@echo 'VNU      vnu.jar, for a bench to ask the Nu HTML checker too (needs java)'
 	@echo 'PORT     where to serve, 8000 if not given'

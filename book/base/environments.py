@@ -67,15 +67,16 @@ def pins(name: str, root: Path = ROOT) -> list[str]:
 def lock(root: Path = ROOT, upgrade: bool = False) -> list[Path]:
     """Make each `environments/NAME.txt` from pyproject.toml; pins that still fit stay.
 
-    A tab's environment has the extra of this name and the group `run`. The environment
-    `plans` is that of JAX with the group `plans`.
+    A tab's environment has the extra of this name, the group `run`, and the group
+    `run-TAB` if there is one. The environment `plans` is that of JAX with the group
+    `plans`.
     """
     file = root / "pyproject.toml"
     project = tomllib.loads(file.read_text("utf-8"))
     groups = {n: ["--group", f"{file}:{n}"] for n in project["dependency-groups"]}
     run = [str(file), *groups.pop("run")]
     for name in project["project"]["optional-dependencies"]:
-        groups[name] = [*run, "--extra", name]
+        groups[name] = [*run, *groups.pop(f"run-{name}", []), "--extra", name]
     if "plans" in groups:
         jax = root / "environments/jax.txt"
         groups["plans"] = [*groups["jax"], *groups["plans"], "--constraint", str(jax)]
@@ -110,10 +111,10 @@ def for_any_build(requirements: str) -> str:
     """The same pins for a CPU build of a framework and for a CUDA build.
 
     `torch==2.13.0+cpu` names one machine's wheel, `torch==2.13.0` any; and the CUDA
-    build asks for its own libraries by itself.
+    build asks for its own libraries by itself. Both builds have the same Triton.
     """
     pins = re.sub(r"(==[^\s+]+)\+\S+", r"\1", requirements)
-    return re.sub(r"^(?:cuda|nvidia|triton)\b\S*\n", "", pins, flags=re.MULTILINE)
+    return re.sub(r"^(?:cuda|nvidia)\b\S*\n", "", pins, flags=re.MULTILINE)
 
 
 def _is_built(folder: Path, pins: Path) -> bool:

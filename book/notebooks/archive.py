@@ -71,13 +71,15 @@ def _readme(book: Book, numbers: Numbers) -> str:
 
 
 def _requirements(book: Book, tab: str) -> str:
-    """Return what the library needs in `tab`, in the versions of its environment."""
+    """Return what the notebooks need in `tab`, in the versions of its environment."""
     file = book.root / "pyproject.toml"
-    project = tomllib.loads(file.read_text("utf-8"))["project"]
+    settings = tomllib.loads(file.read_text("utf-8"))
+    project, groups = settings["project"], settings.get("dependency-groups", {})
     listed = [*project["dependencies"], *project["optional-dependencies"][tab]]
     names = {re.split(r"[<>=~! \[;]", requirement)[0] for requirement in listed}
     pins = [p for p in environments.pins(tab, book.root) if p.split("==")[0] in names]
-    return "".join(f"{line}\n" for line in [*pins, *READER_PACKAGES])
+    own = groups.get(f"run-{tab}", [])
+    return "".join(f"{line}\n" for line in [*pins, *own, *READER_PACKAGES])
 
 
 def zip_files(files: Files, folder: str) -> bytes:

@@ -55,6 +55,8 @@ PACKAGES = {
     "tensorflow": {"tensorflow": "tensorflow"},
 }
 COMMON_PACKAGES = {"matplotlib": "matplotlib", "sklearn": "scikit-learn"}
+# The same for a single section of a tab.
+SECTION_PACKAGES = {("kernels", "pytorch"): {"triton": "triton"}}
 
 ABOUT = {
     names.PLAIN: "The first cell shows the GPUs of this machine; the code also runs"
@@ -266,7 +268,8 @@ class Edition:
             calls.append("check_mxnet()")
         if included:
             functions.append(standalone.install_missing)
-            packages = PACKAGES.get(tab, {}) | COMMON_PACKAGES
+            own = SECTION_PACKAGES.get((Path(section.name).name, tab), {})
+            packages = PACKAGES.get(tab, {}) | own | COMMON_PACKAGES
             calls.append(f"install_missing({packages!r})")
         functions += [standalone.is_our_library, standalone.use_library]
         source = package.generated(self.book, tab)

@@ -30,6 +30,7 @@ PROJECT = """\
 jax = ["jax"]
 [dependency-groups]
 run = ["ipykernel"]
+run-jax = ["a-compiler"]
 book = ["d2lbook"]
 """
 
@@ -164,9 +165,9 @@ def test_pins_have_no_comments(root: Path):
 
 
 def test_lock_pins_no_machines_own_wheel(root: Path, uv: Uv):
-    assert environments.for_any_build("torch==2.13.0+cpu\nnvidia-nvtx==1\na==1\n") == (
-        "torch==2.13.0\na==1\n"
-    )
+    found = "a==1\nnvidia-nvtx==1\ntorch==2.13.0+cpu\ntriton==3.7.1\n"
+    pins = "a==1\ntorch==2.13.0\ntriton==3.7.1\n"
+    assert environments.for_any_build(found) == pins
     (root / "pyproject.toml").write_text(PROJECT)
     locked = [root / f"environments/{name}.txt" for name in ("book", "jax")]
     for path in locked:
@@ -174,7 +175,8 @@ def test_lock_pins_no_machines_own_wheel(root: Path, uv: Uv):
     assert environments.lock(root) == locked
     book, jax = uv.calls()
     assert f"pip compile --group {root}/pyproject.toml:book" in book
-    assert f"--group {root}/pyproject.toml:run --extra jax" in jax
+    own = f"{root}/pyproject.toml:run-jax"
+    assert f"--group {root}/pyproject.toml:run --group {own} --extra jax" in jax
     assert "--python-version 3.11" in book
     assert not list(root.glob("environments/*.new"))
 

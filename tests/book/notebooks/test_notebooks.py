@@ -375,7 +375,26 @@ def test_gpus_are_reported_in_one_line(
     assert capsys.readouterr().out.startswith("Found no NVIDIA GPU")
 
 
+@pytest.mark.parametrize("name", ["one", "two"])
+def test_a_package_of_one_section_is_installed_there_only(
+    book: Book, monkeypatch: pytest.MonkeyPatch, name: str
+):
+    own = {("one", "jax"): {"a_compiler": "a-compiler"}}
+    monkeypatch.setattr(editions, "SECTION_PACKAGES", own)
+    code = "".join(cell.source for cell in notebook(book, name, kind=COLAB).cells)
+    assert ("'a_compiler': 'a-compiler'" in code) == (name == "one")
+
+
 # Files
+
+
+def test_the_archive_requires_what_a_tab_adds(book: Book):
+    own = "a-compiler==1; sys_platform == 'linux'"
+    with (book.root / "pyproject.toml").open("a") as file:
+        file.write(f'[dependency-groups]\nrun-jax = ["{own}"]\n')
+    folder = editions.write(book)
+    lines = (folder / "requirements-jax.txt").read_text().splitlines()
+    assert own in lines
 
 
 def test_the_folder_and_the_archive_are_complete(book: Book, tmp_path: Path):

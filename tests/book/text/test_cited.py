@@ -10,8 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[3]
 COLUMNS = ["id", "topic", "what", "framework", "value", "unit", "hardware", "source"]
 UNITS = {
-    *("ms", "GB/s", "TFLOP/s", "MiB", "MB"),
-    *("samples/s", "thousand tokens/s"),
+    *("ms", "GB", "GB/s", "TFLOP/s", "MiB", "MB"),
+    *("samples/s", "thousand tokens/s", "percent"),
 }
 FRAMEWORKS = {"PyTorch", "JAX", "TensorFlow", "MXNet", "any"}
 

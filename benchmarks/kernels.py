@@ -1,0 +1,134 @@
+"""Compares the kernels of the chapter with the framework's own operations, on a GPU.
+
+    python -m benchmarks.kernels [--tab TAB] [--rounds 7] [--python PYTHON]
+
+The kernels are the functions that the section `kernels.md` defines. A file of
+`benchmarks/loops` times them in an interpreter with the framework, in turn with the
+framework's operations. The table of ratios is printed and kept in `_build/bench`.
+Times in an interpreter of kernels would say nothing about a GPU, so a machine without
+one gets a line that says so.
+"""
+
+import argparse
+import ast
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from book.base import arguments, environments
+from book.base.errors import BookError
+from book.sources.section import Section
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "_build/bench"
+SECTION = Section("chapter_gpus/kernels", ROOT / "chapter_gpus/kernels.md")
+LOOPS = ROOT / "benchmarks/loops"
+DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
+
+
+def main() -> int:
+    """Measure the chosen tabs, print the results, and return the exit status."""
+    try:
+        options = _options()
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        for tab in options.tab:
+            report(tab, options)
+    except BookError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    """Return the options of the command line."""
+    tabs = sorted(path.stem.removeprefix("kernels_") for path in _loops())
+    parser = arguments.Parser(description=__doc__)
+    parser.add_argument("--tab", type=arguments.names, default=tabs)
+    parser.add_argument(
+        "--rounds", type=arguments.count, default=7, help="of each kernel"
+    )
+    needed = "an interpreter with the framework and its kernel language"
+    parser.add_argument("--python", type=arguments.path, help=needed)
+    options = parser.parse_args()
+    for tab in options.tab:
+        if tab not in tabs:
+            raise BookError(f"no kernels for '{tab}'; choose from {', '.join(tabs)}")
+    return options
+
+
+def _loops() -> list[Path]:
+    """Return the files that time kernels, one for each tab that has kernels."""
+    return list(LOOPS.glob("kernels_*.py"))
+
+
+def report(tab: str, options: argparse.Namespace) -> None:
+    """Print the ratios of a tab, and keep them, or say that there is no GPU."""
+    found = measure(tab, options.python or environments.python(tab), options.rounds)
+    if found["gpu"] is None:
+        print(f"bench-kernels needs a GPU; {tab} finds none on this machine")
+        return
+    text = table(found)
+    print(text)
+    (FOLDER / f"kernels-{tab}.md").write_text(text + "\n")
+
+
+def measure(tab: str, python: Path, rounds: int) -> dict[str, Any]:
+    """Return the name of the GPU, versions, and pairs of times of each kernel."""
+    module = FOLDER / f"section_kernels_{tab}.py"
+    module.write_text(definitions(SECTION, tab))
+    paths = os.pathsep.join([str(ROOT), str(FOLDER)])
+    result = subprocess.run(
+        [str(python), str(LOOPS / f"kernels_{tab}.py"), module.stem, str(rounds)],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
+    if result.returncode:
+        reason = (result.stderr.strip().splitlines() or ["no message"])[-1]
+        raise BookError(f"the kernels of {tab} failed: {reason}")
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+def definitions(section: Section, tab: str) -> str:
+    """Return the imports, functions and classes that a section defines in a tab."""
+    nodes = [
+        node
+        for cell in section.cells
+        if cell.is_for(tab) and cell.is_python
+        for node in ast.parse(cell.code).body
+    ]
+    return "\n\n".join(map(ast.unparse, filter(_is_definition, nodes))) + "\n"
+
+
+def _is_definition(node: ast.stmt) -> bool:
+    """Return whether a statement defines something without running anything."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+        return ast.unparse(node.value.func) == "namedtuple"
+    return isinstance(node, DEFINITIONS)
+
+
+def table(found: dict[str, Any]) -> str:
+    """Return the ratios of the times as a table; less than 1 is faster."""
+    lines = [
+        f"{found['gpu']}; {found['versions']}. Time of the chapter's kernel over the"
+        " time of the framework's operation: median (least to most) of"
+        f" {found['rounds']} rounds.",
+        "",
+        "| kernel | ratio | framework |",
+        "|:--|--:|--:|",
+    ]
+    for name, pairs in found["times"].items():
+        ratios = [ours / theirs for ours, theirs in pairs]
+        spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+        theirs = statistics.median(theirs for _, theirs in pairs)
+        ratio = f"{statistics.median(ratios):.2f} ({spread})"
+        lines.append(f"| {name} | {ratio} | {theirs:.3f} ms |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

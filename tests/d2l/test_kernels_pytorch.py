@@ -1,0 +1,117 @@
+"""Kernels in Triton: interpreted, counted, and compiled for GPUs that are not there."""
+
+import math
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+from d2l import torch as d2l
+
+
+@triton.jit
+def scale_kernel(x, y, n, factor, size: tl.constexpr):
+    i = tl.program_id(0) * size + tl.arange(0, size)
+    tl.store(y + i, tl.load(x + i, i < n) * factor, i < n)
+
+
+@triton.jit
+def norm_kernel(x, y, n, size: tl.constexpr):
+    i = tl.arange(0, size)
+    row = tl.program_id(0) * n
+    values = tl.load(x + row + i, i < n, 0.0)
+    tl.store(y + tl.program_id(0), tl.sqrt(tl.sum(values * values, 0)))
+
+
+@triton.jit
+def row_kernel(x, y, n, size: tl.constexpr):
+    i = tl.arange(0, size)
+    for j in range(0, n):
+        tl.store(y + i * n + j, tl.load(x + i * n + j))
+
+
+@triton.jit
+def square_kernel(x, y, n, T: tl.constexpr):
+    i = tl.arange(0, T)
+    place = i[:, None] * n + i[None, :]
+    X = tl.load(x + place)
+    tl.store(y + place, tl.dot(X, X))
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 200])
+def test_an_interpreted_kernel_computes(n):
+    x, y = torch.randn(n), torch.empty(n)
+    d2l.run_kernel(scale_kernel, (math.ceil(n / 64),), x, y, n, 3.0, size=64)
+    assert torch.equal(y, 3 * x)
+
+
+def test_an_interpreted_kernel_calls_functions_of_triton():
+    X, y = torch.randn(5, 100), torch.empty(5)
+    d2l.run_kernel(norm_kernel, (5,), X, y, 100, size=128)
+    assert torch.allclose(y, X.norm(dim=1))
+
+
+def test_interpreting_leaves_the_compiler_as_it_was():
+    x, y = torch.randn(2, 3, 100)
+    d2l.interpret_kernel(norm_kernel, (3,), x, y[:, 0].contiguous(), 100, size=128)
+    plan = d2l.compile_kernel(norm_kernel, "*fp32 *fp32 i32", 90, size=128)
+    assert plan.registers > 0 and "shfl.sync" in plan.ptx
+
+
+def test_bfloat16_is_refused_in_one_line():
+    x = torch.zeros(4, dtype=torch.bfloat16)
+    with pytest.raises(TypeError, match="float16") as error:
+        d2l.run_kernel(scale_kernel, (1,), x, x, 4, 3.0, size=4)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_bytes_are_those_inside_the_mask(dtype):
+    x, y = torch.zeros(2, 100, dtype=dtype)
+    moved = d2l.count_traffic(scale_kernel, (2,), x, y, 100, 3.0, size=64)
+    assert moved.loaded == moved.stored == x.nbytes
+
+
+def test_sectors_of_columns_are_counted_for_each_access():
+    x, y = torch.zeros(32, 16), torch.zeros(32, 16)  # a row has two sectors
+    moved = d2l.count_traffic(row_kernel, (1,), x, y, 16, size=32)
+    assert moved.loaded == moved.stored == x.nbytes
+    assert moved.sectors == 2 * 16 * 32 * 32
+    assert moved.different == x.nbytes + y.nbytes
+
+
+def test_counting_stops_after_an_error():
+    from triton.runtime.interpreter import interpreter_builder
+
+    before = interpreter_builder.create_masked_load
+    with pytest.raises(TypeError):
+        d2l.count_traffic(scale_kernel, (1,), torch.zeros(4), size=4)
+    assert interpreter_builder.create_masked_load == before
+
+
+@pytest.mark.parametrize(
+    ("capability", "instruction"),
+    [(75, "fma.rn"), (80, "mma.sync"), (90, "wgmma.mma"), (100, "tcgen05.mma")],
+)
+def test_each_generation_has_its_instruction(capability, instruction):
+    types = "*fp16 *fp32 i32"
+    plan = d2l.compile_kernel(square_kernel, types, capability, T=64)
+    assert instruction in plan.ptx
+    assert 0 < plan.registers <= 255 and plan.shared > 0
+
+
+def test_a_sum_that_exceeds_the_registers_spills():
+    types = "*fp16 *fp32 i32"
+    small = d2l.compile_kernel(square_kernel, types, 80, T=32)
+    large = d2l.compile_kernel(square_kernel, types, 80, T=256)
+    assert small.stack == 0 and small.registers < 255
+    assert large.stack > 1000
+
+
+def test_more_warps_share_the_registers():
+    types = "*fp16 *fp32 i32"
+    four, eight = (
+        d2l.compile_kernel(square_kernel, types, 80, warps, T=128) for warps in (4, 8)
+    )
+    assert eight.registers < four.registers
