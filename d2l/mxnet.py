@@ -24,10 +24,11 @@ import sys
 import sysconfig
 import tempfile
 import textwrap
+import threading
 import time
 import traceback
 import warnings
-from collections import namedtuple
+from collections import Counter, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -68,8 +69,10 @@ __all__ = [
     "FashionMNIST",
     "FrameworkInfo",
     "GPUInfo",
+    "GPULimits",
     "GPUReport",
     "HyperParameters",
+    "KernelPlan",
     "LinearRegression",
     "LinearRegressionScratch",
     "MLP",
@@ -85,8 +88,10 @@ __all__ = [
     "StepMemory",
     "SyntheticRegressionData",
     "Timer",
+    "Traffic",
     "Trainer",
     "TransformerLayer",
+    "WatchedArray",
     "abs",
     "add_point",
     "add_to_class",
@@ -102,10 +107,13 @@ __all__ = [
     "chunked_loss",
     "cited",
     "cited_rows",
+    "compile_cuda",
+    "compile_kernel",
     "concat",
     "cos",
     "cosh",
     "count_batches",
+    "count_traffic",
     "cpu",
     "cuda_processes",
     "driver_is_too_old",
@@ -123,6 +131,7 @@ __all__ = [
     "framework_info",
     "gpu",
     "gpu_info",
+    "gpu_limits",
     "gpu_report",
     "gradient_hook",
     "in_background",
@@ -153,7 +162,9 @@ __all__ = [
     "num_gpus",
     "numpy",
     "nvidia_cards",
+    "nvidia_folder",
     "nvidia_smi",
+    "occupancy",
     "ones",
     "ones_like",
     "operator_name",
@@ -161,6 +172,7 @@ __all__ = [
     "other_processes",
     "own_line",
     "own_memory",
+    "plan_kernel",
     "plot",
     "plot_ladder",
     "plot_product_times",
@@ -183,6 +195,7 @@ __all__ = [
     "report_text",
     "require_gpu",
     "reshape",
+    "run_kernel",
     "run_small",
     "run_uncompiled",
     "saved_bytes",
@@ -193,6 +206,7 @@ __all__ = [
     "show_images",
     "sight_problems",
     "sigmoid",
+    "simulate_kernel",
     "sin",
     "single_graph",
     "sinh",
@@ -221,6 +235,7 @@ __all__ = [
     "verdict",
     "visible_gpus",
     "wait_for_checkpoints",
+    "wave_efficiency",
     "zeros",
     "zeros_like",
 ]
@@ -1456,7 +1471,7 @@ def time_in_turn(functions: dict, rounds: int = 6) -> dict:
     The spread is the relative difference between the median time and the
     shortest time. The first call of each function does not count.
     """
-    times = {name: [] for name in functions}
+    times: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(rounds + 1):
         for name, function in functions.items():
             synchronize()
@@ -1593,6 +1608,235 @@ def profile(function: Callable, path: str) -> list[dict]:
 
 # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
 Trainer.machine = None
+
+
+# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+def simulate_kernel(kernel: Any, grid: Any, threads: Any, *args: Any) -> None:
+    """Run a Numba kernel in Numba's simulator, on the CPU."""
+    from numba.cuda.simulator.kernel import FakeCUDAKernel
+
+    simulated = FakeCUDAKernel(kernel.py_func, device=False)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)  # since many threads wait for each other
+    try:
+        simulated[grid, threads](*args)
+    finally:
+        sys.setswitchinterval(interval)
+
+
+# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+def run_kernel(kernel: Any, grid: Any, threads: Any, *args: Any) -> None:
+    """Run a Numba kernel on NumPy arrays, on a GPU if there is one."""
+    from numba import cuda
+
+    if cuda.is_available():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about copies and small grids
+            kernel[grid, threads](*args)
+    else:
+        simulate_kernel(kernel, grid, threads, *args)
+
+
+# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+GPULimits = namedtuple(
+    "GPULimits", "capability processors warps blocks shared bandwidth"
+)
+
+
+# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+def gpu_limits(card: str) -> GPULimits:
+    """Return the limits of the SMs of a card, and its bandwidth in B/s."""
+    data = card_data(card)
+    return GPULimits(
+        round(10 * data["capability"]),
+        int(data["cores"]),
+        int(data["threads"]) // 32,
+        int(data["blocks"]),
+        int(data["shared"]),
+        1e9 * data["bandwidth"],
+    )
+
+
+# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+def wave_efficiency(programs: int, processors: int) -> float:
+    """Return the share of the processors that is busy, one program on each."""
+    return programs / (processors * -(-programs // processors))
+
+
+# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+Traffic = namedtuple("Traffic", "loaded stored sectors different")
+
+
+# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+class WatchedArray:
+    """An array for Numba's simulator that records the accesses of warps.
+
+    `loads` and `stores` map each access of a warp to the list of its offsets
+    in the array, in bytes, one for each number.
+    """
+
+    def __init__(self, array: onp.ndarray):
+        self.array = array
+        self.loads: dict[tuple, list[int]] = {}
+        self.stores: dict[tuple, list[int]] = {}
+        self.turns: Counter = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.array, name)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, index: Any) -> Any:
+        self.record(self.loads, index)
+        return self.array[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.record(self.stores, index)
+        self.array[index] = value
+
+    def record(self, accesses: dict, index: Any) -> None:
+        """Add an access of the current thread, at a line of the kernel."""
+        thread: Any = threading.current_thread()
+        line = sys._getframe(2).f_lineno
+        self.turns[thread, line] += 1
+        warp = *thread.blockIdx, thread.thread_id // 32
+        index = index if isinstance(index, tuple) else (index,)
+        offset = sum(i * s for i, s in zip(index, self.array.strides))
+        access = warp, line, self.turns[thread, line]
+        accesses.setdefault(access, []).append(offset)
+
+
+# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+def count_traffic(kernel: Any, grid: Any, threads: Any, *args: Any) -> Traffic:
+    """Return the bytes that a Numba kernel moves when it is simulated.
+
+    `loaded` and `stored` are the bytes that the kernel asks for. `sectors` are
+    the bytes of the sectors of 32 bytes that each load and store of a warp
+    touches, and `different` are those of all different sectors.
+    """
+    watched = [
+        WatchedArray(arg) if isinstance(arg, onp.ndarray) else arg for arg in args
+    ]
+    simulate_kernel(kernel, grid, threads, *watched)
+    loaded = stored = sectors = different = 0
+    for item in watched:
+        if isinstance(item, WatchedArray):
+            size = item.array.itemsize
+            loaded += size * sum(map(len, item.loads.values()))
+            stored += size * sum(map(len, item.stores.values()))
+            touched = [
+                {offset // 32 for offset in offsets}
+                for offsets in (*item.loads.values(), *item.stores.values())
+            ]
+            sectors += 32 * sum(map(len, touched))
+            different += 32 * len(set().union(*touched))
+    return Traffic(loaded, stored, sectors, different)
+
+
+# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
+KernelPlan = namedtuple("KernelPlan", "registers stack shared ptx")
+
+
+# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
+def compile_kernel(kernel: Any, types: str, capability: int) -> KernelPlan:
+    """Return what the compilers make of a Numba kernel, without a GPU.
+
+    `types` are those of the arguments, such as 'float32[::1], int64', and
+    `capability` is that of the GPU, such as 90. The plan has the registers and
+    the bytes of stack of a thread, the bytes of shared memory of a block, and
+    the text of the PTX code. Raises ImportError if the compilers are missing.
+    """
+    nvidia_folder()
+    from numba import cuda
+
+    ptx, _ = cuda.compile_ptx(
+        kernel.py_func, f"void({types})", cc=divmod(capability, 10)
+    )
+    return plan_kernel(ptx, capability)
+
+
+# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
+def plan_kernel(ptx: str, capability: int) -> KernelPlan:
+    """Return the plan of a kernel from its PTX code."""
+    ptxas = nvidia_folder() / "cuda_nvcc/bin/ptxas"
+    report = subprocess.run(
+        [ptxas, "-v", f"-arch=sm_{capability}", "-o", "/dev/null", "-"],
+        input=ptx,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stderr
+    numbers = [
+        re.search(pattern, report)
+        for pattern in (r"Used (\d+) reg", r"(\d+) bytes stack", r"(\d+) bytes smem")
+    ]
+    registers, stack, shared = (int(n[1]) if n else 0 for n in numbers)
+    return KernelPlan(registers, stack, shared, ptx)
+
+
+# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
+def nvidia_folder() -> Path:
+    """Return the folder of NVIDIA's wheels.
+
+    Raises ImportError if they do not contain the compilers.
+    """
+    spec = importlib.util.find_spec("nvidia")
+    folders = spec.submodule_search_locations if spec else None
+    for folder in map(Path, folders or []):
+        if (folder / "cuda_nvcc/bin/ptxas").exists():
+            return folder
+    raise ImportError(
+        'NVIDIA\'s compilers are missing; on Linux, run pip install "numba-cuda[cu12]"'
+    )
+
+
+# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
+def compile_cuda(source: str, capability: int) -> KernelPlan:
+    """Return what the compilers make of a kernel in CUDA C, without a GPU.
+
+    `source` has one kernel, and `capability` is that of the GPU, such as 90.
+    Raises ImportError if the compilers are missing, and ValueError with the
+    messages of the compiler if it finds errors.
+    """
+    options = [f"-arch=compute_{capability}"]
+    options += [
+        f"-I{nvidia_folder() / name / 'include'}"
+        for name in ("cuda_runtime", "cuda_nvcc")
+    ]
+    from cuda.bindings import nvrtc
+
+    program = nvrtc.nvrtcCreateProgram(source.encode(), b"", 0, [], [])[1]
+    (result,) = nvrtc.nvrtcCompileProgram(
+        program, len(options), [option.encode() for option in options]
+    )
+    if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1])
+        nvrtc.nvrtcGetProgramLog(program, log)
+        raise ValueError(log.decode().rstrip("\0"))
+    ptx = bytes(nvrtc.nvrtcGetPTXSize(program)[1])
+    nvrtc.nvrtcGetPTX(program, ptx)
+    return plan_kernel(ptx.decode().rstrip("\0"), capability)
+
+
+# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
+def occupancy(
+    limits: GPULimits, num_warps: int, registers: int, shared: int = 0
+) -> float:
+    """Return the share of the warps of an SM that is in use, from 0 to 1.
+
+    A block has `num_warps` warps and `shared` bytes of shared memory, and each
+    of its threads has `registers`.
+    """
+    per_warp = -(-32 * registers // 256) * 256
+    reserved = 1024 if limits.capability >= 80 else 0
+    blocks = min(
+        4 * (16384 // per_warp) // num_warps,
+        limits.shared // max(shared + reserved, 1),
+        limits.warps // num_warps,
+        limits.blocks,
+    )
+    return blocks * num_warps / limits.warps
 
 
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)

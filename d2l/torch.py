@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import textwrap
 import time
 import traceback
@@ -36,6 +37,7 @@ from itertools import takewhile
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from urllib.request import urlopen
 
 import numpy as np
@@ -67,8 +69,10 @@ __all__ = [
     "FashionMNIST",
     "FrameworkInfo",
     "GPUInfo",
+    "GPULimits",
     "GPUReport",
     "HyperParameters",
+    "KernelPlan",
     "LinearRegression",
     "LinearRegressionScratch",
     "MLP",
@@ -85,6 +89,7 @@ __all__ = [
     "StepMemory",
     "SyntheticRegressionData",
     "Timer",
+    "Traffic",
     "Trainer",
     "TransformerLayer",
     "abs",
@@ -103,12 +108,14 @@ __all__ = [
     "chunked_loss",
     "cited",
     "cited_rows",
+    "compile_kernel",
     "concat",
     "copied_ahead",
     "cos",
     "cosh",
     "count_batches",
     "count_step",
+    "count_traffic",
     "cpu",
     "cuda_processes",
     "driver_is_too_old",
@@ -126,6 +133,7 @@ __all__ = [
     "framework_info",
     "gpu",
     "gpu_info",
+    "gpu_limits",
     "gpu_report",
     "in_background",
     "in_notebook",
@@ -133,6 +141,7 @@ __all__ = [
     "int32",
     "int64",
     "interact",
+    "interpret_kernel",
     "keep_freed_memory",
     "large_sum",
     "largest_batch",
@@ -155,6 +164,7 @@ __all__ = [
     "numpy",
     "nvidia_cards",
     "nvidia_smi",
+    "occupancy",
     "ones",
     "ones_like",
     "other_processes",
@@ -173,6 +183,7 @@ __all__ = [
     "queue_times",
     "rand",
     "randn",
+    "read_usage",
     "reduce_mean",
     "reduce_sum",
     "remedy",
@@ -180,6 +191,7 @@ __all__ = [
     "report_text",
     "require_gpu",
     "reshape",
+    "run_kernel",
     "saved_for_backward",
     "scratch_tensors",
     "set_axes",
@@ -213,6 +225,8 @@ __all__ = [
     "use_svg_display",
     "verdict",
     "visible_gpus",
+    "watch_access",
+    "wave_efficiency",
     "zeros",
     "zeros_like",
 ]
@@ -1266,7 +1280,7 @@ def time_in_turn(functions: dict, rounds: int = 6) -> dict:
     The spread is the relative difference between the median time and the
     shortest time. The first call of each function does not count.
     """
-    times = {name: [] for name in functions}
+    times: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(rounds + 1):
         for name, function in functions.items():
             synchronize()
@@ -1431,6 +1445,181 @@ def trace_events(function: Callable, path: str) -> list[tuple]:
 
 # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
 Trainer.machine = None
+
+
+# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+def interpret_kernel(kernel: Any, grid: tuple, *args: Any, **constants: Any) -> None:
+    """Run a Triton kernel in Triton's interpreter, on the CPU.
+
+    Raises TypeError for bfloat16, whose bits the interpreter multiplies.
+    """
+    from triton.runtime import interpreter
+    from triton.runtime.jit import JITFunction
+
+    if any(getattr(arg, "dtype", None) == torch.bfloat16 for arg in args):
+        raise TypeError("Triton's interpreter lacks bfloat16; use float16")
+
+    def call(function, *args, **kwargs):  # a function that a kernel calls
+        scope = interpreter._patch_lang(function.fn)
+        try:
+            rewritten = interpreter.InterpretedFunction(function.fn).rewrite()
+            return rewritten(*args, **kwargs)
+        finally:
+            scope.restore()
+
+    with mock.patch.object(JITFunction, "__call__", call):
+        interpreter.InterpretedFunction(kernel.fn)[grid](*args, **constants)
+
+
+# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+def run_kernel(kernel: Any, grid: tuple, *args: Any, **constants: Any) -> None:
+    """Run a Triton kernel on the device of its first argument."""
+    if args[0].is_cuda:
+        kernel[grid](*args, **constants)
+    else:
+        interpret_kernel(kernel, grid, *args, **constants)
+
+
+# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+GPULimits = namedtuple(
+    "GPULimits", "capability processors warps blocks shared bandwidth"
+)
+
+
+# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+def gpu_limits(card: str) -> GPULimits:
+    """Return the limits of the SMs of a card, and its bandwidth in B/s."""
+    data = card_data(card)
+    return GPULimits(
+        round(10 * data["capability"]),
+        int(data["cores"]),
+        int(data["threads"]) // 32,
+        int(data["blocks"]),
+        int(data["shared"]),
+        1e9 * data["bandwidth"],
+    )
+
+
+# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+def wave_efficiency(programs: int, processors: int) -> float:
+    """Return the share of the processors that is busy, one program on each."""
+    return programs / (processors * -(-programs // processors))
+
+
+# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+Traffic = namedtuple("Traffic", "loaded stored sectors different")
+
+
+# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+def count_traffic(kernel: Any, grid: tuple, *args: Any, **constants: Any) -> Traffic:
+    """Return the bytes that a Triton kernel moves when it is interpreted.
+
+    `loaded` and `stored` are the bytes that the kernel asks for. `sectors` are
+    the bytes of the sectors of 32 bytes that each load and store touches, and
+    `different` are those of all different sectors.
+    """
+    from triton.runtime.interpreter import interpreter_builder as builder
+
+    loads: list[tuple[int, set]] = []
+    stores: list[tuple[int, set]] = []
+    load = watch_access(builder.create_masked_load, 1, loads)
+    store = watch_access(builder.create_masked_store, 2, stores)
+    with (
+        mock.patch.object(builder, "create_masked_load", load),
+        mock.patch.object(builder, "create_masked_store", store),
+    ):
+        interpret_kernel(kernel, grid, *args, **constants)
+    loaded, stored = [sum(size for size, _ in accesses) for accesses in (loads, stores)]
+    sectors = [numbers for _, numbers in loads + stores]
+    return Traffic(
+        loaded, stored, 32 * sum(map(len, sectors)), 32 * len(set().union(*sectors))
+    )
+
+
+# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+def watch_access(create: Callable, place: int, accesses: list) -> Callable:
+    """Return `create`, changed to append the bytes and sectors of an access.
+
+    The addresses are its first argument, and the mask is the one at `place`.
+    """
+
+    def access(*args):
+        pointers, mask = args[0], args[place].data
+        size = pointers.get_element_ty().primitive_bitwidth // 8
+        addresses = pointers.data[np.broadcast_to(mask, pointers.data.shape)]
+        sectors = np.unique(addresses // 32).tolist()
+        accesses.append((size * len(addresses), set(sectors)))
+        return create(*args)
+
+    return access
+
+
+# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
+KernelPlan = namedtuple("KernelPlan", "registers stack shared ptx")
+
+
+# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
+def compile_kernel(
+    kernel: Any, types: str, capability: int, num_warps: int = 4, **constants: Any
+) -> KernelPlan:
+    """Return what the compiler makes of a Triton kernel, without a GPU.
+
+    `types` are those of the arguments, such as '*fp16 i32 fp32', and
+    `capability` is that of the GPU, such as 90. The plan has the registers and
+    the bytes of stack of a thread, the bytes of shared memory of a block, and
+    the text of the PTX code.
+    """
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource, compile
+
+    signature = dict(zip(kernel.arg_names, types.split()))
+    aligned = {
+        (place,): [["tt.divisibility", 16]]
+        for place, kind in enumerate(types.split())
+        if kind[0] in "*i"
+    }
+    signature |= dict.fromkeys(constants, "constexpr")
+    source = ASTSource(kernel, signature, constants, aligned)
+    target = GPUTarget("cuda", capability, 32)
+    built = compile(source, target, {"num_warps": num_warps})
+    return KernelPlan(
+        *read_usage(built.asm["cubin"]), built.metadata.shared, built.asm["ptx"]
+    )
+
+
+# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
+def read_usage(cubin: bytes) -> tuple[int, int]:
+    """Return the registers and the bytes of stack of a thread."""
+    from triton.backends import nvidia
+
+    tools = os.path.join(os.path.dirname(nvidia.__file__), "bin")
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        command = [f"{tools}/cuobjdump", "-res-usage", file.name]
+        text = subprocess.check_output(command, text=True)
+    registers, stack = re.findall(r"REG:(\d+) STACK:(\d+)", text)[0]
+    return int(registers), int(stack)
+
+
+# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
+def occupancy(
+    limits: GPULimits, num_warps: int, registers: int, shared: int = 0
+) -> float:
+    """Return the share of the warps of an SM that is in use, from 0 to 1.
+
+    A block has `num_warps` warps and `shared` bytes of shared memory, and each
+    of its threads has `registers`.
+    """
+    per_warp = -(-32 * registers // 256) * 256
+    reserved = 1024 if limits.capability >= 80 else 0
+    blocks = min(
+        4 * (16384 // per_warp) // num_warps,
+        limits.shared // max(shared + reserved, 1),
+        limits.warps // num_warps,
+        limits.blocks,
+    )
+    return blocks * num_warps / limits.warps
 
 
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)

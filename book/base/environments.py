@@ -26,6 +26,9 @@ from book.base.paths import ROOT
 PYTHON_VERSION = "3.11"
 STAMP = "built-from.sha256"
 LAST_LINES = 4
+# Their compilers for GPUs are parts of CUDA, which need no GPU. PyTorch's list leaves
+# CUDA to the build of PyTorch.
+WITH_CUDA = ("mxnet", "plans", "tensorflow")
 
 # Settings of pip in the environment, and the names that uv has for them.
 PIP_TO_UV = {
@@ -99,7 +102,7 @@ def _compile(target: Path, sources: Sequence[str], upgrade: bool) -> Path:
             *("--no-emit-find-links", "--no-annotate", "--no-header"),
             root=target.parent.parent,
         )
-        if target.stem != "plans":  # which needs a part of CUDA
+        if target.stem not in WITH_CUDA:
             draft.write_text(for_any_build(draft.read_text()))
         os.replace(draft, target)
     finally:

@@ -1,0 +1,297 @@
+"""Counts, bounds and measurements of programs that the performance section lacks."""
+
+import json
+import subprocess
+import sys
+import time
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from flax import linen as nn
+from jax import numpy as jnp
+
+from d2l import jax as d2l
+
+KEY = jax.random.key(0)
+
+
+def shape(*sizes: int, dtype: Any = "float32") -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(sizes, dtype)
+
+
+def flops(function: Any, *args: Any) -> int:
+    return sum(op.flops for op in d2l.list_operations(function, *args))
+
+
+# FLOPs
+
+
+@pytest.mark.parametrize(
+    ("equation", "left", "right", "count"),
+    [
+        ("ij,jk->ik", (5, 7), (7, 11), 5 * 7 * 11),
+        ("bij,bjk->bik", (3, 5, 7), (3, 7, 11), 3 * 5 * 7 * 11),
+        ("bqhc,bkhc->bhqk", (2, 6, 3, 4), (2, 9, 3, 4), 2 * 3 * 6 * 9 * 4),
+        ("i,i->", (13,), (13,), 13),
+        ("ijk,jkl->il", (5, 2, 3), (2, 3, 4), 5 * 6 * 4),
+    ],
+)
+def test_products_have_two_flops_per_multiplication(equation, left, right, count):
+    product = partial(jnp.einsum, equation)
+    assert flops(product, shape(*left), shape(*right)) == 2 * count
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+@pytest.mark.parametrize("strides", [1, 2])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_convolutions_and_their_gradients(groups, strides, padding):
+    net = nn.Conv(16, (3, 3), strides, padding, feature_group_count=groups)
+    X = shape(2, 13, 13, 8)
+    params = jax.eval_shape(net.init, KEY, X)
+    out = jax.eval_shape(net.apply, params, X)
+    forward = 2 * out.size * 9 * 8 // groups
+    assert flops(net.apply, params, X) == forward
+    for argument in 0, 1:
+        gradient = jax.grad(lambda *args: net.apply(*args).sum(), argument)
+        counted = flops(gradient, params, X)
+        # JAX also lists the forward convolution, whose result is not needed
+        assert counted - forward == pytest.approx(forward, rel=0.01)
+
+
+def test_a_step_of_a_multilayer_perceptron_has_three_forward_passes():
+    net = nn.Sequential([nn.Dense(32), nn.relu, nn.Dense(16)])
+    X = shape(8, 24)
+    params = jax.eval_shape(net.init, KEY, X)
+    forward = 2 * 8 * (24 * 32 + 32 * 16)
+    assert flops(net.apply, params, X) == forward
+    gradient = jax.grad(lambda params, X: net.apply(params, X).sum())
+    assert flops(gradient, params, X) == 3 * forward - 2 * 8 * 24 * 32
+
+
+def test_xla_counts_the_same_products():
+    X, Y = shape(4, 32, 48), shape(48, 64)
+    compiled = jax.jit(jnp.matmul).lower(X, Y).compile()
+    assert flops(jnp.matmul, X, Y) == compiled.cost_analysis()["flops"]
+
+
+def product(X, W):
+    return X @ W
+
+
+def scanned(X, W):
+    return jax.lax.scan(lambda X, _: (X @ W, None), X, length=7)[0]
+
+
+def nested(X, W):
+    return jax.lax.scan(lambda X, _: (scanned(X, W), None), X, length=3)[0]
+
+
+def repeated(X, W):
+    return jax.lax.while_loop(lambda X: X.sum() < 0, lambda X: X @ W, X)
+
+
+def chosen(X, W):
+    return jax.lax.cond(X.sum() > 0, lambda: X @ W @ W, lambda: X @ W)
+
+
+@pytest.mark.parametrize(
+    ("function", "products"),
+    [
+        (jax.jit(product), 1),
+        (jax.jit(jax.jit(product)), 1),
+        (jax.checkpoint(product), 1),
+        (jax.vmap(product, (0, None)), 1),
+        (scanned, 7),
+        (nested, 21),
+        (repeated, 1),
+        (chosen, 2),
+    ],
+)
+def test_products_inside_of_functions_and_loops(function, products):
+    X, W = shape(6, 10), shape(10, 10)
+    assert flops(function, X, W) == products * 2 * 6 * 10 * 10
+
+
+def test_checkpointing_computes_twice():
+    def layer(W, X):
+        return jnp.tanh(jnp.tanh(X @ W) @ W)
+
+    W, X = shape(16, 16), shape(4, 16)
+    one = 2 * 4 * 16 * 16
+
+    def counted(f):
+        return flops(jax.grad(lambda *args: f(*args).sum()), W, X)
+
+    plain, checkpointed = counted(layer), counted(jax.checkpoint(layer))
+    assert plain == 5 * one  # the gradient of X is not needed
+    assert checkpointed > plain
+
+
+# Bytes
+
+
+def test_bytes_of_elementwise_operations():
+    X = shape(1000)
+    ops = d2l.list_operations(lambda X: (X + X) * jnp.tanh(X), X)
+    assert sorted((op.name, op.nbytes) for op in ops) == [
+        ("add", 8000),
+        ("mul", 12000),
+        ("tanh", 8000),
+    ]
+    assert {op.dtype for op in ops} == {"float32"} and not any(op.flops for op in ops)
+
+
+def test_views_and_repeated_numbers_move_no_bytes():
+    def function(X, b):
+        return (X + b).reshape(20, 50)[None]
+
+    (op,) = d2l.list_operations(function, shape(100, 10), shape(10))
+    assert op.nbytes == 4 * (1000 + 10 + 1000)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_types_of_operations(dtype):
+    X = shape(8, 8, dtype=dtype)
+    (op,) = d2l.list_operations(jnp.matmul, X, X)
+    assert (op.dtype, op.nbytes) == (dtype, 3 * 64 * 2)
+
+
+def test_operations_without_arguments_and_with_random_keys():
+    names = [op.name for op in d2l.list_operations(lambda: jnp.arange(5) + 1)]
+    assert "add" in names
+    assert d2l.list_operations(lambda key: jax.random.normal(key, (3,)), KEY)
+
+
+# Machines
+
+
+def test_experiments_compute_what_they_say():
+    device = d2l.try_gpu()
+    add = d2l.large_sum(1000, device)
+    first = add()
+    place = first.unsafe_buffer_pointer()
+    np.testing.assert_array_equal(first, 2)
+    assert add().unsafe_buffer_pointer() == place and first.is_deleted()
+    for dtype in d2l.product_types():
+        result = d2l.square_product(16, dtype, device)()
+        assert result.dtype == dtype and result.shape == (16, 16)
+    assert len(d2l.small_sums(7, device)()) == 7
+
+
+def test_measured_peaks_are_those_of_a_computer():
+    machine = d2l.measure_machine(rounds=2)
+    assert set(machine.rates) == {*d2l.product_types()}
+    assert all(1e8 < rate < 1e16 for rate in machine.rates.values())
+    assert 1e8 < machine.bandwidth < 1e14
+    assert 1e-8 < machine.overhead < 1e-2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="faults are counted on Linux")
+def test_freed_memory_is_kept():
+    program = """
+import resource
+import jax
+jax.config.update('jax_cpu_enable_async_dispatch', False)
+jax.config.update('jax_platforms', 'cpu')
+from jax import numpy as jnp
+from d2l import jax as d2l
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    (X + X).block_until_ready()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+X = jnp.ones(2 ** 24)
+print(min(faults() for _ in range(8)))
+d2l.keep_freed_memory()
+print(min(faults() for _ in range(8)))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True)
+    before, after = map(int, run.stdout.split())
+    assert before > 10_000 and after < 100
+
+
+# Profiles
+
+
+def test_phases_of_a_trace(tmp_path):
+    def step():
+        for name in "one", "two", "one":
+            with jax.profiler.TraceAnnotation(name, phase=1):
+                time.sleep(0.02)
+        with jax.profiler.TraceAnnotation("no phase"):
+            jnp.ones(3).block_until_ready()
+
+    path = str(tmp_path / "trace.json")
+    events = d2l.trace_events(step, path)
+    assert [name for name, *_ in events] == ["one", "two", "one"]
+    assert all(0.02 <= seconds < 2 for *_, seconds in events)
+    starts = [start for _, start, _ in events]
+    assert starts == sorted(starts) and starts[-1] - starts[0] >= 0.04
+    with open(path, encoding="utf-8") as file:
+        assert json.load(file)["traceEvents"]
+
+
+# The trainer
+
+MACHINE = d2l.Machine("imagined", {"float32": 1e9, "bfloat16": 1e15}, 1e9)
+
+
+class Dropping(d2l.Classifier):
+    """A network that is different in evaluation mode."""
+
+    lr: float = 0.1
+    training: bool = True
+
+    @nn.compact
+    def __call__(self, X):
+        X = nn.BatchNorm(not self.training)(nn.Dense(32)(X))
+        return nn.Dense(10)(nn.Dropout(0.5, deterministic=not self.training)(X))
+
+
+def fitted(model: Any, epochs: int = 2, **settings: Any) -> Any:
+    trainer = d2l.Trainer(max_epochs=epochs)
+    for name, value in settings.items():
+        setattr(trainer, name, value)
+    trainer.fit(model, d2l.Digits(batch_size=479), key=KEY)
+    return trainer
+
+
+@pytest.mark.parametrize("model", [lambda: d2l.MLP(10, 32, 0.1), Dropping])
+def test_the_trainer_draws_the_utilization(model):
+    trainer = fitted(model(), machine=MACHINE)
+    assert trainer.step_flops == 3 * 2 * 479 * (64 * 32 + 32 * 10)
+    points = trainer.model.board.data["mfu"]
+    assert [point.x for point in points] == [1, 2]
+    assert all(0 < point.y < 1000 for point in points)
+    assert len(trainer.model.board.data["val_loss"]) == 2
+
+
+def test_no_utilization_without_a_machine():
+    assert "mfu" not in fitted(d2l.MLP(10, 32, 0.1)).model.board.data
+
+
+def test_the_peak_is_that_of_the_precision():
+    full, half = (
+        fitted(d2l.MLP(10, 32, 0.1), machine=MACHINE, precision=dtype)
+        for dtype in (jnp.float32, jnp.bfloat16)
+    )
+    assert full.step_flops == half.step_flops
+    last = [trainer.model.board.data["mfu"][-1].y for trainer in (full, half)]
+    assert last[1] < last[0] / 1000
+
+
+def test_the_count_changes_neither_the_training_nor_the_mode():
+    plain, counted = (
+        fitted(Dropping(), epochs=1, machine=machine) for machine in (None, MACHINE)
+    )
+    jax.tree.map(
+        partial(np.testing.assert_allclose, rtol=1e-5),
+        plain.state.params,
+        counted.state.params,
+    )
+    batch = next(iter(d2l.Digits().train_dataloader()))
+    counted.model.training = True
+    counted.model_flops(batch)
+    assert counted.model.training

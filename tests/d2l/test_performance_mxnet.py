@@ -1,0 +1,378 @@
+"""Operations, peaks, traces and the MFU of training in MXNet."""
+
+import json
+import sys
+from typing import Any
+
+import mxnet as mx
+import numpy as onp
+import pytest
+from mxnet import autograd, gluon, np, npx
+from mxnet.gluon import nn
+
+from d2l import mxnet as d2l
+
+npx.set_np()
+
+
+def flops(function, *args):
+    return sum(op.flops for op in d2l.list_operations(function, *args))
+
+
+def names(function, *args):
+    return [op.name for op in d2l.list_operations(function, *args)]
+
+
+def initialized(*layers):
+    net = nn.HybridSequential()
+    net.add(*layers)
+    net.initialize(mx.init.Xavier())
+    return net
+
+
+def gradients(net, X):
+    """Compute the gradients of a model's mean square, without an update."""
+    with autograd.record():
+        loss = (net(X) ** 2).mean()
+    loss.backward()
+
+
+class Normalized(nn.HybridBlock):
+    """Two convolutions with batch normalization beside a shortcut."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.layers = nn.HybridSequential()
+        for _ in range(2):
+            self.layers.add(nn.Conv2D(channels, 3, padding=1), nn.BatchNorm())
+
+    def hybrid_forward(self, F, X):
+        return F.npx.relu(self.layers(X) + X)
+
+
+def random(*shape):
+    return np.random.normal(size=shape)
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "expected"),
+    [
+        (np.dot, [(5, 7), (7, 3)], 2 * 5 * 7 * 3),
+        (np.dot, [(7,), (7,)], 2 * 7),
+        (np.dot, [(5, 7), (7,)], 2 * 5 * 7),
+        (np.matmul, [(2, 4, 5, 7), (2, 4, 7, 3)], 2 * 8 * 5 * 7 * 3),
+        (np.matmul, [(4, 5, 7), (7, 3)], 2 * 4 * 5 * 7 * 3),
+        (npx.batch_dot, [(4, 5, 7), (4, 7, 3)], 2 * 4 * 5 * 7 * 3),
+        (
+            lambda A, B: npx.batch_dot(A, B, transpose_b=True),
+            [(4, 5, 7), (4, 3, 7)],
+            2 * 4 * 5 * 7 * 3,
+        ),
+        (
+            lambda A, B: npx.batch_dot(A, B, transpose_a=True),
+            [(4, 7, 5), (4, 7, 3)],
+            2 * 4 * 5 * 7 * 3,
+        ),
+        (lambda A: np.tanh(A) * A + A.sum(), [(30, 40)], 0),
+    ],
+)
+def test_flops_of_products(function, shapes, expected):
+    arrays = [random(*shape) for shape in shapes]
+    assert flops(function, *arrays) == expected
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "expected"),
+    [
+        (nn.Dense(11), (6, 3, 4), 2 * 6 * 12 * 11),
+        (nn.Dense(11, flatten=False), (6, 3, 4), 2 * 18 * 4 * 11),
+        (nn.Conv2D(8, 3), (2, 4, 9, 10), 2 * 2 * 8 * 7 * 8 * 4 * 9),
+        (nn.Conv2D(8, 3, strides=2, padding=1), (2, 4, 9, 9), 2 * 2 * 8 * 25 * 36),
+        (nn.Conv2D(8, 3, groups=4), (2, 4, 9, 10), 2 * 2 * 8 * 7 * 8 * 9),
+        (nn.Conv1D(5, 4), (3, 6, 20), 2 * 3 * 5 * 17 * 6 * 4),
+        (nn.Conv2DTranspose(8, 2, strides=2), (2, 4, 5, 5), 2 * 2 * 4 * 25 * 8 * 4),
+    ],
+)
+def test_flops_of_layers(layer, shape, expected):
+    layer.initialize()
+    X = random(*shape)
+    layer(X)
+    assert flops(layer, X) == expected
+    X.attach_grad()
+    assert flops(gradients, layer, X) == 3 * expected
+
+
+def test_first_layer_has_no_gradient_of_its_input():
+    net = initialized(nn.Dense(20, activation="relu"), nn.Dense(10))
+    X = random(8, 30)
+    net(X)
+    first, second = 2 * 8 * 30 * 20, 2 * 8 * 20 * 10
+    assert flops(gradients, net, X) == 2 * first + 3 * second
+
+
+def test_frozen_layers_have_no_gradients_of_weights():
+    net = initialized(nn.Dense(20), nn.Dense(10))
+    X = random(8, 30)
+    net(X)
+    net[1].collect_params().setattr("grad_req", "null")
+    first, second = 2 * 8 * 30 * 20, 2 * 8 * 20 * 10
+    assert flops(gradients, net, X) == 2 * first + 2 * second
+
+
+def test_flops_of_a_transformer_layer():
+    b, s, h = 3, 10, 16
+    layer = d2l.TransformerLayer(h, 4)
+    layer.initialize()
+    X = random(b, s, h)
+    X.attach_grad()
+    forward = b * s * (2 * 12 * h**2 + 4 * s * h)
+    assert flops(layer, X) == forward
+    assert flops(gradients, layer, X) == 3 * forward
+
+
+def test_checkpoints_count_the_forward_pass_twice():
+    layer = initialized(nn.Dense(12, in_units=12), nn.Dense(12, in_units=12))
+    X = random(4, 12)
+    X.attach_grad()
+
+    def step():
+        with autograd.record():
+            loss = (d2l.checkpoint(layer, X) ** 2).sum()
+        loss.backward()
+        d2l.wait_for_checkpoints()
+
+    assert flops(step) == 4 * 2 * (2 * 4 * 12 * 12)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_recording_changes_no_gradients_and_no_statistics(compiled):
+    def make():
+        mx.random.seed(0)
+        net = initialized(nn.Conv2D(4, 3, in_channels=3), Normalized(4), nn.Dense(5))
+        net(X)
+        return net
+
+    X = random(6, 3, 8, 8)
+    plain, recorded = make(), make()
+    if compiled:
+        recorded.hybridize()
+    gradients(plain, X)
+    assert flops(gradients, recorded, X) == flops(gradients, make(), X) > 0
+    for a, b in zip(
+        plain.collect_params().values(), recorded.collect_params().values(), strict=True
+    ):
+        assert np.allclose(a.data(), b.data(), 1e-5, 1e-6)
+        if a.grad_req != "null":
+            assert np.allclose(a.grad(), b.grad(), 1e-4, 1e-5)
+
+
+def test_compiled_layers_are_counted_like_others_and_stay_compiled():
+    net, X = initialized(nn.Dense(8), nn.Dense(8)), random(4, 8)
+    net(X)
+    before = d2l.list_operations(net, X)
+    net.hybridize()
+    assert d2l.list_operations(net, X) == before
+    assert net._active and net[0]._active
+    net(X)
+    assert net._cached_op is not None
+
+
+def test_bytes_and_types_of_operations():
+    a, b = np.ones((10, 20)), np.ones((10, 20), dtype="float64")
+    [op] = d2l.list_operations(lambda: a + 2 * np.ones_like(a))[-1:]
+    assert op.nbytes == 3 * 800 and op.dtype == "float32"
+    [op] = d2l.list_operations(lambda: np.add(a, a, out=a))
+    assert op.nbytes == 800
+    [op] = d2l.list_operations(lambda: b * 2)
+    assert op.nbytes == 3200 and op.dtype == "float64"
+    [op] = d2l.list_operations(lambda: np.split(a, 2))
+    assert op.nbytes == 1600
+
+
+def test_backward_operations_count_what_they_read_and_write():
+    X = np.ones((10, 20))
+    X.attach_grad()
+
+    def step():
+        with autograd.record():
+            Y = np.tanh(X)
+        Y.backward()
+
+    forward, backward = (op for op in d2l.list_operations(step) if "tanh" in op.name)
+    assert backward.name == "backward of " + forward.name
+    assert (forward.nbytes, backward.nbytes) == (1600, 2400)
+
+
+def test_updates_and_legacy_operations_are_seen():
+    net = initialized(nn.Dense(4, in_units=3))
+    optimizer = gluon.Trainer(net.collect_params(), "adam")
+
+    def step():
+        gradients(net, np.ones((2, 3)))
+        optimizer.step(1)
+
+    step()
+    assert names(step).count("adam_update") == 2
+    legacy = mx.nd.ones((4, 5))
+    assert flops(lambda: mx.nd.dot(legacy, legacy, transpose_b=True)) == 2 * 4 * 4 * 5
+    assert flops(lambda: mx.nd.dot(legacy, legacy, transpose_a=True)) == 2 * 5 * 5 * 4
+
+
+def test_errors_end_the_recording():
+    def fail():
+        raise KeyError("mine")
+
+    before = mx.ndarray.register._imperative_invoke
+    with pytest.raises(KeyError, match="mine"):
+        d2l.list_operations(fail)
+    assert mx.ndarray.register._imperative_invoke is before
+    assert names(lambda: np.ones(3) + 1)[-1] == "_npi_add_scalar"
+
+
+def test_predictions_add_up_the_bounds_of_operations():
+    machine = d2l.Machine("mine", {"float32": 1e9}, 1e8, overhead=1e-6)
+    A = np.ones((100, 100))
+    product, total = d2l.list_operations(lambda: np.dot(A, A).sum())
+    assert machine.predict([product]) == pytest.approx(2e6 / 1e9)
+    assert machine.predict([total]) == pytest.approx((40000 + 4) / 1e8)
+    assert machine.ridge() == 10
+    assert d2l.verdict(machine, [product]) == "FLOPs"
+    assert d2l.verdict(machine, [total]) == "bytes"
+    assert d2l.verdict(machine, [total], waiting=1) == "input"
+
+
+def test_machine_is_measured():
+    machine = d2l.measure_machine(rounds=3)
+    assert set(machine.rates) == {"float32"}
+    assert machine.rates["float32"] > 1e9 and machine.bandwidth > 1e8
+    assert 1e-7 < machine.overhead < 1e-3
+    assert "float32" in str(machine) and "GB/s" in str(machine)
+
+
+def test_experiments_compute_what_they_say():
+    product = d2l.square_product(8, "float32", d2l.cpu())
+    assert product().shape == (8, 8)
+    assert flops(product) == 2 * 8**3
+    assert (d2l.large_sum(5, d2l.cpu())() == 2).all()
+    assert names(d2l.small_sums(7, d2l.cpu())) == ["_npi_add"] * 7
+
+
+def test_types_with_a_gpu(monkeypatch):
+    monkeypatch.setattr(d2l, "num_gpus", lambda: 1)
+    assert d2l.product_types() == ("float32", "float16")
+
+
+def test_keep_freed_memory_does_nothing_on_other_systems(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(d2l.ctypes, "CDLL", lambda _: pytest.fail("used"))
+    d2l.keep_freed_memory()
+
+
+def phases():
+    for name in ("input", "forward", "input"):
+        event = mx.profiler.Event(name)
+        event.start()
+        (np.ones((64, 64)) @ np.ones((64, 64))).wait_to_read()
+        event.stop()
+
+
+def test_trace_has_the_phases_and_can_be_opened(tmp_path):
+    path = tmp_path / "trace.json"
+    for _ in range(2):
+        events = d2l.trace_events(phases, str(path))
+        assert [name for name, *_ in events] == ["input", "forward", "input"]
+        ends = [start + seconds for _, start, seconds in events]
+        starts = [start for _, start, _ in events]
+        assert all(0 < seconds < 1 for *_, seconds in events)
+        assert all(a <= b for a, b in zip(ends, starts[1:], strict=False))
+    operations = json.loads(path.read_text())["traceEvents"]
+    spans = d2l.spans(operations, "operator")
+    assert "_npi_matmul" in {name for name, *_ in spans}
+
+
+def test_spans_ignore_events_without_a_partner():
+    def event(ph, name, ts):
+        return {"cat": "operator", "ph": ph, "name": name, "ts": ts, "tid": 1}
+
+    events = [event("E", "a", 1), event("B", "b", 2e6), event("b", "b", 2e6)]
+    events += [event("B", "c", 4e6), event("E", "b", 3e6), {"ph": "M", "name": "x"}]
+    assert d2l.spans(events, "operator") == [("b", 2, 1)]
+
+
+def test_memory_is_counted_before_and_after_a_trace(tmp_path):
+    X = np.ones(2**18)
+    X.attach_grad()
+
+    def square():
+        return np.square(X).sum()
+
+    before = d2l.saved_bytes(square)
+    d2l.trace_events(phases, str(tmp_path / "trace.json"))
+    assert d2l.saved_bytes(square) == before
+    assert len(d2l.trace_events(phases, str(tmp_path / "other.json"))) == 3
+
+
+def test_errors_stop_the_profiler(tmp_path):
+    path = str(tmp_path / "trace.json")
+
+    def fail():
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        d2l.trace_events(fail, path)
+    assert len(d2l.trace_events(phases, path)) == 3
+
+
+def fit(model, data, machine, **kwargs):
+    trainer: Any = d2l.Trainer(max_epochs=3, **kwargs)
+    trainer.machine = machine
+    model.board.display = False
+    trainer.fit(model, data)
+    return trainer
+
+
+MACHINE = ("mine", {"float32": 1e12}, 1e10)
+
+
+def test_mfu_is_drawn_on_request():
+    model = d2l.MLP(10, 32, lr=0.1)
+    trainer = fit(model, d2l.Digits(batch_size=50), d2l.Machine(*MACHINE))
+    assert trainer.step_flops == 3 * 2 * 50 * (64 * 32 + 32 * 10)
+    points = model.board.data["mfu"]
+    assert [point.x for point in points] == [1, 2, 3]
+    assert all(0 < point.y < 1 for point in points)
+
+
+def test_mfu_is_not_drawn_without_a_machine():
+    model = d2l.MLP(10, 32, lr=0.1)
+    fit(model, d2l.Digits(), None)
+    assert "mfu" not in model.board.data
+    assert len(model.board.data["val_loss"]) == 3
+
+
+def test_counting_does_not_change_the_training():
+    def losses(machine):
+        mx.random.seed(0)
+        onp.random.seed(0)
+        model = d2l.MLP(10, 32, lr=0.1)
+        fit(model, d2l.Digits(), machine)
+        return [float(point.y) for point in model.board.data["val_loss"]]
+
+    assert losses(None) == pytest.approx(losses(d2l.Machine(*MACHINE)), rel=1e-5)
+
+
+def test_mfu_of_a_model_from_scratch():
+    model = d2l.LinearRegressionScratch(2, lr=0.03)
+    data = d2l.SyntheticRegressionData(np.array([2.0, -3.4]), 4.2, num_train=64)
+    trainer = fit(model, data, d2l.Machine(*MACHINE))
+    assert trainer.step_flops == 3 * 2 * 32 * 2
+
+
+def test_pictures_show_all_phases_and_steps():
+    from matplotlib import pyplot as plt
+
+    events = [("input", 0.0, 0.01), ("forward", 0.01, 0.02)]
+    d2l.plot_trace({"before": events, "after": events[1:]})
+    assert len(plt.gca().patches) == 3
+    d2l.plot_ladder({"mine": {"naive": 100.0, "better": 200.0}})
+    assert [bar.get_width() for bar in plt.gca().patches] == [1, 2]

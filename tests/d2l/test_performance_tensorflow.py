@@ -1,0 +1,411 @@
+"""Performance in TensorFlow: counts against counts by hand, XLA, traces, and MFU."""
+
+# save_hyperparameters makes attributes; sections set attributes of classes.
+# mypy: disable-error-code="attr-defined"
+
+import json
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from d2l import tensorflow as d2l
+
+layers = tf.keras.layers
+Spec = tf.TensorSpec
+
+
+def flops(function, *args):
+    return sum(op.flops for op in d2l.list_operations(function, *args))
+
+
+def moved(function, *args):
+    return sum(op.nbytes for op in d2l.list_operations(function, *args))
+
+
+def names(function, *args):
+    return [op.name for op in d2l.list_operations(function, *args)]
+
+
+@pytest.mark.parametrize("transpose_a", [False, True])
+@pytest.mark.parametrize("transpose_b", [False, True])
+@pytest.mark.parametrize("batch", [(), (5,), (2, 3)])
+def test_flops_of_products(fw, batch, transpose_a, transpose_b):
+    a = Spec((*batch, 4, 7) if transpose_a else (*batch, 7, 4))
+    b = Spec((*batch, 9, 4) if transpose_b else (*batch, 4, 9))
+
+    def product(a, b):
+        return tf.matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+
+    assert flops(product, a, b) == 2 * np.prod(batch, dtype=int) * 7 * 4 * 9
+
+
+def test_a_product_that_repeats_a_matrix_for_each_part_of_the_batch(fw):
+    assert flops(tf.matmul, Spec((6, 5, 4)), Spec((4, 3))) == 2 * 6 * 5 * 4 * 3
+
+
+@pytest.mark.parametrize(
+    "equation, a, b, size",
+    [
+        ("ij,jk->ik", (3, 4), (4, 5), 3 * 4 * 5),
+        ("bqnh,bknh->bnqk", (2, 7, 3, 4), (2, 8, 3, 4), 2 * 7 * 8 * 3 * 4),
+        ("...j,jk->...k", (2, 6, 4), (4, 5), 2 * 6 * 4 * 5),
+        ("...ij,...jk->...ik", (9, 2, 3), (9, 3, 4), 9 * 2 * 3 * 4),
+    ],
+)
+def test_flops_of_einsum(fw, equation, a, b, size):
+    def product(a, b):
+        return tf.einsum(equation, a, b)
+
+    assert flops(product, Spec(a), Spec(b)) == 2 * size
+
+
+def built(layer, shape):
+    layer.build(shape)
+    return layer
+
+
+@pytest.mark.parametrize(
+    "layer, shape, multiplications",
+    [
+        (layers.Conv2D(6, 3, padding="same"), (2, 9, 9, 4), 2 * 81 * 9 * 4 * 6),
+        (layers.Conv2D(6, (3, 1), strides=2), (2, 9, 9, 4), 2 * 20 * 3 * 4 * 6),
+        (layers.Conv2D(6, 3, groups=2), (2, 9, 9, 4), 2 * 49 * 9 * 2 * 6),
+        (layers.DepthwiseConv2D(3, depth_multiplier=2), (2, 9, 9, 4), 2 * 49 * 9 * 8),
+        (layers.Conv1D(6, 3), (2, 9, 4), 2 * 7 * 3 * 4 * 6),
+        (layers.Conv3D(6, 2), (2, 5, 5, 5, 4), 2 * 64 * 8 * 4 * 6),
+        (layers.Conv2DTranspose(6, 3, strides=2), (2, 5, 5, 4), 2 * 25 * 9 * 4 * 6),
+        (layers.Dense(6), (2, 5, 4), 2 * 5 * 4 * 6),
+    ],
+)
+def test_flops_of_a_layer_and_its_gradients(fw, layer, shape, multiplications):
+    built(layer, shape)
+    assert flops(layer, Spec(shape)) == 2 * multiplications
+
+    def gradients(X):
+        with tf.GradientTape() as tape:
+            tape.watch(X)
+            Y = layer(X)
+        return Y, tape.gradient(Y, [X, layer.trainable_variables[0].value])
+
+    assert flops(gradients, Spec(shape)) == 3 * 2 * multiplications
+
+
+def test_first_layer_needs_no_gradient_of_its_input(fw):
+    net = tf.keras.Sequential([layers.Dense(32), layers.ReLU(), layers.Dense(10)])
+    net.build((16, 20))
+
+    def step(X):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(net(X) ** 2)
+        return tape.gradient(loss, [v.value for v in net.trainable_variables])
+
+    assert flops(step, Spec((16, 20))) == 2 * 16 * (2 * 20 * 32 + 3 * 32 * 10)
+
+
+def test_flops_of_a_transformer_layer_follow_from_its_formula(fw):
+    layer, (b, s, h) = d2l.TransformerLayer(48, 4), (3, 10, 48)
+    layer(tf.zeros((b, s, h)))
+    assert flops(layer, Spec((b, s, h))) == b * s * (24 * h * h + 4 * h * s)
+
+
+def test_flops_of_a_recurrent_layer(fw):
+    layer = layers.LSTM(6, unroll=True)
+    layer(tf.zeros((2, 5, 4)))
+    first = 2 * 2 * 4 * (4 * 6)  # for one of five positions
+    assert flops(layer, Spec((2, 5, 4))) == 5 * (first + 2 * 2 * 6 * (4 * 6))
+
+
+def test_a_loop_is_an_error(fw):
+    def loop(X):
+        return tf.while_loop(lambda X: tf.reduce_sum(X) < 9, lambda X: (X @ X,), (X,))
+
+    with pytest.raises(NotImplementedError, match="unroll"):
+        d2l.list_operations(loop, Spec((3, 3)))
+
+
+def test_a_product_of_unknown_shape_is_an_error(fw):
+    with pytest.raises(ValueError, match="unknown shape"):
+        d2l.list_operations(tf.matmul, Spec((None, 3)), Spec((3, 4)))
+
+
+def test_bytes_of_elementwise_operations(fw):
+    X = Spec((1000, 100))
+    size = 4 * 100_000
+    assert moved(tf.add, X, X) == 3 * size
+    assert moved(lambda X: X * X, X) == 2 * size  # read once
+    assert moved(tf.tanh, Spec((1000, 100), tf.bfloat16)) == size
+    assert moved(lambda X: tf.cast(X, tf.float16), X) == 1.5 * size
+
+
+def test_views_and_constants_move_nothing(fw):
+    def views(X):
+        scale = tf.sqrt(tf.constant(4.0)) * 3  # computed once
+        X = tf.expand_dims(tf.reshape(X, (-1, 5)), 0)
+        return tf.reshape(tf.stop_gradient(X), (tf.shape(X)[1], -1)), scale
+
+    assert names(views, Spec((10, 10))) == []
+    assert names(lambda X: X * tf.sqrt(tf.constant(4.0)), Spec((2,))) == ["Mul"]
+
+
+def test_random_numbers_are_no_constants(fw):
+    listed = d2l.list_operations(lambda: tf.random.normal((100,)) + 1)
+    assert "RandomStandardNormal" in [op.name for op in listed]
+
+
+def test_what_no_result_needs_is_left_out(fw):
+    def function(X):
+        tf.linalg.matmul(X, X)
+        return X + 1
+
+    assert names(function, Spec((3, 3))) == ["AddV2"]
+
+
+def test_a_variable_counts_where_it_is_written(fw):
+    W = tf.Variable(tf.ones((50, 50)))
+
+    def update(X):
+        W.assign_sub(X)
+
+    (operation,) = d2l.list_operations(update, Spec((50, 50)))
+    assert (operation.name, operation.nbytes) == ("AssignSubVariableOp", 2 * 4 * 2500)
+
+
+def test_types_of_operations(fw):
+    W = tf.Variable(tf.ones((4, 4)))
+    half = Spec((4, 4), tf.float16)
+    assert [op.dtype for op in d2l.list_operations(tf.matmul, half, half)] == [
+        "float16"
+    ]
+    assert d2l.list_operations(lambda: W.assign(W @ W))[0].dtype == "float32"
+
+
+def test_nothing_is_computed(fw):
+    huge = Spec((2**20, 2**20))
+    assert flops(tf.matmul, huge, huge) == 2 * 2**60
+
+
+def mlp(X, W):
+    return tf.reduce_sum(tf.tanh(tf.tanh(X @ W) @ W), 1)
+
+
+def test_functions_that_call_functions(fw):
+    X, W = Spec((8, 16)), Spec((16, 16))
+    inner = tf.function(mlp)
+    outer = tf.function(lambda X, W: 2 * inner(X, W))
+    assert names(outer, X, W) == [*names(mlp, X, W), "Mul"]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_function_of_xla_is_its_products_and_one_more(fw, nested):
+    X, W = Spec((8, 16)), Spec((16, 16))
+    function = tf.function(tf.function(mlp) if nested else mlp, jit_compile=True)
+    listed = d2l.list_operations(function, X, W)
+    assert [op.name for op in listed] == ["MatMul", "MatMul", "XLA"]
+    assert flops(function, X, W) == flops(mlp, X, W)
+
+
+def test_xla_reads_the_arguments_and_writes_the_results(fw):
+    def chain(X, Y):
+        for _ in range(7):
+            X = X * Y + 1
+        return X
+
+    X = Spec((100, 100))
+    assert moved(tf.function(chain, jit_compile=True), X, X) == 3 * 40_000
+    assert moved(chain, X, X) == 7 * (3 + 2) * 40_000 + 7 * 4
+
+
+def test_xla_moves_no_bytes_twice(fw):
+    X = Spec((64, 64))
+    product = tf.function(tf.matmul, jit_compile=True)
+    assert moved(product, X, X) == moved(tf.matmul, X, X)
+
+
+def test_xla_reads_variables(fw):
+    W = tf.Variable(tf.ones((50, 50)))
+    update = tf.function(lambda X: W.assign(W * 0.9 + X), jit_compile=True)
+    assert moved(update, Spec((50, 50))) >= 2 * 4 * 2500
+
+
+def test_gradients_of_a_function_of_xla(fw):
+    W = tf.Variable(tf.ones((16, 16)))
+    loss = tf.function(lambda X: tf.reduce_sum(mlp(X, W)), jit_compile=True)
+
+    def step(X):
+        with tf.GradientTape() as tape:
+            value = loss(X)
+        return tape.gradient(value, W)
+
+    # the function returns the gradient of X, too, whether it is needed or not
+    assert flops(step, Spec((8, 16))) == 6 * 2 * 8 * 16 * 16
+
+
+def test_of_an_if_the_first_branch_counts(fw):
+    @tf.function
+    def choose(X):
+        if tf.reduce_sum(X) > 0:
+            X = X @ X
+        return X
+
+    assert flops(choose, Spec((5, 5))) == 2 * 125
+
+
+def test_counting_changes_no_variable(fw):
+    model = d2l.MLP(10, 32, lr=0.3)
+    X, y = tf.ones((4, 64)), tf.zeros(4, tf.int32)
+    model(X)
+    optimizer = model.configure_optimizers()
+    optimizer.build(model.trainable_variables)
+    before = [v.numpy() for v in model.variables]
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = model.loss(model(X), y)
+        params = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, params), params, strict=True))
+
+    assert flops(step) == 2 * 4 * (2 * 64 * 32 + 3 * 32 * 10)
+    for old, new in zip(before, model.variables, strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_experiments_run_on_the_device_given(fw):
+    device = d2l.try_devices(2)[1]
+    for function in (
+        d2l.large_sum(8, device),
+        d2l.square_product(4, "bfloat16", device),
+    ):
+        assert function().device.endswith(device.strip("/").replace("/", "device:"))
+    assert len(d2l.small_sums(3, device)()) == 3
+    assert d2l.square_product(4, "float16", device)().dtype == tf.float16
+
+
+def test_machine_is_measured(fw):
+    machine = d2l.measure_machine(rounds=1)
+    assert tuple(machine.rates) == d2l.product_types()
+    assert min(machine.rates.values()) > 1e9 and machine.bandwidth > 1e9
+    assert 1e-7 < machine.overhead < 1e-3
+
+
+def phase(name, **options):
+    return tf.profiler.experimental.Trace(name, **options)
+
+
+def test_trace_contains_the_marked_phases(fw, tmp_path):
+    X = tf.random.normal((64, 64))
+
+    def step():
+        with phase("input", step_num=0):
+            time.sleep(0.02)
+        with phase("step", step_num=0):
+            with phase("unmarked"):
+                d2l.numpy(X @ X)
+            with phase("inner", step_num=1):
+                time.sleep(0.01)
+
+    path = tmp_path / "trace.json"
+    events = d2l.trace_events(step, str(path))
+    assert sorted(name for name, *_ in events) == ["inner", "input", "step"]
+    begin = {name: start for name, start, _ in events}
+    length = {name: seconds for name, _, seconds in events}
+    assert 0.02 <= length["input"] < 0.2 and 0.01 <= length["inner"] < length["step"]
+    assert begin["input"] + length["input"] <= begin["step"] < begin["inner"]
+    written = json.loads(path.read_text())["traceEvents"]
+    assert {"input", "unmarked"} < {event["name"] for event in written}
+    assert all(event["ph"] == "X" and event["dur"] >= 0 for event in written)
+
+
+def test_a_second_trace_contains_only_its_own_events(fw, tmp_path):
+    def run(name):
+        with phase(name, step_num=0):
+            pass
+
+    for name in "first", "second":
+        events = d2l.trace_events(lambda name=name: run(name), str(tmp_path / "t"))
+        assert [event[0] for event in events] == [name]
+
+
+MACHINE = d2l.Machine("made up", {"float32": 1e12, "bfloat16": 1e15}, 1e11)
+
+
+def trained(make, **options):
+    tf.keras.utils.set_random_seed(0)
+    model, trainer = make(), d2l.Trainer(max_epochs=2)
+    model.board.display = False
+    for name, value in options.items():
+        setattr(trainer, name, value)
+    trainer.fit(model, d2l.Digits(batch_size=100))  # the last has 37
+    return trainer
+
+
+def small():
+    return d2l.MLP(10, 32, lr=0.3)
+
+
+def test_model_flops_are_three_forward_passes_of_a_minibatch(fw):
+    trainer = trained(small, machine=MACHINE)
+    assert trainer.step_flops == 3 * 2 * 100 * (64 * 32 + 32 * 10)
+    assert trainer.train.compiled and trainer.validate.compiled
+
+
+def test_counting_keeps_the_mode_of_the_model(fw):
+    trainer = trained(small)
+    for mode in True, False:
+        trainer.model.training = mode
+        trainer.model_flops((tf.zeros((4, 64)), None))
+        assert trainer.model.training is mode
+
+
+def test_mfu_is_drawn_only_for_a_machine(fw):
+    assert "mfu" not in trained(small).model.board.data
+    points = trained(small, machine=MACHINE).model.board.data["mfu"]
+    assert [point.x for point in points] == [1, 2]
+    assert all(0 < point.y < 1 for point in points)
+
+
+def test_mfu_uses_the_peak_of_the_precision(fw):
+    def last(precision):
+        trainer = trained(small, machine=MACHINE, precision=precision)
+        return trainer.model.board.data["mfu"][-1].y
+
+    assert last(tf.bfloat16) < last(tf.float32) / 50
+
+
+def test_mfu_changes_no_result(fw):
+    plain, measured = trained(small), trained(small, machine=MACHINE)
+    for one, other in zip(plain.model.variables, measured.model.variables, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_training_compiled_by_xla(fw):
+    plain, compiled = trained(small), trained(small, compiled=True)
+    assert compiled.train.compiled and compiled.validate.compiled
+    for one, other in zip(plain.model.variables, compiled.model.variables, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    assert "call" not in vars(compiled.model)
+
+
+def test_xla_compiles_the_model_for_training_and_for_validation(fw):
+    class Mode(d2l.MLP):
+        def call(self, X, *args, training=None):
+            modes.append((training, tf.executing_eagerly()))
+            return super().call(X, *args, training=training)
+
+    modes: list[tuple] = []
+    trained(lambda: Mode(10, 32, lr=0.3), compiled=True)
+    assert {mode for mode, _ in modes} == {True, False}
+    assert not any(eager for _, eager in modes)
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was(fw):
+    class Failing(d2l.MLP):
+        def loss(self, Y_hat, Y, averaged=True):
+            raise RuntimeError("on purpose")
+
+    model, trainer = Failing(10, 32, lr=0.3), d2l.Trainer(max_epochs=1)
+    trainer.compiled = True
+    with pytest.raises(RuntimeError, match="on purpose"):
+        trainer.fit(model, d2l.Digits())
+    assert "call" not in vars(model)
