@@ -2,9 +2,9 @@
 
     python -m benchmarks.kernels [--tab TAB] [--rounds 7] [--python PYTHON]
 
-The kernels are the functions that the section `kernels.md` defines. A file of
-`benchmarks/loops` times them in an interpreter with the framework, in turn with the
-framework's operations. The table of ratios is printed and kept in `_build/bench`.
+The kernels are the functions that the sections `kernels.md` and `tiles.md` define. A
+file of `benchmarks/loops` times them in an interpreter with the framework, in turn with
+the framework's operations. The table of ratios is printed and kept in `_build/bench`.
 Times in an interpreter of kernels would say nothing about a GPU, so a machine without
 one gets a line that says so.
 """
@@ -25,7 +25,10 @@ from book.sources.section import Section
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "_build/bench"
-SECTION = Section("chapter_gpus/kernels", ROOT / "chapter_gpus/kernels.md")
+SECTIONS = [
+    Section(f"chapter_gpus/{name}", ROOT / f"chapter_gpus/{name}.md")
+    for name in ("kernels", "tiles")
+]
 LOOPS = ROOT / "benchmarks/loops"
 DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
 
@@ -79,7 +82,7 @@ def report(tab: str, options: argparse.Namespace) -> None:
 def measure(tab: str, python: Path, rounds: int) -> dict[str, Any]:
     """Return the name of the GPU, versions, and pairs of times of each kernel."""
     module = FOLDER / f"section_kernels_{tab}.py"
-    module.write_text(definitions(SECTION, tab))
+    module.write_text("\n".join(definitions(each, tab) for each in SECTIONS))
     paths = os.pathsep.join([str(ROOT), str(FOLDER)])
     result = subprocess.run(
         [str(python), str(LOOPS / f"kernels_{tab}.py"), module.stem, str(rounds)],

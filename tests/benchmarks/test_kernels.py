@@ -62,7 +62,7 @@ def test_definitions_run_nothing(section):
 
 @pytest.mark.parametrize("tab", ["pytorch"])
 def test_the_section_defines_what_the_bench_times(tab):
-    code = kernels.definitions(kernels.SECTION, tab)
+    code = "\n".join(kernels.definitions(each, tab) for each in kernels.SECTIONS)
     compile(code, "kernels.py", "exec")
     for name in ("add", "matmul", "softmax", "attention"):
         assert f"\ndef {name}(" in code
