@@ -6,10 +6,11 @@ import gzip
 import itertools
 import json
 import random
+from collections import namedtuple
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import performance_drafts
 import pytest
 from playwright.sync_api import Page
 
@@ -24,29 +25,22 @@ CARDS = ("T4", "A100", "H100", "H200", "B200")
 
 
 def library(*names: str) -> list[Any]:
-    """Return definitions of the library, or of the drafts while it has none."""
+    """Return definitions of the library, whose import would need a framework."""
     module = ast.parse((ROOT / "d2l/torch.py").read_text("utf-8"))
-    drafts = vars(performance_drafts)
-    space = {"__name__": "library", **drafts}
-    for node in module.body:
-        defined = node.targets if isinstance(node, ast.Assign) else [node]
-        if {name_of(part) for part in defined} & set(names):
-            exec(compile(ast.Module([node], []), "d2l/torch.py", "exec"), space)
+    found = {getattr(node, "name", ""): node for node in module.body}
+    found |= {
+        target.id: node
+        for node in module.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    future = "from __future__ import annotations"
+    code = "\n\n".join([future, *(ast.unparse(found[name]) for name in names)])
+    space = {"dataclass": dataclass, "namedtuple": namedtuple, "card_data": cards().get}
+    space["__name__"] = __name__  # dataclass looks the module up
+    exec(code, space)
     return [space[name] for name in names]
-
-
-def name_of(node: Any) -> str:
-    return getattr(node, "name", "") or getattr(node, "id", "")
-
-
-Machine, GPULimits, GPU_LIMITS, wave_efficiency, occupancy = library(
-    "Machine", "GPULimits", "GPU_LIMITS", "wave_efficiency", "occupancy"
-)
-
-
-@pytest.fixture(scope="session")
-def warps_cards(run_js) -> dict[str, dict]:
-    return run_js("give(warps.CARDS)")
 
 
 def cards() -> dict[str, dict[str, float]]:
@@ -56,6 +50,19 @@ def cards() -> dict[str, dict[str, float]]:
         for row in csv.DictReader(file):
             table.setdefault(row["card"], {})[row["property"]] = float(row["value"])
     return table
+
+
+Machine, GPULimits, gpu_limits, wave_efficiency, occupancy = library(
+    "Machine", "GPULimits", "gpu_limits", "wave_efficiency", "occupancy"
+)
+GPU_LIMITS = {card: gpu_limits(card) for card in CARDS}
+# As in the section, for NVIDIA's example.
+GPU_LIMITS["V100"] = GPULimits(70, 80, 64, 32, 96 * 1024, 900e9)
+
+
+@pytest.fixture(scope="session")
+def warps_cards(run_js) -> dict[str, dict]:
+    return run_js("give(warps.CARDS)")
 
 
 def cited(start: str) -> dict[str, float]:

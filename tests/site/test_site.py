@@ -200,10 +200,6 @@ def test_the_front_page_has_each_section_with_its_time(site: Path, pages: Pages)
         assert re.fullmatch(r"\d+ min", find(card, ".minutes").text.strip())
 
 
-# Figures of sections that are not in the book yet. Remove a name when it is shown.
-WAITING = {"roofline", "sectors", "warps"}
-
-
 def test_figures_with_a_script_of_their_own_can_be_explored(site: Path, pages: Pages):
     folder = site / "_static/explorables"
     shared = {"arithmetic", "memory-arithmetic", "performance-arithmetic", "explorable"}
@@ -213,7 +209,7 @@ def test_figures_with_a_script_of_their_own_can_be_explored(site: Path, pages: P
         for page in pages.values()
         for figure in page.select("figure[data-explorable]")
     }
-    assert figures == scripts - WAITING and len(figures) >= 3
+    assert figures == scripts and len(figures) >= 3
 
 
 # Strict
