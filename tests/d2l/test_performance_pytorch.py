@@ -1,5 +1,8 @@
 """Performance in PyTorch: counts against counts by hand, traces, and the trainer."""
 
+# save_hyperparameters makes attributes; sections set attributes of classes.
+# mypy: disable-error-code="attr-defined"
+
 import json
 import subprocess
 import sys
