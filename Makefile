@@ -132,11 +132,12 @@ coverage: $(call built,test)  ## which lines of book/ its tests do not reach
 	-@$(TEST) coverage run -m pytest $(SPREAD) tests/book
 	@$(TEST) coverage combine --quiet && $(TEST) coverage report
 
-plans: $(call built,plans)  ## write d2l/plans.csv, the memory that XLA plans on GPUs that need not be there
+plans: $(call built,plans)  ## write what XLA plans for GPUs that need not be there: d2l/plans.csv (memory), d2l/kernels.csv
 	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.plans
+	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.kernel_plans
 
-test-plans: $(call built,plans)  ## compare XLA's plans with arithmetic; not in `make test`, since it downloads 220 MB
-	.venvs/plans/bin/python -m pytest tests/d2l/test_plans.py --tab jax
+test-plans: $(call built,plans)  ## compare XLA's plans with arithmetic, and compile JAX's kernels; not in `make test`, since it downloads 220 MB
+	.venvs/plans/bin/python -m pytest tests/d2l/test_plans.py tests/d2l/test_kernels_jax.py --tab jax
 
 lock: $(call built,book)  ## pin the environments of pyproject.toml anew, in environments/NAME.txt
 	@$(BOOK) lock

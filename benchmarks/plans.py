@@ -11,7 +11,7 @@ import hashlib
 import os
 import string
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +43,16 @@ DEFINITIONS = {
 
 def inputs_digest(root: Path = ROOT) -> str:
     """Return a hash of all that the plans depend on; this needs no framework."""
-    parts = [_definitions(root / file, names) for file, names in DEFINITIONS.items()]
-    parts.append(_card_properties(root))
-    parts.append(sorted(line for line in _pins(root) if "cu" in line or "jax" in line))
+    parts: list[Any] = [
+        definitions(root / file, names) for file, names in DEFINITIONS.items()
+    ]
+    parts += [card_properties(root), compiler_pins(root)]
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def _card_properties(root: Path) -> list[tuple[str, str, str]]:
+def card_properties(root: Path) -> list[tuple[str, str, str]]:
     """Return the properties of cards of which the compiler gets to know."""
-    ((_, code),) = _definitions(root / "d2l/jax.py", {"TARGET"})
+    ((_, code),) = definitions(root / "d2l/jax.py", {"TARGET"})
     target = ast.literal_eval(code.removeprefix("TARGET = "))
     names = {name for _, name, *_ in string.Formatter().parse(target)}
     names |= {"capability"}  # `major` and `minor` of the description
@@ -60,11 +61,13 @@ def _card_properties(root: Path) -> list[tuple[str, str, str]]:
     return [row for row in rows if row[1] in names]
 
 
-def _pins(root: Path) -> list[str]:
-    return (root / "environments/plans.txt").read_text("utf-8").splitlines()
+def compiler_pins(root: Path) -> list[str]:
+    """Return the pinned versions of JAX and of NVIDIA's packages."""
+    pins = (root / "environments/plans.txt").read_text("utf-8").splitlines()
+    return sorted(line for line in pins if "cu" in line or "jax" in line)
 
 
-def _definitions(file: Path, names: set[str]) -> list:
+def definitions(file: Path, names: set[str]) -> list[tuple[str, str]]:
     """Return the code of some definitions, without comments and docstrings."""
     found = {}
     for node in ast.parse(file.read_text("utf-8")).body:
@@ -72,12 +75,17 @@ def _definitions(file: Path, names: set[str]) -> list:
         if isinstance(node, ast.Assign):
             defined = {t.id for t in node.targets if isinstance(t, ast.Name)}
         for name in defined & names:
-            if isinstance(node, ast.FunctionDef) and ast.get_docstring(node):
-                node.body = node.body[1:]
-            found[name] = ast.unparse(node)
+            found[name] = ast.unparse(without_docstring(node))
     if missing := names - found.keys():
         raise ValueError(f"{file} does not define {', '.join(sorted(missing))}")
     return sorted(found.items())
+
+
+def without_docstring(node: ast.stmt) -> ast.stmt:
+    """Return a statement, without its docstring if it is a function with one."""
+    if isinstance(node, ast.FunctionDef) and ast.get_docstring(node):
+        node.body = node.body[1:]
+    return node
 
 
 def models(d2l: Any) -> Iterator[tuple[str, Callable]]:
@@ -155,17 +163,21 @@ def rows() -> Iterator[dict]:
             yield row
 
 
-def main() -> None:
-    """Write the file, whole or not at all."""
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    table = list(rows())
-    draft = FILE.with_suffix(".csv.new")
+def write_table(path: Path, columns: Sequence[str], table: list[dict]) -> None:
+    """Write a file of comma-separated values, whole or not at all; print its name."""
+    draft = path.with_suffix(".csv.new")
     with draft.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(table)
-    draft.replace(FILE)
-    print(FILE.relative_to(ROOT), file=sys.stderr)
+    draft.replace(path)
+    print(path.relative_to(ROOT), file=sys.stderr)
+
+
+def main() -> None:
+    """Plan all models, and write the file."""
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    write_table(FILE, COLUMNS, list(rows()))
 
 
 if __name__ == "__main__":

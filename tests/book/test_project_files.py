@@ -153,6 +153,7 @@ def attribute(name: str, path: str) -> str:
         ("d2l/cards.csv", "unset"),
         ("d2l/cited.csv", "unset"),
         ("d2l/plans.csv", "set"),
+        ("d2l/kernels.csv", "set"),
         ("outputs/cpu/jax/chapter_gpus/use-gpu.ipynb", "set"),
         ("environments/jax.txt", "set"),
         ("book/__main__.py", "unspecified"),

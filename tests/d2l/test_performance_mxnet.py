@@ -1,11 +1,9 @@
 """Operations, peaks, traces and the MFU of training in MXNet."""
 
 import json
-import sys
 from typing import Any
 
 import mxnet as mx
-import numpy as onp
 import pytest
 from mxnet import autograd, gluon, np, npx
 from mxnet.gluon import nn
@@ -229,43 +227,17 @@ def test_errors_end_the_recording():
     assert names(lambda: np.ones(3) + 1)[-1] == "_npi_add_scalar"
 
 
-def test_predictions_add_up_the_bounds_of_operations():
-    machine = d2l.Machine("mine", {"float32": 1e9}, 1e8, overhead=1e-6)
-    A = np.ones((100, 100))
-    product, total = d2l.list_operations(lambda: np.dot(A, A).sum())
-    assert machine.predict([product]) == pytest.approx(2e6 / 1e9)
-    assert machine.predict([total]) == pytest.approx((40000 + 4) / 1e8)
-    assert machine.ridge() == 10
-    assert d2l.verdict(machine, [product]) == "FLOPs"
-    assert d2l.verdict(machine, [total]) == "bytes"
-    assert d2l.verdict(machine, [total], waiting=1) == "input"
-
-
-def test_machine_is_measured():
-    machine = d2l.measure_machine(rounds=3)
-    assert set(machine.rates) == {"float32"}
-    assert machine.rates["float32"] > 1e9 and machine.bandwidth > 1e8
-    assert 1e-7 < machine.overhead < 1e-3
-    assert "float32" in str(machine) and "GB/s" in str(machine)
-
-
-def test_experiments_compute_what_they_say():
+def test_experiments_perform_only_the_operations_that_they_measure():
     product = d2l.square_product(8, "float32", d2l.cpu())
-    assert product().shape == (8, 8)
     assert flops(product) == 2 * 8**3
-    assert (d2l.large_sum(5, d2l.cpu())() == 2).all()
+    assert names(d2l.large_sum(5, d2l.cpu())) == ["_npi_add"]
     assert names(d2l.small_sums(7, d2l.cpu())) == ["_npi_add"] * 7
 
 
-def test_types_with_a_gpu(monkeypatch):
+def test_products_of_16_bits_are_measured_only_on_a_gpu(monkeypatch):
+    assert d2l.product_types() == ("float32",)
     monkeypatch.setattr(d2l, "num_gpus", lambda: 1)
     assert d2l.product_types() == ("float32", "float16")
-
-
-def test_keep_freed_memory_does_nothing_on_other_systems(monkeypatch):
-    monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setattr(d2l.ctypes, "CDLL", lambda _: pytest.fail("used"))
-    d2l.keep_freed_memory()
 
 
 def phases():
@@ -334,45 +306,8 @@ def fit(model, data, machine, **kwargs):
 MACHINE = ("mine", {"float32": 1e12}, 1e10)
 
 
-def test_mfu_is_drawn_on_request():
-    model = d2l.MLP(10, 32, lr=0.1)
-    trainer = fit(model, d2l.Digits(batch_size=50), d2l.Machine(*MACHINE))
-    assert trainer.step_flops == 3 * 2 * 50 * (64 * 32 + 32 * 10)
-    points = model.board.data["mfu"]
-    assert [point.x for point in points] == [1, 2, 3]
-    assert all(0 < point.y < 1 for point in points)
-
-
-def test_mfu_is_not_drawn_without_a_machine():
-    model = d2l.MLP(10, 32, lr=0.1)
-    fit(model, d2l.Digits(), None)
-    assert "mfu" not in model.board.data
-    assert len(model.board.data["val_loss"]) == 3
-
-
-def test_counting_does_not_change_the_training():
-    def losses(machine):
-        mx.random.seed(0)
-        onp.random.seed(0)
-        model = d2l.MLP(10, 32, lr=0.1)
-        fit(model, d2l.Digits(), machine)
-        return [float(point.y) for point in model.board.data["val_loss"]]
-
-    assert losses(None) == pytest.approx(losses(d2l.Machine(*MACHINE)), rel=1e-5)
-
-
 def test_mfu_of_a_model_from_scratch():
     model = d2l.LinearRegressionScratch(2, lr=0.03)
     data = d2l.SyntheticRegressionData(np.array([2.0, -3.4]), 4.2, num_train=64)
     trainer = fit(model, data, d2l.Machine(*MACHINE))
     assert trainer.step_flops == 3 * 2 * 32 * 2
-
-
-def test_pictures_show_all_phases_and_steps():
-    from matplotlib import pyplot as plt
-
-    events = [("input", 0.0, 0.01), ("forward", 0.01, 0.02)]
-    d2l.plot_trace({"before": events, "after": events[1:]})
-    assert len(plt.gca().patches) == 3
-    d2l.plot_ladder({"mine": {"naive": 100.0, "better": 200.0}})
-    assert [bar.get_width() for bar in plt.gca().patches] == [1, 2]

@@ -282,13 +282,6 @@ def test_experiments_run_on_the_device_given(fw):
     assert d2l.square_product(4, "float16", device)().dtype == tf.float16
 
 
-def test_machine_is_measured(fw):
-    machine = d2l.measure_machine(rounds=1)
-    assert tuple(machine.rates) == d2l.product_types()
-    assert min(machine.rates.values()) > 1e9 and machine.bandwidth > 1e9
-    assert 1e-7 < machine.overhead < 1e-3
-
-
 def phase(name, **options):
     return tf.profiler.experimental.Trace(name, **options)
 
@@ -358,25 +351,12 @@ def test_counting_keeps_the_mode_of_the_model(fw):
         assert trainer.model.training is mode
 
 
-def test_mfu_is_drawn_only_for_a_machine(fw):
-    assert "mfu" not in trained(small).model.board.data
-    points = trained(small, machine=MACHINE).model.board.data["mfu"]
-    assert [point.x for point in points] == [1, 2]
-    assert all(0 < point.y < 1 for point in points)
-
-
 def test_mfu_uses_the_peak_of_the_precision(fw):
     def last(precision):
         trainer = trained(small, machine=MACHINE, precision=precision)
         return trainer.model.board.data["mfu"][-1].y
 
     assert last(tf.bfloat16) < last(tf.float32) / 50
-
-
-def test_mfu_changes_no_result(fw):
-    plain, measured = trained(small), trained(small, machine=MACHINE)
-    for one, other in zip(plain.model.variables, measured.model.variables, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def test_training_compiled_by_xla(fw):

@@ -82,7 +82,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel: Path):
         names = {n for n in archive.namelist() if ".dist-info/" not in n}
     modules = ("__init__.py", "__main__.py", "jax.py", "mxnet.py", "tensorflow.py")
     others = ("torch.py", "memory_command.py", "py.typed")
-    data = ("cards.csv", "cited.csv", "plans.csv")
+    data = ("cards.csv", "cited.csv", "plans.csv", "kernels.csv")
     assert names == {f"d2l/{name}" for name in (*modules, *others, *data)}
 
 

@@ -1,0 +1,236 @@
+"""Bounds, timings, verdicts and the MFU, which all frameworks compute alike."""
+
+import ctypes
+import sys
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def machine(d2l):
+    """A machine on which each resource is easy to compute by hand."""
+    rates = {"float32": 1e9, "float16": 4e9}
+    return d2l.Machine("mine", rates, 1e8, overhead=1e-6, spread=0.25)
+
+
+# Machines
+
+
+@pytest.mark.parametrize(
+    "work, seconds",
+    [
+        ((5e9, 1e8), 5),
+        ((1e9, 7e8), 7),
+        ((1e9, 1e8, "float32", 3_000_000), 3),
+        ((8e9, 0, "float16"), 2),
+        ((8e9, 0, "float64"), 8),  # an unknown type is as slow as float32
+        ((0, 0), 1e-6),
+        ((0, 0, "float32", 0), 0),
+    ],
+)
+def test_a_bound_is_the_time_of_the_slowest_resource(machine, work, seconds):
+    assert machine.bound(*work) == pytest.approx(seconds)
+
+
+def test_a_prediction_is_the_sum_of_the_bounds_of_operations(d2l, machine):
+    operations = [
+        d2l.Operation("product", 2e9, 1e6, "float32"),
+        d2l.Operation("product", 2e9, 1e6, "float16"),
+        d2l.Operation("sum", 0, 3e8, "float32"),
+        d2l.Operation("nothing", 0, 4, "int32"),
+    ]
+    assert machine.predict(operations) == pytest.approx(2 + 0.5 + 3 + 1e-6)
+    assert machine.predict([]) == 0
+
+
+def test_at_the_ridge_arithmetic_takes_as_long_as_memory(machine):
+    for dtype, flops_per_byte in ("float32", 10), ("float16", 40):
+        assert machine.ridge(dtype) == flops_per_byte
+    assert machine.ridge() == 10
+
+
+def test_a_machine_is_printed_in_one_line(machine):
+    assert str(machine) == (
+        "mine: products in GFLOP/s: float32 1, float16 4; memory 0.1 GB/s; "
+        "1.0 µs per operation; spread 25 percent"
+    )
+
+
+# Measurements
+
+
+class Clock:
+    """A timer that returns given times, one after the other."""
+
+    def __init__(self, times):
+        self.times = iter(times)
+
+    def __call__(self):
+        return self
+
+    def start(self):
+        pass
+
+    def stop(self):
+        return next(self.times)
+
+
+def test_functions_are_timed_in_turn(d2l, monkeypatch):
+    calls = []
+    # the first round does not count, whether it is slow or fast
+    clock = Clock([90, 1, *(4, 20), *(3, 90), *(6, 30)])
+    monkeypatch.setattr(d2l, "Timer", clock)
+    monkeypatch.setattr(d2l, "synchronize", lambda: calls.append("wait"))
+    functions = {name: lambda name=name: calls.append(name) for name in "ab"}
+    times = d2l.time_in_turn(functions, rounds=3)
+    assert calls == ["wait", "a", "wait", "wait", "b", "wait"] * 4
+    assert times == {"a": (3, pytest.approx(4 / 3 - 1)), "b": (20, 0.5)}
+
+
+def test_a_machine_is_computed_from_its_measurements(d2l, monkeypatch):
+    sizes, device = {}, object()
+
+    def product(n, dtype, device):
+        sizes[dtype] = n
+        return n, device
+
+    def times(experiments, rounds):
+        assert experiments["sum"] == (2**25, device) and rounds == 5
+        assert experiments["calls"] == (1000, device)
+        seconds = {"sum": 0.5, "calls": 0.003}
+        return {name: (seconds.get(name, 2.0), len(name) / 10) for name in experiments}
+
+    for name in "large_sum", "small_sums":
+        monkeypatch.setattr(d2l, name, lambda n, device: (n, device))
+    monkeypatch.setattr(d2l, "square_product", product)
+    # the time of a product grows with its work, and reaches 0.01 seconds at 1024
+    monkeypatch.setattr(d2l, "time_call", lambda f, repeats: 0.01 * (f[0] / 1024) ** 3)
+    monkeypatch.setattr(d2l, "time_in_turn", times)
+    machine = d2l.measure_machine(device, rounds=5)
+    assert set(sizes.values()) == {1024} and tuple(sizes) == d2l.product_types()
+    assert machine.rates == dict.fromkeys(sizes, 2 * 1024**3 / 2)
+    assert machine.bandwidth == 3 * 4 * 2**25 / 0.5
+    assert machine.overhead == pytest.approx(3e-6)
+    assert machine.spread == max(map(len, [*sizes, "calls"])) / 10
+    assert machine.name == str(device)
+
+
+def test_measured_peaks_are_those_of_a_computer(d2l):
+    machine = d2l.measure_machine(rounds=2)
+    assert tuple(machine.rates) == d2l.product_types()
+    assert all(1e8 < rate < 1e16 for rate in machine.rates.values())
+    assert 1e8 < machine.bandwidth < 1e14
+    assert 1e-8 < machine.overhead < 1e-2
+    assert machine.spread >= 0 and machine.name == str(d2l.try_gpu())
+
+
+def test_experiments_compute_what_they_say(d2l):
+    device = d2l.try_gpu()
+    np.testing.assert_array_equal(d2l.numpy(d2l.large_sum(5, device)()), [2] * 5)
+    assert len(d2l.small_sums(7, device)()) == 7
+    for dtype in d2l.product_types():
+        product = d2l.square_product(8, dtype, device)()
+        assert product.shape == (8, 8) and dtype in str(product.dtype)
+
+
+def test_keep_freed_memory_does_nothing_on_other_systems(d2l, fw, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: pytest.fail("used"))
+    keep = getattr(d2l, "keep_freed_memory", None)
+    assert (keep is None) == (fw.tab == "tensorflow")  # it has no such function
+    if keep:
+        keep()
+
+
+# Verdicts
+
+
+def test_the_needs_of_a_step_are_sums_over_its_operations(d2l, machine):
+    operations = [
+        d2l.Operation("product", 2e9, 1e6, "float32"),
+        d2l.Operation("product", 2e9, 2e6, "float16"),
+        d2l.Operation("sum", 1e9, 3e6, "int64"),
+    ]
+    needs = d2l.step_needs(machine, operations, waiting=0.7)
+    assert needs == pytest.approx(
+        {"input": 0.7, "launches": 3e-6, "bytes": 0.06, "FLOPs": 2 + 0.5 + 1}
+    )
+    assert d2l.step_needs(machine, [])["input"] == 0
+
+
+@pytest.mark.parametrize(
+    "flops, nbytes, number, waiting, resource",
+    [
+        (1e6, 1e4, 1, 0, "FLOPs"),
+        (1e3, 1e4, 1, 0, "bytes"),
+        (1e2, 1e1, 1, 0, "launches"),
+        (1e2, 1e1, 1000, 5e-4, "launches"),
+        (1e2, 1e1, 1000, 2e-3, "input"),
+        (1e6, 1e4, 1, 1, "input"),
+    ],
+)
+def test_the_verdict_is_the_resource_that_needs_the_most_time(
+    d2l, machine, flops, nbytes, number, waiting, resource
+):
+    operations = [d2l.Operation("any", flops, nbytes, "float32")] * number
+    assert d2l.verdict(machine, operations, waiting) == resource
+
+
+# The trainer
+
+RATES = {"float32": 1e12, "float16": 1e15, "bfloat16": 1e15}
+
+
+def trained(d2l, fw, machine=None, epochs=2, batch_size=479):
+    """Return a trainer that has trained an MLP, from the same random numbers."""
+    fw.seed(0)
+    trainer, model = d2l.Trainer(max_epochs=epochs), d2l.MLP(10, 32, lr=0.1)
+    trainer.machine, model.board.display = machine, False
+    fw.fit(trainer, model, d2l.Digits(batch_size=batch_size))
+    return trainer
+
+
+@pytest.fixture
+def imagined(d2l):
+    return d2l.Machine("imagined", RATES, 1e9)
+
+
+def test_the_model_flops_of_a_step_are_three_forward_passes(d2l, fw, imagined):
+    trainer = trained(d2l, fw, imagined, batch_size=100)  # the last one has 37
+    assert trainer.step_flops == 3 * 2 * 100 * (64 * 32 + 32 * 10)
+
+
+def test_the_mfu_is_the_fraction_of_the_peak(d2l, fw, imagined, monkeypatch):
+    monkeypatch.setattr(d2l, "Timer", Clock([0.5, 0.25]))  # seconds of the epochs
+    trainer = trained(d2l, fw, imagined)
+    flops = 3 * trainer.step_flops  # in an epoch of three minibatches
+    points = trainer.model.board.data["mfu"]
+    assert [point.x for point in points] == [1, 2]
+    assert [point.y for point in points] == pytest.approx(
+        [flops / 0.5 / 1e12, flops / 0.25 / 1e12]
+    )
+
+
+def test_no_mfu_is_drawn_without_a_machine(d2l, fw):
+    board = trained(d2l, fw).model.board
+    assert "mfu" not in board.data and len(board.data["val_loss"]) == 2
+
+
+def test_counting_does_not_change_the_training(d2l, fw, imagined):
+    plain, counted = (trained(d2l, fw, machine, 1) for machine in (None, imagined))
+    for one, other in zip(fw.params(plain), fw.params(counted), strict=True):
+        np.testing.assert_allclose(fw.numpy(one), fw.numpy(other), rtol=1e-5)
+
+
+# Pictures
+
+
+def test_pictures_show_all_phases_and_steps(d2l):
+    from matplotlib import pyplot as plt
+
+    events = [("input", 0.0, 0.01), ("forward", 0.01, 0.02)]
+    d2l.plot_trace({"before": events, "after": events[1:]})
+    assert len(plt.gca().patches) == 3
+    d2l.plot_ladder({"mine": {"naive": 100.0, "better": 200.0}})
+    assert [bar.get_width() for bar in plt.gca().patches] == [1, 2]

@@ -1,0 +1,512 @@
+"""Performance in PyTorch: counts against counts by hand, traces, and the trainer."""
+
+# save_hyperparameters makes attributes; sections set attributes of classes.
+# mypy: disable-error-code="attr-defined"
+
+import json
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.profiler import record_function
+from torch.utils.checkpoint import checkpoint
+
+from d2l import torch as d2l
+
+META = torch.device("meta")  # tensors there have a shape and no data
+
+
+def flops(function, *args):
+    return sum(op.flops for op in d2l.list_operations(function, *args))
+
+
+def names(function, *args):
+    return [op.name for op in d2l.list_operations(function, *args)]
+
+
+def gradients(net, X):
+    """Compute the gradients of the mean square of a model's outputs."""
+    (net(X) ** 2).mean().backward()
+
+
+# FLOPs
+
+
+@pytest.mark.parametrize(
+    ("equation", "left", "right", "count"),
+    [
+        ("ij,jk->ik", (5, 7), (7, 11), 5 * 7 * 11),
+        ("ij,j->i", (5, 7), (7,), 5 * 7),
+        ("bij,bjk->bik", (3, 5, 7), (3, 7, 11), 3 * 5 * 7 * 11),
+        ("bqhc,bkhc->bhqk", (2, 6, 3, 4), (2, 9, 3, 4), 2 * 3 * 6 * 9 * 4),
+        ("ijk,jkl->il", (5, 2, 3), (2, 3, 4), 5 * 6 * 4),
+    ],
+)
+def test_products_have_two_flops_per_multiplication(equation, left, right, count):
+    arrays = torch.empty(left), torch.empty(right)
+    assert flops(torch.einsum, equation, *arrays) == 2 * count
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "multiplications"),
+    [
+        (nn.Linear(4, 11), (6, 3, 4), 18 * 4 * 11),
+        (nn.Conv2d(4, 8, 3), (2, 4, 9, 10), 2 * 7 * 8 * 9 * 4 * 8),
+        (nn.Conv2d(4, 8, 3, 2, 1), (2, 4, 9, 9), 2 * 25 * 9 * 4 * 8),
+        (nn.Conv2d(4, 8, (3, 1), bias=False), (2, 4, 9, 10), 2 * 70 * 3 * 4 * 8),
+        (nn.Conv1d(6, 5, 4), (3, 6, 20), 3 * 17 * 4 * 6 * 5),
+        (nn.Conv3d(4, 6, 2), (2, 4, 5, 5, 5), 2 * 64 * 8 * 4 * 6),
+        (nn.ConvTranspose2d(4, 8, 2, 2), (2, 4, 5, 5), 2 * 25 * 4 * 4 * 8),
+    ],
+)
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_flops_of_a_layer_and_its_gradients(device, layer, shape, multiplications):
+    layer = layer.to(device)
+    X = torch.ones(shape, device=device, requires_grad=True)
+    assert flops(layer, X) == 2 * multiplications
+    assert flops(gradients, layer, X) == 3 * 2 * multiplications
+
+
+def test_grouped_convolutions_multiply_within_their_groups():
+    X = torch.ones(2, 4, 9, 10)
+    assert flops(nn.Conv2d(4, 8, 3, groups=2), X) == 2 * 2 * 56 * 9 * 2 * 8
+    assert flops(nn.Conv2d(4, 8, 3, groups=4), X) == 2 * 2 * 56 * 9 * 1 * 8
+
+
+class Residual(nn.Module):
+    """Two convolutions with batch normalization beside a shortcut of 1 x 1."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(inputs, outputs, 3, 2, 1),
+            nn.BatchNorm2d(outputs),
+            nn.ReLU(),
+            nn.Conv2d(outputs, outputs, 3, padding=1),
+            nn.BatchNorm2d(outputs),
+        )
+        self.shortcut = nn.Conv2d(inputs, outputs, 1, 2)
+
+    def forward(self, X):
+        return torch.relu(self.layers(X) + self.shortcut(X))
+
+
+def test_a_residual_block():
+    block, X = Residual(4, 6), torch.ones(2, 4, 8, 8)
+    first, second, shortcut = (2 * 2 * 16 * n * 6 for n in (9 * 4, 9 * 6, 4))
+    assert flops(block, X) == first + second + shortcut
+    # nothing needs the gradient of the images
+    assert flops(gradients, block, X) == 2 * (first + shortcut) + 3 * second
+
+
+def test_an_embedding_moves_only_bytes():
+    layer, tokens = nn.Embedding(10, 4), torch.zeros(3, 5, dtype=torch.int64)
+    (op,) = d2l.list_operations(layer, tokens)
+    assert op.name == "embedding" and op.flops == 0
+    assert op.nbytes == 10 * 4 * 4 + 15 * 8 + 15 * 4 * 4  # the table as a whole
+
+
+def test_a_recurrent_layer_is_a_product_for_each_position():
+    layer, X = nn.LSTM(4, 6, batch_first=True), torch.ones(2, 5, 4)
+    inputs, states = 2 * 2 * 4 * (4 * 6), 2 * 2 * 6 * (4 * 6)
+    with torch.backends.mkldnn.flags(enabled=False):  # its layer has no formula
+        assert flops(layer, X) == 5 * (inputs + states)
+    assert flops(layer.to(META), X.to(META)) == 5 * (inputs + states)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_attention_is_two_products_with_the_scores(device):
+    Q = torch.ones(2, 3, 7, 4, device=device)
+    K = torch.ones(2, 3, 9, 4, device=device)
+    attention = nn.functional.scaled_dot_product_attention
+    assert flops(attention, Q, K, K) == 2 * 2 * (2 * 3 * 7 * 9 * 4)
+
+
+def test_flops_of_a_transformer_layer_follow_from_its_formula():
+    layer, (b, s, h) = d2l.TransformerLayer(48, 4), (3, 10, 48)
+    X = torch.ones(b, s, h, requires_grad=True)
+    forward = b * s * (24 * h * h + 4 * h * s)
+    assert flops(layer, X) == forward
+    assert flops(gradients, layer, X) == 3 * forward
+
+
+def perceptron():
+    return nn.Sequential(nn.Linear(24, 32), nn.ReLU(), nn.Linear(32, 16))
+
+
+FIRST, SECOND = 2 * 8 * 24 * 32, 2 * 8 * 32 * 16  # FLOPs of 8 examples
+
+
+def test_the_first_layer_has_no_gradient_of_its_input():
+    X = torch.ones(8, 24)
+    assert flops(gradients, perceptron(), X) == 2 * FIRST + 3 * SECOND
+
+
+def test_frozen_layers_have_no_gradients_of_weights():
+    net = perceptron()
+    net[2].requires_grad_(False)
+    assert flops(gradients, net, torch.ones(8, 24)) == 2 * FIRST + 2 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("reentrant", "repeated"),
+    [(True, FIRST + SECOND), (False, FIRST)],  # or stops before the last layer
+)
+def test_checkpointing_repeats_the_forward_pass(reentrant, repeated):
+    net, X = perceptron(), torch.ones(8, 24, requires_grad=True)
+
+    def checkpointed(X):
+        return checkpoint(net, X, use_reentrant=reentrant)
+
+    extra = flops(gradients, checkpointed, X) - flops(gradients, net, X)
+    assert extra == repeated
+
+
+# Bytes
+
+
+def test_bytes_of_elementwise_operations():
+    X = torch.ones(1000)
+    listed = d2l.list_operations(lambda: (X + X) * torch.tanh(X))
+    assert [(op.name, op.nbytes) for op in listed] == [
+        ("add", 8000),  # reads X once
+        ("tanh", 8000),
+        ("mul", 12000),
+    ]
+    assert {op.dtype for op in listed} == {"float32"}
+    assert not any(op.flops for op in listed)
+
+
+def test_a_result_written_over_an_argument_counts_once():
+    X, Y = torch.ones(1000), torch.ones(1000)
+    for function in X.add_, lambda Y: torch.add(X, Y, out=X):
+        assert [op.nbytes for op in d2l.list_operations(function, Y)] == [8000]
+
+
+def test_several_results_count_each():
+    (op,) = d2l.list_operations(torch.ones(10, 20).max, 1)
+    assert op.nbytes == 4 * 200 + 10 * (4 + 8)  # the values and their places
+
+
+def test_an_update_of_all_parameters_at_once_counts_each():
+    net = perceptron()
+    for p in net.parameters():
+        p.grad = torch.ones_like(p)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, foreach=True)
+    size = 4 * sum(p.numel() for p in net.parameters())
+    moved = [op.nbytes for op in d2l.list_operations(optimizer.step)]
+    assert max(moved) == 2 * size  # parameters and gradients
+
+
+def test_views_move_no_bytes():
+    X = torch.ones(10, 6)
+
+    def views():
+        Y = X.reshape(4, 15).t().unsqueeze(0).expand(3, 15, 4)[:, 1:3]
+        return X.view(-1)[:7], X.split(5), X.detach(), Y.permute(2, 0, 1), X.chunk(2)
+
+    assert names(views) == []
+    assert names(lambda: torch.empty(1000)) == []
+    assert names(lambda: X.t().contiguous()) == ["clone"]
+
+
+@pytest.mark.xfail(strict=True, reason="_unsafe_view is a view without is_view")
+def test_the_view_of_a_product_moves_no_bytes():
+    X, W = torch.ones(2, 3, 4), torch.ones(4, 5)
+    assert names(torch.matmul, X, W) == ["mm"]
+
+
+def test_a_repeated_number_counts_once():
+    X, b = torch.ones(100, 10), torch.ones(10)
+    (op,) = d2l.list_operations(torch.add, X, b.expand(100, 10))
+    assert op.nbytes == 4 * (1000 + 10 + 1000)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
+def test_types_of_operations(dtype):
+    X = torch.ones(8, 8, dtype=getattr(torch, dtype))
+    (op,) = d2l.list_operations(torch.mm, X, X)  # reads X once
+    assert (op.dtype, op.nbytes) == (dtype, 2 * 64 * X.element_size())
+
+
+def test_autocast_converts_before_a_product():
+    layer, X = nn.Linear(8, 8), torch.ones(8, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        *copies, product = d2l.list_operations(layer, X)
+    assert [op.name for op in copies] == ["_to_copy"] * 3
+    assert sum(op.nbytes for op in copies) == (64 + 64 + 8) * (4 + 2)
+    assert (product.flops, product.dtype) == (2 * 8**3, "bfloat16")
+
+
+# Recording
+
+
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (perceptron, (8, 24)),
+        (lambda: Residual(4, 6), (2, 4, 8, 8)),
+        (lambda: d2l.TransformerLayer(16, 4), (3, 10, 16)),
+    ],
+)
+def test_the_counts_on_meta_are_the_same(make, shape):
+    def listed(device):
+        return d2l.list_operations(
+            gradients, make().to(device), torch.ones(shape, device=device)
+        )
+
+    assert flops(gradients, make(), torch.ones(shape)) > 0
+    cpu, meta = (
+        [(op.name, op.flops, op.nbytes) for op in listed(device) if op.flops]
+        for device in ("cpu", "meta")
+    )
+    assert cpu == meta
+
+
+def test_nothing_is_computed_on_meta():
+    huge = torch.empty(2**20, 2**20, device=META)
+    assert flops(torch.mm, huge, huge) == 2 * 2**60
+
+
+def test_recording_changes_no_gradients_and_no_statistics():
+    def make():
+        torch.manual_seed(0)
+        return Residual(4, 6)
+
+    plain, recorded = make(), make()
+    X = torch.randn(2, 4, 8, 8)
+    gradients(plain, X)
+    assert flops(gradients, recorded, X) > 0
+    for one, other in zip(plain.parameters(), recorded.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad)
+    for one, other in zip(plain.buffers(), recorded.buffers(), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_errors_end_the_recording():
+    def fail():
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        d2l.list_operations(fail)
+    assert names(lambda: torch.ones(3) + 1) == ["ones", "add"]
+
+
+# Machines
+
+
+def test_experiments_perform_only_the_operations_that_they_measure():
+    sums, product = d2l.large_sum(5, d2l.cpu()), d2l.square_product(8, "float16", META)
+    assert sums().data_ptr() == sums().data_ptr()
+    (op,) = d2l.list_operations(sums)
+    assert (op.name, op.nbytes) == ("add", 3 * 4 * 5)
+    (op,) = d2l.list_operations(product)
+    assert (op.name, op.flops, op.dtype) == ("mm", 2 * 8**3, "float16")
+    assert names(d2l.small_sums(7, d2l.cpu())) == ["add"] * 7
+
+
+FAULTS = """
+import resource
+import torch
+from d2l import torch as d2l
+torch.set_num_threads(1)
+X = torch.ones(2 ** 24)
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    X + X
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+print(min(faults() for _ in range(8)))
+d2l.keep_freed_memory()
+print(min(faults() for _ in range(8)))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="faults are counted on Linux")
+def test_freed_memory_is_kept():
+    run = subprocess.run(
+        [sys.executable, "-c", FAULTS], capture_output=True, check=True
+    )
+    before, after = map(int, run.stdout.split())
+    assert after < 100 <= before
+
+
+# Profiles
+
+
+def step():
+    """Perform marked phases, one of them within another."""
+    with record_function("input"):
+        time.sleep(0.02)
+    with record_function("step"):
+        torch.ones(64, 64) @ torch.ones(64, 64)
+        with record_function("inner"):
+            time.sleep(0.01)
+
+
+def test_a_trace_contains_the_marked_phases(tmp_path):
+    path = tmp_path / "trace.json"
+    for _ in range(2):
+        events = d2l.trace_events(step, str(path))
+        assert sorted(name for name, *_ in events) == ["inner", "input", "step"]
+        begin = {name: start for name, start, _ in events}
+        length = {name: seconds for name, _, seconds in events}
+        assert 0.02 <= length["input"] < 2
+        assert 0.01 <= length["inner"] <= length["step"] < 2
+        assert begin["input"] + length["input"] <= begin["step"] < begin["inner"]
+    written = json.loads(path.read_text())["traceEvents"]
+    assert {"input", "aten::mm"} <= {event["name"] for event in written}
+
+
+def test_phases_of_the_optimizer_are_left_out(tmp_path):
+    net = perceptron()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def update():
+        gradients(net, torch.ones(8, 24))
+        with record_function("update"):
+            optimizer.step()
+
+    path = tmp_path / "trace.json"
+    events = d2l.trace_events(update, str(path))
+    assert [name for name, *_ in events] == ["update"]
+    assert "Optimizer.step#SGD.step" in path.read_text()
+
+
+def test_an_error_stops_the_profiler(tmp_path):
+    def fail():
+        raise KeyError("mine")
+
+    path = str(tmp_path / "trace.json")
+    with pytest.raises(KeyError, match="mine"):
+        d2l.trace_events(fail, path)
+    assert len(d2l.trace_events(step, path)) == 3
+
+
+# The trainer
+
+RATES = {"float32": 1e12, "bfloat16": 1e15}
+MACHINE = d2l.Machine("imagined", RATES, 1e9)
+FLOPS = 3 * 2 * 479 * (64 * 32 + 32 * 10)
+
+
+class Dropping(d2l.Classifier):
+    """A network that is different in evaluation mode."""
+
+    def __init__(self, lr=0.1):
+        super().__init__()
+        self.save_hyperparameters()
+        self.net = nn.Sequential(
+            nn.Linear(64, 32), nn.BatchNorm1d(32), nn.Dropout(0.5), nn.Linear(32, 10)
+        )
+
+
+def fitted(model: Any, epochs: int = 2, **settings: Any) -> Any:
+    torch.manual_seed(1)
+    trainer = d2l.Trainer(max_epochs=epochs)
+    for name, value in settings.items():
+        setattr(trainer, name, value)
+    model.board.display = False
+    trainer.fit(model, d2l.Digits(batch_size=479))
+    return trainer
+
+
+def mlp():
+    """Return an MLP whose layers have their parameters already, always the same."""
+    torch.manual_seed(0)
+    model = d2l.MLP(10, 32, lr=0.1)
+    model(torch.ones(1, 64))
+    return model
+
+
+def test_counting_keeps_statistics_random_numbers_and_the_mode():
+    plain, counted = (
+        fitted(Dropping(), epochs=1, machine=machine) for machine in (None, MACHINE)
+    )
+    assert counted.step_flops == FLOPS and "step_flops" not in vars(plain)
+    model = counted.model.train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    state = torch.get_rng_state()
+    assert 3 * 2 * 5 * (64 * 32 + 32 * 10) == counted.model_flops(
+        (torch.ones(5, 64), torch.zeros(5, dtype=torch.int64))
+    )
+    assert model.training and torch.equal(state, torch.get_rng_state())
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, before[name]), name
+
+
+def test_the_mfu_uses_the_peak_of_the_precision():
+    full, half = (
+        fitted(mlp(), machine=MACHINE, precision=dtype)
+        for dtype in (torch.float32, torch.bfloat16)
+    )
+    assert full.step_flops == half.step_flops == FLOPS
+    last = [trainer.model.board.data["mfu"][-1].y for trainer in (full, half)]
+    assert 0 < last[1] < last[0] / 50
+
+
+def test_the_mfu_of_a_model_from_scratch():
+    model = d2l.LinearRegressionScratch(2, lr=0.03)
+    model.board.display = False
+    data = d2l.SyntheticRegressionData(torch.tensor([2.0, -3.4]), 4.2, num_train=64)
+    trainer: Any = d2l.Trainer(max_epochs=1)
+    trainer.machine = MACHINE
+    trainer.fit(model, data)
+    assert trainer.step_flops == 3 * 2 * 32 * 2
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Let TorchDynamo capture graphs, without the minutes of a compiler.
+
+    The value is the list of calls of captured graphs.
+    """
+    calls: list = []
+
+    def backend(graph, _):
+        def call(*args):
+            calls.append(torch.is_grad_enabled())
+            return graph(*args)
+
+        return call
+
+    compile = nn.Module.compile
+    monkeypatch.setattr(
+        nn.Module, "compile", lambda self: compile(self, backend=backend)
+    )
+    torch.compiler.reset()
+    yield calls
+    torch.compiler.reset()
+
+
+def test_a_compiled_model_trains_and_validates_through_its_graph(eager):
+    plain, compiled = fitted(mlp()), fitted(mlp(), compiled=True)
+    # three minibatches of each epoch train, and one validates
+    assert eager == [*[True] * 3, *[False] * 1] * 2
+    for one, other in zip(
+        plain.model.parameters(), compiled.model.parameters(), strict=True
+    ):
+        torch.testing.assert_close(one, other)
+
+
+def test_the_mfu_of_a_compiled_model_counts_its_operations(eager):
+    trainer = fitted(mlp(), compiled=True, machine=MACHINE)
+    assert trainer.step_flops == FLOPS
+    assert len(eager) == 2 * (3 + 1)  # the count did not run the graph
+    assert len(trainer.model.board.data["mfu"]) == 2
+
+
+def test_models_are_not_compiled_without_a_request(eager):
+    trainer = fitted(mlp())
+    assert not d2l.Trainer.compiled and not trainer.compiled and eager == []
+
+
+def test_the_compiler_makes_the_same_model():
+    plain, compiled = fitted(mlp()), fitted(mlp(), compiled=True)
+    X = torch.ones(479, 64)
+    with torch.no_grad():
+        np.testing.assert_allclose(plain.model(X), compiled.model(X), atol=1e-4)
