@@ -1631,7 +1631,7 @@ class Machine:
     ) -> float:
         """Return the seconds that work takes at least."""
         return max(
-            flops / self.rates.get(dtype, self.rates["float32"]),
+            flops / (self.rates.get(dtype) or self.rates["float32"]),
             nbytes / self.bandwidth,
             launches * self.overhead,
         )

@@ -1220,7 +1220,7 @@ class Machine:
     ) -> float:
         """Return the seconds that work takes at least."""
         return max(
-            flops / self.rates.get(dtype, self.rates["float32"]),
+            flops / (self.rates.get(dtype) or self.rates["float32"]),
             nbytes / self.bandwidth,
             launches * self.overhead,
         )
@@ -1355,7 +1355,9 @@ class OperationRecorder(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        if not func.is_view and not func.name().startswith(("aten::empty", "profiler")):
+        if not func.is_view and not func.name().startswith(
+            ("aten::empty", "aten::_unsafe_view", "profiler")
+        ):
             used = {
                 id(t): t
                 for t in tree_leaves((args, kwargs, result))
