@@ -11,8 +11,10 @@
   const find = (selector) => document.querySelector(selector);
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-  // Work that can wait until the page has been painted. Safari lacks this function.
-  const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 50));
+  // Work that can wait until the page has been painted, but for two seconds at most, since
+  // a busy computer may never be idle. Safari lacks this function.
+  const whenIdle = (work) =>
+    window.requestIdleCallback?.(work, { timeout: 2000 }) ?? setTimeout(work, 50);
 
   // Returns the element that a `#...` names, or null if there is none or it is malformed.
   function targetOf(hash) {
