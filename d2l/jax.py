@@ -691,7 +691,8 @@ class Trainer(HyperParameters):
         state = self.state
         variables = {"params": state.params, "batch_stats": state.batch_stats}
         self.model.training = False
-        counted = list_operations(partial(state.apply_fn, variables), *batch[:-1])
+        forward = partial(state.apply_fn, variables)
+        counted = list_operations(forward, *batch[:-1])
         self.model.training = True
         return 3 * sum(op.flops for op in counted)
 
