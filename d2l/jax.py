@@ -1700,10 +1700,10 @@ def time_in_turn(functions: dict, rounds: int = 6) -> dict:
     """
     times: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(rounds + 1):
-        for name, function in functions.items():
+        for name in functions:
             synchronize()
             timer = Timer()
-            result = function()  # held, so that it can be waited for
+            result = functions[name]()  # held, so that it can be waited for
             synchronize()
             times[name].append(timer.stop())
             del result

@@ -1469,10 +1469,10 @@ def time_in_turn(functions: dict, rounds: int = 6) -> dict:
     """
     times: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(rounds + 1):
-        for name, function in functions.items():
+        for name in functions:
             synchronize()
             timer = Timer()
-            result = function()  # held, so that it can be waited for
+            result = functions[name]()  # held, so that it can be waited for
             synchronize()
             times[name].append(timer.stop())
             del result
@@ -1609,12 +1609,12 @@ def run_kernel(kernel: Any, grid: Any, threads: Any, *args: Any) -> None:
     """Run a Numba kernel on NumPy arrays, on a GPU if there is one."""
     from numba import cuda
 
-    if cuda.is_available():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about copies and small grids
-            kernel[grid, threads](*args)
-    else:
+    if not cuda.is_available():
         simulate_kernel(kernel, grid, threads, *args)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about copies and small grids
+        kernel[grid, threads](*args)
 
 
 # Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
@@ -1764,7 +1764,8 @@ def nvidia_folder() -> Path:
     spec = importlib.util.find_spec("nvidia")
     folders = spec.submodule_search_locations if spec else None
     for folder in map(Path, folders or []):
-        if (folder / "cuda_nvcc/bin/ptxas").exists():
+        compiler = folder / "cuda_nvcc/bin/ptxas"
+        if compiler.exists():
             return folder
     raise ImportError(
         'NVIDIA\'s compilers are missing; on Linux, run pip install "numba-cuda[cu12]"'
@@ -2639,11 +2640,11 @@ def called_operations(call: Any) -> Iterator[Operation]:
         yield from graph_operations(graph)
         return
     products = [op for op in graph_operations(graph) if op.flops]
-    variables = {
-        op.inputs[0].ref(): [*op.outputs, *op.inputs[1:]][0]
+    variables = dict(
+        (op.inputs[0].ref(), [*op.outputs, *op.inputs[1:]][0])
         for op in graph.get_operations()
         if "VariableOp" in op.type
-    }
+    )
     size = nbytes(
         t
         for t in [*call.inputs, *call.outputs, *variables.values()]
@@ -2657,8 +2658,9 @@ def called_operations(call: Any) -> Iterator[Operation]:
 def graph_operations(graph: tf.Graph) -> Iterator[Operation]:
     """Yield the operations that the results of a graph need, in order."""
     constants: set = set()
+    loops = ("While", "StatelessWhile")
     for op in needed_operations(graph):
-        if op.type in ("While", "StatelessWhile"):
+        if op.type in loops:
             raise NotImplementedError(
                 f"{op.name} is a loop whose number of rounds the graph does "
                 "not contain; unroll it"

@@ -1282,10 +1282,10 @@ def time_in_turn(functions: dict, rounds: int = 6) -> dict:
     """
     times: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(rounds + 1):
-        for name, function in functions.items():
+        for name in functions:
             synchronize()
             timer = Timer()
-            result = function()  # held, so that it can be waited for
+            result = functions[name]()  # held, so that it can be waited for
             synchronize()
             times[name].append(timer.stop())
             del result
@@ -1575,11 +1575,8 @@ def compile_kernel(
     from triton.compiler import ASTSource, compile
 
     signature = dict(zip(kernel.arg_names, types.split()))
-    aligned = {
-        (place,): [["tt.divisibility", 16]]
-        for place, kind in enumerate(types.split())
-        if kind[0] in "*i"
-    }
+    places = [(place,) for place, kind in enumerate(types.split()) if kind[0] in "*i"]
+    aligned = dict.fromkeys(places, [["tt.divisibility", 16]])
     signature |= dict.fromkeys(constants, "constexpr")
     source = ASTSource(kernel, signature, constants, aligned)
     target = GPUTarget("cuda", capability, 32)
