@@ -188,7 +188,8 @@ def test_lock_adds_the_compiler_for_gpus_to_the_environment_of_jax(root: Path, u
     environments.lock(root)
     _, jax, plans = uv.calls()
     added = f"--group {root}/pyproject.toml:plans --constraint {root}/environments"
-    assert f":run --extra jax {added}/jax.txt" in plans and "plans" not in jax
+    tab = f":run --group {root}/pyproject.toml:run-jax --extra jax"
+    assert f"{tab} {added}/jax.txt" in plans and "plans" not in jax
     # Other environments get the parts of CUDA that their machine needs.
     assert (root / "environments/jax.txt").read_text() == ""
     assert (root / "environments/plans.txt").read_text().startswith("nvidia-cuda-nvcc")
