@@ -55,8 +55,18 @@ PACKAGES = {
     "tensorflow": {"tensorflow": "tensorflow"},
 }
 COMMON_PACKAGES = {"matplotlib": "matplotlib", "sklearn": "scikit-learn"}
-# The same for a single section of a tab.
-SECTION_PACKAGES = {("kernels", "pytorch"): {"triton": "triton"}}
+# The same for the sections that define kernels.
+KERNEL_SECTIONS = ("kernels", "tiles", "solutions-kernels", "solutions-tiles")
+KERNEL_PACKAGES = {
+    "pytorch": {"triton": "triton"},
+    "mxnet": {"numba_cuda": "numba-cuda[cu12]"},
+    "tensorflow": {"numba_cuda": "numba-cuda[cu12]"},
+}
+SECTION_PACKAGES = {
+    (section, tab): packages
+    for section in KERNEL_SECTIONS
+    for tab, packages in KERNEL_PACKAGES.items()
+}
 
 ABOUT = {
     names.PLAIN: "The first cell shows the GPUs of this machine; the code also runs"

@@ -385,6 +385,18 @@ def test_a_package_of_one_section_is_installed_there_only(
     assert ("'a_compiler': 'a-compiler'" in code) == (name == "one")
 
 
+def test_every_section_with_kernels_installs_the_language_of_its_tab():
+    book = Book(Path(__file__).resolve().parents[3])
+    importing = {
+        (Path(section.name).name, tab)
+        for section in book.sections
+        for tab in book.code_tabs(section)
+        for cell in book.cells(section, tab)
+        if re.search(r"^(import|from) (triton|numba)\b", cell.code, re.MULTILINE)
+    }
+    assert importing and importing == set(editions.SECTION_PACKAGES)
+
+
 # Files
 
 
