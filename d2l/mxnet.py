@@ -571,9 +571,11 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate; draw the MFU on request."""
-        timer = Timer()
+        timer, sizes = Timer(), []
         for batch in self.train_dataloader:
             batch = self.prepare_batch(batch)
+            if self.machine:
+                sizes.append(len(batch[0]))
             if self.machine and self.train_batch_idx == 0:
                 self.step_flops = self.model_flops(batch)
                 timer.start()  # counting is not part of the epoch
@@ -581,7 +583,8 @@ class Trainer(HyperParameters):
             self.train_batch_idx += 1
         if self.machine:
             synchronize()
-            rate = self.step_flops * self.num_train_batches / timer.stop()
+            steps = sum(sizes) / sizes[0]  # the last may be a fraction
+            rate = self.step_flops * steps / timer.stop()
             mfu = rate / self.machine.rates[onp.dtype(self.precision).name]
             self.model.board.draw(self.epoch + 1, mfu, "mfu")
         if self.val_dataloader is None:

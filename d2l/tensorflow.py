@@ -610,9 +610,11 @@ class Trainer(HyperParameters):
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate; draw the MFU on request."""
         self.model.training = True
-        timer = Timer()
+        timer, sizes = Timer(), []
         for batch in self.train_dataloader:
             batch = self.prepare_batch(batch)
+            if self.machine:
+                sizes.append(len(batch[0]))
             if self.machine and self.train_batch_idx == 0:
                 self.step_flops = self.model_flops(batch)
                 timer.start()  # counting is not part of the epoch
@@ -620,7 +622,8 @@ class Trainer(HyperParameters):
             self.train_batch_idx += 1
         if self.machine:
             synchronize()
-            rate = self.step_flops * self.num_train_batches / timer.stop()
+            steps = sum(sizes) / sizes[0]  # the last may be a fraction
+            rate = self.step_flops * steps / timer.stop()
             mfu = rate / self.machine.rates[self.precision.name]
             self.model.board.draw(self.epoch + 1, mfu, "mfu")
         if self.val_dataloader is None:

@@ -140,6 +140,8 @@ import tensorflow as tf
 from d2l import tensorflow as d2l
 import test_memory_tensorflow as examples
 
+tf.config.threading.set_inter_op_parallelism_threads(1)  # always the same order
+tf.config.threading.set_intra_op_parallelism_threads(1)
 pool = tf.zeros(2**26)  # large, so that pieces of it have the size asked for
 del pool
 model, batch = getattr(examples, sys.argv[2])()
@@ -166,7 +168,7 @@ print((min(rises) + there) / predicted.peak)
 
 @pytest.mark.parametrize(
     "name, low, high",
-    [("tied", 0.95, 1.1), ("embedding", 0.95, 1.1), ("residual", 0.95, 1.3)],
+    [("tied", 0.98, 1.05), ("embedding", 0.95, 1.1), ("residual", 0.98, 1.25)],
 )
 def test_peak_is_near_the_one_of_the_allocator(fw, name, low, high):
     """In a new process, where no pieces of memory of other tests are left."""

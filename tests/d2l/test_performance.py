@@ -212,6 +212,16 @@ def test_the_mfu_is_the_fraction_of_the_peak(d2l, fw, imagined, monkeypatch):
     )
 
 
+def test_the_mfu_counts_the_examples_of_the_last_minibatch(
+    d2l, fw, imagined, monkeypatch
+):
+    monkeypatch.setattr(d2l, "Timer", Clock([0.5]))
+    trainer = trained(d2l, fw, imagined, epochs=1, batch_size=100)
+    flops = 14.37 * trainer.step_flops  # of 1437 examples
+    (point,) = trainer.model.board.data["mfu"]
+    assert point.y == pytest.approx(flops / 0.5 / 1e12)
+
+
 def test_no_mfu_is_drawn_without_a_machine(d2l, fw):
     board = trained(d2l, fw).model.board
     assert "mfu" not in board.data and len(board.data["val_loss"]) == 2
