@@ -37,7 +37,8 @@ def library(*names: str) -> list[Any]:
     }
     future = "from __future__ import annotations"
     code = "\n\n".join([future, *(ast.unparse(found[name]) for name in names)])
-    space = {"dataclass": dataclass, "namedtuple": namedtuple, "card_data": cards().get}
+    space: dict[str, Any] = {"dataclass": dataclass, "namedtuple": namedtuple}
+    space["card_data"] = cards().get
     space["__name__"] = __name__  # dataclass looks the module up
     exec(code, space)
     return [space[name] for name in names]
