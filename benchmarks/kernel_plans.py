@@ -2,7 +2,8 @@
 
 `make plans`, or with an interpreter that has JAX and its compiler for GPUs:
 `python -m benchmarks.kernel_plans`. It runs the code of the JAX tab that compiles
-kernels, and stores each plan. `inputs_digest` tells whether the file is out of date.
+kernels, in the section and in its solutions, and stores each plan. `inputs_digest`
+tells whether the file is out of date.
 """
 
 import ast
@@ -23,7 +24,7 @@ from book.sources.section import Section
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "d2l/kernels.csv"
-SECTION = "chapter_gpus/tiles"
+SECTIONS = ("chapter_gpus/tiles", "chapter_gpus/solutions-tiles")
 ROLES = ("registers", "stack", "shared")
 COLUMNS = ("call", "card", *ROLES, "instructions", "jax", "digest", "inputs")
 # A stored plan has only the instructions for products, loads and stores.
@@ -38,7 +39,7 @@ DEFINITIONS = {"TARGET", "compile_only_devices", "run_kernel"}
 def inputs_digest(root: Path = ROOT) -> str:
     """Return a hash of all that the plans depend on; this needs no framework."""
     parts = [
-        [ast.unparse(statement) for statement in compiling_code(root)],
+        *([ast.unparse(node) for node in compiling_code(s, root)] for s in SECTIONS),
         plans.definitions(root / "d2l/jax.py", DEFINITIONS),
         plans.card_properties(root),
         plans.compiler_pins(root),
@@ -46,23 +47,32 @@ def inputs_digest(root: Path = ROOT) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def compiling_code(root: Path = ROOT) -> list[ast.stmt]:
-    """Return the statements of the section that compile kernels.
+def compiling_code(name: str, root: Path = ROOT) -> list[ast.stmt]:
+    """Return the statements of a section that compile kernels.
 
     They are those of the JAX tab that call `compile_kernel`, and those that define
     the names that they need, in the order of the section, without docstrings.
     """
-    section = Section(SECTION, root / f"{SECTION}.md")
+    section = Section(name, root / f"{name}.md")
     cells = [cell.code for cell in section.cells if cell.is_for("jax")]
     statements = [node for code in cells for node in ast.parse(code).body]
     scopes = [_names(statement) for statement in statements]
     chosen: set[int] = set()
-    new = {i for i, (_, needed) in enumerate(scopes) if "compile_kernel" in needed}
+    new = {i for i, statement in enumerate(statements) if _compiles(statement)}
     while new:
         chosen |= new
         wanted = {name for i in new for name in scopes[i][1]}
         new = {i for i, (made, _) in enumerate(scopes) if made & wanted} - chosen
     return [plans.without_docstring(statements[i]) for i in sorted(chosen)]
+
+
+def _compiles(statement: ast.stmt) -> bool:
+    """Return whether a statement uses `compile_kernel`, or that of the library."""
+    names = [
+        getattr(node, "id", None) or getattr(node, "attr", None)
+        for node in ast.walk(statement)
+    ]
+    return "compile_kernel" in names
 
 
 def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
@@ -87,14 +97,18 @@ def _globals(table: symtable.SymbolTable) -> Iterator[str]:
 
 def rows() -> list[dict]:
     """Return the row of each plan, and print it as soon as it is known."""
-    names: dict[str, Any] = {"__name__": "__main__"}
+    from d2l import jax as d2l
+
     table: list[dict] = []
-    for statement in compiling_code():
-        code = compile(ast.unparse(statement), f"{SECTION}.md", "exec")
-        with contextlib.redirect_stdout(io.StringIO()):  # what the section prints
-            exec(code, names)
-        if getattr(statement, "name", "") == "compile_kernel":
-            names["compile_kernel"] = _storing(names, table)
+    for section in SECTIONS:
+        names: dict[str, Any] = {"__name__": "__main__"}
+        for statement in compiling_code(section):
+            code = compile(ast.unparse(statement), f"{section}.md", "exec")
+            with contextlib.redirect_stdout(io.StringIO()):  # what the section prints
+                exec(code, names)
+            if getattr(statement, "name", "") == "compile_kernel":
+                names["compile_kernel"] = _storing(names, table)
+                d2l.compile_kernel = names["compile_kernel"]  # for the solutions
     return table
 
 

@@ -6,7 +6,7 @@ The kernels are the functions that the sections `kernels.md` and `tiles.md` defi
 file of `benchmarks/loops` times them in an interpreter with the framework, in turn with
 the framework's operations. The table of ratios is printed and kept in `_build/bench`.
 Times in an interpreter of kernels would say nothing about a GPU, so a machine without
-one gets a line that says so.
+one gets a line that says so. `--python` needs a `--tab`, whose framework it has.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from book.base import arguments, environments
-from book.base.errors import BookError
+from book.base.errors import BookError, describe_os_error
 from book.sources.section import Section
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,7 +29,15 @@ SECTIONS = [
     Section(f"chapter_gpus/{name}", ROOT / f"chapter_gpus/{name}.md")
     for name in ("kernels", "tiles")
 ]
-LOOPS = ROOT / "benchmarks/loops"
+LOOPS = {  # the file that times the kernels of a tab
+    tab: ROOT / f"benchmarks/loops/kernels_{name}.py"
+    for tab, name in [
+        ("pytorch", "pytorch"),
+        ("mxnet", "numba"),
+        ("jax", "jax"),
+        ("tensorflow", "numba"),
+    ]
+}
 DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
 
 
@@ -38,19 +46,20 @@ def main() -> int:
     try:
         options = _options()
         FOLDER.mkdir(parents=True, exist_ok=True)
-        for tab in options.tab:
-            report(tab, options)
+        without = [tab for tab in options.tab if not report(tab, options)]
     except BookError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    if without:
+        tabs = ", ".join(without)
+        print(f"bench-kernels needs a GPU that runs the kernels; none for {tabs}")
     return 0
 
 
 def _options() -> argparse.Namespace:
     """Return the options of the command line."""
-    tabs = sorted(path.stem.removeprefix("kernels_") for path in _loops())
     parser = arguments.Parser(description=__doc__)
-    parser.add_argument("--tab", type=arguments.names, default=tabs)
+    parser.add_argument("--tab", type=arguments.names, default=list(LOOPS))
     parser.add_argument(
         "--rounds", type=arguments.count, default=7, help="of each kernel"
     )
@@ -58,25 +67,22 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--python", type=arguments.path, help=needed)
     options = parser.parse_args()
     for tab in options.tab:
-        if tab not in tabs:
-            raise BookError(f"no kernels for '{tab}'; choose from {', '.join(tabs)}")
+        if tab not in LOOPS:
+            raise BookError(f"no kernels for '{tab}'; choose from {', '.join(LOOPS)}")
+    if options.python and len(options.tab) > 1:
+        raise BookError("PYTHON= is for one framework; add TAB=, such as TAB=pytorch")
     return options
 
 
-def _loops() -> list[Path]:
-    """Return the files that time kernels, one for each tab that has kernels."""
-    return list(LOOPS.glob("kernels_*.py"))
-
-
-def report(tab: str, options: argparse.Namespace) -> None:
-    """Print the ratios of a tab, and keep them, or say that there is no GPU."""
+def report(tab: str, options: argparse.Namespace) -> bool:
+    """Print and keep the ratios of a tab; return False if there is no GPU for it."""
     found = measure(tab, options.python or environments.python(tab), options.rounds)
     if found["gpu"] is None:
-        print(f"bench-kernels needs a GPU; {tab} finds none on this machine")
-        return
+        return False
     text = table(found)
     print(text)
     (FOLDER / f"kernels-{tab}.md").write_text(text + "\n")
+    return True
 
 
 def measure(tab: str, python: Path, rounds: int) -> dict[str, Any]:
@@ -84,12 +90,16 @@ def measure(tab: str, python: Path, rounds: int) -> dict[str, Any]:
     module = FOLDER / f"section_kernels_{tab}.py"
     module.write_text("\n".join(definitions(each, tab) for each in SECTIONS))
     paths = os.pathsep.join([str(ROOT), str(FOLDER)])
-    result = subprocess.run(
-        [str(python), str(LOOPS / f"kernels_{tab}.py"), module.stem, str(rounds)],
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-    )
+    try:
+        result = subprocess.run(
+            [str(python), str(LOOPS[tab]), tab, module.stem, str(rounds)],
+            env={**os.environ, "PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+        )
+    except OSError as error:
+        reason = describe_os_error(error)
+        raise BookError(f"{python} cannot be started: {reason}") from None
     if result.returncode:
         reason = (result.stderr.strip().splitlines() or ["no message"])[-1]
         raise BookError(f"the kernels of {tab} failed: {reason}")

@@ -2125,10 +2125,18 @@ def read_plan(folder: Path) -> KernelPlan:
 def read_usage(ptx: str) -> tuple[int, int]:
     """Return the registers and the bytes of stack of a thread."""
     target = re.findall(r"^\.target (\w+)", ptx, re.M)[0]
-    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
-        file.write(ptx)
-        file.flush()
-        command = [find_ptxas(), "-v", "-arch", target, file.name, "-o", os.devnull]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kernel.ptx")
+        path.write_text(ptx)
+        command = [
+            find_ptxas(),
+            "-v",
+            "-arch",
+            target,
+            path,
+            "-o",
+            path.with_suffix(".cubin"),
+        ]
         text = subprocess.check_output(command, text=True, stderr=subprocess.STDOUT)
     registers, stack = re.findall(
         r"Used (\d+) registers|(\d+) bytes stack frame", text

@@ -1763,13 +1763,14 @@ def compile_kernel(kernel: Any, types: str, capability: int) -> KernelPlan:
 def plan_kernel(ptx: str, capability: int) -> KernelPlan:
     """Return the plan of a kernel from its PTX code."""
     ptxas = nvidia_folder() / "cuda_nvcc/bin/ptxas"
-    report = subprocess.run(
-        [ptxas, "-v", f"-arch=sm_{capability}", "-o", "/dev/null", "-"],
-        input=ptx,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stderr
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
+        report = subprocess.run(
+            [ptxas, "-v", f"-arch=sm_{capability}", "-o", cubin.name, "-"],
+            input=ptx,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stderr
     numbers = [
         re.search(pattern, report)
         for pattern in (r"Used (\d+) reg", r"(\d+) bytes stack", r"(\d+) bytes smem")

@@ -1456,7 +1456,8 @@ Trainer.machine = None
 def interpret_kernel(kernel: Any, grid: tuple, *args: Any, **constants: Any) -> None:
     """Run a Triton kernel in Triton's interpreter, on the CPU.
 
-    Raises TypeError for bfloat16, whose bits the interpreter multiplies.
+    Raises TypeError for bfloat16: the interpreter stores its bits as integers,
+    and would multiply these integers.
     """
     from triton.runtime import interpreter
     from triton.runtime.jit import JITFunction

@@ -13,7 +13,7 @@ from benchmarks import kernel_plans, plans
 
 with kernel_plans.FILE.open(encoding="utf-8", newline="") as file:
     ROWS = list(csv.DictReader(file))
-SECTION = f"{kernel_plans.SECTION}.md"
+SECTION, SOLUTIONS = (f"{name}.md" for name in kernel_plans.SECTIONS)
 
 
 def test_the_stored_plans_are_up_to_date():
@@ -41,7 +41,8 @@ def test_each_plan_is_stored_once_and_has_all_columns():
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    for name in SECTION, "d2l/jax.py", "d2l/cards.csv", "environments/plans.txt":
+    needed = ("d2l/jax.py", "d2l/cards.csv", "environments/plans.txt")
+    for name in (SECTION, SOLUTIONS, *needed):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(plans.ROOT / name, tmp_path / name)
     return tmp_path
@@ -61,6 +62,8 @@ def replace(path: Path, old: str, new: str) -> None:
         (SECTION, "jax.ShapeDtypeStruct((4096, 64)", "jax.ShapeDtypeStruct((4096, 32)"),
         (SECTION, "'xla_gpu_autotune_level': 0", "'xla_gpu_autotune_level': 4"),
         (SECTION, "stride=4,", "stride=8,"),
+        (SOLUTIONS, "for T in 32, 64, 128:", "for T in 32, 64:"),
+        (SOLUTIONS, "E = jnp.exp(S - new[:, None])", "E = jnp.exp(S)"),
         ("d2l/jax.py", "CompilerParams(num_warps=num_warps)", "CompilerParams()"),
         ("d2l/cards.csv", "A100,capability,8.0", "A100,capability,8.6"),
         ("environments/plans.txt", "jax-cuda12-plugin==", "jax-cuda12-plugin==1"),
@@ -88,6 +91,7 @@ def test_what_plans_depend_on_makes_them_out_of_date(copy, name, old, new):
             '"""Changed."""',
         ),
         (SECTION, "def plain_softmax(X)", "def naive_softmax(X)"),
+        (SOLUTIONS, "def long_softmax_kernel(x", "def longer_softmax_kernel(x"),
         (SECTION, "tl.program_id", "tl.number"),  # PyTorch's kernels
         (SECTION, "for T in 16, 32, 64, 128:", "for T in 16, 32:"),  # counts traffic
         ("d2l/jax.py", "class SGD", "class Descent"),
@@ -137,6 +141,7 @@ for name in 'a', 'b':
     plan = compile_kernel(kernel, name)
 for name in 'c', 'd':
     print(name)
+plan = d2l.compile_kernel(kernel, name='e')
 ```
 """
 
@@ -145,13 +150,15 @@ def test_the_compiling_code_is_what_calls_of_the_compiler_need(tmp_path):
     path = tmp_path / SECTION
     path.parent.mkdir()
     path.write_text(SMALL)
-    code = [ast.unparse(node) for node in kernel_plans.compiling_code(tmp_path)]
+    name = kernel_plans.SECTIONS[0]
+    code = [ast.unparse(node) for node in kernel_plans.compiling_code(name, tmp_path)]
     assert code == [
         "import math",
         "SIZE = 2",
         "def kernel(x):\n    size = math.pi\n    return [helper(y.other) for y in x]",
         "def helper(x):\n    return x * SIZE",
         "for name in ('a', 'b'):\n    plan = compile_kernel(kernel, name)",
+        "plan = d2l.compile_kernel(kernel, name='e')",
     ]
 
 

@@ -1,7 +1,6 @@
 """Tests of the bench of kernels without a GPU: definitions, ratios, the message."""
 
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -60,14 +59,6 @@ def test_definitions_run_nothing(section):
     assert "print" not in code and "math.inf" not in code
 
 
-@pytest.mark.parametrize("tab", ["pytorch"])
-def test_the_section_defines_what_the_bench_times(tab):
-    code = "\n".join(kernels.definitions(each, tab) for each in kernels.SECTIONS)
-    compile(code, "kernels.py", "exec")
-    for name in ("add", "matmul", "softmax", "attention"):
-        assert f"\ndef {name}(" in code
-
-
 def test_the_table_shows_the_median_and_the_spread_of_the_ratios(found):
     last = kernels.table(found).splitlines()[-1]
     assert last == "| sum | 2.00 (1.10 to 3.00) | 1.000 ms |"
@@ -76,17 +67,39 @@ def test_the_table_shows_the_median_and_the_spread_of_the_ratios(found):
 def test_a_machine_without_a_gpu_gets_one_line(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(kernels, "FOLDER", tmp_path)
     monkeypatch.setattr(kernels, "measure", lambda *_: {"gpu": None})
-    options = Namespace(python=Path(sys.executable), rounds=1)
-    kernels.report("pytorch", options)
+    monkeypatch.setattr(kernels.environments, "python", lambda _: Path(sys.executable))
+    monkeypatch.setattr(sys, "argv", ["kernels", "--tab", "pytorch,jax"])
+    assert kernels.main() == 0
     assert capsys.readouterr().out == (
-        "bench-kernels needs a GPU; pytorch finds none on this machine\n"
+        "bench-kernels needs a GPU that runs the kernels; none for pytorch, jax\n"
     )
     assert not list(tmp_path.iterdir())
 
 
+def test_a_tab_with_a_gpu_gets_a_table(monkeypatch, capsys, tmp_path, found):
+    monkeypatch.setattr(kernels, "FOLDER", tmp_path)
+    monkeypatch.setattr(kernels, "measure", lambda *_: found)
+    monkeypatch.setattr(sys, "argv", ["kernels", "--tab", "jax", "--python", "python"])
+    assert kernels.main() == 0
+    printed = capsys.readouterr().out
+    assert printed == kernels.table(found) + "\n"
+    assert (tmp_path / "kernels-jax.md").read_text() == printed
+
+
+def test_a_missing_interpreter_is_reported_in_one_line(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(kernels, "FOLDER", tmp_path)
+    python = str(tmp_path / "python")
+    monkeypatch.setattr(sys, "argv", ["kernels", "--tab", "jax", "--python", python])
+    assert kernels.main() == 1
+    assert capsys.readouterr().err == (
+        f"error: {python} cannot be started: No such file or directory\n"
+    )
+
+
 def test_a_failure_is_reported_in_one_line(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(kernels, "FOLDER", tmp_path)
-    monkeypatch.setattr(sys, "argv", ["kernels", "--python", str(tmp_path / "python")])
+    options = ["--tab", "pytorch", "--python", str(tmp_path / "python")]
+    monkeypatch.setattr(sys, "argv", ["kernels", *options])
     (tmp_path / "python").write_text(
         "#!/bin/sh\necho 'ImportError: no torch' >&2\nexit 1"
     )
@@ -94,4 +107,12 @@ def test_a_failure_is_reported_in_one_line(monkeypatch, capsys, tmp_path):
     assert kernels.main() == 1
     assert capsys.readouterr().err == (
         "error: the kernels of pytorch failed: ImportError: no torch\n"
+    )
+
+
+def test_an_interpreter_is_for_one_framework(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["kernels", "--python", sys.executable])
+    assert kernels.main() == 1
+    assert capsys.readouterr().err == (
+        "error: PYTHON= is for one framework; add TAB=, such as TAB=pytorch\n"
     )

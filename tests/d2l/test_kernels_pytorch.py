@@ -66,6 +66,15 @@ def test_bfloat16_is_refused_in_one_line():
     assert "\n" not in str(error.value)
 
 
+def test_the_interpreter_itself_multiplies_the_bits_of_bfloat16():
+    from triton.runtime.interpreter import InterpretedFunction
+
+    X = 2 * torch.eye(16, dtype=torch.bfloat16)
+    Y = torch.zeros(16, 16)
+    InterpretedFunction(square_kernel.fn)[(1,)](X, Y, 16, T=16)
+    assert torch.equal(Y, X.view(torch.int16).float() ** 2)  # not 4 * I
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
 def test_bytes_are_those_inside_the_mask(dtype):
     x, y = torch.zeros(2, 100, dtype=dtype)
