@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import csv
+import ctypes
 import gzip
 import hashlib
 import importlib.util
@@ -143,6 +144,7 @@ __all__ = [
     "interact",
     "is_constant",
     "is_part",
+    "keep_freed_memory",
     "large_sum",
     "largest_batch",
     "linspace",
@@ -1510,6 +1512,18 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
         times["calls"][0] / 1000,
         max(spread for _, spread in times.values()),
     )
+
+
+# Defined in chapter_gpus/performance.md (sec_gpu_performance)
+def keep_freed_memory() -> None:
+    """Let this process reuse freed main memory, as frameworks do on a GPU.
+
+    Changes settings of the C library on Linux, and nothing on other systems.
+    """
+    if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
+        library = ctypes.CDLL(None)
+        library.mallopt(-4, 0)  # M_MMAP_MAX: large arrays share the heap
+        library.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD: return nothing
 
 
 # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
