@@ -3049,7 +3049,7 @@ def plot_ladder(ladders: dict[str, dict]) -> None:
         bars = axes.barh(list(speeds), [v / first for v in speeds.values()])
         axes.bar_label(bars, [f"{v / 1e3:.3g}" for v in speeds.values()], padding=2)
         axes.set(title=title, xlabel="times the first (label: 1000 tokens/s)")
-        axes.margins(x=0.2)
+        axes.margins(x=0.3)
         axes.invert_yaxis()
 
 
