@@ -218,7 +218,7 @@
       stack: found(text, /(\d+) (?:B of stack|bytes stack frame)/g),
       warps: found(text, /(\d+) warps/g),
       tile: found(text, /tile\s+(\d+)/g),
-      card: card && card[1].toLowerCase(),
+      card: card?.[1].toLowerCase(),
       capability: found(text, /\bsm_(\d+)/g),
     };
   };

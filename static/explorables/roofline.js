@@ -151,7 +151,7 @@
   /** Return the rates in TFLOP/s, or undefined for a machine of the reader's sliders. */
   const ratesOf = (state) => {
     const own = pasted(state);
-    if (!own) return (MACHINES[state.machine] || {}).rates;
+    if (!own) return MACHINES[state.machine]?.rates;
     const pairs = Object.entries(own.rates).map(([type, x]) => [type, x / TERA]);
     return Object.fromEntries(pairs);
   };
@@ -176,7 +176,7 @@
   const sparseFactor = (state) => {
     const { sparse } = MACHINES[state.machine] || {};
     const tensor = usedType(state) !== "float32" && rateOf(state) !== undefined;
-    const has = tensor && ratesOf(state) && ratesOf(state)[usedType(state)];
+    const has = tensor && ratesOf(state)?.[usedType(state)];
     return state.sheet === "sparse" && sparse && has ? 2 : 1;
   };
 

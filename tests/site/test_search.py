@@ -142,7 +142,7 @@ def test_a_name_that_one_framework_has_leads_into_its_tab(
     first = page.locator("#search-results [role=option]").first
     expect(first.locator(".search-badge")).to_be_visible()
     address = f"?tab={entry['tabs'][0]}#{entry['anchor']}"
-    page.locator(f"#search-results a[href$='{address}']").click()
+    page.locator(f"#search-results a[href$='{entry['page']}{address}']").click()
     page.wait_for_url(f"**/{entry['page']}{address}")
     assert page.evaluate("document.documentElement.dataset.tab") in entry["tabs"]
     expect(page.locator(f"#{entry['anchor']}")).to_be_visible()
