@@ -12,6 +12,7 @@ import inspect
 import json
 import re
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,15 +23,19 @@ SETTINGS = "| Setting | Code |"
 TABS = ("pytorch", "mxnet", "jax", "tensorflow")
 CODE = re.compile(r"`([^`]+)`")
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+=\S*")
+COMMAND = re.compile("pip install .*")
 NO_GPU = re.compile(
-    "not compiled with CUDA|Expected a cuda device"
+    "not compiled with CUDA|Expected a cuda device|dummy base class"
     "|built with CUDA support|Unknown backend: 'gpu'"
     "|No matching devices found|list index out of range"  # TensorFlow's list of GPUs
 )
 SETUP = {
     "pytorch": """
 import torch
+import triton
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+from d2l import torch as d2l
 device, x = torch.device('cpu'), torch.ones(2, 3)
 net = nn.Sequential(nn.Linear(3, 1))
 """,
@@ -38,7 +43,10 @@ net = nn.Sequential(nn.Linear(3, 1))
 import mxnet as mx
 from mxnet import np, npx
 from mxnet.gluon import nn
+from numba import cuda
+from d2l import mxnet as d2l
 npx.set_np()
+mx.profiler.set_config(filename=f'{folder}/profile.json')
 device, x, net = npx.cpu(1), np.ones((2, 3)), nn.Sequential()
 net.add(nn.Dense(1, in_units=3))
 """,
@@ -47,6 +55,8 @@ import jax
 import numpy as np
 from flax import linen as nn
 from jax import numpy as jnp
+from jax.experimental import pallas as pl
+from d2l import jax as d2l
 jax.config.update('jax_num_cpu_devices', 2)
 device, key = jax.devices()[1], jax.random.key(0)
 x = jnp.ones((2, 3))
@@ -54,11 +64,16 @@ params = nn.Dense(1).init(key, x)
 """,
     "tensorflow": """
 import tensorflow as tf
+from numba import cuda
+from d2l import tensorflow as d2l
 cpus, gpus = (tf.config.list_physical_devices(kind) for kind in ('CPU', 'GPU'))
 tf.config.set_logical_device_configuration(
     cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 device, x = tf.device('/CPU:1'), tf.ones((2, 3))
 net = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+with tf.Graph().as_default() as graph:
+    tf.constant(1.0)
+options = tf.compat.v1.profiler.ProfileOptionBuilder.float_operation()
 """,
 }
 
@@ -119,13 +134,17 @@ def run_entry(code: str, names: dict) -> str:
 def main(tab: str) -> None:
     """Run the entries of a framework and print their errors."""
     warnings.simplefilter("ignore")
-    names: dict = {"i": 0}
-    exec(SETUP[tab], names)
-    errors = {
-        code: error
-        for _, code in entries(tab)
-        if not VARIABLE.fullmatch(code) and (error := run_entry(code, names))
-    }
+    with tempfile.TemporaryDirectory() as folder:
+        names: dict = {"i": 0, "folder": folder, "f": lambda x: x + x}
+        exec(SETUP[tab], names)
+        codes = [
+            code
+            for _, code in entries(tab)
+            if not VARIABLE.fullmatch(code) and not COMMAND.fullmatch(code)
+        ]
+        errors = {
+            code: error for code in codes if (error := run_entry(code, dict(names)))
+        }
     print(json.dumps(errors))
 
 

@@ -18,7 +18,7 @@ from guide_snippets import CODE, GUIDE, VARIABLE, entries, operations, settings
 
 SNIPPETS = Path(__file__).with_name("guide_snippets.py")
 NEEDS_GPU = {
-    "pytorch": {"Wait", "Half of the memory at most"},
+    "pytorch": {"Wait", "Half of the memory at most", "Capture"},
     "mxnet": {"Free and total bytes"},
     "jax": {"GPU `i`"},
     "tensorflow": {"Bytes in use, and peak", "Memory as needed"},
@@ -26,8 +26,9 @@ NEEDS_GPU = {
 # Where Python code of each framework reads or names a variable. MXNet's GPU build reads
 # MXNET_ENFORCE_DETERMINISM.
 VARIABLES: dict[str, dict[str, str | None]] = {
-    "pytorch": {},
+    "pytorch": {"TRITON_INTERPRET": "triton.knobs"},
     "mxnet": {
+        "NUMBA_ENABLE_CUDASIM": "numba.core.config",
         "MXNET_ENFORCE_DETERMINISM": None,
         "NVIDIA_TF32_OVERRIDE": "mxnet.test_utils",
     },
@@ -35,7 +36,7 @@ VARIABLES: dict[str, dict[str, str | None]] = {
         "XLA_PYTHON_CLIENT_PREALLOCATE": "jaxlib.xla_client",
         "XLA_FLAGS": None,  # tested below
     },
-    "tensorflow": {},
+    "tensorflow": {"NUMBA_ENABLE_CUDASIM": "numba.core.config"},
 }
 
 
@@ -55,9 +56,9 @@ def test_settings_have_code(fw):
 def test_entries_run(fw):
     if fw.d2l.framework_info(look=False).cuda:
         pytest.skip("this framework is a GPU build")
-    result = subprocess.run(
-        [sys.executable, str(SNIPPETS), fw.tab], capture_output=True, text=True
-    )
+    env = {**os.environ, "PYTHONPATH": str(GUIDE.parents[1])}
+    command = [sys.executable, str(SNIPPETS), fw.tab]
+    result = subprocess.run(command, env=env, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     errors = json.loads(result.stdout.splitlines()[-1])
     failed = {code for code, error in errors.items() if error != "needs a GPU"}
