@@ -5,7 +5,7 @@
 ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
-.PHONY: html run export import notebooks slides pdf publish lib check serve test system test-book test-site test-d2l test-chapter test-wheel tools bench bench-page bench-build bench-trainer bench-kernels quick lint coverage plans test-plans lock clean help
+.PHONY: html run export import notebooks slides pdf publish lib check serve test system test-book test-site test-d2l test-chapter test-wheel tools bench bench-page bench-build bench-trainer bench-kernels bench-scaling quick lint coverage plans test-plans lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -127,14 +127,19 @@ bench-kernels: $(call built,test)  ## the chapter's kernels beside the framework
 	@$(TEST) benchmarks.kernels $(call option,TAB,tab) \
 		$(call option,ROUNDS,rounds) $(call option,PYTHON,python)
 
+bench-scaling: $(call built,test)  ## the efficiency of training on several GPUs, predicted and measured; GPUS=4 ROUNDS=20 PYTHON=
+	@$(TEST) benchmarks.scaling $(call option,GPUS,gpus) \
+		$(call option,ROUNDS,rounds) $(call option,PYTHON,python)
+
 coverage: $(call built,test)  ## which lines of book/ its tests do not reach
 	@rm -rf _build/coverage && mkdir -p _build/coverage
 	-@$(TEST) coverage run -m pytest $(SPREAD) tests/book
 	@$(TEST) coverage combine --quiet && $(TEST) coverage report
 
-plans: $(call built,plans)  ## write what XLA plans for GPUs that need not be there: d2l/plans.csv (memory), d2l/kernels.csv
+plans: $(call built,plans)  ## write what XLA plans for GPUs that need not be there: d2l/plans.csv (memory), d2l/kernels.csv, d2l/collectives.csv
 	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.plans
 	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.kernel_plans
+	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.collectives
 
 test-plans: $(call built,plans)  ## compare XLA's plans with arithmetic, and compile JAX's kernels; not in `make test`, since it downloads 220 MB
 	.venvs/plans/bin/python -m pytest tests/d2l/test_plans.py tests/d2l/test_kernels_jax.py --tab jax
@@ -162,7 +167,7 @@ help:  ## this list
 	@echo 'FROM     an exported folder, with results'
 	@echo 'RUNS     builds and audits of each tool in a bench, 3 if not given'
 	@echo 'ROUNDS   turns that each loop or kernel gets in a bench, 7 if not given'
-	@echo 'GPUS     1 to train on a GPU in bench-trainer'
+	@echo 'GPUS     1 to train on a GPU in bench-trainer; how many in bench-scaling'
 	@echo 'VNU      vnu.jar, for a bench to ask the Nu HTML checker too (needs java)'
 	@echo 'PORT     where to serve, 8000 if not given'
 

@@ -9,6 +9,7 @@ import contextlib
 import copy
 import csv
 import ctypes
+import faulthandler
 import gzip
 import hashlib
 import importlib.util
@@ -16,14 +17,19 @@ import inspect
 import json
 import math
 import os
+import pickle
 import platform
+import random
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import textwrap
+import threading
 import time
 import traceback
 import warnings
@@ -42,6 +48,7 @@ from typing import Any
 from unittest import mock
 from urllib.request import urlopen
 
+import cloudpickle
 import jax
 import numpy as np
 import numpy as onp
@@ -50,7 +57,7 @@ from flax import linen as nn
 from flax.training import train_state
 from IPython import display, get_ipython
 from jax import numpy as jnp
-from jax.experimental import topologies
+from jax.experimental import multihost_utils, topologies
 from jax.extend import core
 from jax.sharding import AbstractMesh, Mesh, NamedSharding, SingleDeviceSharding
 from jax.sharding import PartitionSpec as P
@@ -66,6 +73,7 @@ __all__ = [
     "Block",
     "Cited",
     "Classifier",
+    "Collective",
     "Compiled",
     "CountedRef",
     "CountedView",
@@ -81,6 +89,8 @@ __all__ = [
     "GPUReport",
     "HyperParameters",
     "KernelPlan",
+    "LAUNCHERS",
+    "LINKS",
     "LinearRegression",
     "LinearRegressionScratch",
     "MLP",
@@ -92,6 +102,7 @@ __all__ = [
     "Plan",
     "Point",
     "ProgressBoard",
+    "ResumableLoader",
     "SGD",
     "StepMemory",
     "SyntheticRegressionData",
@@ -110,11 +121,15 @@ __all__ = [
     "add_up",
     "arange",
     "argmax",
+    "array_bytes",
     "astype",
     "block_places",
     "build_problems",
+    "bus_bandwidth",
     "card_data",
     "check_limits",
+    "check_ranks",
+    "check_shapes",
     "chunked_loss",
     "cited",
     "cited_rows",
@@ -125,6 +140,8 @@ __all__ = [
     "cos",
     "cosh",
     "count_batches",
+    "count_collectives",
+    "count_messages",
     "count_traffic",
     "counted_call",
     "cpu",
@@ -133,9 +150,15 @@ __all__ = [
     "decoder_loss",
     "decoder_params",
     "describe_call",
+    "describe_end",
+    "describe_links",
+    "device_group",
+    "draft_checkpoint",
     "driver_is_too_old",
     "driver_problems",
     "driver_versions",
+    "end_rank",
+    "end_with_launcher",
     "exp",
     "expand_dims",
     "eye",
@@ -145,6 +168,7 @@ __all__ = [
     "fit_copy",
     "float32",
     "framework_info",
+    "free_address",
     "get_key",
     "get_seed",
     "gpu",
@@ -152,16 +176,25 @@ __all__ = [
     "gpu_compiler_command",
     "gpu_info",
     "gpu_limits",
+    "gpu_links",
     "gpu_report",
+    "group_size",
+    "in_all_processes",
     "in_background",
     "in_notebook",
     "int32",
     "int64",
     "interact",
+    "is_key",
     "keep_freed_memory",
     "language_model_plan",
     "large_sum",
     "largest_batch",
+    "latest_checkpoint",
+    "launch",
+    "launcher_problems",
+    "launcher_settings",
+    "layout_program",
     "lean_tanh",
     "linspace",
     "list_operations",
@@ -179,11 +212,13 @@ __all__ = [
     "meshgrid",
     "mlp_loss",
     "move_to",
+    "named_arrays",
     "named_gpus",
     "nbytes",
     "nn_Module",
     "normalize",
     "num_gpus",
+    "number_error",
     "numpy",
     "nvidia_cards",
     "nvidia_smi",
@@ -195,6 +230,8 @@ __all__ = [
     "output_shardings",
     "own_line",
     "own_memory",
+    "pipeline_order",
+    "pipeline_times",
     "place",
     "place_index",
     "plan_memory",
@@ -208,8 +245,14 @@ __all__ = [
     "product_types",
     "profile_events",
     "progress_bar",
+    "publish_checkpoint",
     "query_gpus",
     "queue_times",
+    "rank_environment",
+    "rank_error",
+    "rank_log",
+    "read_arrays",
+    "read_collectives",
     "read_plan",
     "read_usage",
     "reduce_mean",
@@ -219,33 +262,45 @@ __all__ = [
     "report_text",
     "require_gpu",
     "reshape",
+    "restored_like",
+    "ring_all_reduce",
+    "ring_time",
     "rotate",
     "run_kernel",
+    "run_rank",
     "saved_for_backward",
     "scale_gradient",
+    "scaling_efficiency",
     "scan_in_python",
+    "schedule_buckets",
     "set_axes",
     "set_figsize",
     "shape_trainer",
+    "share_random_state",
     "show_error",
     "show_images",
     "sight_problems",
     "sigmoid",
+    "silent_ranks",
     "sin",
     "sinh",
     "size",
     "small_sums",
     "square_product",
     "stack",
+    "star_all_reduce",
+    "start_rank",
     "state_shapes",
     "step_activations",
     "step_needs",
+    "stored_collectives",
     "stored_kernel",
     "stored_plans",
     "swapaxes",
     "synchronize",
     "tanh",
     "tensor",
+    "tf_config_error",
     "time_call",
     "time_in_turn",
     "to",
@@ -257,7 +312,9 @@ __all__ = [
     "use_svg_display",
     "verdict",
     "visible_gpus",
+    "wait_for_ranks",
     "wave_efficiency",
+    "write_arrays",
     "zeros",
     "zeros_like",
 ]
@@ -520,16 +577,14 @@ class Trainer(HyperParameters):
     val_batch_idx = BetweenSteps()
     state = BetweenSteps()
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def __init__(
         self, max_epochs: int, num_gpus: int = 0, gradient_clip_val: float = 0
     ):
         check_limits(max_epochs, gradient_clip_val)
         self.save_hyperparameters()
         self.gpus = first_gpus(num_gpus)
-        self.device = self.gpus[0] if self.gpus else cpu()
-        if len(self.gpus) > 1:
-            warnings.warn(f"this trainer uses only {self.device}", stacklevel=2)
+        self.devices = in_all_processes(self.gpus or [cpu()])
 
     def prepare_data(self, data: Any) -> None:
         """Get the minibatches, and count them."""
@@ -561,9 +616,9 @@ class Trainer(HyperParameters):
             state = state.replace(opt_state=state.opt_state())
         return state
 
-    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def prepare_model(self, model: Module) -> None:
-        """Get the model, its optimizer and its parameters ready on the device."""
+        """Get the model, its optimizer and its parameters ready on all devices."""
         model.trainer = self
         model.board.xlabel, model.board.xlim = "epoch", [0, self.max_epochs]
         self.model, self.optim = model, model.configure_optimizers()
@@ -580,29 +635,67 @@ class Trainer(HyperParameters):
                     state.apply_fn,
                 )
             )
-        self.state = jax.device_put(state, self.device)
+        # An array of several processes is made by a compiled function
+        copy = (
+            partial(jax.device_put, device=self.sharding())
+            if jax.process_count() == 1
+            else jax.jit(lambda state: state, out_shardings=self.sharding())
+        )
+        self.state = copy(state)
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def prepare_batch(self, batch: Any) -> Any:
-        """Return a minibatch on the trainer's GPU, or as it is if there is none."""
-        return move_to(batch, self.device) if self.gpus else batch
+        """Return a minibatch on the trainer's devices.
 
+        If examples can be divided equally, each device gets only its own share.
+        """
+        if len(self.devices) == 1:
+            return move_to(batch, self.device) if self.gpus else batch
+
+        def place(item):
+            """Return an item of a minibatch on its devices."""
+            if not isinstance(item, (jax.Array, np.ndarray)):
+                return item
+            equal = item.ndim > 0 and len(item) % len(self.devices) == 0
+            equal = equal and self.accumulate == 1  # else each part is divided
+            return jax.make_array_from_callback(
+                item.shape, self.sharding(divided=equal), item.__getitem__
+            )
+
+        return jax.tree.map(place, batch)
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
     @locate_errors()
-    def fit(self, model: Module, data: Any, key: Any = None) -> None:
+    def fit(
+        self,
+        model: Module,
+        data: Any,
+        key: Any = None,
+        checkpoint_dir: str | Path | None = None,
+    ) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`.
 
-        The initial parameters and the dropout depend on the random key `key`.
+        The initial parameters and the dropout depend on the random key `key`. In a
+        group of processes, each process calls `fit` with the same data. With
+        `checkpoint_dir`, save checkpoints there, and continue from the newest.
         """
+        if checkpoint_dir:  # the checkpoint contains the curves
+            model.board.data.clear()
+            model.board.waiting.clear()
+        share_random_state()
         self.key = get_key() if key is None else key
         self.prepare_data(data)
         self.prepare_model(model)
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
         self.train = Compiled(self.train_step, model)
         self.validate = Compiled(self.val_step, model)
-        bar = progress_bar(self)
+        self.start_checkpoints(checkpoint_dir)
+        first = jax.process_index() == 0
+        bar = progress_bar(self) if first else contextlib.nullcontext()
         with bar:
-            for self.epoch in range(self.max_epochs):
+            for self.epoch in range(self.epoch, self.max_epochs):
                 self.fit_epoch()
+                self.end_epoch()
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, state: TrainState, batch: Any) -> TrainState:
@@ -640,9 +733,10 @@ class Trainer(HyperParameters):
             grads = self.clip_gradients(self.gradient_clip_val, grads)
         return state.apply_gradients(grads=grads, batch_stats=stats)
 
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def val_step(self, state: TrainState, batch: Any) -> None:
         """Validate the model on a minibatch."""
-        self.model.validation_step(state.params, batch, state)
+        self.model.validation_step(state.params, self.divide(batch), state)
 
     # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
     def fit_epoch(self) -> None:
@@ -676,28 +770,206 @@ class Trainer(HyperParameters):
         scale = jnp.minimum(1, grad_clip_val / optax.tree.norm(grads))
         return jax.tree_util.tree_map(lambda grad: scale * grad, grads)
 
-    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def next_part(self, state: TrainState, part: Any, share: float) -> tuple:
         """Return statistics, a key, and gradients and curves times `share`."""
-        value, grads = self.model.training_step(state.params, part, state)
+        value, grads = self.model.training_step(state.params, self.divide(part), state)
         stats = value[1]["batch_stats"] if state.batch_stats else {}
         curves = dict(Compiled.collected or {})
+        stats, grads = self.divide((stats, grads), divided=False)  # the sum
         return (
             stats,
             jax.random.fold_in(state.dropout_rng, 1),
             jax.tree.map(lambda x: share * x, (grads, curves)),
         )
 
-    # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
-    def model_flops(self, batch: Any) -> int:
-        """Return the FLOPs of a step, three times those of a forward pass."""
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def model_flops(self, batch: Any) -> float:
+        """Return the FLOPs of a step on a device, three times a forward pass."""
         state = self.state
         variables = {"params": state.params, "batch_stats": state.batch_stats}
         self.model.training = False
         forward = partial(state.apply_fn, variables)
         counted = list_operations(forward, *batch[:-1])
         self.model.training = True
-        return 3 * sum(op.flops for op in counted)
+        return 3 * sum(op.flops for op in counted) / len(self.devices)
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def sharding(self, divided: bool = False) -> Any:
+        """Return how an array is stored: whole on each device, or divided by rows.
+
+        Raises ValueError unless the trainer has devices that differ from each
+        other and are of one kind.
+        """
+        kinds = {device.platform for device in self.devices}
+        if len(kinds) != 1 or len({*self.devices}) < len(self.devices):
+            raise ValueError(
+                "trainer.devices must be different devices of one kind, not "
+                f"{self.devices}; to get more CPU devices, call "
+                "jax.config.update('jax_num_cpu_devices', 4) before anything else"
+            )
+        if len(self.devices) == 1:
+            return SingleDeviceSharding(self.devices[0])
+        mesh = Mesh(np.array(self.devices), ("data",))
+        return NamedSharding(mesh, P("data") if divided else P())
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def divide(self, arrays: Any, divided: bool = True) -> Any:
+        """Return arrays of a compiled step, divided by rows or as copies."""
+        if len(self.devices) == 1 or Compiled.collected is None:
+            return arrays
+        return jax.tree.map(
+            lambda a: jax.lax.with_sharding_constraint(
+                a, self.sharding(divided and jnp.ndim(a) > 0)
+            ),
+            arrays,
+        )
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def random_state(self) -> dict[str, Any]:
+        """Return the states of all generators of random numbers."""
+        state = {"python": random.getstate(), "numpy": np.random.get_state()}
+        if generator := getattr(self.loader, "rng", None):
+            state["loader"] = generator.bit_generator.state
+        return state
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def set_random_state(self, state: dict[str, Any]) -> None:
+        """Restore the states that `random_state` returned."""
+        random.setstate(state["python"])
+        np.random.set_state(state["numpy"])
+        if "loader" in state:
+            self.loader.rng.bit_generator.state = state["loader"]
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def save_checkpoint(self, epoch: int, position: int) -> None:
+        """Save all that is needed to continue at a minibatch of an epoch."""
+        arrays, first = named_arrays(self.state), jax.process_index() == 0
+        draft = Path(self.checkpoint_dir, f"step-{self.train_batch_idx:08}.draft")
+        if first:
+            draft = draft_checkpoint(self.checkpoint_dir, self.train_batch_idx)
+            (draft / "progress").write_bytes(
+                pickle.dumps(
+                    {
+                        "shapes": {name: array.shape for name, array in arrays.items()},
+                        "num_train_batches": self.num_train_batches,
+                        "epoch": epoch,
+                        "position": position,
+                        "epoch_start": self.epoch_start,
+                        "random": self.random_state(),
+                        "counters": self.counters(),
+                        "board": self.board_state(),
+                    }
+                )
+            )
+        write_arrays(arrays, draft / "arrays")
+        if first:
+            publish_checkpoint(draft)
+        if jax.process_count() > 1:  # no process goes on before it is complete
+            multihost_utils.sync_global_devices("checkpoint")
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def load_checkpoint(self, path: Path) -> None:
+        """Restore what `save_checkpoint` saved.
+
+        Raises ValueError if it was saved by another model, with another optimizer
+        or with another number of minibatches in an epoch.
+        """
+        progress = pickle.loads((path / "progress").read_bytes())
+        arrays = named_arrays(self.state)
+        self.check_progress(progress, arrays, path)
+        saved = read_arrays(path / "arrays", arrays)
+        self.state = restored_like(self.state, saved)
+        vars(self).update(progress["counters"])
+        self.epoch, self.position = progress["epoch"], progress["position"]
+        self.restore_board(*progress["board"])
+        self.epoch_start, self.resume_state = (
+            progress["epoch_start"],
+            progress["random"],
+        )
+        self.set_random_state(self.resume_state)
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def start_checkpoints(self, folder: str | Path | None) -> None:
+        """Continue from the newest checkpoint in a folder, if there is one."""
+        if self.save_every is not None and not self.save_every > 0:
+            raise ValueError(
+                "save_every must be None (after each epoch) or a "
+                f"positive number, not {self.save_every!r}"
+            )
+        self.checkpoint_dir: Any = Path(folder) if folder else None
+        self.position = 0
+        if folder:
+            self.loader = self.train_dataloader
+            self.train_dataloader = ResumableLoader(self, self.loader)
+            if newest := latest_checkpoint(folder):
+                self.load_checkpoint(newest)
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def save_if_due(self) -> None:
+        """Save a checkpoint if `save_every` minibatches have passed."""
+        if self.save_every and self.train_batch_idx % self.save_every == 0:
+            self.save_checkpoint(self.epoch, self.position)
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def end_epoch(self) -> None:
+        """Save a checkpoint after an epoch, if one is due."""
+        self.position = 0
+        last = self.epoch == self.max_epochs - 1
+        if self.checkpoint_dir and (last or not self.save_every):
+            self.save_checkpoint(self.epoch + 1, 0)
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def counters(self) -> dict[str, Any]:
+        """Return the attributes that count steps, and the FLOPs of a step."""
+        names = "train_batch_idx", "val_batch_idx", "step_flops"
+        return {name: vars(self)[name] for name in names if name in vars(self)}
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def board_state(self) -> tuple[dict, dict]:
+        """Return the points of the board, and the values of unfinished means."""
+        board = self.model.board
+        return (
+            {k: [tuple(p) for p in ps] for k, ps in board.data.items()},
+            {
+                k: [(x, np.asarray(y)) for x, y in points]
+                for k, points in board.waiting.items()
+            },
+        )
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def check_progress(self, progress: dict, arrays: dict, path: Path) -> None:
+        """Raise ValueError unless a checkpoint fits the model and the data."""
+        saved, own = progress["shapes"], {k: a.shape for k, a in arrays.items()}
+        model, own_model, optimizer, own_optimizer = (
+            {
+                name: shape
+                for name, shape in shapes.items()
+                if name.startswith("opt_state") == of_optimizer
+            }
+            for of_optimizer in (False, True)
+            for shapes in (saved, own)
+        )
+        check_shapes(model, own_model, path)
+        if optimizer != own_optimizer:
+            raise ValueError(
+                f"{path} was saved with another optimizer; resume with "
+                "the same, or choose another folder"
+            )
+        if progress["num_train_batches"] != self.num_train_batches:
+            raise ValueError(
+                f"{path} was saved with num_train_batches "
+                f"{progress['num_train_batches']}, and this run has "
+                f"{self.num_train_batches}; resume with the same, or choose "
+                "another folder"
+            )
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def restore_board(self, data: dict, waiting: dict) -> None:
+        """Put all points of a checkpoint on the board."""
+        board = self.model.board
+        board.data = {k: [Point(*p) for p in ps] for k, ps in data.items()}
+        board.waiting = waiting
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -845,11 +1117,11 @@ class MLP(Classifier):
         )
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 def cpu() -> jax.Device:
-    """Return the first CPU device; raise RuntimeError if JAX has none."""
+    """Return this process's first CPU device; RuntimeError if JAX has none."""
     try:
-        return jax.devices("cpu")[0]
+        return jax.local_devices(backend="cpu")[0]
     except (RuntimeError, AssertionError):
         kinds = jax.config.jax_platforms
         raise RuntimeError(
@@ -891,11 +1163,11 @@ def try_all_gpus() -> list[jax.Device]:
     return [gpu(i) for i in range(num_gpus())] or [cpu()]
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 def try_devices(n: int = 2) -> list[jax.Device]:
-    """Return `n` devices: the GPUs first, then CPU devices, repeated if needed."""
+    """Return `n` devices: GPUs first, then CPU devices, repeated if needed."""
     gpus = [gpu(i) for i in range(num_gpus())]
-    return (gpus + jax.devices("cpu") * n)[:n]
+    return (gpus + jax.local_devices(backend="cpu") * n)[:n]
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
@@ -2211,6 +2483,370 @@ def occupancy(
     return blocks * num_warps / limits.warps
 
 
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def device_group(n: int = 2) -> list[jax.Device]:
+    """Return `n` GPUs, or `n` CPU devices if there are fewer GPUs.
+
+    Raises ValueError if there are fewer devices of both kinds.
+    """
+    if num_gpus() >= n:
+        return [gpu(i) for i in range(n)]
+    devices = jax.local_devices(backend="cpu")
+    if len(devices) < n:
+        raise ValueError(
+            f"there are only {len(devices)} CPU devices; to get {n}, call "
+            f"jax.config.update('jax_num_cpu_devices', {n}) before anything "
+            "else"
+        )
+    return devices[:n]
+
+
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def star_all_reduce(x: jax.Array, axis: str = "data") -> jax.Array:
+    """Return the sum of `x` over the devices of a mesh axis (`shard_map`)."""
+    n, rank = jax.lax.axis_size(axis), jax.lax.axis_index(axis)
+    total = x
+    for other in range(1, n):  # all but the first receive zeros
+        total += jax.lax.ppermute(x, axis, [(other, 0)])
+    for other in range(1, n):
+        arriving = jax.lax.ppermute(total, axis, [(0, other)])
+        total = jnp.where(rank == other, arriving, total)
+    return total
+
+
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def ring_all_reduce(x: jax.Array, axis: str = "data") -> jax.Array:
+    """Return the sum of `x` over the devices of a mesh axis (`shard_map`)."""
+    n, rank = jax.lax.axis_size(axis), jax.lax.axis_index(axis)
+    right = [(i, (i + 1) % n) for i in range(n)]
+    pieces = jnp.pad(x.reshape(-1), (0, -x.size % n)).reshape(n, -1)
+    for step in range(2 * (n - 1)):
+        leaving, mine = (rank - step) % n, (rank - step - 1) % n
+        arriving = jax.lax.ppermute(pieces[leaving], axis, right)
+        if step < n - 1:
+            pieces = pieces.at[mine].add(arriving)
+        else:
+            pieces = pieces.at[mine].set(arriving)  # it is complete
+    return pieces.reshape(-1)[: x.size].reshape(x.shape)
+
+
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def bus_bandwidth(nbytes: float, seconds: float, n: int) -> float:
+    """Return the bus bandwidth in B/s of an all-reduce over `n` devices."""
+    return 2 * (n - 1) / n * nbytes / seconds
+
+
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def ring_time(nbytes: float, n: int, latency: float, bandwidth: float) -> float:
+    """Return the seconds that a ring of `n` devices needs to add up arrays.
+
+    `latency` (s) and `bandwidth` (B/s) are those of a message to a neighbor.
+    """
+    return 2 * (n - 1) * (latency + nbytes / n / bandwidth)
+
+
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def schedule_buckets(
+    ready: list, sizes: list, latency: float, bandwidth: float
+) -> list[tuple[float, float]]:
+    """Return when the sending of each bucket begins and ends, in seconds.
+
+    `ready` are the times at which the buckets of `sizes` bytes are full.
+    """
+    spans, free = list[tuple[float, float]](), 0.0
+    for moment, size in zip(ready, sizes):
+        begin = max(moment, free)
+        free = begin + latency + size / bandwidth
+        spans.append((begin, free))
+    return spans
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+def in_all_processes(devices: Sequence) -> list[jax.Device]:
+    """Return the devices that correspond to `devices` in all processes."""
+    kind = devices[0].platform
+    own = jax.local_devices(backend=kind)
+    places = [own.index(device) for device in devices]
+    return [
+        jax.local_devices(process, kind)[place]
+        for process in range(jax.process_count(kind))
+        for place in places
+    ]
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+Trainer.device = property(
+    lambda trainer: trainer.devices[0],
+    lambda trainer, device: setattr(trainer, "devices", [device]),
+)
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+def scaling_efficiency(
+    step: float,
+    nbytes: float,
+    n: int,
+    latency: float,
+    bandwidth: float,
+    hidden: float = 0.0,
+) -> float:
+    """Return the efficiency of data parallelism on `n` devices, from 0 to 1.
+
+    A step on one device's share takes `step` seconds, and `nbytes` bytes of
+    gradients are added up in a ring with `latency` (s) and `bandwidth` (B/s).
+    `hidden` is the part of the communication that overlaps with the step.
+    """
+    return step / (step + (1 - hidden) * ring_time(nbytes, n, latency, bandwidth))
+
+
+# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+def array_bytes(text: str) -> list[int]:
+    """Return the bytes of each array in a type, such as 'f32[2,3]{1,0}'."""
+    found = re.findall(r"\b(?:[a-z]+(\d+)\w*|pred)\[([\d,]*)\]", text)
+    sizes = [
+        (int(bits or 8) // 8, *map(int, shape.split(",") if shape else ()))
+        for bits, shape in found
+    ]
+    return [math.prod(size) for size in sizes]
+
+
+# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+def group_size(line: str) -> int:
+    """Return how many devices take part in a collective operation."""
+    if groups := re.search(r"replica_groups=\{\{([\d,]+)\}", line):
+        return len(groups[1].split(","))
+    if groups := re.search(r"replica_groups=\[\d+,(\d+)\]", line):
+        return int(groups[1])
+    ((mesh, names),) = re.findall(r"replica_groups=mesh\[(.*?)\] \{(.*?)\}", line)
+    sizes = dict(re.findall(r"'(\w+)'=(\d+)", mesh))
+    axes = re.findall(r"'(\w+)'", names)
+    return math.prod(int(sizes[axis]) for axis in axes)
+
+
+# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+def read_collectives(text: str) -> list[Collective]:
+    """Return the collective operations of a compiled program, by kind.
+
+    `text` is the program as XLA prints it. Bytes are those of whole arrays. An
+    operation in a loop counts once.
+    """
+    kinds = (
+        "all-reduce",
+        "all-gather",
+        "reduce-scatter",
+        "all-to-all",
+        "collective-permute",
+    )
+    totals: dict[str, list[int]] = {}
+    for line in text.splitlines():
+        match = re.search(rf"= (.*?) ({'|'.join(kinds)})(-start)?\(", line)
+        if not match:
+            continue
+        kind, sizes = match[2], array_bytes(match[1])
+        half = len(sizes) // 2  # of a -start: the arguments, then the results
+        size = (
+            sum(sizes)
+            if not match[3] or kind == "all-reduce"
+            else max(sum(sizes[:half]), sum(sizes[half:]))
+        )
+        if kind == "reduce-scatter" and not match[3]:
+            size *= group_size(line)
+        total = totals.setdefault(kind.removeprefix("collective-"), [0, 0])
+        total[0], total[1] = total[0] + 1, total[1] + size
+    return [Collective(kind, *total) for kind, total in totals.items()]
+
+
+# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+def count_collectives(function: Callable, *args: Any) -> list:
+    """Return the collective operations of a function of `jax.jit`, by kind.
+
+    It is compiled and does not run, so the arguments may be shapes.
+    """
+    return read_collectives(function.lower(*args).compile().as_text())
+
+
+# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+def count_messages(function: Callable, *args: Any) -> tuple:
+    """Return two arrays, the bytes that each device sends and receives.
+
+    Only messages of `jax.lax.ppermute` count, in a function of `jax.jit`.
+    """
+    text = function.lower(*args).compile().as_text()
+    count = re.search(r"num_partitions=(\d+)", text)
+    sent = np.zeros(int(count[1]) if count else 1, int)
+    received = sent.copy()
+    for line in re.findall(r".* collective-permute(?:-start)?\(.*", text):
+        size = array_bytes(line.split(" collective-permute")[0])[0]
+        _, _, pairs = line.partition("source_target_pairs=")
+        for source, target in re.findall(r"\{(\d+),(\d+)\}", pairs):
+            sent[int(source)] += size
+            received[int(target)] += size
+    return sent, received
+
+
+# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+def pipeline_order(
+    schedule: str, stage: int, num_stages: int, num_microbatches: int
+) -> list[tuple[str, int]]:
+    """Return the work of a stage, as pairs of a name and a microbatch's number.
+
+    The names are 'forward' and 'backward'. `schedule` is 'GPipe' or '1F1B'.
+    """
+    ahead = num_microbatches if schedule == "GPipe" else num_stages - stage
+    order = [("forward", i) for i in range(min(ahead, num_microbatches))]
+    for i in range(num_microbatches):
+        order.append(("backward", i))
+        if ahead + i < num_microbatches:
+            order.append(("forward", ahead + i))
+    return order
+
+
+# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+def pipeline_times(
+    schedule: str,
+    num_stages: int,
+    num_microbatches: int,
+    forward: float = 1,
+    backward: float = 2,
+) -> list[list[tuple]]:
+    """Return the work of each stage as (name, start, duration).
+
+    Work starts when its stage is free and what it needs has arrived.
+    """
+    todo = [
+        pipeline_order(schedule, s, num_stages, num_microbatches)
+        for s in range(num_stages)
+    ]
+    times: list[list[tuple]] = [[] for _ in todo]
+    ends: dict[tuple, float] = {}
+    while any(todo):
+        # each stage does all that it can, in its order
+        for s, queue in enumerate(todo):
+            while queue:
+                name, i = queue[0]
+                before = s - 1 if name == "forward" else s + 1
+                if 0 <= before < num_stages and (name, i, before) not in ends:
+                    break
+                free = times[s][-1][1] + times[s][-1][2] if times[s] else 0
+                start = max(free, ends.get((name, i, before), 0))
+                times[s].append(
+                    (name, start, forward if name == "forward" else backward)
+                )
+                ends[name, i, s] = start + times[s][-1][2]
+                queue.pop(0)
+    return times
+
+
+# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+def layout_program(layout: str, devices: list) -> str:
+    """Return the compiled step of four feed-forward blocks as text.
+
+    The layouts are 'data', 'fsdp' and 'tensor'. The devices need not exist.
+    """
+    mesh, n = Mesh(np.array(devices), ("gpu",)), len(devices)
+    whole, rows, columns = (
+        NamedSharding(mesh, spec) for spec in (P(), P("gpu"), P(None, "gpu"))
+    )
+    first, second, batch = {
+        "data": (whole, whole, rows),
+        "fsdp": (rows, rows, rows),
+        "tensor": (columns, rows, whole),
+    }[layout]
+
+    def shape(*sizes, sharding):
+        return jax.ShapeDtypeStruct(sizes, "float32", sharding=sharding)
+
+    X = shape(1024 * (1 if layout == "tensor" else n), 1024, sharding=batch)
+    blocks = [
+        (shape(1024, 4096, sharding=first), shape(4096, 1024, sharding=second))
+    ] * 4
+
+    def loss(blocks, X):
+        for W1, W2 in blocks:
+            X = X + jax.nn.relu(X @ W1) @ W2
+            X = jax.lax.with_sharding_constraint(X, batch)
+        return (X**2).mean()
+
+    def step(blocks, X):
+        return jax.tree.map(
+            lambda W, grad: W - 0.1 * grad, blocks, jax.grad(loss)(blocks, X)
+        )
+
+    step = jax.jit(step, out_shardings=[(first, second)] * 4)
+    on_cpu = devices[0].platform == "cpu"
+    options = {} if on_cpu else {"xla_gpu_autotune_level": 0}
+    return step.lower(blocks, X).compile(compiler_options=options).as_text()
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+class ResumableLoader:
+    """The minibatches of a loader, from the position of a trainer on."""
+
+    def __init__(self, trainer: Trainer, loader: Any):
+        self.trainer, self.loader = trainer, loader
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __iter__(self) -> Iterator:
+        trainer = self.trainer
+        if trainer.position:
+            trainer.set_random_state(trainer.epoch_start)
+        else:
+            trainer.epoch_start = trainer.random_state()
+        batches = iter(self.loader)
+        for _ in zip(range(trainer.position), batches):
+            pass  # these steps are done
+        if trainer.position:
+            trainer.set_random_state(trainer.resume_state)
+        for batch in batches:
+            yield batch
+            trainer.position += 1  # the step with this minibatch is over
+            trainer.save_if_due()
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def latest_checkpoint(folder: str | Path) -> Path | None:
+    """Return the newest complete checkpoint in a folder, or None."""
+    paths = Path(folder).glob("step-*")
+    return max((path for path in paths if not path.suffix), default=None)
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def draft_checkpoint(folder: str | Path, step: int) -> Path:
+    """Return the path of an empty folder for a draft; delete older drafts."""
+    for old in Path(folder).glob("step-*.*"):
+        shutil.rmtree(old, ignore_errors=True)
+    draft = Path(folder, f"step-{step:08}.draft")
+    draft.mkdir(parents=True)
+    return draft
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
+    """Give a complete draft its final name, and return it.
+
+    Only the newest `keep` checkpoints stay in the folder.
+    """
+    files = [path for path in draft.rglob("*") if path.is_file()]
+    for path in files:
+        with path.open("r+b") as file:
+            os.fsync(file.fileno())  # wait for the disk
+    final, replaced = draft.with_suffix(""), draft.with_suffix(".old")
+    if final.exists():  # the same minibatch was saved before
+        final.rename(replaced)
+    draft.rename(final)
+    shutil.rmtree(replaced, ignore_errors=True)
+    complete = sorted(p for p in draft.parent.glob("step-*") if not p.suffix)
+    for old in complete[:-keep]:
+        shutil.rmtree(old)
+    return final
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+Trainer.save_every = None
+
+
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
 @contextlib.contextmanager
 def show_error() -> Iterator[None]:
@@ -2465,6 +3101,8 @@ def add_point(trainer: Any, label: str, value: Any) -> None:
 def progress_bar(trainer: Any) -> Iterator[None]:
     """Show a bar in a terminal while `trainer` trains; elsewhere do nothing."""
     in_terminal = not in_notebook() and sys.stderr.isatty()
+    if getattr(trainer, "rank", 0):  # only rank 0 shows a bar
+        in_terminal = False
     if not in_terminal or importlib.util.find_spec("tqdm") is None:
         yield
         return
@@ -3009,25 +3647,24 @@ def list_operations(function: Callable, *args: Any) -> list[Operation]:
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def plot_trace(traces: dict[str, list]) -> None:
-    """Plot the phases of several traces, each in a row of its own."""
+def plot_trace(traces: dict[str, list], aligned: bool = True) -> None:
+    """Plot the phases of several traces, each in a row of its own.
+
+    If not `aligned`, all rows have one clock, which starts with the first.
+    """
     use_svg_display()
-    figure, axes = plt.subplots(figsize=(5, 0.8 + 0.5 * len(traces)))
-    names = list(
-        dict.fromkeys(name for events in traces.values() for name, *_ in events)
-    )
+    first = min(e[1] for events in traces.values() for e in events)
+    bars: dict[str, list] = {}
     for row, events in enumerate(traces.values()):
-        begin = min(start for _, start, _ in events)
+        begin = min(e[1] for e in events) if aligned else first
         for name, start, seconds in events:
-            axes.barh(
-                row,
-                1e3 * seconds,
-                0.7,
-                1e3 * (start - begin),
-                color=f"C{names.index(name)}",
-                ec="white",
-                label="_" * (row > 0) + name,
+            bars.setdefault(name, []).append(
+                (row, 1e3 * seconds, 0.7, 1e3 * (start - begin))
             )
+    figure, axes = plt.subplots(figsize=(5, 0.8 + 0.5 * len(traces)))
+    for name, spans in bars.items():
+        rows, widths, heights, lefts = zip(*spans)
+        axes.barh(rows, widths, heights, lefts, ec="white", label=name)
     axes.set(yticks=range(len(traces)), yticklabels=traces, xlabel="ms")
     axes.invert_yaxis()
     axes.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1))
@@ -3278,6 +3915,30 @@ def output_shardings(step: Callable, args: Sequence, donate: Sequence[int]) -> A
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+Collective = namedtuple("Collective", "kind count nbytes")
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def stored_collectives(layout: str) -> dict[int, list]:
+    """Return the collectives of a step in a layout, by the number of GPUs.
+
+    Raises ValueError if the layout is unknown.
+    """
+    text = resources.files("d2l").joinpath("collectives.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    found: dict[int, list] = {}
+    for row in rows:
+        if row["layout"] == layout:
+            found.setdefault(int(row["num_gpus"]), []).append(
+                Collective(row["kind"], int(row["count"]), int(row["nbytes"]))
+            )
+    if not found:
+        layouts = ", ".join(dict.fromkeys(row["layout"] for row in rows))
+        raise ValueError(f"no layout '{layout}'; the layouts are {layouts}")
+    return found
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 @dataclass(frozen=True)
 class GPUInfo:
     """A GPU as the driver reports it; memory in MiB, and None for unknown values."""
@@ -3312,6 +3973,7 @@ class FrameworkInfo:
     install: str  # how to install its GPU build
     cuda: str = ""  # the version it was built for; '' in a CPU build
     cudnn: str = ""  # '' if unknown
+    nccl: str = ""  # the library that connects GPUs; '' if unknown
     oldest: float | None = None  # the range of compute capabilities it supports;
     newest: float | None = None  # None where there is no limit
     seen: list[str] = field(default_factory=list)  # the GPUs it can use
@@ -3337,6 +3999,8 @@ class GPUReport:
     framework: FrameworkInfo
     problems: list[str] = field(default_factory=list)
     own_memory: dict[str, float] = field(default_factory=dict)  # MiB, by UUID
+    links: dict[tuple, str] = field(default_factory=dict)  # of pairs of GPUs
+    launcher: dict[str, dict] = field(default_factory=dict)  # its variables
 
     def __repr__(self) -> str:
         return report_text(self)  # defined below
@@ -3457,6 +4121,49 @@ def own_memory(rows: Iterable[tuple]) -> dict[str, float]:
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+LINKS = {  # what a copy between two GPUs passes through
+    "PIX": "one PCIe switch",
+    "PXB": "several PCIe switches",
+    "PHB": "a PCIe host bridge",
+    "NODE": "PCIe and one processor",
+    "SYS": "PCIe and both processors",
+    "SOC": "PCIe and both processors",
+}
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def gpu_links(table: str) -> dict[tuple[int, int], str]:
+    """Return the link of each pair of GPUs in a table of `nvidia-smi topo -m`."""
+    plain = re.sub(r"\x1b\[\d*m", "", table)  # some drivers underline the head
+    rows = [line.split() for line in plain.splitlines()]
+    rows = [row for row in rows if row and re.fullmatch(r"GPU\d+", row[0])]
+    heads = [name for row in rows[:1] for name in row if name[3:].isdecimal()]
+    links = [
+        (int(row[0][3:]), int(head[3:]), link)
+        for row in rows[1:]
+        for head, link in zip(heads, row[1:])
+    ]
+    return {(i, j): link for i, j, link in links if i < j}
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def describe_links(links: dict[tuple[int, int], str]) -> str:
+    """Return the links by kind, and the pairs of GPUs that each connects."""
+    kinds: dict[str, list] = {}
+    for (i, j), link in links.items():
+        kinds.setdefault(link, []).append(f"{i}-{j}")
+
+    def meaning(link):
+        return f"{link[2:]} x NVLink" if link[:2] == "NV" else LINKS.get(link, "?")
+
+    return "; ".join(
+        f"{link} ({meaning(link)}) between "
+        + ("all GPUs" if len(kinds) == 1 else "GPUs " + ", ".join(pairs))
+        for link, pairs in kinds.items()
+    )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def named_gpus(entry: str, gpus: list[GPUInfo]) -> list[GPUInfo]:
     """Return those of `gpus` that an entry of CUDA_VISIBLE_DEVICES names."""
     entry = entry.strip()
@@ -3505,6 +4212,7 @@ def framework_info(look: bool = True) -> FrameworkInfo:
         'pip install "jax[cuda13]"',
         cuda,
         packages.get(f"nvidia-cudnn-cu{cuda}", ""),
+        packages.get(f"nvidia-nccl-cu{cuda}", ""),
         {"13": 7.5, "12": 5.2}.get(cuda),
     )
     platforms = jax.config.jax_platforms or "all"
@@ -3528,6 +4236,54 @@ def framework_info(look: bool = True) -> FrameworkInfo:
     info.held = [s.get("pool_bytes", s.get("bytes_limit", 0)) / 2**20 for s in stats]
     info.used = [s.get("bytes_in_use", 0) / 2**20 for s in stats]
     return info
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+LAUNCHERS = {  # the variables that each launcher sets
+    "torchrun": "RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT",
+    "TensorFlow": "TF_CONFIG",
+    "JAX": "JAX_COORDINATOR_ADDRESS",
+    "MXNet": "DMLC_ROLE DMLC_PS_ROOT_URI DMLC_PS_ROOT_PORT DMLC_NUM_WORKER "
+    "DMLC_NUM_SERVER",
+}
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def launcher_settings() -> dict[str, dict[str, str]]:
+    """Return the variables of each launcher that has set at least one."""
+    settings = {
+        name: {v: os.environ[v] for v in variables.split() if v in os.environ}
+        for name, variables in LAUNCHERS.items()
+    }
+    return {name: found for name, found in settings.items() if found}
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def tf_config_error(text: str) -> str:
+    """Return what is wrong with a value of TF_CONFIG, or '' if nothing is."""
+    try:
+        config = json.loads(text)
+        task = config["task"]
+        config["cluster"][task["type"]][int(task["index"])]
+    except json.JSONDecodeError as error:
+        return f"is not valid JSON ({error})"
+    except (KeyError, IndexError, TypeError, ValueError):
+        return (
+            'needs "cluster", with the addresses of all tasks by type, and '
+            '"task", with the type and the index of this task'
+        )
+    return ""
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def number_error(settings: dict[str, str], number: str, count: str) -> str:
+    """Return what is wrong with a rank and the number of ranks, or ''."""
+    values = [settings.get(name, "") for name in (number, count)]
+    if all(values) and not all(value.isdecimal() for value in values):
+        return f"{number}={values[0]} and {count}={values[1]} must be numbers. "
+    if all(values) and int(values[0]) >= int(values[1]):
+        return f"{number}={values[0]} must be less than {count}={values[1]}. "
+    return ""
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
@@ -3651,6 +4407,31 @@ def memory_problems(report: GPUReport) -> Iterator[str]:
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def launcher_problems(report: GPUReport) -> Iterator[str]:
+    """Yield what is missing or wrong in the variables of launchers."""
+    for name, found in report.launcher.items():
+        missing = [v for v in LAUNCHERS[name].split() if v not in found]
+        if missing:
+            yield (
+                f"{' and '.join(found)} {'is' if len(found) == 1 else 'are'} set, "
+                f"but {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
+                " not. A launcher sets all of them."
+            )
+    settings = report.launcher.get("torchrun", {})
+    if error := number_error(settings, "RANK", "WORLD_SIZE"):
+        yield error + "Start the program with torchrun."
+    gpus, local = len(report.framework.seen), settings.get("LOCAL_RANK", "")
+    if gpus and local.isdecimal() and int(local) >= gpus:
+        yield (
+            f"LOCAL_RANK={local}, but {report.framework.name} sees {gpus} GPU(s). "
+            f"Start at most {gpus} process(es) on this machine."
+        )
+    tf_config = report.launcher.get("TensorFlow", {}).get("TF_CONFIG")
+    if tf_config is not None and (error := tf_config_error(tf_config)):
+        yield f"TF_CONFIG {error}."
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def gpu_report() -> GPUReport:
     """Return which GPUs this process can use, and a list of problems.
 
@@ -3674,8 +4455,17 @@ def gpu_report() -> GPUReport:
         os.environ.get("CUDA_VISIBLE_DEVICES"),
         info,
         own_memory=own_memory(rows),
+        launcher=launcher_settings(),
     )
-    for find in driver_problems, build_problems, sight_problems, memory_problems:
+    if len(gpus) > 1:
+        report.links = gpu_links(nvidia_smi("topo", "-m")[1])
+    for find in (
+        driver_problems,
+        build_problems,
+        sight_problems,
+        memory_problems,
+        launcher_problems,
+    ):
         report.problems += find(report)
     return report
 
@@ -3689,15 +4479,25 @@ def report_text(report: GPUReport) -> str:
     if report.gpus:
         rows["Driver"] = f"{driver}, supports CUDA up to {cuda}"
     rows |= {f"GPU {gpu.index}": str(gpu) for gpu in report.gpus}
+    if report.links:
+        rows["Links"] = describe_links(report.links)
     if report.setting is not None:
         rows["Setting"] = f"CUDA_VISIBLE_DEVICES={report.setting!r}"
     build = f"CUDA {info.cuda}, cuDNN {info.cudnn or 'unknown'}"
     rows["Framework"] = f"{info.name}, {build if info.cuda else 'a CPU build'}"
+    if info.nccl:
+        rows["Framework"] += f", NCCL {info.nccl}"
     rows["It sees"] = ", ".join(info.seen) or "no GPU"
     if any(info.held):
         rows["It holds"] = ", ".join(
             f"{held / 1024:.1f} GiB, of which {used / 1024:.1f} GiB are in use"
             for held, used in zip(info.held, info.used)
+        )
+    if report.launcher:
+        rows["Launcher"] = ", ".join(
+            f"{name}={value}"
+            for found in report.launcher.values()
+            for name, value in found.items()
         )
     rows |= {f"Problem {i}": text for i, text in enumerate(report.problems, 1)}
     if not report.problems:
@@ -3707,6 +4507,314 @@ def report_text(report: GPUReport) -> str:
         textwrap.fill(f"{name:<11}{text}", 72, subsequent_indent=" " * 11)
         for name, text in rows.items()
     )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def end_with_launcher() -> None:
+    """End this process as soon as the process that started it has ended."""
+    sys.stdin.read()
+    os._exit(0)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def run_rank(folder: str, rank: int, num_processes: int, address: str) -> None:
+    """Call the function in the file `call`, and write the outcome to a file.
+
+    The name of this file is the rank. The file contains the result and None, or
+    None and an error with its traceback.
+    """
+    waiting = threading.Thread(target=end_with_launcher)
+    waiting.start()
+    faulthandler.register(signal.SIGUSR1, all_threads=False)
+    try:
+        jax.distributed.initialize(address, num_processes, rank)
+        function, args = cloudpickle.loads(Path(folder, "call").read_bytes())
+        Path(folder, f"{rank}.started").touch()
+        outcome = cloudpickle.dumps((function(*args), None))
+    except BaseException as error:
+        text = f"{type(error).__name__}: {error}", traceback.format_exc()
+        outcome = cloudpickle.dumps((None, text))
+    draft = Path(folder, f"{rank}.draft")
+    draft.write_bytes(outcome)
+    draft.rename(draft.with_name(f"{rank}"))
+    waiting.join()
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+@contextlib.contextmanager
+def free_address() -> Iterator[str]:
+    """Yield an address on this machine whose port nothing else can take."""
+    with socket.socket() as reserved:  # it does not listen: rank 0 will
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        reserved.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{reserved.getsockname()[1]}"
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def rank_environment(rank: int, num_processes: int, local_devices: int = 1) -> dict:
+    """Return the environment of a rank: a GPU of its own, or CPU devices."""
+    folders = [folder or os.getcwd() for folder in sys.path]
+    variables = {
+        "PYTHONPATH": os.pathsep.join(folders),
+        "JAX_NUM_CPU_DEVICES": f"{local_devices}",
+        "JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo",
+    }
+    if num_gpus() < num_processes:
+        return os.environ | variables | {"JAX_PLATFORMS": "cpu"}
+    return (
+        os.environ
+        | variables
+        | {"JAX_LOCAL_DEVICE_IDS": f"{rank}", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def start_rank(
+    folder: str, rank: int, num_processes: int, address: str, environment: dict
+) -> subprocess.Popen:
+    """Start the process of a rank, whose output goes to the file rank.log."""
+    with open(Path(folder, f"{rank}.log"), "wb") as log:
+        return subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                "from d2l import jax as d2l; d2l.run_rank"
+                f"({folder!r}, {rank}, {num_processes}, {address!r})",
+            ],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            start_new_session=True,
+        )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def end_rank(process: subprocess.Popen) -> None:
+    """End a rank with all processes that it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()  # closes its input
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def rank_log(folder: str, rank: int, lines: int = 20) -> str:
+    """Return the last lines that a rank has printed."""
+    text = Path(folder, f"{rank}.log").read_text(errors="replace")
+    return "\n".join(text.splitlines()[-lines:])
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def rank_error(kind: type, text: str, notes: str) -> Exception:
+    """Return an error, with a note about the rank if there is one."""
+    error = kind(text)
+    if notes.strip():
+        error.add_note(notes.rstrip())
+    return error
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def describe_end(code: int) -> str:
+    """Return how a process ended, from its exit status."""
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with exit status {code} before it returned a result"
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_ranks(folder: str, processes: Sequence, results: dict) -> None:
+    """Add the results of the ranks that have finished to `results`.
+
+    Raises RuntimeError if a rank has raised an error or has ended.
+    """
+    n, errors = len(processes), {}
+    names = {rank: Path(folder, f"{rank}") for rank in range(n) if rank not in results}
+    for rank, name in names.items():
+        # a rank writes this file at its end
+        if name.exists():
+            results[rank], errors[rank] = cloudpickle.loads(name.read_bytes())
+    if any(errors.values()):
+        time.sleep(0.2)  # the end of another rank may be the reason
+    for rank, name in names.items():
+        code = processes[rank].poll()
+        if code is not None and not name.exists():
+            raise rank_error(
+                RuntimeError,
+                f"rank {rank} of {n} {describe_end(code)}",
+                rank_log(folder, rank),
+            )
+    for rank, error in errors.items():
+        if error:
+            raise rank_error(
+                RuntimeError,
+                f"rank {rank} of {n} raised {error[0]}",
+                f"Rank {rank}: {error[1]}",
+            )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def silent_ranks(folder: str, processes: Sequence, silent: Sequence[int]) -> str:
+    """Return where in the user's own code each silent rank waits."""
+    libraries = tuple(f'  File "{path}' for path in sysconfig.get_paths().values())
+    for rank in silent:
+        processes[rank].send_signal(signal.SIGUSR1)
+    time.sleep(0.3)
+    lines = []
+    for rank in silent:
+        log = rank_log(folder, rank, 100).splitlines()
+        own = [line for line in log if not line.startswith(libraries)]
+        lines += [f"Rank {rank}:", *own]
+    return "\n".join(lines)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def wait_for_ranks(folder: str, processes: Sequence, timeout: float) -> list:
+    """Return the results of all ranks.
+
+    Raises the errors of `check_ranks`, and TimeoutError if a rank has no
+    result `timeout` seconds after all ranks have started, for which they have
+    another 60 seconds.
+    """
+    ranks = range(len(processes))
+    deadline, started = time.monotonic() + timeout + 60, False
+    results: dict[int, Any] = {}
+    while len(results) < len(processes):
+        if not started and all(
+            Path(folder, f"{rank}.started").exists() for rank in ranks
+        ):
+            deadline, started = time.monotonic() + timeout, True
+        if time.monotonic() > deadline:
+            silent = [rank for rank in ranks if rank not in results]
+            raise rank_error(
+                TimeoutError,
+                "no result from rank "
+                f"{', '.join(map(str, silent))} of {len(processes)} within "
+                f"{timeout:g} seconds; usually a rank waits for a collective "
+                "operation that another rank does not call",
+                silent_ranks(folder, processes, silent),
+            )
+        time.sleep(0.02)
+        check_ranks(folder, processes, results)
+    return [results[rank] for rank in ranks]
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def launch(
+    function: Callable,
+    num_processes: int,
+    *args: Any,
+    timeout: float = 60,
+    local_devices: int = 1,
+) -> list:
+    """Return what `function(*args)` returned in each of `num_processes` processes.
+
+    The processes are ranks of a group of `jax.distributed`. Each has a GPU of
+    its own if there are enough GPUs, otherwise `local_devices` CPU devices.
+    Raises RuntimeError if a rank raises an error or is killed, and
+    TimeoutError if a rank has no result `timeout` seconds after all ranks
+    have started. No process, port or file is left behind.
+    """
+    processes: list = []
+    if num_processes < 1:
+        raise ValueError(f"there must be 1, 2, ... processes, not {num_processes}")
+    with tempfile.TemporaryDirectory() as folder, free_address() as address:
+        Path(folder, "call").write_bytes(cloudpickle.dumps((function, args)))
+        try:
+            for rank in range(num_processes):
+                environment = rank_environment(rank, num_processes, local_devices)
+                processes.append(
+                    start_rank(folder, rank, num_processes, address, environment)
+                )
+            return wait_for_ranks(folder, processes, timeout)
+        finally:
+            for process in processes:
+                end_rank(process)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def share_random_state() -> None:
+    """Set NumPy's random state to that of rank 0, in each process."""
+    if jax.process_count() == 1:
+        return
+    name, keys, place, has_normal, normal = np.random.get_state()
+    parts = np.concatenate(
+        [keys, np.uint32([place, has_normal]), np.float64([normal]).view("uint32")]
+    )
+    parts = multihost_utils.broadcast_one_to_all(parts)
+    keys, (place, has_normal), normal = np.split(np.asarray(parts), [624, 626])
+    np.random.set_state(
+        (name, keys, int(place), int(has_normal), float(normal.view("float64")[0]))
+    )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_shapes(saved: dict, own: dict, path: Path) -> None:
+    """Raise ValueError unless a checkpoint and a model have the same arrays.
+
+    `saved` and `own` map names to shapes.
+    """
+    for name in sorted({*saved, *own}):
+        there, here = saved.get(name, "missing"), own.get(name, "missing")
+        if there != here:
+            raise ValueError(
+                f"{path} is a checkpoint of another model: the shape of {name} "
+                f"is {there} in the checkpoint and {here} in the model; "
+                "resume with the same model, or choose another folder"
+            )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def named_arrays(state: Any) -> dict[str, jax.Array]:
+    """Return the arrays of a tree by name; a random key becomes numbers."""
+    leaves = jax.tree_util.tree_leaves_with_path(state)
+    names = [
+        jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves
+    ]
+    return {
+        name: jax.random.key_data(leaf) if is_key(leaf) else jnp.asarray(leaf)
+        for name, (_, leaf) in zip(names, leaves)
+    }
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def is_key(leaf: Any) -> bool:
+    """Return whether an array is a typed random key."""
+    return jnp.issubdtype(jnp.result_type(leaf), jax.dtypes.prng_key)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def restored_like(state: Any, arrays: dict[str, jax.Array]) -> Any:
+    """Return a tree like `state` with the values of arrays given by name."""
+    leaves, structure = jax.tree.flatten(state)
+    saved = [arrays[name] for name in named_arrays(state)]
+    return structure.unflatten(
+        jax.random.wrap_key_data(array, impl=jax.random.key_impl(leaf))
+        if is_key(leaf)
+        else array
+        for leaf, array in zip(leaves, saved)
+    )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def write_arrays(arrays: dict[str, jax.Array], path: Path) -> None:
+    """Write arrays by name; each process writes its own parts."""
+    import orbax.checkpoint as ocp  # takes a while
+
+    with ocp.StandardCheckpointer() as checkpointer:
+        checkpointer.save(path.absolute(), arrays)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def read_arrays(path: Path, like: dict[str, Any]) -> dict[str, Any]:
+    """Return saved arrays with the shapes, types and shardings of `like`."""
+    import orbax.checkpoint as ocp
+
+    places = {
+        name: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=a.sharding)
+        for name, a in like.items()
+    }
+    with ocp.StandardCheckpointer() as checkpointer:
+        return checkpointer.restore(path.absolute(), places)
 
 
 # Aliases from config.ini

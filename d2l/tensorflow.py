@@ -9,15 +9,21 @@ import contextlib
 import copy
 import csv
 import ctypes
+import faulthandler
+import functools
 import gzip
 import hashlib
 import importlib.util
 import inspect
 import json
 import os
+import pickle
 import platform
+import random
 import re
 import shutil
+import signal
+import socket
 import string
 import subprocess
 import sys
@@ -28,20 +34,22 @@ import threading
 import time
 import traceback
 import warnings
-from collections import Counter, namedtuple
+from collections import Counter, defaultdict, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from importlib import resources
+from importlib import metadata, resources
 from itertools import takewhile
 from math import prod
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from urllib.request import urlopen
 
+import cloudpickle
 import numpy as np
 import numpy as onp
 import tensorflow as tf
@@ -50,6 +58,8 @@ from matplotlib import pyplot as plt
 from matplotlib.ticker import EngFormatter
 from matplotlib_inline import backend_inline
 from sklearn import datasets
+from tensorflow.experimental import dtensor
+from tensorflow.python.eager import context as eager_context
 
 __all__ = [
     "ALIASES",
@@ -59,6 +69,7 @@ __all__ = [
     "CALLS",
     "Cited",
     "Classifier",
+    "Collective",
     "Compiled",
     "DataModule",
     "DeepMLP",
@@ -73,6 +84,8 @@ __all__ = [
     "HyperParameters",
     "IN_PLACE",
     "KernelPlan",
+    "LAUNCHERS",
+    "LINKS",
     "LinearRegression",
     "LinearRegressionScratch",
     "MLP",
@@ -81,7 +94,9 @@ __all__ = [
     "Operation",
     "Plan",
     "Point",
+    "Progress",
     "ProgressBoard",
+    "ResumableLoader",
     "SGD",
     "SHAPE_OPERATIONS",
     "StepMemory",
@@ -102,10 +117,14 @@ __all__ = [
     "astype",
     "batch_matmul",
     "build_problems",
+    "bus_bandwidth",
     "called_operations",
     "capability_range",
     "card_data",
     "check_limits",
+    "check_ranks",
+    "check_shapes",
+    "checkpoint_variables",
     "chunked_loss",
     "cited",
     "cited_rows",
@@ -116,13 +135,19 @@ __all__ = [
     "cos",
     "cosh",
     "count_batches",
+    "count_collectives",
     "count_traffic",
     "cpu",
     "cuda_processes",
+    "describe_end",
+    "describe_links",
+    "draft_checkpoint",
     "driver_is_too_old",
     "driver_problems",
     "driver_versions",
     "einsum_size",
+    "end_rank",
+    "end_with_launcher",
     "exp",
     "expand_dims",
     "eye",
@@ -131,9 +156,11 @@ __all__ = [
     "fit_copy",
     "float32",
     "framework_info",
+    "free_ports",
     "gpu",
     "gpu_info",
     "gpu_limits",
+    "gpu_links",
     "gpu_report",
     "graph_operations",
     "in_background",
@@ -144,9 +171,14 @@ __all__ = [
     "interact",
     "is_constant",
     "is_part",
+    "join_workers",
     "keep_freed_memory",
     "large_sum",
     "largest_batch",
+    "latest_checkpoint",
+    "launch",
+    "launcher_problems",
+    "launcher_settings",
     "linspace",
     "list_operations",
     "load_fashion_mnist",
@@ -159,6 +191,7 @@ __all__ = [
     "memory_problems",
     "memory_tape",
     "meshgrid",
+    "mirrored_strategy",
     "move_to",
     "moved_bytes",
     "named_gpus",
@@ -167,6 +200,8 @@ __all__ = [
     "nn_Module",
     "normal",
     "num_gpus",
+    "num_replicas",
+    "number_error",
     "numpy",
     "nvidia_cards",
     "nvidia_folder",
@@ -177,6 +212,8 @@ __all__ = [
     "other_processes",
     "own_line",
     "own_memory",
+    "pipeline_order",
+    "pipeline_times",
     "plan_kernel",
     "plane_events",
     "plot",
@@ -189,26 +226,41 @@ __all__ = [
     "product_times",
     "product_types",
     "progress_bar",
+    "publish_checkpoint",
     "query_gpus",
     "queue_times",
     "rand",
+    "rank_environment",
+    "rank_error",
+    "rank_log",
+    "rebuild",
     "reduce_mean",
     "reduce_sum",
     "remedy",
     "repeat",
+    "replace_variables",
+    "replica_id",
     "report_text",
     "require_gpu",
     "reshape",
+    "ring_all_reduce",
+    "ring_time",
     "run_kernel",
     "run_on",
+    "run_rank",
     "saved_tensors",
+    "scaling_efficiency",
+    "schedule_buckets",
     "scratch_tensors",
+    "scratch_variables",
+    "send",
     "set_axes",
     "set_figsize",
     "show_error",
     "show_images",
     "sight_problems",
     "sigmoid",
+    "silent_ranks",
     "simulate_kernel",
     "sin",
     "sinh",
@@ -217,12 +269,16 @@ __all__ = [
     "split_batch",
     "square_product",
     "stack",
+    "star_all_reduce",
+    "start_rank",
     "step_needs",
     "storages",
+    "stored_collectives",
     "stored_plans",
     "synchronize",
     "tanh",
     "tensor",
+    "tf_config_error",
     "time_call",
     "time_in_turn",
     "trace",
@@ -232,10 +288,15 @@ __all__ = [
     "try_all_gpus",
     "try_devices",
     "try_gpu",
+    "unscaled_losses",
     "use_svg_display",
     "verdict",
     "visible_gpus",
+    "wait_for_ranks",
     "wave_efficiency",
+    "worker_addresses",
+    "worker_rank",
+    "worker_strategy",
     "zeros",
     "zeros_like",
 ]
@@ -523,7 +584,7 @@ class Trainer(HyperParameters):
     train_batch_idx = BetweenSteps()
     val_batch_idx = BetweenSteps()
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def __init__(
         self, max_epochs: int, num_gpus: int = 0, gradient_clip_val: float = 0
     ):
@@ -531,8 +592,7 @@ class Trainer(HyperParameters):
         self.save_hyperparameters()
         self.gpus = first_gpus(num_gpus)
         self.device = self.gpus[0] if self.gpus else cpu()
-        if len(self.gpus) > 1:
-            warnings.warn(f"this trainer uses only {self.device}", stacklevel=2)
+        self.devices = self.gpus or [cpu()]
 
     def prepare_data(self, data: Any) -> None:
         """Get the minibatches, and count them."""
@@ -543,18 +603,21 @@ class Trainer(HyperParameters):
             0 if self.val_dataloader is None else count_batches(self.val_dataloader)
         )
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def prepare_model(self, model: Module) -> None:
-        """Get the model ready for training on the trainer's device."""
-        model.trainer = self
+        """Get the model ready for training, on the first device."""
+        model.trainer, self.model = self, model
         model.board.xlabel, model.board.xlim = "epoch", [0, self.max_epochs]
-        model.set_device(self.device)
-        self.model = model
+        self.device = Device(self.devices[0]) if self.devices else cpu()
+        if not tf.distribute.has_strategy():
+            model.set_device(self.device)
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def prepare_batch(self, batch: Any) -> Any:
-        """Return a minibatch on the trainer's GPU, or as it is if there is none."""
-        return move_to(batch, self.device) if self.gpus else batch
+        """Return a minibatch on the trainer's GPU, if only one device trains."""
+        if self.gpus and num_replicas() == 1:
+            return move_to(batch, self.device)
+        return batch
 
     # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
     @contextmanager
@@ -570,43 +633,43 @@ class Trainer(HyperParameters):
             finally:
                 vars(self.model).pop("call", None)
 
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
     @locate_errors()
-    def fit(self, model: Module, data: Any) -> None:
-        """Train `model` for `max_epochs` passes over the minibatches of `data`."""
+    def fit(
+        self, model: Module, data: Any, checkpoint_dir: str | Path | None = None
+    ) -> None:
+        """Train `model` for `max_epochs` passes over the minibatches of `data`.
+
+        With `checkpoint_dir`, save checkpoints there, and resume from the newest.
+        """
+        self.rank = worker_rank()
+        self.share_random_state()
+        if checkpoint_dir:
+            self.ensure_seed()
+        self.data, self.start = data, self.random_state()
         self.prepare_data(data)
         self.prepare_model(model)
-        self.optim = model.configure_optimizers()
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
-        self.train = Compiled(self.train_step, model)
-        self.validate = Compiled(self.val_step, model)
-        bar = progress_bar(self)
-        with self.device_scope(), bar:
-            for self.epoch in range(self.max_epochs):
-                self.fit_epoch()
+        with self.on_devices(data):
+            self.optim = model.configure_optimizers()
+            self.train = Compiled(self.train_step, model)
+            self.validate = Compiled(self.val_step, model)
+            self.prepare_optimizer()
+            self.start_checkpoints(checkpoint_dir)
+            with self.device_scope(), progress_bar(self):
+                for self.epoch in range(self.epoch, self.max_epochs):
+                    self.fit_epoch()
+                    self.end_epoch()
 
-    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def train_step(self, batch: Any) -> None:
         """Change the parameters once, after `accumulate` parts of a minibatch."""
-        sums: list = []
-        with self.mean_plots() as set_weight:
-            for part, share in split_batch(batch, self.accumulate):
-                set_weight(share)
-                with tf.control_dependencies([s for s in sums if s is not None]):
-                    with tf.GradientTape() as tape:
-                        loss = self.model.training_step(part)
-                        loss = loss * (share * self.loss_scale())
-                    params = self.model.trainable_variables
-                    sums = add_gradients(sums, tape.gradient(loss, params))
-        if not params:
-            raise ValueError("this model has no variables to train")
-        if self.gradient_clip_val > 0:
-            limit = self.gradient_clip_val * self.loss_scale()
-            sums = self.clip_gradients(limit, sums)
-        self.optim.apply_gradients(zip(sums, params))
+        self.run_step(self.train_share, batch)
 
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def val_step(self, batch: Any) -> None:
         """Validate the model on a minibatch."""
-        self.model.validation_step(batch)
+        self.run_step(self.validate_share, batch)
 
     # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
     def fit_epoch(self) -> None:
@@ -618,7 +681,7 @@ class Trainer(HyperParameters):
             if self.machine:
                 sizes.append(len(batch[0]))
             if self.machine and self.train_batch_idx == 0:
-                self.step_flops = self.model_flops(batch)
+                self.step_flops: float = self.model_flops(batch)
                 timer.start()  # counting is not part of the epoch
             self.train(batch)
             self.train_batch_idx += 1
@@ -674,15 +737,365 @@ class Trainer(HyperParameters):
             self.optim = scaled(self.optim)
         return self.optim.scale_loss(1.0)
 
-    # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
-    def model_flops(self, batch: Any) -> int:
-        """Return the FLOPs of a step, three times those of a forward pass."""
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def model_flops(self, batch: Any) -> float:
+        """Return the FLOPs of a step per device, three times a forward pass."""
         mode = self.model.training
         counted = list_operations(
             lambda *X: self.model(*X, training=False), *batch[:-1]
         )
         self.model.training = mode
-        return 3 * sum(op.flops for op in counted)
+        return 3 * sum(op.flops for op in counted) / num_replicas()
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def make_strategy(self) -> tf.distribute.Strategy:
+        """Return the strategy of an open scope, of all workers, or a new one.
+
+        Raises ValueError if a device of the trainer is listed twice.
+        """
+        if tf.distribute.has_strategy() or len(worker_addresses()) > 1:
+            return join_workers()
+        if len(self.devices) == 1:
+            return tf.distribute.get_strategy()
+        if not self.devices or len({*self.devices}) < len(self.devices):
+            raise ValueError(
+                "trainer.devices must be different devices, not "
+                f"{self.devices}; to divide the CPU, call "
+                "tf.config.set_logical_device_configuration before TensorFlow "
+                "computes anything"
+            )
+        return mirrored_strategy(self.devices)
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    @contextlib.contextmanager
+    def on_devices(self, data: Any) -> Iterator[None]:
+        """Give each device a copy of the model's variables, in a `with` block."""
+        strategy, copies, originals = self.make_strategy(), {}, {}
+
+        def copy(variable):
+            """Return the mirrored copy of a variable."""
+            if isinstance(variable, tf.distribute.DistributedValues):
+                return variable  # was made in the scope of the strategy
+            if id(variable) not in copies:
+                new = copies[id(variable)] = tf.Variable(
+                    variable.read_value(),
+                    trainable=variable.trainable,
+                    aggregation=variable.aggregation,
+                )
+                originals[id(new)] = variable, new
+            return copies[id(variable)]
+
+        def put_back(new):
+            return originals[id(new)][0] if id(new) in originals else new
+
+        if strategy.num_replicas_in_sync > 1:
+            self.build_model(data)
+        with strategy.scope(), unscaled_losses():
+            if strategy.num_replicas_in_sync > 1:
+                replace_variables(self.model, copy)
+                self.separate_seeds()
+            try:
+                yield
+            finally:
+                for variable, new in originals.values():
+                    variable.assign(new.read_value())
+                replace_variables(self.model, put_back)
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def own_share(self, batch: Any, share: float = 1.0) -> tuple[Any, float]:
+        """Return this device's examples of a minibatch, and their weight.
+
+        A device without an example gets the first one, with the weight 0.
+        """
+        n, i = num_replicas(), replica_id()
+        if n > 1:
+            total = tf.nest.flatten(batch)[0].shape[0]
+            size = total // n + (i < total % n)
+            start = i * (total // n) + min(i, total % n) if size else 0
+            rows, share = slice(start, start + max(size, 1)), share * size / total
+            with cpu():  # so that only the share is copied to the device
+                batch = tf.nest.map_structure(lambda item: item[rows], batch)
+        self.shares[i] = share
+        return batch, share
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def train_share(self, batch: Any) -> None:
+        """Change the parameters once, by the gradient of the whole minibatch."""
+        sums: list = []
+        for part, share in split_batch(batch, self.accumulate):
+            part, share = self.own_share(part, share)
+            with tf.control_dependencies([s for s in sums if s is not None]):
+                with tf.GradientTape() as tape:
+                    loss = self.model.training_step(part)
+                    loss = loss * (share * self.loss_scale())
+                params = self.model.trainable_variables
+                sums = add_gradients(sums, tape.gradient(loss, params))
+        if not params:
+            raise ValueError("this model has no variables to train")
+        sums = self.sum_gradients(sums)
+        if self.gradient_clip_val > 0:
+            limit = self.gradient_clip_val * self.loss_scale()
+            sums = self.clip_gradients(limit, sums)
+        self.optim.apply_gradients(zip(sums, params))
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def sum_gradients(self, grads: list) -> list:
+        """Return the sums of the gradients of all devices."""
+        if num_replicas() == 1:
+            return grads
+        known = [tf.convert_to_tensor(g) for g in grads if g is not None]
+        sums = iter(tf.distribute.get_replica_context().all_reduce("SUM", known))
+        return [g if g is None else next(sums) for g in grads]
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def validate_share(self, batch: Any) -> None:
+        """Validate the model on this device's share of a minibatch."""
+        self.model.validation_step(self.own_share(batch)[0])
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def run_step(self, step: Callable, batch: Any) -> None:
+        """Call `step` on each device; plot the means over the whole minibatch."""
+        plots: dict = defaultdict(dict)  # by device
+        strategy = tf.distribute.get_strategy()
+        self.shares: dict[int, float] = {}
+
+        def collect(key, value, train):
+            own, share = plots[replica_id()], self.shares[replica_id()]
+            value = share * tf.cast(tf.reduce_mean(value), tf.float32)
+            own[key, train] = value + own.get((key, train), 0.0)
+
+        def run(batch):
+            step(batch)
+            return plots[replica_id()]
+
+        if self.accumulate > 1 or num_replicas() > 1:
+            self.model.__dict__["plot"] = collect  # hides the method
+        try:
+            results = strategy.run(run, args=(batch,))
+        finally:
+            vars(self.model).pop("plot", None)
+        for (key, train), value in results.items():
+            self.model.plot(key, strategy.reduce("SUM", value, axis=None), train)
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def random_state(self) -> dict[str, Any]:
+        """Return the states of the generators outside of models."""
+        context = eager_context.context()
+        state = {"python": random.getstate(), "numpy": np.random.get_state()}
+        if context._seed is not None:
+            state |= {"seed": context._seed, "operations": context._rng.getstate()}
+        return state
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def set_random_state(self, state: dict[str, Any]) -> None:
+        """Restore the states that `random_state` returned."""
+        random.setstate(state["python"])
+        np.random.set_state(state["numpy"])
+        if "seed" in state:
+            tf.random.set_seed(state["seed"])
+            eager_context.context()._rng.setstate(state["operations"])
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def save_checkpoint(self, epoch: int, position: int) -> None:
+        """Save all that is needed to continue at a minibatch of an epoch."""
+        if worker_rank() > 0:
+            return
+        draft = draft_checkpoint(self.checkpoint_dir, self.train_batch_idx)
+        variables = checkpoint_variables(self)
+        names = "train_batch_idx", "val_batch_idx", "step_flops"
+        progress = Progress(
+            {
+                "epoch": epoch,
+                "position": position,
+                "optimizer": type(self.optim).__name__,
+                "num_train_batches": self.num_train_batches,
+                "shapes": {name: tuple(v.shape) for name, v in variables.items()},
+                "start": self.start,
+                "epoch_start": self.epoch_start,
+                "random": self.random_state(),
+                "board": self.board_state(),
+                "counters": {
+                    name: vars(self)[name] for name in names if name in vars(self)
+                },
+            }
+        )
+        tf.train.Checkpoint(progress=progress, variables=variables).write(
+            str(draft / "state")
+        )
+        publish_checkpoint(draft)
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def load_checkpoint(self, path: Path) -> None:
+        """Restore what `save_checkpoint` saved.
+
+        Raises ValueError if it was saved by another model, with another optimizer
+        or with another number of minibatches in an epoch.
+        """
+        state = Progress()
+        saved = tf.train.Checkpoint(progress=state).read(str(path / "state"))
+        saved.expect_partial()
+        progress = state.values
+        self.make_variables()
+        self.check_progress(progress, path)
+        variables = checkpoint_variables(self)
+        check_shapes(
+            progress["shapes"],
+            {name: tuple(v.shape) for name, v in variables.items()},
+            path,
+        )
+        tf.train.Checkpoint(variables=variables).read(
+            str(path / "state")
+        ).expect_partial()
+        self.restore_progress(progress)
+        self.separate_seeds()
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def start_checkpoints(self, folder: str | Path | None) -> None:
+        """Continue from the newest checkpoint in a folder, if there is one."""
+        if self.save_every is not None and not self.save_every > 0:
+            raise ValueError(
+                "save_every must be None (after each epoch) or a "
+                f"positive number, not {self.save_every!r}"
+            )
+        self.checkpoint_dir: Any = Path(folder) if folder else None
+        self.position = 0
+        if folder:
+            self.loader = self.train_dataloader
+            self.train_dataloader = ResumableLoader(self, self.loader)
+            if newest := latest_checkpoint(folder):
+                self.load_checkpoint(newest)
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def save_if_due(self) -> None:
+        """Save a checkpoint if `save_every` minibatches have passed."""
+        if self.save_every and self.train_batch_idx % self.save_every == 0:
+            self.save_checkpoint(self.epoch, self.position)
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def end_epoch(self) -> None:
+        """Save a checkpoint after an epoch, if one is due."""
+        self.position = 0
+        last = self.epoch == self.max_epochs - 1
+        if self.checkpoint_dir and (last or not self.save_every):
+            self.save_checkpoint(self.epoch + 1, 0)
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def build_model(self, data: Any) -> None:
+        """Let the layers make their variables, for a minibatch of `data`."""
+        state = self.random_state()
+        batch = next(iter(data.train_dataloader()))
+        self.set_random_state(state)
+        if tf.distribute.has_strategy():
+            self.model(*batch[:-1])  # makes the variables in the open scope
+            return
+        self.model.__dict__["plot"] = lambda *args, **kwargs: None
+        step = tf.function(self.model.training_step, autograph=False)
+        try:
+            step.get_concrete_function(batch)  # traces the step only
+        except (
+            TypeError,
+            ValueError,
+            LookupError,
+            AttributeError,
+            NotImplementedError,
+        ):
+            self.model.training_step(batch)  # it cannot be traced, or is wrong
+        finally:
+            del self.model.__dict__["plot"]
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def separate_seeds(self) -> None:
+        """Let each device draw dropout masks of its own."""
+        seeds = [v for v in self.model.variables if v.name == "seed_generator_state"]
+
+        def separate():
+            for seed in seeds:
+                seed.assign(seed + tf.cast([replica_id(), 0], seed.dtype))
+
+        if seeds:
+            strategy = tf.distribute.get_strategy()
+            strategy.run(tf.function(separate, autograph=False))
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def prepare_optimizer(self) -> None:
+        """Make the optimizer's variables, and keep it from adding up gradients."""
+        if num_replicas() == 1:
+            return
+        self.train.first = self.validate.first = False  # compiled, too
+        self.loss_scale()  # may put the optimizer into another one
+        inner = getattr(self.optim, "inner_optimizer", self.optim)
+        if isinstance(inner, tf.keras.optimizers.Optimizer):
+            self.optim.build(self.model.trainable_variables)
+            inner._all_reduce_sum_gradients = lambda pairs: pairs
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def ensure_seed(self) -> None:
+        """Draw a seed for TensorFlow if the program has set none."""
+        if eager_context.context()._seed is None:
+            tf.random.set_seed(random.randrange(1, 2**31))
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def share_random_state(self) -> None:
+        """Set the random state of all workers to that of the first."""
+        if len(worker_addresses()) < 2:
+            return
+        self.ensure_seed()
+        state = np.frombuffer(pickle.dumps(self.random_state()), np.uint8)
+        with join_workers().scope():  # which sends the first worker's values
+            shared = tf.Variable(np.resize(state, 2**16).astype(np.int64))
+        state = shared.numpy().astype(np.uint8).tobytes()
+        self.set_random_state(pickle.loads(state))
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def board_state(self) -> tuple[dict, dict]:
+        """Return the points of the board, and the values of unfinished means."""
+        board = self.model.board
+        waiting = tf.nest.map_structure(
+            lambda y: y.numpy() if tf.is_tensor(y) else y, board.waiting
+        )
+        return {k: [tuple(p) for p in ps] for k, ps in board.data.items()}, waiting
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def check_progress(self, progress: dict[str, Any], path: Path) -> None:
+        """Raise ValueError unless a checkpoint fits the optimizer and the data."""
+        for name, own in (
+            ("optimizer", type(self.optim).__name__),
+            ("num_train_batches", self.num_train_batches),
+        ):
+            if progress[name] != own:
+                raise ValueError(
+                    f"{path} was saved with {name} {progress[name]}, and this run "
+                    f"has {own}; resume with the same, or choose another folder"
+                )
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def make_variables(self) -> None:
+        """Make the variables of the layers and of the optimizer."""
+        if num_replicas() == 1:
+            self.build_model(self.data)
+        self.loss_scale()  # may put the optimizer into another one
+        if not getattr(self.optim, "built", True):
+            self.optim.build(self.model.trainable_variables)
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def restore_progress(self, progress: dict[str, Any]) -> None:
+        """Restore counters, curves and random states; advance the loader."""
+        vars(self).update(progress["counters"])
+        self.epoch, self.position = progress["epoch"], progress["position"]
+        points, waiting = progress["board"]
+        board = self.model.board
+        board.data = {k: [Point(*p) for p in ps] for k, ps in points.items()}
+        board.waiting = waiting
+        self.train.first &= self.train_batch_idx == 0  # later steps are compiled
+        self.validate.first &= self.val_batch_idx == 0
+        self.start = progress["start"]
+        self.set_random_state(self.start)
+        self.loader = self.train_dataloader.loader = self.data.train_dataloader()
+        for _ in range(self.epoch):
+            iter(self.loader)  # a data set of tf.data has an order for each pass
+        self.epoch_start = progress["epoch_start"]
+        self.resume_state = progress["random"]
+        self.set_random_state(self.resume_state)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -1838,6 +2251,269 @@ def occupancy(
     return blocks * num_warps / limits.warps
 
 
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def send(
+    x: tf.Tensor, source: int, target: int, devices: Sequence, traffic: np.ndarray
+) -> tf.Tensor:
+    """Return a copy of `x` on another device; add its bytes to `traffic`.
+
+    `traffic` has a row for each device: the bytes that it sent and received.
+    """
+    traffic[source, 0] += nbytes([x])
+    traffic[target, 1] += nbytes([x])
+    with tf.device(devices[target]):
+        return tf.identity(x)
+
+
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def star_all_reduce(arrays: list, devices: Sequence) -> tuple:
+    """Return the sum of arrays, once on each device, and the traffic.
+
+    The traffic has a row per device: the bytes that it sends and receives.
+    """
+    traffic = np.zeros((len(arrays), 2), int)
+    total = arrays[0]
+    for other in range(1, len(arrays)):
+        arriving = send(arrays[other], other, 0, devices, traffic)
+        with tf.device(devices[0]):
+            total = total + arriving
+    return [total] + [
+        send(total, 0, other, devices, traffic) for other in range(1, len(arrays))
+    ], traffic
+
+
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def ring_all_reduce(arrays: list, devices: Sequence) -> tuple:
+    """Return the sum of arrays, once on each device, and the traffic.
+
+    The traffic has a row per device: the bytes that it sends and receives.
+    """
+    n, shape = len(arrays), arrays[0].shape
+    sizes = [len(part) for part in np.array_split(np.empty(shape).ravel(), n)]
+    pieces = [
+        run_on(device, tf.split, tf.reshape(x, -1), sizes)
+        for x, device in zip(arrays, devices)
+    ]
+    traffic = np.zeros((n, 2), int)
+    for step in range(2 * (n - 1)):
+        arriving = [
+            send(pieces[i][(i - step) % n], i, (i + 1) % n, devices, traffic)
+            for i in range(n)
+        ]
+        for i in range(n):
+            mine, new = (i - step - 1) % n, arriving[i - 1]  # from the left
+            if step < n - 1:
+                new = run_on(devices[i], tf.add, pieces[i][mine], new)
+            pieces[i][mine] = new  # after n - 1 rounds, it is complete
+    sums = [run_on(device, tf.concat, own, 0) for own, device in zip(pieces, devices)]
+    return [tf.reshape(x, shape) for x in sums], traffic
+
+
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def bus_bandwidth(nbytes: float, seconds: float, n: int) -> float:
+    """Return the bus bandwidth in B/s of an all-reduce over `n` devices."""
+    return 2 * (n - 1) / n * nbytes / seconds
+
+
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def ring_time(nbytes: float, n: int, latency: float, bandwidth: float) -> float:
+    """Return the seconds that a ring of `n` devices needs to add up arrays.
+
+    `latency` (s) and `bandwidth` (B/s) are those of a message to a neighbor.
+    """
+    return 2 * (n - 1) * (latency + nbytes / n / bandwidth)
+
+
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def schedule_buckets(
+    ready: list, sizes: list, latency: float, bandwidth: float
+) -> list[tuple[float, float]]:
+    """Return when the sending of each bucket begins and ends, in seconds.
+
+    `ready` are the times at which the buckets of `sizes` bytes are full.
+    """
+    spans, free = list[tuple[float, float]](), 0.0
+    for moment, size in zip(ready, sizes):
+        begin = max(moment, free)
+        free = begin + latency + size / bandwidth
+        spans.append((begin, free))
+    return spans
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+def scaling_efficiency(
+    step: float,
+    nbytes: float,
+    n: int,
+    latency: float,
+    bandwidth: float,
+    hidden: float = 0.0,
+) -> float:
+    """Return the efficiency of data parallelism on `n` devices, from 0 to 1.
+
+    A step on one device's share takes `step` seconds, and `nbytes` bytes of
+    gradients are added up in a ring with `latency` (s) and `bandwidth` (B/s).
+    `hidden` is the part of the communication that overlaps with the step.
+    """
+    return step / (step + (1 - hidden) * ring_time(nbytes, n, latency, bandwidth))
+
+
+# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+def count_collectives(function: Callable, *args: Any) -> list:
+    """Return the collectives of a device in the first call of a function.
+
+    Its arguments and its results are tensors of DTensor.
+    """
+    eager_context.enable_run_metadata()
+    eager_context.context().export_run_metadata()  # drops earlier graphs
+    for result in tf.nest.flatten(function(*args)):
+        [part.numpy() for part in dtensor.unpack(result)]  # waits for it
+    graphs = eager_context.context().export_run_metadata().partition_graphs
+    eager_context.disable_run_metadata()
+    graph = max(
+        graphs, key=lambda graph: sum("DTensorAll" in node.name for node in graph.node)
+    )
+    kinds = {
+        "AllReduce": "all-reduce",
+        "AllGather": "all-gather",
+        "ReduceScatter": "reduce-scatter",
+        "AllToAll": "all-to-all",
+    }
+    sizes: dict[str, list] = {}
+    for node in graph.node:
+        for name, kind in kinds.items():
+            collective = node.op.startswith("Collective")
+            if collective and f"DTensor{name}" in node.name:
+                shape = node.attr["_output_shapes"].list.shape[0]
+                size = tf.as_dtype(node.attr["T"].type).size
+                sizes.setdefault(kind, []).append(
+                    size * tf.TensorShape(shape).num_elements()
+                )
+    return [Collective(kind, len(s), sum(s)) for kind, s in sizes.items()]
+
+
+# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+def pipeline_order(
+    schedule: str, stage: int, num_stages: int, num_microbatches: int
+) -> list[tuple[str, int]]:
+    """Return the work of a stage, as pairs of a name and a microbatch's number.
+
+    The names are 'forward' and 'backward'. `schedule` is 'GPipe' or '1F1B'.
+    """
+    ahead = num_microbatches if schedule == "GPipe" else num_stages - stage
+    order = [("forward", i) for i in range(min(ahead, num_microbatches))]
+    for i in range(num_microbatches):
+        order.append(("backward", i))
+        if ahead + i < num_microbatches:
+            order.append(("forward", ahead + i))
+    return order
+
+
+# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+def pipeline_times(
+    schedule: str,
+    num_stages: int,
+    num_microbatches: int,
+    forward: float = 1,
+    backward: float = 2,
+) -> list[list[tuple]]:
+    """Return the work of each stage as (name, start, duration).
+
+    Work starts when its stage is free and what it needs has arrived.
+    """
+    todo = [
+        pipeline_order(schedule, s, num_stages, num_microbatches)
+        for s in range(num_stages)
+    ]
+    times: list[list[tuple]] = [[] for _ in todo]
+    ends: dict[tuple, float] = {}
+    while any(todo):
+        # each stage does all that it can, in its order
+        for s, queue in enumerate(todo):
+            while queue:
+                name, i = queue[0]
+                before = s - 1 if name == "forward" else s + 1
+                if 0 <= before < num_stages and (name, i, before) not in ends:
+                    break
+                free = times[s][-1][1] + times[s][-1][2] if times[s] else 0
+                start = max(free, ends.get((name, i, before), 0))
+                times[s].append(
+                    (name, start, forward if name == "forward" else backward)
+                )
+                ends[name, i, s] = start + times[s][-1][2]
+                queue.pop(0)
+    return times
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+class ResumableLoader:
+    """The minibatches of a loader, from the position of a trainer on."""
+
+    def __init__(self, trainer: Trainer, loader: Any):
+        self.trainer, self.loader = trainer, loader
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __iter__(self) -> Iterator:
+        trainer = self.trainer
+        if trainer.position:
+            trainer.set_random_state(trainer.epoch_start)
+        else:
+            trainer.epoch_start = trainer.random_state()
+        batches = iter(self.loader)
+        for _ in zip(range(trainer.position), batches):
+            pass  # these steps are done
+        if trainer.position:
+            trainer.set_random_state(trainer.resume_state)
+        for batch in batches:
+            yield batch
+            trainer.position += 1  # the step with this minibatch is over
+            trainer.save_if_due()
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def latest_checkpoint(folder: str | Path) -> Path | None:
+    """Return the newest complete checkpoint in a folder, or None."""
+    paths = Path(folder).glob("step-*")
+    return max((path for path in paths if not path.suffix), default=None)
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def draft_checkpoint(folder: str | Path, step: int) -> Path:
+    """Return the path of an empty folder for a draft; delete older drafts."""
+    for old in Path(folder).glob("step-*.*"):
+        shutil.rmtree(old, ignore_errors=True)
+    draft = Path(folder, f"step-{step:08}.draft")
+    draft.mkdir(parents=True)
+    return draft
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
+    """Give a complete draft its final name, and return it.
+
+    Only the newest `keep` checkpoints stay in the folder.
+    """
+    files = [path for path in draft.rglob("*") if path.is_file()]
+    for path in files:
+        with path.open("r+b") as file:
+            os.fsync(file.fileno())  # wait for the disk
+    final, replaced = draft.with_suffix(""), draft.with_suffix(".old")
+    if final.exists():  # the same minibatch was saved before
+        final.rename(replaced)
+    draft.rename(final)
+    shutil.rmtree(replaced, ignore_errors=True)
+    complete = sorted(p for p in draft.parent.glob("step-*") if not p.suffix)
+    for old in complete[:-keep]:
+        shutil.rmtree(old)
+    return final
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+Trainer.save_every = None
+
+
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
 @contextlib.contextmanager
 def show_error() -> Iterator[None]:
@@ -2084,6 +2760,8 @@ def add_point(trainer: Any, label: str, value: Any) -> None:
 def progress_bar(trainer: Any) -> Iterator[None]:
     """Show a bar in a terminal while `trainer` trains; elsewhere do nothing."""
     in_terminal = not in_notebook() and sys.stderr.isatty()
+    if getattr(trainer, "rank", 0):  # only rank 0 shows a bar
+        in_terminal = False
     if not in_terminal or importlib.util.find_spec("tqdm") is None:
         yield
         return
@@ -2710,25 +3388,24 @@ def list_operations(function: Callable, *args: Any) -> list[Operation]:
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def plot_trace(traces: dict[str, list]) -> None:
-    """Plot the phases of several traces, each in a row of its own."""
+def plot_trace(traces: dict[str, list], aligned: bool = True) -> None:
+    """Plot the phases of several traces, each in a row of its own.
+
+    If not `aligned`, all rows have one clock, which starts with the first.
+    """
     use_svg_display()
-    figure, axes = plt.subplots(figsize=(5, 0.8 + 0.5 * len(traces)))
-    names = list(
-        dict.fromkeys(name for events in traces.values() for name, *_ in events)
-    )
+    first = min(e[1] for events in traces.values() for e in events)
+    bars: dict[str, list] = {}
     for row, events in enumerate(traces.values()):
-        begin = min(start for _, start, _ in events)
+        begin = min(e[1] for e in events) if aligned else first
         for name, start, seconds in events:
-            axes.barh(
-                row,
-                1e3 * seconds,
-                0.7,
-                1e3 * (start - begin),
-                color=f"C{names.index(name)}",
-                ec="white",
-                label="_" * (row > 0) + name,
+            bars.setdefault(name, []).append(
+                (row, 1e3 * seconds, 0.7, 1e3 * (start - begin))
             )
+    figure, axes = plt.subplots(figsize=(5, 0.8 + 0.5 * len(traces)))
+    for name, spans in bars.items():
+        rows, widths, heights, lefts = zip(*spans)
+        axes.barh(rows, widths, heights, lefts, ec="white", label=name)
     axes.set(yticks=range(len(traces)), yticklabels=traces, xlabel="ms")
     axes.invert_yaxis()
     axes.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1))
@@ -2872,6 +3549,30 @@ def stored_plans(model: str) -> dict:
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+Collective = namedtuple("Collective", "kind count nbytes")
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def stored_collectives(layout: str) -> dict[int, list]:
+    """Return the collectives of a step in a layout, by the number of GPUs.
+
+    Raises ValueError if the layout is unknown.
+    """
+    text = resources.files("d2l").joinpath("collectives.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    found: dict[int, list] = {}
+    for row in rows:
+        if row["layout"] == layout:
+            found.setdefault(int(row["num_gpus"]), []).append(
+                Collective(row["kind"], int(row["count"]), int(row["nbytes"]))
+            )
+    if not found:
+        layouts = ", ".join(dict.fromkeys(row["layout"] for row in rows))
+        raise ValueError(f"no layout '{layout}'; the layouts are {layouts}")
+    return found
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 @dataclass(frozen=True)
 class GPUInfo:
     """A GPU as the driver reports it; memory in MiB, and None for unknown values."""
@@ -2906,6 +3607,7 @@ class FrameworkInfo:
     install: str  # how to install its GPU build
     cuda: str = ""  # the version it was built for; '' in a CPU build
     cudnn: str = ""  # '' if unknown
+    nccl: str = ""  # the library that connects GPUs; '' if unknown
     oldest: float | None = None  # the range of compute capabilities it supports;
     newest: float | None = None  # None where there is no limit
     seen: list[str] = field(default_factory=list)  # the GPUs it can use
@@ -2931,6 +3633,8 @@ class GPUReport:
     framework: FrameworkInfo
     problems: list[str] = field(default_factory=list)
     own_memory: dict[str, float] = field(default_factory=dict)  # MiB, by UUID
+    links: dict[tuple, str] = field(default_factory=dict)  # of pairs of GPUs
+    launcher: dict[str, dict] = field(default_factory=dict)  # its variables
 
     def __repr__(self) -> str:
         return report_text(self)  # defined below
@@ -3051,6 +3755,49 @@ def own_memory(rows: Iterable[tuple]) -> dict[str, float]:
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+LINKS = {  # what a copy between two GPUs passes through
+    "PIX": "one PCIe switch",
+    "PXB": "several PCIe switches",
+    "PHB": "a PCIe host bridge",
+    "NODE": "PCIe and one processor",
+    "SYS": "PCIe and both processors",
+    "SOC": "PCIe and both processors",
+}
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def gpu_links(table: str) -> dict[tuple[int, int], str]:
+    """Return the link of each pair of GPUs in a table of `nvidia-smi topo -m`."""
+    plain = re.sub(r"\x1b\[\d*m", "", table)  # some drivers underline the head
+    rows = [line.split() for line in plain.splitlines()]
+    rows = [row for row in rows if row and re.fullmatch(r"GPU\d+", row[0])]
+    heads = [name for row in rows[:1] for name in row if name[3:].isdecimal()]
+    links = [
+        (int(row[0][3:]), int(head[3:]), link)
+        for row in rows[1:]
+        for head, link in zip(heads, row[1:])
+    ]
+    return {(i, j): link for i, j, link in links if i < j}
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def describe_links(links: dict[tuple[int, int], str]) -> str:
+    """Return the links by kind, and the pairs of GPUs that each connects."""
+    kinds: dict[str, list] = {}
+    for (i, j), link in links.items():
+        kinds.setdefault(link, []).append(f"{i}-{j}")
+
+    def meaning(link):
+        return f"{link[2:]} x NVLink" if link[:2] == "NV" else LINKS.get(link, "?")
+
+    return "; ".join(
+        f"{link} ({meaning(link)}) between "
+        + ("all GPUs" if len(kinds) == 1 else "GPUs " + ", ".join(pairs))
+        for link, pairs in kinds.items()
+    )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def named_gpus(entry: str, gpus: list[GPUInfo]) -> list[GPUInfo]:
     """Return those of `gpus` that an entry of CUDA_VISIBLE_DEVICES names."""
     entry = entry.strip()
@@ -3114,6 +3861,8 @@ def framework_info(look: bool = True) -> FrameworkInfo:
         build.get("cudnn_version", ""),
         **capability_range(build.get("cuda_compute_capabilities", [])),
     )
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        info.nccl = metadata.version(f"nvidia-nccl-cu{info.cuda.split('.')[0]}")
     if not look:
         return info
     details = tf.config.experimental.get_device_details
@@ -3125,6 +3874,54 @@ def framework_info(look: bool = True) -> FrameworkInfo:
         info.kept_off = "tf.config.set_visible_devices"
     info.reason = "see its log; TF_CPP_MIN_LOG_LEVEL=0 shows all of it"
     return info
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+LAUNCHERS = {  # the variables that each launcher sets
+    "torchrun": "RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT",
+    "TensorFlow": "TF_CONFIG",
+    "JAX": "JAX_COORDINATOR_ADDRESS",
+    "MXNet": "DMLC_ROLE DMLC_PS_ROOT_URI DMLC_PS_ROOT_PORT DMLC_NUM_WORKER "
+    "DMLC_NUM_SERVER",
+}
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def launcher_settings() -> dict[str, dict[str, str]]:
+    """Return the variables of each launcher that has set at least one."""
+    settings = {
+        name: {v: os.environ[v] for v in variables.split() if v in os.environ}
+        for name, variables in LAUNCHERS.items()
+    }
+    return {name: found for name, found in settings.items() if found}
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def tf_config_error(text: str) -> str:
+    """Return what is wrong with a value of TF_CONFIG, or '' if nothing is."""
+    try:
+        config = json.loads(text)
+        task = config["task"]
+        config["cluster"][task["type"]][int(task["index"])]
+    except json.JSONDecodeError as error:
+        return f"is not valid JSON ({error})"
+    except (KeyError, IndexError, TypeError, ValueError):
+        return (
+            'needs "cluster", with the addresses of all tasks by type, and '
+            '"task", with the type and the index of this task'
+        )
+    return ""
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def number_error(settings: dict[str, str], number: str, count: str) -> str:
+    """Return what is wrong with a rank and the number of ranks, or ''."""
+    values = [settings.get(name, "") for name in (number, count)]
+    if all(values) and not all(value.isdecimal() for value in values):
+        return f"{number}={values[0]} and {count}={values[1]} must be numbers. "
+    if all(values) and int(values[0]) >= int(values[1]):
+        return f"{number}={values[0]} must be less than {count}={values[1]}. "
+    return ""
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
@@ -3248,6 +4045,31 @@ def memory_problems(report: GPUReport) -> Iterator[str]:
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def launcher_problems(report: GPUReport) -> Iterator[str]:
+    """Yield what is missing or wrong in the variables of launchers."""
+    for name, found in report.launcher.items():
+        missing = [v for v in LAUNCHERS[name].split() if v not in found]
+        if missing:
+            yield (
+                f"{' and '.join(found)} {'is' if len(found) == 1 else 'are'} set, "
+                f"but {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
+                " not. A launcher sets all of them."
+            )
+    settings = report.launcher.get("torchrun", {})
+    if error := number_error(settings, "RANK", "WORLD_SIZE"):
+        yield error + "Start the program with torchrun."
+    gpus, local = len(report.framework.seen), settings.get("LOCAL_RANK", "")
+    if gpus and local.isdecimal() and int(local) >= gpus:
+        yield (
+            f"LOCAL_RANK={local}, but {report.framework.name} sees {gpus} GPU(s). "
+            f"Start at most {gpus} process(es) on this machine."
+        )
+    tf_config = report.launcher.get("TensorFlow", {}).get("TF_CONFIG")
+    if tf_config is not None and (error := tf_config_error(tf_config)):
+        yield f"TF_CONFIG {error}."
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def gpu_report() -> GPUReport:
     """Return which GPUs this process can use, and a list of problems.
 
@@ -3271,8 +4093,17 @@ def gpu_report() -> GPUReport:
         os.environ.get("CUDA_VISIBLE_DEVICES"),
         info,
         own_memory=own_memory(rows),
+        launcher=launcher_settings(),
     )
-    for find in driver_problems, build_problems, sight_problems, memory_problems:
+    if len(gpus) > 1:
+        report.links = gpu_links(nvidia_smi("topo", "-m")[1])
+    for find in (
+        driver_problems,
+        build_problems,
+        sight_problems,
+        memory_problems,
+        launcher_problems,
+    ):
         report.problems += find(report)
     return report
 
@@ -3286,15 +4117,25 @@ def report_text(report: GPUReport) -> str:
     if report.gpus:
         rows["Driver"] = f"{driver}, supports CUDA up to {cuda}"
     rows |= {f"GPU {gpu.index}": str(gpu) for gpu in report.gpus}
+    if report.links:
+        rows["Links"] = describe_links(report.links)
     if report.setting is not None:
         rows["Setting"] = f"CUDA_VISIBLE_DEVICES={report.setting!r}"
     build = f"CUDA {info.cuda}, cuDNN {info.cudnn or 'unknown'}"
     rows["Framework"] = f"{info.name}, {build if info.cuda else 'a CPU build'}"
+    if info.nccl:
+        rows["Framework"] += f", NCCL {info.nccl}"
     rows["It sees"] = ", ".join(info.seen) or "no GPU"
     if any(info.held):
         rows["It holds"] = ", ".join(
             f"{held / 1024:.1f} GiB, of which {used / 1024:.1f} GiB are in use"
             for held, used in zip(info.held, info.used)
+        )
+    if report.launcher:
+        rows["Launcher"] = ", ".join(
+            f"{name}={value}"
+            for found in report.launcher.values()
+            for name, value in found.items()
         )
     rows |= {f"Problem {i}": text for i, text in enumerate(report.problems, 1)}
     if not report.problems:
@@ -3304,6 +4145,386 @@ def report_text(report: GPUReport) -> str:
         textwrap.fill(f"{name:<11}{text}", 72, subsequent_indent=" " * 11)
         for name, text in rows.items()
     )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def end_with_launcher() -> None:
+    """End this process as soon as the process that started it has ended."""
+    sys.stdin.read()
+    os._exit(0)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def run_rank(folder: str, rank: int) -> None:
+    """Call the function in the file `call`, and write the outcome to a file.
+
+    The name of this file is the rank. The file contains the result and None, or
+    None and an error with its traceback.
+    """
+    waiting = threading.Thread(target=end_with_launcher)
+    waiting.start()
+    faulthandler.register(signal.SIGUSR1, all_threads=False)
+    try:
+        join_workers()
+        Path(folder, f"{rank}.ready").touch()
+        function, args = cloudpickle.loads(Path(folder, "call").read_bytes())
+        outcome = cloudpickle.dumps((function(*args), None))
+    except BaseException as error:
+        text = f"{type(error).__name__}: {error}".strip().split("\n")[0]
+        outcome = cloudpickle.dumps((None, (text, traceback.format_exc())))
+    draft = Path(folder, f"{rank}.draft")
+    draft.write_bytes(outcome)
+    draft.rename(draft.with_name(f"{rank}"))
+    waiting.join()
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def free_ports(n: int) -> list[int]:
+    """Return `n` different ports of this machine that no program uses."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(n)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def rank_environment(rank: int, ports: Sequence) -> dict[str, str]:
+    """Return the environment of a rank, which computes on the CPU."""
+    workers = [f"127.0.0.1:{port}" for port in ports]
+    config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
+    return os.environ | {
+        "TF_CONFIG": json.dumps(config),
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        "TF_NUM_INTRAOP_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path),
+    }
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def start_rank(folder: str, rank: int, environment: dict) -> subprocess.Popen:
+    """Start the process of a rank, whose output goes to the file rank.log."""
+    with open(Path(folder, f"{rank}.log"), "wb") as log:
+        return subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                f"from d2l import tensorflow as d2l; d2l.run_rank({folder!r}, {rank})",
+            ],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            start_new_session=True,
+        )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def end_rank(process: subprocess.Popen) -> None:
+    """End a rank with all processes that it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdin:
+        process.stdin.close()
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def rank_error(kind: type, text: str, notes: str) -> Exception:
+    """Return an error, with a note about the rank if there is one."""
+    error = kind(text)
+    if notes.strip():
+        error.add_note(notes.rstrip())
+    return error
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def describe_end(code: int) -> str:
+    """Return how a process ended, from its exit status."""
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with exit status {code} before it returned a result"
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_ranks(folder: str, processes: list, results: dict) -> None:
+    """Add the results of the ranks that have finished to `results`.
+
+    Raises RuntimeError if a rank has raised an error or has ended.
+    """
+    n, errors = len(processes), {}
+    names = {rank: Path(folder, f"{rank}") for rank in range(n) if rank not in results}
+    for rank, name in names.items():
+        # a rank writes this file at its end
+        if name.exists():
+            results[rank], errors[rank] = cloudpickle.loads(name.read_bytes())
+    for rank, name in names.items():
+        code = processes[rank].poll()
+        if code is not None and not name.exists():
+            raise rank_error(
+                RuntimeError,
+                f"rank {rank} of {n} {describe_end(code)}",
+                rank_log(folder, rank),
+            )
+    for rank, error in errors.items():
+        if error:
+            raise rank_error(
+                RuntimeError,
+                f"rank {rank} of {n} raised {error[0]}",
+                f"Rank {rank}: {error[1]}",
+            )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def rank_log(folder: str, rank: int, lines: int = 20) -> str:
+    """Return the last lines that a rank has printed."""
+    text = Path(folder, f"{rank}.log").read_text(errors="replace")
+    return "\n".join(text.splitlines()[-lines:])
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def silent_ranks(folder: str, processes: list, silent: list) -> str:
+    """Return where in the user's own code each silent rank waits."""
+    paths = sysconfig.get_paths().values()
+    libraries = tuple(f'  File "{path}' for path in paths)
+    for rank in silent:
+        processes[rank].send_signal(signal.SIGUSR1)
+    time.sleep(0.3)
+    logs = [rank_log(folder, rank, 100).splitlines() for rank in silent]
+    return "\n".join(
+        "\n".join(
+            [f"Rank {rank}:", *(line for line in log if not line.startswith(libraries))]
+        )
+        for rank, log in zip(silent, logs)
+    )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def wait_for_ranks(folder: str, processes: list, timeout: float) -> list:
+    """Return the results of all ranks.
+
+    Raises the errors of `check_ranks`, and TimeoutError if a rank has no result
+    `timeout` seconds after all ranks have joined. They must have joined within
+    `timeout` + 60 seconds.
+    """
+    deadline, joined = time.monotonic() + timeout + 60, False
+    results: dict[int, Any] = {}
+    while len(results) < len(processes):
+        ready = list(Path(folder).glob("*.ready"))
+        if not joined and len(ready) == len(processes):
+            deadline, joined = time.monotonic() + timeout, True
+        if time.monotonic() > deadline:
+            silent = [r for r in range(len(processes)) if r not in results]
+            raise rank_error(
+                TimeoutError,
+                f"no result from rank {', '.join(map(str, silent))} of "
+                f"{len(processes)} within {timeout:g} seconds; usually a rank "
+                "waits for a collective operation that another rank does not "
+                "call",
+                silent_ranks(folder, processes, silent),
+            )
+        time.sleep(0.02)
+        check_ranks(folder, processes, results)
+    return [results[rank] for rank in range(len(processes))]
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def launch(
+    function: Callable, num_processes: int, *args: Any, timeout: float = 60
+) -> list:
+    """Return what `function(*args)` returned in each of `num_processes` processes.
+
+    The processes are the workers of `TF_CONFIG`; `d2l.join_workers()` returns
+    their strategy. Raises RuntimeError if a rank raises an error or is killed,
+    and TimeoutError if a rank has no result `timeout` seconds after all ranks
+    have joined. No process, port or file is left behind.
+    """
+    if num_processes < 1:
+        raise ValueError(f"there must be 1, 2, ... processes, not {num_processes}")
+    ports, processes = free_ports(num_processes), []
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "call").write_bytes(cloudpickle.dumps((function, args)))
+        try:
+            for rank in range(num_processes):
+                processes.append(
+                    start_rank(folder, rank, rank_environment(rank, ports))
+                )
+            return wait_for_ranks(folder, processes, timeout)
+        finally:
+            for process in processes:
+                end_rank(process)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def worker_addresses() -> list[str]:
+    """Return the addresses of the workers in TF_CONFIG, by rank."""
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    jobs = resolver.cluster_spec().as_dict()
+    return [*jobs.get("chief", []), *jobs.get("worker", [])]
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def worker_rank() -> int:
+    """Return the rank of this process among the workers in TF_CONFIG, or 0."""
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    chiefs = resolver.cluster_spec().as_dict().get("chief", [])
+    return (resolver.task_id or 0) + (
+        len(chiefs) if resolver.task_type == "worker" else 0
+    )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+@functools.cache
+def worker_strategy() -> tf.distribute.Strategy:
+    """Return the strategy of all workers in TF_CONFIG, which is made once."""
+    try:
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    except RuntimeError as error:
+        raise RuntimeError(
+            "call d2l.join_workers() before TensorFlow computes anything"
+        ) from error
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def join_workers() -> tf.distribute.Strategy:
+    """Join the workers in TF_CONFIG, if there are any; return their strategy.
+
+    The first call must come before TensorFlow computes anything.
+    """
+    if tf.distribute.has_strategy() or len(worker_addresses()) < 2:
+        return tf.distribute.get_strategy()
+    return worker_strategy()
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def mirrored_strategy(devices: Sequence) -> tf.distribute.Strategy:
+    """Return a strategy that copies variables to each of some devices.
+
+    NCCL computes sums on GPUs; otherwise, the first device computes them.
+    """
+    kind = tf.distribute.MirroredStrategy
+    kind._collective_key_base += 100_000  # each strategy has its own groups
+    gpus = all("GPU" in device for device in devices)
+    return kind(
+        [*map(str, devices)],
+        cross_device_ops=None if gpus else tf.distribute.ReductionToOneDevice(),
+    )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def unscaled_losses() -> contextlib.AbstractContextManager:
+    """Let losses of Keras be means on several devices, too, in a `with` block.
+
+    Keras divides them by the number of devices, and the trainer weights them.
+    """
+    module = sys.modules[tf.keras.losses.Loss.__module__]
+    return mock.patch.object(module, "scale_loss_for_distribution", lambda loss: loss)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def replace_variables(module: Any, replace: Callable) -> None:
+    """Put `replace(v)` in the place of each variable `v` of a module."""
+    seen: dict = {}  # keeps the objects, so that no two have the same id
+    owners = (tf.keras.layers.Layer, tf.keras.Variable, tf.keras.random.SeedGenerator)
+
+    def visit(value):
+        """Return `value`, or what takes its place."""
+        if isinstance(value, tf.Variable):
+            return replace(value)
+        if id(value) not in seen:
+            seen[id(value)] = value, value
+            if isinstance(value, owners):
+                visit(vars(value))
+            elif isinstance(value, (dict, list)):
+                keys = value if isinstance(value, dict) else range(len(value))
+                for key in list(keys):
+                    if (new := visit(value[key])) is not value[key]:
+                        value[key] = new
+            elif isinstance(value, tuple) and value:
+                seen[id(value)] = value, rebuild(value, [*map(visit, value)])
+        return seen[id(value)][1]
+
+    visit(module)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def rebuild(old: tuple, items: list) -> tuple:
+    """Return a tuple like `old` of other items, or `old` if none differs."""
+    if all(a is b for a, b in zip(old, items)):
+        return old
+    return type(old)(*items) if hasattr(old, "_fields") else type(old)(items)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def replica_id() -> int:
+    """Return the number of the device that runs this code, from 0."""
+    number = tf.distribute.get_replica_context().replica_id_in_sync_group
+    return int(tf.get_static_value(number))
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def num_replicas() -> int:
+    """Return the number of devices that share each minibatch."""
+    return tf.distribute.get_strategy().num_replicas_in_sync
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_shapes(saved: dict, own: dict, path: Path) -> None:
+    """Raise ValueError unless a checkpoint and a model have the same arrays.
+
+    `saved` and `own` map names to shapes.
+    """
+    for name in sorted({*saved, *own}):
+        there, here = saved.get(name, "missing"), own.get(name, "missing")
+        if there != here:
+            raise ValueError(
+                f"{path} is a checkpoint of another model: the shape of {name} "
+                f"is {there} in the checkpoint and {here} in the model; "
+                "resume with the same model, or choose another folder"
+            )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+class Progress(tf.train.experimental.PythonState):
+    """The part of a checkpoint that is not in variables: a dict `values`."""
+
+    def __init__(self, values: dict | None = None):
+        self.values = values or {}
+
+    def serialize(self) -> bytes:
+        """Return the values as a string of bytes."""
+        return pickle.dumps(self.values)
+
+    def deserialize(self, string_value: bytes) -> None:
+        """Restore the values from a string of bytes."""
+        self.values = pickle.loads(string_value)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def checkpoint_variables(trainer: Trainer) -> dict[str, Any]:
+    """Return the variables of a trainer's model and optimizer, by name."""
+    if hasattr(trainer.optim, "variables"):
+        state = trainer.optim.variables
+    else:  # written from scratch
+        state = scratch_variables(vars(trainer.optim))
+    named = {
+        f"model.{i}.{v.name.split(':')[0]}": v
+        for i, v in enumerate(trainer.model.variables)
+    }
+    named |= {f"optim.{i}": v for i, v in enumerate(state)}
+    return {
+        name: v.value if isinstance(v, tf.keras.Variable) else v
+        for name, v in named.items()
+    }
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def scratch_variables(attributes: dict) -> list[tf.Variable]:
+    """Return the variables in the attributes of an object and their lists."""
+    found: dict = {}
+    replace_variables(attributes, lambda v: found.setdefault(id(v), v))
+    return list(found.values())
 
 
 # Aliases from config.ini

@@ -9,22 +9,30 @@ import contextlib
 import copy
 import csv
 import ctypes
+import faulthandler
 import gzip
 import hashlib
+import importlib
 import importlib.util
 import inspect
 import json
+import multiprocessing
 import os
+import pickle
 import platform
+import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import textwrap
+import threading
 import time
 import traceback
+import types
 import warnings
 import weakref
 from collections import namedtuple
@@ -34,12 +42,14 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import resources
 from itertools import takewhile
+from multiprocessing.connection import wait
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 from unittest import mock
 from urllib.request import urlopen
 
+import cloudpickle
 import numpy as np
 import numpy as onp
 import torch
@@ -48,13 +58,16 @@ from matplotlib import pyplot as plt
 from matplotlib.ticker import EngFormatter
 from matplotlib_inline import backend_inline
 from sklearn import datasets
+from torch import distributed as dist
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
+from torch.nn.parallel import DistributedDataParallel
+from torch.nn.parameter import is_lazy
 from torch.profiler import profile
 from torch.utils import flop_counter
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 from torch.utils.checkpoint import checkpoint
 
 __all__ = [
@@ -62,6 +75,8 @@ __all__ = [
     "Block",
     "Cited",
     "Classifier",
+    "Collective",
+    "CollectiveRecorder",
     "DataModule",
     "DeepMLP",
     "Digits",
@@ -73,6 +88,8 @@ __all__ = [
     "GPUReport",
     "HyperParameters",
     "KernelPlan",
+    "LAUNCHERS",
+    "LINKS",
     "LinearRegression",
     "LinearRegressionScratch",
     "MLP",
@@ -84,6 +101,7 @@ __all__ = [
     "Plan",
     "Point",
     "ProgressBoard",
+    "ResumableLoader",
     "SGD",
     "SlicedDataset",
     "StepMemory",
@@ -91,6 +109,7 @@ __all__ = [
     "Timer",
     "Traffic",
     "Trainer",
+    "TrainingStep",
     "TransformerLayer",
     "abs",
     "accelerator",
@@ -102,9 +121,12 @@ __all__ = [
     "astype",
     "batch_matmul",
     "build_problems",
+    "bus_bandwidth",
     "capability_range",
     "card_data",
+    "check_examples",
     "check_limits",
+    "check_shapes",
     "chunked_loss",
     "cited",
     "cited_rows",
@@ -114,19 +136,27 @@ __all__ = [
     "cos",
     "cosh",
     "count_batches",
+    "count_collectives",
     "count_step",
     "count_traffic",
     "cpu",
     "cuda_processes",
+    "describe_end",
+    "describe_links",
+    "draft_checkpoint",
+    "draw_for_caller",
     "driver_is_too_old",
     "driver_problems",
     "driver_versions",
+    "end_rank",
+    "end_with_caller",
     "exp",
     "expand_dims",
     "eye",
     "fake",
     "fetch_fashion_mnist",
     "first_gpus",
+    "fit_as_rank",
     "fit_copy",
     "float32",
     "flop_formula",
@@ -134,20 +164,29 @@ __all__ = [
     "gpu",
     "gpu_info",
     "gpu_limits",
+    "gpu_links",
     "gpu_report",
     "in_background",
     "in_notebook",
     "init_cnn",
+    "init_group",
     "int32",
     "int64",
     "interact",
     "interpret_kernel",
+    "join_ranks",
     "keep_freed_memory",
     "large_sum",
     "largest_batch",
+    "latest_checkpoint",
+    "launch",
+    "launcher_problems",
+    "launcher_settings",
     "linspace",
     "list_operations",
     "load_fashion_mnist",
+    "load_model",
+    "load_optimizer",
     "locate_errors",
     "log",
     "matmul",
@@ -155,21 +194,27 @@ __all__ = [
     "measure_machine",
     "memory_problems",
     "meshgrid",
+    "model_tensors",
     "move_to",
     "named_gpus",
     "nbytes",
     "nn_Module",
     "normal",
     "num_gpus",
+    "number_error",
     "numpy",
     "nvidia_cards",
     "nvidia_smi",
     "occupancy",
     "ones",
     "ones_like",
+    "optimizer_state",
     "other_processes",
     "own_line",
     "own_memory",
+    "own_rank",
+    "pipeline_order",
+    "pipeline_times",
     "plot",
     "plot_ladder",
     "plot_product_times",
@@ -179,11 +224,17 @@ __all__ = [
     "product_times",
     "product_types",
     "progress_bar",
+    "publish_checkpoint",
     "query_gpus",
     "queue_times",
+    "raise_first",
+    "raise_timeout",
     "rand",
     "randn",
+    "random_states",
+    "read_state",
     "read_usage",
+    "receive_from",
     "reduce_mean",
     "reduce_sum",
     "remedy",
@@ -191,11 +242,18 @@ __all__ = [
     "report_text",
     "require_gpu",
     "reshape",
+    "ring_all_reduce",
+    "ring_time",
     "run_kernel",
+    "run_rank",
     "saved_for_backward",
+    "scaling_efficiency",
+    "schedule_buckets",
     "scratch_tensors",
     "set_axes",
     "set_figsize",
+    "set_random_states",
+    "share_random_states",
     "show_error",
     "show_images",
     "sight_problems",
@@ -207,13 +265,18 @@ __all__ = [
     "split_batch",
     "square_product",
     "stack",
+    "star_all_reduce",
+    "start_rank",
     "step_needs",
+    "stored_collectives",
     "stored_plans",
     "swapaxes",
     "synchronize",
     "tanh",
+    "tell_caller",
     "tensor",
     "tensor_bytes",
+    "tf_config_error",
     "time_call",
     "time_in_turn",
     "to",
@@ -225,8 +288,10 @@ __all__ = [
     "use_svg_display",
     "verdict",
     "visible_gpus",
+    "wait_for_ranks",
     "watch_access",
     "wave_efficiency",
+    "write_state",
     "zeros",
     "zeros_like",
 ]
@@ -349,10 +414,18 @@ class Module(nn.Module, HyperParameters):
         l = self.loss(self(*batch[:-1]), batch[-1])
         self.plot("loss", l, train=False)
 
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def plot(self, key: str, value: Any, train: bool) -> None:
         """Add `value`, a scalar, to the curve train_`key` or val_`key`."""
+        trainer, value = self.trainer, torch.as_tensor(value).detach()
         label = f"train_{key}" if train else f"val_{key}"
-        add_point(self.trainer, label, torch.as_tensor(value).detach())
+        if trainer.num_ranks == trainer.accumulate == 1:
+            add_point(trainer, label, value)
+            return
+        step = trainer.train_batch_idx if train else trainer.val_batch_idx
+        mean = trainer.values.setdefault((label, step), [0.0, 0.0])
+        mean[0] += trainer.part_weight * value
+        mean[1] += trainer.part_weight
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def set_scratch_params_device(self, device: torch.device) -> None:
@@ -461,16 +534,15 @@ class Trainer(HyperParameters):
     last validation loss.
     """
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def __init__(
         self, max_epochs: int, num_gpus: int = 0, gradient_clip_val: float = 0
     ):
         check_limits(max_epochs, gradient_clip_val)
         self.save_hyperparameters()
         self.gpus = first_gpus(num_gpus)
-        self.device = self.gpus[0] if self.gpus else cpu()
-        if len(self.gpus) > 1:
-            warnings.warn(f"this trainer uses only {self.device}", stacklevel=2)
+        self.devices = self.gpus or [cpu()]
+        self.device = self.devices[0]
 
     def prepare_data(self, data: Any) -> None:
         """Get the minibatches, and count them."""
@@ -492,49 +564,77 @@ class Trainer(HyperParameters):
             model.compile()  # the calls of the model, forward and backward
         self.model = model
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def prepare_batch(self, batch: Any) -> Any:
-        """Return a minibatch on the trainer's GPU, or as it is if there is none."""
-        return move_to(batch, self.device) if self.gpus else batch
+        """Return this rank's share of a minibatch, on the trainer's device."""
+        if self.num_ranks > 1:
+            batch = self.take_share(batch)
+        on_cpu = not self.gpus and self.device == cpu()
+        return batch if on_cpu else move_to(batch, self.device)
 
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
     @locate_errors()
-    def fit(self, model: Module, data: Any) -> None:
-        """Train `model` for `max_epochs` passes over the minibatches of `data`."""
+    def fit(
+        self, model: Module, data: Any, checkpoint_dir: str | Path | None = None
+    ) -> None:
+        """Train `model` for `max_epochs` passes over the minibatches of `data`.
+
+        With `checkpoint_dir`, save checkpoints there and continue from the newest.
+        """
+        if checkpoint_dir:  # the checkpoint contains the curves
+            model.board.data.clear()
+            model.board.waiting.clear()
+        if self.needs_ranks():
+            return self.fit_in_ranks(model, data, checkpoint_dir=checkpoint_dir)
         self.prepare_data(data)
         self.prepare_model(model)
         self.optim = model.configure_optimizers()
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
-        bar = progress_bar(self)
-        with bar:
-            for self.epoch in range(self.max_epochs):
+        self.start_checkpoints(checkpoint_dir)
+        with progress_bar(self):
+            for self.epoch in range(self.epoch, self.max_epochs):
                 self.fit_epoch()
+                self.end_epoch()
 
-    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def train_step(self, batch: Any) -> None:
         """Change the parameters once, after `accumulate` parts of a minibatch."""
         if "scaler" not in vars(self):
             self.scaler = torch.amp.GradScaler(
                 self.device.type, enabled=self.precision == torch.float16
             )
+        if self.num_ranks > 1 and self.ddp is None:
+            self.connect_ranks()
         self.optim.zero_grad()
-        for part, share in split_batch(batch, self.accumulate):
-            with self.autocast():
-                loss = self.model.training_step(part)
-            loss = self.scaler.scale(loss)
-            loss.backward(torch.full_like(loss, share))
+        with self.own_randomness():
+            self.compute_gradients(batch)
         with torch.no_grad():
             if self.gradient_clip_val > 0:
                 self.scaler.unscale_(self.optim)
                 self.clip_gradients(self.gradient_clip_val, self.model)
             self.scaler.step(self.optim)
             self.scaler.update()
+        self.draw_if_due(
+            self.train_batch_idx + 1,
+            self.num_train_batches,
+            self.model.plot_train_per_epoch,
+        )
 
-    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     @torch.no_grad()
     def val_step(self, batch: Any) -> None:
         """Validate the model on a minibatch, in the trainer's precision."""
-        with self.autocast():
-            self.model.validation_step(batch)
+        if self.num_ranks > 1 and self.val_batch_idx % self.num_val_batches == 0:
+            self.share_buffers()
+        self.part_weight: float = self.weight
+        if self.weight:  # otherwise, this rank has no example
+            with self.autocast(), self.own_randomness():
+                self.model.validation_step(batch)
+        self.draw_if_due(
+            self.val_batch_idx + 1,
+            self.num_val_batches,
+            self.model.plot_valid_per_epoch,
+        )
 
     # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
     def fit_epoch(self) -> None:
@@ -585,6 +685,323 @@ class Trainer(HyperParameters):
             counted = list_operations(self.model, *batch[:-1])
         self.model.train()
         return 3 * sum(op.flops for op in counted)
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def take_share(self, batch: Any) -> Any:
+        """Return this rank's share of a minibatch, and set the weight of the share.
+
+        Raises TypeError or ValueError if the minibatch cannot be divided.
+        """
+        items, structure = tree_flatten(batch)
+        check_examples(items)
+        shares = [item.tensor_split(self.num_ranks)[self.rank] for item in items]
+        self.num_examples, own = len(items[0]), len(shares[0])
+        self.weight: float = self.num_ranks * own / self.num_examples
+        self.sample = tree_unflatten([item[:2] for item in items], structure)
+        return tree_unflatten(shares, structure)
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def compute_gradients(self, batch: Any) -> None:
+        """Compute the gradients of the mean loss of the global minibatch, in parts."""
+        small = self.num_ranks > 1 and self.num_examples < self.num_ranks
+        ddp = None if small or self.num_ranks == 1 else self.ddp
+        parts = list(split_batch(batch, self.accumulate)) if self.weight else []
+        for i, (part, share) in enumerate(parts, 1):
+            self.part_weight = share * self.weight
+            wait = ddp.no_sync() if ddp and i < len(parts) else contextlib.nullcontext()
+            with self.autocast(), wait:
+                loss = (ddp or self.model.training_step)(part)
+            loss = self.scaler.scale(loss)
+            loss.backward(torch.full_like(loss, self.part_weight))
+        if small:
+            self.sum_gradients()
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def draw_values(self) -> None:
+        """Draw the means of the plotted values over all examples of all ranks."""
+        everyone: list = [self.values]
+        if self.num_ranks > 1:
+            own = {
+                place: (float(total), weight)
+                for place, (total, weight) in self.values.items()
+            }
+            everyone = [None] * self.num_ranks
+            dist.all_gather_object(everyone, own)
+        for label, step in everyone[0]:  # rank 0 has a share of each minibatch
+            sums = [
+                values[label, step] for values in everyone if (label, step) in values
+            ]
+            total, weight = map(sum, zip(*sums))
+            add_point(self, label, total / weight, step)
+        self.values.clear()
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def random_state(self) -> dict[str, Any]:
+        """Return the states of all generators of random numbers."""
+        state = {
+            "python": random.getstate(),
+            "numpy": np.random.get_state(),
+            "torch": torch.get_rng_state(),
+        }
+        if num_gpus():
+            state["gpu"] = torch.get_device_module().get_rng_state()
+        if generator := getattr(self.loader, "generator", None):
+            state["loader"] = generator.get_state()
+        return state
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def set_random_state(self, state: dict[str, Any]) -> None:
+        """Restore the states that `random_state` returned."""
+        random.setstate(state["python"])
+        np.random.set_state(state["numpy"])
+        torch.set_rng_state(state["torch"])
+        if "gpu" in state and num_gpus():
+            torch.get_device_module().set_rng_state(state["gpu"])
+        if "loader" in state:
+            self.loader.generator.set_state(state["loader"])
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def save_checkpoint(self, epoch: int, position: int) -> None:
+        """Save all that is needed to continue at a minibatch of an epoch."""
+        self.draw_values()  # no rank keeps values that are not on the board
+        if self.num_ranks > 1:
+            self.share_buffers()  # all ranks get the buffers of rank 0
+        leaves, structure = tree_flatten(optimizer_state(self.model, self.optim))
+        state = model_tensors(self.model)
+        state |= {f"optim.{i}": leaf for i, leaf in enumerate(leaves)}
+        draft = Path(self.checkpoint_dir, f"step-{self.train_batch_idx:08}.draft")
+        if self.rank == 0:
+            draft = draft_checkpoint(self.checkpoint_dir, self.train_batch_idx)
+            state["progress"] = {
+                "epoch": epoch,
+                "position": position,
+                "structure": structure,
+                "optimizer": type(self.optim).__name__,
+                "num_train_batches": self.num_train_batches,
+                "epoch_start": self.epoch_start,
+                "random": self.random_state(),
+                "counters": self.counters(),
+                "board": self.board_state(),
+            }
+        write_state(state, draft)
+        if self.rank == 0:
+            publish_checkpoint(draft)
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def load_checkpoint(self, path: Path) -> None:
+        """Restore what `save_checkpoint` saved.
+
+        Raises ValueError if it was saved by another model, with another optimizer
+        or with another number of minibatches in an epoch.
+        """
+        state = read_state(path)
+        progress = state.pop("progress")
+        self.check_progress(progress, path)
+        self.make_lazy_parameters()
+        load_model(self.model, state, path)
+        load_optimizer(self.optim, state, progress["structure"], self.device)
+        vars(self).update(progress["counters"])
+        self.epoch, self.position = progress["epoch"], progress["position"]
+        self.restore_board(*progress["board"])
+        self.epoch_start, self.resume_state = (
+            progress["epoch_start"],
+            progress["random"],
+        )
+        self.set_random_state(self.resume_state)
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def start_checkpoints(self, folder: str | Path | None) -> None:
+        """Continue from the newest checkpoint in a folder, if there is one."""
+        if self.save_every is not None and not self.save_every > 0:
+            raise ValueError(
+                "save_every must be None (after each epoch) or a "
+                f"positive number, not {self.save_every!r}"
+            )
+        self.checkpoint_dir: Any = Path(folder) if folder else None
+        self.position = 0
+        if folder:
+            self.loader = self.train_dataloader
+            self.train_dataloader = ResumableLoader(self, self.loader)
+            if newest := latest_checkpoint(folder):
+                self.load_checkpoint(newest)
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def save_if_due(self) -> None:
+        """Save a checkpoint if `save_every` minibatches have passed."""
+        if self.save_every and self.train_batch_idx % self.save_every == 0:
+            self.save_checkpoint(self.epoch, self.position)
+
+    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def end_epoch(self) -> None:
+        """Save a checkpoint after an epoch, if one is due."""
+        self.position = 0
+        last = self.epoch == self.max_epochs - 1
+        if self.checkpoint_dir and (last or not self.save_every):
+            self.save_checkpoint(self.epoch + 1, 0)
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def needs_ranks(self) -> bool:
+        """Return whether `fit` has to start a rank for each device.
+
+        Otherwise, find out which rank this process is, and which device it has.
+        """
+        self.rank, self.num_ranks = own_rank()
+        self.ddp, self.values = None, dict[tuple, list]()
+        if self.num_ranks == 1:
+            self.device = self.devices[0]
+            return len(self.devices) > 1
+        local = int(os.environ.get("LOCAL_RANK", self.rank))
+        other = gpu(local) if self.gpus else cpu()
+        self.device = self.devices[local] if local < len(self.devices) else other
+        self.seed = share_random_states()
+        return False
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    @contextlib.contextmanager
+    def own_randomness(self) -> Iterator[None]:
+        """Let each rank draw random numbers of its own, in a `with` block."""
+        if self.num_ranks == 1:
+            yield
+            return
+        state = torch.get_rng_state()
+        step = self.train_batch_idx + self.val_batch_idx
+        seed = (self.seed + step * self.num_ranks + self.rank) % 2**63
+        torch.default_generator.manual_seed(seed)
+        if self.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
+        yield
+        torch.set_rng_state(state)
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def connect_ranks(self) -> None:
+        """Wrap the training step in DDP, with the parameters of rank 0 in all ranks."""
+        step, state = TrainingStep(self.model), torch.get_rng_state()
+        lazy = any(map(nn.parameter.is_lazy, self.model.parameters()))
+        self.model.eval()
+        with self.autocast(), torch.compiler.set_stance("force_eager"):
+            loss = self.model.training_step(move_to(self.sample, self.device))
+        grads = torch.autograd.grad(loss, step.trained(), allow_unused=True)
+        self.model.train()
+        self.values.clear()
+        if not lazy:  # lazy layers have drawn their parameters, as on one device
+            torch.set_rng_state(state)
+        self.ddp = DistributedDataParallel(
+            step,
+            gradient_as_bucket_view=True,
+            find_unused_parameters=any(grad is None for grad in grads),
+        )
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def share_buffers(self) -> None:
+        """Give all ranks the buffers of rank 0, such as running statistics."""
+        for buffer in self.model.buffers():
+            dist.broadcast(buffer, 0)
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def sum_gradients(self) -> None:
+        """Average the gradients over all ranks if some ranks have no example."""
+        params = self.ddp.module.trained()
+        has_grad = [param.grad is not None for param in params]
+        counts = torch.tensor(has_grad, dtype=torch.float32, device=self.device)
+        dist.all_reduce(counts)
+        for param, count in zip(params, counts.tolist()):
+            if count:  # otherwise, no rank has a gradient
+                if param.grad is None:
+                    param.grad = torch.zeros_like(param)
+                dist.all_reduce(param.grad)
+                param.grad /= self.num_ranks
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def draw_if_due(self, count: int, num_batches: int, per_epoch: int) -> None:
+        """Draw the plotted values if `count` minibatches complete a point."""
+        every = max(1, int(num_batches / per_epoch)) if self.num_ranks > 1 else 1
+        if count % num_batches % every == 0:
+            self.draw_values()
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def fit_in_ranks(self, model: Module, data: Any, **options: Any) -> None:
+        """Train `model` with a process for each device, and keep rank 0's results."""
+        for name in "model", "optim", "train_dataloader", "val_dataloader":
+            vars(self).pop(name, None)  # the ranks make their own
+        vars(model).pop("trainer", None)
+        board, model.board = model.board, ProgressBoard()
+        board.xlabel, board.xlim = "epoch", [0, self.max_epochs]
+        try:
+            results = launch(
+                fit_as_rank,
+                len(self.devices),
+                self,
+                model,
+                data,
+                options,
+                timeout=float("inf"),
+                receive=board.draw,
+            )
+        finally:
+            model.board = board
+        self.take_over(model, *results[0])
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def take_over(
+        self, model: Module, tensors: list, optimizer: dict, counts: dict, states: list
+    ) -> None:
+        """Take over the results of rank 0: what it has trained, and its counts."""
+        self.prepare_model(model)
+        for old, new in zip(all_tensors(model), tensors, strict=True):
+            if nn.parameter.is_lazy(old) and new is not None:
+                old.materialize(new.shape, dtype=new.dtype)
+            if new is not None:
+                old.data = new.to(old.device)
+        self.optim = model.configure_optimizers()
+        if optimizer:
+            self.optim.load_state_dict(optimizer)
+        vars(self).update(counts)
+        set_random_states(states)
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def counters(self) -> dict[str, Any]:
+        """Return the attributes that count steps, and the scale of the loss."""
+        names = ("train_batch_idx", "val_batch_idx", "step_flops", "seed", "scaler")
+        return {name: vars(self)[name] for name in names if name in vars(self)}
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def board_state(self) -> tuple[dict, dict]:
+        """Return the points of the board, and the values of unfinished means."""
+        board = self.model.board
+        waiting = tree_map_only(torch.Tensor, torch.Tensor.cpu, board.waiting)
+        return {k: [tuple(p) for p in ps] for k, ps in board.data.items()}, waiting
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def restore_board(self, data: dict, waiting: dict) -> None:
+        """Draw all points of a checkpoint on an empty board."""
+        both = (data, 1), (waiting, sys.maxsize)
+        for points, every_n in both:
+            for label, pairs in points.items():
+                pairs = move_to(pairs, self.device)
+                for x, y in pairs:
+                    self.model.board.draw(x, y, label, every_n)
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    @torch.no_grad()
+    def make_lazy_parameters(self) -> None:
+        """Give lazy layers their shapes, by a forward pass of a minibatch."""
+        if any(map(is_lazy, self.model.parameters())):
+            batch = self.prepare_batch(next(iter(self.loader)))
+            self.model.eval()
+            self.model(*batch[:-1])
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def check_progress(self, progress: dict[str, Any], path: Path) -> None:
+        """Raise ValueError unless a checkpoint fits the optimizer and the data."""
+        for name, own in (
+            ("optimizer", type(self.optim).__name__),
+            ("num_train_batches", self.num_train_batches),
+        ):
+            if progress[name] != own:
+                raise ValueError(
+                    f"{path} was saved with {name} {progress[name]}, and this run "
+                    f"has {own}; resume with the same, or choose another folder"
+                )
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -1625,6 +2042,264 @@ def occupancy(
     return blocks * num_warps / limits.warps
 
 
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def star_all_reduce(x: torch.Tensor) -> tuple[int, int]:
+    """Replace `x` by its sum over all ranks; return the bytes sent and received."""
+    size, sent, received = dist.get_world_size(), 0, 0
+    if dist.get_rank() > 0:
+        dist.send(x, 0)
+        dist.recv(x, 0)
+        return x.nbytes, x.nbytes
+    for other in range(1, size):
+        part = torch.empty_like(x)
+        dist.recv(part, other)
+        x += part
+        received += part.nbytes
+    for other in range(1, size):
+        dist.send(x, other)
+        sent += x.nbytes
+    return sent, received
+
+
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def ring_all_reduce(x: torch.Tensor) -> tuple[int, int]:
+    """Replace `x` by its sum over all ranks; return the bytes sent and received."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    pieces, sent, received = x.view(-1).tensor_split(size), 0, 0
+    for step in range(2 * (size - 1)):
+        leaving = pieces[(rank - step) % size]
+        mine = pieces[(rank - step - 1) % size]
+        arriving = torch.empty_like(mine)
+        request = dist.isend(leaving, (rank + 1) % size)
+        dist.recv(arriving, (rank - 1) % size)
+        request.wait()
+        if step < size - 1:
+            mine += arriving
+        else:
+            mine.copy_(arriving)  # it is complete
+        sent, received = sent + leaving.nbytes, received + arriving.nbytes
+    return sent, received
+
+
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def bus_bandwidth(nbytes: float, seconds: float, n: int) -> float:
+    """Return the bus bandwidth in B/s of an all-reduce over `n` devices."""
+    return 2 * (n - 1) / n * nbytes / seconds
+
+
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def ring_time(nbytes: float, n: int, latency: float, bandwidth: float) -> float:
+    """Return the seconds that a ring of `n` devices needs to add up arrays.
+
+    `latency` (s) and `bandwidth` (B/s) are those of a message to a neighbor.
+    """
+    return 2 * (n - 1) * (latency + nbytes / n / bandwidth)
+
+
+# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
+def schedule_buckets(
+    ready: list, sizes: list, latency: float, bandwidth: float
+) -> list[tuple[float, float]]:
+    """Return when the sending of each bucket begins and ends, in seconds.
+
+    `ready` are the times at which the buckets of `sizes` bytes are full.
+    """
+    spans, free = list[tuple[float, float]](), 0.0
+    for moment, size in zip(ready, sizes):
+        begin = max(moment, free)
+        free = begin + latency + size / bandwidth
+        spans.append((begin, free))
+    return spans
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+Trainer.weight = 1.0
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+Trainer.part_weight = 1.0
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+def scaling_efficiency(
+    step: float,
+    nbytes: float,
+    n: int,
+    latency: float,
+    bandwidth: float,
+    hidden: float = 0.0,
+) -> float:
+    """Return the efficiency of data parallelism on `n` devices, from 0 to 1.
+
+    A step on one device's share takes `step` seconds, and `nbytes` bytes of
+    gradients are added up in a ring with `latency` (s) and `bandwidth` (B/s).
+    `hidden` is the part of the communication that overlaps with the step.
+    """
+    return step / (step + (1 - hidden) * ring_time(nbytes, n, latency, bandwidth))
+
+
+# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+class CollectiveRecorder(TorchDispatchMode):
+    """A context that records the kind and the bytes of each collective."""
+
+    KINDS = {
+        "allreduce": "all-reduce",
+        "allgather": "all-gather",
+        "reducescatter": "reduce-scatter",
+        "alltoall": "all-to-all",
+    }
+
+    def __init__(self):
+        super().__init__()
+        self.found: list[tuple[str, int]] = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        name = function.__name__.replace("_", "")
+        for start, kind in self.KINDS.items():
+            if "c10d" in function.namespace and name.startswith(start):
+                sizes = [
+                    x.numel() * x.element_size()
+                    for x in tree_leaves((args, result))
+                    if hasattr(x, "numel")
+                ]
+                self.found.append((kind, max(sizes)))  # the whole array
+        return result
+
+
+# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+def count_collectives(function: Callable, *args: Any) -> list:
+    """Return the collectives of a call on this rank, by kind."""
+    with CollectiveRecorder() as recorder:
+        function(*args)
+    sizes: dict[str, list] = {}
+    for kind, nbytes in recorder.found:
+        sizes.setdefault(kind, []).append(nbytes)
+    return [Collective(kind, len(s), sum(s)) for kind, s in sizes.items()]
+
+
+# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+def pipeline_order(
+    schedule: str, stage: int, num_stages: int, num_microbatches: int
+) -> list[tuple[str, int]]:
+    """Return the work of a stage, as pairs of a name and a microbatch's number.
+
+    The names are 'forward' and 'backward'. `schedule` is 'GPipe' or '1F1B'.
+    """
+    ahead = num_microbatches if schedule == "GPipe" else num_stages - stage
+    order = [("forward", i) for i in range(min(ahead, num_microbatches))]
+    for i in range(num_microbatches):
+        order.append(("backward", i))
+        if ahead + i < num_microbatches:
+            order.append(("forward", ahead + i))
+    return order
+
+
+# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+def pipeline_times(
+    schedule: str,
+    num_stages: int,
+    num_microbatches: int,
+    forward: float = 1,
+    backward: float = 2,
+) -> list[list[tuple]]:
+    """Return the work of each stage as (name, start, duration).
+
+    Work starts when its stage is free and what it needs has arrived.
+    """
+    todo = [
+        pipeline_order(schedule, s, num_stages, num_microbatches)
+        for s in range(num_stages)
+    ]
+    times: list[list[tuple]] = [[] for _ in todo]
+    ends: dict[tuple, float] = {}
+    while any(todo):
+        # each stage does all that it can, in its order
+        for s, queue in enumerate(todo):
+            while queue:
+                name, i = queue[0]
+                before = s - 1 if name == "forward" else s + 1
+                if 0 <= before < num_stages and (name, i, before) not in ends:
+                    break
+                free = times[s][-1][1] + times[s][-1][2] if times[s] else 0
+                start = max(free, ends.get((name, i, before), 0))
+                times[s].append(
+                    (name, start, forward if name == "forward" else backward)
+                )
+                ends[name, i, s] = start + times[s][-1][2]
+                queue.pop(0)
+    return times
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+class ResumableLoader:
+    """The minibatches of a loader, from the position of a trainer on."""
+
+    def __init__(self, trainer: Trainer, loader: Any):
+        self.trainer, self.loader = trainer, loader
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __iter__(self) -> Iterator:
+        trainer = self.trainer
+        if trainer.position:
+            trainer.set_random_state(trainer.epoch_start)
+        else:
+            trainer.epoch_start = trainer.random_state()
+        batches = iter(self.loader)
+        for _ in zip(range(trainer.position), batches):
+            pass  # these steps are done
+        if trainer.position:
+            trainer.set_random_state(trainer.resume_state)
+        for batch in batches:
+            yield batch
+            trainer.position += 1  # the step with this minibatch is over
+            trainer.save_if_due()
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def latest_checkpoint(folder: str | Path) -> Path | None:
+    """Return the newest complete checkpoint in a folder, or None."""
+    paths = Path(folder).glob("step-*")
+    return max((path for path in paths if not path.suffix), default=None)
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def draft_checkpoint(folder: str | Path, step: int) -> Path:
+    """Return the path of an empty folder for a draft; delete older drafts."""
+    for old in Path(folder).glob("step-*.*"):
+        shutil.rmtree(old, ignore_errors=True)
+    draft = Path(folder, f"step-{step:08}.draft")
+    draft.mkdir(parents=True)
+    return draft
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
+    """Give a complete draft its final name, and return it.
+
+    Only the newest `keep` checkpoints stay in the folder.
+    """
+    files = [path for path in draft.rglob("*") if path.is_file()]
+    for path in files:
+        with path.open("r+b") as file:
+            os.fsync(file.fileno())  # wait for the disk
+    final, replaced = draft.with_suffix(""), draft.with_suffix(".old")
+    if final.exists():  # the same minibatch was saved before
+        final.rename(replaced)
+    draft.rename(final)
+    shutil.rmtree(replaced, ignore_errors=True)
+    complete = sorted(p for p in draft.parent.glob("step-*") if not p.suffix)
+    for old in complete[:-keep]:
+        shutil.rmtree(old)
+    return final
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+Trainer.save_every = None
+
+
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
 @contextlib.contextmanager
 def show_error() -> Iterator[None]:
@@ -1847,11 +2522,15 @@ def use_svg_display() -> None:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def add_point(trainer: Any, label: str, value: Any) -> None:
-    """Add a value of the current step to the curve `label` of the model's board."""
+def add_point(trainer: Any, label: str, value: Any, step: int | None = None) -> None:
+    """Add a value of a step to the curve `label` of the model's board.
+
+    The default is the current step.
+    """
     model = trainer.model
+    step = trainer.train_batch_idx if step is None else step
     if label.startswith("train_"):
-        x = trainer.train_batch_idx / trainer.num_train_batches
+        x = step / trainer.num_train_batches
         n = trainer.num_train_batches / model.plot_train_per_epoch
     else:
         x = trainer.epoch + 1
@@ -1868,6 +2547,8 @@ def add_point(trainer: Any, label: str, value: Any) -> None:
 def progress_bar(trainer: Any) -> Iterator[None]:
     """Show a bar in a terminal while `trainer` trains; elsewhere do nothing."""
     in_terminal = not in_notebook() and sys.stderr.isatty()
+    if getattr(trainer, "rank", 0):  # only rank 0 shows a bar
+        in_terminal = False
     if not in_terminal or importlib.util.find_spec("tqdm") is None:
         yield
         return
@@ -2235,25 +2916,24 @@ class FashionMNIST(DataModule):
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def plot_trace(traces: dict[str, list]) -> None:
-    """Plot the phases of several traces, each in a row of its own."""
+def plot_trace(traces: dict[str, list], aligned: bool = True) -> None:
+    """Plot the phases of several traces, each in a row of its own.
+
+    If not `aligned`, all rows have one clock, which starts with the first.
+    """
     use_svg_display()
-    figure, axes = plt.subplots(figsize=(5, 0.8 + 0.5 * len(traces)))
-    names = list(
-        dict.fromkeys(name for events in traces.values() for name, *_ in events)
-    )
+    first = min(e[1] for events in traces.values() for e in events)
+    bars: dict[str, list] = {}
     for row, events in enumerate(traces.values()):
-        begin = min(start for _, start, _ in events)
+        begin = min(e[1] for e in events) if aligned else first
         for name, start, seconds in events:
-            axes.barh(
-                row,
-                1e3 * seconds,
-                0.7,
-                1e3 * (start - begin),
-                color=f"C{names.index(name)}",
-                ec="white",
-                label="_" * (row > 0) + name,
+            bars.setdefault(name, []).append(
+                (row, 1e3 * seconds, 0.7, 1e3 * (start - begin))
             )
+    figure, axes = plt.subplots(figsize=(5, 0.8 + 0.5 * len(traces)))
+    for name, spans in bars.items():
+        rows, widths, heights, lefts = zip(*spans)
+        axes.barh(rows, widths, heights, lefts, ec="white", label=name)
     axes.set(yticks=range(len(traces)), yticklabels=traces, xlabel="ms")
     axes.invert_yaxis()
     axes.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1))
@@ -2397,6 +3077,30 @@ def stored_plans(model: str) -> dict:
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+Collective = namedtuple("Collective", "kind count nbytes")
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def stored_collectives(layout: str) -> dict[int, list]:
+    """Return the collectives of a step in a layout, by the number of GPUs.
+
+    Raises ValueError if the layout is unknown.
+    """
+    text = resources.files("d2l").joinpath("collectives.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    found: dict[int, list] = {}
+    for row in rows:
+        if row["layout"] == layout:
+            found.setdefault(int(row["num_gpus"]), []).append(
+                Collective(row["kind"], int(row["count"]), int(row["nbytes"]))
+            )
+    if not found:
+        layouts = ", ".join(dict.fromkeys(row["layout"] for row in rows))
+        raise ValueError(f"no layout '{layout}'; the layouts are {layouts}")
+    return found
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 @dataclass(frozen=True)
 class GPUInfo:
     """A GPU as the driver reports it; memory in MiB, and None for unknown values."""
@@ -2431,6 +3135,7 @@ class FrameworkInfo:
     install: str  # how to install its GPU build
     cuda: str = ""  # the version it was built for; '' in a CPU build
     cudnn: str = ""  # '' if unknown
+    nccl: str = ""  # the library that connects GPUs; '' if unknown
     oldest: float | None = None  # the range of compute capabilities it supports;
     newest: float | None = None  # None where there is no limit
     seen: list[str] = field(default_factory=list)  # the GPUs it can use
@@ -2456,6 +3161,8 @@ class GPUReport:
     framework: FrameworkInfo
     problems: list[str] = field(default_factory=list)
     own_memory: dict[str, float] = field(default_factory=dict)  # MiB, by UUID
+    links: dict[tuple, str] = field(default_factory=dict)  # of pairs of GPUs
+    launcher: dict[str, dict] = field(default_factory=dict)  # its variables
 
     def __repr__(self) -> str:
         return report_text(self)  # defined below
@@ -2576,6 +3283,49 @@ def own_memory(rows: Iterable[tuple]) -> dict[str, float]:
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+LINKS = {  # what a copy between two GPUs passes through
+    "PIX": "one PCIe switch",
+    "PXB": "several PCIe switches",
+    "PHB": "a PCIe host bridge",
+    "NODE": "PCIe and one processor",
+    "SYS": "PCIe and both processors",
+    "SOC": "PCIe and both processors",
+}
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def gpu_links(table: str) -> dict[tuple[int, int], str]:
+    """Return the link of each pair of GPUs in a table of `nvidia-smi topo -m`."""
+    plain = re.sub(r"\x1b\[\d*m", "", table)  # some drivers underline the head
+    rows = [line.split() for line in plain.splitlines()]
+    rows = [row for row in rows if row and re.fullmatch(r"GPU\d+", row[0])]
+    heads = [name for row in rows[:1] for name in row if name[3:].isdecimal()]
+    links = [
+        (int(row[0][3:]), int(head[3:]), link)
+        for row in rows[1:]
+        for head, link in zip(heads, row[1:])
+    ]
+    return {(i, j): link for i, j, link in links if i < j}
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def describe_links(links: dict[tuple[int, int], str]) -> str:
+    """Return the links by kind, and the pairs of GPUs that each connects."""
+    kinds: dict[str, list] = {}
+    for (i, j), link in links.items():
+        kinds.setdefault(link, []).append(f"{i}-{j}")
+
+    def meaning(link):
+        return f"{link[2:]} x NVLink" if link[:2] == "NV" else LINKS.get(link, "?")
+
+    return "; ".join(
+        f"{link} ({meaning(link)}) between "
+        + ("all GPUs" if len(kinds) == 1 else "GPUs " + ", ".join(pairs))
+        for link, pairs in kinds.items()
+    )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def named_gpus(entry: str, gpus: list[GPUInfo]) -> list[GPUInfo]:
     """Return those of `gpus` that an entry of CUDA_VISIBLE_DEVICES names."""
     entry = entry.strip()
@@ -2632,11 +3382,13 @@ def capability_range(names: Iterable[str]) -> dict[str, Any]:
 def framework_info(look: bool = True) -> FrameworkInfo:
     """Return the build of PyTorch and, if `look`, the GPUs that it can use."""
     cudnn = torch.backends.cudnn.version() or 0
+    nccl = torch.cuda.nccl.version() if torch.distributed.is_nccl_available() else ()
     info = FrameworkInfo(
         f"PyTorch {torch.__version__}",
         "pip uninstall torch, then pip install torch",
         torch.version.cuda or "",
         str(cudnn or ""),
+        ".".join(map(str, nccl)),
         **capability_range(torch.cuda.get_arch_list() if look else []),
     )
     try:
@@ -2649,6 +3401,54 @@ def framework_info(look: bool = True) -> FrameworkInfo:
     except (AssertionError, RuntimeError) as error:
         info.reason = str(error)
     return info
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+LAUNCHERS = {  # the variables that each launcher sets
+    "torchrun": "RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT",
+    "TensorFlow": "TF_CONFIG",
+    "JAX": "JAX_COORDINATOR_ADDRESS",
+    "MXNet": "DMLC_ROLE DMLC_PS_ROOT_URI DMLC_PS_ROOT_PORT DMLC_NUM_WORKER "
+    "DMLC_NUM_SERVER",
+}
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def launcher_settings() -> dict[str, dict[str, str]]:
+    """Return the variables of each launcher that has set at least one."""
+    settings = {
+        name: {v: os.environ[v] for v in variables.split() if v in os.environ}
+        for name, variables in LAUNCHERS.items()
+    }
+    return {name: found for name, found in settings.items() if found}
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def tf_config_error(text: str) -> str:
+    """Return what is wrong with a value of TF_CONFIG, or '' if nothing is."""
+    try:
+        config = json.loads(text)
+        task = config["task"]
+        config["cluster"][task["type"]][int(task["index"])]
+    except json.JSONDecodeError as error:
+        return f"is not valid JSON ({error})"
+    except (KeyError, IndexError, TypeError, ValueError):
+        return (
+            'needs "cluster", with the addresses of all tasks by type, and '
+            '"task", with the type and the index of this task'
+        )
+    return ""
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def number_error(settings: dict[str, str], number: str, count: str) -> str:
+    """Return what is wrong with a rank and the number of ranks, or ''."""
+    values = [settings.get(name, "") for name in (number, count)]
+    if all(values) and not all(value.isdecimal() for value in values):
+        return f"{number}={values[0]} and {count}={values[1]} must be numbers. "
+    if all(values) and int(values[0]) >= int(values[1]):
+        return f"{number}={values[0]} must be less than {count}={values[1]}. "
+    return ""
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
@@ -2772,6 +3572,31 @@ def memory_problems(report: GPUReport) -> Iterator[str]:
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def launcher_problems(report: GPUReport) -> Iterator[str]:
+    """Yield what is missing or wrong in the variables of launchers."""
+    for name, found in report.launcher.items():
+        missing = [v for v in LAUNCHERS[name].split() if v not in found]
+        if missing:
+            yield (
+                f"{' and '.join(found)} {'is' if len(found) == 1 else 'are'} set, "
+                f"but {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
+                " not. A launcher sets all of them."
+            )
+    settings = report.launcher.get("torchrun", {})
+    if error := number_error(settings, "RANK", "WORLD_SIZE"):
+        yield error + "Start the program with torchrun."
+    gpus, local = len(report.framework.seen), settings.get("LOCAL_RANK", "")
+    if gpus and local.isdecimal() and int(local) >= gpus:
+        yield (
+            f"LOCAL_RANK={local}, but {report.framework.name} sees {gpus} GPU(s). "
+            f"Start at most {gpus} process(es) on this machine."
+        )
+    tf_config = report.launcher.get("TensorFlow", {}).get("TF_CONFIG")
+    if tf_config is not None and (error := tf_config_error(tf_config)):
+        yield f"TF_CONFIG {error}."
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def gpu_report() -> GPUReport:
     """Return which GPUs this process can use, and a list of problems.
 
@@ -2795,8 +3620,17 @@ def gpu_report() -> GPUReport:
         os.environ.get("CUDA_VISIBLE_DEVICES"),
         info,
         own_memory=own_memory(rows),
+        launcher=launcher_settings(),
     )
-    for find in driver_problems, build_problems, sight_problems, memory_problems:
+    if len(gpus) > 1:
+        report.links = gpu_links(nvidia_smi("topo", "-m")[1])
+    for find in (
+        driver_problems,
+        build_problems,
+        sight_problems,
+        memory_problems,
+        launcher_problems,
+    ):
         report.problems += find(report)
     return report
 
@@ -2810,15 +3644,25 @@ def report_text(report: GPUReport) -> str:
     if report.gpus:
         rows["Driver"] = f"{driver}, supports CUDA up to {cuda}"
     rows |= {f"GPU {gpu.index}": str(gpu) for gpu in report.gpus}
+    if report.links:
+        rows["Links"] = describe_links(report.links)
     if report.setting is not None:
         rows["Setting"] = f"CUDA_VISIBLE_DEVICES={report.setting!r}"
     build = f"CUDA {info.cuda}, cuDNN {info.cudnn or 'unknown'}"
     rows["Framework"] = f"{info.name}, {build if info.cuda else 'a CPU build'}"
+    if info.nccl:
+        rows["Framework"] += f", NCCL {info.nccl}"
     rows["It sees"] = ", ".join(info.seen) or "no GPU"
     if any(info.held):
         rows["It holds"] = ", ".join(
             f"{held / 1024:.1f} GiB, of which {used / 1024:.1f} GiB are in use"
             for held, used in zip(info.held, info.used)
+        )
+    if report.launcher:
+        rows["Launcher"] = ", ".join(
+            f"{name}={value}"
+            for found in report.launcher.values()
+            for name, value in found.items()
         )
     rows |= {f"Problem {i}": text for i, text in enumerate(report.problems, 1)}
     if not report.problems:
@@ -2828,6 +3672,450 @@ def report_text(report: GPUReport) -> str:
         textwrap.fill(f"{name:<11}{text}", 72, subsequent_indent=" " * 11)
         for name, text in rows.items()
     )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def init_group(local_rank: int, local_size: int, **options: Any) -> None:
+    """Join a group of ranks, `local_size` of which are on this machine.
+
+    Each rank has a GPU of its own if there are enough GPUs. `options` are
+    arguments of `torch.distributed.init_process_group`.
+    """
+    gpus = torch.cuda.device_count() >= local_size
+    if gpus:
+        torch.cuda.set_device(local_rank)
+    dist.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo", **options)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def end_with_caller() -> None:
+    """Wait until the process that started this rank has ended; then end the rank."""
+    parent: Any = multiprocessing.parent_process()
+    parent.join()
+    os.killpg(0, signal.SIGKILL)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def random_states() -> list:
+    """Return the states of the generators of PyTorch, NumPy and Python."""
+    return [torch.get_rng_state(), np.random.get_state(), random.getstate()]
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def set_random_states(states: list) -> None:
+    """Set the states of the generators of PyTorch, NumPy and Python."""
+    torch.set_rng_state(states[0])
+    np.random.set_state(states[1])
+    random.setstate(states[2])
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def join_ranks(rank: int, size: int, folder: str) -> None:
+    """Make this new process a rank of the group that meets in `folder`."""
+    torch.set_num_threads(1)  # first, because threads do not survive a fork
+    os.setsid()  # the rank ends together with the processes that it starts
+    threading.Thread(target=end_with_caller, daemon=True).start()
+    stack = os.open(f"{folder}/{rank}", os.O_CREAT | os.O_WRONLY)
+    faulthandler.register(signal.SIGUSR1, stack, all_threads=False)
+    if get_ipython():
+        type(get_ipython()).clear_instance()  # only the caller shows pictures
+    inductor = sys.modules.get("torch._inductor.config")
+    if inductor:
+        inductor.compile_threads = 1  # the workers of the caller do not work here
+    os.environ.update(
+        RANK=f"{rank}",
+        WORLD_SIZE=f"{size}",
+        LOCAL_RANK=f"{rank}",
+        LOCAL_WORLD_SIZE=f"{size}",
+    )
+    init_group(
+        rank, size, init_method=f"file://{folder}/group", rank=rank, world_size=size
+    )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def run_rank(
+    rank: int, size: int, folder: str, pipe: Any, call: Any, states: list
+) -> None:
+    """Call a function as a rank, send its result or its error, and wait."""
+    forked, tell_caller.pipe = not isinstance(call, bytes), pipe
+    try:
+        join_ranks(rank, size, folder)
+        pipe.send_bytes(pickle.dumps(("started", rank)))
+        set_random_states(states)
+        function, args = call if forked else pickle.loads(call)
+        result = "result", function(*args)
+        message = (pickle if forked else cloudpickle).dumps(result)
+    except BaseException as error:
+        text = f"{type(error).__name__}: {error}".strip().split("\n")[0]
+        details = time.monotonic(), rank, text, traceback.format_exc()
+        message = pickle.dumps(("error", details))
+    pipe.send_bytes(message)
+    threading.Event().wait()
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def tell_caller(*message: Any) -> None:
+    """Call the argument `receive` of `launch` with `message`, in the caller."""
+    tell_caller.pipe.send_bytes(pickle.dumps(("message", message)))
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def receive_from(pipes: list, seconds: float) -> list[tuple]:
+    """Return the messages that ranks send within `seconds`: (rank, kind, content)."""
+    messages, ready = list[tuple](), list[Any](wait(pipes, seconds))
+    for pipe in ready:
+        with contextlib.suppress(EOFError, ConnectionError):  # this rank has ended
+            kind, content = pickle.loads(pipe.recv_bytes())
+            messages.append((pipes.index(pipe), kind, content))
+    return messages
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def describe_end(code: int) -> str:
+    """Return how a process ended, from its exit status."""
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with exit status {code} before it returned a result"
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def raise_first(errors: list, processes: list) -> None:
+    """Raise an error for a rank that has ended, or else for the first error."""
+    n = len(processes)
+    for rank, process in enumerate(processes):
+        if process.exitcode is not None:
+            raise RuntimeError(f"rank {rank} of {n} {describe_end(process.exitcode)}")
+    _, rank, text, trace = min(errors)
+    error = RuntimeError(f"rank {rank} of {n} raised {text}")
+    error.add_note(f"Rank {rank}: {trace.rstrip()}")
+    raise error
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def raise_timeout(silent: list, processes: list, folder: str, timeout: float) -> None:
+    """Raise TimeoutError, with a note about the line in which each rank waits."""
+    for rank in silent:
+        os.kill(processes[rank].pid, signal.SIGUSR1)
+    time.sleep(0.2)
+    error = TimeoutError(
+        f"no result from rank {', '.join(map(str, silent))} of {len(processes)} "
+        f"within {timeout:g} seconds; usually a rank waits for a collective "
+        "operation that another rank does not call"
+    )
+    for rank in silent:
+        stack = Path(folder, f"{rank}")
+        text = stack.read_text() if stack.exists() else "not started yet"
+        own, _, _ = text.partition(" in run_rank")  # the rest is the same in all
+        error.add_note(f"Rank {rank}: {own.rpartition(chr(10))[0] or own}")
+    raise error
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def wait_for_ranks(
+    processes: list, pipes: list, folder: str, timeout: float, receive: Callable
+) -> list:
+    """Return the results of all ranks, by rank.
+
+    Raises RuntimeError if a rank has failed, and TimeoutError `timeout` seconds
+    after all ranks have started. `receive` gets each message of `tell_caller`.
+    """
+    deadline = time.monotonic() + timeout + 60  # the start takes a minute at most
+    results, errors, started = dict[int, Any](), list[tuple](), set[int]()
+    n = len(processes)
+    while len(results) < n:
+        for rank, kind, content in receive_from(pipes, 0.05):
+            if kind == "started":
+                started.add(rank)
+                if len(started) == n:
+                    deadline = time.monotonic() + timeout
+            elif kind == "message":
+                receive(*content)
+            elif kind == "error":
+                errors.append(content)
+            else:
+                results[rank] = content
+        if errors or any(p.exitcode is not None for p in processes):
+            time.sleep(0.2)
+            late = receive_from(pipes, 0)
+            errors += [content for _, kind, content in late if kind == "error"]
+            raise_first(errors, processes)
+        if time.monotonic() > deadline:
+            silent = [rank for rank in range(n) if rank not in results]
+            raise_timeout(silent, processes, folder, timeout)
+    return [results[rank] for rank in range(n)]
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def start_rank(process: Any) -> None:
+    """Start a process that does not run the program of this process again."""
+    program = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        process.start()
+    finally:
+        sys.modules["__main__"] = program
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def end_rank(process: Any, pipe: Any) -> None:
+    """End a rank, with all processes that it has started, and close its files."""
+    if process.pid:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()  # in case it has no group of its own yet
+        process.join()
+    process.close()
+    pipe.close()
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def launch(
+    function: Callable,
+    num_processes: int,
+    *args: Any,
+    timeout: float = 60,
+    receive: Callable = print,
+) -> list:
+    """Return what `function(*args)` returned in each of `num_processes` processes.
+
+    The processes are ranks of a group of `torch.distributed`. Each has a GPU of
+    its own if there are enough GPUs. `receive` is called with each message that a
+    rank sends by `tell_caller`. Raises RuntimeError if a rank raises an error or
+    is killed, and TimeoutError if a rank has no result `timeout` seconds after
+    all ranks have started. No process, port or file is left behind.
+    """
+    importlib.import_module("torch._dynamo")  # here, instead of in each rank
+    if num_processes < 1:
+        raise ValueError(f"there must be 1, 2, ... processes, not {num_processes}")
+    fork = sys.platform == "linux" and not num_gpus()
+    context: Any = multiprocessing.get_context("fork" if fork else "spawn")
+    call = (function, args) if fork else cloudpickle.dumps((function, args))
+    processes, pipes = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            for rank in range(num_processes):
+                pipe, end = context.Pipe(duplex=False)
+                pipes.append(pipe)
+                processes.append(
+                    context.Process(
+                        target=run_rank,
+                        args=(rank, num_processes, folder, end, call, random_states()),
+                    )
+                )
+                start_rank(processes[-1])
+                end.close()  # the rank's copy remains
+            return wait_for_ranks(processes, pipes, folder, timeout, receive)
+        finally:
+            for process, pipe in zip(processes, pipes):
+                end_rank(process, pipe)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def own_rank() -> tuple[int, int]:
+    """Return the number of this rank and the number of ranks; 0 and 1 without a group.
+
+    Joins the group first if a launcher, such as torchrun, describes one.
+    """
+    described = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
+    if described <= os.environ.keys() and not dist.is_initialized():
+        init_group(
+            int(os.environ.get("LOCAL_RANK", 0)),
+            int(os.environ.get("LOCAL_WORLD_SIZE", 1)),
+        )
+    if not dist.is_initialized():
+        return 0, 1
+    return dist.get_rank(), dist.get_world_size()
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def share_random_states() -> int:
+    """Give all ranks the random states of rank 0, and return the seed of rank 0."""
+    states: list = [torch.initial_seed(), random_states()]
+    dist.broadcast_object_list(states)
+    set_random_states(states[1])
+    return states[0]
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+Trainer.rank, Trainer.num_ranks = 0, 1
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_examples(items: Sequence) -> None:
+    """Raise an error unless all items are tensors of the same length."""
+    for item in items:
+        if not isinstance(item, torch.Tensor) or item.ndim == 0:
+            raise TypeError(
+                "several devices can only share a minibatch of "
+                f"tensors; this one contains {item!r:.40}"
+            )
+    sizes = {len(item): None for item in items}
+    if len(sizes) != 1:
+        raise ValueError(
+            "several devices can only share a minibatch whose tensors "
+            "have the same length; the lengths of this one are "
+            + ", ".join(map(str, sizes))
+        )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+class TrainingStep(nn.Module):
+    """The training step of a model, as the forward pass of a module."""
+
+    def __init__(self, model: Module):
+        super().__init__()
+        named = {id(p) for p in nn.Module.parameters(model)}
+        tensors = [*model.parameters(), *model.get_scratch_params()]
+        self.model, self.others = model, [t for t in tensors if id(t) not in named]
+
+    def forward(self, batch: Any) -> torch.Tensor:
+        """Return the loss of a minibatch."""
+        return self.model.training_step(batch)
+
+    def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator:
+        """Yield the names and the tensors of everything that is trained."""
+        yield from super().named_parameters(*args, **kwargs)
+        yield from ((f"other{i}", t) for i, t in enumerate(self.others))
+
+    def trained(self) -> list[torch.Tensor]:
+        """Return the tensors that get a gradient."""
+        return [t for _, t in self.named_parameters() if t.requires_grad]
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def fit_as_rank(
+    trainer: Trainer, model: Module, data: Any, options: dict
+) -> tuple | None:
+    """Train as a rank; in rank 0, return the arguments of `take_over`."""
+    if dist.get_rank() == 0:
+        draw_for_caller(model.board)
+    trainer.fit(model, data, **options)
+    resumed = bool(options.get("checkpoint_dir"))  # perhaps nothing was left to do
+    if trainer.ddp is None and trainer.max_epochs > 0 and not resumed:
+        raise RuntimeError(
+            "a fit_epoch of your own must call train_step, which "
+            "adds up the gradients of all ranks"
+        )
+    if dist.get_rank() != 0:
+        return None
+    tensors = [
+        None if nn.parameter.is_lazy(t) else t.detach().cpu()
+        for t in all_tensors(model)
+    ]
+    optimizer: dict = getattr(trainer.optim, "state_dict", dict)()
+    counts = {
+        name: value
+        for name, value in vars(trainer).items()
+        if name.endswith(("_idx", "_batches", "_flops")) or name == "epoch"
+    }
+    return tensors, optimizer, counts, random_states()
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def draw_for_caller(board: ProgressBoard) -> None:
+    """Let the caller of `launch` draw each point that this board draws, too."""
+    draw = board.draw
+
+    def draw_twice(x, y, label, every_n=1):
+        draw(x, y, label, every_n)
+        tell_caller(x, float(y), label, every_n)
+
+    vars(board)["draw"] = draw_twice  # hides the method
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_shapes(saved: dict, own: dict, path: Path) -> None:
+    """Raise ValueError unless a checkpoint and a model have the same arrays.
+
+    `saved` and `own` map names to shapes.
+    """
+    for name in sorted({*saved, *own}):
+        there, here = saved.get(name, "missing"), own.get(name, "missing")
+        if there != here:
+            raise ValueError(
+                f"{path} is a checkpoint of another model: the shape of {name} "
+                f"is {there} in the checkpoint and {here} in the model; "
+                "resume with the same model, or choose another folder"
+            )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def write_state(state: dict[str, Any], path: Path) -> None:
+    """Write tensors and objects by name; each rank may have other names."""
+    from torch.distributed import checkpoint as dcp  # takes half a second
+
+    with warnings.catch_warnings(action="ignore"):
+        dcp.save(
+            state,
+            checkpoint_id=path,
+            planner=dcp.DefaultSavePlanner(flatten_state_dict=False),
+        )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def read_state(path: Path) -> dict[str, Any]:
+    """Return the tensors and objects of all ranks, in main memory."""
+    from torch.distributed import checkpoint as dcp
+
+    saved = dcp.FileSystemReader(path).read_metadata().state_dict_metadata
+    state = {
+        name: torch.empty(entry.size, dtype=entry.properties.dtype)
+        if hasattr(entry, "properties")
+        else None
+        for name, entry in saved.items()
+    }
+    with warnings.catch_warnings(action="ignore"):
+        dcp.load(state, checkpoint_id=path, no_dist=True)
+    return state
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def model_tensors(model: Module) -> dict[str, torch.Tensor]:
+    """Return parameters, buffers and the parameters in plain attributes by name."""
+    tensors = {f"model.{name}": t for name, t in model.state_dict().items()}
+    scratch = enumerate(model.get_scratch_params())
+    return tensors | {f"scratch.{i}": t for i, t in scratch}
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def optimizer_state(model: Module, optim: Any) -> dict:
+    """Return the state of an optimizer, with or without a `state_dict`."""
+    if hasattr(optim, "state_dict"):
+        return optim.state_dict()
+    params = {id(t) for t in [*model.parameters(), *model.get_scratch_params()]}
+    return {
+        name: value
+        for name, value in vars(optim).items()
+        if not any(id(leaf) in params for leaf in tree_leaves(value))
+    }
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def load_model(model: Module, state: dict, path: Path) -> None:
+    """Restore parameters and buffers; raise ValueError if the shapes differ."""
+    own = model_tensors(model)
+    saved = {name: t for name, t in state.items() if not name.startswith("optim.")}
+    check_shapes(
+        {name: tuple(t.shape) for name, t in saved.items()},
+        {name: tuple(t.shape) for name, t in own.items()},
+        path,
+    )
+    for name, tensor in own.items():
+        tensor.detach().copy_(saved[name])  # in place
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def load_optimizer(
+    optim: Any, state: dict, structure: Any, device: torch.device
+) -> None:
+    """Restore the state of an optimizer, with or without a `state_dict`."""
+    count = len([name for name in state if name.startswith("optim.")])
+    restored = tree_unflatten([state[f"optim.{i}"] for i in range(count)], structure)
+    if hasattr(optim, "load_state_dict"):
+        optim.load_state_dict(restored)
+    else:
+        vars(optim).update(move_to(restored, device))
 
 
 # Aliases from config.ini

@@ -27,22 +27,70 @@
 
   // Choices, which are kept in the address and in the browser's storage
 
-  function storeChoice(key, value) {
-    const address = new URL(location.href);
-    address.searchParams.set(key, value);
+  const axes = ["tab", "beside", "differences", "machine"];
+
+  function remember(key, value) {
     try {
-      if (key !== "theme") history.replaceState(history.state, "", address);
       localStorage.setItem(key, value);
     } catch {
       // If storage is blocked, the choice lasts as long as the page.
     }
+    markAddress(key);
   }
 
-  // A set without a panel for the reader's choice shows its first panel.
+  // Marks the address as seen, so that later choices win when the reader comes back to it.
+  // An address that names choices names the latest ones, and so it does if `key` is new.
+  function markAddress(key) {
+    const address = new URL(location.href);
+    const named = key === "beside" ? ["tab", key] : [key];
+    for (const axis of axes)
+      if (named.includes(axis) || address.searchParams.has(axis))
+        address.searchParams.set(axis, root.dataset[axis]);
+    const places = all(".place[data-shown]").map((set) => [set.id, set.dataset.shown]);
+    try {
+      history.replaceState({ ...history.state, seen: root.dataset.tab, places }, "", address);
+    } catch {
+      // Where this is forbidden, an address chooses each time it is loaded.
+    }
+  }
+
+  // A new address chooses for good. When the reader comes back to one, the latest choice
+  // holds, and single places show again what they showed.
+  function applyAddress() {
+    const { seen, places = [] } = history.state ?? {};
+    const query = new URLSearchParams(location.search);
+    if (!seen)
+      for (const axis of axes)
+        if (query.get(axis) === root.dataset[axis]) remember(axis, root.dataset[axis]);
+    if (seen === root.dataset.tab)
+      for (const [id, choice] of places) {
+        const set = document.getElementById(id);
+        if (set) showHere(set, choice);
+      }
+    showTarget(!seen);
+    markAddress();
+  }
+
+  // The reader may have chosen on another page before coming back to this one.
+  function applyLatest() {
+    for (const axis of axes) {
+      let latest = root.dataset[axis];
+      try {
+        latest = localStorage.getItem(axis) ?? latest;
+      } catch {
+        // If storage is blocked, each page keeps its own choice.
+      }
+      if (latest !== root.dataset[axis]) show(axis, latest);
+    }
+    markAddress();
+  }
+
+  // A set of outputs without the chosen machine shows its first panel. A set without the
+  // chosen framework is hidden.
   function shownChoice(set) {
-    const choices = set.dataset.choices.split(" ");
-    const wanted = root.dataset[set.dataset.axis];
-    return choices.includes(wanted) ? wanted : choices[0];
+    const { axis, choices, shown = root.dataset[axis] } = set.dataset;
+    const known = choices.split(" ");
+    return axis === "tab" || known.includes(shown) ? shown : known[0];
   }
 
   function updateTabSet(set) {
@@ -57,17 +105,34 @@
   }
 
   function show(axis, value) {
+    const before = root.dataset[axis];
     root.dataset[axis] = value;
+    // The two frameworks of a comparison change places.
+    if (axis === "tab" && root.dataset.beside === value && before !== value) {
+      root.dataset.beside = before;
+      remember("beside", before);
+    }
+    if (axis === "tab") {
+      for (const set of all(".place[data-shown]")) delete set.dataset.shown;
+      find(`#frameworks [value="${value}"]`).checked = true;
+    }
     all(`.tab-set[data-axis="${axis}"]`).forEach(updateTabSet);
-    if (axis === "tab") find("#framework").value = value;
     const detail = { axis, value };
     document.dispatchEvent(new CustomEvent("book:choice", { detail }));
   }
 
-  function choose(axis, value, anchor = readingPosition(value)) {
-    keepInPlace(anchor, () => show(axis, value));
-    makeScrollersFocusable();
-    storeChoice(axis, value);
+  function choose(axis, value, anchor = readingPosition(remainsWith(value))) {
+    changeInPlace(anchor, () => show(axis, value));
+    remember(axis, value);
+  }
+
+  // Shows one place in a framework until the reader chooses one for the whole book.
+  function showHere(set, choice) {
+    if (choice === root.dataset.tab) delete set.dataset.shown;
+    else set.dataset.shown = choice;
+    updateTabSet(set);
+    const detail = { axis: "place", value: choice };
+    document.dispatchEvent(new CustomEvent("book:choice", { detail }));
   }
 
   // Keeps `anchor` at the same height on the screen, although the text above it may grow
@@ -78,50 +143,62 @@
     document.body.style.minHeight = "";
     change();
     const moved = anchor.getBoundingClientRect().top - before;
-    // Near the end of a page that has become shorter, there must be room to scroll.
+    // Near the end of a page that has become shorter, what stays in view needs room below it.
     const end = scrollY + moved + innerHeight;
-    if (end > root.scrollHeight) document.body.style.minHeight = `${end}px`;
+    if (before >= 0 && end > root.scrollHeight) document.body.style.minHeight = `${end}px`;
     window.scrollBy({ top: moved, behavior: "instant" });
     requestAnimationFrame(() => (root.style.overflowAnchor = ""));
   }
 
-  // Returns the focused element or the first one in view, if it is visible both before
-  // and after the choice of `value`.
-  function readingPosition(value) {
+  function changeInPlace(anchor, change) {
+    keepInPlace(anchor, change);
+    makeScrollersFocusable();
+  }
+
+  // Returns an element of the text that is visible and `remains`: the focused one or the
+  // first one in view, or else the last one that begins above the view.
+  function readingPosition(remains) {
     const top = find(".bar").getBoundingClientRect().bottom;
-    const remains = (block) => {
-      const set = block.closest(".tab-set");
-      if (block.closest(".bar, .contents, .tab-panel")) return false;
-      return !set || set.dataset.choices.split(" ").includes(value);
-    };
-    const isInView = (block) => {
-      const place = block.getBoundingClientRect().top;
-      return block.checkVisibility() && place >= top && place < innerHeight;
-    };
+    const placeOf = (block) => block.getBoundingClientRect().top;
+    const isInView = (block) => placeOf(block) >= top && placeOf(block) < innerHeight;
+    const stays = (block) =>
+      !block.closest(".bar, .contents") && block.checkVisibility() && remains(block);
     const blocks = [document.activeElement, ...all("article > section *")];
-    return blocks.find((block) => remains(block) && isInView(block)) ?? root;
+    return (
+      blocks.find((block) => isInView(block) && stays(block)) ??
+      blocks.findLast((block) => placeOf(block) < top && stays(block)) ??
+      root
+    );
+  }
+
+  // Returns whether an element is there both before and after the choice of `value`.
+  const remainsWith = (value) => (block) => {
+    const set = block.closest(".tab-set");
+    if (block.closest(".tab-panel")) return false;
+    return !set || set.dataset.choices.split(" ").includes(value);
+  };
+
+  // Returns the element of a row to which a key leads from the focused one, if any.
+  function neighbor(event, row, [back, on]) {
+    const place = row.indexOf(document.activeElement);
+    const steps = { [back]: place - 1, [on]: (place + 1) % row.length, Home: 0, End: -1 };
+    if (!(event.key in steps) || event.ctrlKey || event.altKey || event.metaKey) return null;
+    event.preventDefault();
+    return row.at(steps[event.key]);
   }
 
   function moveInTabs(event) {
     const row = [...event.currentTarget.parentElement.children];
-    const place = row.indexOf(event.currentTarget);
-    const places = {
-      ArrowRight: (place + 1) % row.length,
-      ArrowLeft: (place + row.length - 1) % row.length,
-      Home: 0,
-      End: row.length - 1,
-    };
-    if (!(event.key in places) || event.ctrlKey || event.altKey || event.metaKey) return;
-    event.preventDefault();
-    const next = row[places[event.key]];
+    const next = neighbor(event, row, ["ArrowLeft", "ArrowRight"]);
+    if (!next) return;
     choose(axisOf(next), next.dataset.choice, next);
     next.focus({ preventScroll: true });
   }
 
   const axisOf = (button) => button.closest(".tab-set").dataset.axis;
 
-  function prepareTabs() {
-    for (const button of all(".tab-list > button")) {
+  function prepareTabs(within) {
+    for (const button of all(".tab-list > button", within)) {
       const panel = document.getElementById(button.getAttribute("aria-controls"));
       panel.setAttribute("role", "tabpanel");
       button.addEventListener("click", () =>
@@ -129,24 +206,100 @@
       );
       button.addEventListener("keydown", moveInTabs);
     }
-    find("#framework").addEventListener("change", (event) =>
-      choose("tab", event.target.value),
-    );
+    all(".tab-set", within).forEach(updateTabSet);
   }
 
-  // Shows the panels around the target of the address.
-  function showTarget() {
+  function prepareFrameworks() {
+    const frameworks = find("#frameworks");
+    const close = () => frameworks.matches(":popover-open") && frameworks.hidePopover();
+    frameworks.addEventListener("change", ({ target }) => choose("tab", target.value));
+    // Arrow keys make clicks, too, but they do not close the list on narrow screens.
+    frameworks.addEventListener("click", ({ detail }) => detail && close());
+    frameworks.addEventListener("keydown", ({ key }) => key === "Enter" && close());
+  }
+
+  // Shows the panels around the target of the address: for good if the address is new.
+  function showTarget(isNew) {
     const target = targetOf(location.hash);
-    if (!target?.closest(".tab-panel")) return;
-    let panel = target.closest(".tab-panel");
+    let panel = target?.closest(".tab-panel");
+    if (!panel) return;
     while (panel) {
       const set = panel.parentElement;
+      const { axis } = set.dataset;
       const choices = panel.dataset.choices.split(" ");
-      if (!choices.includes(shownChoice(set))) show(set.dataset.axis, choices[0]);
+      if (!choices.includes(shownChoice(set))) {
+        if (isNew) {
+          show(axis, choices[0]);
+          remember(axis, choices[0]);
+        } else showHere(set, choices[0]);
+      }
       panel = set.closest(".tab-panel");
     }
     makeScrollersFocusable();
-    target.scrollIntoView({ behavior: "instant" });
+    if (isNew) target.scrollIntoView({ behavior: "instant" });
+  }
+
+  // The label of a panel opens a menu, which shows this one place in another framework.
+
+  const menu = find("#place-menu");
+  let place; // the set whose label has opened the menu
+
+  function prepareLabels(within) {
+    const sets = all(".place", within).filter((set) => set.dataset.choices.includes(" "));
+    for (const label of sets.flatMap((set) => all(":scope > .tab-panel > .tab-label", set))) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = label.textContent;
+      button.title = "Show this place in another framework";
+      button.setAttribute("aria-haspopup", "menu");
+      button.addEventListener("click", () => openMenu(button));
+      label.replaceChildren(button);
+    }
+  }
+
+  function prepareMenu() {
+    menu.addEventListener("click", ({ target }) => useMenu(target.closest("button")));
+    menu.addEventListener("keydown", moveInMenu);
+  }
+
+  function openMenu(button) {
+    place = button.closest(".place");
+    const shown = shownChoice(place);
+    const choices = place.dataset.choices.split(" ");
+    for (const item of all("[data-choice]", menu)) {
+      item.hidden = !choices.includes(item.dataset.choice);
+      item.setAttribute("aria-checked", item.dataset.choice === shown);
+    }
+    const everywhere = find("[data-everywhere]");
+    const chosen = find(`#place-menu [data-choice="${shown}"]`);
+    everywhere.hidden = shown === root.dataset.tab;
+    everywhere.textContent = `Use ${chosen.textContent} everywhere`;
+    menu.showPopover();
+    const { left, top, bottom } = button.getBoundingClientRect();
+    const height = menu.offsetHeight;
+    const y = bottom + height < innerHeight ? bottom : top - height;
+    menu.style.left = `${Math.min(left, root.clientWidth - menu.offsetWidth) + scrollX}px`;
+    menu.style.top = `${y + scrollY}px`;
+    chosen.focus({ preventScroll: true });
+  }
+
+  function moveInMenu(event) {
+    if (event.key === "Tab") menu.hidePopover(); // and go on from the label
+    const items = all("button:not([hidden])", menu);
+    neighbor(event, items, ["ArrowUp", "ArrowDown"])?.focus();
+  }
+
+  function useMenu(item) {
+    if (!item) return;
+    menu.hidePopover();
+    if ("everywhere" in item.dataset) choose("tab", shownChoice(place), place);
+    else {
+      keepInPlace(place, () => showHere(place, item.dataset.choice));
+      makeScrollersFocusable();
+      markAddress();
+    }
+    const labels = all(":scope > .tab-panel > .tab-label > button", place);
+    labels.find((label) => label.checkVisibility())?.focus({ preventScroll: true });
   }
 
   // Colors
@@ -154,24 +307,28 @@
   const themes = { auto: "automatic", light: "light", dark: "dark" };
 
   function nameTheme() {
-    const name = themes[root.dataset.theme];
-    find("#theme-button").setAttribute("aria-label", `Colours: ${name}`);
+    const name = `Colors: ${themes[root.dataset.theme]}`;
+    find("#theme-button").setAttribute("aria-label", name);
+    find("#theme-button").title = name;
   }
 
+  // From automatic colors, the first press leads to those that the system does not have.
   function nextTheme() {
-    const names = Object.keys(themes);
-    const place = names.indexOf(root.dataset.theme);
-    root.dataset.theme = names[(place + 1) % names.length];
-    storeChoice("theme", root.dataset.theme);
+    const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+    const names = isDark ? ["auto", "light", "dark"] : ["auto", "dark", "light"];
+    root.dataset.theme = names[(names.indexOf(root.dataset.theme) + 1) % names.length];
+    remember("theme", root.dataset.theme);
     nameTheme();
   }
 
   // Code and other boxes
 
   // Only boxes that scroll sideways can be focused and scrolled with the keyboard. All
-  // boxes are measured before any is changed, so that the browser lays out the page once.
+  // visible boxes are measured before any is changed, so that the browser lays out the page
+  // once.
   function makeScrollersFocusable() {
-    const boxes = all(".highlight pre, .table-wrapper, div.math");
+    const scrollers = all(".highlight pre, .table-wrapper, .plotted, div.math");
+    const boxes = scrollers.filter((box) => box.checkVisibility());
     const wide = boxes.map((box) => box.scrollWidth > box.clientWidth);
     boxes.forEach((box, i) => {
       if (wide[i]) box.tabIndex = 0;
@@ -179,48 +336,107 @@
     });
   }
 
-  // There are no buttons without access to the clipboard. They are added one at a time,
-  // so that the page responds to a reader who scrolls or types in the meantime.
-  function addCopyButtons() {
-    if (!navigator.clipboard) return;
-    const boxes = all("div:not(.output) > .highlight");
-    boxes.forEach((box) => whenIdle(() => addCopyButton(box)));
+  // The folded code of a place opens and closes in all frameworks together.
+  function unfoldPlace({ target }) {
+    if (!target.matches("details")) return;
+    makeScrollersFocusable();
+    const panel = target.parentElement;
+    if (!target.matches(".folded")) return;
+    if (!panel.matches(".place > .tab-panel")) return;
+    const foldedIn = (parent) => all(":scope > .folded", parent);
+    const number = foldedIn(panel).indexOf(target);
+    for (const other of panel.parentElement.children) {
+      const same = foldedIn(other)[number];
+      if (same) same.open = target.open;
+    }
   }
 
-  function addCopyButton(box) {
+  // There are no buttons without access to the clipboard. They are added one at a time,
+  // so that the page responds to a reader who scrolls or types in the meantime.
+  let numberOfCodes = 0;
+  function addCopyButtons(within) {
+    if (!navigator.clipboard) return;
+    for (const box of all("div:not(.output) > .highlight", within)) {
+      numberOfCodes += 1;
+      const number = numberOfCodes;
+      whenIdle(() => addCopyButton(box, number));
+    }
+  }
+
+  // Each button has a name of its own, for readers who go from button to button.
+  function addCopyButton(box, number) {
+    const code = box.querySelector("pre");
+    // The folded head of a cell is copied together with the rest.
+    const head = box.parentElement.previousElementSibling;
+    const folded = head?.matches(".folded.head") ? head.querySelector("pre").textContent : "";
+    const start = code.textContent.trim().split("\n")[0].slice(0, 60);
     const button = document.createElement("button");
+    const say = (word) => {
+      button.textContent = word;
+      button.setAttribute("aria-label", `${word} code ${number}: ${start}`);
+    };
     button.type = "button";
     button.className = "copy";
-    button.textContent = "Copy";
-    button.addEventListener("click", () => copy(box.querySelector("pre"), button));
+    say("Copy");
+    button.addEventListener("click", () => copy(folded, code, say));
     box.append(button);
   }
 
-  async function copy(code, button) {
+  async function copy(folded, code, say) {
     try {
-      await navigator.clipboard.writeText(code.textContent);
-      button.textContent = "Copied";
+      await navigator.clipboard.writeText((folded && `${folded}\n`) + code.textContent);
+      say("Copied");
     } catch {
       getSelection().selectAllChildren(code);
-      button.textContent = "Selected";
+      say("Selected");
     }
-    setTimeout(() => (button.textContent = "Copy"), 2000);
+    setTimeout(say, 2000, "Copy");
+  }
+
+  // Pictures whose text is too small on this screen: a button, or a tap on the picture,
+  // shows the picture in its own size.
+  function prepareEnlarging(within) {
+    for (const image of all("figure:not([data-explorable]) > img", within)) {
+      const button = document.createElement("button");
+      Object.assign(button, { type: "button", className: "enlarge", textContent: "Enlarge", hidden: true });
+      button.setAttribute("aria-label", `Enlarge the picture: ${image.alt.slice(0, 60)}`);
+      button.addEventListener("click", () => enlarge(image));
+      image.addEventListener("click", () => isShrunk(image) && enlarge(image));
+      image.after(button);
+      new ResizeObserver(() => (button.hidden = !isShrunk(image))).observe(image);
+    }
+  }
+
+  const isShrunk = (image) => image.clientWidth < 0.9 * image.getAttribute("width");
+
+  function enlarge(image) {
+    const dialog = document.createElement("dialog");
+    dialog.className = "enlarged";
+    dialog.setAttribute("aria-label", "Picture");
+    dialog.innerHTML = '<form method="dialog"><button type="submit">Close</button></form>';
+    dialog.append(Object.assign(image.cloneNode(), { loading: "eager" }));
+    dialog.addEventListener("close", () => dialog.remove());
+    document.body.append(dialog);
+    dialog.showModal();
   }
 
   // Marks the current section in the contents of the page. On a phone, a click on a
   // section closes the contents.
   function followContents() {
+    const contents = find("#page-contents");
     const links = all('#page-contents a[href^="#"]');
     const headings = links.map((link) =>
       link.hash ? targetOf(link.hash) : find("h1"),
     );
+    const placeOf = (heading) => heading.getBoundingClientRect().top;
+    let current;
     const mark = () => {
-      const passed = headings.filter((h) => h.getBoundingClientRect().top < 100);
-      const current = links[Math.max(0, passed.length - 1)];
-      for (const link of links) {
-        if (link === current) link.setAttribute("aria-current", "true");
-        else link.removeAttribute("aria-current");
-      }
+      const next = links[headings.indexOf(currentHeading(headings, placeOf))];
+      if (next === current) return;
+      current?.removeAttribute("aria-current");
+      current = next;
+      current.setAttribute("aria-current", "true");
+      if (!contents.matches(":hover, :focus-within")) scrollIntoBox(current, contents);
     };
     let waiting = false;
     const later = () => {
@@ -236,10 +452,42 @@
     addEventListener("scroll", later, { passive: true });
     for (const link of links) {
       link.addEventListener("click", () => {
-        const drawer = find("#page-contents");
-        if (drawer.matches(":popover-open")) drawer.hidePopover();
+        if (contents.matches(":popover-open")) contents.hidePopover();
       });
     }
+  }
+
+  // Shows the place of this page in the contents of the book, which may be long.
+  function showPlaceInBook() {
+    const contents = find("#book-contents");
+    const current = contents.querySelector('[aria-current="page"]');
+    if (!current) return;
+    if (!contents.matches(":focus-within")) scrollIntoBox(current, contents);
+    contents.addEventListener("toggle", ({ newState }) => {
+      if (newState === "open") scrollIntoBox(current, contents);
+    });
+  }
+
+  // Returns the last heading above the place where the browser scrolls headings to. In the
+  // last screen of a page, where they do not get there, this place moves down, and the
+  // target of the address counts if it is in view.
+  function currentHeading(headings, placeOf) {
+    const top = Number.parseFloat(getComputedStyle(root).scrollPaddingTop) + 1;
+    const rest = (root.scrollHeight - innerHeight - scrollY) / innerHeight;
+    const target = targetOf(location.hash);
+    if (rest < 1 && headings.includes(target)) {
+      const place = placeOf(target);
+      if (place >= 0 && place < innerHeight) return target;
+    }
+    const line = top + Math.max(0, 1 - rest) * (innerHeight - top);
+    return headings.findLast((heading) => placeOf(heading) <= line) ?? headings[0];
+  }
+
+  function scrollIntoBox(element, box) {
+    const { top, bottom } = element.getBoundingClientRect();
+    const around = box.getBoundingClientRect();
+    if (top >= around.top && bottom <= around.bottom) return;
+    box.scrollTop += top - around.top - around.height / 2;
   }
 
   // Files that are loaded on demand; other scripts load files as `bookLoad`
@@ -247,7 +495,13 @@
   const loading = {};
 
   // Other scripts of the page use these.
-  Object.assign(window, { bookLoad: load, bookTarget: targetOf });
+  Object.assign(window, {
+    bookChange: changeInPlace,
+    bookChoose: choose,
+    bookLoad: load,
+    bookPrepare: prepare,
+    bookTarget: targetOf,
+  });
 
   function load(file) {
     loading[file] ??= new Promise((resolve, reject) => {
@@ -257,21 +511,24 @@
       if (isStyle) Object.assign(element, { rel: "stylesheet", href: address });
       else element.src = address;
       element.onload = resolve;
-      element.onerror = reject;
+      element.onerror = () => {
+        delete loading[file]; // so that it can be tried again
+        reject();
+      };
       document.head.append(element);
     });
     return loading[file];
   }
 
+  // The dialog opens at once; it says so if the reader has to wait for the data.
   async function search() {
-    await Promise.all(["vendor/minisearch.js", "search-data.js"].map(load));
     await load("search.js");
-    bookSearch.open();
+    bookSearch.open(Promise.all(["vendor/minisearch.js", "search-data.js"].map(load)));
   }
 
   // A figure becomes interactive shortly before it is in view. Its picture remains for
   // printing.
-  function watchExplorables() {
+  function watchExplorables(within) {
     const observer = new IntersectionObserver(
       (entries) => {
         for (const { target } of entries.filter((e) => e.isIntersecting)) {
@@ -281,13 +538,15 @@
       },
       { rootMargin: "600px" },
     );
-    all("[data-explorable]").forEach((figure) => observer.observe(figure));
+    all("[data-explorable]", within).forEach((figure) => observer.observe(figure));
   }
 
   // The figures with an arithmetic of their own beside the common one.
   const subjects = {
     allocator: "memory",
+    collectives: "collective",
     "memory-timeline": "memory",
+    plans: "memory parallel",
     roofline: "performance",
     sectors: "performance",
     warps: "performance",
@@ -296,11 +555,14 @@
   async function explore(figure) {
     const name = figure.dataset.explorable;
     const shared = ["explorables.css", "arithmetic.js"];
-    if (subjects[name]) shared.push(`${subjects[name]}-arithmetic.js`);
     await Promise.all(shared.map((f) => load(`explorables/${f}`)));
+    for (const subject of (subjects[name] || "").split(" ").filter(Boolean))
+      await load(`explorables/${subject}-arithmetic.js`);
     await load("explorables/explorable.js");
     await load(`explorables/${name}.js`);
-    const anchor = readingPosition(root.dataset.tab);
+    const picture = figure.querySelector("img"); // It gives way to a drawing.
+    const remains = (block) => block.contains(figure) || !block.contains(picture);
+    const anchor = readingPosition(remains);
     keepInPlace(anchor, () => bookExplorables[name](figure));
   }
 
@@ -315,6 +577,8 @@
   const keys = {
     "/": search,
     "?": () => find("#shortcuts").showModal(),
+    c: () => bookCompare.toggle(),
+    d: () => bookCompare.toggleDifferences(),
     t: nextTheme,
     m: nextMachine,
     n: () => find("a.next")?.click(),
@@ -336,8 +600,8 @@
       return;
     }
     if (event.ctrlKey || event.altKey || event.metaKey || !keysAreOn()) return;
-    if (event.target.closest("input, select, textarea, dialog")) return;
-    const tab = find("#framework").options[event.key - 1];
+    if (event.target.closest("input:not([type=radio]), select, textarea, dialog")) return;
+    const tab = all("#frameworks input")[event.key - 1];
     const action = tab ? () => choose("tab", tab.value) : keys[event.key];
     if (!action) return;
     event.preventDefault();
@@ -369,19 +633,32 @@
     addEventListener("afterprint", () => delete root.dataset.print);
   }
 
-  prepareTabs();
+  // Prepares the text of the page, or a part that is added to it later.
+  function prepare(part) {
+    prepareTabs(part);
+    prepareLabels(part);
+    addCopyButtons(part);
+    prepareEnlarging(part);
+    watchExplorables(part);
+    whenIdle(makeScrollersFocusable);
+    document.dispatchEvent(new CustomEvent("book:added", { detail: part }));
+  }
+
+  prepareFrameworks();
+  prepareMenu();
   show("machine", root.dataset.machine);
   show("tab", root.dataset.tab);
-  showTarget();
-  addEventListener("hashchange", showTarget);
+  prepare(document);
+  applyAddress();
+  addEventListener("hashchange", applyAddress);
+  addEventListener("pageshow", ({ persisted }) => persisted && applyLatest());
   addEventListener("resize", makeScrollersFocusable);
+  document.addEventListener("toggle", unfoldPlace, true); // this event does not bubble
   nameTheme();
   find("#theme-button").addEventListener("click", nextTheme);
   find("#search-button").addEventListener("click", search);
-  whenIdle(makeScrollersFocusable);
-  addCopyButtons();
   whenIdle(followContents);
-  watchExplorables();
+  whenIdle(showPlaceInBook);
   prepareShortcuts();
   preparePrinting();
 })();

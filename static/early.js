@@ -1,6 +1,7 @@
 
 // Runs in the head, before the page is painted. It applies the reader's framework, machine
-// and colors from the address or from storage; the default is the first of each.
+// and colors; the default is the first of each. The latest choice wins: an address chooses
+// when it is opened, but not when the reader comes back to it (book.js marks its `seen`).
 ((root, known) => {
   const address = new URLSearchParams(location.search);
   const stored = (key) => {
@@ -12,8 +13,10 @@
   };
   for (const [key, values] of Object.entries(known)) {
     const choices = [address.get(key), stored(key)];
+    if (history.state?.seen) choices.reverse();
     root.dataset[key] = choices.find((value) => values.includes(value)) ?? values[0];
   }
+  if (root.dataset.beside === root.dataset.tab) root.dataset.beside = "none";
   root.classList.replace("no-js", "js");
 
   // Load the fonts now, because a page does not use a font that arrives late (book.css).

@@ -42,6 +42,7 @@
   function copyForPreview(target) {
     const copied = target.cloneNode(true);
     if (target.dataset.explorable) copied.replaceChildren(...all("img, figcaption", copied));
+    copied.classList.remove("live"); // whose picture is hidden
     all(".headerlink, button, span:empty", copied).forEach((extra) => extra.remove());
     for (const link of all("a", copied)) link.replaceWith(...link.childNodes);
     for (const part of [copied, ...all("*", copied)]) {
@@ -89,11 +90,8 @@
     timer = setTimeout(action, delay);
   }
 
-  function preparePreviews() {
-    preview.setAttribute("role", "tooltip");
-    preview.popover = "manual";
-    document.body.append(preview);
-    for (const link of all('main a.reference.internal[href*="#"]')) {
+  function prepareLinks(within) {
+    for (const link of all('a.reference.internal[href*="#"]', within)) {
       link.addEventListener("pointerenter", (event) => {
         if (event.pointerType !== "touch") later(() => showPreview(link), 200);
       });
@@ -101,6 +99,14 @@
       link.addEventListener("focus", () => link.matches(":focus-visible") && showPreview(link));
       link.addEventListener("blur", hidePreview);
     }
+  }
+
+  function preparePreviews() {
+    preview.setAttribute("role", "tooltip");
+    preview.popover = "manual";
+    document.body.append(preview);
+    prepareLinks(document.querySelector("main"));
+    document.addEventListener("book:added", ({ detail }) => prepareLinks(detail));
     preview.addEventListener("pointerenter", () => clearTimeout(timer));
     preview.addEventListener("pointerleave", () => later(hidePreview, 200));
     document.addEventListener("keydown", (event) => event.key === "Escape" && hidePreview());

@@ -3,6 +3,8 @@
 // book/pages/sphinx/search.py writes the data, `bookSearchData`, with an entry for each
 // section, tab, figure, table, equation and source. The index is made when the dialog is
 // first opened. Nothing is fetched, so search also works on pages from a disk.
+//
+// `open` takes a promise, which is kept when MiniSearch and the data are loaded.
 
 window.bookSearch = (() => {
   "use strict";
@@ -13,7 +15,7 @@ window.bookSearch = (() => {
   const BEFORE = 40; // characters of the excerpt before the first hit
   const KINDS = { figure: "Figure", table: "Table", equation: "Equation", source: "Source" };
 
-  let index, dialog, input, status, list;
+  let index, plain, dialog, input, status, list;
   let active = 0; // the index of the result that Enter opens
 
   function make(name, attributes, ...children) {
@@ -45,6 +47,48 @@ window.bookSearch = (() => {
       .replace(/is(e|ed|er|ing|ation)$/, "iz$1");
   }
 
+  // Names for the same thing. A query with one of them also finds the others.
+  const SYNONYMS = [
+    ["oom", "out of memory"],
+    ["vram", "memory"],
+    ["amp", "mixed precision"],
+    ["bf16", "bfloat16"],
+    ["fp16", "float16", "half precision"],
+    ["fp32", "float32", "single precision"],
+    ["ddp", "data parallelism", "data parallel"],
+    ["multi gpu", "several gpus", "many gpus"],
+    ["allreduce", "all-reduce"],
+    ["sm", "streaming multiprocessor"],
+    ["gil", "interpreter lock"],
+    ["pinned memory", "page-locked memory"],
+    ["remat", "rematerialization", "activation checkpointing", "gradient checkpointing"],
+    ["batch size", "minibatch size"],
+  ].map((group) => group.map(stems));
+
+  function stems(text) {
+    return words(text).map(([word]) => stem(word));
+  }
+
+  // Returns the query as a list of words or synonyms: each is an array of alternatives,
+  // and each alternative is an array of stems. A name has no synonyms. Of an error, the
+  // message is searched without its type.
+  function parts(query) {
+    if (isName(query)) return stems(query).map((term) => [[term]]);
+    const left = stems(query.replace(ERROR_TYPE, ""));
+    const found = [];
+    while (left.length) {
+      const starts = (name) => name.every((term, i) => left[i] === term);
+      const group = SYNONYMS.find((names) => names.some(starts));
+      found.push(group ?? [[left[0]]]);
+      left.splice(0, group ? Math.max(...group.filter(starts).map((n) => n.length)) : 1);
+    }
+    return found;
+  }
+
+  // A query is about code if it is written like a name: device_put, DataLoader, jax.jit.
+  const isName = (query) => /^\S*([_(]|\w\.[a-z]|[a-z][A-Z])\S*$/.test(query);
+  const ERROR_TYPE = /^[\w.]*(Error|Exception|Warning):?\s+/;
+
   // The index
 
   function makeIndex() {
@@ -54,11 +98,12 @@ window.bookSearch = (() => {
       processTerm: terms,
       searchOptions: {
         processTerm: stem,
-        prefix: true,
+        prefix: (term) => term.length > 2,
         boost: { heading: 6, names: 5, trail: 0.5 },
       },
     });
     index.addAll(bookSearchData.entries.map(fields));
+    plain = bookSearchData.entries.map(({ text = "", code = "" }) => stems(`${text} ${code}`).join(" "));
   }
 
   // A heading counts more for its section than for the entries below it.
@@ -68,18 +113,48 @@ window.bookSearch = (() => {
     return { id: place, heading, names: names.join(" "), text, code, trail: trail.join(" ") };
   }
 
-  // If no entry has all words, search for similar words, and then for some of the words.
+  // If no entry has all words, search for similar words, and then for most of the words.
+  // Short words are similar to too many others.
   function find(query) {
+    const wanted = parts(query);
+    const similar = { fuzzy: (term) => (term.length > 4 ? 0.2 : false) };
     const attempts = [
-      { combineWith: "AND" },
-      { combineWith: "AND", fuzzy: 0.2 },
-      { combineWith: "OR", fuzzy: 0.2 },
+      [wanted.length, {}],
+      [wanted.length, similar],
+      [Math.ceil((2 * wanted.length) / 3), similar],
     ];
-    for (const options of attempts) {
-      const found = index.search(query, options).filter(isOwnHit);
-      if (found.length) return forReader(found);
+    for (const [least, options] of attempts) {
+      const found = findParts(wanted, least, { ...options, ...ranking(query) });
+      if (found.length) return forReader(found, isName(query));
     }
     return [];
+  }
+
+  // Returns the entries that have at least `least` of the wanted parts.
+  function findParts(wanted, least, options) {
+    const any = (queries) => ({ combineWith: "OR", queries });
+    const every = (queries) => ({ combineWith: "AND", queries });
+    const asked = wanted.map((names) => any(names.map(every)));
+    const has = ({ queryTerms }) =>
+      wanted.filter((names) => names.some((name) => name.every((t) => queryTerms.includes(t))));
+    return index
+      .search(any(asked), options)
+      .filter((result) => isOwnHit(result) && has(result).length >= least);
+  }
+
+  // The words of the query side by side count more than apart, such as those of an error
+  // message, and a name counts more where code has it. Sources come last.
+  function ranking(query) {
+    const phrases = parts(query)
+      .reduce((all, names) => all.flatMap((a) => names.map((n) => [...a, ...n])), [[]])
+      .map((phrase) => phrase.join(" "));
+    const boost = { heading: 3, names: 12, code: 6, trail: 0.5 };
+    return {
+      boostDocument: (place) =>
+        (phrases.some((phrase) => plain[place].includes(phrase)) ? 3 : 1) *
+        (bookSearchData.entries[place].kind === "source" ? 0.1 : 1),
+      ...(isName(query) ? { boost } : {}),
+    };
   }
 
   // Excludes entries whose only hits are in their headings, since the section is a result.
@@ -88,14 +163,19 @@ window.bookSearch = (() => {
   }
 
   // Returns results for the reader's framework, and then those for other frameworks that
-  // have no counterpart in it.
-  function forReader(found) {
+  // have no counterpart in it. For a name, code comes first, in whichever framework.
+  function forReader(found, isCode) {
     const results = found.map(({ id, match }) => ({ entry: bookSearchData.entries[id], match }));
     const set = ({ entry }) => entry.set && entry.page + entry.set;
     const own = results.filter(({ entry }) => isForReader(entry));
     const shown = new Set(own.map(set).filter(Boolean));
-    const others = results.filter((result) => !isForReader(result.entry));
-    return [...own, ...others.filter((result) => !shown.has(set(result)))];
+    const others = results.filter(
+      (result) => !isForReader(result.entry) && !shown.has(set(result)),
+    );
+    const inCode = ({ match }) =>
+      isCode && Object.values(match).some((hit) => hit.includes("code") || hit.includes("names"));
+    const code = own.some(inCode) ? own.filter(inCode) : others.filter(inCode);
+    return [...new Set([...code, ...own, ...others])];
   }
 
   function isForReader({ tabs }) {
@@ -134,10 +214,14 @@ window.bookSearch = (() => {
     return code.split("\n").reduce((a, b) => (count(b) > count(a) ? b : a)).trim();
   }
 
+  // Marks on words like these would distract from the others.
+  const UNMARKED = new Set("a an and as at by for from in is it of on or the to".split(" "));
+  const isMarked = ([word]) => !UNMARKED.has(word.toLowerCase());
+
   function highlightHits(text, match) {
     const parts = [];
     let end = 0;
-    for (const hit of words(text).filter(isHit(match))) {
+    for (const hit of words(text).filter(isHit(match)).filter(isMarked)) {
       parts.push(text.slice(end, hit.index), make("mark", {}, hit[0]));
       end = hit.index + hit[0].length;
     }
@@ -146,7 +230,7 @@ window.bookSearch = (() => {
 
   function excerptOf({ text = "", code = "" }, match) {
     const has = (part) => words(part).some(isHit(match));
-    const isCode = code && (!text || (has(code) && !has(text)));
+    const isCode = code && (!text || (has(code) && (isName(input.value) || !has(text))));
     const shown = excerpt(isCode ? bestLine(code, match) : text, match);
     const name = isCode ? "code" : "span";
     return make(name, { class: "search-excerpt" }, ...highlightHits(shown, match));
@@ -190,6 +274,7 @@ window.bookSearch = (() => {
   }
 
   function show() {
+    if (!index) return;
     const query = input.value.trim();
     const found = query ? find(query) : [];
     list.replaceChildren(...found.slice(0, MOST).map(option));
@@ -264,15 +349,19 @@ window.bookSearch = (() => {
     document.body.append(dialog);
   }
 
-  function open() {
-    if (!dialog) {
-      makeIndex();
-      makeDialog();
-    }
+  function open(loaded) {
+    if (!dialog) makeDialog();
     if (!dialog.open) dialog.showModal();
     input.focus();
     input.select();
-    show(); // the reader may have chosen another framework
+    if (!index) status.textContent = "Loading …";
+    loaded.then(
+      () => {
+        if (!index) makeIndex();
+        show(); // the reader may have chosen another framework
+      },
+      () => (status.textContent = "The data for searching cannot be loaded. Reload the page."),
+    );
   }
 
   return { open };

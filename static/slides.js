@@ -13,5 +13,6 @@ Reveal.initialize({
   backgroundTransition: "none",
   scrollActivationWidth: null,
   pdfMaxPagesPerSlide: 1,
+  pdfSeparateFragments: false,
   plugins: [RevealNotes],
 });

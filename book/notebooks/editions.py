@@ -29,6 +29,7 @@ from book.notebooks.markdown import Writer
 from book.pages import merge
 from book.records import store
 from book.records.cleaning import SVG
+from book.records.plots import restyle
 from book.runs import run
 from book.sources import hosting, names
 from book.sources.bibliography import Bibliography
@@ -72,10 +73,11 @@ ABOUT = {
     names.PLAIN: "The first cell shows the GPUs of this machine; the code also runs"
     " without one. The second cell finds `d2l`, the library of this book, in the folder"
     " that came with this notebook.",
-    names.COLAB: "The first cell shows the GPUs of this machine. To get one in Colab,"
-    " choose *Runtime > Change runtime type*; the code also runs without one. The"
-    " second cell, which is folded, holds `d2l`, the library of this book. It installs"
-    " missing packages and uses an installed `d2l` of this book if there is one.",
+    names.COLAB: "The first cell shows the GPUs of this machine. To get one, choose"
+    " *Runtime > Change runtime type* in Colab or *Settings > Accelerator* in Kaggle;"
+    " the code also runs without one. The second cell, which is folded, holds `d2l`,"
+    " the library of this book. It installs missing packages and uses an installed"
+    " `d2l` of this book if there is one.",
     names.SAGEMAKER: "The first cell shows the GPUs of this machine. To get one in"
     " Studio Lab, choose the runtime type *GPU* before you start it; the code also runs"
     " without one. The second cell, which is folded, holds `d2l`, the library of this"
@@ -354,17 +356,17 @@ def _code_cell(
 
 
 def _output(output: NotebookNode) -> NotebookNode:
-    """Return an output with a PNG instead of an SVG.
+    """Return an output with a PNG next to its SVG; a plot looks as on a page.
 
-    Jupyter shows an SVG only in notebooks that the reader trusts, such as those that
-    the reader has run.
+    Jupyter shows the SVG only in notebooks that the reader trusts, such as those that
+    the reader has run. Otherwise it shows the PNG.
     """
     svg = output.get("data", {}).get(SVG)
     if svg is None:
         return output
-    png = figures.draw_png(svg, "a plot of a record")
     shown = copy.deepcopy(output)
-    del shown.data[SVG]
+    svg = shown.data[SVG] = restyle(svg)
+    png = figures.draw_png(svg, "a plot of a record")
     shown.data["image/png"] = base64.b64encode(png).decode()
     width, height = figures.shown_size(png)
     shown.metadata["image/png"] = {"width": width, "height": height}

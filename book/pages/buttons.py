@@ -23,6 +23,8 @@ HOSTS = (
         "https://kaggle.com/kernels/welcome?src=https://github.com/{}",
     ),
 )
+# These have Python 3.12 or newer, and MXNet's last release needs Python 3.11.
+WITHOUT_MXNET = ("Colab", "Kaggle")
 ALL_TABS = ""  # instead of the name of a tab
 
 Button = dict[str, Any]
@@ -58,6 +60,8 @@ def _for_tab(
     """Yield the buttons of a page that readers of one tab see."""
     if hosting.repository and tab in book.code_tabs(section):
         for label, kind, address in HOSTS:
+            if tab == "mxnet" and label in WITHOUT_MXNET:
+                continue
             path = f"notebooks/{names.notebook(book, section, tab, kind)}"
             yield _button(label, address.format(hosting.blob(path)), "open")
     is_front = section.name == book.config.build["index"]

@@ -40,8 +40,9 @@ NOTEBOOKS = "**/*.md"  # the default of d2lbook
 UNUSED = (
     *("jquery*", "underscore*", "_sphinx_javascript*", ".buildinfo", "objects.inv"),
     *("basic.css", "file.png", "plus.png", "minus.png", "pygments.css"),
-    *("book.css", "book.js", "preview.js", "early.js"),
-    *("slides.css", "slides.js", "reveal"),
+    *("book.css", "book.js", "compare.js", "predict.js", "preview.js", "early.js"),
+    "solutions.js",
+    *("slides.css", "slides.js", "reveal", "card.svg", "touch-icon.svg"),
 )
 NO_RECORDS = {"cpu": "CPU"}
 WARNING = re.compile(
@@ -86,7 +87,11 @@ def build(book: Book, views: Views | None = None) -> Path:
     from book.records import store
     from book.sources import hosting
 
-    settings = {"book_buttons": buttons.for_book(book, hosting.load(book))}
+    published = hosting.load(book)
+    settings = {
+        "book_buttons": buttons.for_book(book, published),
+        "html_baseurl": published.site,
+    }
     titles = store.titles(book)
     folder = book.root / "_build"
     stamp, built_from = folder / "html.stamp", fingerprint(book.root)
@@ -181,12 +186,13 @@ def _page(
 ) -> Page:
     """Return the page of a section; raise a `BookError` if it shows nothing."""
     from book.pages import merge, rst
+    from book.sources.marked_numbers import published_measurements
 
     all_views = [views(section, tab) for tab in book.tabs]
     tab_views = [view for view in all_views if view is not None]
     if not tab_views:
         raise BookError("the page is empty; write something", f"{section.name}.md")
-    items = merge.merge(section, tab_views)
+    items = merge.merge(section, tab_views, published_measurements(book))
     complete = rst.with_records(items, section, tab_views, book.tabs)
     return rst.convert(complete, Path(section.name).name, medium, cache)
 

@@ -12,11 +12,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 
 from nbformat import NotebookNode
 
+from book.records import answers
 from book.records.store import Shown, State
 from book.sources.blocks import Block, Cell
+from book.sources.marked_numbers import Rows
+from book.sources.predictions import words_around
+from book.sources.quantities import Quantity
 from book.sources.section import Section
 from book.sources.tabs import tab_name
 
@@ -30,6 +35,7 @@ WITHOUT_OUTPUTS = {
 INVISIBLE_KEYS = ("execution_count", "metadata")
 
 Facts = dict[str, str]
+NO_ROWS: Rows = MappingProxyType({})
 
 
 # Machines
@@ -48,6 +54,23 @@ class Run:
     outputs: list[NotebookNode]
     titles: tuple[str, ...] = ()
     made: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What readers predict before they see the outputs of a cell.
+
+    `before` and `after` are the words around the number, whose unit is `unit`. In
+    `numbers`, the name of each number to compare, such as "Arithmetic", precedes its
+    text. `cited` is a published measurement, empty if there is none.
+    """
+
+    question: str
+    before: str
+    after: str
+    unit: str
+    numbers: tuple[tuple[str, str], ...]
+    cited: Facts = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -116,11 +139,15 @@ def _visible_content(outputs: list[NotebookNode]) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """A block that readers of `tabs` see, with the runs if it is a cell."""
+    """A block that readers of `tabs` see, with the runs if it is a cell.
+
+    `prediction` is None for a cell whose outputs are not covered.
+    """
 
     block: Block
     tabs: tuple[str, ...]
     runs: list[Run] = field(default_factory=list)
+    prediction: Prediction | None = None
 
 
 @dataclass(frozen=True)
@@ -138,8 +165,13 @@ class TabSet:
     panels: list[Panel]
 
 
-def merge(section: Section, views: list[TabView]) -> list[Part | TabSet]:
-    """Return the parts and the sets of tabs on the page of a section, in order."""
+def merge(
+    section: Section, views: list[TabView], measurements: Rows = NO_ROWS
+) -> list[Part | TabSet]:
+    """Return the parts and the sets of tabs on the page of a section, in order.
+
+    `measurements` are the published measurements that predictions cite.
+    """
     tabs = tuple(view.tab for view in views)
     # The view of an edition for one tab may have replaced some blocks.
     blocks = views[0].blocks if len(views) == 1 else section.blocks
@@ -147,7 +179,7 @@ def merge(section: Section, views: list[TabView]) -> list[Part | TabSet]:
         part
         for block in blocks
         for part in (
-            _cell_parts(block, views)
+            _cell_parts(block, views, measurements)
             if isinstance(block, Cell)
             else _text_parts(block, tabs)
         )
@@ -162,7 +194,9 @@ def _text_parts(block: Block, tabs: tuple[str, ...]) -> Iterator[Part]:
         yield Part(block, shown)
 
 
-def _cell_parts(block: Cell, views: list[TabView]) -> Iterator[Part]:
+def _cell_parts(
+    block: Cell, views: list[TabView], measurements: Rows
+) -> Iterator[Part]:
     """Yield a part for each version of a cell that tabs show."""
     parts: dict[str, Part] = {}
     if block.only_in_notebooks:
@@ -171,14 +205,56 @@ def _cell_parts(block: Cell, views: list[TabView]) -> Iterator[Part]:
         if block.line in view.cells:
             cell, runs = view.cells[block.line]
             shown = [(run.machines, _visible_content(run.outputs)) for run in runs]
-            version = repr((cell.code, shown))
-            part = parts.get(version, Part(cell, (), runs))
+            prediction = _prediction(cell, runs, view, measurements)
+            version = repr((cell.code, shown, prediction))
+            part = parts.get(version, Part(cell, (), runs, prediction))
             parts[version] = replace(part, tabs=(*part.tabs, view.tab))
     for part in parts.values():
         if len(part.runs) > 1:
             runs = [_with_origin(run, part.tabs, views) for run in part.runs]
             part = replace(part, runs=runs)
         yield part
+
+
+def _prediction(
+    cell: Cell, runs: list[Run], view: TabView, measurements: Rows
+) -> Prediction | None:
+    """Return the prediction that a cell asks for; None if it asks for none."""
+    if not cell.predicts:
+        return None
+    cited = measurements.get(cell.attributes.get("cited", ""), {})
+    found = _numbers(cell, runs, view, cited)
+    if not found:
+        return None
+    units = [number.unit for number in reversed(found.values())]
+    unit = next(filter(None, [*units, cited.get("unit", "")]), "")
+    texts = (q.text if q.unit else f"{q.text} {unit}".strip() for q in found.values())
+    question = cell.attributes["answer"]
+    before, after = words_around(question)
+    if not after.startswith(unit):
+        after = f"{unit} {after}".strip()
+    numbers = tuple(zip(found, texts, strict=True))
+    return Prediction(question, before, after, unit, numbers, cited)
+
+
+def _numbers(
+    cell: Cell, runs: list[Run], view: TabView, cited: Facts
+) -> dict[str, Quantity]:
+    """Return the arithmetic and the output of each run; empty if a run lacks it."""
+    titles = {maker["machine"]: title(maker) for maker in view.makers}
+    numbers: dict[str, Quantity] = {}
+    for run in runs:
+        answer = answers.answer(view.blocks, cell, run.outputs)
+        if answer is None:
+            return {}
+        name = ", ".join(titles[machine] for machine in run.machines)
+        if answer.arithmetic:
+            label = "Arithmetic" if len(runs) == 1 else f"Arithmetic, {name}"
+            numbers[label] = answer.arithmetic
+        # Some cells print the published number itself.
+        if not cited or answer.printed.value != float(cited["value"]):
+            numbers[f"Output on {name}"] = answer.printed
+    return numbers
 
 
 def _with_origin(run: Run, tabs: tuple[str, ...], views: list[TabView]) -> Run:

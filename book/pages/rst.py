@@ -21,10 +21,20 @@ import nbformat
 import pypandoc
 
 from book.base.kept import Kept
-from book.pages.merge import Part, Run, TabSet, TabView, origin, version_notices
+from book.pages.folding import split, title
+from book.pages.merge import (
+    Part,
+    Prediction,
+    Run,
+    TabSet,
+    TabView,
+    origin,
+    version_notices,
+)
 from book.records.outputs import PICTURES, Picture, Printed, read
 from book.sources.blocks import Block, Cell, Equation, Figure, Heading, Labelled, Table
 from book.sources.inline import Medium, for_medium, without_slide_marks
+from book.sources.predictions import has_arithmetic
 from book.sources.section import Section
 
 CODE = Path(__file__)
@@ -37,6 +47,8 @@ ROLES = {"eqref": "eq", "citet": "cite:t", "citep": "cite:p"}
 SHELL_LINE = re.compile(r"^\s*[!%]", re.MULTILINE)
 NO_OUTPUT = ".. rst-class:: no-output\n\nNo output."
 VARIES = ".. rst-class:: output-note\n\nYour output may differ."
+COVERED = ".. rst-class:: arithmetic\n\n"
+SPECIAL = re.compile(r"[\\*_`|]")
 NOTICE = "```eval_rst\n.. rst-class:: version-notice\n\n{}\n```"
 
 
@@ -103,7 +115,7 @@ def convert(
         converted = json.loads(cache.text(parts, lambda: json.dumps(to_rst(texts))))
     else:
         converted = to_rst(texts)
-    writer = _Writer(name, iter(converted))
+    writer = _Writer(name, iter(converted), medium)
     for item in items:
         writer.add(item)
     return writer.page
@@ -178,8 +190,9 @@ def to_rst(texts: list[str]) -> list[str]:
 class _Writer:
     """Writes the items of a page; `texts` yields their converted texts in order."""
 
-    def __init__(self, name: str, texts: Iterator[str]):
+    def __init__(self, name: str, texts: Iterator[str], medium: Medium):
         self.name = name
+        self.medium = medium
         self.texts = texts
         self.page = Page()
         self.next_line = 1
@@ -216,6 +229,8 @@ class _Writer:
         text = next(self.texts)
         if isinstance(part.block, Figure):
             text = _add_description(text, part.block)
+        if self.medium == "web" and has_arithmetic(part.block):
+            text = COVERED + text
         self._write(text, indent)
 
     def _write(self, text: str, indent: str = "") -> None:
@@ -231,16 +246,30 @@ class _Writer:
         """Yield the code of a cell and its outputs."""
         shows_code, shows_outputs = self._visible_parts(cell.code)
         if shows_code and cell.code.strip():
-            yield _code(cell.code)
+            yield from self._code(cell)
         if not shows_outputs:
             return
         if len(part.runs) > 1:
             outputs = [self._machine_set(cell, part)]
         else:
             outputs = [o for run in part.runs for o in self._outputs(run, cell)]
-        yield from outputs
         if outputs and cell.varies:
-            yield VARIES
+            outputs.append(VARIES)
+        if outputs and part.prediction and self.medium == "web":
+            yield _covered(outputs, part.prediction)
+        else:
+            yield from outputs
+
+    def _code(self, cell: Cell) -> Iterator[str]:
+        """Yield the code of a cell; a web page may fold a part of it."""
+        code = cell.code
+        if cell.is_folded and self.medium == "web":
+            folded, code = split(code)
+            option = "   :class: head\n" if code else ""
+            text = _indent(_code(folded), 3)
+            yield f".. book-folded:: {title(folded)}\n{option}\n{text}"
+        if code:
+            yield _code(code)
 
     def _visible_parts(self, code: str) -> tuple[bool, bool]:
         """Return two values: True if the page shows the code, and the outputs.
@@ -289,6 +318,27 @@ class _Writer:
         file = f"{self.name}_{hashlib.sha256(data).hexdigest()[:10]}.{suffix}"
         self.page.images[file] = data
         return f".. image:: {file}\n   :alt: {picture.alt}\n   :class: output"
+
+
+def _covered(outputs: list[str], prediction: Prediction) -> str:
+    """Return the directive that covers outputs until readers have predicted them."""
+    row, cited = list(prediction.numbers), prediction.cited
+    source = []
+    if cited:
+        row.append((f"{cited['hardware']}, cited", f"{cited['value']} {cited['unit']}"))
+        what = SPECIAL.sub(r"\\\g<0>", cited["what"])
+        text = f"{cited['hardware']}, {cited['framework']}: {what}"
+        role = f":cite:`{cited['source']}`"
+        source = [f".. rst-class:: prediction-source\n\n{text} {role}."]
+    words = [prediction.before, prediction.after]
+    options = [
+        f":question: {json.dumps(prediction.question)}",
+        f":words: {json.dumps(words)}",
+        f":unit: {json.dumps(prediction.unit)}",
+        f":row: {json.dumps(row)}",
+    ]
+    body = "\n\n".join(["\n".join(options), *source, *outputs])
+    return f".. book-prediction::\n{_indent(body, 3)}"
 
 
 def _add_description(text: str, figure: Figure) -> str:

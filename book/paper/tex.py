@@ -16,10 +16,22 @@ from book.base import system
 
 LATEXMK = (
     *("latexmk", "-norc", "-xelatex", "-file-line-error", "-halt-on-error"),
-    "-interaction=nonstopmode",
+    *(
+        "-interaction=nonstopmode",
+        "-e",
+        "$makeindex='makeindex -s python.ist %O -o %D %S'",
+    ),
 )
 # Files that latexmk and LaTeX leave for the next run; after a failure they are wrong.
-AUXILIARY_FILES = ("*.fdb_latexmk", "*.fls", "*.aux", "*.toc", "*.out", "*.xdv")
+AUXILIARY_FILES = (
+    "*.fdb_latexmk",
+    "*.fls",
+    "*.aux",
+    "*.toc",
+    "*.out",
+    "*.xdv",
+    "*.ind",
+)
 TOO_WIDE = 1.0  # points
 RUN = re.compile(rb"Run number (\d+) of rule '(?:xelatex|pdflatex)'")
 PAGE = re.compile(rb"\[(\d+)")

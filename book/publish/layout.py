@@ -89,6 +89,7 @@ def _add_pages(book: Book, settings: Hosting, draft: Path) -> None:
     # The paths in config.ini are relative to a folder at another depth.
     sphinx_settings: dict[str, Any] = {
         "book_buttons": buttons.for_book(book, settings, files),
+        "html_baseurl": settings.site,
         "html_static_path": [str(book.root / "static")],
         "html_favicon": str(book.root / "static/favicon.svg"),
         "templates_path": [str(book.root / "book/templates")],

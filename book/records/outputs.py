@@ -1,17 +1,19 @@
 """The outputs of a recorded cell as pages and slides show them: texts and pictures."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pypandoc
 from nbformat import NotebookNode
 
-from book.records.cleaning import as_on_terminal
+from book.records.cleaning import SVG, as_on_terminal
+from book.records.descriptions import describe
+from book.records.plots import restyle
 from book.sources.blocks import Cell
 
 # In the order of preference.
-PICTURES = {"image/svg+xml": "svg", "image/png": "png", "image/jpeg": "jpg"}
+PICTURES = {SVG: "svg", "image/png": "png", "image/jpeg": "jpg"}
 # The text of an object that shows something else in a notebook.
 BARE_OBJECT = re.compile(r"<[\w.]+(?: object)?(?: at 0x[0-9a-f]+)?>")
 PLOT = "Output of the cell above: a plot"
@@ -26,7 +28,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture: `data` of the MIME type `kind`, as the record has it."""
+    """A picture: `data` of the MIME type `kind`; plots look as on a page."""
 
     kind: str
     data: str
@@ -48,13 +50,20 @@ def read(outputs: list[NotebookNode], cell: Cell) -> Iterator[Printed | Picture]
         yield _printed(streams)
 
 
+def text_of(outputs: list[NotebookNode], cell: Cell) -> str:
+    """Return the text that a cell printed, without messages of errors."""
+    no_errors = [output for output in outputs if output.output_type != "error"]
+    shown = read(no_errors, cell)
+    return "\n".join(part.text for part in shown if isinstance(part, Printed))
+
+
 def _result(output: NotebookNode, cell: Cell) -> Iterator[Printed | Picture]:
     if output.output_type == "error":
         yield _printed("\n".join(output.traceback))
         return
     kind = next((kind for kind in PICTURES if kind in output.data), None)
     if kind is not None:
-        yield Picture(kind, output.data[kind], _alternative(output.metadata, cell))
+        yield _picture(kind, output, cell)
         return
     plain = output.data.get("text/plain", "")
     if "text/html" in output.data and (not plain or BARE_OBJECT.fullmatch(plain)):
@@ -76,7 +85,10 @@ def _text_of(html: str) -> str:
     return str(text).rstrip()
 
 
-def _alternative(metadata: Mapping[str, str], cell: Cell) -> str:
-    """Return the description of a picture, which its record or its cell gives."""
-    found = metadata.get("alt") or cell.attributes.get("alt") or PLOT
-    return " ".join(found.split())
+def _picture(kind: str, output: NotebookNode, cell: Cell) -> Picture:
+    """Return a picture with a description, from its record, its cell or itself."""
+    data = output.data[kind]
+    alt = output.metadata.get("alt") or cell.attributes.get("alt")
+    if kind == SVG:
+        alt, data = alt or describe(data), restyle(data)
+    return Picture(kind, data, " ".join((alt or PLOT).split()))

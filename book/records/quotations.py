@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from book.base.errors import BookError
 from book.records import outputs, store
+from book.records.answers import wrong_answers
 from book.sources.blocks import Block, Cell, Heading, Prose
 from book.sources.book import Book
 from book.sources.inline import NUMBERS, SIGN, Span, spans, without_code
@@ -35,8 +36,15 @@ PREDICTION = re.compile(
 
 
 def check(book: Book) -> None:
-    """Raise a `BookError` that lists all quotations that are wrong or have no mark."""
-    problems = [*map(str, wrong_quotations(book)), *unmarked_numbers(book)]
+    """Raise a `BookError` that lists what is wrong with the numbers in the text.
+
+    Quotations and predictions need the numbers of an output, and numbers need a mark.
+    """
+    problems = [
+        *map(str, wrong_quotations(book)),
+        *unmarked_numbers(book),
+        *wrong_answers(book),
+    ]
     if problems:
         raise BookError("\n".join(dict.fromkeys(problems)))
 
@@ -148,10 +156,7 @@ def _printed(shown: store.Shown) -> Iterator[Printed]:
     """Yield the cells of a tab that have printed numbers."""
     cells = [(i, b) for i, b in enumerate(shown.blocks) if isinstance(b, Cell)]
     for (place, cell), recorded in zip(cells, shown.outputs, strict=True):
-        no_errors = [output for output in recorded if output.output_type != "error"]
-        texts = outputs.read(no_errors, cell)
-        text = "\n".join(t.text for t in texts if isinstance(t, outputs.Printed))
-        if found := list(quantities(text)):
+        if found := list(quantities(outputs.text_of(recorded, cell))):
             yield Printed(place, cell, found)
 
 

@@ -73,6 +73,51 @@ CPU_SETTINGS = {
     "TF_ENABLE_ONEDNN_OPTS": "0",
     "OMP_NUM_THREADS": "1",
 }
+# The look of plots in records. Axes of 3.5 inches are about 480 pixels wide on a page,
+# where 7 points are 13 pixels. Text stays text and takes the typeface of the page. It
+# is measured in a font that matplotlib brings along, which is wider than that of the
+# page, so it always fits. The colors are those of light pages (static/book.css).
+PLOT_STYLE = """\
+svg.hashsalt: book
+svg.fonttype: none
+savefig.pad_inches: 0.02
+font.sans-serif: DejaVu Sans
+font.size: 7
+axes.titlesize: medium
+legend.fontsize: medium
+text.color: 1c1f23
+axes.labelcolor: 1c1f23
+xtick.labelcolor: 4a5058
+ytick.labelcolor: 4a5058
+axes.edgecolor: 838c97
+xtick.color: 838c97
+ytick.color: 838c97
+grid.color: dcdfe4
+axes.prop_cycle: cycler(color=["1a56b0", "a84a0b", "1a6b34", "6b3fc0", "a8261c"])
+lines.linewidth: 1.1
+lines.markersize: 3
+axes.linewidth: 0.6
+grid.linewidth: 0.6
+patch.linewidth: 0.6
+hatch.linewidth: 0.6
+xtick.major.width: 0.6
+ytick.major.width: 0.6
+xtick.minor.width: 0.4
+ytick.minor.width: 0.4
+xtick.major.size: 2.5
+ytick.major.size: 2.5
+xtick.minor.size: 1.5
+ytick.minor.size: 1.5
+axes.spines.top: False
+axes.spines.right: False
+axes.axisbelow: True
+legend.edgecolor: none
+legend.handlelength: 2.6
+figure.subplot.left: 0.11
+figure.subplot.right: 0.99
+figure.subplot.bottom: 0.15
+figure.subplot.top: 0.98
+"""
 # Records hold static plots, which every reader sees, in place of widgets.
 HIDE_WIDGETS = "__import__('sys').modules['ipywidgets'] = None"
 WITHOUT_WIDGETS = f"c.InteractiveShellApp.exec_lines = [{HIDE_WIDGETS!r}]\n"
@@ -253,7 +298,7 @@ class OneInterpreter(KernelSpecManager):
 def kernel_settings(place: Place, scratch: Path) -> dict[str, str]:
     """Return the environment of a kernel, in which no setting of the user shows."""
     rc = scratch / "matplotlibrc"
-    rc.write_text("svg.hashsalt: book\n")
+    rc.write_text(PLOT_STYLE)
     profile = scratch / "ipython/profile_default"
     profile.mkdir(parents=True, exist_ok=True)
     (profile / "ipython_config.py").write_text(WITHOUT_WIDGETS)

@@ -3,6 +3,7 @@
 import base64
 import mimetypes
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ from book.base.errors import BookError
 from book.base.paths import TEMPLATES
 from book.pages.rst import SHELL_LINE
 from book.pages.sphinx.code_styles import Light
-from book.pages.sphinx.math import ALIGNMENT_STYLE, align_lines
+from book.pages.sphinx.math import ALIGNMENT_STYLE, align_lines, space_functions
 from book.pages.sphinx.site import CodeFormatter
+from book.records import plots
+from book.records.cleaning import SVG
+from book.slides import marks
 from book.slides.layout import WIDEST_TABLE, Page
-from book.slides.marks import Block, Code, Figure, Plot, Printed, Text
+from book.slides.marks import Block, Code, Figure, Plot, Printed, Slide, Text
 from book.slides.words import ReplaceRoles
 
 FindFigure = Callable[[str], Path]  # returns the file for a path in a section
@@ -51,30 +55,46 @@ def render_slides(
 
     `replace_roles` returns a text with words instead of references and citations.
     """
-    texts = [replace_roles(text) for page in pages for text in _texts(page)]
+    texts = [replace_roles(text) for page in pages for text in _texts(page.slide)]
     html = iter(to_html(texts))
     return [_slide(page, html, find_figure) for page in pages]
 
 
-def _texts(page: Page) -> list[str]:
+def _texts(slide: Slide) -> list[str]:
     """Return all Markdown of a slide in the order in which `_slide` uses it."""
-    slide = page.slide
-    blocks = [b for b in slide.blocks if isinstance(b, Text | Figure)]
-    in_blocks = [b.markdown if isinstance(b, Text) else b.caption for b in blocks]
-    return [slide.title, slide.part, *in_blocks, "\n\n".join(slide.notes)]
+    return [*marks.texts(slide), "\n\n".join(slide.notes)]
 
 
 def _slide(page: Page, html: Iterator[str], find_figure: FindFigure) -> dict[str, Any]:
     """Return the variables for a slide; `html` yields its texts in order."""
+    slide = page.slide
     return {
         "title": _unwrap(next(html)),
         "part": _unwrap(next(html)),
-        "blocks": [_block(block, html, find_figure) for block in page.slide.blocks],
+        "blocks": [
+            _block(block, html, find_figure) | {"step": step}
+            for block, step in zip(slide.blocks, _steps(slide), strict=True)
+        ],
         "notes": next(html),
+        "continued": slide.continued,
         "scale": round(100 * page.scale),  # percent
         "number": page.number,
         "total": page.total,
     }
+
+
+def _steps(slide: Slide) -> Iterator[int | None]:
+    """Yield the step in which each block of a slide appears; None if at once.
+
+    The blocks appear in turn, and the outputs of a cell together.
+    """
+    step, above = 0, None
+    for block in slide.blocks:
+        is_output = isinstance(block, Printed | Plot)
+        if above and not (is_output and isinstance(above, Printed | Plot)):
+            step += 1
+        yield step or None
+        above = block
 
 
 def _block(
@@ -94,7 +114,10 @@ def _block(
             folds = any(len(line) > WIDEST_TABLE for line in text.split("\n"))
             return {"kind": "printed", "text": text, "varies": varies, "folds": folds}
         case Plot(kind, data, alt):
-            return {"kind": "plot", "src": _plot_address(kind, data), "alt": alt}
+            prefix = f"plot-{zlib.crc32(data.encode()):x}-"
+            if kind == SVG and (svg := plots.inline(data, alt, prefix)):
+                return {"kind": "plot", "html": svg}
+            return {"kind": "picture", "src": _plot_address(kind, data), "alt": alt}
 
 
 def _file_address(file: Path) -> str:
@@ -133,7 +156,7 @@ def to_html(texts: list[str]) -> list[str]:
     if invalid := INVALID_EQUATION.search(html):
         equation = invalid[1].strip("$ ")
         raise BookError(f"cannot convert the equation '{equation}'; correct its TeX")
-    html = ALIGNMENT_STYLE.sub("", html)
+    html = space_functions(ALIGNMENT_STYLE.sub("", html))
     return [part.strip() for part in MARKER_PARAGRAPH.split(html)[1:]]
 
 

@@ -5,10 +5,14 @@ which reveal.js shows as slides. `index.html` lists all decks in that folder.
 """
 
 import functools
+import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import imagesize
 
 from book.base.errors import BookError
 from book.base.files import write_whole
@@ -27,6 +31,7 @@ from book.sources.tabs import tab_name
 
 # The files in `static/` that become the stylesheet of decks, and those that are copied.
 STYLES = ("book.css", "slides.css")
+FONT_SIZE = re.compile(r'font-size[=:]"?([\d.]+)')
 STATIC_FILES = ("favicon.svg", "fonts", "slides.js", "vendor/reveal")
 
 
@@ -70,6 +75,10 @@ def deck(book: Book, section: Section, tab: str, words: Words) -> str:
     if shown is None or not slides:
         return ""
     find_figure = functools.partial(_find_figure, section)
+    layout.add_figures(slides, words.figures)
+    layout.add_tables(slides, words.tables)
+    layout.fit_figures(slides, functools.partial(_readable_height, find_figure))
+    slides += words.references(slides, section)
     view = merge.merge_machines({"cpu": shown}, {"cpu": "CPU"})
     origin = merge.origin(view, tab, section)
     return _html(book, tab, slides, origin, words.replacer(section), find_figure)
@@ -85,7 +94,7 @@ def _html(
 ) -> str:
     """Return the page of a deck; `origin` is a text on the origin of its outputs."""
     front, *rest = slides
-    front.blocks.append(marks.Text(origin))
+    front.blocks += [*_cover(slides, find_figure), marks.Text(origin)]
     pages = [layout.Page(front, 1.0)]
     pages += [page for slide in rest for page in layout.pages(slide)]
     title, *others = deck_page.render_slides(pages, replace_roles, find_figure)
@@ -97,6 +106,27 @@ def _html(
         title=title,
         slides=others,
     )
+
+
+def _cover(slides: list[Slide], find_figure: FindFigure) -> list[marks.Figure]:
+    """Return the first figure that is readable on the front slide, if there is one."""
+    figures = [b for s in slides for b in s.blocks if isinstance(b, marks.Figure)]
+    for figure in figures:
+        width, height = imagesize.get(find_figure(figure.path))
+        readable = _readable_height(find_figure, figure)
+        scale = layout.cover_scale(slides[0], width, height)
+        if readable and scale * height >= readable:
+            return [replace(figure, caption="")]
+    return []
+
+
+def _readable_height(find_figure: FindFigure, figure: marks.Figure) -> float:
+    """Return the height in pixels at which the text of a drawing can be read, or 0."""
+    file = find_figure(figure.path)
+    text = file.read_text("utf-8") if file.suffix == ".svg" else ""
+    smallest = min(map(float, FONT_SIZE.findall(text)), default=0)
+    _, height = imagesize.get(file)
+    return height * layout.SMALLEST / smallest if smallest else 0
 
 
 def _find_figure(section: Section, path: str) -> Path:

@@ -7,28 +7,38 @@ browser measures every slide of the book.
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
-from book.slides.marks import Block, Code, Figure, Plot, Printed, Slide, Text
+from book.records import plots
+from book.slides.marks import Block, Code, Figure, Plot, Printed, Slide, Text, texts
 
-# All sizes are in pixels of a slide of 1280 by 720.
-WIDTH, HEIGHT = 1152, 618
-TITLE, TITLE_LINE, TITLE_CHARACTERS = 14, 50, 54
+# All sizes are in pixels of a slide of 1280 by 720. No text is smaller than SMALLEST.
+SMALLEST = 18
+WIDTH, HEIGHT = 1152, 646
+TITLE, TITLE_LINE, TITLE_CHARACTERS = 14, 46, 53
+CONTINUED_LINE, CONTINUED_CHARACTERS = 36, 72
 PART = 30
 TEXT, TEXT_LINE, TEXT_CHARACTER = 30, 1.4, 0.5
-CODE, CODE_LINE, CODE_CHARACTER, PADDING = 24, 1.4, 0.605, 36
-OUTPUT, OUTPUT_LINE = 22, 1.25
+TABLE, TABLE_LINE, TABLE_PADDING = 22, 1.35, 0.5
+CODE, CODE_LINE, CODE_CHARACTER, PADDING = 24, 1.25, 0.605, 32
+OUTPUT, OUTPUT_LINE, NOTE = 22, 1.25, 25
 EQUATION, SPACE, PICTURE = 84, 14, 370
+PLOT_TEXT = 10  # in the unit of a plot; slides.css has a bit more
 CAPTION, CAPTION_CHARACTERS = 34, 110
+# The highest figures below a title of one line, with and without a caption.
+HIGHEST = HEIGHT - TITLE - TITLE_LINE - PART - SPACE
+HIGHEST_WITH_CAPTION = HIGHEST - CAPTION
+NEAR = 2  # slides
+# The front slide with a picture: its text, and the room for all but text and picture.
+FRONT_TEXT, FRONT, FRONT_TITLE, FRONT_CHARACTERS = 26, 138, 66, 35
 
 # The scales of the contents, of which the largest that fits is used. Only code is
-# scaled above 1. A slide that does not fit at the smallest of these scales is split;
-# only a part that cannot be split is scaled down to SMALLEST.
-SCALES = (1.2, 1.1, 1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7)
-SMALLEST = 0.6
+# scaled above 1. A slide that does not fit at the smallest of these scales is split.
+SCALES = (1.2, 1.1, 1.0, 0.95, 0.9, 0.85, 0.8, 0.75)
 WIDEST_TABLE = 92  # characters; longer printed lines are wrapped, as on the pages
+REFERENCE = re.compile(r":numref:`(\w+)`")
 LINK = re.compile(r"\]\([^)]*\)")
 
 
@@ -47,18 +57,75 @@ def pages(slide: Slide) -> list[Page]:
     for scale in SCALES:
         if fits(slide, slide.blocks, scale):
             return [Page(slide, scale)]
-    parts = [replace(slide, blocks=blocks, notes=[]) for blocks in _split(slide)]
-    parts[0].notes = slide.notes
+    parts = _split(slide)
     return [
         Page(part, _scale_of_part(part), number, len(parts))
         for number, part in enumerate(parts, start=1)
     ]
 
 
+def add_figures(slides: list[Slide], figures: dict[str, Figure]) -> None:
+    """Add figures to the slides without pictures whose text or notes refer to them.
+
+    `figures` holds the figures of the book by label. A figure that one of the next
+    slides shows is not added. The first slide has no room for one.
+    """
+    for number, slide in enumerate(slides[1:], start=1):
+        near = slides[max(number - NEAR, 0) : number + NEAR + 1]
+        shown = {b.alt for s in near for b in s.blocks if isinstance(b, Figure)}
+        labels = REFERENCE.findall("\n".join([*texts(slide), *slide.notes]))
+        named = [figures[label] for label in labels if label in figures]
+        new = [figure for figure in named if figure.alt not in shown]
+        if new and not any(isinstance(b, Figure | Plot) for b in slide.blocks):
+            slide.blocks.append(new[0])
+
+
+def add_tables(slides: list[Slide], tables: dict[str, Text]) -> None:
+    """Add the tables to which slides refer, once each, but none to the first slide.
+
+    `tables` holds the tables of the book by label. A table that only the notes name is
+    added if the slide consists of text.
+    """
+    shown = [b.markdown for s in slides for b in s.blocks if isinstance(b, Text)]
+    for slide in slides[1:]:
+        is_text = all(isinstance(block, Text) for block in slide.blocks)
+        named = [*texts(slide), *(slide.notes if is_text else [])]
+        for label in REFERENCE.findall("\n".join(named)):
+            if label in tables and tables[label].markdown not in shown:
+                slide.blocks.append(tables[label])
+                shown.append(tables[label].markdown)
+
+
+def fit_figures(slides: list[Slide], height_of: Callable[[Figure], float]) -> None:
+    """Give each figure the height at which its text can be read.
+
+    `height_of` returns it. A figure without room for its caption loses the caption,
+    and a figure that is higher than a slide is removed.
+    """
+    for slide in slides:
+        blocks: list[Block] = []
+        for block in slide.blocks:
+            if isinstance(block, Figure):
+                height = height_of(block)
+                if height > HEIGHT:
+                    continue
+                caption = block.caption if height <= HIGHEST_WITH_CAPTION else ""
+                block = replace(block, height=height, caption=caption)
+            blocks.append(block)
+        slide.blocks = blocks
+
+
+def cover_scale(front: Slide, width: float, height: float) -> float:
+    """Return the scale at which a picture of this size fits on the front slide."""
+    title = math.ceil(len(front.title) / FRONT_CHARACTERS) * FRONT_TITLE
+    text = sum(_height(block, FRONT_TEXT / TEXT) for block in front.blocks)
+    return min(WIDTH / width, (HEIGHT - FRONT - title - text) / height)
+
+
 def _scale_of_part(part: Slide) -> float:
-    """Return the largest scale up to 1 at which a part fits, or SMALLEST."""
+    """Return the largest scale up to 1 at which a part fits."""
     scales = (scale for scale in SCALES if scale <= 1)
-    return next((s for s in scales if fits(part, part.blocks, s)), SMALLEST)
+    return next((s for s in scales if fits(part, part.blocks, s)), SCALES[-1])
 
 
 def fits(slide: Slide, blocks: list[Block], scale: float) -> bool:
@@ -75,32 +142,56 @@ def _filled_share(slide: Slide, blocks: list[Block], scale: float) -> float:
 
 def _title_height(slide: Slide) -> int:
     """Return the height of a slide's title and of the line above it, in pixels."""
-    characters = len(LINK.sub("]", slide.title))
-    lines = math.ceil(characters / TITLE_CHARACTERS)
-    return PART * bool(slide.part) + TITLE * bool(lines) + TITLE_LINE * lines
+    length, line = len(LINK.sub("]", slide.title)), TITLE_LINE
+    lines = math.ceil(length / TITLE_CHARACTERS)
+    if slide.continued:
+        line, lines = CONTINUED_LINE, math.ceil((length + 7) / CONTINUED_CHARACTERS)
+    return PART * bool(slide.part) + TITLE * bool(lines) + line * lines
 
 
 def _height(block: Block, scale: float) -> float:
     """Return the height of a block in pixels."""
     match block:
+        case Text(markdown) if markdown.startswith("|"):
+            return _table_height(markdown, _size(TABLE, min(scale, 1))) + SPACE
         case Text(markdown):
             size = TEXT * min(scale, 1)
             return _text_lines(markdown, size) * size * TEXT_LINE + SPACE
         case Code(source):
             lines = source.count("\n") + 1
-            return lines * CODE * CODE_LINE * scale + SPACE + PADDING * scale
+            return lines * _size(CODE, scale) * CODE_LINE + SPACE + PADDING * scale
         case Printed(text, varies):
-            lines = sum(_wrapped_lines(line, scale) for line in text.split("\n"))
-            return (
-                (lines + varies) * OUTPUT * OUTPUT_LINE * scale
-                + SPACE
-                + PADDING * scale
-            )
-        case Figure(caption=caption):
+            size = _size(OUTPUT, scale)
+            lines = sum(_wrapped_lines(line, size) for line in text.split("\n"))
+            note = NOTE * varies
+            return lines * size * OUTPUT_LINE + note + SPACE + PADDING * scale
+        case Figure(caption=caption, height=readable):
             lines = math.ceil(len(caption) / CAPTION_CHARACTERS)
-            return PICTURE * min(scale, 1) + CAPTION * lines + SPACE
-        case Plot():
-            return PICTURE * min(scale, 1) + SPACE
+            height = max(PICTURE * min(scale, 1), min(readable, HIGHEST))
+            return height + CAPTION * lines + SPACE
+        case Plot(data=data):
+            readable = plots.height_of(data) * SMALLEST / PLOT_TEXT
+            return max(PICTURE * min(scale, 1), readable) + SPACE
+
+
+def _table_height(markdown: str, size: float) -> float:
+    """Return the height of a table in a font of `size` pixels."""
+    rows = [row.strip("| ").split("|") for row in markdown.split("\n")]
+    del rows[1]  # the line below the head
+    widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
+    room = WIDTH / (size * TEXT_CHARACTER) - 3 * len(widths)
+    # Each column gets a share of the room, unless there is room for all.
+    share = min(room / sum(widths), 1)
+    lines = 0
+    for row in rows:
+        cells = zip(row, widths, strict=False)
+        lines += max(math.ceil(len(c.strip()) / (w * share)) for c, w in cells)
+    return (lines * TABLE_LINE + len(rows) * TABLE_PADDING) * size
+
+
+def _size(size: float, scale: float) -> float:
+    """Return the size of code or output at this scale."""
+    return max(size * scale, SMALLEST)
 
 
 def _text_lines(markdown: str, size: float) -> float:
@@ -114,9 +205,9 @@ def _text_lines(markdown: str, size: float) -> float:
     return sum(math.ceil(len(" ".join(i.split())) / characters) + 0.2 for i in items)
 
 
-def _wrapped_lines(line: str, scale: float) -> int:
-    """Return the number of lines that a printed line takes."""
-    characters = int(WIDTH / (OUTPUT * CODE_CHARACTER * scale)) - 2
+def _wrapped_lines(line: str, size: float) -> int:
+    """Return the number of lines that a printed line takes in a font of this size."""
+    characters = int(WIDTH / (size * CODE_CHARACTER)) - 3
     return math.ceil(max(len(line), 1) / characters) if len(line) > WIDEST_TABLE else 1
 
 
@@ -130,7 +221,7 @@ def _width(block: Block, scale: float) -> float:
             longest, size = max(n for n in [0, *lines] if n <= WIDEST_TABLE), OUTPUT
         case _:
             return 0
-    return longest * size * CODE_CHARACTER * scale + PADDING * scale
+    return longest * _size(size, scale) * CODE_CHARACTER + PADDING * scale
 
 
 # Splitting
@@ -149,35 +240,48 @@ class Unit:
 
     `cost` is that of a split before the unit. If the unit continues the block of the
     unit before it, `separator` is the text between the two; otherwise it is empty.
+    `context` is the text above the unit if a part begins with it.
     """
 
     block: Block
     cost: float = 0.0
     separator: str = ""
+    context: str = ""
 
 
-def _split(slide: Slide) -> list[list[Block]]:
-    """Return the blocks of a slide in parts that fit, split at the lowest cost."""
+def _split(slide: Slide) -> list[Slide]:
+    """Return the parts of a slide, which fit, split at the lowest cost."""
     units = list(_units(slide))
     # best[n] is the lowest cost of the first n units and the start of their last part.
     best: list[tuple[float, int]] = [(0.0, 0)]
     for end in range(1, len(units) + 1):
         costs = []
         for start in reversed(range(end)):
-            blocks = _join(units[start:end])
-            if start < end - 1 and not fits(slide, blocks, SCALES[-1]):
+            part = _part(slide, units, start, end)
+            if start < end - 1 and not fits(part, part.blocks, SCALES[-1]):
                 break
-            free = 1 - min(_filled_share(slide, blocks, SCALES[-1]), 1)
+            free = 1 - min(_filled_share(part, part.blocks, SCALES[-1]), 1)
             cost = best[start][0] + NEW + EMPTY * free**2 + units[start].cost
             costs.append((cost, start))
         best.append(min(costs))
-    parts: list[list[Block]] = []
+    parts: list[Slide] = []
     end = len(units)
     while end:
         start = best[end][1]
-        parts.insert(0, _join(units[start:end]))
+        parts.insert(0, _part(slide, units, start, end))
         end = start
     return parts
+
+
+def _part(slide: Slide, units: list[Unit], start: int, end: int) -> Slide:
+    """Return the part of a slide with these units; the first part has the notes."""
+    first, *others = units[start:end]
+    if first.context:
+        block = _with_text(first.block, f"{first.context}\n{_text(first.block)}")
+        first = replace(first, block=block)
+    notes = [] if start else slide.notes
+    blocks = _join([first, *others])
+    return replace(slide, blocks=blocks, notes=notes, continued=start > 0)
 
 
 def _units(slide: Slide) -> Iterator[Unit]:
@@ -190,6 +294,11 @@ def _units(slide: Slide) -> Iterator[Unit]:
                 yield from _units_of_code(slide, source, cost)
             case Printed():
                 yield from _split_long_unit(slide, Unit(block, BEFORE_OUTPUT))
+            case Text(markdown) if markdown.startswith("|"):
+                head, line, first, *rest = markdown.split("\n")
+                context = f"{head}\n{line}"
+                yield Unit(Text(f"{context}\n{first}"))
+                yield from (Unit(Text(row), 0, "\n", context) for row in rest)
             case Text(markdown):
                 first, *rest = re.split(r"\n(?=[-*+] )", markdown)
                 yield Unit(Text(first))
@@ -205,23 +314,55 @@ def _units_of_code(slide: Slide, source: str, cost: float) -> Iterator[Unit]:
     """Yield the paragraphs of a cell; `cost` is that of a split before the cell."""
     first, *rest = re.split(r"\n\s*?\n(?=\s*\S)", source)
     yield from _split_long_unit(slide, Unit(Code(first), cost))
+    code = first
     for above, paragraph in pairwise([first, *rest]):
         in_class = AFTER_HEAD if above.startswith("class ") else IN_CLASS
         cost = in_class if paragraph.startswith(" ") else IN_CELL
-        yield from _split_long_unit(slide, Unit(Code(paragraph), cost, "\n\n"))
+        context = _context(code, paragraph)
+        unit = Unit(Code(paragraph), cost, "\n\n", context)
+        yield from _split_long_unit(slide, unit, code)
+        code += f"\n\n{paragraph}"
 
 
-def _split_long_unit(slide: Slide, unit: Unit) -> Iterator[Unit]:
-    """Yield a unit, or a unit for each of its lines if it is too long for a slide."""
+def _context(code: str, following: str) -> str:
+    """Return the first lines of the blocks in `code` that `following` continues.
+
+    The context is for a slide that begins with `following`; it may be empty.
+    """
+    context: list[str] = []
+    indent = _indent(following)
+    for line in reversed(code.split("\n")):
+        is_outside = line.strip() and _indent(line) < indent
+        if is_outside and not line.lstrip().startswith((")", "]", "}")):
+            indent = _indent(line)
+            context.insert(0, line)
+    if context:
+        context.append(" " * _indent(following) + "...")
+    return "\n".join(context)
+
+
+def _indent(text: str) -> int:
+    """Return the number of spaces at the start of a text."""
+    return len(text) - len(text.lstrip(" "))
+
+
+def _split_long_unit(slide: Slide, unit: Unit, above: str = "") -> Iterator[Unit]:
+    """Yield a unit, or a unit for each of its lines if it is too long for a slide.
+
+    The unit continues the code `above`.
+    """
     if fits(slide, [unit.block], SCALES[-1]):
         yield unit
         return
     first, *rest = _text(unit.block).split("\n")
     yield replace(unit, block=_with_text(unit.block, first))
+    above += f"\n{first}"
     for line in rest:
         # An indented line probably continues a statement, so a split costs more.
-        cost = BETWEEN_LINES + len(line) - len(line.lstrip())
-        yield Unit(_with_text(unit.block, line), cost, "\n")
+        cost = BETWEEN_LINES + _indent(line)
+        context = _context(above, line) if isinstance(unit.block, Code) else ""
+        yield Unit(_with_text(unit.block, line), cost, "\n", context)
+        above += f"\n{line}"
 
 
 def _join(units: list[Unit]) -> list[Block]:

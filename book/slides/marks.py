@@ -3,14 +3,16 @@
 `[**text**]` begins a slide and is its title; `(**text**)` adds a text to the slide.
 Bold words just before a mark, such as **Fix.**, are added too. A text with `~~` instead
 of `**` appears only on slides. The code up to the next slide is added with its
-outputs, unless it is marked `.off-slides`. All other prose becomes the speaker's notes.
-A Summary without marks becomes a slide.
+outputs, unless it is marked `.off-slides` or consists of imports. Figures need no mark.
+All other prose becomes the speaker's notes. A Summary without marks becomes a slide.
 """
 
 import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
 
 from book.records import outputs
 from book.records.store import Shown
@@ -20,11 +22,14 @@ from book.sources.tabs import TAB_NAMES
 
 PARAGRAPH = re.compile(r"\n[ \t]*\n")
 LEAD_IN = re.compile(r"\*\*([^*\n]+)[.:]\*\*\s+\Z")
+TITLE_LEAD_IN = re.compile(r"^(\w+): ")
 SENTENCE_END = re.compile(r"[.!?:][*_)\"']*\s*$")
+SENTENCE = re.compile(r"(?<=[.?!:])\s+(?=[A-Z`:$\[\"(])")
+UNDIVIDED = re.compile(r"[-*+] |\d+\. |\||\$\$|```|>")  # lists, tables, ...
+SHOWN_WORDS = 45  # in the sentences that a slide without any other text shows
 SAVE = re.compile(r"[ \t]*#[ \t]*@save\b[ \t]*")
 SUMMARY = "Summary"
 ENDINGS = (SUMMARY, "Exercises")
-LONGEST_TITLE = 120
 Documented = ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef
 
 
@@ -42,6 +47,7 @@ class Figure:
     path: str
     alt: str
     caption: str
+    height: float = 0  # the least height in pixels at which its text can be read
 
 
 @dataclass
@@ -75,13 +81,14 @@ Block = Text | Figure | Code | Printed | Plot
 class Slide:
     """A slide; `part` is the heading of the part of the section that it belongs to.
 
-    All texts are Markdown.
+    It is `continued` if the slide before it has the same title. All texts are Markdown.
     """
 
     title: str
     part: str = ""
     blocks: list[Block] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    continued: bool = False
 
 
 def read(shown: Shown) -> list[Slide]:
@@ -103,7 +110,9 @@ def read(shown: Shown) -> list[Slide]:
             elif not isinstance(block, source.Contents | source.Directive):
                 reader.read_text(block)
     reader.flush_notes()
-    return reader.slides if reader.has_marks else []
+    for slide in reader.slides[1:]:
+        _complete(slide)
+    return _join_bare_titles(reader.slides) if reader.has_marks else []
 
 
 def _parts(blocks: list[source.Block]) -> Iterator[list[source.Block]]:
@@ -146,7 +155,7 @@ class _Reader:
     def __init__(self, tab: str) -> None:
         self.tab = tab
         self.slides: list[Slide] = []
-        self.part = ""
+        self.heading = self.part = ""
         self.has_marks = False
         # Text below a heading is kept for the notes of the slide that it introduces.
         self.pending_notes: list[str] | None = None
@@ -157,6 +166,7 @@ class _Reader:
         if heading.level == 1 or not self.slides:
             self.slides.append(Slide(heading.title if heading.level == 1 else ""))
         if heading.level > 1:
+            self.heading = heading.title
             self.part = "" if heading.title in ENDINGS else heading.title
             self.pending_notes = []
 
@@ -176,9 +186,18 @@ class _Reader:
             self.slides.append(Slide(""))
         all_marks = _marks(block)
         self.has_marks |= bool(all_marks)
+        if not all_marks and self._is_announced(block):
+            self.slides[-1].blocks.append(Text(_text(block).strip()))
+            return
         for start, end in _segments(_text(block), all_marks):
             marks = [mark for mark in all_marks if start <= mark.start < end]
             self._read_segment(block, start, end, marks)
+
+    def _is_announced(self, block: source.Block) -> bool:
+        """Return True if the last text on the last slide ends with a colon for this."""
+        blocks = self.slides[-1].blocks if self.pending_notes is None else []
+        announces = bool(blocks) and _announces(blocks[-1])
+        return announces and not isinstance(block, source.Figure)
 
     def _read_segment(
         self, block: source.Block, start: int, end: int, marks: list[SlideMark]
@@ -186,20 +205,39 @@ class _Reader:
         """Read a piece of a block in which at most one slide begins."""
         text = _text(block)
         if any(mark.begins for mark in marks):
-            self.slides.append(Slide("", self.part, notes=self.pending_notes or []))
-            self.pending_notes = None
+            self._begin_slide("", self.part)
+        elif marks or isinstance(block, source.Figure):
+            self._begin_part()
+        if isinstance(block, source.Figure):
+            self._add_figure(block)
+            return
         for mark in marks:
             lead_in = LEAD_IN.search(text, start, mark.start)
-            self._add_mark(block, mark, lead_in[1] if lead_in else "")
-        if not isinstance(block, source.Figure):
-            self._add_notes(_unmarked_text(text, start, end, marks))
+            self._add_mark(mark, lead_in[1] if lead_in else "")
+        self._add_notes(_unmarked_text(text, start, end, marks))
 
-    def _add_mark(self, block: source.Block, mark: SlideMark, lead_in: str) -> None:
+    def _begin_slide(self, title: str, part: str) -> None:
+        """Begin a slide; the text below the last heading becomes its notes."""
+        self.slides.append(Slide(title, part, notes=self.pending_notes or []))
+        self.pending_notes = None
+
+    def _begin_part(self) -> None:
+        """Begin a slide with the last heading as its title, if it has no slide yet."""
+        if self.pending_notes is not None:
+            self._begin_slide(self.heading, "")
+
+    def _add_figure(self, figure: source.Figure) -> None:
+        """Add a figure to the last slide, and what its caption explains to the notes.
+
+        The first sentence of the caption stays below the figure.
+        """
+        self.slides[-1].blocks.append(to_figure(figure))
+        self._add_notes(_first_sentence(figure.caption)[1])
+
+    def _add_mark(self, mark: SlideMark, lead_in: str) -> None:
         """Add the text of a mark to the last slide, after the bold words before it."""
         slide = self.slides[-1]
-        if isinstance(block, source.Figure):
-            slide.blocks.append(Figure(block.path, block.alt, block.caption))
-        elif mark.begins:
+        if mark.begins:
             title, rest = _title(mark.text)
             slide.title = f"{lead_in}: {title}" if lead_in else title
             slide.blocks += _paragraphs(rest)
@@ -220,9 +258,12 @@ class _Reader:
 
     def read_code(self, cell: source.Cell, cell_outputs: list) -> None:
         """Add the code and the outputs of a cell to the last slide."""
-        self.flush_notes()
-        if not cell.on_slides:
+        if not cell.on_slides or _imports(cell.code):
+            if len(self.slides) == 1 and self.pending_notes is None:
+                # A text below this cell is not one for the front slide.
+                self.heading, self.pending_notes = "Setup", []
             return
+        self._begin_part()
         if len(self.slides) < 2:
             # Code before the first mark would crowd the slide with the title.
             self.slides.append(Slide("Setup"))
@@ -230,6 +271,91 @@ class _Reader:
         if code:
             self.slides[-1].blocks.append(Code(code))
         self.slides[-1].blocks += _outputs(cell, cell_outputs)
+
+
+def _complete(slide: Slide) -> None:
+    """Move text from the notes to a slide that would have no more than a title.
+
+    The text is the first sentences of the notes that do not repeat the title, and what
+    they announce by a colon.
+    """
+    claim = (slide.title.partition(": ")[2] or slide.title).lower()
+    kept = []
+    while slide.notes and _needs_text(slide):
+        note = slide.notes.pop(0)
+        sentences = SENTENCE.split(note)
+        repeats = [s for s in sentences if claim in " ".join(s.split()).lower()]
+        kept += repeats
+        if len(repeats) == len(sentences):
+            continue
+        shown, rest = _first_sentences(
+            " ".join(s for s in sentences if s not in repeats) if repeats else note
+        )
+        slide.blocks.append(Text(shown))
+        if rest:
+            slide.notes.insert(0, rest)
+    slide.notes[:0] = kept
+
+
+def _needs_text(slide: Slide) -> bool:
+    """Return True if a slide has only a title, or ends with a colon."""
+    return bool(slide.title) and (not slide.blocks or _announces(slide.blocks[-1]))
+
+
+def _join_bare_titles(slides: list[Slide]) -> list[Slide]:
+    """Return the slides, in which the only sentence of a slide is on one beside it.
+
+    That is the slide before it, or else the one after it, in the same part.
+    """
+    joined: list[Slide] = slides[:1]
+    for slide, after in zip_longest(slides[1:], slides[2:]):
+        sentence = Text(TITLE_LEAD_IN.sub(r"**\1.** ", _as_sentence(slide.title)))
+        if slide.blocks or not slide.part:
+            joined.append(slide)
+        elif joined[-1].part == slide.part:
+            joined[-1].blocks.append(sentence)
+            joined[-1].notes += slide.notes
+        elif after is not None and after.part == slide.part:
+            after.blocks.insert(0, sentence)
+            after.notes[:0] = slide.notes
+        else:
+            joined.append(slide)
+    return joined
+
+
+def _announces(block: Block) -> bool:
+    """Return True for a text that ends with a colon."""
+    return isinstance(block, Text) and block.markdown.endswith(":")
+
+
+def _first_sentences(text: str) -> tuple[str, str]:
+    """Return the sentences that begin in the first words of a text, and the others.
+
+    A list, a table or an equation is not divided.
+    """
+    if UNDIVIDED.match(text):
+        return text, ""
+    words = 0
+    sentences = SENTENCE.split(text)
+    for number, sentence in enumerate(sentences):
+        words += len(sentence.split())
+        if words > SHOWN_WORDS:
+            end = max(number, 1)
+            return " ".join(sentences[:end]), " ".join(sentences[end:])
+    return text, ""
+
+
+def to_figure(figure: source.Figure, folder: Path = Path()) -> Figure:
+    """Return a figure with the first sentence of its caption; `folder` has its path."""
+    caption, _ = _first_sentence(figure.caption)
+    return Figure(str(folder / figure.path), figure.alt, caption)
+
+
+def texts(slide: Slide) -> list[str]:
+    """Return the Markdown that a slide shows, in order; the captions are included."""
+    blocks = [b for b in slide.blocks if isinstance(b, Text | Figure)]
+    shown = [b.markdown if isinstance(b, Text) else b.caption for b in blocks]
+    return [slide.title, slide.part, *shown]
 
 
 def _segments(text: str, marks: list[SlideMark]) -> list[tuple[int, int]]:
@@ -244,16 +370,21 @@ def _segments(text: str, marks: list[SlideMark]) -> list[tuple[int, int]]:
 def _title(text: str) -> tuple[str, str]:
     """Return the title in a slide's first text, and the text after the title.
 
-    The title is the first paragraph, or its first sentence if the paragraph is long.
-    It is empty if the text begins with an equation, a list or a picture.
+    The title is the first sentence. It is empty if the text begins with an equation, a
+    list or a picture.
     """
-    first, *rest = PARAGRAPH.split(text, maxsplit=1)
-    if len(first) > LONGEST_TITLE and (end := re.search(r"[.?!]\s", first)):
-        rest.insert(0, first[end.end() :])
-        first = first[: end.end()]
-    if first.lstrip().startswith(("$$", "* ", "![")):
+    if text.lstrip().startswith(("$$", "* ", "![")):
         return "", text
-    return capitalize(" ".join(first.split()).rstrip(" ,;:.，。：")), "\n\n".join(rest)
+    paragraph, *rest = PARAGRAPH.split(text, maxsplit=1)
+    first, explanation = _first_sentence(paragraph)
+    title = capitalize(" ".join(first.split()).rstrip(" ,;:.，。："))
+    return title, "\n\n".join([explanation, *rest])
+
+
+def _first_sentence(text: str) -> tuple[str, str]:
+    """Return the first sentence of a text, and the text after it."""
+    end = re.search(r"[.?!]\s", text)
+    return (text[: end.end()].strip(), text[end.end() :]) if end else (text, "")
 
 
 def capitalize(text: str) -> str:
@@ -309,6 +440,16 @@ def _is_whole_sentence(before: str, mark: SlideMark, after: str) -> bool:
 
 
 # Code and outputs
+
+
+def _imports(code: str) -> bool:
+    """Return True for a cell that prepares the others, mostly by imports."""
+    try:
+        statements = ast.parse(code).body
+    except SyntaxError:
+        return False
+    imports = [s for s in statements if isinstance(s, ast.Import | ast.ImportFrom)]
+    return len(imports) > len(statements) / 2
 
 
 def shown_source(source: str) -> str:

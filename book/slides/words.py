@@ -1,15 +1,23 @@
-"""Replaces references and citations with words, since slides have no other pages."""
+"""Replaces references and citations with words, since slides have no other pages.
 
+The works that the slides of a deck and their notes cite are listed at its end.
+"""
+
+import re
 from collections.abc import Callable
 from functools import cached_property
 
+from book.slides import marks
+from book.slides.marks import Slide
 from book.sources.bibliography import Bibliography
-from book.sources.blocks import Heading
+from book.sources.blocks import Figure, Heading, Table
 from book.sources.book import Book
-from book.sources.inline import Role, replace_roles
+from book.sources.checks import CITATIONS
+from book.sources.inline import Role, replace_roles, roles
 from book.sources.section import Section
 
 ReplaceRoles = Callable[[str], str]
+ANCHOR = re.compile(r'<a id="[^"]*"></a>')
 KINDS = {"fig": "the figure", "eq": "the equation", "tab": "the table"}
 
 
@@ -33,6 +41,43 @@ class Words:
             for block in section.blocks
             if isinstance(block, Heading) and block.label
         }
+
+    @cached_property
+    def figures(self) -> dict[str, marks.Figure]:
+        """The figures of the book by label."""
+        return {
+            block.label: marks.to_figure(block, section.path.parent)
+            for section in self.book.sections
+            for block in section.blocks
+            if isinstance(block, Figure) and block.label
+        }
+
+    @cached_property
+    def tables(self) -> dict[str, marks.Text]:
+        """The tables of the book by label."""
+        return {
+            block.label: marks.Text(block.rows.strip())
+            for section in self.book.sections
+            for block in section.blocks
+            if isinstance(block, Table) and block.label
+        }
+
+    def references(self, slides: list[Slide], section: Section) -> list[Slide]:
+        """Return a slide with the works that slides and their notes cite, if any."""
+        texts = "\n".join(t for s in slides for t in [*marks.texts(s), *s.notes])
+        cited = {
+            key.strip()
+            for role in roles(texts)
+            if role.name in CITATIONS
+            for key in role.value.split(",")
+        }
+        if not cited:
+            return []
+        for key in cited:
+            self._bibliography.label(key, f"{section.name}.md")  # reports unknown works
+        entries = self._bibliography.entries(cited).split("\n\n")
+        items = [f"* {ANCHOR.sub('', entry)}" for entry in entries]
+        return [Slide("References", "", [marks.Text("\n".join(items))])]
 
     def replacer(self, section: Section) -> ReplaceRoles:
         """Return a function that replaces all roles in a text of a section."""

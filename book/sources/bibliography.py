@@ -13,7 +13,9 @@ from urllib.parse import urlsplit
 from formatting.apa import APAStyle  # of pybtex-apa-style
 from pybtex.database import BibliographyData, Entry, Person, PybtexError, parse_file
 from pybtex.plugin import find_plugin, register_plugin
+from pybtex.style import FormattedEntry
 from pybtex.style.sorting.author_year_title import SortingStyle
+from pybtex.style.template import FieldIsMissing, Node, join
 
 from book.base.errors import BookError
 from book.sources.blocks import Cell
@@ -40,6 +42,19 @@ class BookStyle(APAStyle):
     """The style of the American Psychological Association, sorted by `BookSorting`."""
 
     default_sorting_style = STYLE
+
+    def format_entry(
+        self, label: str, entry: Entry, bib_data: BibliographyData | None = None
+    ) -> FormattedEntry:
+        """Return the text of a work without the backslashes that only TeX needs."""
+        fields = {name: text.replace(r"\$", "$") for name, text in entry.fields.items()}
+        work = Entry(entry.type, fields, entry.persons)
+        work.key = entry.key
+        return super().format_entry(label, work, bib_data)
+
+    def format_url(self, entry: Entry) -> Node:
+        """Return nothing, since each format adds a link to the work itself."""
+        return join
 
 
 register_plugin("pybtex.style.sorting", STYLE, BookSorting)
@@ -79,10 +94,11 @@ class Bibliography:
         """The entry of each work in Markdown, sorted by author, year and title."""
         style = find_plugin("pybtex.style.formatting", STYLE)()
         markdown = find_plugin("pybtex.backends", "markdown")()
-        return {
-            entry.key: _clean_markdown(entry.text.render(markdown))
-            for entry in style.format_entries(self.works.values())
-        }
+        try:
+            entries = list(style.format_entries(self.works.values()))
+        except FieldIsMissing as error:
+            raise BookError(f"{error}; add it", "bibfile") from None
+        return {e.key: _clean_markdown(e.text.render(markdown)) for e in entries}
 
     def cite(self, keys: Iterable[str], where: str, textual: bool = False) -> str:
         """Return the citation of some works in Markdown, with links to their entries.
@@ -172,5 +188,6 @@ def _last_name(person: Person) -> str:
 
 
 def _clean_markdown(text: str) -> str:
-    """Return Markdown on one line, without needless escapes."""
-    return NEEDLESS_ESCAPE.sub(r"\1", " ".join(text.split()))
+    """Return Markdown on one line, with the escapes that it needs and no others."""
+    text = NEEDLESS_ESCAPE.sub(r"\1", " ".join(text.split()))
+    return text.replace("$", r"\$")

@@ -136,6 +136,16 @@ class Cell(Block):
         return "varies" in self.classes
 
     @property
+    def predicts(self) -> bool:
+        """True if pages cover the output until readers have predicted it."""
+        return "predict" in self.classes
+
+    @property
+    def is_folded(self) -> bool:
+        """True if the page folds the imports of the cell, or all of a cell without."""
+        return "folded" in self.classes
+
+    @property
     def only_in_notebooks(self) -> bool:
         """True if the cell is run and recorded but appears on no page."""
         return "notebook" in self.classes

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from book.base.errors import BookError
+from book.sources import predictions
 from book.sources.blocks import Block, Cell, Contents, Directive, Figure, Table
 from book.sources.inline import (
     CITATIONS,
@@ -100,6 +101,7 @@ def _section_problems(
             yield from _cell_problems(book, section, block)
         elif not isinstance(block, Contents | Directive):
             yield from _text_problems(section, block, bib_keys)
+    yield from _prediction_problems(book, section)
 
 
 def _tab_problems(book: Book, block: Block) -> Problems:
@@ -107,6 +109,15 @@ def _tab_problems(book: Book, block: Block) -> Problems:
     for tab in block.tabs:
         if tab not in known:
             yield block.line, f"unknown tab '{tab}'; choose from {', '.join(known)}"
+
+
+def _prediction_problems(book: Book, section: Section) -> Problems:
+    """Yield each mistake in the predictions of a section once for all tabs."""
+    found = (
+        predictions.problems([block for block in section.blocks if block.is_for(tab)])
+        for tab in book.tabs
+    )
+    yield from dict.fromkeys(chain.from_iterable(found))
 
 
 def _label_problems(book: Book) -> Iterator[str]:

@@ -15,11 +15,13 @@ MEDIA: tuple[Medium, ...] = ("web", "print", "notebook", "slide")
 CITATIONS = ("cite", "citet", "citep")
 
 # Marks of numbers: an output has the number, a row of published measurements has it,
-# or it is a specification or a prediction. Each has its settings.
+# it is a specification or a prediction, or it is the prediction of an output that pages
+# cover. Each has its settings.
 NUMBERS = {
     "measured": {"within", "value", "cell", "machine"},
     "cited": {"id", "within", "value"},
     "given": set(),
+    "arithmetic": set(),
 }
 
 # A role, or code or an equation, which may hold text that looks like a role.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from book.sources.blocks import Block, Cell, Contents, Directive
@@ -19,7 +19,7 @@ from book.sources.quantities import Quantity, distance, quantities
 if TYPE_CHECKING:
     from book.sources.book import Book
 
-Rows = dict[str, dict[str, str]]
+Rows = Mapping[str, dict[str, str]]
 
 MEASUREMENTS = "cited.csv"
 # The name of a GPU in the description of hardware, such as 4090 in "2 x RTX 4090".
@@ -60,15 +60,19 @@ def cited_works(block: Block) -> set[str]:
 
 def wrong_citations(book: Book) -> Iterator[str]:
     """Yield a line for each number that differs from its published measurement."""
-    rows = _published_measurements(book)
+    rows = published_measurements(book)
     for section in book.sections:
+        for cell in section.cells:
+            name = cell.attributes.get("cited", "")
+            if name and name not in rows:
+                yield f"{section.at(cell.line)}: {_unknown(name)}"
         for block, span in marked(section.blocks, "cited"):
             if problem := _problem_with_citation(block, span, rows):
                 where = section.at(block.line_at(span.start))
                 yield f"{where}: {problem}"
 
 
-def _published_measurements(book: Book) -> Rows:
+def published_measurements(book: Book) -> Rows:
     """Return the rows of the published measurements by their ids."""
     file = (book.root / book.config.library["version_file"]).parent / MEASUREMENTS
     if not file.is_file():
@@ -78,9 +82,9 @@ def _published_measurements(book: Book) -> Rows:
 
 def _problem_with_citation(block: Block, span: Span, rows: Rows) -> str:
     """Return why a number is not a right citation; empty if it is one."""
-    name = span.attributes.get("id")
+    name = span.attributes.get("id", "")
     if name not in rows:
-        return f"no measurement '{name}' in {MEASUREMENTS}; add it or correct the id"
+        return _unknown(name)
     row = rows[name]
     value = f"{row['value']} {row['unit']}"
     measured = next(quantities(value))
@@ -93,6 +97,10 @@ def _problem_with_citation(block: Block, span: Span, rows: Rows) -> str:
         return ""
     name_it = f"name the hardware of '{name}', {row['hardware']}, in this paragraph"
     return f"{name_it}, or cite {row['source']}"
+
+
+def _unknown(name: str) -> str:
+    return f"no measurement '{name}' in {MEASUREMENTS}; add it or correct the id"
 
 
 def _is_rounded(number: Quantity, measured: Quantity, span: Span) -> bool:

@@ -3,6 +3,7 @@
 Notebooks are made without Sphinx but refer to the same numbers as the site.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,8 +17,9 @@ from book.sources.section import Section
 Kind = Literal["section", "figure", "table", "equation"]
 
 # The number of a figure begins with this many parts of its section's number, which is
-# the setting that d2lbook gives Sphinx.
+# the setting that d2lbook gives Sphinx; config.ini may give another.
 DEPTH = 2
+SETTING = re.compile(r"^\s*numfig_secnum_depth *= *(\d)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,12 @@ class Numbers:
     headings: dict[str, list[str]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
+        setting = SETTING.search(self.book.config.build["sphinx_configs"])
+        depth = int(setting[1]) if setting else DEPTH
+        counts: Counter[tuple[Kind, str]] = Counter()  # by the start of their numbers
         for section in self.book.sections:
-            page = _Page(section.name, self._page_numbers.get(section.name, ""))
+            number = self._page_numbers.get(section.name, "")
+            page = _Page(section.name, number, depth, counts)
             for place in page.read(section.blocks):
                 self.places[place.label] = place
             self.headings[section.name] = page.headings
@@ -71,8 +77,9 @@ class _Page:
 
     name: str
     number: str
+    depth: int
+    counts: Counter[tuple[Kind, str]]
     headings: list[str] = field(default_factory=list)
-    counts: Counter = field(default_factory=Counter)
     levels: list[int] = field(default_factory=list)
 
     def read(self, blocks: list[Block]) -> Iterator[Place]:
@@ -118,6 +125,6 @@ class _Page:
 
     def _count(self, kind: Kind) -> str:
         """Return the number of the next figure, table or equation."""
-        prefix = ".".join(self._section_number.split(".")[:DEPTH])
+        prefix = ".".join(self._section_number.split(".")[: self.depth])
         self.counts[kind, prefix] += 1
         return f"{prefix}.{self.counts[kind, prefix]}".lstrip(".")

@@ -41,7 +41,15 @@ SLIDE_MARKS = re.compile(r"[\[(](?:\*\*|~~)|(?:\*\*|~~)[\])]")
 CAPTION = re.compile(r":(?!\w+:`)[ \t]*(\S.*)", re.DOTALL)
 TAB_LINE = re.compile(r"(?:%%tab|#[ \t]*@tab)[ \t]+([^\n]*?)[ \t]*(?:\n|$)")
 ATTRIBUTE = re.compile(r"""\.([\w-]+)|([\w-]+)=("[^"]*"|'[^']*'|[^\s}]+)""")
-CELL_CLASSES = {"python", "input", "varies", "off-slides", "notebook"}
+CELL_CLASSES = {
+    "python",
+    "input",
+    "varies",
+    "predict",
+    "folded",
+    "off-slides",
+    "notebook",
+}
 DEFINITION = re.compile(r"\[(?![*~])[^\]\n]+\]:[ \t]")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):|//", re.IGNORECASE)

@@ -239,8 +239,25 @@
     );
   };
 
-  const draw = (state, width) => {
-    const pool = play(state);
+  /** Return the piece that an action has allocated, or undefined. */
+  const placed = (before, after) => {
+    const names = ({ pieces }) => pieces.map(([, , name]) => name);
+    const had = names(layout(play(before)));
+    return layout(play(after)).pieces.find(([, , name]) => !had.includes(name));
+  };
+
+  /** Return a piece on its way up into its gap. */
+  const arriving = ({ from: before, part }, state, width, top) => {
+    const piece = placed(before, state);
+    if (!piece) return "";
+    const [from, to, name] = piece;
+    const below = (rowsOf(state, width) * ROW - 8) * (1 - part) ** 2;
+    const paint = painter(state, width, top + below);
+    return paint(from, to, "box") + paint(from, to, "s1", name);
+  };
+
+  const draw = (state, width, motion) => {
+    const pool = motion ? play(motion.from) : play(state);
     const spans = layout(pool);
     const top = 8;
     const paint = painter(state, width, top);
@@ -259,7 +276,7 @@
       ...spans.pieces.map(([from, to, name]) =>
         paint(from, to, kind(name), short(name)),
       ),
-      failedBox(state, pool, width, below),
+      motion ? arriving(motion, state, width, top) : failedBox(state, pool, width, below),
       chart ? history(state, width, after + 22) : "",
       legend(state, after + chart + 8, width),
     );
@@ -277,22 +294,26 @@
   const freeText = (state, pool) => {
     const { capacity } = setting(state);
     const gap = largest(layout(pool).gaps);
-    const rest = capacity - pool.reserved;
-    const more = rest > 0 ? `, ${rest}${unit(state)} of it not reserved` : "";
+    if (state.policy !== "block" && !pool.failed)
+      return (
+        `${pool.allocated} of ${capacity}${unit(state)} are allocated, and ` +
+        `${pool.reserved}${unit(state)} are reserved`
+      );
     return (
-      `${capacity - pool.allocated} of ${capacity}${unit(state)} are free${more}; the ` +
+      `${capacity - pool.allocated} of ${capacity}${unit(state)} are free, and the ` +
       `largest gap has ${gap}${unit(state)}`
     );
   };
 
   const ownResult = (state, pool) => {
-    const free = freeText(state, pool);
-    if (pool.failed) {
-      const enough = OWN - pool.allocated >= pool.failed.size;
-      const why = enough ? " The memory is fragmented." : "";
-      return `The request of ${pool.failed.size} fails: ${free}.${why}`;
-    }
-    return `${pool.allocated} are allocated, and ${pool.reserved} are reserved. ${free}.`;
+    const gap = largest(layout(pool).gaps);
+    const free = OWN - pool.allocated;
+    if (!pool.failed) return `${freeText(state, pool)}.`;
+    const { size } = pool.failed;
+    return free >= size
+      ? `The memory is fragmented: ${free} are free, but the largest gap of ${gap} is too ` +
+          `small for ${size}.`
+      : `The memory is full: only ${free} are free, too few for ${size}.`;
   };
 
   const result = (state) => {
@@ -300,17 +321,17 @@
     if (isOwn(state)) return ownResult(state, pool);
     const length = lengthsOf(state)[state.count - 1];
     const failed = failure(state);
-    const start = `${POLICIES[state.policy]}: `;
     if (failed && failed < state.count)
-      return `${start}the program ended with minibatch ${failed}, which did not fit.`;
+      return `The program ended with minibatch ${failed}, which did not fit.`;
+    const start = `Minibatch ${state.count}, of length ${length},`;
     if (pool.failed)
       return (
-        `${start}minibatch ${state.count}, of length ${length}, fails. Its request of ` +
-        `${pool.failed.size} MiB does not fit, although ${freeText(state, pool)}.`
+        `${start} fails: its request of ${pool.failed.size} MiB does not fit, although ` +
+        `${CARD - pool.allocated} of ${CARD} MiB are free.`
       );
     return (
-      `${start}minibatch ${state.count}, of length ${length}, fits. It allocates ` +
-      `${pool.allocated} MiB, and ${pool.reserved} MiB are reserved.`
+      `${start} fits: it allocates ${pool.allocated} MiB, and ${pool.reserved} MiB are ` +
+      "reserved."
     );
   };
 
@@ -334,6 +355,7 @@
     const pool = play(state);
     const free = pool.reserved - pool.allocated;
     return [
+      `${POLICIES[state.policy]}: ${freeText(state, pool)}.`,
       `reserved − allocated = ${pool.reserved} − ${pool.allocated} = ${free}${unit(state)}`,
       ...(isOwn(state)
         ? []
@@ -406,6 +428,7 @@
         kind: "select",
         label: "Requests",
         initial: "own",
+        more: true,
         options: [
           ["own", "those in the text, then your own"],
           ["come", "minibatches, as they come"],
@@ -418,6 +441,7 @@
         kind: "select",
         label: "Allocator",
         initial: "block",
+        more: true,
         options: [
           ["block", "one block"],
           ["segments", "segments, as in PyTorch"],
@@ -442,7 +466,7 @@
         min: 5,
         max: OWN,
         step: 5,
-        initial: 40,
+        initial: 50,
         format: String,
         when: isOwn,
       },
@@ -468,9 +492,9 @@
       { id: "did", kind: "hidden", initial: TEXT, accepts },
     ],
     actions: [
-      { label: "Allocate", run: act(({ size }) => [String(size)]), when: isOwn },
       {
-        label: "Free the piece",
+        label: ({ piece }) => `Free ${piece}`,
+        main: true,
         run: act(({ piece }, pool) =>
           pool.segments.some(({ pieces }) => pieces.some(({ name }) => name === piece))
             ? [`f${piece}`]
@@ -479,13 +503,20 @@
         when: isOwn,
       },
       {
+        label: ({ size }) => `Allocate ${size}`,
+        run: act(({ size }) => [String(size)]),
+        when: isOwn,
+        motion: (before, after) => (placed(before, after) ? 500 : 0),
+      },
+      {
         label: "Free all",
         run: (state) => ({ ...state, did: "none" }),
         when: isOwn,
       },
     ],
-    more: "One more setting, and where the rules are from",
+    invite: "Press “Free b”, and then “Allocate 50” again.",
     draw,
+    logFolded: true,
     summary,
     result,
     log,

@@ -184,6 +184,42 @@
     return blocks * (blockTime(every, host, device) + fetch) + last;
   };
 
+  // Loading, copying and computing
+
+  /**
+   * Simulate a loop that loads minibatches, copies them and computes a step with each.
+   * @param {object} loop minibatches; load, copy, step: the times of one; wait: "step" or
+   * "copy", for which the loop waits, or "none"; streams: 1, or 2 if copies have their own
+   * @returns {{load: object[], copy: object[], step: object[], total: number}} the spans
+   * {number, start, end} of each worker
+   */
+  const runWorkers = ({ minibatches, load, copy, step, wait, streams }) => {
+    const spans = { load: [], copy: [], step: [] };
+    let now = 0; // the time on the host
+    let copied = 0; // the time when the last copy is finished
+    let computed = 0; // the time when the last step is finished
+    const spend = (worker, number, start, seconds) => {
+      spans[worker].push({ number, start, end: start + seconds });
+      return start + seconds;
+    };
+    for (let number = 1; number <= minibatches; number += 1) {
+      now = spend("load", number, now, load);
+      const free = streams === 1 ? computed : copied;
+      copied = spend("copy", number, Math.max(now, free), copy);
+      computed = spend("step", number, Math.max(copied, computed), step);
+      if (wait === "copy") now = copied;
+      if (wait === "step") now = computed;
+    }
+    return { ...spans, total: computed };
+  };
+
+  /** Return the time that each minibatch after the first adds in `runWorkers`. */
+  const pace = ({ load, copy, step, wait, streams }) => {
+    if (wait === "step") return load + copy + step;
+    if (wait === "copy") return Math.max(load, step) + copy;
+    return streams === 1 ? Math.max(load, copy + step) : Math.max(load, copy, step);
+  };
+
   // Is it worth moving?
 
   /** Return the number of operations in a product of two n by n matrices. */
@@ -242,6 +278,8 @@
     runQueue,
     blockTime,
     queueTime,
+    runWorkers,
+    pace,
     productFlops,
     productTimes,
     crossing,

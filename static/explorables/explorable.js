@@ -3,23 +3,32 @@
  *
  * A specification of a figure has these fields:
  *   name      the name of the figure and of its parameters in the address
+ *   invite    what the reader should try first, a sentence
  *   controls  [{id, kind, label, initial, ...}], where kind is "range" (with min, max
  *             and step; or log; or values), "select" (with options), "text" (with a
  *             placeholder) or "hidden" (with accepts); `initial` may be a function of the
  *             settings before it; a control with `more` is folded away; one is hidden
  *             unless its `when`(state) is true
- *   actions   [{label, run(state) -> state, when}], optional
+ *   actions   [{label, run(state) -> state, when, main, pressed, motion}], optional: the
+ *             buttons. `label` may be a function of the state, the main button is filled,
+ *             `pressed`(state) makes it a switch, and `motion`(before, after) -> ms is how
+ *             long the drawing moves. An action without `run` only moves the drawing.
  *   settle    (state, id) -> state after a change of the control `id`, optional
  *   follows   {id: axis}, the settings that are the reader's choices on the page
- *   draw      (state, width) -> SVG as text; summary, result: (state) -> text
- *   formula   (state) -> [text]; log: (state) -> [[code, text, mark]], optional
+ *   draw      (state, width, motion) -> SVG as text; while the drawing moves, `motion` is
+ *             {from, part}: the state before, and the part of the time, from 0 to 1
+ *   summary   (state) -> the name of the drawing; result: (state) -> one sentence
+ *   log       (state) -> [[code, text, mark]], optional: below the drawing, or folded
+ *             away if `logFolded`
+ * What follows is folded away:
+ *   formula   (state) -> [text]; notes: (state) -> [[text or [text, href]]]
  *   table     (state) -> {head: [text], rows: [[text]]}, optional: the numbers drawn
- *   more      the label of the folded controls; notes: (state) -> [[text or [text, href]]]
  */
 "use strict";
 
 (() => {
   const PAUSE = 300; // ms without a change before the result is announced
+  const READ = 3000; // ms after which the announcement is removed, so it is not read twice
   const LONGEST = 800; // characters of a text, which becomes a part of the address
 
   // SVG as text
@@ -92,6 +101,23 @@
       (_, i) => i * step,
     );
   };
+
+  /** Return the axis of a timeline, from `left` to `width - right`. */
+  const timeAxis = (total, { left, right, y, width }, text) => {
+    const scale = (width - left - right) / total;
+    const marks = ticks(total, width < 480 ? 3 : 6).map((at) => {
+      const x = left + at * scale;
+      const name = label(x, y + 20, at ? text(at) : "0", "soft small", "middle");
+      return tag("path", { d: `M${x} ${y}v5`, class: "axis" }) + name;
+    });
+    return tag("path", { d: `M${left} ${y}H${width - right}`, class: "axis" }) + marks.join("");
+  };
+
+  /** Return what has happened at a time: spans {start, end}, the last one cut. */
+  const until = (spans, now) =>
+    spans
+      .filter(({ start }) => start < now)
+      .map((span) => ({ ...span, end: Math.min(span.end, now) }));
 
   // Settings
 
@@ -247,7 +273,12 @@
     );
 
   const item = ([code, text, mark]) =>
-    make("li", mark ? { class: mark } : {}, make("code", {}, code), " ", text);
+    make(
+      "li",
+      mark ? { class: mark } : {},
+      ...(code ? [make("code", {}, code), " "] : []),
+      text,
+    );
 
   /** Return the cells of a table, whose first column names the rows. */
   const cells = ({ head, rows }) => {
@@ -267,17 +298,14 @@
     ];
   };
 
-  /** Return the folded table of a figure. */
-  const foldedTable = (spec, table) => {
-    const label = {
-      role: "group",
-      tabindex: 0,
-      "aria-label": "The numbers as a table",
-    };
-    const box = make("div", { class: "numbers", ...label }, table);
-    return spec.table
-      ? [make("details", {}, make("summary", {}, "The numbers as a table"), box)]
-      : [];
+  /** Return a folded part of a figure. */
+  const folded = (text, ...parts) =>
+    make("details", {}, make("summary", {}, text), ...parts);
+
+  /** Return the table of a figure in a box that scrolls. */
+  const tableBox = (table) => {
+    const label = { role: "group", tabindex: 0, "aria-label": "The numbers as a table" };
+    return make("div", { class: "numbers", ...label }, table);
   };
 
   /** Return a button that copies the address of a state, or null without a clipboard. */
@@ -311,53 +339,77 @@
     return { box: make("div", { class: "controls" }, ...made), shows };
   };
 
+  /** Return the buttons of the actions, and functions that set them to a state. */
+  const actionButtons = (spec, act) => {
+    const shows = [];
+    const buttons = (spec.actions || []).map((action) => {
+      const { label: text, main, run, when, pressed } = action;
+      const element = button("", () => act(action));
+      element.classList.toggle("main", Boolean(main));
+      element.classList.toggle("moving", !run);
+      shows.push((state) => {
+        element.textContent = typeof text === "function" ? text(state) : text;
+        element.hidden = Boolean(when) && !when(state);
+        if (pressed) element.setAttribute("aria-pressed", pressed(state));
+      });
+      return element;
+    });
+    return { buttons, shows };
+  };
+
+  const row = (kind, ...buttons) => make("div", { class: kind }, ...buttons);
+
+  /** Return the parts of a figure that show a state. */
+  const parts = () => ({
+    drawing: make("div", { class: "drawing", role: "img" }),
+    result: make("p", { class: "result" }),
+    announced: make("p", { class: "announced", role: "status" }),
+    log: make("ol", { class: "log" }),
+    formula: make("ul", { class: "formula" }),
+    table: make("table"),
+    notes: make("div", { class: "notes" }),
+  });
+
   /** Return the box of a figure and the parts of it that show a state. */
   const build = (spec, { change, act, reset, link }) => {
     const seen = spec.controls.filter(({ kind }) => kind !== "hidden");
-    const open = fields(
-      spec,
-      seen.filter(({ more }) => !more),
-      change,
-    );
-    const folded = fields(
-      spec,
-      seen.filter(({ more }) => more),
-      change,
-    );
-    const shows = [...open.shows, ...folded.shows];
-    const actions = (spec.actions || []).map(({ label: text, run, when }) => {
-      const element = button(text, () => act(run));
-      if (when) shows.push((state) => (element.hidden = !when(state)));
-      return element;
-    });
-    const part = {
-      drawing: make("div", { class: "drawing", role: "img" }),
-      result: make("p", { class: "result", role: "status", "aria-live": "polite" }),
-      log: make("ol", { class: "log" }),
-      formula: make("ul", { class: "formula" }),
-      table: make("table"),
-      notes: make("div", { class: "notes" }),
-    };
-    const row = (...buttons) => make("div", { class: "actions" }, ...buttons);
+    const some = (more) =>
+      fields(
+        spec,
+        seen.filter((control) => Boolean(control.more) === more),
+        change,
+      );
+    const [open, more] = [some(false), some(true)];
+    const { buttons, shows } = actionButtons(spec, act);
+    const part = parts();
     const box = make(
       "div",
       { class: "explorable" },
-      open.box,
-      ...(actions.length ? [row(...actions)] : []),
-      part.drawing,
+      make("p", { class: "invite" }, spec.invite),
+      ...(open.shows.length ? [open.box] : []),
+      ...(buttons.length ? [row("actions", ...buttons)] : []),
       part.result,
-      ...(spec.log ? [part.log] : []),
-      part.formula,
-      ...foldedTable(spec, part.table),
-      make("details", {}, make("summary", {}, spec.more), folded.box, part.notes),
-      row(button("Reset", reset), ...(linkButton(link) || [])),
+      part.drawing,
+      ...(spec.log && !spec.logFolded ? [part.log] : []),
+      ...(more.shows.length ? [folded("More settings", more.box)] : []),
+      folded(
+        "The arithmetic and its sources",
+        ...(spec.log && spec.logFolded ? [part.log] : []),
+        part.formula,
+        ...(spec.table ? [tableBox(part.table)] : []),
+        part.notes,
+      ),
+      row("actions quiet", ...(linkButton(link) || []), button("Reset", reset)),
+      part.announced,
     );
-    return { ...part, box, controls: (state) => shows.forEach((show) => show(state)) };
+    const all = [...open.shows, ...more.shows, ...shows];
+    return { ...part, box, controls: (state) => all.forEach((show) => show(state)) };
   };
 
-  /** Show a state, except for its drawing and its result. */
+  /** Show a state, except for its drawing. */
   const show = (view, spec, state) => {
     view.controls(state);
+    view.result.textContent = spec.result(state);
     view.drawing.setAttribute("aria-label", spec.summary(state));
     view.formula.replaceChildren(
       ...spec.formula(state).map((line) => make("li", {}, line)),
@@ -369,7 +421,8 @@
 
   /** Call `tell` with the width of an element, now and when it changes. */
   const onWidth = (element, tell) => {
-    let last = 0;
+    let last = element.clientWidth;
+    if (last) tell(last);
     new ResizeObserver(([entry]) => {
       const width = Math.floor(entry.contentRect.width);
       if (width === 0 || width === last) return; // hidden, or only the height changed
@@ -392,26 +445,52 @@
     return id ? `#${id}` : "";
   };
 
+  /** Call `frame` with the part of `ms` that has passed, until it is 1, unless the
+   * function that is returned is called before. */
+  const play = (ms, frame) => {
+    const start = performance.now();
+    let next = 0;
+    const tick = (now) => {
+      const part = Math.min(1, Math.max(0, (now - start) / ms));
+      frame(part);
+      if (part < 1) next = requestAnimationFrame(tick);
+    };
+    next = requestAnimationFrame(tick);
+    return () => cancelAnimationFrame(next);
+  };
+
+  const prefersStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
   /** Make a figure interactive. */
   const explorable = (figure, spec) => {
     let state = settings(spec, (id) => parameter(spec, id));
     let width = 0;
     let timer = 0;
-    const paint = () => {
-      if (width) view.drawing.innerHTML = spec.draw(state, width);
+    let stop = () => {};
+    const paint = (motion) => {
+      if (width) view.drawing.innerHTML = spec.draw(state, width, motion);
     };
-    const say = () => {
-      view.result.textContent = spec.result(state);
+    const announce = (text) => {
+      view.announced.textContent = text;
     };
-    const become = (next) => {
+    const become = (next, ms = 0) => {
+      const from = state;
       state = next;
       show(view, spec, state);
-      paint();
+      stop();
+      if (ms > 0 && !prefersStill())
+        stop = play(ms, (part) => paint(part < 1 ? { from, part } : undefined));
+      else paint();
       clearTimeout(timer);
       timer = setTimeout(() => {
-        say();
+        announce(spec.result(state));
         remember(address(spec, state, location.hash));
+        timer = setTimeout(announce, READ, "");
       }, PAUSE);
+    };
+    const act = ({ run, motion }) => {
+      const next = run ? run(state) : state;
+      become(next, motion ? motion(state, next) : 0);
     };
     const change = (id, value) => {
       const next = { ...state, [id]: value };
@@ -419,16 +498,16 @@
     };
     const view = build(spec, {
       change,
-      act: (run) => become(run(state)),
+      act,
       reset: () => become(settings(spec, () => "")),
       link: () => address(spec, state, anchor(figure)),
     });
     figure.insertBefore(view.box, figure.querySelector("figcaption"));
     figure.classList.add("live");
     show(view, spec, state);
-    say();
     onWidth(view.drawing, (now) => {
       width = now;
+      stop();
       paint();
     });
     document.addEventListener("book:choice", ({ detail }) => {
@@ -444,6 +523,8 @@
     hatching,
     area,
     ticks,
+    timeAxis,
+    until,
     first,
     toValue,
   });

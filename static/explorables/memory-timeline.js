@@ -184,7 +184,7 @@
     loss: ["wait", "loss, logits"],
     temporaries: ["idle", "temporaries"],
   };
-  const LEFT = 52;
+  const LEFT = 62;
   const RIGHT = 12;
   const TOP = 34;
   const BOTTOM = 270;
@@ -249,15 +249,17 @@
   };
 
   /** Return the line of the card's capacity, or a note if it is above the chart. */
-  const capacityLine = (state, top, width, y) => {
+  const capacityLine = (state, top, width, y, highest) => {
     const [name, gigabytes] = card(state);
     const text = `${name.split(",")[0]}: ${size(gigabytes * GIGA)}`;
     if (gigabytes * GIGA > top)
       return label(width - RIGHT, 14, `${text}, above this chart`, "ink small", "end");
     const place = y(gigabytes * GIGA);
+    const gap = y(highest) - place; // The name of the peak may be near.
+    const beside = Math.abs(gap) > 24 ? -6 : gap < 0 ? 16 : -24;
     return (
       tag("path", { d: `M${LEFT} ${place}H${width - RIGHT}`, class: "dashed" }) +
-      label(width - RIGHT, place - 6, text, "ink small strong", "end")
+      label(width - RIGHT, place + beside, text, "ink small strong", "end")
     );
   };
 
@@ -293,7 +295,7 @@
       axis(top, width, y),
       phases(points, state, x),
       ...ROLES.map((role) => layerOf(points, role, x, y)),
-      capacityLine(state, top, width, y),
+      capacityLine(state, top, width, y, highest),
       tag("circle", { cx: x(best.at), cy: y(highest), r: 5, class: "ring" }),
       label(
         x(best.at) + aside,
@@ -375,20 +377,27 @@
   };
 
   const result = (state) => {
-    const best = memory.peak(memory.timeline(setting(state)));
-    const bytes = total(best);
+    const bytes = total(memory.peak(memory.timeline(setting(state))));
     const [name, gigabytes] = card(state);
     const left = gigabytes * GIGA - bytes;
-    const role = ROLES.reduce((a, b) => (best[b] > best[a] ? b : a));
-    const start =
-      `The peak is ${size(bytes)}, ${moment(best, state)}. The largest role is ` +
-      `“${KINDS[role][1]}”, with ${size(best[role])} or ${percent(best[role] / bytes)}. `;
     const text = `${CARDS[state.card] ? "the " : ""}${name.split(",")[0]}`;
     const capacity = size(gigabytes * GIGA);
-    if (left >= 0)
-      return `${start}This fits on ${text} (${capacity}) and leaves ${size(left)}.`;
-    const lack = `This is ${size(-left)} too much for ${text} (${capacity}).`;
-    return `${start}${lack} ${advice(state)}`;
+    const need = `${modelOf(state).name.split(",")[0]} needs ${size(bytes)} at its peak`;
+    return left >= 0
+      ? `${need}, which fits on ${text} (${capacity}) and leaves ${size(left)}.`
+      : `${need}, ${size(-left)} too much for ${text} (${capacity}).`;
+  };
+
+  /** Return when the peak is, what the most of it is, and what would lower it. */
+  const explanation = (state) => {
+    const best = memory.peak(memory.timeline(setting(state)));
+    const role = ROLES.reduce((a, b) => (best[b] > best[a] ? b : a));
+    const share = percent(best[role] / total(best));
+    return [
+      `The peak is ${moment(best, state)}.`,
+      `The largest role is “${KINDS[role][1]}”, with ${size(best[role])} or ${share}.`,
+      ...(fits(state) ? [] : [advice(state)]),
+    ];
   };
 
   const summary = (state) =>
@@ -432,6 +441,7 @@
   };
 
   const formula = (state) => [
+    ...explanation(state),
     perParameter(state),
     layerLine(state),
     ...measured(state).map(
@@ -538,6 +548,13 @@
     when,
   });
 
+  /** Return a switch between two values of a control. */
+  const remedy = (text, id, on, off, when = always) => {
+    const pressed = (state) => state[id] === on;
+    const run = (state) => ({ ...state, [id]: pressed(state) ? off : on });
+    return { label: text, run, pressed, when };
+  };
+
   const spec = {
     name: "memory-timeline",
     controls: [
@@ -546,6 +563,7 @@
         kind: "select",
         label: "Model",
         initial: "gpt2",
+        more: true,
         options: Object.entries(MODELS).map(([id, { name }]) => [id, name]),
       },
       {
@@ -553,6 +571,7 @@
         kind: "select",
         label: "Card",
         initial: "rtx4090",
+        more: true,
         options: [
           ...Object.entries(CARDS).map(([id, [name, gigabytes]]) => [
             id,
@@ -571,7 +590,7 @@
         "length",
         "Tokens in a sequence",
         [1, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768],
-        false,
+        true,
         isTransformer,
       ),
       select(
@@ -585,7 +604,7 @@
           ["cast", "32 bits, cast to 16 in each layer"],
           ["bfloat16", "bfloat16 only"],
         ],
-        false,
+        true,
       ),
       select(
         "recompute",
@@ -596,7 +615,7 @@
           ["attention", "the attention (selective)"],
           ["full", "every layer (checkpointing)"],
         ],
-        false,
+        true,
       ),
       select("optimizer", "Optimizer", [
         ["sgd", "SGD"],
@@ -647,7 +666,12 @@
         more: true,
       },
     ],
-    more: "More settings, and where the numbers are from",
+    invite: "Press “Fused attention”, and see the peak fall below the dashed line.",
+    actions: [
+      remedy("Fused attention", "attention", "fused", "plain", isTransformer),
+      remedy("Loss in chunks", "loss", "chunks", "whole"),
+      remedy("Checkpointing", "recompute", "full", "none"),
+    ],
     settle,
     draw,
     summary,

@@ -7,10 +7,11 @@
   const inNode = typeof module !== "undefined";
   const arithmetic = inNode ? require("./arithmetic.js") : globalThis.bookArithmetic;
   const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
-  const { tag, label, canvas, hatching, area, ticks } = explorable;
+  const { tag, label, canvas, hatching, area, timeAxis, until } = explorable;
   const { time, percent } = arithmetic;
 
   const STEPS = 12;
+  const RUN = 1800; // ms in which the loop runs before the reader's eyes
   const MICRO = 1e-6;
 
   // The times of large steps are from smolix/d2l-neu: on an RTX 4090, 32 products of 4096
@@ -18,6 +19,11 @@
   const PRESETS = {
     small: { host: 20, device: 40, fetch: 20 },
     large: { host: 44, device: 2500, fetch: 20 },
+  };
+  const ORIGINS = {
+    small: "assumed times",
+    large: "RTX 4090, fetches assumed",
+    own: "your own times",
   };
 
   const microseconds = (value) => time(value * MICRO);
@@ -41,7 +47,7 @@
 
   const LEFT = 46;
   const RIGHT = 28; // room for half of the last label of the axis
-  const ROWS = { host: 52, device: 116 };
+  const ROWS = { host: 52, device: 122 };
   const TALL = 36;
   const KINDS = {
     queue: ["s1", "queueing a step"],
@@ -74,23 +80,11 @@
       .filter(({ start, end }) => end - start > total * 1e-9);
   };
 
-  const axis = (total, scale, y, width) => {
-    const marks = ticks(total, width < 480 ? 3 : 6).map((at) => {
-      const x = LEFT + at * scale;
-      const text = label(x, y + 20, at ? time(at) : "0", "soft small", "middle");
-      return tag("path", { d: `M${x} ${y}v5`, class: "axis" }) + text;
-    });
-    return (
-      tag("path", { d: `M${LEFT} ${y}H${width - RIGHT}`, class: "axis" }) +
-      marks.join("")
-    );
-  };
-
   /** Return marks at the end of the loop, and at its end without any fetch. */
   const ends = (total, without, scale, width) => {
     const line = (at, kind) => {
       const x = LEFT + at * scale;
-      return tag("path", { d: `M${x} 30V${ROWS.device + TALL + 8}`, class: kind });
+      return tag("path", { d: `M${x} 48V${ROWS.device + TALL + 8}`, class: kind });
     };
     const free = LEFT + without * scale;
     const text = total > without * (1 + 1e-9) ? "without fetching" : "the end";
@@ -100,7 +94,7 @@
       line(without, "dashed") +
       label(
         free + (anchor === "end" ? 4 : -4),
-        22,
+        44,
         `${text}: ${time(without)}`,
         "ink small",
         anchor,
@@ -123,22 +117,53 @@
       .join("");
   };
 
-  const draw = (state, width) => {
+  /** Return the steps that wait in the queue at a time, as many as there is room for. */
+  const waiting = (run, now, x, width) => {
+    const queued = run.host.filter(({ kind, end }) => kind === "queue" && end <= now);
+    const started = run.device.filter(({ start }) => start < now);
+    const steps = queued.slice(started.length).map(({ step }) => step);
+    return steps
+      .slice(0, Math.floor((width - x) / 24))
+      .map((step, i) => {
+        const box = { x: x + 5 + 24 * i, y: ROWS.host + TALL + 7, width: 21, height: 20 };
+        return (
+          tag("rect", { ...box, rx: 3, class: "s1" }) +
+          label(box.x + 10.5, box.y + 15, step, "ink small", "middle")
+        );
+      })
+      .join("");
+  };
+
+  /** Return a line at a time, with what is in the queue then. */
+  const nowLine = (run, now, x, width) => {
+    const line = `M${x} ${ROWS.host - 6}V${ROWS.device + TALL + 6}`;
+    return tag("path", { d: line, class: "now" }) + waiting(run, now, x, width);
+  };
+
+  const heading = (state, width) => {
+    const text = `${STEPS} steps, ${ORIGINS[state.preset] || ORIGINS.own}`;
+    return label(width, 14, text, "soft small", "end");
+  };
+
+  const draw = (state, width, motion) => {
     const run = arithmetic.runQueue(loop(state));
     const without = arithmetic.runQueue({ ...loop(state), every: 0 }).total;
     const scale = (width - LEFT - RIGHT) / run.total;
+    const now = motion ? motion.part * run.total : run.total;
+    const place = { left: LEFT, right: RIGHT, y: ROWS.device + TALL + 8, width };
     return canvas(
       width,
-      width < 480 ? 278 : 230,
+      width < 480 ? 284 : 236,
       tag("defs", {}, hatching("queue", "s2")),
+      heading(state, width),
       label(0, ROWS.host + 23, "Host", "ink strong"),
       label(0, ROWS.device + 23, "GPU", "ink strong"),
-      spans(run.host, ROWS.host, scale),
-      spans(gaps(run), ROWS.device, scale),
-      spans(run.device, ROWS.device, scale),
-      ends(run.total, without, scale, width),
-      axis(run.total, scale, ROWS.device + TALL + 8, width),
-      legend(204, width),
+      spans(until(run.host, now), ROWS.host, scale),
+      spans(until(gaps(run), now), ROWS.device, scale),
+      spans(until(run.device, now), ROWS.device, scale),
+      motion ? nowLine(run, now, LEFT + now * scale, width) : ends(run.total, without, scale, width),
+      timeAxis(run.total, place, time),
+      legend(210, width),
     );
   };
 
@@ -147,15 +172,17 @@
   const result = (state) => {
     const run = arithmetic.runQueue(loop(state));
     const without = arithmetic.runQueue({ ...loop(state), every: 0 }).total;
-    const start =
-      `The ${STEPS} steps take ${time(run.total)}, and the GPU computes ` +
-      `during ${percent(run.busy / run.total)} of it. `;
-    if (run.fetches === 0) return `${start}The host never waits for a loss.`;
-    const times = run.fetches === 1 ? "once" : `${run.fetches} times`;
+    const idle = percent(1 - run.busy / run.total);
+    if (run.fetches === 0)
+      return (
+        `Without a fetch, the ${STEPS} steps take ${time(run.total)}, and the GPU is ` +
+        `idle for ${idle} of that time.`
+      );
     const factor = arithmetic.round(run.total / without, 3);
+    const much = factor === 1 ? "about as long as" : `${factor} times as long as`;
     return (
-      `${start}The host waits ${times}, ${time(run.waited)} in all. Without any ` +
-      `fetch the steps take ${time(without)}; this is ${factor} times as long.`
+      `With a fetch ${often(state.every)}, the ${STEPS} steps take ${time(run.total)}, ` +
+      `${much} without fetches, and the GPU is idle for ${idle} of that time.`
     );
   };
 
@@ -170,13 +197,14 @@
     const rest = STEPS - blocks * every;
     const most = Math.max(host, device);
     const least = Math.min(host, device);
+    const { fetches, waited } = arithmetic.runQueue(loop(state));
     const lines = [
-      "h: to queue a step; d: to compute it; c: to fetch; k steps a fetch",
+      "It takes the host h to queue a step, the GPU d to compute it, and a fetch c.",
     ];
     if (blocks > 0) {
       const one = arithmetic.blockTime(every, host, device) + fetch;
       lines.push(
-        `k steps: k · max(h, d) + min(h, d) + c = ${every} · ${time(most)} + ` +
+        `k steps and a fetch: k · max(h, d) + min(h, d) + c = ${every} · ${time(most)} + ` +
           `${time(least)} + ${time(fetch)} = ${time(one)}`,
       );
       lines.push(`${blocks} times: ${blocks} · ${time(one)} = ${time(blocks * one)}`);
@@ -187,6 +215,7 @@
           `${rest} · ${time(most)} + ${time(least)} = ` +
           `${time(arithmetic.blockTime(rest, host, device))}`,
       );
+    if (fetches > 0) lines.push(`the host waits for the GPU: ${time(waited)} in all`);
     return lines;
   };
 
@@ -238,6 +267,7 @@
         kind: "select",
         label: "Steps",
         initial: "small",
+        more: true,
         options: [
           ["small", "small (assumed)"],
           ["large", "large (measured)"],
@@ -248,7 +278,8 @@
       range("device", "d: the GPU computes a step", 1, 10000),
       range("fetch", "c: the loss is fetched", 1, 1000),
     ],
-    more: "Times and where they are from",
+    invite: "Drag the slider to “never”, and see the gaps of the GPU close.",
+    actions: [{ label: "Run the loop", motion: () => RUN }],
     settle,
     draw,
     summary,

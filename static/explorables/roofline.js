@@ -300,8 +300,8 @@
   };
 
   const roofs = (state, place, width) => {
-    const { rate: peak, bandwidth: slope } = machine(state);
-    const { x, y } = place;
+    const { rate: peak } = machine(state);
+    const { y } = place;
     const factor = sparseFactor(state);
     const sparse =
       factor > 1
@@ -309,19 +309,10 @@
           label(width - RIGHT, y(factor * peak) - 6, "sparse", "soft small", "end")
         : "";
     const above = y(peak) + (factor > 1 ? 18 : -6);
-    const inside = LEAST ** 0.4 * Math.min(MOST, peak / slope) ** 0.6;
-    const room = x(inside) > LEFT + 76; // for the bandwidth, left of the slope
     return (
       sparse +
       roof(state, place, peak, "line1") +
-      label(width - RIGHT, above, rate(peak), "ink small", "end") +
-      label(
-        x(inside) + (room ? -8 : 8),
-        y(slope * inside) + (room ? -6 : 16),
-        bandwidth(slope),
-        "ink small",
-        room ? "end" : "start",
-      )
+      label(width - RIGHT, above, rate(peak), "ink small", "end")
     );
   };
 
@@ -360,16 +351,21 @@
     );
   };
 
-  const legend = (state) => {
-    const dotted = { class: "axis", "stroke-dasharray": "1 4", "stroke-width": 2 };
-    const text = `other ${operationOf(state).size}`;
-    const diamond = { d: `M${LEFT + 120} ${BOTTOM + 52}l5 5l-5 5l-5 -5Z` };
+  const legend = (state, width) => {
+    const dots = { "stroke-dasharray": "1 4", "stroke-width": 2 };
+    const top = BOTTOM + 57;
+    const third = width < 480 ? [1, top + 22] : [LEFT + 250, top];
+    const left = width < 480 ? 1 : LEFT;
+    const slope = bandwidth(machine(state).bandwidth);
+    const [x, y] = third;
     return (
-      tag("path", { d: `M${LEFT} ${BOTTOM + 57}h26`, ...dotted }) +
-      label(LEFT + 32, BOTTOM + 62, text, "soft small") +
+      tag("path", { d: `M${left} ${top + 4}l18 -9`, class: "line1" }) +
+      label(left + 24, top + 5, slope, "soft small") +
+      tag("path", { d: `M${left + 118} ${top}h26`, class: "axis", ...dots }) +
+      label(left + 150, top + 5, `other ${operationOf(state).size}`, "soft small") +
       (published(state)
-        ? tag("path", { ...diamond, class: "s2 solid" }) +
-          label(LEFT + 134, BOTTOM + 62, "published", "soft small")
+        ? tag("path", { d: `M${x + 5} ${y - 5}l5 5l-5 5l-5 -5Z`, class: "s2 solid" }) +
+          label(x + 20, y + 5, "published rate", "soft small")
         : "")
     );
   };
@@ -389,7 +385,7 @@
     );
     return canvas(
       width,
-      BOTTOM + 72,
+      BOTTOM + (width < 480 ? 92 : 72),
       tag("defs", {}, hatching("roofline", "s2"), clip),
       bars(state, width),
       label(0, TOP - 22, "FLOP/s at the bound (G = 10⁹, T = 10¹²)", "soft small"),
@@ -403,7 +399,7 @@
       roofs(state, place, width),
       point(state, place, width),
       label(middle, BOTTOM + 38, "FLOP per byte", "soft small", "middle"),
-      legend(state),
+      legend(state, width),
     );
   };
 
@@ -411,7 +407,6 @@
 
   const NAMES = { flops: "the arithmetic", bytes: "the bytes", calls: "the calls" };
   const VERBS = { flops: "decides", bytes: "decide", calls: "decide" };
-  const upper = (text) => text[0].toUpperCase() + text.slice(1);
 
   /** Return a sentence on the sizes at which another term decides. */
   const turning = (state) => {
@@ -430,27 +425,30 @@
     return `${parts.slice(0, -1).join(", ")}, and ${parts[parts.length - 1]}.`;
   };
 
-  /** Return a sentence on what is wrong with a pasted line or missing in a card. */
-  const warning = (state) => {
-    if (state.machine === "own" && state.line && !pasted(state))
-      return (
-        "This is not a line of print(d2l.measure_machine()), so the sliders below count. "
-      );
+  /** Return a sentence on what is wrong with a pasted line. */
+  const warning = (state) =>
+    state.machine === "own" && state.line && !pasted(state)
+      ? "This is not a line of print(d2l.measure_machine()), so the sliders below count. "
+      : "";
+
+  /** Return a sentence on a rate that the machine lacks, in a list. */
+  const missing = (state) => {
     const rates = ratesOf(state);
-    if (!rates || rates[usedType(state)]) return "";
-    return (
+    if (!rates || rates[usedType(state)]) return [];
+    return [
       `The rates of this machine have no entry for ${TYPES[state.type]}; that of float32 ` +
-      "stands for it. "
-    );
+        "stands for it.",
+    ];
   };
 
   const result = (state) => {
     const { time: least, decides } = bound(state);
-    const { rate: peak } = machine(state);
+    const share = round((100 * attained(state)) / machine(state).rate, 2);
+    const id = operationOf(state).size;
     return (
-      `${warning(state)}${upper(NAMES[decides])} ${VERBS[decides]}: at least ` +
-      `${time(least)}, which is ${rate(attained(state))} or ` +
-      `${percent(attained(state) / peak)} of the peak. ${turning(state)}`
+      `${warning(state)}At ${id}\u00a0=\u00a0${amount(state[id])}, ${NAMES[decides]} ` +
+      `${VERBS[decides]}: the time is at least ${time(least)}, and the rate is at most ` +
+      `${share}\u00a0% of the peak rate.`
     );
   };
 
@@ -468,6 +466,8 @@
     const known = published(state);
     const bytes = bytesOf(state);
     return [
+      ...missing(state),
+      turning(state),
       `arithmetic: ${operation.flops(state)} / ${rate(m.rate)} = ${time(terms.flops)}`,
       `bytes: ${operation.bytes(state)} · ${bytes} B / ${bandwidth(m.bandwidth)} = ` +
         time(terms.bytes),
@@ -619,7 +619,7 @@
           ...Object.entries(MACHINES).map(([id, { name }]) => [id, name]),
           ["own", "your own, measured"],
         ],
-        "rtx4090",
+        ...["rtx4090", () => true, true],
       ),
       {
         id: "line",
@@ -628,25 +628,26 @@
         placeholder: "cpu: products in GFLOP/s: float32 98.9; memory 34 GB/s; …",
         initial: "",
         when: ({ machine: name }) => name === "own",
+        more: true,
       },
+      select("type", "Numbers", Object.entries(TYPES), "bfloat16", () => true, true),
+      steps("n", "Size n of the matrices", SIZES.n, 512, isOne("product")),
+      steps("b", "Rows b of the minibatch", SIZES.b, 32, isOne("layer")),
+      steps("N", "Numbers N in an array", SIZES.N, 16e6, isOne("elementwise", "chain")),
+      steps("s", "Positions s in a sequence", SIZES.s, 1024, isOne("attention")),
       select(
         "operation",
         "Operation",
         Object.entries(OPERATIONS).map(([id, { name }]) => [id, name]),
         "product",
       ),
-      select("type", "Numbers", Object.entries(TYPES), "bfloat16"),
-      steps("n", "Size n of the matrices", SIZES.n, 512, isOne("product")),
-      steps("b", "Rows b of the minibatch", SIZES.b, 32, isOne("layer")),
-      steps("N", "Numbers N in an array", SIZES.N, 16e6, isOne("elementwise", "chain")),
-      steps("s", "Positions s in a sequence", SIZES.s, 1024, isOne("attention")),
       steps(
         ...["count", "Operations in the chain", [1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128]],
-        ...[8, isOne("chain")],
+        ...[8, isOne("chain"), true],
       ),
       steps(
         ...["perNumber", "FLOPs per number", [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]],
-        ...[1, isOne("elementwise")],
+        ...[1, isOne("elementwise"), true],
       ),
       select(
         "kernels",
@@ -666,6 +667,7 @@
         max: 100,
         step: 0.1,
         initial: overheadOf,
+        more: true,
         format: (value) => time(value * MICRO),
       },
       select(
@@ -694,7 +696,7 @@
       steps("heads", "Heads", powers(1, 128), 16, isOne("attention"), true),
       steps("width", "Width of all heads", powers(64, 16384), 1024, isOne("attention"), true),
     ],
-    more: "More settings, and where the numbers are from",
+    invite: "Drag the slider to the right until the calls no longer decide.",
     settle,
     draw,
     summary,

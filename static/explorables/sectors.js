@@ -123,14 +123,18 @@
       .join("");
   };
 
-  const legend = (top) =>
+  const legend = (top, width) =>
     tag("rect", { x: 2, y: top, width: 18, height: 14, class: "s1 solid" }) +
     label(26, top + 12, "bytes used", "soft small") +
     tag("rect", {
       ...{ x: 112, y: top, width: 18, height: 14, class: "wait" },
       fill: "url(#sectors-hatching)",
     }) +
-    label(136, top + 12, "bytes moved, but not used", "soft small");
+    label(
+      ...[136, top + 12],
+      width < 480 ? "moved, but not used" : "bytes moved, but not used",
+      "soft small",
+    );
 
   const draw = (state, width) => {
     const { sectors } = access(state);
@@ -144,7 +148,7 @@
       lines(state, width),
       boxes(state, width),
       numbers(state, width),
-      legend(below + 8),
+      legend(below + 8, width),
     );
   };
 
@@ -158,12 +162,10 @@
 
   const result = (state) => {
     const { sectors, used } = access(state);
-    const bytes = WARP * Number(state.size);
-    const start =
-      `The warp asks for ${bytes} bytes and touches ${amount(sectors.length)}, which ` +
-      `are ${SECTOR * sectors.length} bytes: ${percent(used)} of the bytes are used. `;
-    if (sectors.length === fewest(state)) return `${start}No access needs fewer sectors.`;
-    return `${start}${WARP} neighbors that begin with a sector need only ${fewest(state)}.`;
+    return (
+      `With a stride of ${state.stride}, the warp touches ${amount(sectors.length)} and ` +
+      `uses ${percent(used)} of the bytes that it moves.`
+    );
   };
 
   const summary = (state) =>
@@ -173,7 +175,12 @@
   const formula = (state) => {
     const { sectors, used } = access(state);
     const { stride, size, offset } = setting(state);
+    const least =
+      sectors.length === fewest(state)
+        ? "No access needs fewer sectors."
+        : `${WARP} neighbors that begin with a sector need only ${fewest(state)}.`;
     return [
+      `The warp asks for ${WARP * size} bytes and moves ${SECTOR * sectors.length}. ${least}`,
       `thread t reads the ${size === 1 ? "byte" : `${size} bytes`} from address ` +
         `${offset} + t · ${stride} · ${size} on, in sector ⌊address / ${SECTOR}⌋`,
       `used: ${WARP} · ${size} B / (${sectors.length} · ${SECTOR} B) = ${percent(used)}`,
@@ -236,6 +243,7 @@
         kind: "select",
         label: "What the warp reads",
         initial: "two",
+        more: true,
         options: [
           ...Object.entries(PRESETS).map(([id, { name }]) => [id, name]),
           ["own", "your own choice"],
@@ -256,6 +264,7 @@
         kind: "select",
         label: "Size of a number",
         initial: from("size"),
+        more: true,
         options: [
           ["1", "1 byte (FP8)"],
           ["2", "2 bytes (bfloat16, float16)"],
@@ -271,10 +280,11 @@
         max: 31,
         step: 1,
         initial: from("offset"),
+        more: true,
         format: String,
       },
     ],
-    more: "Where the numbers are from",
+    invite: "Drag the stride to 32, and see how few of the moved bytes are used.",
     settle,
     draw,
     summary,

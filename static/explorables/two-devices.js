@@ -93,34 +93,33 @@
       })[name],
   };
 
-  const cost = (entry) => {
-    if (!entry.copies.length) return "Nothing is copied.";
-    const from = ({ name, from, to }) =>
-      `${name} from ${DEVICES[from]} to ${DEVICES[to]}`;
-    const list = entry.copies.map(from).join(" and ");
-    return `Copied: ${list}, ${size(entry.bytes)} in ${time(entry.time)}.`;
-  };
-
   const at = (device) =>
     device === "host" ? "in host memory" : `on ${DEVICES[device]}`;
 
-  /** Return one or two sentences on the effect of an action. */
+  const cost = (entry) => {
+    if (!entry.copies.length) return "nothing is copied";
+    const from = ({ name, from, to }) =>
+      `${name} is copied from ${DEVICES[from]} to ${DEVICES[to]}`;
+    const list = entry.copies.map(from).join(" and ");
+    return `${list}, ${size(entry.bytes)} in ${time(entry.time)}`;
+  };
+
+  /** Return a sentence on the effect of an action. */
   const describe = (entry, name) => {
-    if (entry.outcome === "error") return "X + Y raises an error. Nothing is copied.";
+    if (entry.outcome === "error") return "X + Y raises an error, and nothing is copied.";
     if (entry.outcome === "undefined")
       return (
-        "MXNet 1.9.1 does not notice that these are two GPUs. Such a sum can end " +
+        "MXNet 1.9.1 does not notice that these are two GPUs, and such a sum can end " +
         "the program."
       );
-    if (entry.outcome === "nothing") return "There is no sum to fetch.";
-    const silent = name === "tensorflow" && entry.action === "add";
-    const why = silent ? "No scope is open, so TensorFlow computes on GPU 0. " : "";
-    const quietly = silent && entry.copies.length ? " without saying so" : "";
-    return (
-      `${why}The sum is ${at(entry.device)}. ` +
-      cost(entry).replace("Copied", `Copied${quietly}`)
-    );
+    if (entry.outcome === "nothing") return "There is no sum to fetch, so press another button first.";
+    const silent =
+      name === "tensorflow" && entry.action === "add" && entry.copies.length > 0;
+    const quietly = silent ? "TensorFlow does not say so, but " : "";
+    return `${quietly}${cost(entry)}, and the sum is ${at(entry.device)}.`;
   };
+
+  const sentence = (text) => text[0].toUpperCase() + text.slice(1);
 
   const item = (entry, state) => {
     const name = framework(state);
@@ -128,15 +127,19 @@
     if (entry.outcome !== "error")
       return [
         code,
-        describe(entry, name),
+        sentence(describe(entry, name)),
         "undefined nothing".includes(entry.outcome) && "error",
       ];
     const [text, source] = ERRORS[name](state.x, state.y);
     return [code, `${text} (${source}.)`, "error"];
   };
 
-  const log = (state) =>
-    arithmetic.replay(setting(state)).log.map((entry) => item(entry, state));
+  const log = (state) => {
+    const after = arithmetic.replay(setting(state));
+    const all = `Copied in all: ${size(after.bytes)} in ${time(after.time)}.`;
+    const items = after.log.map((entry) => item(entry, state));
+    return after.bytes ? [...items, ["", all, "total"]] : items;
+  };
 
   // The drawing, with the host above the GPUs and links between all three
 
@@ -276,16 +279,60 @@
     return line(link(place, from, to), "arrow", marker);
   };
 
+  // A copy crosses its link while the reader looks; a faster link takes less time.
+
+  const crossingTime = (state, { from, to }) => {
+    const slow = from === "host" || to === "host" || state.link === "pcie";
+    return slow ? 900 : 450;
+  };
+
+  const lastOf = (state) => {
+    const { log: entries } = arithmetic.replay(setting(state));
+    return entries[entries.length - 1] || { copies: [], outcome: "" };
+  };
+
+  const motion = (_, state) =>
+    lastOf(state).copies.reduce((sum, copy) => sum + crossingTime(state, copy), 0);
+
+  /** Return the copies under way: those that have arrived, and the one on its link. */
+  const traffic = (state, place, part) => {
+    let left = part * motion(null, state);
+    const drawn = lastOf(state).copies.map((copy) => {
+      const done = Math.min(1, Math.max(0, left / crossingTime(state, copy)));
+      left -= crossingTime(state, copy);
+      return done === 0 ? "" : traveler(place, copy, done * done * (3 - 2 * done));
+    });
+    return drawn.join("");
+  };
+
+  /** Return a tensor that has covered a part of its way from one box into another. */
+  const traveler = (place, { name, from, to }, part) => {
+    const [[x0, y0], [x1, y1]] = link(place, from, to);
+    const far = Math.hypot(x1 - x0, y1 - y0);
+    const along = part * (far + 60) - 30;
+    const x = x0 + ((x1 - x0) * along) / far;
+    const y = y0 + ((y1 - y0) * along) / far;
+    const wide = name.length > 1 ? 52 : 36;
+    const box = { x: x - wide / 2, y: y - 16, width: wide, height: 32, rx: 5 };
+    const kind = { X: "s1", Y: "s2" }[name] || "s3";
+    return (
+      tag("rect", { ...box, class: "box" }) +
+      tag("rect", { ...box, class: `${kind} chip` }) +
+      label(x, y + 5, name, "ink strong", "middle")
+    );
+  };
+
   const verdict = ({ outcome }, width) => {
     const text = { error: "✕ error", undefined: "✕ unsafe" }[outcome];
     return text ? label(width / 2, BELOW - 16, text, "bad strong", "middle") : "";
   };
 
-  const draw = (state, width) => {
+  const draw = (state, width, moving) => {
     const place = places(width);
-    const after = arithmetic.replay(setting(state));
-    const last = after.log[after.log.length - 1] || { copies: [], outcome: "" };
-    const boxes = Object.entries(chips(state, after)).map(([device, list]) =>
+    const shown = moving ? moving.from : state;
+    const after = arithmetic.replay(setting(shown));
+    const last = lastOf(state);
+    const boxes = Object.entries(chips(shown, after)).map(([device, list]) =>
       memory(device === "host" ? "Host memory" : DEVICES[device], place[device], list),
     );
     return canvas(
@@ -294,8 +341,10 @@
       tag("defs", {}, head()),
       links(place, state, width),
       ...boxes,
-      ...last.copies.map((copy) => arrow(place, copy)),
-      verdict(last, width),
+      ...(moving
+        ? [traffic(state, place, moving.part)]
+        : last.copies.map((copy) => arrow(place, copy))),
+      moving ? "" : verdict(last, width),
     );
   };
 
@@ -316,15 +365,11 @@
     const after = arithmetic.replay(setting(state));
     const name = framework(state);
     if (!after.log.length)
-      return (
-        `With ${FRAMEWORKS[name]}: X is ${at(state.x)}, Y is ${at(state.y)}. What ` +
-        "does X + Y do?"
-      );
+      return `With ${FRAMEWORKS[name]}, X is ${at(state.x)}, and Y is ${at(state.y)}.`;
     const text = describe(after.log[after.log.length - 1], name);
-    const total = after.bytes
-      ? `${size(after.bytes)} copied in ${time(after.time)}`
-      : "nothing copied";
-    return `With ${FRAMEWORKS[name]}: ${text} In all: ${total}.`;
+    return /^(MXNet|TensorFlow|There)/.test(text)
+      ? text
+      : `With ${FRAMEWORKS[name]}, ${text}`;
   };
 
   const formula = (state) => {
@@ -348,7 +393,7 @@
     ],
     [
       "Every framework has its own rules; choose it at the top of the page, and your " +
-        "actions are repeated. The arrays of JAX are committed to their devices. " +
+        "actions are repeated. Without a scope, TensorFlow computes on GPU 0. The arrays of JAX are committed to their devices. " +
         "TensorFlow copies X inside the scope of Y's device.",
     ],
   ];
@@ -370,6 +415,7 @@
     label: text,
     initial,
     options: Object.entries(DEVICES),
+    more: true,
   });
 
   const spec = {
@@ -385,6 +431,7 @@
         values: sizes,
         initial: 1e8,
         format: (bytes) => size(bytes),
+        more: true,
       },
       {
         id: "link",
@@ -418,12 +465,11 @@
       },
     ],
     actions: [
-      { label: "Compute X + Y", run: after("add") },
-      { label: "Copy X to Y's device, then add", run: after("copy") },
-      { label: "Fetch the sum", run: after("fetch") },
-      { label: "Start again", run: (state) => ({ ...state, did: "" }) },
+      { label: "Compute X + Y", run: after("add"), motion, main: true },
+      { label: "Copy X to Y's device, then add", run: after("copy"), motion },
+      { label: "Fetch the sum", run: after("fetch"), motion },
     ],
-    more: "The links and where their numbers are from",
+    invite: "Predict what X + Y does. Then press “Compute X + Y”.",
     draw,
     summary,
     result,

@@ -117,12 +117,12 @@
     warps: "warps",
     blocks: "blocks",
   };
-  const left = (width) => (width < 480 ? 114 : 124);
+  const LEFT = 124;
 
   const limitRows = (state, width) => {
     const { limits, decides } = occupancy(state);
     const most = cardOf(state).blocks;
-    const scale = (width - left(width) - 96) / most;
+    const scale = (width - LEFT - 96) / most;
     return Object.entries(LIMITS)
       .map(([name, text], i) => {
         const y = 24 + i * ROW;
@@ -133,9 +133,9 @@
         const kind = strong ? "s1 solid" : "s1";
         const words = `ink small${strong ? " strong" : ""}`;
         return (
-          label(left(width) - 8, y + 13, text, words, "end") +
-          area("warps", kind, left(width), y, long, TALL) +
-          label(left(width) + long + 6, y + 13, said, words)
+          label(LEFT - 8, y + 13, text, words, "end") +
+          area("warps", kind, LEFT, y, long, TALL) +
+          label(LEFT + long + 6, y + 13, said, words)
         );
       })
       .join("");
@@ -156,7 +156,7 @@
     );
     const wanted = needed(state);
     const long = Math.min(wanted, warps) * each;
-    const more = wanted > warps ? ` (an SM holds ${warps})` : "";
+    const more = wanted > warps && width >= 480 ? ` (an SM holds ${warps})` : "";
     const text = `${round(wanted)} warps${more} would hide ${time(state.latency * NANO)}`;
     return (
       label(0, SLOTS - 8, `${blocks * state.warps} of ${warps} warps on an SM`, "ink small") +
@@ -266,6 +266,8 @@
       ? words.join("")
       : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
 
+  const upper = (text) => text[0].toUpperCase() + text.slice(1);
+
   const decision = (state) => {
     const { decides } = occupancy(state);
     const names = decides.map((name) =>
@@ -277,24 +279,24 @@
     return `${list(names)} ${verb}`;
   };
 
+  /** Return a sentence on whether the warps hide the latency of the memory. */
   const enough = (state) => {
     const { blocks } = occupancy(state);
     const wanted = Math.ceil(needed(state) - 1e-9);
     const there = blocks * state.warps;
     const count = plural(wanted, "warp");
     return there >= wanted
-      ? `That hides the latency of the memory, for which ${count} ` +
-          `${wanted === 1 ? "is" : "are"} enough. `
+      ? `This hides the latency of the memory, for which ${count} ` +
+          `${wanted === 1 ? "is" : "are"} enough.`
       : `To hide the latency of the memory, ${count} would have to wait for it at the ` +
-          "same time. ";
+          "same time.";
   };
 
-  const waveSentence = (state) => {
+  const waveText = (state) => {
     const { number, efficiency } = wavesOf(state, state.n);
     return (
-      `A product with n = ${state.n} has ${plural(gridOf(state), "block")} for ` +
-      `${places(state)} places: ${plural(number, "wave")}, in which ` +
-      `${percent(efficiency)} of the places are busy.`
+      `a product with n\u00a0=\u00a0${state.n} takes ${plural(number, "wave")} that ` +
+      `${number === 1 ? "keeps" : "keep"} ${percent(efficiency)} of the places busy`
     );
   };
 
@@ -315,18 +317,16 @@
   };
 
   const result = (state) => {
-    const { blocks, share } = occupancy(state);
-    const { name, warps } = cardOf(state);
+    const { blocks } = occupancy(state);
+    const { name } = cardOf(state);
     if (blocks === 0)
       return (
-        `${warning(state)}No block fits on an SM of the ${name}: ${decision(state)}. ` +
-        "Smaller tiles or fewer warps in a block would help."
+        `${warning(state)}No block fits on an SM of the ${name}: ${decision(state)}, so ` +
+        "smaller tiles or fewer warps in a block would help."
       );
     return (
-      `${warning(state)}An SM of the ${name} holds ${plural(blocks, "block")}, with ` +
-      `${blocks * state.warps} of ${warps} warps: an occupancy of ${percent(share)}. ` +
-      `Here ${decision(state)}. ${enough(state)}` +
-      (places(state) ? waveSentence(state) : "")
+      `${warning(state)}An SM of the ${name} holds ${plural(blocks, "block")}, and ` +
+      `${waveText(state)}.`
     );
   };
 
@@ -343,6 +343,8 @@
     const flying = (state.latency * card.bandwidth) / card.processors;
     const n = places(state) ? wavesOf(state, state.n).number : 0;
     return [
+      `${upper(decision(state))} how many blocks an SM holds.`,
+      enough(state),
       `registers of a warp: ⌈32 · ${state.registers} / 256⌉ · 256 = ${unit}; blocks: ` +
         `⌊4 · ⌊16384 / ${unit}⌋ / ${state.warps}⌋`,
       `shared memory of a block: ${state.shared} B${kept ? ` + ${kept} B reserved` : ""}, ` +
@@ -496,25 +498,27 @@
         "Kernel",
         [...Object.keys(KERNELS).map((id) => [id, named(id)]), ["own", "your own"]],
         FIRST,
+        true,
       ),
       select(
         "card",
         "Card",
         Object.entries(CARDS).map(([id, { name }]) => [id, name]),
         from("card"),
+        true,
       ),
       {
-        ...{ id: "line", kind: "text", initial: "" },
+        ...{ id: "line", kind: "text", initial: "", more: true },
         label: "Paste a line of this section, or what ptxas -v prints",
         placeholder: "ptxas info : Used 94 registers, 16384 bytes smem",
       },
+      { ...range("n", "Size n of the matrices", SMALLEST, LARGEST, 64), initial: 2048 },
       range("registers", "Registers of a thread", 16, 255, 1),
-      range("shared", "Shared memory of a block", 0, MOST_SHARED, KIBI, kibi),
-      range("warps", "Warps in a block", 1, 32, 1),
       {
-        ...range("n", "Size n of the matrices", SMALLEST, LARGEST, 64),
-        initial: 2048,
+        ...range("shared", "Shared memory of a block", 0, MOST_SHARED, KIBI, kibi),
+        more: true,
       },
+      { ...range("warps", "Warps in a block", 1, 32, 1), more: true },
       select("rows", "Rows of a tile", tiles, from("rows"), true),
       select("columns", "Columns of a tile", tiles, from("columns"), true),
       select(
@@ -526,7 +530,7 @@
         ...["fit", true],
       ),
       {
-        ...range("latency", "Latency of the memory (assumed)", 200, 1000, 50, (x) =>
+        ...range("latency", "Memory latency (assumed)", 200, 1000, 50, (x) =>
           time(x * NANO),
         ),
         ...{ initial: 500, more: true },
@@ -537,7 +541,7 @@
         ...["16", true],
       ),
     ],
-    more: "More settings, and where the numbers are from",
+    invite: "Drag n to the left until about half of the places are idle.",
     settle,
     draw,
     summary,

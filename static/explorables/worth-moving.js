@@ -117,7 +117,8 @@
       "with an RTX 4090 (",
     ["Zhang et al., 2026", NEU],
     "). The fixed time of a copy is assumed. The memory of the CPU is left out, and so " +
-      "is all overlap of copies with products.",
+      "are its calls, which take microseconds and decide if n is less than 256, and all " +
+      "overlap of copies with products.",
   ];
 
   /** Return the task of a state, in seconds, bytes and operations. */
@@ -135,11 +136,12 @@
 
   // The drawing, with two bars for the chosen n above the times for all n
 
-  const SIZES = Array.from({ length: 19 }, (_, i) =>
-    i % 2 ? 3 * 2 ** ((i - 1) / 2 + 4) : 2 ** (i / 2 + 5),
+  // For smaller matrices, the CPU takes a few microseconds, like a call of a framework.
+  const SIZES = Array.from({ length: 13 }, (_, i) =>
+    i % 2 ? 3 * 2 ** ((i - 1) / 2 + 7) : 2 ** (i / 2 + 8),
   );
   const LEFT = 48;
-  const RIGHT = 24;
+  const RIGHT = 36;
   const TALL = 28;
 
   const bar = (y, name, parts, total, scale) => {
@@ -158,17 +160,17 @@
 
   const legend = (y, width) => {
     const kinds = [
-      ["s1", "product, CPU"],
+      ["s1", "CPU computes"],
       ["wait", "copies"],
-      ["s3", "product, GPU"],
+      ["s3", "GPU computes"],
     ];
-    const places = width < 480 ? [1, 110, 184] : [LEFT, LEFT + 124, LEFT + 208];
+    const places = width < 480 ? [1, 118, 196] : [LEFT, LEFT + 124, LEFT + 208];
     return kinds
       .map(([kind, text], i) => {
         const x = places[i];
         return (
           area("worth-moving", kind, x, y, 16, 14) +
-          label(x + 21, y + 12, text, "soft small")
+          label(x + 21, y + 12, width < 310 ? text.split(" ")[0] : text, "soft small")
         );
       })
       .join("");
@@ -222,7 +224,7 @@
           label(LEFT - 6, place + 4, time(10 ** power), "soft small", "end")
         );
       });
-    const columns = SIZES.filter((_, i) => i % (width < 480 ? 6 : 4) === 0).map((n) =>
+    const columns = SIZES.filter((_, i) => i % (width < 480 ? 4 : 2) === 0).map((n) =>
       label(x(n), bottom + 18, n, "soft small", "middle"),
     );
     return (
@@ -233,41 +235,30 @@
   };
 
   const curve = (place, key, kind) => {
-    const points = Array.from({ length: 73 }, (_, i) => SIZES[0] * 2 ** (i / 8));
+    const points = Array.from({ length: 49 }, (_, i) => SIZES[0] * 2 ** (i / 8));
     const at = (n) => `${place.x(n)} ${place.y(place.at(n)[key])}`;
     return tag("path", { d: `M${points.map(at).join("L")}`, class: kind });
   };
 
-  const crossed = (state, place) => {
+  /** Return a mark where the lines of the CPU and the GPU cross. */
+  const crossed = (state, place, width) => {
     const n = arithmetic.crossing(task(state));
     if (n === null || n < SIZES[0] || n > SIZES[SIZES.length - 1]) return "";
     const [x, y] = [place.x(n), place.y(place.at(n).cpu)];
-    const anchor = x > 150 ? "end" : "start";
+    const text = `${width < 480 ? "" : "equal at "}n\u00a0≈\u00a0${round(n, 3)}`;
+    const right = x < width - 140; // below the lines, otherwise above them
+    const down = x < LEFT + 60 ? 38 : 20; // below the name of a line
     return (
       tag("circle", { cx: x, cy: y, r: 6, class: "ring" }) +
-      label(
-        x + (anchor === "end" ? -12 : 12),
-        y - 10,
-        `n\u00a0≈\u00a0${round(n, 3)}`,
-        "ink small",
-        anchor,
-      )
+      (right
+        ? label(x + 12, y + down, text, "ink small halo")
+        : label(x - 12, y - 10, text, "ink small halo", "end"))
     );
   };
 
-  const chosen = ({ n }, { x, top, bottom }, width) => {
-    const right = x(n) < width - 110;
-    return (
-      tag("path", { d: `M${x(n)} ${top}V${bottom}`, class: "dashed" }) +
-      label(
-        x(n) + (right ? 8 : -8),
-        bottom - 10,
-        `n = ${n}`,
-        "ink small",
-        right ? "start" : "end",
-      )
-    );
-  };
+  const chosen = ({ n }, { x, top, bottom }) =>
+    tag("path", { d: `M${x(n)} ${top - 6}V${bottom}`, class: "dashed" }) +
+    label(x(n), top - 12, `n = ${n}`, "ink small strong", "middle");
 
   const chart = (state, width, top, bottom) => {
     const place = scales(state, width, top, bottom);
@@ -276,24 +267,24 @@
       label(place.x(SIZES[0]) + 8, place.y(t) + (up ? -10 : 22), text, "ink small");
     return (
       grid(place, width) +
-      chosen(state, place, width) +
+      chosen(state, place) +
       curve(place, "cpu", "line1") +
       curve(place, "gpu", "line3") +
       name("CPU", cpu, cpu > gpu) +
       name(width < 480 ? "GPU" : "GPU + copies", gpu, cpu <= gpu) +
-      crossed(state, place)
+      crossed(state, place, width)
     );
   };
 
   const draw = (state, width) =>
     canvas(
       width,
-      388,
+      404,
       tag("defs", {}, hatching("worth-moving", "s2")),
       bars(state, width),
       label(0, 136, "Time for matrices of n by n", "soft small"),
-      chart(state, width, 150, 340),
-      label(LEFT + (width - LEFT - RIGHT) / 2, 382, "n", "soft small", "middle"),
+      chart(state, width, 172, 356),
+      label(LEFT + (width - LEFT - RIGHT) / 2, 398, "n", "soft small", "middle"),
     );
 
   // In words
@@ -306,13 +297,13 @@
   };
 
   const result = (state) => {
-    const times = arithmetic.productTimes(task(state));
-    const what = state.products === 1 ? "" : ` for ${state.products} products`;
-    return (
-      `At n = ${state.n} in ${TYPES[state.type][0]} the CPU needs ` +
-      `${time(times.cpu)}${what}, the GPU ${time(times.gpu)}, of which ` +
-      `${time(times.copies)} are copies. ${worth(state)}`
-    );
+    const { cpu, gpu, copies } = arithmetic.productTimes(task(state));
+    const what = state.products === 1 ? "" : ` with ${state.products} products`;
+    const at = `At n\u00a0=\u00a0${state.n}${what}, `;
+    return cpu < gpu
+      ? `${at}the CPU wins: ${time(cpu)}, against ${time(gpu)} on the GPU.`
+      : `${at}the GPU wins: ${time(gpu)}, of which ${time(copies)} are copies, ` +
+          `against ${time(cpu)} on the CPU.`;
   };
 
   const summary = (state) =>
@@ -329,6 +320,7 @@
       ? `2 · ${t.n}³ / ${rate(t.gpu)}`
       : `3 · ${t.n}² · ${t.bytes} B / ${bandwidth(t.memory)}`;
     return [
+      worth(state),
       `CPU: ${many}2 · ${t.n}³ / ${rate(t.cpu)} = ${time(times.cpu)}`,
       `copies: 3 · ${time(t.latency)} + 3 · ${t.n}² · ${t.bytes} B / ` +
         `${bandwidth(t.link)} = ${time(times.copies)}`,
@@ -383,16 +375,18 @@
       {
         id: "products",
         kind: "range",
-        label: "Products before the result goes back",
+        label: "Products of the matrices",
         values: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000],
         initial: 1,
         format: String,
+        more: true,
       },
       {
         id: "type",
         kind: "select",
         label: "Numbers",
         initial: "float32",
+        more: true,
         options: Object.entries(TYPES).map(([value, [name]]) => [value, name]),
       },
       {
@@ -400,6 +394,7 @@
         kind: "select",
         label: "Machine",
         initial: "h100",
+        more: true,
         options: [
           ...Object.entries(MACHINES).map(([value, { name }]) => [value, name]),
           ["own", "your own"],
@@ -412,7 +407,7 @@
       range("latency", "Fixed time of a copy (assumed)", 1, 1000, micro, 10),
       range("launch", "Time to queue a product", 1, 1000, micro, QUEUEING),
     ],
-    more: "The hardware and where its numbers are from",
+    invite: "Drag n to the left until the CPU wins.",
     settle,
     draw,
     summary,

@@ -193,7 +193,7 @@ class MXNet(Framework):
 
 
 class Jax(Framework):
-    """Its CPU is divided into two virtual devices."""
+    """Its CPU is divided into four virtual devices."""
 
     tab, package, module = "jax", "jax", "jax"
     case_gpus = (1,)  # to save time: compiling takes most of it
@@ -201,7 +201,7 @@ class Jax(Framework):
     def __init__(self) -> None:
         import jax
 
-        jax.config.update("jax_num_cpu_devices", 2)
+        jax.config.update("jax_num_cpu_devices", 4)
         self.cache = tempfile.TemporaryDirectory()  # many tests compile the same
         jax.config.update("jax_compilation_cache_dir", self.cache.name)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
@@ -249,7 +249,7 @@ class Jax(Framework):
 
 
 class TensorFlow(Framework):
-    """Its CPU is divided into two logical devices."""
+    """Its CPU is divided into four logical devices."""
 
     tab, package, module = "tensorflow", "tensorflow", "tensorflow"
     case_gpus = (1,)  # to save time: its steps are not compiled
@@ -260,7 +260,7 @@ class TensorFlow(Framework):
         self.tf = tf
         tf.config.set_logical_device_configuration(
             tf.config.list_physical_devices("CPU")[0],
-            [tf.config.LogicalDeviceConfiguration()] * 2,
+            [tf.config.LogicalDeviceConfiguration()] * 4,
         )
         self.second = self.d2l.Device("/CPU:1")
 

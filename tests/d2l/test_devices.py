@@ -51,13 +51,13 @@ def test_the_gpus_asked_for(d2l, fake_gpu, n):
         assert d2l.Trainer(max_epochs=1, num_gpus=n).gpus == [fake_gpu]
 
 
-def test_a_second_gpu_stays_idle_and_a_warning_says_so(d2l, fw, monkeypatch):
+def test_all_gpus_asked_for_are_devices_of_the_trainer(d2l, fw, monkeypatch):
     fw.pretend(monkeypatch, fw.second, d2l.cpu(), d2l.cpu())
-    with pytest.warns(UserWarning, match="uses only") as said:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         trainer = d2l.Trainer(max_epochs=1, num_gpus=2)
-    assert [w.filename for w in said] == [__file__]
-    assert str(said[0].message).endswith(str(fw.second))
-    assert trainer.gpus == [fw.second, d2l.cpu()] and trainer.device == fw.second
+    assert trainer.gpus == trainer.devices == [fw.second, d2l.cpu()]
+    assert trainer.device == fw.second
 
 
 @pytest.mark.parametrize("there", [0, 1])

@@ -66,7 +66,7 @@ def jax():
     import jax
 
     def mixed():
-        first, second = jax.devices("cpu")
+        first, second = jax.devices("cpu")[:2]
         jax.device_put(1.0, first) + jax.device_put(1.0, second)
 
     return [lambda: jax.devices("gpu"), mixed]

@@ -249,13 +249,18 @@ OWN_NAMES = {
 
 
 def parameters(d2l: ModuleType, path: str) -> list[str]:
-    """Return the names of the parameters of `path`, such as Module or Module.loss."""
+    """Return the names of the parameters of `path`, such as Module or Module.loss.
+
+    `fit` may have one more, which is optional.
+    """
     value: Any = d2l
     for name in path.split("."):
         value = getattr(value, name)
-    names = list(inspect.signature(value).parameters)
+    found = inspect.signature(value).parameters
     added = {"name", "parent"} if d2l.__name__ == "d2l.jax" else set()  # by Flax
-    return [name for name in names if name not in added]
+    if path == "Trainer.fit" and found["checkpoint_dir"].default is None:
+        added.add("checkpoint_dir")
+    return [name for name in found if name not in added]
 
 
 def test_parameters_have_the_names_and_the_order_of_the_original_book(d2l, fw):

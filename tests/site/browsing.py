@@ -134,7 +134,11 @@ class Visitor:
 
 def choose(page: Page, tab: str) -> None:
     """Choose a framework where every page has the choice, in the bar at its top."""
-    page.select_option("#framework", tab)
+    for control in (".framework-button", f"#frameworks [value={tab}]"):
+        # The bar is sticky, so Playwright's own clicks would scroll the page first.
+        if box := page.locator(control).bounding_box():
+            x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+            page.mouse.click(x, y)
 
 
 STORED = "JSON.stringify(Object.entries(localStorage).sort())"
@@ -160,6 +164,8 @@ def reach_everything(page: Page) -> None:
     for figure in page.locator("[data-explorable]").all():
         figure.scroll_into_view_if_needed()
     page.wait_for_load_state("networkidle")
+    # Otherwise, the bar would cover whatever happens to be at the top of the view.
+    page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
 
 
 def probe(page: Page, question: str, about: Any = None) -> Any:

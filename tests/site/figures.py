@@ -7,9 +7,12 @@ ROOT = Path(__file__).parents[2]
 EXPLORABLES = ROOT / "static" / "explorables"
 NAMES = (
     *("two-devices", "queue", "worth-moving", "memory-timeline", "allocator"),
-    *("roofline", "sectors", "warps"),
+    *("roofline", "sectors", "warps", "collectives", "plans", "workers"),
 )
-ARITHMETIC = ("arithmetic", "memory-arithmetic", "performance-arithmetic")
+ARITHMETIC = (
+    *("arithmetic", "memory-arithmetic", "performance-arithmetic"),
+    *("collective-arithmetic", "parallel-arithmetic"),
+)
 SCRIPTS = (*ARITHMETIC, "explorable", *NAMES)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "

@@ -5,15 +5,24 @@ const topOf = (element) => element.getBoundingClientRect().top;
 const described = (e) => `${e.tagName} #${e.id} .${e.classList} in #${e.parentElement.id}`;
 const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 
+// Waits until the page is idle. A browser that draws nothing may not find that out.
+async function idle() {
+  let waits = true;
+  const over = () => (waits = false);
+  requestIdleCallback(over, { timeout: 30000 });
+  while (waits) await painted();
+}
+
 // Tabs
 
-// What is not as it should be in the sets of tabs, one text each. A machine that a set
-// lacks gives way to its first; a framework that it lacks hides it.
+// What is not as it should be in the sets of panels, one text each. A machine that a set
+// lacks gives way to its first; a framework that it lacks hides it. A place without a row
+// of tabs has a label in view, which opens a menu if there is a choice.
 function wrongTabs() {
   return every(".tab-set").flatMap((set, number) => {
     const { axis, choices } = set.dataset;
     const known = choices.split(" ");
-    const wanted = document.documentElement.dataset[axis];
+    const wanted = set.dataset.shown ?? document.documentElement.dataset[axis];
     const chosen = known.includes(wanted) ? wanted : known[0];
     const shows = (element) => getComputedStyle(element).display !== "none";
     const has = (panel, choice) => panel?.dataset.choices.split(" ").includes(choice);
@@ -22,7 +31,9 @@ function wrongTabs() {
       if (!holds) wrong.push(`set ${number} of ${choices}: ${what}`);
     };
 
-    const shown = every(":scope > .tab-panel", set).filter(shows);
+    const panels = every(":scope > .tab-panel", set);
+    if (panels.some((panel) => has(panel, chosen) && isCovered(panel))) return wrong;
+    const shown = panels.filter(shows);
     const ids = shown.map((panel) => panel.id);
     if (axis === "tab" && chosen !== wanted) check(!shows(set), "is not hidden");
     else check(shown.length === 1 && has(shown[0], chosen), `shows ${ids}`);
@@ -30,6 +41,15 @@ function wrongTabs() {
     const buttons = every(":scope > .tab-list > [role=tab]", set);
     const offered = buttons.map((button) => button.dataset.choice).join(" ");
     if (buttons.length) check(offered === choices, `offers ${offered}`);
+    else if (set.matches(".place") && shows(set)) {
+      const labels = every(":scope > .tab-panel > .tab-label", set);
+      const [label, another] = labels.filter((l) => l.checkVisibility());
+      check(label && !another, "has not one label in view");
+      const names = shown[0]?.dataset.choices.replaceAll(" ", ", ");
+      check(label?.textContent.toLowerCase() === names, `is labelled ${label?.textContent}`);
+      check(shown[0]?.ariaLabel === label?.textContent, "the name of the group");
+      check(Boolean(label?.querySelector("button")) === known.length > 1, "its menu");
+    }
     for (const button of buttons) {
       const { choice } = button.dataset;
       const selected = choice === chosen;
@@ -44,6 +64,21 @@ function wrongTabs() {
     }
     return wrong;
   });
+}
+
+// Whether a panel contains nothing but a text that a reader sees after a prediction.
+function isCovered(panel) {
+  const open = ":scope > :not(.tab-label, p.arithmetic:not([data-open]))";
+  return document.documentElement.dataset.predict === "on" && !panel.querySelector(open);
+}
+
+// Places with a label and nothing below it.
+function emptyPlaces() {
+  return every(".tab-panel > .tab-label")
+    .filter((label) => label.checkVisibility())
+    .filter((label) => ![...label.parentElement.children].some(
+      (part) => part !== label && part.checkVisibility()))
+    .map((label) => `${label.parentElement.id}: ${label.textContent}`);
 }
 
 // Clicks each button of each set in the middle of the view: which moved by it, and how far.
@@ -62,13 +97,34 @@ async function jumps(axis) {
   return found;
 }
 
+// Chooses in the menu of each label in the middle of the view: which moved by it, and how far.
+async function jumpsAtLabels() {
+  const found = [];
+  const labels = (set) => every(":scope > .tab-panel > .tab-label > button", set);
+  for (const set of every(".place")) {
+    for (const choice of set.dataset.choices.split(" ").reverse()) {
+      const label = labels(set).find((button) => button.checkVisibility());
+      if (!label) break;
+      label.scrollIntoView({ block: "center", behavior: "instant" });
+      await painted();
+      const before = topOf(label);
+      label.click();
+      document.querySelector(`#place-menu [data-choice=${choice}]`).click();
+      await painted();
+      const jump = topOf(labels(set).find((button) => button.checkVisibility())) - before;
+      if (Math.abs(jump) > 2) found.push(`${set.id}, ${choice}: ${jump}`);
+    }
+  }
+  return found;
+}
+
 // Where the first thing in view stands that no choice hides, after scrolling to a part
 // of the page's length; then where it has gone.
 function mark(part) {
   if (typeof part === "number") {
     scrollTo({ top: part * document.body.scrollHeight, behavior: "instant" });
   }
-  const offered = document.querySelector("#framework").options.length;
+  const offered = every("#frameworks input").length;
   const stays = (element) => {
     const set = element.closest(".tab-set");
     const inPanel = element.closest(".tab-panel");
@@ -112,6 +168,29 @@ function tooWide() {
     .filter((e) => rightOf(e) > clientWidth && !scrolls(e.parentElement))
     .map((e) => `${described(e)} ends at ${rightOf(e)}`)
     .concat(`the page is ${scrollWidth} wide`);
+}
+
+// Texts that are smaller than a number of pixels, apart from exponents.
+function smallTexts(pixels) {
+  const found = new Map();
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const e = texts.currentNode.parentElement;
+    const isExponent = e.closest("math, tspan[font-size]");
+    if (!texts.currentNode.data.trim() || !e.checkVisibility() || isExponent) continue;
+    const { a, b } = e.closest("svg") ? e.getScreenCTM() : { a: 1, b: 0 };
+    const zoom = Math.hypot(a, b);  // of a text that may be rotated
+    const size = zoom * parseFloat(getComputedStyle(e).fontSize);
+    if (size < pixels) found.set(described(e), size);
+  }
+  return [...found].map(([what, size]) => `${what}: ${size.toFixed(1)} px`);
+}
+
+// Equations that run into their number.
+function crowdedEquations() {
+  const runsOver = (math) => math.scrollWidth > math.clientWidth + 1;
+  return every("div.math > math").filter((e) => e.checkVisibility() && runsOver(e))
+    .map((math) => `#${math.parentElement.id}`);
 }
 
 // How many elements there are to be seen.
@@ -197,14 +276,16 @@ function useless() {
     .map(described);
 }
 
-// The frameworks whose panels are on the paper; panels that are not, or have no label.
+// The frameworks whose panels are on the paper, and what is called by their names there;
+// panels that are not on it, or have no label.
 function printed() {
   const panels = every("[data-axis=tab] > .tab-panel:not(.tab-absent)");
   const shown = panels.filter((panel) => panel.checkVisibility());
-  const isLabelled = (panel) =>
-    panel.closest(".record") || panel.querySelector(".tab-label")?.checkVisibility();
+  const labels = every("[data-axis=tab] > .tab-panel > .tab-label");
+  const isLabelled = (panel) => panel.querySelector(".tab-label").checkVisibility();
   return {
     tabs: [...new Set(shown.map((panel) => panel.dataset.choices))],
+    labels: labels.filter((label) => label.checkVisibility()).map((l) => l.textContent),
     hidden: panels.filter((panel) => !shown.includes(panel)).map((panel) => panel.id),
     unlabelled: shown.filter((panel) => !isLabelled(panel)).map((panel) => panel.id),
   };
@@ -238,7 +319,7 @@ function focused() {
 // saw, and the tabs, which change.
 async function violations([tags, fresh, colors]) {
   // The page lets boxes that scroll take the focus once it is idle.
-  await new Promise((done) => requestIdleCallback(done, { timeout: 30000 }));
+  await idle();
   const values = axe
     .getRules(tags)
     .filter((rule) => !colors || rule.tags.includes("cat.color"))

@@ -14,6 +14,7 @@ from browsing import (
 from playwright.sync_api import Page, expect
 
 SECTION = WITH_TABS[0]
+NARROW = {"width": 320, "height": 640}
 TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
 
 
@@ -35,6 +36,20 @@ def test_tab_leads_through_the_page_in_sight(open_http_page: Visitor, path: str)
         assert stops < 1000, "there is no way out"
         page.keyboard.press("Tab")
     assert stops > 5 and not wrong, wrong
+
+
+LATER = """
+  window.waiting = [];
+  window.requestIdleCallback = (work) => window.waiting.push(work);
+"""
+
+
+def test_the_contents_do_not_scroll_away_from_the_focus(open_http_page: Visitor):
+    open_http_page.context().add_init_script(LATER)
+    page = open_http_page("chapter_gpus/solutions-pitfalls.html")
+    page.locator("#book-contents a").first.focus()
+    page.evaluate("window.waiting.forEach((work) => work())")
+    assert probe(page, "focused") == []
 
 
 def test_the_first_stop_skips_to_the_text(open_http_page: Visitor):
@@ -73,6 +88,60 @@ def test_colours_follow_the_system_until_chosen(open_page: Visitor):
     assert light != dark
     assert found["auto", "light"] == found["light", "dark"] == light
     assert found["auto", "dark"] == found["dark", "light"] == dark
+
+
+def test_figures_have_the_color_of_a_dark_page(open_http_page: Visitor):
+    page = open_http_page("chapter_gpus/pitfalls.html", color_scheme="dark")
+    figure = page.locator("figure:not([data-explorable]) img").first
+    figure.scroll_into_view_if_needed()
+    expect(figure).to_have_js_property("complete", True)
+    box = figure.bounding_box()
+    assert box
+    # Both corners are of one color, so equal pictures have the same bytes.
+    inside, outside = (
+        page.screenshot(clip={"x": x, "y": box["y"] + 2, "width": 2, "height": 2})
+        for x in (box["x"] + 2, box["x"] - 4)
+    )
+    assert inside == outside
+
+
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_the_first_press_changes_the_colors(open_http_page: Visitor, system: str):
+    page = open_http_page(SECTION, color_scheme=system)
+    before = background(page)
+    page.click("#theme-button")
+    assert background(page) != before
+
+
+def test_buttons_without_words_have_a_tooltip(open_http_page: Visitor):
+    page = open_http_page(SECTION, viewport=PHONE)
+    buttons = page.locator(".bar .tool")
+    assert buttons.count() == 4
+    for button in buttons.all():
+        name, title = (button.get_attribute(a) for a in ("aria-label", "title"))
+        assert name and title and title.startswith(name)
+    page.click("#theme-button")
+    assert page.get_attribute("#theme-button", "title") == "Colors: dark"
+
+
+COLORED_EDGES = """elements => elements.flatMap((e) => {
+  if (!e.checkVisibility()) return [];
+  const { backgroundColor } = getComputedStyle(document.body);
+  const { borderLeft, borderBottom } = getComputedStyle(e);
+  return [borderLeft, borderBottom].map(
+    (edge) => !edge.startsWith("0px") && !edge.endsWith(backgroundColor),
+  );
+})"""
+
+
+def test_forced_colors_mark_only_what_is_chosen(open_http_page: Visitor):
+    page = open_http_page(SECTION, forced_colors="active")
+    for what in (".contents a:not([aria-current])", "[role=tab][aria-selected=false]"):
+        edges = page.locator(what).evaluate_all(COLORED_EDGES)
+        assert edges and not any(edges), what
+    for what in ("#book-contents [aria-current]", "[role=tab][aria-selected=true]"):
+        assert any(page.locator(what).evaluate_all(COLORED_EDGES)), what
+    assert page.locator("#frameworks .chosen:visible").count() == 1
 
 
 # Shortcuts
@@ -119,7 +188,7 @@ def test_keys_choose_frameworks_colours_and_pages(open_http_page: Visitor):
         page.keyboard.press(str(number))
         assert root(page, "tab") == tab
     page.keyboard.press("t")
-    assert root(page, "theme") == "light"
+    assert root(page, "theme") == "dark"
     page.keyboard.press("Control+2")
     assert root(page, "tab") == TABS[0]
     before = page.url
@@ -174,13 +243,67 @@ def test_a_wide_page_shows_its_contents(open_http_page: Visitor):
     )
 
 
+def test_the_contents_mark_the_heading_that_was_chosen(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    for link in page.locator("#page-contents li li a").all():
+        link.click()
+        expect(link).to_have_attribute("aria-current", "true")
+
+
+LONG_CONTENTS = "chapter_gpus/solutions-pitfalls.html"
+
+
+def test_long_contents_follow_the_reader(open_http_page: Visitor):
+    page = open_http_page(LONG_CONTENTS, viewport={"width": 1400, "height": 400})
+    contents = page.locator("#page-contents")
+    assert contents.evaluate("box => box.scrollHeight > box.clientHeight")
+    links = contents.locator("li li a").all()
+    for link in links[:-2]:
+        heading = page.locator(link.get_attribute("href") or "")
+        heading.evaluate("heading => heading.scrollIntoView()")
+        expect(link).to_have_attribute("aria-current", "true")
+        box, around = link.bounding_box(), contents.bounding_box()
+        assert box and around and box["y"] >= around["y"]
+        assert box["y"] + box["height"] <= around["y"] + around["height"]
+    page.evaluate("scrollTo({ top: document.body.scrollHeight, behavior: 'instant' })")
+    expect(links[-1]).to_have_attribute("aria-current", "true")
+
+
+def test_the_bar_of_the_narrowest_phone_holds_all_controls(open_http_page: Visitor):
+    page = open_http_page(f"{SECTION}?tab=tensorflow", viewport=NARROW)
+    brand = page.locator(".brand")
+    assert brand.evaluate("e => e.scrollWidth <= e.clientWidth")
+    button = page.locator(".framework-button").bounding_box()
+    assert button and button["height"] <= 36
+
+
+@pytest.mark.parametrize("width", [375, 1400])
+def test_long_contents_of_the_book_show_the_current_page(
+    open_http_page: Visitor, width: int
+):
+    viewport = {"width": width, "height": 500}
+    page = open_http_page("chapter_gpus/solutions-trainer.html", viewport=viewport)
+    if width == 375:
+        page.click("[popovertarget=book-contents]")
+    link = page.locator("#book-contents [aria-current=page]")
+    expect(link).to_be_in_viewport(ratio=1)
+    # A contents that is opened again shows the page again.
+    if width == 375:
+        page.locator("#book-contents").evaluate("box => (box.scrollTop = 0)")
+        page.keyboard.press("Escape")
+        page.click("[popovertarget=book-contents]")
+        expect(link).to_be_in_viewport(ratio=1)
+
+
 # Copying
 
 
 def test_copying_gives_the_code_and_nothing_else(open_http_page: Visitor):
     open_http_page.context().grant_permissions(["clipboard-read", "clipboard-write"])
     page = open_http_page(SECTION)
-    blocks = page.locator(".highlight:has(.copy):visible")
+    # A cell with a folded head is copied as a whole; see test_browser_folded.py.
+    whole = "div:not(.folded.head + div) > .highlight"
+    blocks = page.locator(f"{whole}:has(.copy):visible")
     expect(blocks.nth(3)).to_be_visible()  # a script puts the buttons there
     for block in blocks.all()[:5]:
         button = block.locator(".copy")

@@ -25,6 +25,7 @@ from pypdf import PdfReader
 WIDTHS = (320, 375, 768, 1400)
 CHARACTERS = (65, 80)
 TOUCH = 44
+SMALLEST_TEXT = 10.75
 ON_DEMAND = ("/explorables/", "/vendor/", "/search", "/previews")
 
 
@@ -39,13 +40,16 @@ def test_every_page_is_tested(site: Path):
 def test_a_page_fits_every_screen(open_http_page: Visitor, path: str):
     page = open_http_page(path)
     reach_everything(page)
-    wrong: dict[tuple[str, Any], list[str]] = {}
+    wrong: dict[tuple[Any, ...], list[str]] = {}
     for tab in TABS if path in WITH_TABS else TABS[:1]:
         choose(page, tab)
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 812})
             wrong[tab, width] = probe(page, "tooWide")
+            wrong[tab, width, "small"] = probe(page, "smallTexts", SMALLEST_TEXT)
+            wrong[tab, width, "crowded"] = probe(page, "crowdedEquations")
         page.set_viewport_size(PHONE)
+        wrong[tab, "empty"] = probe(page, "emptyPlaces")
         wrong[tab, "rows"] = probe(page, "badRows", TOUCH)
     wrong = {where: found for where, found in wrong.items() if found}
     assert not wrong, pformat(wrong)
@@ -195,7 +199,7 @@ def test_print_shows_the_chosen_framework_or_all(open_http_page: Visitor, path: 
     page.emulate_media(media="print")
     printed = probe(page, "printed")
     assert all("jax" in tabs.split() for tabs in printed["tabs"])
-    assert printed["tabs"] and printed["unlabelled"] == []
+    assert printed["tabs"] and printed["labels"] == ["JAX"]
     assert probe(page, "visible", NAVIGATION) == []
     page.emulate_media(media="screen")
     page.click("#print-all")
@@ -206,6 +210,44 @@ def test_print_shows_the_chosen_framework_or_all(open_http_page: Visitor, path: 
     assert probe(page, "visible", NAVIGATION) == []
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.evaluate("document.documentElement.dataset.print ?? null") is None
+
+
+CUT_OFF = """() =>
+  [...document.querySelectorAll("pre, .table-wrapper, .plotted, .math")]
+  .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
+  .map((e) => `${e.className}: ${e.textContent.trim().slice(0, 40)}`)"""
+
+
+@pytest.mark.parametrize("path", WITH_TABS)
+def test_nothing_is_cut_off_on_paper(open_http_page: Visitor, path: str):
+    sheet = {"width": 680, "height": 1000}  # of A4, without its margins
+    page = open_http_page(path, viewport=sheet)
+    reach_everything(page)
+    page.emulate_media(media="print")
+    cut: dict[str, list[str]] = {}
+    for tab in TABS:
+        page.evaluate("tab => (document.documentElement.dataset.tab = tab)", tab)
+        cut[tab] = page.evaluate(CUT_OFF)
+    assert not any(cut.values()), pformat(cut)
+
+
+LONG_CELL = """() => {
+  const code = document.querySelector(".place [data-choices=jax] .highlight pre");
+  code.textContent = Array.from({ length: 300 }, (_, i) => `line_${i}`).join("\\n");
+}"""
+
+
+def test_every_sheet_of_a_cell_names_its_framework_if_all_are_printed(
+    open_http_page: Visitor, tmp_path: Path
+):
+    page = open_http_page(f"{WITH_TABS[0]}?tab=jax")
+    page.evaluate(LONG_CELL)
+    page.evaluate("document.documentElement.dataset.print = 'all'")
+    file = tmp_path / "page.pdf"
+    page.pdf(path=file, format="A4")
+    sheets = [sheet.extract_text() for sheet in PdfReader(file).pages]
+    with_cell = [sheet.split() for sheet in sheets if "line_" in sheet]
+    assert len(with_cell) > 3 and all("JAX" in words for words in with_cell)
 
 
 @pytest.mark.parametrize("path", WITH_TABS)

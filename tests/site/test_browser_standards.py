@@ -26,8 +26,8 @@ SCREENS: dict[str, dict[str, Any]] = {
     # What shows on hover elsewhere is always there.
     "phone": {"viewport": PHONE, "is_mobile": True, "has_touch": True},
 }
-# One of each kind: the front page, the contents of the chapter, a section.
-KINDS_OF_PAGE = ["index.html", "chapter_gpus/index.html", "chapter_gpus/use-gpu.html"]
+# One of each kind: the front page and a section.
+KINDS_OF_PAGE = ["index.html", "chapter_gpus/use-gpu.html"]
 
 
 @pytest.mark.parametrize("screen", SCREENS)
@@ -37,6 +37,8 @@ def test_axe_finds_nothing(
 ):
     page = open_http_page(path, **SCREENS[screen])
     reach_everything(page)
+    # Nothing that axe looks at may be half under the bar.
+    page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
     wrong = {}
     for tab in TABS[:1] if screen == "phone" else TABS:
         choose(page, tab)
@@ -50,6 +52,7 @@ def test_axe_finds_nothing(
 def test_dark_changes_nothing_but_colors(open_http_page: Visitor, path: str):
     """So in the dark only the rules of color need to be applied again."""
     page = open_http_page(path)
+    reach_everything(page)
     # A script puts the buttons there that copy code, one at a time.
     without_button = page.locator("div:not(.output) > .highlight:not(:has(.copy))")
     expect(without_button).to_have_count(0, timeout=30_000)

@@ -90,6 +90,12 @@ def test_the_queue_is_what_its_formula_says(run_js) -> None:
         assert spans == pytest.approx(run["busy"])
 
 
+def test_a_slow_host_leaves_the_gpu_idle_without_a_fetch(run_js) -> None:
+    state = "{...explorable.first(queue), every: 0, steps: 'own', host: 1000}"
+    text = run_js(f"give(queue.result({state}))").replace("\N{NO-BREAK SPACE}", " ")
+    assert "the GPU is idle for 96 % of that time." in text
+
+
 def test_spans_of_the_queue_do_not_overlap(run_js) -> None:
     grid = loops()
     for run in run_js(f"give({json.dumps(grid)}.map(a.runQueue))"):
@@ -284,17 +290,21 @@ def test_the_picture_is_what_its_script_draws(node: str, tmp_path: Path, name) -
     assert int(re.search(r' width="(\d+)"', picture)[1]) <= 640  # type: ignore[index]
 
 
+def subjects_of(name: str) -> list[str]:
+    """Return the subjects whose arithmetic a script needs, in the order of loading."""
+    code = (ROOT / f"static/explorables/{name}.js").read_text("utf-8")
+    own = re.findall(r'require\("./(\w+)-arithmetic.js"\)', code)
+    inner = [subjects_of(f"{subject}-arithmetic") for subject in own]
+    return [*itertools.chain.from_iterable(inner), *own]
+
+
 def test_pages_load_the_arithmetic_that_a_figure_needs() -> None:
     script = (ROOT / "static/book.js").read_text("utf-8")
     subjects = re.search(r"const subjects = \{(.*?)\};", script, re.DOTALL)
     assert subjects
-    loaded = dict(re.findall(r'"?([\w-]+)"?: "(\w+)"', subjects[1]))
-    needed = {}
-    for name in NAMES:
-        code = (ROOT / f"static/explorables/{name}.js").read_text("utf-8")
-        if found := re.search(r'require\("./(\w+)-arithmetic.js"\)', code):
-            needed[name] = found[1]
-    assert loaded == needed
+    loaded = dict(re.findall(r'"?([\w-]+)"?: "([\w ]+)"', subjects[1]))
+    needed = {name: " ".join(subjects_of(name)) for name in NAMES}
+    assert loaded == {name: text for name, text in needed.items() if text}
 
 
 def test_drawings_are_made_of_numbers(run_js) -> None:
@@ -302,7 +312,7 @@ def test_drawings_are_made_of_numbers(run_js) -> None:
     code = """
     const out = [];
     const specs = [two_devices, queue, worth_moving, memory_timeline, allocator,
-      roofline, sectors, warps];
+      roofline, sectors, warps, collectives, plans, workers];
     for (const spec of specs) {
       const ends = (c) => c.values || (c.options || []).map(([value]) => value);
       const values = (c) =>
@@ -312,7 +322,9 @@ def test_drawings_are_made_of_numbers(run_js) -> None:
           const state = { ...explorable.first(spec), [control.id]: value };
           const next = spec.settle ? spec.settle(state, control.id) : state;
           for (const width of [256, 400, 720])
-            out.push(spec.draw(next, width) + spec.result(next) + spec.summary(next) +
+            out.push(spec.draw(next, width) +
+              spec.draw(next, width, { from: state, part: 0.4 }) +
+              spec.result(next) + spec.summary(next) +
               spec.formula(next) + (spec.table ? spec.table(next).rows : ""));
         }
     }
@@ -337,6 +349,18 @@ def result(page: Page, name: str) -> str:
     return said(page, name)
 
 
+def arithmetic_of(page: Page, name: str) -> str:
+    """Return the folded arithmetic of a figure."""
+    text = page.locator(f"#fig-{name} .formula").text_content() or ""
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def open_all(page: Page, name: str) -> None:
+    """Open what is folded away in a figure."""
+    for summary in page.locator(f"#fig-{name} summary").all():
+        summary.click()
+
+
 def test_a_slider_moves_by_keyboard(page: Page, harness: str) -> None:
     page.goto(harness)
     assert "take 600 µs" in result(page, "queue")
@@ -349,7 +373,7 @@ def test_a_slider_moves_by_keyboard(page: Page, harness: str) -> None:
     page.keyboard.press("ArrowRight")
     assert "take 720 µs" in result(page, "queue")
     page.keyboard.press("End")
-    assert "The host never waits" in result(page, "queue")
+    assert "Without a fetch" in result(page, "queue")
 
 
 def test_the_result_of_a_product_is_that_of_the_arithmetic(
@@ -361,7 +385,9 @@ def test_the_result_of_a_product_is_that_of_the_arithmetic(
     task = chapter_task()
     cpu, gpu = product(task, 16384)
     text = result(page, "worth-moving")
-    assert f"CPU needs {cpu:.3g} s, the GPU {gpu * 1e3:.3g} ms" in text
+    assert f"the GPU wins: {gpu * 1e3:.3g} ms" in text
+    assert f"against {cpu:.3g} s on the CPU" in text
+    text = arithmetic_of(page, "worth-moving")
     crossing = float(re.search(r"n ≈ (\d+)", text)[1])  # type: ignore[index]
     assert math.isclose(*product(task, crossing), rel_tol=0.02)
 
@@ -371,8 +397,8 @@ def test_presets_set_the_sliders_and_sliders_leave_the_preset(
 ) -> None:
     page.goto(harness)
     figure = page.locator("#fig-worth-moving")
+    open_all(page, "worth-moving")
     figure.get_by_label("Machine").select_option("p100")
-    figure.locator("summary").click()
     link = page.get_by_label("Link, in one direction")
     assert link.get_attribute("aria-valuetext") == "16\N{NO-BREAK SPACE}GB/s"
     link.focus()
@@ -388,6 +414,7 @@ def test_the_setting_is_in_the_address(page: Page, harness: str) -> None:
     page.get_by_label("Fetch the loss").focus()
     page.keyboard.press("Home")
     moving = page.locator("#fig-worth-moving")
+    open_all(page, "worth-moving")
     moving.get_by_label("Numbers", exact=True).select_option("half")
     before = result(page, "queue"), result(page, "worth-moving")
     query = page.url.removeprefix(harness)
@@ -408,8 +435,9 @@ def test_actions_are_in_the_address(page: Page, harness: str) -> None:
     assert page.url.endswith("?two-devices.did=add-copy-fetch")
     page.reload()
     assert result(page, "two-devices") == before
-    assert "200 MB copied in 1.8 ms" in before
-    page.get_by_role("button", name="Start again").click()
+    log = page.locator("#fig-two-devices .log").inner_text()
+    assert "Copied in all: 200 MB in 1.8 ms." in log.replace("\N{NO-BREAK SPACE}", " ")
+    page.locator("#fig-two-devices").get_by_role("button", name="Reset").click()
     result(page, "two-devices")
     assert page.url == harness
 
@@ -429,6 +457,8 @@ def test_actions_are_in_the_address(page: Page, harness: str) -> None:
         "allocator.did=&allocator.did=--&allocator.size=7e9",
         "roofline.n=500&roofline.machine=h1000&roofline.overhead=-1&roofline.rate=x",
         "sectors.stride=0&sectors.size=3&warps.registers=256&warps.card=%E0&warps.n=9e9",
+        "collectives.n=17&collectives.round=99&collectives.slow=7&collectives.bytes=0",
+        "plans.model=gpt9&plans.gpus=7&plans.zero=4&plans.batch=-1&plans.rate=x",
     ],
 )
 def test_a_bad_address_gives_the_first_setting(
@@ -451,10 +481,10 @@ def test_two_devices_follow_the_framework(page: Page, harness: str) -> None:
             tab,
         )
         heard[tab] = result(page, "two-devices")
-    assert "With PyTorch: X + Y raises an error" in heard["pytorch"]
+    assert "With PyTorch, X + Y raises an error" in heard["pytorch"]
     assert "MXNet 1.9.1 does not notice" in heard["mxnet"]
-    assert "With JAX: X + Y raises an error" in heard["jax"]
-    assert "The sum is on GPU 0. Copied without saying so: Y" in heard["tensorflow"]
+    assert "With JAX, X + Y raises an error" in heard["jax"]
+    assert "TensorFlow does not say so, but Y is copied" in heard["tensorflow"]
 
 
 def test_paper_shows_the_picture(page: Page, harness: str) -> None:
@@ -513,8 +543,10 @@ def test_ids_are_unique_and_everything_has_a_name(page: Page, harness: str) -> N
     )
     assert extra == [
         "bookArithmetic",
+        "bookCollective",
         "bookExplorable",
         "bookExplorables",
         "bookMemory",
+        "bookParallel",
         "bookPerformance",
     ]

@@ -493,14 +493,19 @@ def test_first_settings_in_words(run_js) -> None:
     )
     texts = [text.replace("\N{NO-BREAK SPACE}", " ") for text in texts]
     assert texts[0] == (
-        "The calls decide: at least 14.6 µs, which is 18.4 TFLOP/s or 11 % of the "
-        "peak. For small n the calls decide, and from n ≈ 1060 on the arithmetic "
-        "decides."
+        "At n = 512, the calls decide: the time is at least 14.6 µs, and the rate is "
+        "at most 11 % of the peak rate."
     )
-    assert "touches 8 sectors, which are 256 bytes: 50 % of the bytes" in texts[1]
-    assert "holds 5 blocks, with 20 of 64 warps: an occupancy of 31.3 %" in texts[2]
-    assert "Here the registers decide. That hides the latency" in texts[2]
-    assert "1024 blocks for 540 places: 2 waves, in which 94.8 %" in texts[2]
+    assert "touches 8 sectors and uses 50 % of the bytes" in texts[1]
+    assert "holds 5 blocks, and a product with n = 2048 takes 2 waves" in texts[2]
+    assert "that keep 94.8 % of the places busy" in texts[2]
+    lines = run_js(
+        "give([roofline, warps].map((s) => s.formula(explorable.first(s)).join(' ')))"
+    )
+    first, second = (text.replace("\N{NO-BREAK SPACE}", " ") for text in lines)
+    assert "from n ≈ 1060 on the arithmetic decides." in first
+    assert "The registers decide how many blocks an SM holds. This hides" in second
+    assert "occupancy: 5 · 4 / 64 = 31.3 %" in second
 
 
 def test_combined_settings_are_drawn(run_js) -> None:
@@ -550,6 +555,7 @@ def test_a_measured_machine_is_pasted(page: Page, harness: str) -> None:
     page.goto(harness)
     figure = page.locator("#fig-roofline")
     field = figure.get_by_label("Paste the line")
+    figure.locator("summary").first.click()
     assert not field.is_visible()
     figure.get_by_label("Machine", exact=True).select_option("own")
     machine = Machine("cpu", {"float32": 100e9, "bfloat16": 400e9}, 40e9, 8e-7)
@@ -558,9 +564,10 @@ def test_a_measured_machine_is_pasted(page: Page, harness: str) -> None:
     page.keyboard.press("End")
     bound = machine.bound(2 * 16384**3, 6 * 16384**2, "bfloat16")
     text = result(page, "roofline")
-    assert f"The arithmetic decides: at least {bound:.3g} s" in text
+    assert f"the arithmetic decides: the time is at least {bound:.3g} s" in text
     page.reload()
     assert result(page, "roofline") == text
+    figure.locator("summary").first.click()
     figure.get_by_label("Numbers", exact=True).select_option("float32")
     assert f"at least {4 * bound:.3g} s" in result(page, "roofline")
     field.fill("my machine")
@@ -570,7 +577,7 @@ def test_a_measured_machine_is_pasted(page: Page, harness: str) -> None:
 def test_a_rate_of_your_own_changes_the_machine(page: Page, harness: str) -> None:
     page.goto(harness)
     figure = page.locator("#fig-roofline")
-    figure.locator("summary").last.click()
+    figure.locator("summary").first.click()
     figure.get_by_label("Peak rate of your own").focus()
     page.keyboard.press("ArrowRight")
     assert figure.get_by_label("Machine", exact=True).input_value() == "own"
@@ -580,7 +587,8 @@ def test_sparse_rates_do_not_make_a_program_faster(page: Page, harness: str) -> 
     page.goto(harness)
     figure = page.locator("#fig-roofline")
     before = result(page, "roofline")
-    figure.locator("summary").last.click()
+    for summary in figure.locator("summary").all():
+        summary.click()
     figure.get_by_label("Peak rate", exact=True).select_option("sparse")
     assert result(page, "roofline") == before
     formula = figure.locator(".formula").inner_text().replace("\N{NO-BREAK SPACE}", " ")
@@ -591,6 +599,7 @@ def test_sparse_rates_do_not_make_a_program_faster(page: Page, harness: str) -> 
 def test_what_a_compiler_prints_is_pasted(page: Page, harness: str) -> None:
     page.goto(harness)
     figure = page.locator("#fig-warps")
+    figure.locator("summary").first.click()
     field = figure.get_by_label("Paste a line")
     field.fill("H100  64 registers,   0 B of stack, 24576 B shared;    2 x wgmma")
     assert "An SM of the H100 holds 8 blocks" in result(page, "warps")
@@ -598,25 +607,28 @@ def test_what_a_compiler_prints_is_pasted(page: Page, harness: str) -> None:
     field.fill(PTXAS.replace("\n", " "))
     text = result(page, "warps")
     assert "Numbers spill: each thread has 8 bytes of stack." in text
-    assert "An SM of the A100 holds 5 blocks, with 20 of 64 warps" in text
+    assert "An SM of the A100 holds 5 blocks, and a product" in text
     page.reload()
     assert result(page, "warps") == text
+    figure.locator("summary").first.click()
     field.fill("B200, tile 128, 8 warps: sum  64, 128 registers,    0 B of stack")
     text = result(page, "warps")
     assert "does not contain the shared memory, so its slider counts." in text
-    assert "An SM of the B200 holds 2 blocks, with 16 of 64 warps" in text
+    assert "An SM of the B200 holds 2 blocks, and a product" in text
     figure.get_by_label("Registers of a thread").focus()
     page.keyboard.press("End")
-    assert "an occupancy of 12.5 %" in result(page, "warps")
+    formula = figure.locator(".formula").text_content() or ""
+    assert "/ 64 = 12.5" in formula
     assert figure.get_by_label("Kernel").input_value() == "own"
 
 
 def test_a_block_that_does_not_fit_is_told(page: Page, harness: str) -> None:
     page.goto(harness)
     figure = page.locator("#fig-warps")
+    figure.locator("summary").first.click()
     figure.get_by_label("Warps in a block").focus()
     page.keyboard.press("End")
-    assert "No block fits on an SM of the A100: the registers decide." in result(
+    assert "No block fits on an SM of the A100: the registers decide, so" in result(
         page, "warps"
     )
 
@@ -624,7 +636,8 @@ def test_a_block_that_does_not_fit_is_told(page: Page, harness: str) -> None:
 def test_sectors_follow_the_keyboard(page: Page, harness: str) -> None:
     page.goto(harness)
     figure = page.locator("#fig-sectors")
-    figure.get_by_label("Stride").focus()
+    figure.locator("summary").first.click()
+    figure.get_by_label("Stride, in numbers").focus()
     page.keyboard.press("End")
     assert "touches 32 sectors" in result(page, "sectors")
     assert figure.get_by_label("What the warp reads").input_value() == "column"

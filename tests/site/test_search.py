@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import PAGES, PHONE, TABS, WITH_TABS, Visitor
+from browsing import PAGES, PHONE, TABS, Visitor, hold_up
 from playwright.sync_api import Page, expect
 
-SECTION = WITH_TABS[-1]
+SECTION = "chapter_gpus/use-gpu.html"
 TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
 Entry = dict[str, Any]
 # A reference to something that a preview shows, on its own page or on another.
@@ -35,10 +35,12 @@ def page(open_page: Visitor) -> Page:
 
 
 def search(page: Page, query: str) -> None:
-    """Open the search if it is not and ask for `query`."""
+    """Open the search if it is not, ask for `query` and wait for the answer."""
     if not page.locator("dialog.search[open]").count():
         page.keyboard.press("Control+k")
     page.locator("dialog.search input").fill(query)
+    answered = re.compile(r"result|Nothing found")
+    expect(page.locator(".search-status")).to_have_text(answered)
 
 
 def results(page: Page) -> list[str]:
@@ -76,6 +78,12 @@ def test_results_are_counted_and_their_excerpts_hold_the_words(page: Page):
         assert len(text) < 200, text
     marks = {m.lower() for m in page.locator("#search-results mark").all_inner_texts()}
     assert {"copy", "tensor"} <= marks
+
+
+def test_words_that_say_nothing_are_not_marked(page: Page):
+    search(page, "out of memory")
+    marks = {m.lower() for m in page.locator("#search-results mark").all_inner_texts()}
+    assert "memory" in marks and "of" not in marks
 
 
 def test_arrows_home_and_end_choose_among_the_results(page: Page):
@@ -158,7 +166,7 @@ def test_the_readers_framework_comes_first(open_http_page: Visitor, tab: str):
     elsewhere = ["?tab=" in place for place in places]
     # Only what needs another tab names one, and stands last.
     assert elsewhere == sorted(elsewhere) and not elsewhere[0]
-    name = page.locator(f"#framework option[value={tab}]").inner_text()
+    name = page.locator(f"#frameworks label:has([value={tab}])").inner_text()
     badges = page.locator("#search-results .search-badge").all_inner_texts()
     assert any(name in badge for badge in badges)
 
@@ -185,6 +193,62 @@ def test_misspelt_words_are_found_if_nothing_else_is(page: Page):
     search(page, "paramters")
     marks = page.locator("#search-results mark").all_inner_texts()
     assert "parameters" in {mark.lower() for mark in marks}
+
+
+FIRST = "#search-results [role=option] >> nth=0"
+
+
+@pytest.mark.parametrize("tab", ["pytorch", "jax"])
+def test_a_name_leads_to_code_first(open_http_page: Visitor, tab: str):
+    page = open_http_page(f"{SECTION}?tab={tab}")
+    search(page, "device_put")
+    expect(page.locator(FIRST).locator("code mark").first).to_have_text("device_put")
+    kinds = page.locator("#search-results .search-badge").all_inner_texts()
+    assert "Source" not in kinds[:5]
+
+
+@pytest.mark.parametrize("query", ["OOM", "out of memory", "CUDA OOM"])
+def test_a_short_form_finds_what_it_stands_for(open_http_page: Visitor, query: str):
+    page = open_http_page(SECTION)
+    search(page, query)
+    expect(page.locator(FIRST).locator(".search-trail")).to_contain_text(
+        "Out of Memory"
+    )
+
+
+def test_vram_is_the_memory_of_a_gpu(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    search(page, "VRAM")
+    page.wait_for_selector(FIRST)
+    trails = page.locator("#search-results .search-trail").all_inner_texts()
+    assert any("Memory" in trail for trail in trails[:3])
+
+
+@pytest.mark.parametrize("query", ["OOM", "TPU", "sgd"])
+def test_short_words_find_no_similar_words(open_http_page: Visitor, query: str):
+    page = open_http_page(SECTION)
+    search(page, query)
+    page.wait_for_selector(FIRST)
+    marks = page.locator("#search-results mark").all_inner_texts()
+    short = {mark.lower() for mark in marks if len(mark) < 5}
+    assert short <= {query.lower(), f"{query.lower()}s", "out", "of"}, short
+
+
+def test_an_error_message_is_found_by_its_words(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    search(page, "RuntimeError: Expected all tensors to be on the same device")
+    found = page.locator("#search-results [role=option]")
+    expect(found.first).to_contain_text("Expected all tensors")
+    assert found.count() < 10
+
+
+def test_a_dialog_that_waits_for_its_data_says_so(open_http_page: Visitor):
+    open_http_page.context().route("**/search-data.js", hold_up)
+    page = open_http_page(SECTION)
+    page.keyboard.press("/")
+    expect(page.get_by_role("status")).to_have_text("Loading …")
+    page.keyboard.type("tensor")
+    expect(page.locator(FIRST)).to_contain_text("tensor", ignore_case=True)
 
 
 def test_nothing_found_is_said_with_what_to_try(page: Page):

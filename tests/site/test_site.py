@@ -1,14 +1,18 @@
 """The built site, without a browser: whole, light, and closed in itself."""
 
 import base64
+import copy
 import gzip
 import hashlib
 import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import imagesize
 import pytest
+from browsing import TABS
 from bs4 import BeautifulSoup, Tag
+from figures import ARITHMETIC, ROOT
 from pygments.style import StyleMeta
 
 from book.pages.sphinx import code_styles
@@ -106,6 +110,10 @@ def test_images_say_what_they_show_and_keep_their_place(pages: Pages):
 
 def test_tabs_are_whole_and_name_their_panels(book: Book, pages: Pages):
     for path, page in pages.items():
+        rows = page.select('[data-axis="tab"] [role=tablist]')
+        full = page.select(f'.place[data-choices="{" ".join(book.tabs)}"]')
+        # Readers need the row where they first have to choose, and not again.
+        assert [row.parent for row in rows] == full[:1], path
         for tab_set in page.select('[data-axis="tab"]'):
             offered = str(tab_set["data-choices"]).split()
             buttons = [tab["data-choice"] for tab in tab_set.select("[role=tab]")]
@@ -127,8 +135,11 @@ def test_a_set_with_code_has_a_panel_for_every_framework(book: Book, pages: Page
 
 def test_references_and_equations_are_resolved(pages: Pages):
     for path, page in pages.items():
-        text = find(page, "main").get_text()
-        assert not re.search(r":\w+:`|\?\?|\bNone\b \(|:begin_tab:|%%tab", text), path
+        main = copy.copy(find(page, "main"))
+        assert not re.search(r":\w+:`|\?\?|:begin_tab:|%%tab", main.get_text()), path
+        for code in main.select("pre"):
+            code.replace_with("")  # it may say `None (after each epoch)`
+        assert not re.search(r"\bNone\b \(", main.get_text()), path
         for math in page.select("math"):
             assert find(math, "annotation").get_text().strip(), path
 
@@ -168,7 +179,7 @@ def test_code_can_be_read(style: StyleMeta):
 
 def test_the_colours_of_code_stand_on_the_background_they_were_chosen_for(site: Path):
     css = (site / "_static/site.css").read_text("utf-8")
-    found = re.search(r"--code-bg: light-dark\((#\w+), (#\w+)\)", css)
+    found = re.search(r"--code-bg:\s*light-dark\((#\w+),\s*(#\w+)\)", css)
     assert found
     styles = (code_styles.Light, code_styles.Dark)
     assert list(found.groups()) == [style.background_color for style in styles]
@@ -192,17 +203,54 @@ def test_pages_say_what_they_are_about(pages: Pages):
 
 
 def test_the_front_page_has_each_section_with_its_time(site: Path, pages: Pages):
-    cards = pages[site / "index.html"].select(".section-card")
+    front = pages[site / "index.html"]
+    cards = front.select(".section-card")
     linked = [str(find(card, "a")["href"]).partition("#")[0] for card in cards]
-    listed = pages[site / "chapter_gpus/index.html"].select(".toctree-wrapper a")
-    assert linked == [f"chapter_gpus/{link['href']}" for link in listed]
-    for card in cards:
+    listed = [str(a["href"]) for a in front.select(".toctree-wrapper .toctree-l1 > a")]
+    assert linked == listed[:-1] and listed[-1].endswith("references.html")
+    for number, card in enumerate(cards, start=1):
+        assert find(card, ".section-number").text == str(number)
         assert re.fullmatch(r"\d+ min", find(card, ".minutes").text.strip())
+        assert len(find(card, ".requires").text.split()) > 3
+
+
+def test_the_front_page_begins_with_what_the_book_is(site: Path, pages: Pages):
+    page = pages[site / "index.html"]
+    title = find(page, "h1").text
+    assert len(title.split()) >= 3 and title != "GPUs"
+    lead = find(page, "h1 ~ .lead").text
+    assert len(lead) < 200 and lead.count(".") == 1
+    starts = page.select(".lead + .start a")
+    address = "chapter_gpus/trainer.html?tab={}"
+    assert [a["href"] for a in starts] == [address.format(tab) for tab in TABS]
+    figure = find(page, ".start + figure")
+    assert figure["data-explorable"] == "queue"
+    assert "loading" not in find(figure, "img").attrs
+
+
+def test_section_numbers_have_three_levels_at_most(pages: Pages):
+    for path, page in pages.items():
+        numbers = [n.text.strip(". ") for n in page.select("main .section-number")]
+        assert all(number.count(".") <= 2 for number in numbers), path
+
+
+def test_pages_have_a_card_and_an_icon_for_other_programs(site: Path, pages: Pages):
+    title = find(pages[site / "index.html"], "h1").text
+    card = (ROOT / "static/card.svg").read_text("utf-8")
+    assert f">{title}</text>" in card
+    assert imagesize.get(site / "_static/touch-icon.png") == (180, 180)
+    for path, page in pages.items():
+        facts = {str(m["property"]): m["content"] for m in page.select("[property]")}
+        heading = " ".join(find(page, "h1").text.split())
+        assert heading.endswith(str(facts["og:title"])), path
+        description = find(page, "meta[name=description]")["content"]
+        assert facts["og:description"] == description, path
+        assert page.select("link[rel=apple-touch-icon]"), path
 
 
 def test_figures_with_a_script_of_their_own_can_be_explored(site: Path, pages: Pages):
     folder = site / "_static/explorables"
-    shared = {"arithmetic", "memory-arithmetic", "performance-arithmetic", "explorable"}
+    shared = {"explorable", *ARITHMETIC}
     scripts = {file.stem for file in folder.glob("*.js")} - shared
     figures = {
         str(figure["data-explorable"])

@@ -52,12 +52,20 @@ WRONG = """async () => {
       const least = part.tagName === "IMG" ? 150 : 0;
       if (height < least * scale) say(`a picture is ${height} high`);
     }
-    if (shown < 2) say("is empty");
-    const { fit } = slide.dataset;
-    if (fit && fit < SMALLEST) say(`is shrunk to ${fit} %`);
+    const claim = slide.querySelector("h2")?.textContent.trim().split(" ") ?? [];
+    if (shown < 2 && claim.length < 4) say("is empty");
+    const texts = document.createTreeWalker(slide, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const { data, parentElement } = texts.currentNode;
+      const zoom = parentElement.ownerSVGElement?.getScreenCTM().a / scale || 1;
+      const size = zoom * parseFloat(getComputedStyle(parentElement).fontSize);
+      if (data.trim() && size < SMALLEST && !parentElement.closest("aside")) {
+        say(`"${data}" has ${size} px`);
+      }
+    }
   });
   return wrong;
-}""".replace("SMALLEST", str(100 * SMALLEST))
+}""".replace("SMALLEST", str(SMALLEST))
 
 # What a printed slide does not hold, or does not show as the screen does.
 PRINTED = """() => [...document.querySelectorAll(".pdf-page")].flatMap((page, n) => {
@@ -65,8 +73,10 @@ PRINTED = """() => [...document.querySelectorAll(".pdf-page")].flatMap((page, n)
   const { paddingLeft, fontSize } = getComputedStyle(slide);
   const { bottom } = page.getBoundingClientRect();
   const parts = [...slide.querySelectorAll(":scope > :not(aside), pre, img")];
-  const low = parts.filter((part) => part.getBoundingClientRect().bottom > bottom - 50);
+  const low = parts.filter((part) => part.getBoundingClientRect().bottom > bottom - 38);
   const wrong = low.map((part) => `${n + 1}: ${part.tagName} is too low`);
+  const hidden = parts.filter((part) => getComputedStyle(part).visibility === "hidden");
+  wrong.push(...hidden.map((part) => `${n + 1}: ${part.tagName} is hidden`));
   const set = paddingLeft === "64px" && parseFloat(fontSize) >= 18;
   return set ? wrong : [...wrong, `${n + 1}: ${paddingLeft} ${fontSize}`];
 })"""
@@ -166,6 +176,45 @@ def test_keys_turn_slides_and_show_all(open_deck: Visitor):
     assert ready(page).evaluate("Reveal.getIndices().h") == 1
 
 
+def test_the_parts_of_a_slide_appear_in_turn(open_deck: Visitor):
+    seen = "[...Reveal.getCurrentSlide().querySelectorAll('.fragment')].map("
+    seen += "(part) => getComputedStyle(part).visibility)"
+    page = ready(open_deck(RICH, **LARGE))
+    page.evaluate(
+        "Reveal.slide([...document.querySelectorAll('.slides > section')].findIndex("
+        "(slide) => slide.querySelectorAll('.fragment').length > 1), 0, -1)"
+    )
+    slide = page.evaluate("Reveal.getIndices().h")
+    hidden = page.evaluate(seen)
+    assert len(hidden) > 1 and set(hidden) == {"hidden"}
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(seen)[0] == "visible"
+    assert page.evaluate("Reveal.getIndices().h") == slide
+    # The overview, the printed deck and a deck for readers show everything.
+    page.keyboard.press("o")
+    assert "hidden" not in page.evaluate(seen)
+    page = ready(open_deck(f"{RICH}?fragments=false", **LARGE))
+    page.evaluate("number => Reveal.slide(number)", slide)
+    assert "hidden" not in page.evaluate(seen)
+
+
+def test_more_than_8_percent_of_the_slides_have_a_picture(folder: Path):
+    trees = [
+        BeautifulSoup((folder / deck).read_text("utf-8"), "html.parser")
+        for deck in DECKS
+    ]
+    slides = [slide for tree in trees for slide in tree.select(".slides > section")]
+    pictures = [slide for slide in slides if slide.select("img, svg")]
+    assert len(pictures) / len(slides) > 0.08, (len(pictures), len(slides))
+
+
+def test_no_slide_begins_within_a_block(folder: Path):
+    for deck in DECKS:
+        tree = BeautifulSoup((folder / deck).read_text("utf-8"), "html.parser")
+        for block in tree.select("section .highlight"):
+            assert not block.get_text().startswith(" "), (deck, block.get_text())
+
+
 def test_the_speakers_view_shows_the_notes(open_deck: Visitor):
     page = ready(open_deck(DECKS[0], **LARGE))
     page.keyboard.press("ArrowRight")
@@ -179,9 +228,10 @@ def test_the_speakers_view_shows_the_notes(open_deck: Visitor):
     shown.wait_for()
     assert shown.inner_html() == notes
     with_notes = page.locator("section.present:has(aside.notes)")
-    page.keyboard.press("ArrowRight")
-    while not with_notes.count():  # the second half of a divided slide has none
-        page.keyboard.press("ArrowRight")
+    following = "Reveal.slide(Reveal.getIndices().h + 1)"
+    page.evaluate(following)
+    while not with_notes.count():  # the second part of a split slide has none
+        page.evaluate(following)
     view.wait_for_function(
         "(old) => document.querySelector('.speaker-controls-notes .value')"
         ".innerHTML !== old",
@@ -207,6 +257,8 @@ def test_without_script_all_slides_are_shown(open_deck: Visitor):
     boxes = [slide.bounding_box() for slide in shown.all()]
     tops = [box["y"] for box in boxes if box]
     assert len(tops) > 10 and tops == sorted(set(tops))
+    parts = page.locator(".fragment").all()
+    assert len(parts) > 10 and all(part.is_visible() for part in parts)
 
 
 def test_the_list_opens_every_deck(open_deck: Visitor):

@@ -29,7 +29,7 @@ EDITS = (
     ("CpuDevice", "CudaDevice"),
     ("device(type='cpu')", "device(type='cuda', index=0)"),
     ("There is no NVIDIA driver on this machine.", "NVIDIA TEST"),
-    ("stroke: #1f77b4", "stroke: #00aa00"),
+    ("stroke: #1a56b0", "stroke: #a84a0b"),
 )
 
 

@@ -82,7 +82,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel: Path):
         names = {n for n in archive.namelist() if ".dist-info/" not in n}
     modules = ("__init__.py", "__main__.py", "jax.py", "mxnet.py", "tensorflow.py")
     others = ("torch.py", "memory_command.py", "py.typed")
-    data = ("cards.csv", "cited.csv", "plans.csv", "kernels.csv")
+    data = ("cards.csv", "cited.csv", "plans.csv", "kernels.csv", "collectives.csv")
     assert names == {f"d2l/{name}" for name in (*modules, *others, *data)}
 
 
@@ -159,7 +159,8 @@ def test_report_when_files_of_another_book_replaced_the_library(
 
 
 def test_the_oldest_releases_of_an_extra():
-    assert installing.oldest("jax") == ["jax==0.7.2", "flax==0.12", "optax==0.2.6"]
+    oldest = ["jax==0.7.2", "flax==0.12", "optax==0.2.6", "orbax-checkpoint==0.11"]
+    assert installing.oldest("jax") == oldest
     assert installing.oldest("mxnet") == ["mxnet==1.9.1", "numpy==1.23.5"]
     cpu, gpu = installing.oldest("tensorflow")
     assert cpu.startswith("tensorflow-cpu==2.19; platform_machine == 'x86_64'")

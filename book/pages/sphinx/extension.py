@@ -21,23 +21,30 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
+from book.pages.sphinx import folded as sphinx_folded
 from book.pages.sphinx import front as sphinx_front
 from book.pages.sphinx import latex as sphinx_latex
 from book.pages.sphinx import machines as sphinx_machines
 from book.pages.sphinx import math as sphinx_math
+from book.pages.sphinx import predictions as sphinx_predictions
 from book.pages.sphinx import references as sphinx_references
 from book.pages.sphinx import search as sphinx_search
 from book.pages.sphinx import site as sphinx_site
+from book.pages.sphinx import solutions as sphinx_solutions
 from book.pages.sphinx import tabs as sphinx_tabs
+from book.records import plots
 
 PARTS = (
     sphinx_math,
     sphinx_references,
     sphinx_tabs,
     sphinx_machines,
+    sphinx_predictions,
+    sphinx_folded,
     sphinx_front,
     sphinx_site,
     sphinx_search,
+    sphinx_solutions,
     sphinx_latex,
 )
 
@@ -70,9 +77,16 @@ class BookOutput(SphinxDirective):
 
 # Figures and tables
 
-# Code in the narrow columns of a table may break after these characters, but not within
-# the HTML tags around the code.
-IN_CODE_BREAKS = re.compile(r"([_(\[=/]|\.(?!\d))(?=[\w'&-])(?![^<]*>)")
+# Code in the narrow columns of a table may break after these characters, and not within
+# a name or the HTML tags around the code. After a dot, only a long name begins a line.
+IN_CODE_BREAKS = re.compile(r"([(\[=](?=[\w'&-])|\.(?=\w{8}))(?![^<]*>)")
+
+NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+# The space between a number and its unit does not break, and neither does the space
+# between an equation and its unit or the place between an equation and punctuation.
+UNIT = r"(?:[kMGT]?i?B|[kMGT]bit|[MGT]?FLOPs?)(?:/s)?|[mµn]?s|[MG]Hz|W|%"
+BEFORE_UNIT = re.compile(rf"(?<=\d)\s(?=(?:{UNIT})(?![\w/]))")
+AFTER_EQUATION = re.compile(rf"\s?(?:(?:{UNIT})(?![\w/]))?[.,;:!?)’]*")
 
 
 class DescribeImages(SphinxTransform):
@@ -87,6 +101,25 @@ class DescribeImages(SphinxTransform):
                 continue
             captions = image.parent.findall(nodes.caption)
             image["alt"] = next((c.astext() for c in captions), "")
+
+
+class InlinePlots(SphinxPostTransform):
+    """Makes plots parts of an HTML page, from which they take their colors."""
+
+    default_priority = 50
+    formats = ("html",)
+
+    def run(self, **kwargs: Any) -> None:
+        """Replace the images that are plots."""
+        for number, image in enumerate([*self.document.findall(nodes.image)], start=1):
+            file = Path(self.env.srcdir, image["uri"])
+            if "output" not in image["classes"] or file.suffix != ".svg":
+                continue
+            svg = file.read_text("utf-8")
+            if plot := plots.inline(svg, image["alt"], f"plot-{number}-"):
+                # The new node has the classes of the image as well.
+                raw = nodes.raw("", plot, format="html", classes=["plotted"])
+                image.replace_self(raw)
 
 
 class LinkSources(SphinxPostTransform):
@@ -115,6 +148,38 @@ class BookTranslator(HTML5Translator):
     An image with a size does not move the text when it loads.
     """
 
+    # Headings
+
+    def section_title_tags(self, node: nodes.Element) -> tuple[str, str]:
+        """Return the tags of a heading, which is a link to its own section.
+
+        A sign behind the heading would be read as a part of its name. The stylesheet
+        shows one beside a heading that is pointed at.
+        """
+        start, end = super().section_title_tags(node)
+        if not node.parent["ids"] or any(True for _ in node.findall(nodes.reference)):
+            return start, end
+        address = f"#{node.parent['ids'][0]}"
+        return f'{start}<a class="heading" href="{address}">', f"</a>{end}"
+
+    def depart_title(self, node: nodes.Element) -> None:
+        """Write the end of a heading without the link that Sphinx adds."""
+        if isinstance(node.parent, nodes.section):
+            self.body.append(self.context.pop())
+        else:
+            super().depart_title(node)
+
+    def add_permalink_ref(self, node: nodes.Element, title: str) -> None:
+        """Write the link of a caption or an equation; the stylesheet has its sign."""
+        if node["ids"]:
+            address = f"#{node['ids'][0]}"
+            name = title.replace("Permalink", "Link")
+            self.body.append(
+                f' <a class="headerlink" href="{address}" aria-label="{name}"></a>'
+            )
+
+    # Images, code and tables
+
     def visit_image(self, node: nodes.Element) -> None:
         """Write an image with its width and height, which loads when it is needed."""
         width, height = _shown_size(node, Path(self.builder.srcdir, node["uri"]))
@@ -122,8 +187,11 @@ class BookTranslator(HTML5Translator):
             node.attributes.pop(attribute, None)
         super().visit_image(node)
         size = f' width="{width}" height="{height}"' if width else ""
-        tag = self.body[-1]
-        self.body[-1] = tag.replace("<img ", f'<img loading="lazy"{size} ', 1)
+        # The first image of the front page is in view at once.
+        is_first = self.builder.current_docname == self.config.root_doc
+        is_first = is_first and not any("<img " in text for text in self.body[:-1])
+        loading = "" if is_first else ' loading="lazy"'
+        self.body[-1] = self.body[-1].replace("<img ", f"<img{loading}{size} ", 1)
 
     def visit_figure(self, node: nodes.Element) -> None:
         """Write a figure with the name of its interactive version, if it has one."""
@@ -131,6 +199,16 @@ class BookTranslator(HTML5Translator):
         if name := sphinx_site.explorable_name(node):
             tag = self.body[-1]
             self.body[-1] = tag.replace("<figure", f'<figure data-explorable="{name}"')
+
+    def visit_literal_block(self, node: nodes.Element) -> None:
+        """Write code or an output, with its kind for readers who do not see it."""
+        kind = "Output" if "output" in node["classes"] else "Code"
+        try:
+            super().visit_literal_block(node)
+        except nodes.SkipNode:  # The block is complete.
+            tag = f'<div role="group" aria-label="{kind}" '
+            self.body[-1] = self.body[-1].replace("<div ", tag, 1)
+            raise
 
     def visit_table(self, node: nodes.Element) -> None:
         """Write a table in an element that scrolls if the table is too wide."""
@@ -143,14 +221,31 @@ class BookTranslator(HTML5Translator):
         self.body.append("</div>\n")
 
     def visit_Text(self, node: nodes.Text) -> None:
-        """Write a text; code in a table may break after punctuation."""
+        """Write a text, and mark where its lines may break and where they may not."""
         start = len(self.body)
         super().visit_Text(node)
-        if isinstance(node.parent, nodes.literal) and sphinx_site.is_within(
-            node, (nodes.entry,)
-        ):
-            words = self.body[start:]
-            self.body[start:] = [IN_CODE_BREAKS.sub(r"\1<wbr>", word) for word in words]
+        words = "".join(self.body[start:])
+        del self.body[start:]
+        if isinstance(node.parent, nodes.literal):
+            if sphinx_site.is_within(node, (nodes.entry,)):
+                words = IN_CODE_BREAKS.sub(r"\1<wbr>", words)
+        elif not isinstance(node.parent, nodes.literal_block):
+            words = BEFORE_UNIT.sub(NO_BREAK_SPACE, words)
+            words = self._attach_to_equation(node, words)
+        self.body.append(words)
+
+    def _attach_to_equation(self, node: nodes.Text, words: str) -> str:
+        """Move a unit and punctuation that begin `words` to the equation before them.
+
+        Return the other words.
+        """
+        found = AFTER_EQUATION.match(words)
+        if not found or not found[0].strip() or not _follows_equation(node):
+            return words
+        end = found.end()
+        ending = re.sub(r"\s", NO_BREAK_SPACE, found[0])
+        self.body[-1] = f'<span class="unbroken">{self.body[-1]}{ending}</span>'
+        return words[end:]
 
     def depart_colspec(self, node: nodes.Element) -> None:
         """Omit the width of a column, which would be an inline style."""
@@ -168,6 +263,12 @@ class BookTranslator(HTML5Translator):
         if isinstance(node.parent, nodes.citation):
             raise nodes.SkipNode
         super().visit_label(node)
+
+
+def _follows_equation(text: nodes.Text) -> bool:
+    """Return True if the node before a text is an equation."""
+    place = text.parent.index(text) if text.parent else 0
+    return place > 0 and isinstance(text.parent[place - 1], nodes.math)
 
 
 def _shown_size(image: nodes.Element, file: Path) -> tuple[int, int]:
@@ -197,6 +298,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # Sphinx does not notice changes of this code and of the site's files by itself.
     app.add_config_value("book_code_hash", "", "env")
     app.add_transform(DescribeImages)
+    app.add_post_transform(InlinePlots)
     app.add_post_transform(LinkSources)
     app.add_directive("book-output", BookOutput)
     app.set_translator("html", BookTranslator)

@@ -1,8 +1,8 @@
-"""Adds the reading time of each section to the list of sections on the front page.
+"""Completes the front page: buttons to start with, and a card for each section.
 
 An item of a list on the front page that begins with a reference to a section becomes
-the card of that section. The time follows from the words and the lines of code that a
-reader of one framework sees.
+the card of that section, with its reading time. The time follows from the words and the
+lines of code that a reader of one framework sees.
 """
 
 from typing import Any
@@ -12,6 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 from book.pages.sphinx.tabs import tab_panel
+from book.sources.tabs import tab_name
 
 WORDS_PER_MINUTE = 200
 CODE_LINES_PER_MINUTE = 15
@@ -51,20 +52,59 @@ def _store_reading_time(app: Sphinx, doctree: nodes.document) -> None:
     app.env.metadata[app.env.docname]["minutes"] = minutes
 
 
-def _add_reading_times(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Turn the items of the front page that refer to sections into cards."""
+def _complete_front_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Add the buttons to start with, and turn items that name sections into cards."""
     if page != app.config.root_doc or app.builder.format != "html":
         return
+    _add_start_buttons(app, doctree)
     for item in doctree.findall(nodes.list_item):
         text = next(item.findall(nodes.paragraph), nodes.paragraph())
         section = _section_of(app, text)
-        if section is None:
-            continue
-        item["classes"].append("section-card")
-        pages = [section, *app.env.toctree_includes.get(section, [])]
-        minutes = sum(app.env.metadata[page]["minutes"] for page in pages)
-        text.children[1:] = _without_punctuation(text.children[1:])
-        text += nodes.inline(text=f" {minutes} min", classes=["minutes"])
+        if section is not None:
+            _make_card(app, item, text, section)
+
+
+def _add_start_buttons(app: Sphinx, doctree: nodes.document) -> None:
+    """Add a link to the first section in each tab below the first paragraph."""
+    pages = app.env.toctree_includes.get(app.config.root_doc, [])
+    lead = next(doctree.findall(nodes.paragraph), None)
+    if lead is None or not pages:
+        return
+    lead["classes"].append("lead")
+    address = app.builder.get_relative_uri(app.config.root_doc, pages[0])
+    links = [
+        nodes.reference(
+            text=tab_name(tab), refuri=f"{address}?tab={tab}", internal=True
+        )
+        for tab in app.config.book_tabs
+    ]
+    items = [nodes.list_item("", nodes.paragraph("", "", link)) for link in links]
+    buttons = nodes.container(classes=["start"])
+    buttons += [nodes.paragraph(text="Start in"), nodes.bullet_list("", *items)]
+    lead.parent.insert(lead.parent.index(lead) + 1, buttons)
+
+
+def _make_card(
+    app: Sphinx, item: nodes.list_item, text: nodes.paragraph, section: str
+) -> None:
+    """Make an item the card of a section, with its number and its reading time.
+
+    The second paragraph of the item says what the section requires.
+    """
+    item["classes"].append("section-card")
+    number = ".".join(map(str, app.env.toc_secnumbers.get(section, {}).get("", ())))
+    text.children[1:] = _without_punctuation(text.children[1:])
+    shown = nodes.inline(text=number, classes=["section-number"])
+    text.insert(0, [shown, nodes.Text(" ")])
+    pages = [section, *app.env.toctree_includes.get(section, [])]
+    minutes = sum(app.env.metadata[page]["minutes"] for page in pages)
+    time = nodes.inline(text=f"{minutes} min", classes=["minutes"])
+    paragraphs = [node for node in item.children if isinstance(node, nodes.paragraph)]
+    if len(paragraphs) == 1:
+        paragraphs.append(nodes.paragraph())
+        item += paragraphs[1]
+    paragraphs[1]["classes"].append("requires")
+    paragraphs[1].insert(0, [time, nodes.Text(" ")])
 
 
 def _without_punctuation(rest: list[nodes.Node]) -> list[nodes.Node]:
@@ -91,5 +131,5 @@ def _pages_to_update(app: Sphinx, env: BuildEnvironment) -> list[Any]:
 def setup(app: Sphinx) -> None:
     """Connect the steps of this module to the build."""
     app.connect("doctree-read", _store_reading_time)
-    app.connect("doctree-resolved", _add_reading_times)
+    app.connect("doctree-resolved", _complete_front_page)
     app.connect("env-updated", _pages_to_update)

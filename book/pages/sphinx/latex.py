@@ -20,6 +20,7 @@ from sphinx.util import texescape
 from sphinx.writers.latex import LaTeXTranslator
 
 from book.base.paths import TEMPLATES
+from book.pages.sphinx import book_index, contents
 from book.pages.sphinx import machines as sphinx_machines
 from book.pages.sphinx import site as sphinx_site
 from book.pages.sphinx.tabs import tab_panel, tab_set
@@ -28,18 +29,29 @@ from book.sources.tabs import tab_name
 # Characters that the text font lacks and the fallback font has.
 FALLBACK_CHARACTERS = re.compile("[\u0370-\u1dff\u2190-\u2bff]+")
 # Code in the narrow columns of a table may break after these characters, as LaTeX
-# escapes them. Sphinx lets it break after a full stop.
-CODE_BREAKS = re.compile(r"(?:\\_|\(|\{\[\}|=)(?=\S)")
+# escapes them. Long code in a text may break there too, but not close to its ends.
+CODE_BREAKS = re.compile(r"(?:\.|\\_|\(|\{\[\}|=)(?=[^\s)])")
+LONG_CODE_BREAKS = re.compile(rf"(?<=.{{4}}){CODE_BREAKS.pattern}(?=.{{4}})")
+INDEX_BREAKS = re.compile(r"\.|\\_")  # as in the narrow columns of the index
+# Lines of code that belong to the next line: the first lines of definitions.
+FIRST_LINES = re.compile(
+    r"^ *(?:\\PYG\{\+w\}\{ *\})?\\PYG\{(?:k\}\{(?:def|class)\}|n\+nd\}\{@).*$", re.M
+)
+FIRST_LINE = re.compile(r" *(?:(?:def|class)\b|@)")  # the same in plain text
+BLANK_LINES = re.compile(r"^(?=\n(?!\\end))", re.M)
 # Code of up to WHOLE_LINES lines is kept on one page, together with its outputs if both
 # have up to WHOLE_CELL_LINES. Of longer code, the first SOME_LINES are kept together.
 WHOLE_LINES, WHOLE_CELL_LINES, SOME_LINES = 12, 20, 4
-LABEL_LINES, MOST_LINES = 2, 26
+LABEL_LINES, ITEM_LINES, MOST_LINES = 2, 5, 26
 FRAME_LINES, NOTE_LINES, RULE_LINES = 2, 2, 3  # with the space around them
 LINE_LENGTH, CODE_LENGTH = 80, 91  # characters
+LONG_CODE = 18  # characters
 LINE_HEIGHT = 12  # points
 HYPHEN = r"\sphinxhyphen{}"
 PICTURE_SCALE = 0.8  # relative to the size on a screen
 
+
+LISTS = nodes.bullet_list | nodes.enumerated_list
 
 # The order of the book
 
@@ -63,7 +75,7 @@ class MoveUnderChapters(SphinxPostTransform):
             for node in file.children:
                 node.parent = file  # Sphinx does not update the parents of nodes.
         for file in files:
-            above = _file_of(file.parent)
+            above = contents.file_around(file)
             file.parent.remove(file)
             root = self.document if above is None else above
             next(iter(root.findall(nodes.section))).append(file)
@@ -84,13 +96,6 @@ class MoveUnderChapters(SphinxPostTransform):
             section["classes"].append("unnumbered")
         book.children[1:] = []
         book.extend([preface, *files])
-
-
-def _file_of(node: nodes.Node | None) -> addnodes.start_of_file | None:
-    """Return the file of the book that a node is in, or None for the first page."""
-    while node is not None and not isinstance(node, addnodes.start_of_file):
-        node = node.parent
-    return node
 
 
 class KeepBibliography(SphinxPostTransform):
@@ -152,7 +157,7 @@ class LinkInteractiveFigures(SphinxPostTransform):
         """Return a link to a figure, or a note if the book has no address yet."""
         if not self.config.book_site:
             return [nodes.emphasis(text="Interactive in the HTML edition.")]
-        file = _file_of(figure)
+        file = contents.file_around(figure)
         page = file["docname"] if file is not None else self.config.root_doc
         tabs = self.config.book_tabs
         query = f"?tab={tabs[0]}" if len(tabs) == 1 else ""
@@ -189,20 +194,27 @@ class BookLaTeXTranslator(LaTeXTranslator):
         if not self.literal_whitespace:
             fallback = r"\\bookfallback{\g<0>}"
             self.body[-1] = FALLBACK_CHARACTERS.sub(fallback, self.body[-1])
-        if self.table and isinstance(node.parent, nodes.literal):
+        if not isinstance(node.parent, nodes.literal):
+            return
+        if self.table:
             code = CODE_BREAKS.sub(r"\g<0>\\allowbreak{}", self.body[-1])
             self.body[-1] = rf"\scriptsize {code}"
+        elif len(node) > LONG_CODE:
+            code = LONG_CODE_BREAKS.sub(r"\g<0>\\bookbreak{}", self.body[-1])
+            self.body[-1] = code
 
     def visit_paragraph(self, node: nodes.Element) -> None:
         """Write a paragraph, or the command for a label or a note."""
         kinds = set(node["classes"]) & set(PARAGRAPHS)
-        self._keep_with_next(node)
-        if not kinds:
-            super().visit_paragraph(node)
-            return
-        command = PARAGRAPHS[kinds.pop()]
+        command = PARAGRAPHS[kinds.pop()] if kinds else ""
         if command == r"\booktablabel":
             command = self._label_command(node.parent)
+        if command == r"\booktablabel":
+            self.body.append("\n\\bookleavetab\n")
+        self._keep_with_next(node)
+        if not command:
+            super().visit_paragraph(node)
+            return
         self.body.append(f"\n{command}{{{self.encode(node.astext())}}}\n")
         raise nodes.SkipNode
 
@@ -214,10 +226,40 @@ class BookLaTeXTranslator(LaTeXTranslator):
             return r"\bookrecordlabel"
         return r"\booktablabel"
 
+    def visit_bullet_list(self, node: nodes.Element) -> None:
+        """Write a list, whose only item may belong on the page of the code below."""
+        if _leads_in(node):
+            self._keep_with_next(node)
+        super().visit_bullet_list(node)
+
+    def visit_enumerated_list(self, node: nodes.Element) -> None:
+        """Write a list, whose only item may belong on the page of the code below."""
+        if _leads_in(node):
+            self._keep_with_next(node)
+        super().visit_enumerated_list(node)
+
     def visit_literal_block(self, node: nodes.Element) -> None:
-        """Write code or an output."""
+        """Write code or an output, with marks where its page must not end."""
         self._keep_with_next(node)
-        super().visit_literal_block(node)
+        start = len(self.body)
+        try:
+            super().visit_literal_block(node)
+        finally:
+            code = "".join(self.body[start:])
+            code = BLANK_LINES.sub(r"\\bookblankline{}", code)
+            code = FIRST_LINES.sub(r"\g<0>\\bookfirstline{}", code)
+            self.body[start:] = [code]
+
+    def visit_index_entry(self, node: nodes.Element) -> None:
+        """Write an entry of the index."""
+        text = node["text"]
+        shown = self.encode(text).replace(HYPHEN, "-")
+        if node["code"]:
+            shown = INDEX_BREAKS.sub(r"\g<0>\\allowbreak {}", shown)
+            shown = rf"\sphinxcode {{{shown}}}"
+        # LaTeX sorts apart what differs in spaces, and it adds these in some places.
+        self.body.append(rf"\index{{{text}@\spxentry {{{shown}}}}}")
+        raise nodes.SkipNode
 
     def _keep_with_next(self, node: nodes.Element) -> None:
         """Write how many lines must fit on the page on which a node begins."""
@@ -236,15 +278,18 @@ class BookLaTeXTranslator(LaTeXTranslator):
 
     def _lines_to_keep(self, node: Any) -> int:
         """Return the number of lines of a node and of those that belong on its page."""
-        if isinstance(node, tab_set | tab_panel | nodes.section):
+        is_group = isinstance(node, tab_set | tab_panel | nodes.section)
+        if is_group and not _leads_in(node):
             return self._lines_to_keep(node.children[0])
         if isinstance(node, nodes.literal_block):
             return self._cell_lines(node)
         if isinstance(node, nodes.table):
             return len(list(node.findall(nodes.row))) + RULE_LINES
         if isinstance(node, nodes.Element) and _leads_in(node):
-            return LABEL_LINES + _text_lines(node) + self._lines_to_keep(_next(node))
-        return SOME_LINES if isinstance(node, nodes.paragraph) else 0
+            lines = len(node) if isinstance(node, tab_set) else _text_lines(node)
+            return LABEL_LINES + lines + self._lines_to_keep(_next(node))
+        is_text = isinstance(node, nodes.paragraph | nodes.math_block | LISTS)
+        return SOME_LINES if is_text else 0
 
     def _cell_lines(self, block: nodes.Element) -> int:
         """Return the number of lines of a block of code to keep on one page.
@@ -253,7 +298,7 @@ class BookLaTeXTranslator(LaTeXTranslator):
         """
         lines = _code_lines(block)
         if lines > WHOLE_LINES:
-            return SOME_LINES
+            return _unbroken_lines(block.astext().split("\n")) + FRAME_LINES
         node = _next(block)
         while node is not None and _is_output(node) and not _is_output(block):
             is_picture = isinstance(node, nodes.image)
@@ -330,19 +375,25 @@ class BookLaTeXTranslator(LaTeXTranslator):
 
 
 def _leads_in(node: nodes.Element) -> bool:
-    """Return True for headings, labels, and short texts above code or a table.
+    """Return True for what must be on the same page as the node below it.
 
-    These must be on the same page as the node below them.
+    These are headings, labels, the list of what made the outputs, text with a colon,
+    short text between a heading and a text, and short text or a single item above code.
     """
-    if isinstance(node, nodes.title) or "tab-label" in node.get("classes", []):
+    is_label = {"tab-label", "record"} & set(node.get("classes", []))
+    if isinstance(node, nodes.title) or is_label:
         return True
-    if not isinstance(node, nodes.paragraph) or _text_lines(node) > 3:
+    following, lines = _next(node), _text_lines(node)
+    is_item = isinstance(node, LISTS) and len(node) == 1
+    if following is None or lines > 12:
         return False
-    following = _next(node)
-    is_above_code = isinstance(following, nodes.literal_block | tab_set)
-    return (is_above_code and _text_lines(node) < 3) or isinstance(
-        following, nodes.table
-    )
+    above_code = isinstance(following, nodes.literal_block | tab_set | nodes.table)
+    if not isinstance(node, nodes.paragraph):
+        return is_item and above_code and lines <= ITEM_LINES
+    if isinstance(_sibling(node, -1), nodes.title) and lines < 3:
+        return above_code or isinstance(following, nodes.paragraph)
+    is_short = lines <= 3 if isinstance(following, nodes.table) else lines < 3
+    return (above_code and is_short) or node.astext().rstrip().endswith(":")
 
 
 def _is_output(node: nodes.Element) -> bool:
@@ -357,6 +408,17 @@ def _text_lines(node: nodes.Element) -> int:
 def _code_lines(node: nodes.Element) -> int:
     """Return the number of lines of code, in which long lines are folded."""
     return sum(1 + len(line) // CODE_LENGTH for line in node.astext().split("\n"))
+
+
+def _unbroken_lines(lines: list[str]) -> int:
+    """Return how many of the first lines of long code the preamble keeps together."""
+    number = SOME_LINES
+    while number < len(lines) and (
+        not lines[number].strip()
+        or any(map(FIRST_LINE.match, lines[number - 2 : number]))
+    ):
+        number += 1
+    return number
 
 
 def _next(node: nodes.Element) -> nodes.Element | None:
@@ -386,7 +448,8 @@ def _sibling(node: nodes.Element, step: int) -> nodes.Element | None:
 
 
 def _is_visible(node: nodes.Node) -> bool:
-    return not isinstance(node, nodes.raw | nodes.target | nodes.comment)
+    hidden = nodes.raw | nodes.target | nodes.comment | book_index.index_entry
+    return not isinstance(node, hidden)
 
 
 # The commands for paragraphs of these classes.
@@ -427,8 +490,8 @@ def _set_options(app: Sphinx, config: Config) -> None:
         "figure_align": "H",
         "preamble": _preamble(config),
         "maketitle": r"\bookmaketitle",
-        "makeindex": "",
-        "printindex": "",
+        "makeindex": r"\makeindex",
+        "printindex": r"\printindex",
     }
     style = str(TEMPLATES / "figures.css")
     settings.rsvg_converter_args = [f"--zoom={PICTURE_SCALE}", f"--stylesheet={style}"]
@@ -483,5 +546,7 @@ def setup(app: Sphinx) -> None:
     app.add_post_transform(KeepBibliography)
     app.add_post_transform(LinkInteractiveFigures)
     app.add_node(bibliography_entry)
+    book_index.setup(app)
+    contents.setup(app)
     app.set_translator("latex", BookLaTeXTranslator)
     app.connect("config-inited", _set_options, priority=90)

@@ -20,7 +20,19 @@ from sphinx.util.math import get_node_equation_number
 
 logger = logging.getLogger(__name__)
 
+# What HTML does not need.
+IMPLIED = re.compile(r' display="inline"| xmlns="[^"]*"')
 ALIGNMENT_STYLE = re.compile(r' style="[^"]*"')
+# The name of a function, which TeX separates from a symbol or a number beside it.
+FUNCTION = r'<mrow><mi mathvariant="normal">\w+</mi><mo>&#8289;</mo></mrow>'
+BEFORE_FUNCTION = re.compile(
+    rf'(</(?:mi|mn|mfrac|msub|msup)>|form="postfix">[^<]+</mo>)(?=(?:<m\w+>)?{FUNCTION})'
+)
+SCRIPTED_FUNCTION = rf"<m(?:sub|sup)>{FUNCTION}<m[in]>\w+</m[in]></m(?:sub|sup)>"
+AFTER_FUNCTION = re.compile(
+    rf"({SCRIPTED_FUNCTION}|(?<!<msub>)(?<!<msup>){FUNCTION})(?=<m(?:i|n|sub|sup)>)"
+)
+THIN_SPACE = r'\1<mspace width="0.167em"></mspace>'
 
 
 def to_mathml(equations: list[tuple[str, bool]]) -> list[str | None]:
@@ -43,7 +55,17 @@ def to_mathml(equations: list[tuple[str, bool]]) -> list[str | None]:
         check=True,
     )
     paragraphs_html = re.findall(r"<p>(.*?)</p>", result.stdout, re.DOTALL)
-    return [html if html.startswith("<math") else None for html in paragraphs_html]
+    return [
+        IMPLIED.sub("", space_functions(html)) if html.startswith("<math") else None
+        for html in paragraphs_html
+    ]
+
+
+def space_functions(mathml: str) -> str:
+    """Return MathML with the space around names of functions that pandoc omits."""
+    for pattern in (BEFORE_FUNCTION, AFTER_FUNCTION):
+        mathml = pattern.sub(THIN_SPACE, mathml)
+    return mathml
 
 
 def align_lines(tex: str) -> str:

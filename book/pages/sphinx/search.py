@@ -33,8 +33,13 @@ SPHINX_SEARCH = (
 # Elements that are not part of a page's text: controls, outputs, lists of pages.
 IGNORED = {
     *("tab-list", "tab-label", "tab-absent", "record", "made-on", "output"),
-    *("output-note", "toctree-wrapper", "headerlink"),
+    *("output-note", "toctree-wrapper", "section-card", "headerlink", "take", "start"),
+    *("guess", "answers", "covering", "prediction-source"),
 }
+# A line of an output with a message that readers may search for.
+ERROR = re.compile(
+    r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Warning)\b.*:.*$", re.MULTILINE
+)
 HEADINGS = re.compile("^h[1-6]$")
 INLINE = {"a", "abbr", "b", "cite", "code", "em", "i", "small", "span", "strong"}
 INLINE |= {"kbd", "q", "samp", "sub", "sup"}
@@ -96,7 +101,13 @@ def entries(name: str, page: BeautifulSoup, tabs: list[str]) -> list[Entry]:
     Text that all `tabs` share does not belong to the entry of a tab.
     """
     for element in page.find_all(_is_ignored):
-        element.decompose()
+        if element.decomposed:
+            continue
+        if errors := _errors(element):
+            element.name, element.string = "pre", "\n".join(errors)
+            del element["class"]
+        else:
+            element.decompose()
     found: list[Entry] = []
     _read(page, Entry(name, "", "page", []), found, tabs)
     return [entry for entry in found if entry.has_content]
@@ -104,7 +115,13 @@ def entries(name: str, page: BeautifulSoup, tabs: list[str]) -> list[Entry]:
 
 def _is_ignored(tag: Tag) -> bool:
     classes = IGNORED.intersection(tag.get("class") or ())
-    return bool(classes) or tag.name in ("button", "annotation")
+    return bool(classes) or tag.name in ("button", "summary", "annotation")
+
+
+def _errors(element: Tag) -> list[str]:
+    """Return the error messages in an output."""
+    is_output = "output" in element.get_attribute_list("class")
+    return ERROR.findall(element.get_text()) if is_output else []
 
 
 def _read(element: Tag, entry: Entry, found: list[Entry], tabs: list[str]) -> None:
@@ -278,6 +295,23 @@ def _preview_html(element: Tag, page: str) -> str:
 # The build
 
 
+def written_pages(app: Sphinx) -> dict[str, str]:
+    """Return the HTML of each page of the site under its address."""
+    pages: dict[str, str] = {}
+    for document in sorted(app.env.found_docs):
+        name = app.builder.get_target_uri(document)
+        file = Path(app.outdir, name)
+        if file.exists():
+            pages[name] = file.read_text("utf-8")
+    return pages
+
+
+def read_article(page: str) -> BeautifulSoup:
+    """Return the text of a page, without the parts around it."""
+    only = SoupStrainer("article")
+    return BeautifulSoup(page, "html.parser", parse_only=only)
+
+
 class Reader:
     """Reads the written pages, and caches the data of each page."""
 
@@ -285,12 +319,7 @@ class Reader:
         self.tabs: list[str] = app.config.book_tabs
         self.code_hash: str = app.config.book_code_hash
         self.cache = Kept(Path(app.outdir).parent / "search")
-        self.pages: dict[str, str] = {}
-        for document in sorted(app.env.found_docs):
-            name = app.builder.get_target_uri(document)
-            file = Path(app.outdir, name)
-            if file.exists():
-                self.pages[name] = file.read_text("utf-8")
+        self.pages = written_pages(app)
 
     def entries(self) -> list[dict[str, Any]]:
         """Return the records of the entries of all pages."""
@@ -313,7 +342,7 @@ class Reader:
         """Return the references and the records of a page."""
 
         def make() -> str:
-            page = self._parse(name)
+            page = read_article(self.pages[name])
             found_references = references(name, page)
             records = [entry.record() for entry in entries(name, page, self.tabs)]
             return json.dumps({"references": found_references, "entries": records})
@@ -325,15 +354,10 @@ class Reader:
         """Return the previews of these ids on a page."""
 
         def make() -> str:
-            return json.dumps(previews(name, self._parse(name), anchors))
+            return json.dumps(previews(name, read_article(self.pages[name]), anchors))
 
         parts = ["previews", self.code_hash, *anchors, name, self.pages[name]]
         return json.loads(self.cache.text(parts, make))
-
-    def _parse(self, name: str) -> BeautifulSoup:
-        """Return the text of a page, without the parts around it."""
-        only = SoupStrainer("article")
-        return BeautifulSoup(self.pages[name], "html.parser", parse_only=only)
 
 
 def _write_data(app: Sphinx, error: Exception | None) -> None:

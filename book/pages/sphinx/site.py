@@ -15,17 +15,22 @@ from docutils import nodes
 from pygments.formatters import HtmlFormatter
 from pygments.style import StyleMeta
 from pygments.token import STANDARD_TYPES, _TokenType
+from rcssmin import cssmin
+from rjsmin import jsmin
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.highlighting import PygmentsBridge
 
+from book.base.drawing import draw_png
 from book.base.paths import STATIC
 from book.pages.sphinx import machines as sphinx_machines
 from book.pages.sphinx.tabs import tab_rules, tab_set
 from book.sources.tabs import tab_name
 
 EXPLORABLES = STATIC / "explorables"
-SCRIPTS = ("book.js", "preview.js")
+SCRIPTS = ("book.js", "compare.js", "predict.js", "preview.js", "solutions.js")
+# Drawings that other programs show as pixels: links to the book, and home screens.
+DRAWN = ("card", "touch-icon")
 THEMES = ["auto", "light", "dark"]
 POLICY = (
     "default-src 'none'; script-src 'self' '{script}'; style-src 'self';"
@@ -48,15 +53,38 @@ def _add_context(
     context["book_early"] = script
     context["book_policy"] = policy(script)
     context["book_buttons"] = app.config.book_buttons.get(page, {})
+    context["book_address"] = _address(app, page)
+    context["book_card"] = f"{app.config.html_baseurl}/_static/card.png"
     context["book_description"] = _description(doctree) if doctree else ""
-    # A table of contents that holds only the title does not help.
-    context["book_has_contents"] = context.get("toc", "").count("<a ") > 1
+    # A table of contents that holds only the title does not help. The front page is the
+    # contents of the book.
+    is_front = context["book_is_front"] = page == app.config.root_doc
+    context["book_has_contents"] = (
+        context.get("toc", "").count("<a ") > 1 and not is_front
+    )
+
+
+def _address(app: Sphinx, page: str) -> str:
+    """Return the address of a published page; empty if the site has no address."""
+    site = app.config.html_baseurl
+    if not site:
+        return ""
+    is_front = page == app.config.root_doc
+    return f"{site}/{'' if is_front else app.builder.get_target_uri(page)}"
 
 
 def _choices(app: Sphinx) -> dict[str, list[str]]:
     """Return the values of each choice of the reader; the first is the default."""
     machines = [name for name, _ in app.config.book_machines]
-    return {"tab": app.config.book_tabs, "machine": machines, "theme": THEMES}
+    tabs = app.config.book_tabs
+    return {
+        "tab": tabs,
+        "beside": ["none", *tabs],  # the second framework of a comparison
+        "differences": ["off", "on"],
+        "machine": machines,
+        "predict": ["on", "off"],  # whether outputs are covered until readers predict
+        "theme": THEMES,
+    }
 
 
 def early_script(choices: dict[str, list[str]]) -> str:
@@ -114,9 +142,13 @@ def _write_files(app: Sphinx, error: Exception | None) -> None:
         tab_rules(app.config.book_tabs),
         sphinx_machines.machine_rules(machines),
     ]
-    (static / "site.css").write_text("\n".join(styles), "utf-8")
+    (static / "site.css").write_text(cssmin("\n".join(styles)), "utf-8")
     scripts = [(static / name).read_text("utf-8") for name in SCRIPTS]
-    (static / "site.js").write_text("\n".join(scripts), "utf-8")
+    (static / "site.js").write_text(jsmin("\n".join(scripts)), "utf-8")
+    for name in DRAWN:
+        svg = STATIC / f"{name}.svg"
+        png = draw_png(svg.read_text("utf-8"), svg, zoom=1)
+        (static / f"{name}.png").write_bytes(png)
 
 
 def _code_styles(app: Sphinx) -> list[StyleMeta]:

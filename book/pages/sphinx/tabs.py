@@ -1,11 +1,12 @@
-"""The directives for sets of tabs; a part of the extension.
+"""The directives for what differs between frameworks; a part of the extension.
 
-`book.pages.rst` writes these directives where frameworks differ. Without JavaScript, a
-page shows every panel under its label. `static/book.js` turns the sets into ARIA tabs;
-the attribute `data-tab` of the page names the chosen tab.
+`book.pages.rst` writes these directives. A set holds a panel for each version, and each
+panel begins with a label that names its frameworks. Without JavaScript, a page shows
+every panel. Otherwise, the attribute `data-tab` of the page names the framework that is
+shown, and `data-shown` of a set names another one for this set (`static/book.js`). Only
+the first set of a page has a row of tabs, because a framework is chosen once.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 from docutils import nodes
@@ -18,6 +19,8 @@ from sphinx.writers.latex import LaTeXTranslator
 from book.sources.tabs import TAB_NAMES, tab_name
 
 PRINTED = ("latex", "text", "man")
+PAGE = '.js:not([data-print="all"])'
+SET = '.tab-set[data-axis="tab"]'
 
 
 class tab_set(nodes.General, nodes.Element):
@@ -36,7 +39,7 @@ class BookTabs(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the set."""
-        panels = tab_set(classes=["tab-set", *self.options.get("class", [])])
+        panels = tab_set(classes=["tab-set", *self.options.get("class", ["place"])])
         panels["number"] = self.env.new_serialno("tab") + 1
         self.set_source_info(panels)
         self.state.nested_parse(self.content, self.content_offset, panels)
@@ -61,8 +64,13 @@ class BookTab(SphinxDirective):
 def _panel(tabs: list[str], **attributes: Any) -> tab_panel:
     """Return a panel with its label and nothing else."""
     label = nodes.paragraph(classes=["tab-label"])
-    label += nodes.strong(text=", ".join(map(tab_name, tabs)))
+    label += nodes.strong(text=names(tabs))
     return tab_panel("", label, tabs=tabs, **attributes)
+
+
+def names(tabs: list[str]) -> str:
+    """Return the names of frameworks as readers see them."""
+    return ", ".join(map(tab_name, tabs))
 
 
 def _add_absent_panels(panels: tab_set, tabs: list[str]) -> None:
@@ -78,17 +86,30 @@ def _add_absent_panels(panels: tab_set, tabs: list[str]) -> None:
 
 
 def visit_tab_set(self: HTML5Translator, node: tab_set) -> None:
-    """Write the start of a set and its buttons, one per tab."""
+    """Write the start of a set, and its row of tabs if it has one."""
     panels = {tab: p for p in node.findall(tab_panel) for tab in p["tabs"]}
     order = [t for t in self.config.book_tabs if t in panels]
-    attributes: dict[str, Any] = {"data-axis": "tab", "data-choices": " ".join(order)}
+    attributes: dict[str, Any] = {
+        "ids": [f"set-{node['number']}"],
+        "data-axis": "tab",
+        "data-choices": " ".join(order),
+    }
     self.body.append(self.starttag(node, "div", **attributes))
-    if "record" in node["classes"]:
-        return  # The buttons at the top of the page are enough.
+    if node is not _set_with_row(self.document, self.config.book_tabs):
+        return
     self.body.append('<div class="tab-list" role="tablist" aria-label="Framework">\n')
     for tab in order:
         self.body.append(_tab_button(node["number"], tab, panels[tab]))
     self.body.append("</div>\n")
+
+
+def _set_with_row(document: nodes.document, tabs: list[str]) -> tab_set | None:
+    """Return the first set of a page in which readers can choose every framework."""
+    for node in document.findall(tab_set):
+        offered = {tab for panel in node.findall(tab_panel) for tab in panel["tabs"]}
+        if "place" in node["classes"] and offered.issuperset(tabs):
+            return node
+    return None
 
 
 def _tab_button(number: int, tab: str, panel: tab_panel) -> str:
@@ -108,7 +129,10 @@ def visit_tab_panel(self: HTML5Translator, node: tab_panel) -> None:
     classes = "tab-panel tab-absent" if node.get("absent") else "tab-panel"
     tabs = " ".join(node["tabs"])
     identity = _panel_id(node.parent["number"], node)
-    self.body.append(f'<div class="{classes}" id="{identity}" data-choices="{tabs}">\n')
+    self.body.append(
+        f'<div class="{classes}" id="{identity}" data-choices="{tabs}" role="group"'
+        f' aria-label="{names(node["tabs"])}">\n'
+    )
 
 
 def depart_element(self: HTML5Translator, node: nodes.Element) -> None:
@@ -117,17 +141,32 @@ def depart_element(self: HTML5Translator, node: nodes.Element) -> None:
 
 
 def tab_rules(tabs: list[str]) -> str:
-    """Return the CSS that hides all but the chosen tab, unless all are printed."""
-    rules: Iterator[str] = (
-        f'.js:not([data-print="all"])[data-tab="{tab}"] {kind}'
-        f':not([data-choices~="{tab}"])'
-        for tab in tabs
-        for kind in (
-            '.tab-set[data-axis="tab"]',
-            '.tab-set[data-axis="tab"] > .tab-panel',
-        )
+    """Return the CSS that shows only the chosen framework, unless all are printed."""
+    hidden = (
+        f"{PAGE} {SET}",
+        f"{PAGE} {SET} > .tab-panel",
+        f"{PAGE} [data-framework]",
     )
-    return ",\n".join(rules) + " { display: none; }\n"
+    shown = [selector for tab in tabs for selector in _shown(tab)]
+    return (
+        ",\n".join(hidden) + " { display: none; }\n"
+        + ",\n".join(shown) + " { display: revert; }\n"
+    )  # fmt: skip
+
+
+def _shown(tab: str) -> tuple[str, ...]:
+    """Return the selectors of what is shown if a page or a set shows `tab`."""
+    page, beside = f'{PAGE}[data-tab="{tab}"]', f'{PAGE}[data-beside="{tab}"]'
+    has = f'[data-choices~="{tab}"]'
+    return (
+        f'{page} [data-framework="{tab}"]',
+        f"{page} {SET}{has}",
+        f"{page} {SET}:not([data-shown]) > .tab-panel{has}",
+        f"{beside} .place{SET}{has}",
+        f"{beside} .place{SET}:not([data-shown]) > .tab-panel{has}",
+        f'{PAGE} {SET}[data-shown="{tab}"]',
+        f'{PAGE} {SET}[data-shown="{tab}"] > .tab-panel{has}',
+    )
 
 
 # Printed formats

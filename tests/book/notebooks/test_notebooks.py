@@ -26,6 +26,8 @@ from book.sources.book import Book
 from book.sources.names import COLAB, PLAIN, SAGEMAKER
 from book.sources.numbers import Numbers
 
+PLOTS = Path(__file__).parents[1] / "records/plots"
+
 INDEX = """\
 # A Made-Up Book
 
@@ -103,6 +105,9 @@ TWO = """\
 
 See :numref:`sec_one`, :numref:`sec_copies` and :numref:`fig_a`.
 
+![Another.](../img/a.svg)
+:label:`fig_c`
+
 ![](../img/a.svg)
 :label:`fig_b`
 
@@ -140,14 +145,14 @@ def test_text_is_plain_markdown(book: Book):
     assert markdown.startswith("# 1.1. One\n\nThe first cell shows")
     for expected in (
         "A *first* look. See [Section 1.2: Two](two.ipynb), A Chapter and",
-        "and [(1.1.1)](#eq_sum)",
+        "and [(1.1)](#eq_sum)",
         "``:label:`x` ``, stays.",
         '## 1.1.1. Copies\n\n<a id="sec_copies"></a>\n\nText of JAX',
         "Text of JAX, by Williams ([2009](#ref_Williams_2009)).",
-        "**Fig. 1.1.1.** A link ([Williams, 2009](#ref_Williams_2009))",
-        '<a id="eq_sum"></a>\n$$a + b \\tag{1.1.1}$$',
-        '<a id="tab_a"></a>**Table 1.1.1.** What there is\n\n| a | b |\n|---|---|',
-        "In [Fig. 1.1.1](#fig_a) and [Table 1.1.1](#tab_a).",
+        "**Fig. 1.1.** A link ([Williams, 2009](#ref_Williams_2009))",
+        '<a id="eq_sum"></a>\n$$a + b \\tag{1.1}$$',
+        '<a id="tab_a"></a>**Table 1.1.** What there is\n\n| a | b |\n|---|---|',
+        "In [Fig. 1.1](#fig_a) and [Table 1.1](#tab_a).",
         "```bash\n# no heading, and :label:`x` stays\n```",
         '## References\n\n<a id="ref_Williams_2009"></a>Williams, S. (2009).',
     ):
@@ -163,9 +168,9 @@ def test_references_lead_to_other_notebooks_or_the_site(book: Book):
     in_two = text(notebook(book, "two"))
     assert "[Section 1.1: One](one.ipynb)" in in_two
     assert "[Section 1.1.1: Copies](one.ipynb#sec_copies)" in in_two
-    assert "[Fig. 1.1.1](one.ipynb#fig_a)" in in_two
+    assert "[Fig. 1.1](one.ipynb#fig_a)" in in_two
     colab = text(notebook(book, "two", kind=COLAB))
-    assert "See Section 1.1: One, Section 1.1.1: Copies and Fig. 1.1.1." in colab
+    assert "See Section 1.1: One, Section 1.1.1: Copies and Fig. 1.1." in colab
     config = book.root / "config.ini"
     config.write_text(config.read_text() + "\n[publish]\nsite = https://a.test/b/\n")
     colab = text(notebook(Book(book.root), "two", kind=COLAB))
@@ -181,9 +186,10 @@ def test_numbers_are_the_same_as_on_the_site(book: Book):
     numbers = Numbers(book)
     on_site = {
         "sec_two": re.search(r'section-number">([\d.]+)\. ', two),
-        "sec_copies": re.search(r'<h2><span class="section-number">([\d.]+)\. ', one),
+        "sec_copies": re.search(r"<h2><a [^>]+><span [^>]+>([\d.]+)\. ", one),
         "eq_sum": re.search(r'eqno">\(([\d.]+)\)', one),
         "fig_a": re.search(r'caption-number">Fig\. ([\d.]+) ', one),
+        "fig_c": re.search(r'caption-number">Fig\. ([\d.]+) ', two),
         "fig_first": re.search(r'caption-number">Fig\. ([\d.]+) ', first),
         "tab_a": re.search(r'caption-number">Table ([\d.]+) ', one),
     }
@@ -475,13 +481,25 @@ def test_outputs_are_included_by_choice(
     assert "chapter/two (jax) has no outputs" in capsys.readouterr().err
 
 
-def test_a_plot_becomes_pixels():
+def test_a_plot_in_a_notebook_stands_alone():
+    """It has the size and the light colors of the page, and needs no stylesheet."""
+    svg = (PLOTS / "letters-as-paths.svg").read_text("utf-8")
+    plot = nbformat.v4.new_output("display_data", {"image/svg+xml": svg})
+    (shown,) = editions._code_cell("plot()", [plot], None).outputs
+    assert "#1a56b0" in shown.data["image/svg+xml"]
+    assert "var(" not in shown.data["image/svg+xml"]
+    assert 440 < shown.metadata["image/png"]["width"] < 520
+    assert plot.data["image/svg+xml"] == svg
+
+
+def test_a_plot_has_pixels_next_to_its_svg():
     svg = '<svg xmlns="http://www.w3.org/2000/svg" width="30pt" height="15pt"></svg>'
     plot = nbformat.v4.new_output(
         "display_data", {"image/svg+xml": svg, "text/plain": "<Figure>"}
     )
     (shown,) = editions._code_cell("plot()", [plot], None).outputs
-    assert shown.data.keys() == {"image/png", "text/plain"}
+    assert shown.data.keys() == {"image/svg+xml", "image/png", "text/plain"}
+    assert shown.data["image/svg+xml"] == svg
     assert base64.b64decode(shown.data["image/png"]).startswith(b"\x89PNG")
     assert shown.metadata["image/png"] == {"width": 40, "height": 20}
-    assert "image/svg+xml" in plot.data
+    assert "image/png" not in plot.data  # the record is unchanged

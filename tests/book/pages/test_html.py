@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup, Tag
 from nbformat.v4 import new_output
+from rcssmin import cssmin
 
 from book.base.errors import BookError
 from book.pages import html
 from book.pages.merge import Run, TabView
+from book.pages.sphinx.math import to_mathml
 from book.pages.sphinx.tabs import tab_rules
 from book.records import store
 from book.sources.book import Book
@@ -126,7 +128,7 @@ def test_a_page_shows_all_parts_of_its_section(one):
     assert find(page, "div.output").find_parent(class_="tab-set") is None
 
 
-def test_code_in_a_table_may_break_after_punctuation(make_site_book: Make):
+def test_code_in_a_table_breaks_within_no_name(make_site_book: Make):
     cell = "`torch.max_memory('cuda:0', <b=1.5>)`"
     text = (
         f"# One\n:label:`sec_one`\n\nA line with {cell}.\n\n| a |\n|:--|\n| {cell} |\n"
@@ -139,7 +141,7 @@ def test_code_in_a_table_may_break_after_punctuation(make_site_book: Make):
     assert line.find("wbr") is None
     marked = entry.decode_contents().replace("<wbr/>", "|")
     words = "".join(re.split(r"</?span[^>]*>", marked))
-    assert words == "torch.|max_|memory(|'cuda:0', &lt;b=|1.5&gt;)"
+    assert words == "torch.|max_memory(|'cuda:0', &lt;b=|1.5&gt;)"
 
 
 def test_references_are_numbers_that_link_to_their_targets(one):
@@ -158,6 +160,69 @@ def test_equations_are_only_mathml(one):
     math = find(page, "div.math > math")
     assert math["display"] == "block" and find(math, "mfrac")
     assert not page.select("main [style]") and "mathjax" not in str(page).lower()
+
+
+@pytest.mark.parametrize(
+    "tex, spaces",
+    [
+        (r"k \max(h, d)", 1),
+        (r"2 \log_2 n", 2),
+        (r"(a)\min(b)", 1),
+        (r"\frac{1}{2}\max(a)", 1),
+        (r"\max(h, d)", 0),
+        (r"x = \max(h)", 0),
+        (r"1 - \tanh^2 x", 1),
+    ],
+)
+def test_the_name_of_a_function_touches_no_symbol(tex: str, spaces: int):
+    [mathml] = to_mathml([(tex, False)])
+    assert mathml and mathml.count('<mspace width="0.167em">') == spaces
+
+
+@pytest.mark.parametrize("tex", [r"\tanh^2 x", r"a \tanh^2", r"\log_2 n", r"n \log_2"])
+def test_a_power_and_an_index_have_two_parts(tex: str):
+    [mathml] = to_mathml([(tex, False)])
+    [script] = BeautifulSoup(mathml or "", "html.parser").select("msup, msub")
+    assert len(script.find_all(recursive=False)) == 2
+
+
+UNITS = """# One
+:label:`sec_one`
+
+A copy of 64 MB at 2.5
+GB/s takes $t = 26$ ms. The rate is $r$, or $n$ apples. A 4 MBit, 3 skis and `5 ms`.
+"""
+
+
+def test_no_line_ends_between_a_number_and_its_unit_or_punctuation(
+    make_site_book: Make,
+):
+    book = make_site_book(one=UNITS)
+    build(book)
+    paragraph = find(soup(book, "chapter/one"), "section > p")
+    text = re.sub(r"\s+", lambda space: space[0].strip("\n ") or " ", paragraph.text)
+    for whole in ("64\xa0MB", "2.5\xa0GB/s", "4 MBit", "3 skis", "5 ms"):
+        assert whole in text
+    ends = [math.next_sibling for math in paragraph.select(".unbroken > math")]
+    assert ends == ["\xa0ms.", ","]
+
+
+def test_a_heading_links_to_itself_and_has_no_sign(one):
+    _, page = one
+    for heading in page.select("main :is(h1, h2, h3)"):
+        link = find(heading, "a.heading")
+        assert link["href"] == f"#{heading.parent['id']}"
+        assert "#" not in heading.text and not heading.select(".headerlink")
+    assert {link.text for link in page.select(".headerlink")} == {""}
+
+
+def test_code_and_outputs_are_named_for_screen_readers(one):
+    _, page = one
+    for block in page.select(".highlight"):
+        group = block.parent
+        is_output = "output" in group["class"]
+        assert group["role"] == "group"
+        assert group["aria-label"] == ("Output" if is_output else "Code")
 
 
 def test_a_figure_has_a_description_and_a_size(one):
@@ -201,7 +266,7 @@ def test_tabs_refer_to_their_panels(one):
 def test_the_stylesheet_hides_the_other_tabs(one):
     book, _ = one
     css = (book.root / "_build/html/_static/site.css").read_text("utf-8")
-    assert tab_rules(["pytorch", "jax"]) in css
+    assert cssmin(tab_rules(["pytorch", "jax"])) in css
     assert 'data-tab="mxnet"' not in css
 
 

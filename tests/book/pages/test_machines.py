@@ -9,6 +9,7 @@ import test_html
 from bs4 import BeautifulSoup, Tag
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
+from rcssmin import cssmin
 
 from book.pages import html
 from book.pages.sphinx.machines import machine_rules
@@ -38,6 +39,8 @@ how_long()
 
 Its end.
 """
+PLOTS = Path(__file__).parents[1] / "records/plots"
+CELL_WITH_ALT = '{.python .input .varies alt="Copies take time."}'
 FACTS = dict.fromkeys(store.FACTS, "") | {
     "machine_name": "CPU",
     "cpu": "Some Processor",
@@ -218,6 +221,22 @@ def test_each_machine_has_its_own_image_files(site_book):
     assert len({i["src"] for i in images}) == 2
     for image in images:
         assert (book.root / "_build/html/chapter" / str(image["src"])).exists()
+
+
+def test_plots_are_parts_of_their_page(site_book):
+    book = site_book(one=TEXT.replace("{.python .input .varies}", CELL_WITH_ALT))
+    svg = (PLOTS / "curves.svg").read_text("utf-8")
+    output = [new_output("display_data", {"image/svg+xml": svg})]
+    record(book, "cpu", "", output, output)
+    record(book, "h200", "", output, [], **GPU)
+    page = page_of(book)
+    first, *_, last = page.select(".plotted.output > svg.plot")
+    assert str(first["aria-label"]).startswith("A Copy: Plot of seconds (10⁻⁵ to")
+    assert last["aria-label"] == "Copies take time."
+    names = [str(element["id"]) for element in page.select("[id]")]
+    assert len(names) == len(set(names)) and any("plot-" in name for name in names)
+    assert not page.select("[style], article style, img.output")
+    assert not list((book.root / "_build/html/_images").glob("one_*.svg"))
 
 
 # The records that are shown
@@ -421,7 +440,7 @@ def test_each_machine_of_the_book_has_its_rules(site_book):
     record(book, "h200", "", "gpu\n", "", **GPU)
     page_of(book)
     css = (book.root / "_build/html/_static/site.css").read_text("utf-8")
-    assert machine_rules(["cpu", "h200"]) in css
+    assert cssmin(machine_rules(["cpu", "h200"])) in css
 
 
 @pytest.mark.parametrize("builder", ["text", "latex"])

@@ -127,7 +127,7 @@ def test_a_section_is_found_with_its_own_text_under_its_headings(static: Path):
     assert top["text"] == "A tensor has a shape, says (Williams, 2009)."
     below = only(found(static), page=PAGE, anchor="copying")
     assert below["trail"] == ["1. One", "1.1. Copying"]
-    assert below["text"].startswith("Before Fig. 1.1.1 the host waits.")
+    assert below["text"].startswith("Before Fig. 1.1 the host waits.")
     assert below["text"].endswith("After the tabs.")
     assert below["code"] == "shared()"
 
@@ -156,12 +156,29 @@ def test_outputs_controls_and_markup_are_not_found(static: Path):
         assert ignored not in text
 
 
+def test_of_an_output_only_the_error_messages_are_found(make_site_book: Make):
+    book = make_site_book()
+    messages = "RuntimeError: Expected all\ntorch.OutOfMemoryError: CUDA: no"
+    views = functools.partial(test_html.shown, book, printed=f"first\n{messages}\n")
+    records = found(html.build(book, views).parent / "_static")
+    below = only(records, page=PAGE, anchor="copying")
+    assert below["code"] == f"shared()\n{messages}"
+
+
+def test_buttons_are_not_found():
+    html = '<h1>A</h1><nav class="take"><a>Slides</a></nav><p>Text</p>'
+    html += '<div class="start"><a>PyTorch</a></div>'
+    page = BeautifulSoup(f'<section id="a">{html}</section>', "html.parser")
+    [entry] = entries("a.html", page, ["pytorch"])
+    assert entry.record()["text"] == "Text"
+
+
 def test_figures_equations_tables_and_sources_are_found_by_their_text(static: Path):
     figure = only(found(static), kind="figure")
     assert (figure["anchor"], figure["names"]) == ("fig-a", ["fig_a"])
-    assert figure["text"] == "Fig. 1.1.1 Two devices."
+    assert figure["text"] == "Fig. 1.1 Two devices."
     equation = only(found(static), kind="equation")
-    assert equation["names"] == ["eq_time"] and equation["text"] == "t=n/B (1.1.1)"
+    assert equation["names"] == ["eq_time"] and equation["text"] == "t=n/B (1.1)"
     table = only(found(static), kind="table")
     assert table["names"] == ["tab_ages"] and "Torch old" in table["text"]
     assert "Roofline" in only(found(static), kind="source")["text"]
@@ -192,7 +209,7 @@ def test_pages_that_sphinx_does_not_write_again_are_still_found(make_site_book: 
     assert [e for e in after if e["page"] == PAGE] == [
         e for e in before if e["page"] == PAGE
     ]
-    assert only(after, anchor="two")["text"].startswith("Anew, as in Fig. 1.1.1,")
+    assert only(after, anchor="two")["text"].startswith("Anew, as in Fig. 1.1,")
 
 
 def test_a_removed_page_is_not_found(make_site_book: Make):

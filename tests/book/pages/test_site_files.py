@@ -81,7 +81,15 @@ def test_the_inline_script_knows_the_choices(machines: list[str]):
     assert json.dumps(choices) in sphinx_site.early_script(choices)
 
 
+SET = '.tab-set[data-axis="tab"]'
+
+
 def test_a_tab_hides_the_others_unless_all_are_printed():
-    rules = tab_rules(["jax"])
-    assert '[data-tab="jax"]' in rules and ':not([data-choices~="jax"])' in rules
-    assert all('.js:not([data-print="all"])' in r for r in rules.split(",\n"))
+    hidden, shown, end = tab_rules(["jax", "mxnet"]).split(" }\n")
+    assert hidden.endswith("{ display: none;") and shown.endswith("{ display: revert;")
+    rules = (hidden + ",\n" + shown).split(",\n")
+    assert end == "" and all(r.startswith('.js:not([data-print="all"])') for r in rules)
+    for tab in ("jax", "mxnet"):
+        panel = f'> .tab-panel[data-choices~="{tab}"]'
+        assert f'[data-tab="{tab}"] {SET}:not([data-shown]) {panel}' in shown
+        assert f'{SET}[data-shown="{tab}"] {panel}' in shown

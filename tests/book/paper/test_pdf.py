@@ -14,6 +14,7 @@ from nbformat.v4 import new_output
 
 from book.__main__ import main
 from book.base.errors import BookError
+from book.base.paths import TEMPLATES
 from book.pages.merge import Run, TabView
 from book.paper import pdf, tex
 from book.sources.book import Book
@@ -242,6 +243,208 @@ def test_a_lead_in_is_on_the_page_of_its_table(make_printed_book: Make) -> None:
         assert [f"Lead{n}:" in page for page in pages] == [
             f"row{n}." in page for page in pages
         ]
+
+
+LONG_CODE = "\n\n".join(
+    f"def long_{n}():\n" + "\n".join(f"    step_{n}_{k}()" for k in range(2 + n % 5))
+    for n in range(40)
+)
+TERMS = """\
+# One
+:label:`sec_one`
+
+A *work queue* is explained. *Work queues* hold tasks, and this is *not* stressed.
+Call `torch.cuda.synchronize(device)`, or see *One*.
+
+| a | b |
+|:--|:--|
+| `torch.cuda.synchronize` | `x.y` |
+
+```{.python .input}
+%%tab jax
+class Saved:  #@save
+    pass
+
+class Unnamed:  #@save
+    pass
+
+@d2l.add_to_class(Saved)  #@save
+def method():
+    pass
+```
+
+```{.python .input}
+%%tab pytorch
+import torch
+```
+
+```{.python .input}
+%%tab jax
+CODE
+```
+""".replace("CODE", LONG_CODE)
+
+
+@pytest.fixture(scope="module")
+def typeset_terms() -> dict[str, Path]:
+    return {}
+
+
+@pytest.fixture
+def terms(make_printed_book: Make, typeset_terms: dict[str, Path]) -> dict[str, Path]:
+    """Return the PDFs of a book with terms and long code: all tabs, and only JAX."""
+    if not typeset_terms:
+        mention = CHAPTER.replace("one section.", "`d2l.Saved` and `method`.")
+        config = make_printed_book(index=mention, one=TERMS).root / "config.ini"
+        text = config.read_text("utf-8")
+        config.write_text(f"{text}\n[publish]\nsite = https://example.org/gpus/\n")
+        book = Book(config.parent)
+        typeset_terms.update({"all": build(book), "jax": build(book, "jax")})
+    return typeset_terms
+
+
+def lines_of(file: Path) -> list[list[str]]:
+    """Return the lines of text on each page, without its head and its number."""
+    pages = [page.extract_text() for page in pypdf.PdfReader(file).pages]
+    return [[line for line in p.split("\n") if line.strip()][1:-1] for p in pages]
+
+
+def test_the_index_has_terms_names_and_definitions(terms: dict[str, Path]) -> None:
+    reader = pypdf.PdfReader(terms["all"])
+    assert titles_of(reader)[-1] == "Index"
+    entries = " ".join(reader.pages[-1].extract_text().split())
+    assert re.search(r"\bwork queue, \d+ ", entries)
+    assert re.search(r"\btorch\.cuda\.synchronize, \d+ ", entries)
+    assert entries.count("synchronize") == 1
+    assert re.search(r"\bd2l\.Saved, \d+ ", entries)
+    assert not re.search(r"\bnot,|\bOne,|\bx\.y|Unnamed|method", entries)
+
+
+def test_the_imprint_has_the_address_of_the_site(terms: dict[str, Path]) -> None:
+    text = text_of(terms["all"])
+    assert "The HTML edition is at https://example.org/gpus/" in text
+
+
+def test_a_continued_cell_names_its_framework_among_several(
+    terms: dict[str, Path],
+) -> None:
+    several, one = (text_of(terms[name]) for name in ("all", "jax"))
+    assert "(JAX, continued from previous page)" in several
+    assert "(continued from previous page)" in one
+    assert "JAX, continued" not in one
+
+
+def test_the_head_of_a_page_names_the_tab_within_which_it_begins(
+    terms: dict[str, Path],
+) -> None:
+    for name, file in terms.items():
+        for page in pypdf.PdfReader(file).pages:
+            head, first, *_ = page.extract_text().split("\n")
+            continued = "(JAX, continued from previous page)" in first
+            assert ("JAX, continued" in head) == (continued and name == "all"), head
+            assert continued or ", continued" not in head
+
+
+def test_the_contents_are_the_only_list_of_sections(make_printed_book: Make) -> None:
+    item = "* :ref:`chap_made_up`. Read it.\n\n  Requires time.\n"
+    listed = f"## Groups\n\n### All of It\n\n{item}\n## More\n\nText.\n\n"
+    front = INDEX.replace("```toc", f"{listed}```toc", 1)
+    below = "* :numref:`sec_one`, an item of the chapter\n\n```toc"
+    one = f"{ONE}\n## A Part of One\n\nIt has text.\n"
+    book = make_printed_book(
+        front=front, index=CHAPTER.replace("```toc", below, 1), one=one
+    )
+    reader = pypdf.PdfReader(build(book))
+    pages = [page.extract_text() for page in reader.pages]
+    [contents] = [page for page in pages if page.startswith("Contents")]
+    assert contents.index("All of It") < contents.index("The Chapter")
+    assert "One & Half-Way" in contents and "A Part of One" not in contents
+    assert "A Part of One" in " ".join(titles_of(reader))
+    [chapter] = [page for page in pages if page.startswith("1 The Chapter")]
+    assert "Requires time.\nIt has one section." in chapter
+    text = "\n".join(pages)
+    assert text.count("All of It") == 1 and "Groups" in text
+    assert "Read it." not in text and "an item of the chapter" not in text
+
+
+def test_page_numbers_of_four_digits_fit_into_the_contents() -> None:
+    preamble = (TEMPLATES / "preamble.tex").read_text("utf-8")
+    width = re.search(r"\\@pnumwidth\{([\d.]+)em\}", preamble)
+    assert width and float(width[1]) >= 4 * 0.5  # a digit of Pagella has half an em
+
+
+def test_code_is_not_hyphenated_and_breaks_only_if_it_is_long(
+    make_printed_book: Make,
+) -> None:
+    text = "".join(
+        f"{'a' * (n % 9)} {'word ' * (n % 7)} `enabled=False` and `Y.cpu()` and"
+        " `torch.cuda.set_sync_debug_mode('warn')` here.\n\n"
+        for n in range(1, 60)
+    )
+    book = make_printed_book(one=f"# One\n:label:`sec_one`\n\n{text}")
+    lines = [line for page in lines_of(build(book)) for line in page]
+    assert "\n".join(lines).count("enabled=False") == 59
+    assert "\n".join(lines).count("Y.cpu()") == 59
+    assert not [line for line in lines if line.endswith("-")]
+    broken = [line for line in lines if re.search(r"torch[\w.(]*$", line)]
+    assert broken and all(line[-1] in "._(" for line in broken)
+    assert "Underfull \\hbox (badness 10000)" not in log_of(book)
+
+
+def test_a_heading_with_a_short_text_is_on_the_page_of_what_follows(
+    make_printed_book: Make,
+) -> None:
+    code = "```{.python .input}\n%%tab jax\n" + "f()\n" * 8 + "```\n"
+    parts = [
+        f"{'Words. ' * (20 + 9 * (n % 5))}\n\n## Part {n}\n\nQuestion {n}.\n\n"
+        f"Answer {n}.\n\n{code}"
+        for n in range(24)
+    ]
+    filled = "\n".join(parts)
+    book = make_printed_book(one=f"# One\n:label:`sec_one`\n\n{filled}")
+    for page in lines_of(build(book)):
+        if page:
+            assert not re.match(r"Question|Answer|1\.1\.\d", page[-1]), page[-1]
+
+
+def test_an_item_is_on_the_page_of_the_code_below_it(make_printed_book: Make) -> None:
+    code = "```{.python .input}\n%%tab jax\nf()\n```\n"
+    parts = [
+        f"{n}. Item {n} is here.\n\n{'Words. ' * 9}\n\n" * (n % 3)
+        + f"1. Do {n}.\n\n{code}"
+        for n in range(60)
+    ]
+    filled = "\n".join(parts)
+    book = make_printed_book(one=f"# One\n:label:`sec_one`\n\n{filled}")
+    pages = [page for page in lines_of(build(book)) if page]
+    assert len(pages) > 4
+    assert not [page[-1] for page in pages if re.match(r"1\. Do \d", page[-1])]
+
+
+def test_no_page_ends_with_the_first_line_of_a_definition(
+    terms: dict[str, Path],
+) -> None:
+    pages = [page for page in lines_of(terms["all"]) if "step_" in "".join(page)]
+    assert len(pages) > 2
+    for page in pages:
+        code = [line for line in page if "page)" not in line]
+        assert not code[-1].strip().startswith("def "), code[-1]
+        assert code[0].strip()
+
+
+def test_a_text_with_a_colon_is_on_the_page_of_what_it_announces(
+    make_printed_book: Make,
+) -> None:
+    below = ["* item", "```\ncode\n```", "$$x = 1$$", "```{.python .input}\n1\n```"]
+    parts = [
+        f"{'Words of a long text ' * (18 + n % 4)} announce {n}:\n\n{below[n % 4]}\n"
+        for n in range(40)
+    ]
+    filled = "\n".join(parts)
+    book = make_printed_book(one=f"# One\n:label:`sec_one`\n\n{filled}")
+    last_lines = [page[-1] for page in lines_of(build(book)) if page]
+    assert len(last_lines) > 6
+    assert not [line for line in last_lines if line.rstrip().endswith(":")]
 
 
 def test_code_in_a_table_fits_its_column(make_printed_book: Make) -> None:

@@ -6,6 +6,8 @@ import xml.etree.ElementTree
 from collections.abc import Callable
 from pathlib import Path
 
+import bs4
+import imagesize
 import pytest
 
 from book.base.errors import BookError
@@ -130,6 +132,15 @@ def test_buttons_open_the_notebooks_of_the_branch(make):
     )
 
 
+def test_mxnet_has_no_button_of_a_host_with_a_newer_python(make):
+    root = make().root
+    for path in (root / "config.ini", root / "chapter/one.md"):
+        path.write_text(path.read_text().replace("jax", "mxnet"))
+    found = buttons.for_book(Book(root), Hosting(OURS))["chapter/one"]
+    assert labels(found["mxnet"]) == ["Studio Lab"]
+    assert labels(found["pytorch"]) == ["Colab", "Studio Lab", "Kaggle"]
+
+
 def test_a_file_has_a_button_only_if_it_exists(make):
     book = make()
     files = ["slides/jax/one.html", "pdf/made-up-jax.pdf", "slides/index.html"]
@@ -170,6 +181,22 @@ def test_the_sitemap_names_every_page(published: Path):
     decks = {n for n in files if n.startswith("slides/")} - {"slides/index.html"}
     assert set(pages) == files - decks - {"404.html"} and len(pages) == len(set(pages))
     assert f"Sitemap: {SITE}/sitemap.xml\n" in (published / "robots.txt").read_text()
+
+
+def test_pages_name_their_address_and_a_picture(published: Path):
+    found = {}
+    for name in ("index", "chapter/one"):
+        text = (published / f"{name}.html").read_text("utf-8")
+        page = bs4.BeautifulSoup(text, "html.parser")
+        found[name] = {
+            **{str(m["property"]): m["content"] for m in page.select("meta[property]")},
+            **{str(link["rel"][0]): link["href"] for link in page.select("link")},
+        }
+        assert found[name]["og:image"] == f"{SITE}/_static/card.png"
+        assert found[name]["og:url"] == found[name]["canonical"]
+    assert found["index"]["canonical"] == f"{SITE}/"
+    assert found["chapter/one"]["canonical"] == f"{SITE}/chapter/one.html"
+    assert imagesize.get(published / "_static/card.png") == (1200, 630)
 
 
 def test_publishing_twice_gives_the_same_bytes(

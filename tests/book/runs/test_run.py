@@ -1,6 +1,7 @@
 """Notebooks run in their own interpreter; whatever goes wrong, records stay whole."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -412,6 +413,17 @@ def test_the_gpu_is_hidden_from_the_records_of_the_cpu_alone(
         job = kernels.Job(book, book.section("a"), "pytorch", machine, HERE)
         settings = remote.kernel_settings(job.place, tmp_path)
         assert (settings.get("CUDA_VISIBLE_DEVICES") == "") == hidden
+
+
+def test_plots_are_recorded_in_the_colors_of_light_pages(tmp_path: Path):
+    """Text is recorded as text, and curves in the colors that the page knows."""
+    remote.kernel_settings(remote.Place(HERE, ROOT, "cpu"), tmp_path)
+    style = (tmp_path / "matplotlibrc").read_text()
+    assert "svg.fonttype: none\n" in style
+    css = (ROOT / "static/book.css").read_text("utf-8")
+    known = set(re.findall(r"light-dark\(#([0-9a-f]{6}),", css))
+    recorded = set(re.findall(r"\b[0-9a-f]{6}\b", style))
+    assert len(recorded) == 9 and recorded <= known
 
 
 def test_records_hold_what_is_seen_without_widgets(

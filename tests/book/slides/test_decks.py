@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,16 +12,23 @@ from nbformat.v4 import new_output
 
 from book.__main__ import main
 from book.base.errors import BookError
-from book.records import store
+from book.records import plots, store
 from book.records.store import Shown
-from book.slides import decks, layout, marks
+from book.slides import deck_page, decks, layout, marks
 from book.slides.marks import Code, Figure, Plot, Printed, Slide, Text
 from book.sources.book import Book
 from book.sources.inline import MarkupError
 from book.sources.parsing import parse
 
+PLOTS = Path(__file__).parents[1] / "records/plots"
+
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="10"></svg>'
-BIB = "@article{A.2009, author={Bee, Ann and Cee, Bo and Dee, Cy}, year={2009}}"
+BIB = """\
+@article{A.2009, author={Bee, Ann and Cee, Bo and Dee, Cy}, title={On Bees},
+  journal={Hives}, year={2009}, url={https://bees.example/a}}
+@article{B.2010, author={Foe, Al}, title={Only in the Notes}, journal={Hives},
+  year={2010}}
+"""
 ONE = """\
 # One Thing
 :label:`sec_one`
@@ -48,7 +56,7 @@ y = 3
 
 ## Pictures
 
-Prose before. [~~On slides alone~~] Also :cite:`A.2009` and :numref:`sec_one` here.
+Prose before. [~~On slides alone~~] Also :cite:`B.2010` and :numref:`sec_one` here.
 
 (**![Two $n$ devices.](../img/a.svg "Two boxes.")**)
 :label:`fig_a`
@@ -113,6 +121,10 @@ def titles(page: BeautifulSoup) -> list[str]:
     return [heading.get_text() for heading in page.select("section > :is(h1, h2)")]
 
 
+def texts_of(slide: Slide) -> list[Text]:
+    return [block for block in slide.blocks if isinstance(block, Text)]
+
+
 # The marks
 
 
@@ -133,10 +145,37 @@ def test_marks_become_slides_and_other_text_becomes_notes():
 
 
 def test_each_mark_in_square_brackets_begins_a_slide():
-    slides = read("# T\n\n[**a**]\n\nof a\n\n[**b**] and [**c**]\n\n## P\n\n[~~d~~]")
+    marked = "# T\n\n[**a**] (**is**)\n\nof a\n\n[**b**] and [**c**]\n\n## P\n\n[~~d~~]"
+    slides = read(marked)
     assert [s.title for s in slides] == ["T", "A", "B", "C", "D"]
-    assert [s.notes for s in slides] == [[], ["of a"], ["b and"], [], []]
+    assert [s.notes for s in slides] == [[], ["a is", "of a"], ["b and"], [], []]
     assert [s.part for s in slides] == ["", "", "", "", "P"]
+
+
+def test_a_slide_with_only_a_title_shows_the_first_sentences_of_its_notes():
+    long = "More than fits on a slide that says a few things follows. " * 5
+    slides = read(f"# T\n\n[**A claim**].\nIts reason. {long}And the end.\n")
+    assert texts_of(slides[1])[0].markdown.startswith("Its reason. More")
+    assert slides[1].notes[0] == "A claim."
+    assert slides[1].notes[1].endswith("And the end.")
+    listed = read("# T\n\n[**What helps?**] In this order:\n\n* one\n* two\n\nEnd.\n")
+    assert texts_of(listed[1]) == [Text("In this order:"), Text("* one\n* two")]
+    assert listed[1].notes == ["End."]
+
+
+def test_a_list_that_a_slide_announces_is_on_the_slide():
+    slides = read("# T\n\n[**A claim**]. (**It has parts:**)\n\n* one\n* two\n\nEnd.\n")
+    assert texts_of(slides[1]) == [Text("It has parts:"), Text("* one\n* two")]
+    assert slides[1].notes == ["A claim.", "End."]
+
+
+def test_a_bare_title_becomes_a_text_of_the_slide_beside_it():
+    begin = "# T\n\n## P\n\n"
+    one, other = "**Fix.** [**A claim.**]", "[**Another.**] (**Its text.**)"
+    for marked, expected in ((f"{one}\n\n{other}", 0), (f"{other}\n\n{one}", 1)):
+        _, slide = read(begin + marked)
+        assert slide.title == "Another"
+        assert texts_of(slide)[expected] == Text("**Fix.** A claim.")
 
 
 def test_bold_words_before_a_mark_are_added():
@@ -159,6 +198,37 @@ def test_a_long_text_becomes_a_title_and_a_paragraph():
     [_, slide] = read(f"# T\n\n[**first one. {'more ' * 30}**]")
     assert slide.title == "First one"
     assert slide.blocks == [Text(f"More {'more ' * 28}more.")]
+
+
+def test_a_title_is_a_single_sentence():
+    [_, slide] = read("# T\n\n[**One is so. Two is not.**]")
+    assert (slide.title, slide.blocks) == ("One is so", [Text("Two is not.")])
+
+
+def test_marks_below_a_heading_are_not_on_the_slide_of_another_part():
+    [_, a, more, last] = read(
+        "# T\n\n[**a**]\n\n## More\n\nBefore. (**The rest.**)\n\n[**Last**]",
+        code("x"),
+    )
+    assert (a.title, a.blocks, a.part) == ("A", [], "")
+    assert (more.title, more.blocks) == ("More", [Text("The rest.")])
+    assert more.notes == ["Before."]
+    assert (last.part, last.blocks) == ("More", [Code("x")])
+    [_, _, below] = read("# T\n\n[**a**]\n\n## More\n\nSo:", code("x = 1"))
+    assert (below.title, below.blocks) == ("More", [Code("x = 1")])
+
+
+def test_imports_are_on_no_slide():
+    setup = "import math\nfrom d2l import jax as d2l\n\nmath.pi"
+    slides = read("# T", code(setup), "[**a**]", code("import math\ny = 1\nz = 2"))
+    assert [s.title for s in slides] == ["T", "A"]
+    assert slides[1].blocks == [Code("import math\ny = 1\nz = 2")]
+
+
+def test_figures_need_no_mark_and_their_explanations_are_notes():
+    [_, slide] = read("# T\n\n[**a**]\n\n![Two $n$. More of it.](a.svg)")
+    assert slide.blocks == [Figure("a.svg", "", "Two $n$.")]
+    assert slide.notes == ["More of it."]
 
 
 def test_a_summary_is_a_slide_without_the_other_frameworks():
@@ -243,8 +313,36 @@ def test_long_code_is_split_at_blank_lines():
     printed = [b.text for b in shown if isinstance(b, Printed)]
     assert "\n".join(printed) == text
     for page in pages:
-        assert page.scale >= layout.SMALLEST
         assert layout.fits(page.slide, page.slide.blocks, page.scale)
+
+
+LONG = """\
+class A(Base):
+    \"\"\"An A.\"\"\"
+
+    def f(self):
+BODY
+
+    def g(self):
+        for y in z:
+BLOCK""".replace("BODY", "\n".join(["        x = 1"] * 40)).replace(
+    "BLOCK", "\n".join(["            x = 2"] * 30)
+)
+
+
+def test_a_slide_that_continues_a_definition_repeats_its_first_line():
+    pages = layout.pages(Slide("T", "", [Code(LONG)]))
+    assert len(pages) > 1
+    for page in pages[1:]:
+        [block] = page.slide.blocks
+        assert isinstance(block, Code)
+        starts = (
+            "class A(Base):\n    ...\n",
+            "class A(Base):\n    def f(self):\n        ...\n",
+            "class A(Base):\n    def g(self):\n        for y in z:\n            ...\n",
+        )
+        assert block.source.startswith(starts), block.source
+        assert page.slide.continued and layout.fits(page.slide, [block], page.scale)
 
 
 def test_a_long_list_is_split_between_its_items():
@@ -253,6 +351,16 @@ def test_a_long_list_is_split_between_its_items():
     assert len(pages) > 1
     shown = [b.markdown for p in pages for b in p.slide.blocks if isinstance(b, Text)]
     assert "\n".join(shown).split("\n") == items
+
+
+def test_a_long_table_is_split_between_rows_and_repeats_its_head():
+    rows = [f"| {n} | {'word ' * 30} |" for n in range(20)]
+    head = "| a | b |\n|:--|:--|"
+    pages = layout.pages(Slide("T", "", [Text("\n".join([head, *rows]))]))
+    assert len(pages) > 1
+    shown = [b.markdown for p in pages for b in p.slide.blocks if isinstance(b, Text)]
+    assert all(text.startswith(f"{head}\n") for text in shown)
+    assert "\n".join(t.removeprefix(f"{head}\n") for t in shown).split("\n") == rows
 
 
 def test_wide_tables_are_reduced_and_longer_lines_wrapped():
@@ -267,15 +375,44 @@ def test_figures_fill_a_slide():
     assert len(layout.pages(Slide("T", "", blocks))) == 3
 
 
+def test_a_figure_gets_the_height_at_which_its_text_can_be_read():
+    heights = {"low.svg": 200.0, "high.svg": 540.0, "tower.svg": 1100.0}
+    figures: list[marks.Block] = [Figure(name, name, "A caption.") for name in heights]
+    slide = Slide("T", "P", figures)
+    layout.fit_figures([slide], lambda figure: heights[figure.path])
+    assert [(b.path, b.caption) for b in slide.blocks if isinstance(b, Figure)] == [
+        ("low.svg", "A caption."),
+        ("high.svg", ""),
+    ]
+    low, high = layout.pages(slide)
+    assert layout.fits(high.slide, high.slide.blocks, 1)
+    assert not layout.fits(high.slide, [*high.slide.blocks, Text("One line.")], 1)
+
+
+def test_a_table_that_a_slide_names_is_on_the_slide_once():
+    first, other = Text("| a |\n|--|\n| 1 |"), Text("| b |\n|--|\n| 2 |")
+    named, note = Text("Compare :numref:`tab_a`."), "See :numref:`tab_b`."
+    slides = [
+        Slide("T", notes=[note]),
+        Slide("S", "", [named]),
+        Slide("R", "", [named]),
+    ]
+    slides += [Slide("C", "", [Code("c")], [note]), Slide("N", "", [], [note])]
+    layout.add_tables(slides, {"tab_a": first, "tab_b": other})
+    added = [[b for b in slide.blocks if b in (first, other)] for slide in slides]
+    assert added == [[], [first], [], [], [other]]
+
+
 # The pages
 
 
 def test_a_deck_shows_the_slides_of_its_tab(one: Book):
     pytorch, jax = deck(one, "pytorch"), deck(one, "jax")
     shared = ["One Thing", "It begins, as x shows", "On slides alone"]
-    assert titles(pytorch) == [*shared, "Summary"]
-    title = "Said of the figure by (Bee et al., 2009)"
-    assert titles(jax) == [*shared, title, "Summary"]
+    assert titles(pytorch) == [*shared, "Summary", "References"]
+    assert titles(jax) == [*shared, "Summary", "References"]
+    assert "Said of the figure by (Bee et al., 2009)." in jax.get_text()
+    assert "Said of" not in pytorch.get_text()
     assert "PyTorch does it." in pytorch.get_text()
     assert "PyTorch" not in " ".join(s.get_text() for s in jax.select("section"))
     assert jax.title and jax.title.string == "One Thing, in JAX – A Made-Up Book"
@@ -286,9 +423,81 @@ def test_a_deck_shows_the_slides_of_its_tab(one: Book):
 def test_notes_hold_the_text_that_is_not_on_the_slide(one: Book):
     notes = [n.get_text() for n in deck(one, "jax").select("aside.notes")]
     assert "It begins, as x shows: and this is said." in notes[0]
-    assert "Also (Bee et al., 2009) and One Thing here." in notes[1]
+    assert "Also (Foe, 2010) and One Thing here." in notes[1]
     assert not any("On slides alone" in note for note in notes)
     assert "Do it." in notes[-1]
+
+
+def test_the_last_slide_lists_the_works_that_slides_and_notes_cite(one: Book):
+    [entry] = deck(one, "pytorch").select("section")[-1].select("li")
+    assert "Only in the notes" in entry.get_text()
+    entry, _ = deck(one, "jax").select("section")[-1].select("li")
+    work = "Bee, A., Cee, B., & Dee, C. (2009). On bees. Hives."
+    assert entry.get_text() == f"{work} bees.example"
+    assert [a["href"] for a in entry.select("a")] == ["https://bees.example/a"]
+
+
+def test_a_work_without_a_title_is_an_error(one: Book):
+    (one.root / "refs.bib").write_text(BIB.replace("title={On Bees},", ""))
+    with pytest.raises(BookError, match="bibfile: missing title in A.2009; add it"):
+        decks.build(Book(one.root))
+
+
+def test_blocks_appear_in_turn_and_outputs_together(one: Book):
+    _, slide, *_ = deck(one, "pytorch").select("section")
+    shown = slide.select(":scope > :not(h2, aside)")
+    steps = [(t.get("class"), t.get("data-fragment-index")) for t in shown]
+    assert steps == [
+        (["said"], None),
+        (["fragment"], "1"),
+        (["printed", "fragment"], "2"),
+        (["plot", "fragment"], "2"),
+    ]
+
+
+def test_a_slide_shows_the_figure_of_another_section_that_it_names(
+    make_book: Callable[..., Book],
+):
+    other = "# T\n\n(**On the front.**)\n\n[**a claim**]\n\nSee :numref:`fig_a`."
+    book = make_book(one=ONE, two=other)
+    (book.root / "refs.bib").write_text(BIB)
+    (book.root / "img").mkdir()
+    (book.root / "img/a.svg").write_text(SVG)
+    folder = decks.build(book, tabs=["jax"]).parent
+    tree = BeautifulSoup((folder / "jax/two.html").read_text(), "html.parser")
+    [figure] = tree.select("section:not(.front) figure")
+    assert figure.img and figure.img["alt"] == "Two boxes."
+    # The section with the figure shows it only once.
+    one = BeautifulSoup((folder / "jax/one.html").read_text(), "html.parser")
+    assert len(one.select("figure")) == 1
+
+
+@pytest.mark.parametrize(("height", "is_readable"), [(200, True), (600, False)])
+def test_the_front_slide_has_a_figure_if_its_labels_are_readable(
+    one: Book, height: int, is_readable: bool
+):
+    label = '<text font-size="15">a</text>'
+    size = f'width="640" height="{height}"'
+    drawn = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{label}</svg>'
+    (one.root / "img/a.svg").write_text(drawn)
+    [front] = deck(one, "jax").select(".front")
+    assert bool(front.select("figure img")) == is_readable
+    assert not front.select("figcaption")
+
+
+def test_a_plot_is_a_part_of_its_slide():
+    """It has the colors of the deck, and room for text of the smallest size."""
+    svg = (PLOTS / "curves.svg").read_text("utf-8")
+    output = new_output("display_data", {"image/svg+xml": svg})
+    [_, slide] = read("# T\n\n[**a**]", code("1", output))
+    plot = slide.blocks[-1]
+    assert isinstance(plot, Plot)
+    shown = deck_page._block(plot, iter(()), Path)
+    assert shown["kind"] == "plot" and "var(--series-1)" in shown["html"]
+    assert 'aria-label="A Copy: Plot' in shown["html"]
+    scaled = layout._height(plot, 0.75) - layout.SPACE
+    assert scaled > plots.height_of(plot.data) * layout.SMALLEST / layout.PLOT_TEXT - 1
+    assert scaled > layout._height(replace(plot, data="<svg/>"), 0.75) - layout.SPACE
 
 
 def test_outputs_figures_and_equations_are_on_the_slides(one: Book):
@@ -314,7 +523,8 @@ def test_pages_load_only_files_that_exist(one: Book):
     index = decks.build(one)
     for page in [index, *index.parent.glob("*/*.html")]:
         tree = BeautifulSoup(page.read_text("utf-8"), "html.parser")
-        files = [t.get("src") or t.get("href") for t in tree.select("script, link, a")]
+        found = tree.select("script, link, :not(li) > a, .decks a")
+        files = [t.get("src") or t.get("href") for t in found]
         assert files and all((page.parent / str(f)).exists() for f in files), files
 
 
@@ -344,7 +554,7 @@ def test_a_deck_that_loses_its_marks_is_removed(one: Book):
     ("right", "broken", "message"),
     [
         ("../img/a.svg", "../img/b.svg", "chapter/one.md:29: no file '../img/b.svg'"),
-        (":cite:`A.2009` and", ":cite:`B` and", "chapter/one.md:27: 'B' is not in"),
+        (":cite:`B.2010` and", ":cite:`B` and", "chapter/one.md:27: 'B' is not in"),
         ("n = 1", r"\frac{n", "cannot convert the equation"),
         ("[**It", "[**[**It", "chapter/one.md:6: slide mark '[**' without"),
     ],

@@ -45,6 +45,12 @@ def test_the_list_is_sorted_by_author_year_and_title(bibliography):
     assert "(2026b)" in entries[-1] and "(https://z.org)" in entries[-1]
 
 
+def test_a_price_in_a_title_is_readable_and_no_formula(make_book):
+    book: Book = make_book(one="# One\n\nBy :cite:`Z`.\n")
+    (book.root / "refs.bib").write_text(BIB.replace("{Beta}", r"{For \$672}"))
+    assert r"For \$672*" in Bibliography(Book(book.root)).entries("Z")
+
+
 def test_the_bib_file_for_sphinx_has_the_letters(bibliography):
     written = bibliography.with_letters(BIB)
     years = re.findall(r"@\w+\{(\w+),[^@]*?year\s*=\s*[{\"]?(\w+)", written)

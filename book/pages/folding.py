@@ -1,0 +1,62 @@
+"""Finds the part of a cell that a page folds, and a title for it.
+
+A folded cell begins with imports, which are folded without the code below them. If it
+has no imports, all of its code is folded.
+"""
+
+import ast
+
+
+def split(code: str) -> tuple[str, str]:
+    """Return the folded part of a cell and the rest, which may be empty."""
+    imports = 0
+    for statement in _statements(code):
+        if not isinstance(statement, ast.Import | ast.ImportFrom):
+            break
+        imports = statement.end_lineno or imports
+    lines = code.split("\n")
+    if not imports:
+        return code, ""
+    return "\n".join(lines[:imports]), "\n".join(lines[imports:]).strip("\n")
+
+
+def title(code: str) -> str:
+    """Return a line in reStructuredText that says what folded code contains."""
+    statements = _statements(code)
+    names = list(dict.fromkeys(name for s in statements for name in _names(s)))
+    if statements and isinstance(statements[0], ast.Import | ast.ImportFrom):
+        return "Imports"
+    if statements and _is_plot(statements[-1]):
+        return "Code of the plot"
+    if not names:
+        return "Code"
+    listed = [f"``{name}``" for name in names]
+    first = ", ".join(listed[:-1])
+    all_names = f"{first} and {listed[-1]}" if first else listed[-1]
+    return f"Definition{'s' if first else ''} of {all_names}"
+
+
+def _statements(code: str) -> list[ast.stmt]:
+    """Return the statements of a cell; none if it is not plain Python."""
+    try:
+        return ast.parse(code).body
+    except SyntaxError:
+        return []
+
+
+def _names(statement: ast.stmt) -> list[str]:
+    """Return the names that a statement defines."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return [statement.name]
+    if not isinstance(statement, ast.Assign):
+        return []
+    nodes = (node for target in statement.targets for node in ast.walk(target))
+    return [node.id for node in nodes if isinstance(node, ast.Name)]
+
+
+def _is_plot(statement: ast.stmt) -> bool:
+    """Return True if a statement calls a function that plots."""
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    function = statement.value.func
+    return isinstance(function, ast.Attribute) and function.attr.startswith("plot")

@@ -1,0 +1,212 @@
+// Side-by-side comparison. The attribute data-beside of the root names the framework that is
+// shown next to the chosen one, or it is "none". A place with both becomes a pair: its panels
+// have aligned rows on wide screens. The script marks what differs in code if
+// data-differences is "on".
+
+(() => {
+  const root = document.documentElement;
+  const find = (selector) => document.querySelector(selector);
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const WORD = /\w+|[^\w\s]/g;
+  // Only these can mark text without a change of the page.
+  const marks = window.Highlight && CSS.highlights ? new Highlight() : null;
+  if (marks) CSS.highlights.set("difference", marks);
+
+  const isOn = () => root.dataset.beside !== "none";
+
+  // Returns pairs of indices into `a` and `b`, in ascending order, whose sum of
+  // `likeness(x, y)` is greatest. Elements of likeness 0 are never paired.
+  function pairs(a, b, likeness) {
+    const best = Array.from({ length: a.length + 1 }, () => new Float32Array(b.length + 1));
+    const gain = (i, j) => {
+      const value = likeness(a[i], b[j]);
+      return value ? value + best[i + 1][j + 1] : 0;
+    };
+    for (let i = a.length - 1; i >= 0; i -= 1)
+      for (let j = b.length - 1; j >= 0; j -= 1)
+        best[i][j] = Math.max(best[i + 1][j], best[i][j + 1], gain(i, j));
+    const found = [];
+    for (let i = 0, j = 0; i < a.length && j < b.length; ) {
+      if (best[i][j] === best[i + 1][j]) i += 1;
+      else if (best[i][j] === best[i][j + 1]) j += 1;
+      else found.push([i++, j++]);
+    }
+    return found;
+  }
+
+  // Rows
+
+  function kindOf(block) {
+    if (block.matches(".tab-label")) return "label";
+    if (block.matches(".output, .output-note, .no-output, .tab-set, .prediction")) return "output";
+    return block.matches('.folded, [class*="highlight-"]') ? "code" : "text";
+  }
+
+  const wordsOf = (block) => new Set(block.textContent.match(WORD));
+
+  // Returns the likeness of two blocks, which are of the same kind; of two cells, the one
+  // is preferred that shares more words.
+  function likeness(a, b) {
+    if (a.kind !== b.kind) return 0;
+    if (a.kind !== "code") return 1;
+    const shared = [...a.words].filter((word) => b.words.has(word)).length;
+    return 1 + shared / Math.max(a.words.size, b.words.size);
+  }
+
+  const blocksOf = (panel) =>
+    [...panel.children].map((block) => {
+      const kind = kindOf(block);
+      return { block, kind, words: kind === "code" ? wordsOf(block) : null };
+    });
+
+  // Gives paired blocks the same row. Between two pairs, blocks fill the rows of each side.
+  function align(set, first, second) {
+    const sides = [blocksOf(first), blocksOf(second)];
+    const paired = pairs(...sides, likeness);
+    const done = [0, 0];
+    let row = 1;
+    for (const pair of [...paired, sides.map((side) => side.length)]) {
+      const counts = pair.map((end, side) => end - done[side]);
+      sides.forEach((side, k) => {
+        for (let i = 0; i < counts[k]; i += 1) place(side[done[k] + i], row + i);
+      });
+      row += Math.max(...counts);
+      sides.forEach((side, k) => place(side[pair[k]], row));
+      pair.forEach((end, k) => (done[k] = end + 1));
+      row += 1;
+    }
+    set.style.setProperty("--rows", row);
+    return paired.map(([i, j]) => [sides[0][i], sides[1][j]]);
+  }
+
+  function place(item, row) {
+    if (item) item.block.style.gridRow = row;
+  }
+
+  function unpair(set) {
+    set.classList.remove("pair");
+    for (const panel of all(":scope > .tab-panel", set)) {
+      panel.classList.remove("first", "second");
+      for (const block of panel.children) block.style.gridRow = "";
+    }
+  }
+
+  function panelOf(set, tab) {
+    return find(`#${set.id} > .tab-panel[data-choices~="${tab}"]`);
+  }
+
+  // Returns the paired blocks of a place that shows two panels, or nothing.
+  function pairUp(set) {
+    if (set.matches(".pair")) unpair(set);
+    if (!isOn() || set.dataset.shown) return [];
+    const first = panelOf(set, root.dataset.tab);
+    const second = panelOf(set, root.dataset.beside);
+    if (!first || !second || first === second) return [];
+    set.classList.add("pair");
+    first.classList.add("first");
+    second.classList.add("second");
+    return align(set, first, second);
+  }
+
+  // Differences
+
+  function tokensOf(code) {
+    const lines = code.textContent.split(/(?<=\n)/);
+    let start = 0;
+    return lines.flatMap((text, line) => {
+      const words = [...text.matchAll(WORD)].map(({ 0: word, index }) => ({
+        text: word,
+        start: start + index,
+        end: start + index + word.length,
+        line,
+      }));
+      start += text.length;
+      return words;
+    });
+  }
+
+  // Returns the stretches of tokens that are not among `same`, as [start, end]. A stretch
+  // ends at the end of its line, so that no indentation is marked.
+  function stretches(tokens, same) {
+    const found = [];
+    let open = false;
+    for (const [i, { start, end, line }] of tokens.entries()) {
+      if (open && !same.has(i) && line === tokens[i - 1].line) found.at(-1)[1] = end;
+      else if (!same.has(i)) found.push([start, end]);
+      open = !same.has(i);
+    }
+    return found;
+  }
+
+  function markStretches(code, found) {
+    const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+    let start = 0;
+    while (texts.nextNode()) {
+      const node = texts.currentNode;
+      for (const [from, to] of found) {
+        const range = new StaticRange({
+          startContainer: node,
+          startOffset: Math.max(0, from - start),
+          endContainer: node,
+          endOffset: Math.max(0, Math.min(node.length, to - start)),
+        });
+        if (range.startOffset < range.endOffset) marks.add(range);
+      }
+      start += node.length;
+    }
+  }
+
+  function markDifferences(first, second) {
+    const codes = [first, second].map(({ block }) => block.querySelector("pre"));
+    const [a, b] = codes.map(tokensOf);
+    const same = pairs(a, b, (x, y) => (x.text === y.text ? 1 : 0));
+    markStretches(codes[0], stretches(a, new Set(same.map(([i]) => i))));
+    markStretches(codes[1], stretches(b, new Set(same.map(([, j]) => j))));
+  }
+
+  function update() {
+    marks?.clear();
+    const paired = all(".place").flatMap(pairUp);
+    if (!marks || root.dataset.differences !== "on") return;
+    for (const [a, b] of paired) if (a.kind === "code") markDifferences(a, b);
+  }
+
+  // Controls
+
+  function showChoices() {
+    const { tab, beside, differences } = root.dataset;
+    for (const input of all("#comparison [name=beside]")) {
+      input.checked = input.value === beside;
+      input.parentElement.hidden = input.value === tab;
+    }
+    find("#differences").checked = differences === "on";
+  }
+
+  // Shows or hides the framework that was next to the chosen one before.
+  let last;
+  function toggle() {
+    const offered = all("#comparison [name=beside]").map((input) => input.value);
+    const others = offered.filter((tab) => !["none", root.dataset.tab].includes(tab));
+    const again = others.includes(last) ? last : others[0];
+    bookChoose("beside", isOn() ? "none" : again);
+  }
+
+  function toggleDifferences() {
+    bookChoose("differences", root.dataset.differences === "on" ? "off" : "on");
+  }
+
+  document.addEventListener("book:choice", ({ detail }) => {
+    if (!["tab", "place", "beside", "differences"].includes(detail.axis)) return;
+    if (isOn()) last = root.dataset.beside;
+    update();
+    showChoices();
+  });
+  document.addEventListener("book:added", update);
+  Object.assign(window, { bookCompare: { toggle, toggleDifferences } });
+  for (const input of all("#comparison [name=beside]"))
+    input.addEventListener("change", () => bookChoose("beside", input.value));
+  find("#differences").addEventListener("change", toggleDifferences);
+  find("#differences").parentElement.hidden = !marks;
+  update();
+  showChoices();
+})();

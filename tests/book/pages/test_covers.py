@@ -1,0 +1,140 @@
+"""Pages cover the outputs that readers predict; other media do not."""
+
+from collections.abc import Callable
+
+import pytest
+from bs4 import Tag
+from test_html import make_site_book as site_book
+from test_machines import GPU, page_of, record
+
+from book.pages import merge, rst
+from book.pages.html import views_of_records
+from book.records import store
+from book.sources.book import Book
+from book.sources.inline import Medium
+from book.sources.marked_numbers import published_measurements
+
+assert site_book  # a fixture
+
+TEXT = """\
+# One
+:label:`sec_one`
+
+Predict the time.
+
+(**It takes [$2 + 17 = 19$ ms]{.arithmetic}.**)
+
+```{.python .input .varies .predict answer="took ? ms" cited=queue}
+%%tab all
+wait()
+```
+
+Its end.
+"""
+ROWS = """\
+id,topic,what,framework,value,unit,hardware,source
+queue,queue,a *long* queue,PyTorch,80.1,ms,RTX 4090,Williams.2009
+"""
+PRINTED = "took 21.5 ms"
+
+
+@pytest.fixture
+def predicting(site_book: Callable[..., Book]) -> Callable[..., Book]:
+    """Call it with the text of section `one` to get a book with published rows."""
+
+    def make(text: str = TEXT) -> Book:
+        book = site_book(one=text)
+        (book.root / "d2l/cited.csv").write_text(ROWS)
+        return Book(book.root)
+
+    return make
+
+
+def rst_of(book: Book, medium: Medium = "web", tab: str = "pytorch") -> str:
+    section = book.section("one")
+    view = views_of_records(book, store.titles(book))(section, tab)
+    assert view is not None
+    items = merge.merge(section, [view], published_measurements(book))
+    return rst.convert(list(items), "one", medium).text
+
+
+def row_of(prediction: Tag) -> dict[str, str]:
+    names, numbers = prediction.select("dt"), prediction.select("dd")
+    return {n.text: d.text for n, d in zip(names, numbers, strict=True)}
+
+
+def test_a_row_compares_arithmetic_the_output_and_a_citation(predicting):
+    book = predicting()
+    (book.root / "refs.bib").write_text(
+        "@misc{Williams.2009, author={Williams, Samuel}, title={Roofline}, year={2009}}"
+    )
+    record(book, "cpu", PRINTED)
+    page = page_of(book)
+    (prediction,) = page.select(".prediction")
+    assert row_of(prediction) == {
+        "You": "",
+        "Arithmetic": "19 ms",
+        "Output on CPU": "21.5 ms",
+        "RTX 4090, cited": "80.1 ms",
+    }
+    label = prediction.select_one("form label")
+    assert label is not None and label.text.split() == ["took", "ms"]
+    covered = prediction.select_one(".covered")
+    assert covered is not None
+    assert PRINTED in covered.text and "Your output may differ." in covered.text
+    source = covered.select_one(".prediction-source")
+    assert source is not None
+    assert source.text.startswith("RTX 4090, PyTorch: a *long* queue (Williams, 2009)")
+    (arithmetic,) = page.select("p.arithmetic")
+    assert arithmetic.text.startswith("It takes")
+
+
+def test_each_machine_has_its_number(predicting):
+    book = predicting(TEXT.replace(" cited=queue", ""))
+    record(book, "cpu", PRINTED)
+    record(book, "h200", "took 2.5 ms", **GPU)
+    text = rst_of(book)
+    assert '["Output on CPU", "21.5 ms"]' in text
+    assert '["Output on NVIDIA TEST", "2.5 ms"]' in text
+
+
+@pytest.mark.parametrize("medium", ["print", "notebook", "slide"])
+def test_other_media_show_the_output_and_the_arithmetic(predicting, medium: Medium):
+    book = predicting()
+    record(book, "cpu", PRINTED)
+    text = rst_of(book, medium)
+    assert "prediction" not in text and "rst-class:: arithmetic" not in text
+    assert PRINTED in text and "2 + 17 = 19" in text
+
+
+def test_an_output_without_the_number_is_not_covered(predicting):
+    book = predicting()
+    record(book, "cpu", "nothing")
+    assert "book-prediction" not in rst_of(book)
+
+
+@pytest.mark.parametrize(
+    "answer, printed, label, number",
+    [
+        ("took ? ms", "took 5 ms", ["took", "ms"], "5 ms"),
+        ("took ?", "took 5 ms", ["took", "ms"], "5 ms"),
+        ("step-?", "step-0024", ["step-", ""], "0024"),
+        ("took .. or ?", "took 4 or 5", ["took … or", "ms"], "5 ms"),
+    ],
+)
+def test_readers_need_not_type_the_unit(predicting, answer, printed, label, number):
+    text = TEXT.replace("took ? ms", answer).replace(" cited=queue", "")
+    if answer.startswith("step"):
+        text = text.replace("$2 + 17 = 19$ ms", "$2 + 17 = 19$")
+    book = predicting(text)
+    record(book, "cpu", printed)
+    found = rst_of(book)
+    assert f":words: {rst.json.dumps(label)}" in found
+    assert f'["Output on CPU", "{number}"]' in found
+
+
+def test_a_published_number_that_the_cell_prints_is_shown_once(predicting):
+    book = predicting()
+    record(book, "cpu", "took 80.1 ms")
+    text = rst_of(book)
+    assert '["RTX 4090, cited", "80.1 ms"]' in text and "Output on" not in text

@@ -1,0 +1,134 @@
+"""Pages fold imports and helper cells that are marked, and no other format does."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import test_html
+import test_rst
+from bs4 import BeautifulSoup
+
+from book.pages import html, rst
+from book.pages.folding import split, title
+from book.pages.sphinx.search import entries
+from book.records import store
+from book.sources.book import Book
+
+BOOK = Book(Path(__file__).resolve().parents[3])
+IMPORTS = "import a\nfrom b import (\n    c)  # why"
+HELPER = "def fit(x):\n    return x"
+Make = Callable[..., Book]
+
+
+@pytest.mark.parametrize(
+    "code, parts",
+    [
+        (f"{IMPORTS}\n\nseed(0)", (IMPORTS, "seed(0)")),
+        (IMPORTS, (IMPORTS, "")),
+        (HELPER, (HELPER, "")),
+        ("import a\nseed(0)\nimport b", ("import a", "seed(0)\nimport b")),
+        ("!ls", ("!ls", "")),
+    ],
+)
+def test_imports_are_folded_or_else_all_code(code: str, parts: tuple[str, str]):
+    assert split(code) == parts
+
+
+@pytest.mark.parametrize(
+    "code, wanted",
+    [
+        (IMPORTS, "Imports"),
+        (HELPER, "Definition of ``fit``"),
+        ("a = 1\nclass B:\n    c = 2\n", "Definitions of ``a`` and ``B``"),
+        ("x, (y, z) = f()\nx = 2", "Definitions of ``x``, ``y`` and ``z``"),
+        ("x = 1\nd2l.plot(x)", "Code of the plot"),
+        ("print(1)", "Code"),
+        ("!ls", "Code"),
+    ],
+)
+def test_a_title_says_what_is_folded(code: str, wanted: str):
+    assert title(code) == wanted
+
+
+def test_only_pages_fold_a_cell():
+    part = test_rst.code_part(f"{IMPORTS}\n\nseed(0)", classes="folded")
+    page = rst.convert([part], "sec").text
+    head, _, rest = page.partition(".. book-folded:: Imports\n   :class: head\n")
+    assert "import" not in head and "       import a" in rest and "\n    seed" in rest
+    plain = test_rst.code_part(f"{IMPORTS}\n\nseed(0)")
+    printed = rst.convert([part], "sec", medium="print").text
+    assert printed == rst.convert([plain], "sec", medium="print").text
+
+
+SECTION = """\
+# One
+
+```{.python .input .folded}
+%%tab pytorch
+import torch
+
+torch.manual_seed(0)
+```
+
+```{.python .input .folded}
+%%tab jax
+def fit():
+    pass
+```
+"""
+
+
+@pytest.fixture
+def page(make_site_book: Make) -> BeautifulSoup:
+    book = make_site_book(index=test_html.INDEX.split("Read")[0] + TOC, one=SECTION)
+    html.build(book, functools.partial(test_html.shown, book))
+    return test_html.soup(book, "chapter/one")
+
+
+TOC = "```toc\n\nchapter/one\n```\n"
+
+
+def test_a_folded_cell_can_be_opened(page: BeautifulSoup):
+    imports, helper = page.select("details.folded")
+    assert [d.summary and d.summary.get_text() for d in (imports, helper)] == [
+        "Imports",
+        "Definition of fit",
+    ]
+    assert helper.code and helper.code.get_text() == "fit"
+    assert not imports.has_attr("open") and "import torch" in imports.get_text()
+    rest = imports.find_next_sibling()
+    assert rest and "manual_seed" in rest.get_text()
+    assert "head" in imports["class"] and "head" not in helper["class"]
+
+
+def test_search_finds_folded_code_but_not_its_title(page: BeautifulSoup):
+    records = [e.record() for e in entries("one.html", page, ["pytorch", "jax"])]
+    codes = "\n".join(record.get("code", "") for record in records)
+    assert "import torch" in codes and "def fit" in codes
+    assert not any("Imports" in record.get("text", "") for record in records)
+
+
+def test_each_section_folds_its_long_imports():
+    """Otherwise, a page of code without a point precedes the section's own."""
+    long = {
+        section.at(cell.line): cell.is_folded
+        for section in BOOK.sections
+        for cell in section.cells
+        if title(cell.code) == "Imports" and split(cell.code)[0].count("\n") >= 4
+    }
+    assert long and [place for place, folded in long.items() if not folded] == []
+
+
+def test_marking_a_cell_as_folded_keeps_its_record(make_book: Make):
+    sections = {"marked": SECTION, "plain": SECTION.replace(" .folded", "")}
+    kept = []
+    for folder, text in sections.items():
+        book = make_book(folder=folder, one=text)
+        one = book.section("one")
+        notebook, key = (
+            store.blank(book, one, "jax"),
+            store.fingerprint(book, one, "jax"),
+        )
+        kept.append((notebook, key))
+    assert kept[0] == kept[1]

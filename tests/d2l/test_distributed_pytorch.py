@@ -1,0 +1,608 @@
+"""Groups of processes in PyTorch: `launch`, collectives by hand, and the Trainer."""
+
+# save_hyperparameters makes attributes; sections set attributes of classes.
+# mypy: disable-error-code="attr-defined,override"
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import models_pytorch
+import numpy as np
+import pytest
+import torch
+from torch import distributed as dist
+from torch import nn
+
+from d2l import torch as d2l
+
+# Functions that ranks run
+
+
+def add_ranks(failing=None):
+    """Return the sum of the ranks; one of them may fail."""
+    rank = torch.tensor(float(dist.get_rank()))
+    if rank == failing:
+        raise LookupError("this rank fails")
+    dist.all_reduce(rank)
+    return rank.item()
+
+
+def wait_forever(*ranks):
+    """Wait in some ranks for the others."""
+    if dist.get_rank() in ranks:
+        dist.barrier()
+    return os.getpid()
+
+
+def end_abruptly(rank, how):
+    """Let one rank end while the others wait for it."""
+    if dist.get_rank() == rank:
+        how()
+    dist.barrier()
+
+
+def report_pid(folder):
+    """Write the number of this process and of a child into a folder; then hang."""
+    child = subprocess.Popen(["sleep", "100"])
+    Path(folder, f"{os.getpid()}").touch()
+    Path(folder, f"{child.pid}").touch()
+    time.sleep(100)
+
+
+def running(pid):
+    """Return whether a process exists and has not ended."""
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(tmp_path, monkeypatch):
+    """Check after each test that it has left no process, folder or open file."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    files = len(os.listdir("/proc/self/fd"))
+    yield
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text()
+    assert [pid for pid in children.split() if running(pid)] == []
+    assert [p for p in tmp_path.iterdir() if p.name.startswith("tmp")] == []
+    assert len(os.listdir("/proc/self/fd")) <= files
+
+
+# launch
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_results_come_by_rank(n):
+    offset = torch.tensor([[1.0, 2.0]])
+    results = d2l.launch(lambda k: (dist.get_rank(), k * offset), n, 3)
+    assert [rank for rank, _ in results] == list(range(n))
+    assert all(torch.equal(x, 3 * offset) for _, x in results)
+
+
+def test_ranks_have_one_thread_and_the_variables_of_a_launcher():
+    def describe():
+        names = "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"
+        return torch.get_num_threads(), [os.environ[name] for name in names]
+
+    assert d2l.launch(describe, 2) == [
+        (1, ["0", "0", "2", "2"]),
+        (1, ["1", "1", "2", "2"]),
+    ]
+    assert "RANK" not in os.environ
+
+
+def test_ranks_work_after_the_caller_used_several_threads():
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        A = torch.randn(500, 500)
+        (A @ A).exp().sum()
+        assert len(d2l.launch(lambda: (A @ A).exp().sum().item(), 3, timeout=20)) == 3
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_results_larger_than_a_pipe():
+    results = d2l.launch(lambda: torch.full((10**6,), float(dist.get_rank())), 2)
+    assert [x[-1].item() for x in results] == [0, 1]
+
+
+def test_error_of_a_rank_names_the_rank_and_has_its_traceback():
+    with pytest.raises(RuntimeError) as caught:
+        d2l.launch(add_ranks, 3, 1)
+    assert str(caught.value) == "rank 1 of 3 raised LookupError: this rank fails"
+    (note,) = caught.value.__notes__
+    assert "in add_ranks" in note and note.endswith("LookupError: this rank fails")
+
+
+def test_result_that_cannot_be_sent_is_an_error_of_the_rank():
+    with pytest.raises(RuntimeError, match="rank 0 of 1 raised .*pickle"):
+        d2l.launch(lambda: lambda: 0, 1)
+
+
+def test_hang_ends_with_the_ranks_and_the_lines_that_wait():
+    start = time.monotonic()
+    with pytest.raises(
+        TimeoutError, match="no result from rank 0, 2 of 3 within 1 s"
+    ) as e:
+        d2l.launch(wait_forever, 3, 0, 2, timeout=1)
+    assert time.monotonic() - start < 6
+    assert [note.split(":")[0] for note in e.value.__notes__] == ["Rank 0", "Rank 2"]
+    assert all("in wait_forever" in note for note in e.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "was killed by SIGKILL"),
+        (lambda: os.kill(os.getpid(), signal.SIGTERM), "was killed by SIGTERM"),
+        (lambda: os._exit(3), "ended with exit status 3 before it returned a result"),
+    ],
+)
+def test_end_of_a_rank_is_an_error_at_once(how, message):
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match=f"^rank 1 of 3 {message}$"):
+        d2l.launch(end_abruptly, 3, 1, how)
+    assert time.monotonic() - start < 6
+
+
+def test_first_error_is_reported_when_the_others_follow():
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="rank 2 of 4 raised LookupError"):
+            d2l.launch(add_ranks, 4, 2)
+
+
+def test_messages_reach_the_caller_in_order():
+    heard: list[Any] = []
+
+    def tell():
+        for i in range(50):
+            d2l.tell_caller(dist.get_rank(), i)
+
+    d2l.launch(tell, 2, receive=lambda rank, i: heard.append((rank, i)))
+    assert sorted(heard) == [(rank, i) for rank in range(2) for i in range(50)]
+    assert [i for rank, i in heard if rank == 1] == list(range(50))
+
+
+def test_number_of_processes_must_be_positive():
+    with pytest.raises(ValueError, match="1, 2, ... processes, not 0"):
+        d2l.launch(add_ranks, 0)
+
+
+def test_processes_of_ranks_end_with_them(tmp_path):
+    folder = tmp_path / "pids"
+    folder.mkdir()
+    with pytest.raises(TimeoutError):
+        d2l.launch(report_pid, 2, str(folder), timeout=1)
+    pids = [p.name for p in folder.iterdir()]
+    assert len(pids) == 4 and not any(map(running, pids))
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
+def test_end_of_the_caller_ends_the_ranks(tmp_path, sign):
+    folder = tmp_path / "pids"
+    folder.mkdir()
+    code = (
+        f"import sys; sys.path[:0] = {[str(Path(__file__).parent), *sys.path]!r}\n"
+        "import signal, test_distributed_pytorch as t\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"t.d2l.launch(t.report_pid, 2, {str(folder)!r})"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stderr=subprocess.PIPE
+    ) as caller:
+        while len(list(folder.iterdir())) < 4:
+            time.sleep(0.05)
+        caller.send_signal(sign)
+        caller.communicate()
+    end = time.monotonic() + 10
+    pids = [p.name for p in folder.iterdir()]
+    while any(map(running, pids)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not any(map(running, pids))
+
+
+def test_rank_can_start_processes():
+    def run_python():
+        return subprocess.run([sys.executable, "-c", "exit(3)"], check=False).returncode
+
+    assert d2l.launch(run_python, 2) == [3, 3]
+
+
+# Hand-written collectives
+
+
+@pytest.mark.parametrize("all_reduce", [d2l.star_all_reduce, d2l.ring_all_reduce])
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_sums_of_odd_sizes(all_reduce, n):
+    shapes = (1,), (2,), (7,), (1001,), (3, 5), (2, 3, 4)
+
+    def sums():
+        arrays = [torch.randn(n, *shape) for shape in shapes]
+        traffic = []
+        for array in arrays:
+            x = array[dist.get_rank()]
+            traffic.append(all_reduce(x))
+        return [array[dist.get_rank()] for array in arrays], traffic
+
+    torch.manual_seed(0)
+    expected = [torch.randn(n, *shape).sum(0) for shape in shapes]
+    torch.manual_seed(0)
+    results = d2l.launch(sums, n)
+    for arrays, _ in results:
+        for x, total, same in zip(arrays, expected, results[0][0], strict=True):
+            assert torch.allclose(x, total, atol=1e-5) and torch.equal(x, same)
+    sent = np.array([[s for s, _ in traffic] for _, traffic in results])
+    received = np.array([[r for _, r in traffic] for _, traffic in results])
+    sizes = np.array([4 * x.numel() for x in expected])
+    assert (sent.sum(0) == received.sum(0)).all()
+    assert (sent.sum(0) == 2 * (n - 1) * sizes).all()
+    if all_reduce is d2l.ring_all_reduce:
+        assert sent.max() <= 2 * (n - 1) * -(-sizes.max() // 4 // n) * 4
+
+
+def test_prediction_of_buckets():
+    spans = d2l.schedule_buckets([1, 2, 10], [4, 4, 4], 1, 2)
+    assert spans == [(1, 4), (4, 7), (10, 13)]
+    assert d2l.ring_time(8, 4, 0.5, 2) == 2 * 3 * (0.5 + 1)
+    assert d2l.bus_bandwidth(8, d2l.ring_time(8, 4, 0, 2), 4) == 2
+    assert d2l.scaling_efficiency(3, 8, 4, 0, 2) == 3 / 9
+    assert d2l.scaling_efficiency(3, 8, 4, 0, 2, hidden=1) == 1
+
+
+# The Trainer
+
+
+def train(model, data, n=1, epochs=2, **settings):
+    """Return a trainer that has trained a model on `n` ranks, from the same seeds."""
+    torch.manual_seed(1)
+    random.seed(1)
+    trainer = d2l.Trainer(epochs, gradient_clip_val=settings.pop("clip", 0))
+    trainer.devices = [d2l.cpu()] * n
+    vars(trainer).update(settings)
+    trainer.fit(model(), data())
+    return trainer
+
+
+def points(trainer):
+    """Return the points of all curves of a model."""
+    return {name: np.array(curve) for name, curve in trainer.model.board.data.items()}
+
+
+def assert_equal(one, many, bound=1e-6):
+    """Check that two trainers have the same parameters, buffers, curves and counts."""
+    tensors = zip(d2l.all_tensors(one.model), d2l.all_tensors(many.model), strict=True)
+    assert max((a - b).abs().max().item() for a, b in tensors) < bound
+    assert points(one).keys() == points(many).keys()
+    for name, curve in points(one).items():
+        assert np.allclose(curve, points(many)[name], atol=bound, rtol=1e-6)
+    for count in "epoch", "train_batch_idx", "val_batch_idx", "num_train_batches":
+        assert getattr(one, count) == getattr(many, count)
+
+
+CASES = {case.name: case for case in models_pytorch.CASES}
+SAME = "softmax", "list", "own optimizer", "decay", "penalty", "blocks"
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_model_of_d2l_trains_as_on_one_device(name):
+    case = CASES[name]
+    one = train(case.model, case.data, clip=5)
+    assert_equal(one, train(case.model, case.data, 3, clip=5), 2e-6)
+
+
+@pytest.mark.parametrize("name", ["dropout", "batch norm", "conv net", "gru"])
+def test_other_model_of_d2l_learns_on_two_ranks(name):
+    case = CASES[name]
+    one, two = (points(train(case.model, case.data, n, 3)) for n in (1, 2))
+    for curves in one, two:
+        curve = next(c for label, c in curves.items() if label.startswith("train"))
+        assert curve[-1, 1] < 0.6 * curve[0, 1]
+
+
+class Momentum(d2l.MLP):
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=self.lr, momentum=0.9)
+
+
+class Few(d2l.DataModule):
+    """A few digits, in minibatches of a given size, shuffled by Python's generator."""
+
+    def __init__(self, batch_size, num_train=20, num_val=11):
+        super().__init__()
+        self.save_hyperparameters()
+        digits = d2l.Digits()
+        self.X, self.y = (
+            digits.X[: num_train + num_val],
+            digits.y[: num_train + num_val],
+        )
+
+    def get_dataloader(self, train):
+        return Minibatches(self, train)
+
+
+class Minibatches:
+    def __init__(self, data, train):
+        self.data, self.train = data, train
+        self.n = data.num_train if train else data.num_val
+
+    def __len__(self):
+        return -(-self.n // self.data.batch_size)
+
+    def __iter__(self):
+        order = list(range(self.n)) if self.train else [*range(-self.n, 0)]
+        if self.train:
+            random.shuffle(order)
+        for i in range(0, self.n, self.data.batch_size):
+            rows = order[i : i + self.data.batch_size]
+            yield [self.data.X[rows], self.data.y[rows]]
+
+
+def mlp():
+    return Momentum(10, 16, 0.05)
+
+
+@pytest.mark.parametrize("n", [2, 4])
+@pytest.mark.parametrize("batch_size", [1, 3, 6, 20])
+def test_uneven_and_small_minibatches(n, batch_size):
+    one, many = (train(mlp, lambda: Few(batch_size), k) for k in (1, n))
+    assert_equal(one, many)
+    states = [t.optim.state_dict()["state"] for t in (one, many)]
+    for state, same in zip(*(s.values() for s in states), strict=True):
+        assert torch.allclose(*(s["momentum_buffer"] for s in (state, same)), atol=1e-6)
+
+
+@pytest.mark.parametrize("settings", [{"clip": 0.05}, {"accumulate": 3}])
+def test_clipping_and_accumulation(settings):
+    one, many = (train(mlp, lambda: d2l.Digits(100), k, **settings) for k in (1, 3))
+    assert_equal(one, many)
+
+
+@pytest.mark.parametrize(
+    ("precision", "bound"), [(torch.bfloat16, 0.01), (torch.float16, 0.1)]
+)
+def test_lower_precision(precision, bound):
+    one, many = (train(mlp, lambda: Few(6), k, precision=precision) for k in (1, 2))
+    assert_equal(one, many, bound)
+
+
+def test_compiled_model():
+    one, many = (
+        train(mlp, lambda: Few(10, 20, 20), k, 1, compiled=True) for k in (1, 2)
+    )
+    assert_equal(one, many)
+
+
+def test_share_of_the_peak_is_drawn():
+    machine = d2l.Machine("test", {"float32": 1e12}, 1e12)
+    mfu = points(train(mlp, lambda: Few(6), 2, machine=machine))["mfu"]
+    assert mfu.shape == (2, 2) and (mfu[:, 1] > 0).all()
+
+
+class Unused(Momentum):
+    """A model with parameters that have no part in the loss."""
+
+    def __init__(self):
+        super().__init__(10, 16, 0.05)
+        self.unused = nn.Linear(3, 3)
+
+    def configure_optimizers(self):
+        return torch.optim.AdamW(self.parameters(), lr=0.01, weight_decay=0.5)
+
+
+@pytest.mark.parametrize("batch_size", [1, 7])
+def test_parameters_without_a_gradient_do_not_change(batch_size):
+    one, many = (train(Unused, lambda: Few(batch_size), k) for k in (1, 2))
+    assert_equal(one, many, 1e-5)
+    torch.manual_seed(1)
+    assert torch.equal(many.model.unused.weight, Unused().unused.weight)
+
+
+class Masks(d2l.LinearRegressionScratch):
+    """Its loss is a sum of random numbers, which it plots."""
+
+    def training_step(self, batch):
+        mask = torch.rand(())
+        self.plot("mask", mask, train=True)
+        return self.loss(self(batch[0]), batch[1]) * mask
+
+    def validation_step(self, batch):
+        self.plot("mask", torch.rand(()), train=False)
+
+
+def test_ranks_draw_different_masks_in_each_step_and_the_same_order():
+    def masks(n):
+        data = d2l.SyntheticRegressionData(torch.tensor([2.0]), 1, num_train=64)
+        torch.manual_seed(3)
+        model, trainer = Masks(1, 0.01), d2l.Trainer(2)
+        model.plot_train_per_epoch = 2  # one for each minibatch
+        trainer.fit(model, data)
+        seen = [batch[1] for batch in data.train_dataloader()]
+        return points(trainer)["train_mask"][:, 1], torch.rand(1), seen
+
+    (same, state, order), (curve, other, others) = d2l.launch(masks, 2, 2)
+    assert np.array_equal(same, curve) and len(set(curve)) == len(curve) == 4
+    assert torch.equal(state, other) and all(map(torch.equal, order, others))
+    assert 0 < curve.std() < 0.29  # the mean of two has a smaller deviation
+
+
+def test_statistics_are_those_of_rank_0():
+    def shares(n):
+        torch.manual_seed(0)
+        model = models_pytorch.BatchNormNet(0.1)
+        trainer = d2l.Trainer(1)
+        trainer.fit(model, models_pytorch.Shuffled(100))
+        return [buffer.clone() for buffer in model.buffers()]
+
+    first, second = d2l.launch(shares, 2, 2)
+    torch.manual_seed(0)
+    model, trainer = models_pytorch.BatchNormNet(0.1), d2l.Trainer(1)
+    trainer.devices = [d2l.cpu()] * 2
+    trainer.fit(model, models_pytorch.Shuffled(100))
+    for buffer, same in zip(model.buffers(), first, strict=True):
+        assert torch.allclose(buffer.float(), same.float())
+
+
+def test_random_state_afterwards_is_that_of_one_device():
+    numbers = []
+    for n in 1, 3:
+        train(mlp, lambda: d2l.Digits(300), n)
+        numbers.append(torch.rand(3))
+    assert torch.equal(*numbers)
+
+
+def test_tensors_of_the_caller_change_in_place():
+    torch.manual_seed(0)
+    model = d2l.LinearRegressionScratch(2, 0.1)
+    w, before = model.w, model.w.detach().clone()
+    trainer = d2l.Trainer(1)
+    trainer.devices = d2l.try_devices(2)
+    trainer.fit(model, models_pytorch.regression())
+    assert model.w is w and w.requires_grad and not torch.equal(w, before)
+    assert model.trainer is trainer and trainer.model is model
+    trainer.fit(model, models_pytorch.regression())  # and once more
+    assert trainer.train_batch_idx == 32
+
+
+def test_nothing_to_train():
+    trainer = train(mlp, lambda: Few(6), 2, epochs=0)
+    assert isinstance(trainer.optim, torch.optim.SGD)
+    assert trainer.model.board.data == {}
+
+
+def test_points_are_drawn_by_the_caller_while_the_ranks_train(monkeypatch):
+    drawn = []
+    draw = d2l.ProgressBoard.draw
+
+    def note(board, *args, **kwargs):
+        drawn.append(args[2])
+        draw(board, *args, **kwargs)
+
+    monkeypatch.setattr(d2l.ProgressBoard, "draw", note)
+    trainer = train(mlp, lambda: Few(6), 2, epochs=3)
+    expected = 3 * (4 * ["train_loss"] + 2 * ["val_loss", "val_acc"])
+    assert drawn == expected
+    values = list(chain(*trainer.model.board.data.values()))
+    assert all(isinstance(point.y, float) for point in values)
+
+
+def test_several_cpus_need_no_gpu_and_more_gpus_than_there_are_warn():
+    if d2l.num_gpus() == 0:
+        with pytest.warns(UserWarning, match="num_gpus=2, but this machine has no GPU"):
+            trainer = d2l.Trainer(1, num_gpus=2)
+        assert trainer.devices == [d2l.cpu()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert d2l.Trainer(1).devices == [d2l.cpu()]
+
+
+# Mistakes of a user
+
+
+def test_error_of_a_model_names_the_line(capfd):
+    class Broken(d2l.MLP):
+        def training_step(self, batch):
+            raise ValueError("this model is broken")
+
+    with pytest.raises(
+        RuntimeError, match="raised ValueError: this model is broken"
+    ) as e:
+        train(lambda: Broken(10, 4, 0.1), lambda: Few(6), 2)
+    assert 'raise ValueError("this model is broken")' in "".join(e.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    ("batch", "message"),
+    [
+        (
+            [torch.ones(4, 64), ["a", "b", "c", "d"]],
+            "a minibatch of tensors; .* contains 'a'",
+        ),
+        ([torch.ones(4, 64), torch.tensor(3)], r"contains tensor\(3\)"),
+        ([torch.ones(4, 64), torch.ones(3).long()], "lengths of this one are 4, 3"),
+    ],
+)
+def test_minibatch_that_cannot_be_divided(batch, message):
+    class Odd(d2l.DataModule):
+        def get_dataloader(self, train):
+            return [batch]
+
+    with pytest.raises(RuntimeError, match=message):
+        train(mlp, Odd, 2)
+
+
+def test_trainer_with_a_loop_of_its_own_is_refused():
+    trainer = models_pytorch.OwnLoop(1)
+    trainer.devices = d2l.try_devices(2)
+    with pytest.raises(
+        RuntimeError, match="fit_epoch of your own must call train_step"
+    ):
+        trainer.fit(d2l.LinearRegressionScratch(2, 0.1), models_pytorch.regression())
+
+
+def test_rank_killed_at_a_random_step():
+    class Killed(d2l.MLP):
+        def training_step(self, batch):
+            if self.trainer.train_batch_idx == self.last and dist.get_rank() == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().training_step(batch)
+
+    for last in random.sample(range(8), 3):
+        model = Killed(10, 8, 0.1)
+        model.last = last
+        with pytest.raises(RuntimeError, match="rank 1 of 2 was killed by SIGKILL"):
+            train(lambda: model, lambda: Few(6), 2)  # noqa: B023
+
+
+# Other ways to start ranks
+
+SCRIPT = """
+import os, sys, torch
+from d2l import torch as d2l
+
+class Model(d2l.MLP):
+    pass
+
+if len(sys.argv) > 1:
+    sys.modules["d2l.torch"].num_gpus = lambda: 1  # a GPU forbids a fork
+torch.manual_seed(1)
+model, trainer = Model(10, 16, 0.05), d2l.Trainer(max_epochs=2)
+trainer.devices = [d2l.cpu()] * len(sys.argv)
+trainer.fit(model, d2l.Digits(batch_size=100))
+if trainer.rank == 0:
+    total = sum(p.double().sum() for p in model.parameters()).item()
+    print(trainer.num_ranks, total, model.board.data["val_acc"][-1].y, flush=True)
+os._exit(0)  # gloo sometimes aborts a normal exit
+"""
+
+
+@pytest.mark.parametrize(
+    ("launcher", "options", "num_ranks"),
+    [
+        (["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"], [], 2),
+        ([], ["new interpreters"], 1),  # the caller is no rank
+    ],
+)
+def test_script_with_ranks_that_are_not_forked(tmp_path, launcher, options, num_ranks):
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    printed = subprocess.check_output(
+        [sys.executable, *launcher, str(script), *options],
+        env=os.environ | variables | {"OMP_NUM_THREADS": "1"},
+        text=True,
+    ).split()
+    one = train(lambda: d2l.MLP(10, 16, 0.05), lambda: d2l.Digits(100))
+    total = sum(p.double().sum() for p in one.model.parameters()).item()
+    accuracy = one.model.board.data["val_acc"][-1].y
+    assert int(printed[0]) == num_ranks
+    assert abs(float(printed[1]) - total) < 1e-4
+    assert abs(float(printed[2]) - accuracy) < 1e-6

@@ -1,0 +1,84 @@
+"""The orders and the simulated times of a pipeline, and the stored collectives."""
+
+import itertools
+
+import pytest
+
+SIZES = [(1, 1), (1, 5), (2, 1), (3, 2), (4, 8), (5, 7), (8, 3)]
+SCHEDULES = ["GPipe", "1F1B"]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "sizes"), [*itertools.product(SCHEDULES, SIZES)], ids=str
+)
+def test_each_stage_does_each_piece_of_work_once(d2l, schedule, sizes):
+    p, m = sizes
+    everything = {(name, i) for name in ("forward", "backward") for i in range(m)}
+    for stage in range(p):
+        order = d2l.pipeline_order(schedule, stage, p, m)
+        assert len(order) == 2 * m and set(order) == everything
+        for i in range(m):
+            assert order.index(("forward", i)) < order.index(("backward", i))
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_microbatches_held(d2l, sizes):
+    p, m = sizes
+    for schedule in SCHEDULES:
+        for stage in range(p):
+            held = most = 0
+            for name, _ in d2l.pipeline_order(schedule, stage, p, m):
+                held += 1 if name == "forward" else -1
+                most = max(most, held)
+            assert most == (m if schedule == "GPipe" else min(p - stage, m))
+
+
+@pytest.mark.parametrize(
+    ("schedule", "sizes"), [*itertools.product(SCHEDULES, SIZES)], ids=str
+)
+@pytest.mark.parametrize("backward", [1, 2, 3.5])
+def test_a_step_takes_the_predicted_time(d2l, schedule, sizes, backward):
+    p, m = sizes
+    rows = d2l.pipeline_times(schedule, p, m, forward=1, backward=backward)
+    assert len(rows) == p
+    total = max(start + duration for row in rows for _, start, duration in row)
+    if schedule == "GPipe" or m >= p:
+        assert total == pytest.approx((m + p - 1) * (1 + backward))
+    for row in rows:  # a stage does one thing at a time
+        for (_, start, duration), (_, after, _) in itertools.pairwise(row):
+            assert start + duration <= after + 1e-9
+
+
+def test_work_waits_for_what_it_needs(d2l):
+    first, second = d2l.pipeline_times("1F1B", 2, 2)
+    assert [(name, start) for name, start, _ in first] == [
+        ("forward", 0),
+        ("forward", 1),
+        ("backward", 4),
+        ("backward", 7),
+    ]
+    assert [(name, start) for name, start, _ in second] == [
+        ("forward", 1),
+        ("backward", 2),
+        ("forward", 4),
+        ("backward", 5),
+    ]
+
+
+def test_stored_collectives_move_the_bytes_of_whole_arrays(d2l):
+    gradients = 4 * 2 * 1024 * 4096 * 4
+    for layout, kinds in {
+        "data": {"all-reduce": gradients},
+        "fsdp": {"all-gather": gradients, "reduce-scatter": gradients},
+        "tensor": {"all-reduce": 7 * 1024 * 1024 * 4},
+    }.items():
+        stored = d2l.stored_collectives(layout)
+        assert list(stored) == [8, 64]
+        for collectives in stored.values():
+            assert {c.kind: c.nbytes for c in collectives} == kinds
+            assert all(c.count > 0 for c in collectives)
+
+
+def test_unknown_layout(d2l):
+    with pytest.raises(ValueError, match="no layout 'ring'; the layouts are data, "):
+        d2l.stored_collectives("ring")

@@ -1,0 +1,185 @@
+"""Two frameworks side by side: aligned, marked, remembered, shared, used by keys."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+from browsing import PHONE, TABS, WIDE, Violations, Visitor, choose, probe, reload
+from playwright.sync_api import Page, expect
+from tabsets import chosen
+
+FIRST, OTHER, LAST = TABS[0], TABS[2], TABS[3]
+SECTION = "chapter_gpus/use-gpu.html"
+BOTH = f"{SECTION}?tab={FIRST}&beside={OTHER}"
+TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
+
+# The pairs of a page: the boxes of the columns and of the blocks of each kind.
+# Places whose text is covered by a prediction are not shown.
+PAIRS = """() => [...document.querySelectorAll(".pair")].filter((set) =>
+  [...set.querySelectorAll(":scope > :is(.first, .second)")].some((e) =>
+    e.checkVisibility())).map((set) => {
+  const kinds = { label: ".tab-label", code: "[class*=highlight-]:not(.output)" };
+  const panelOf = (side) => set.querySelector(`:scope > .${side}`);
+  const panels = ["first", "second"].map(panelOf);
+  const box = (e) => e.getBoundingClientRect().toJSON();
+  const boxes = ([kind, selector]) => [kind, panels.map(
+    (panel) => [...panel.children].filter((e) => e.matches(selector)).map(box),
+  )];
+  return {
+    choices: panels.map((panel) => panel.dataset.choices.split(" ")),
+    columns: panels.map(box),
+    ...Object.fromEntries(Object.entries(kinds).map(boxes)),
+  };
+})"""
+MARKED = """() => [...CSS.highlights.get("difference")].map(
+  ({ startContainer, startOffset, endOffset }) =>
+    startContainer.data.slice(startOffset, endOffset))"""
+
+
+def beside(page: Page) -> str:
+    return chosen(page, "beside")
+
+
+def pairs(page: Page) -> list[dict[str, Any]]:
+    return page.evaluate(PAIRS)
+
+
+def test_columns_are_aligned(open_http_page: Visitor):
+    found = pairs(open_http_page(BOTH))
+    assert len(found) > 10
+    in_rows = 0
+    for pair in found:
+        left, right = pair["columns"]
+        assert FIRST in pair["choices"][0] and OTHER in pair["choices"][1]
+        assert left["right"] < right["left"] and left["top"] == right["top"]
+        assert left["left"] >= 0 and right["right"] <= WIDE["width"]
+        assert left["width"] == right["width"] > 500
+        assert [len(labels) for labels in pair["label"]] == [1, 1]
+        tops = [{box["top"] for box in side} for side in pair["code"]]
+        fewer = min(len(side) for side in tops)
+        assert len(tops[0] & tops[1]) == fewer, pair
+        in_rows += fewer
+    assert in_rows > 15
+
+
+def test_blocks_in_a_column_do_not_overlap(open_http_page: Visitor):
+    assert probe(open_http_page(BOTH), "overlaps") == []
+
+
+def test_a_page_with_a_comparison_fits_every_screen(open_http_page: Visitor):
+    page = open_http_page(BOTH)
+    for width in (320, 375, 768, 1200, 1400, 1920):
+        page.set_viewport_size({"width": width, "height": 812})
+        assert probe(page, "tooWide") == [], width
+
+
+@pytest.mark.parametrize("width", [375, 768, 1100])
+def test_on_a_narrow_screen_one_stands_below_the_other(
+    open_http_page: Visitor, width: int
+):
+    page = open_http_page(
+        f"{SECTION}?tab={OTHER}&beside={FIRST}",
+        viewport={"width": width, "height": 812},
+    )
+    for pair in pairs(page):
+        above, below = pair["columns"]
+        assert OTHER in pair["choices"][0]
+        assert above["bottom"] <= below["top"] and above["left"] == below["left"]
+        assert [len(labels) for labels in pair["label"]] == [1, 1]
+
+
+def test_the_comparison_is_remembered_and_can_be_shared(open_page: Visitor):
+    page = open_page(SECTION)
+    page.locator("#compare-button").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+    assert beside(page) == OTHER and len(pairs(page)) > 10
+    page.keyboard.press("Escape")
+    for address in (f"tab={FIRST}", f"beside={OTHER}"):
+        assert address in page.url
+    reload(page)
+    assert beside(page) == OTHER
+    with page.expect_navigation():
+        page.click("footer a[rel=next]")
+    assert beside(page) == OTHER and pairs(page)
+    page.goto(f"{open_page.base}{SECTION}?beside=none")
+    assert beside(page) == "none" and not pairs(page)
+
+
+def test_keys_turn_the_comparison_on_and_off(open_page: Visitor):
+    page = open_page(SECTION)
+    page.keyboard.press("c")
+    assert beside(page) == TABS[1]
+    choose(page, TABS[1])
+    assert (chosen(page), beside(page)) == (TABS[1], FIRST)
+    page.keyboard.press("d")
+    assert page.evaluate(MARKED)
+    for key, expected in [("c", "none"), ("c", FIRST)]:
+        page.keyboard.press(key)
+        assert beside(page) == expected
+    page.keyboard.press("d")
+    assert not page.evaluate(MARKED)
+
+
+def test_marks_are_what_differs(open_page: Visitor):
+    page = open_page(f"{BOTH}&differences=on")
+    code = ".pair:has(> .tab-list) > .{} pre"
+    for side, words in [("first", "import torch"), ("second", "import jax")]:
+        assert words in (page.locator(code.format(side)).first.text_content() or "")
+    marked = page.evaluate(MARKED)
+    assert {"torch", "jax"} <= set(marked) and len(marked) > 100
+    assert "warnings" not in marked
+    assert not any("\n" in mark or mark.startswith("  ") for mark in marked)
+    reload(page)
+    assert page.evaluate(MARKED) == marked
+
+
+def test_a_comparison_ends_where_a_place_shows_one_framework(open_page: Visitor):
+    page = open_page(BOTH)
+    count = len(pairs(page))
+    page.locator(".pair .tab-label button:visible").first.click()
+    page.click(f"#place-menu [data-choice={LAST}]")
+    assert len(pairs(page)) == count - 1
+    assert page.locator("[data-shown] > .tab-panel:visible").count() == 1
+
+
+def test_nothing_is_compared_with_itself(open_page: Visitor):
+    page = open_page(f"{SECTION}?tab={OTHER}&beside={OTHER}")
+    assert beside(page) == "none" and probe(page, "wrongTabs") == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("screen", [{}, TOUCH_SCREEN], ids=["wide", "phone"])
+def test_axe_finds_nothing_in_a_comparison(
+    open_http_page: Visitor, violations: Violations, screen: dict, scheme: str
+):
+    page = open_http_page(BOTH, color_scheme=scheme, **screen)
+    if screen:
+        page.tap(".framework-button")
+    page.click("#compare-button")
+    expect(page.locator("#comparison")).to_be_visible()
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("value", [OTHER, "none"])
+def test_nothing_jumps_when_a_comparison_begins_or_ends(
+    open_http_page: Visitor, value: str
+):
+    page = open_http_page(SECTION if value == OTHER else BOTH)
+    for part in (0.2, 0.5, 0.8):
+        before = probe(page, "mark", part)
+        page.keyboard.press("c")
+        assert abs(probe(page, "placeOfMarked") - before) <= 2, part
+        page.keyboard.press("c")
+
+
+def test_a_drawer_holds_the_contents_beside_a_comparison(open_http_page: Visitor):
+    page = open_http_page(BOTH)
+    for drawer in ("book-contents", "page-contents"):
+        open_drawer = partial(page.click, f"[popovertarget={drawer}]")
+        assert not page.is_visible(f"#{drawer}")
+        open_drawer()
+        assert page.is_visible(f"#{drawer}")
+        page.keyboard.press("Escape")

@@ -1,0 +1,99 @@
+"""Folded imports and helper cells can be opened, found, copied and printed."""
+
+import pytest
+from browsing import TABS, Visitor, choose, probe
+from playwright.sync_api import Locator, Page, expect
+
+OTHER = TABS[2]
+SECTION = "chapter_gpus/data-movement.html"
+CODE = "e => e.checkVisibility({ contentVisibilityAuto: true })"
+
+
+def folded(page: Page) -> Locator:
+    return page.locator(".tab-panel:visible > .folded").first
+
+
+def is_shown(cell: Locator) -> bool:
+    return cell.locator("pre").evaluate(CODE)
+
+
+def test_imports_are_closed_and_open_by_keyboard(open_page: Visitor):
+    page = open_page(SECTION)
+    cell = folded(page)
+    assert not is_shown(cell)
+    assert "Imports" in cell.aria_snapshot()
+    cell.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert is_shown(cell) and "import torch" in cell.inner_text()
+
+
+def test_without_scripts_folded_code_can_be_opened(open_page: Visitor):
+    page = open_page(SECTION, java_script_enabled=False)
+    cell = page.locator(".folded").first
+    cell.locator("summary").click()
+    expect(cell.locator("pre")).to_be_visible()
+
+
+def test_what_follows_the_imports_is_not_folded(open_page: Visitor):
+    page = open_page(SECTION)
+    rest = page.locator(".tab-panel:visible > .folded.head + div").first
+    assert "device = d2l.try_gpu()" in rest.inner_text()
+
+
+@pytest.mark.parametrize("media", ["print", "screen"])
+def test_print_opens_folded_code(open_page: Visitor, media: str):
+    page = open_page(SECTION)
+    page.emulate_media(media=media)
+    cell = folded(page)
+    box = cell.bounding_box()
+    assert box and (box["height"] > 100) == (media == "print")
+    assert cell.locator("summary").is_visible() == (media == "screen")
+
+
+def test_a_cell_is_copied_with_its_folded_imports(open_http_page: Visitor):
+    permissions = ["clipboard-read", "clipboard-write"]
+    page = open_http_page(SECTION, permissions=permissions)
+    button = page.locator(".tab-panel:visible > .folded.head + div .copy").first
+    expect(button).to_be_attached()
+    button.dispatch_event("click")
+    expect(button).to_have_text("Copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("import threading\n")
+    assert "as d2l\n\ntorch.manual_seed(0)\n" in copied
+
+
+def test_folded_code_is_open_in_each_framework_or_in_none(open_page: Visitor):
+    page = open_page(SECTION)
+    folded(page).locator("summary").click()
+    page.wait_for_timeout(100)
+    choose(page, OTHER)
+    assert is_shown(folded(page)) and "import jax" in folded(page).inner_text()
+    folded(page).locator("summary").click()
+    page.wait_for_timeout(100)
+    choose(page, TABS[0])
+    assert not is_shown(folded(page))
+
+
+def test_imports_are_aligned_in_a_comparison(open_http_page: Visitor):
+    page = open_http_page(f"{SECTION}?tab={TABS[0]}&beside={OTHER}")
+    cells = page.locator(".pair > .tab-panel:visible > .folded")
+    assert cells.count() == 2
+    cells.first.locator("summary").click()
+    page.wait_for_timeout(100)
+    assert all(is_shown(cell) for cell in cells.all())
+    tops = cells.evaluate_all("cs => cs.map((c) => c.getBoundingClientRect().top)")
+    assert tops[0] == tops[1]
+
+
+def test_find_in_page_opens_folded_code(open_page: Visitor):
+    # The browser searches for the text in such an address as it does for a reader.
+    page = open_page(f"{SECTION}#:~:text=ThreadPoolExecutor")
+    page.wait_for_timeout(500)
+    assert is_shown(folded(page))
+
+
+def test_folded_code_scrolls_by_keyboard_if_it_is_wide(open_http_page: Visitor):
+    page = open_http_page(SECTION, viewport={"width": 375, "height": 800})
+    folded(page).locator("summary").click()
+    expect(folded(page).locator("pre")).to_have_attribute("tabindex", "0")
+    assert probe(page, "tooWide") == []

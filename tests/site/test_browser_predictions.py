@@ -1,0 +1,206 @@
+"""Outputs that readers predict: covered, compared, remembered, turned off."""
+
+import re
+from typing import Any
+
+import pytest
+from browsing import PHONE, TABS, WIDE, Violations, Visitor, choose, probe, reload
+from playwright.sync_api import Locator, Page, expect
+
+SECTION = "chapter_gpus/memory.html"
+FIRST, OTHER = TABS[0], TABS[2]
+QUESTION = "the highest point is ? MiB"
+TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
+
+
+def prediction(page: Page, place: int = 0) -> Locator:
+    """Return the prediction of the question in a framework that the page shows."""
+    found = page.locator(f'.prediction[data-question="{QUESTION}"]:visible')
+    return found.nth(place)
+
+
+def outputs(page: Page, place: int = 0) -> Locator:
+    return prediction(page, place).locator(".covered")
+
+
+def button(page: Page) -> Locator:
+    return prediction(page).get_by_role("button", name="Show the output")
+
+
+def box(page: Page) -> Locator:
+    name = "Cover outputs until I predict them"
+    return prediction(page).get_by_role("checkbox", name=name)
+
+
+def arithmetic(page: Page) -> Locator:
+    return page.locator("p.arithmetic", has_text="begin with the weights")
+
+
+def row(page: Page, place: int = 0) -> dict[str, str]:
+    """Return the visible names and numbers of the row."""
+    entries = prediction(page, place).locator("dl > div:visible").all()
+    texts = [entry.locator("dt, dd").all_inner_texts() for entry in entries]
+    return dict(texts)
+
+
+def enter(page: Page, number: str) -> None:
+    prediction(page).get_by_role("spinbutton").fill(number)
+    page.keyboard.press("Enter")
+
+
+def test_an_output_is_covered_until_the_reader_has_predicted_it(open_page: Visitor):
+    page = open_page(SECTION)
+    expect(outputs(page)).to_be_hidden()
+    expect(arithmetic(page)).to_be_hidden()
+    texts = page.locator(".output:visible").all_inner_texts()
+    assert texts and not any("the highest point is" in text for text in texts)
+    enter(page, "19.5")
+    expect(outputs(page)).to_be_visible()
+    expect(outputs(page)).to_contain_text("the highest point is 25.0 MiB")
+    expect(arithmetic(page)).to_be_visible()
+    expect(button(page)).to_be_hidden()
+    assert row(page) == {
+        "You": "19.5 MiB",
+        "Arithmetic": "21 MiB",
+        "Output on CPU": "25.0 MiB",
+    }
+
+
+def test_a_reader_may_show_the_output_without_a_number(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    button(page).click()
+    expect(outputs(page)).to_be_visible()
+    assert list(row(page)) == ["Arithmetic", "Output on CPU"]
+    others = page.locator(f'.prediction:not([data-question="{QUESTION}"]):visible')
+    expect(others.first.locator(".covered")).to_be_hidden()
+
+
+def test_the_field_has_the_words_and_the_unit_of_the_output(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    field = prediction(page).get_by_role("spinbutton")
+    expect(field).to_have_accessible_name(re.compile(r"the highest point is.*MiB"))
+
+
+def test_focus_goes_to_the_row(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    button(page).press("Enter")
+    expect(prediction(page).get_by_role("group", name="Comparison")).to_be_focused()
+
+
+def test_nothing_moves_but_what_is_below_the_cover(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    button(page).scroll_into_view_if_needed()
+    top = "e => e.getBoundingClientRect().top"
+    before = prediction(page).evaluate(top)
+    button(page).click()
+    assert prediction(page).evaluate(top) == pytest.approx(before, abs=1)
+    box_before = page.evaluate("scrollX")
+    assert box_before == 0
+
+
+def test_an_answer_holds_in_all_frameworks(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    enter(page, "20")
+    choose(page, OTHER)
+    expect(outputs(page)).to_contain_text("the highest point is 23.0 MiB")
+    assert row(page)["You"] == "20 MiB"
+
+
+def test_frameworks_side_by_side_are_uncovered_together(open_http_page: Visitor):
+    page = open_http_page(f"{SECTION}?tab={FIRST}&beside={OTHER}")
+    tops = [prediction(page, n).evaluate("e => e.offsetTop") for n in (0, 1)]
+    assert tops[0] == tops[1]
+    expect(outputs(page, 1)).to_be_hidden()
+    enter(page, "20")
+    for place, number in enumerate(("25.0 MiB", "23.0 MiB")):
+        expect(outputs(page, place)).to_be_visible()
+        assert row(page, place)["Output on CPU"] == number
+
+
+def test_answers_are_remembered(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    enter(page, "20")
+    reload(page)
+    expect(outputs(page)).to_be_visible()
+    assert row(page)["You"] == "20 MiB"
+
+
+def test_damaged_storage_covers_the_outputs_again(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    page.evaluate("localStorage.setItem('predictions', '{')")
+    reload(page)
+    expect(outputs(page)).to_be_hidden()
+    button(page).click()
+    expect(outputs(page)).to_be_visible()
+
+
+def test_covers_can_be_turned_off_and_on_with_the_keyboard(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    button(page).focus()
+    page.keyboard.press("Tab")
+    expect(box(page)).to_be_focused()
+    page.keyboard.press("Space")
+    expect(outputs(page)).to_be_visible()
+    expect(arithmetic(page)).to_be_visible()
+    expect(button(page)).to_be_hidden()
+    reload(page)
+    expect(outputs(page)).to_be_visible()
+    page.goto(page.url.replace("memory", "data-movement"))
+    expect(page.locator(".covered:visible").first).to_be_visible()
+    expect(page.get_by_role("button", name="Show the output")).to_have_count(0)
+    page.go_back()
+    box(page).press("Space")
+    expect(outputs(page)).to_be_hidden()
+    expect(box(page)).to_be_focused()
+
+
+def test_covers_that_are_turned_on_again_hide_earlier_answers(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    enter(page, "20")
+    page.locator(".covering input:visible").first.uncheck()
+    page.locator(".covering input:visible").first.check()
+    expect(outputs(page)).to_be_hidden()
+
+
+@pytest.mark.parametrize("state", ["covered", "answered"])
+def test_paper_shows_outputs_without_covers_or_rows(
+    open_http_page: Visitor, state: str
+):
+    page = open_http_page(SECTION)
+    if state == "answered":
+        enter(page, "20")
+    page.emulate_media(media="print")
+    expect(outputs(page)).to_be_visible()
+    expect(arithmetic(page)).to_be_visible()
+    parts = ".guess, .answers, .covering, .prediction-source"
+    assert page.locator(parts).locator("visible=true").count() == 0
+
+
+def test_nothing_is_covered_without_javascript(open_page: Visitor):
+    page = open_page(SECTION, java_script_enabled=False)
+    assert page.locator(".covered:visible").count() == page.locator(".covered").count()
+    assert page.locator("p.arithmetic:visible").count() > 1
+    assert page.locator(".guess:visible, .covering:visible").count() == 0
+
+
+def test_nothing_leaves_the_browser(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    page.wait_for_load_state("networkidle")
+    before, address = len(open_http_page.requests), page.url
+    enter(page, "20")
+    page.wait_for_timeout(200)
+    later = [url for url in open_http_page.requests[before:] if "/_images/" not in url]
+    assert later == [] and page.url == address
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "screen", [{"viewport": WIDE}, TOUCH_SCREEN], ids=["wide", "phone"]
+)
+def test_covers_and_rows_are_accessible(
+    open_http_page: Visitor, violations: Violations, screen: dict[str, Any], scheme: str
+):
+    page = open_http_page(SECTION, color_scheme=scheme, **screen)
+    assert violations(page) == [] and probe(page, "tooWide") == []
+    enter(page, "20")
+    assert violations(page) == [] and probe(page, "tooWide") == []

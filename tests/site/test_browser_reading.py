@@ -1,0 +1,275 @@
+"""A page is easy to read: code, headings, figures, tables and the front page."""
+
+import re
+from typing import Any
+
+import pytest
+from browsing import PAGES, PHONE, TABS, WITH_TABS, Visitor, reach_everything
+from playwright.sync_api import Page, Route, expect
+
+SECTION = "chapter_gpus/use-gpu.html"
+TABLES = "chapter_gpus/quick-guide.html"
+CAPTIONED = "chapter_gpus/memory.html"
+TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
+CODE = "div:not(.output) > .highlight"
+
+# Code and the column
+
+
+def test_code_is_as_large_as_the_text_beside_it(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    sizes = page.evaluate(
+        "selectors => selectors.map((s) => parseFloat("
+        "getComputedStyle(document.querySelector(s)).fontSize))",
+        ["main section > p", f"{CODE} pre"],
+    )
+    assert sizes[0] <= 18 and 13.5 <= sizes[1] <= 15
+
+
+WIDTHS_OF_LINES = """(code) => {
+  const pre = document.querySelector(code);
+  pre.textContent = "x".repeat(80);
+  const text = document.querySelector("article section > p");
+  return [pre.scrollWidth - pre.clientWidth, pre.clientWidth - text.clientWidth];
+}"""
+
+
+def test_80_characters_of_code_fit_into_a_column_wider_than_the_text(
+    open_http_page: Visitor,
+):
+    page = open_http_page(SECTION)
+    overflow, more = page.evaluate(WIDTHS_OF_LINES, f"{CODE} pre")
+    assert overflow == 0 and more > 60
+
+
+def test_88_characters_of_code_fit_on_a_tablet(open_http_page: Visitor):
+    page = open_http_page(SECTION, viewport={"width": 768, "height": 1024})
+    question = WIDTHS_OF_LINES.replace("80", "88")
+    assert page.evaluate(question, f"{CODE} pre")[0] == 0
+
+
+@pytest.mark.parametrize("path", ["multiple-gpus", "faster-training"])
+def test_whatever_scrolls_sideways_has_a_shadow(open_http_page: Visitor, path: str):
+    page = open_http_page(f"chapter_gpus/{path}.html", **TOUCH_SCREEN)
+    page.wait_for_load_state("networkidle")
+    boxes = page.locator("article [tabindex='0']:is(pre, .plotted, .math):visible")
+    images = boxes.evaluate_all(
+        "all => all.map((e) => getComputedStyle(e).backgroundImage)"
+    )
+    assert images and "none" not in images
+
+
+FORCED = """([heading, code]) => {
+  const style = (selector) => getComputedStyle(document.querySelector(selector));
+  return [style(heading).color === style("body").color, style(code).outlineStyle];
+}"""
+
+
+def test_in_forced_colors_headings_look_like_text_and_code_has_an_edge(
+    open_http_page: Visitor,
+):
+    page = open_http_page(SECTION, forced_colors="active")
+    assert page.evaluate(FORCED, ["h1 .section-number", CODE]) == [True, "solid"]
+
+
+# Copying
+
+COVERED = """() => [...document.querySelectorAll(".highlight:has(.copy)")]
+  .filter((box) => box.checkVisibility())
+  .map((box) => {
+    const button = box.querySelector(".copy").getBoundingClientRect();
+    const range = document.createRange();
+    range.selectNodeContents(box.querySelector("pre"));
+    return [...range.getClientRects()].some((line) => line.bottom > button.top + 1 &&
+      line.top < button.bottom - 1 && line.right > button.left && line.width > 0);
+  })"""
+
+
+@pytest.mark.parametrize("path", WITH_TABS[:3])
+def test_on_a_phone_no_button_covers_code(open_http_page: Visitor, path: str):
+    page = open_http_page(path, **TOUCH_SCREEN)
+    wait_for_copy_buttons(page)
+    covered = page.evaluate(COVERED)
+    assert len(covered) > 3 and not any(covered)
+
+
+def wait_for_copy_buttons(page: Page) -> None:
+    without = page.locator(f"{CODE}:not(:has(.copy))")
+    expect(without).to_have_count(0, timeout=30_000)
+
+
+def test_each_copy_button_has_a_name_of_its_own(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    wait_for_copy_buttons(page)
+    names = page.locator(".copy").evaluate_all("all => all.map((b) => b.ariaLabel)")
+    assert len(names) == len(set(names)) > 10
+    first = page.locator(f"{CODE} pre").first.text_content() or ""
+    assert names[0] == f"Copy code 1: {first.strip().splitlines()[0][:60]}"
+
+
+# Headings
+
+SIGN = "link => getComputedStyle(link, '::after').opacity"
+
+
+def test_the_sign_of_a_heading_shows_on_hover_and_focus(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    link = page.locator("main h2 a.heading").first
+    link.scroll_into_view_if_needed()
+    assert link.evaluate(SIGN) == "0"
+    link.hover()
+    assert link.evaluate(SIGN) == "1"
+    page.mouse.move(0, 0)
+    assert link.evaluate(SIGN) == "0"
+    link.evaluate("link => link.focus({ focusVisible: true })")
+    assert link.evaluate(SIGN) == "1"
+
+
+def test_headings_are_read_without_a_sign(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    lines = page.locator("main").aria_snapshot().splitlines()
+    headings = [line for line in lines if "heading " in line]
+    assert len(headings) > 10 and not [line for line in headings if "#" in line]
+
+
+def test_the_name_of_a_table_ends_before_the_link_to_it(open_http_page: Visitor):
+    snapshot = open_http_page(CAPTIONED).locator("main").aria_snapshot()
+    names = re.findall(r'table "(.*?)"', snapshot)
+    assert names and all(" Link to this table" in name for name in names)
+
+
+def test_on_a_phone_headings_have_no_signs(open_http_page: Visitor):
+    page = open_http_page(SECTION, **TOUCH_SCREEN)
+    links = page.locator("main a.heading")
+    assert set(links.evaluate_all(f"links => links.map({SIGN})")) == {"0"}
+    assert page.locator(".headerlink:visible").count() == 0
+
+
+# Tables and figures
+
+BROKEN_NAMES = """() => {
+  const broken = [];
+  for (const code of document.querySelectorAll("td code")) {
+    if (!code.checkVisibility()) continue;
+    const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      for (const word of texts.currentNode.textContent.matchAll(/[\\w.]+/g)) {
+        const range = document.createRange();
+        range.setStart(texts.currentNode, word.index);
+        range.setEnd(texts.currentNode, word.index + word[0].length);
+        const tops = [...range.getClientRects()].map((line) => Math.round(line.top));
+        if (new Set(tops).size > 1) broken.push(word[0]);
+      }
+    }
+  }
+  return broken;
+}"""
+
+
+def test_on_a_phone_tables_break_no_names(open_http_page: Visitor):
+    page = open_http_page(TABLES, **TOUCH_SCREEN)
+    assert page.locator("td code:visible").count() and not page.evaluate(BROKEN_NAMES)
+
+
+def test_a_wide_table_scrolls_on_a_phone(open_http_page: Visitor):
+    page = open_http_page(TABLES, **TOUCH_SCREEN)
+    table = page.locator(".table-wrapper:visible").first
+    table.evaluate("box => (box.scrollLeft = 1000)")
+    assert table.evaluate("box => box.scrollLeft") > 100
+
+
+def test_a_tap_enlarges_a_figure_whose_text_is_small(open_http_page: Visitor):
+    page = open_http_page("chapter_gpus/pitfalls.html", **TOUCH_SCREEN)
+    image = page.locator("figure:not([data-explorable]) > img:visible").first
+    image.scroll_into_view_if_needed()
+    dialog = page.get_by_role("dialog", name="Picture")
+    enlarge = page.get_by_role("button", name="Enlarge the picture")
+    for opener in (image, enlarge.first):
+        opener.tap()
+        shown, full = dialog.locator("img").evaluate(
+            "image => [image.clientWidth, Number(image.getAttribute('width'))]"
+        )
+        assert shown == full > PHONE["width"]
+        dialog.get_by_role("button", name="Close").tap()
+        expect(dialog).to_have_count(0)
+    wide = open_http_page("chapter_gpus/pitfalls.html")
+    reach_everything(wide)
+    expect(wide.locator(".enlarge:visible")).to_have_count(0)
+
+
+def test_the_preview_of_an_interactive_figure_shows_its_picture(
+    open_http_page: Visitor,
+):
+    page = open_http_page(SECTION)
+    reach_everything(page)
+    labels = page.locator("figure.live > span[id], figure.live[id]")
+    names = labels.evaluate_all("targets => targets.map((target) => target.id)")
+    found = [
+        page.locator(f'main a.reference[href="#{name}"]:visible') for name in names
+    ]
+    links = [link.first for link in found if link.count()]
+    assert links
+    for link in links:
+        link.scroll_into_view_if_needed()
+        link.hover()
+        picture = page.locator(".preview img")
+        expect(picture).to_be_visible()
+        assert picture.evaluate("image => image.clientHeight") > 50
+        page.mouse.move(0, 0)
+        expect(page.locator(".preview")).to_be_hidden()
+
+
+TOP_OF_FOCUS = "document.activeElement.getBoundingClientRect().top"
+
+
+@pytest.mark.parametrize(
+    "stop", ["figcaption .headerlink", "~ .place .tab-label > button:visible"]
+)
+def test_nothing_moves_when_a_figure_becomes_interactive(
+    open_http_page: Visitor, stop: str
+):
+    held: list[Route] = []
+    context = open_http_page.context()
+    context.route("**/explorables.css", lambda route: held.append(route))
+    for name in ("two-devices", "worth-moving"):
+        page = open_http_page(SECTION)
+        figure = f"figure[data-explorable={name}]"
+        page.locator(f"{figure} {stop}").first.focus()
+        before = page.evaluate(TOP_OF_FOCUS)
+        while not held:
+            page.wait_for_timeout(10)
+        held.pop().continue_()
+        expect(page.locator(f"{figure}.live svg")).to_be_visible()
+        assert abs(page.evaluate(TOP_OF_FOCUS) - before) < 2, name
+
+
+# The front page
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_the_front_page_starts_in_a_framework(open_page: Visitor, tab: str):
+    page = open_page(PAGES[0])
+    button = page.locator(f".start a[href$='tab={tab}']")
+    expect(button).to_be_in_viewport()
+    button.click()
+    page.wait_for_url(f"**/{PAGES[1]}?tab={tab}")
+    assert page.evaluate("document.documentElement.dataset.tab") == tab
+
+
+@pytest.mark.parametrize("screen", [{}, TOUCH_SCREEN], ids=["wide", "phone"])
+def test_the_figure_of_the_front_page_is_interactive_at_once(
+    open_http_page: Visitor, screen: dict[str, Any]
+):
+    page = open_http_page(PAGES[0], **screen)
+    expect(page.locator("figure.live .explorable input").first).to_be_in_viewport()
+    # The space is reserved, so that the text below does not move.
+    figure = page.locator("figure.live").first
+    assert figure.evaluate(
+        "(f) => f.offsetHeight === parseFloat(getComputedStyle(f).minHeight)"
+    )
+
+
+def test_a_card_leads_to_its_section(open_page: Visitor):
+    page = open_page(PAGES[0])
+    page.locator(".section-card").nth(1).click(position={"x": 5, "y": 5})
+    page.wait_for_url(f"**/{SECTION}*")

@@ -1,0 +1,377 @@
+"""Interactive figures say what to try first, and their drawings move."""
+
+import itertools
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from figures import NAMES
+from playwright.sync_api import Browser, Page
+
+MOVING = {
+    "two-devices": "Copy X",
+    "queue": "Run the loop",
+    "workers": "Run the loop",
+    "collectives": "All rounds",
+}
+
+
+def plain(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.fixture(params=[360, 700])
+def opened(page: Page, harness: str, request: pytest.FixtureRequest) -> Page:
+    """The page of all figures on a phone and on a wide screen."""
+    page.set_viewport_size({"width": request.param, "height": 900})
+    page.goto(harness)
+    page.locator(".drawing svg").last.wait_for()
+    return page
+
+
+# At first sight
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_figure_begins_with_what_to_try(opened: Page, name: str) -> None:
+    figure = opened.locator(f"#fig-{name}")
+    invite = figure.locator(".explorable > :first-child")
+    text = invite.inner_text()
+    assert invite.is_visible() and "invite" in (invite.get_attribute("class") or "")
+    assert text.count(".") <= 2 and len(text) <= 80
+    if text.startswith("Drag"):
+        assert figure.locator(".explorable > .controls input").first.is_visible()
+    for button in re.findall("[Pp]ress “([^”]+)”", text):
+        assert figure.get_by_role("button", name=button, exact=True).is_visible()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_details_are_one_click_away(opened: Page, name: str) -> None:
+    figure = opened.locator(f"#fig-{name}")
+    controls = figure.locator(".control:visible")
+    assert controls.count() <= 2
+    assert not figure.locator(".formula, .notes, table").filter(visible=True).count()
+    figure.locator("summary", has_text="The arithmetic and its sources").click()
+    assert figure.locator(".formula").is_visible()
+    assert figure.locator(".notes").is_visible()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_result_stands_between_the_controls_and_the_drawing(
+    opened: Page, name: str
+) -> None:
+    figure = opened.locator(f"#fig-{name}")
+    boxes = [
+        figure.locator(part).first.bounding_box()
+        for part in (".invite", ".result", ".drawing", "details")
+    ]
+    tops = [box["y"] for box in boxes if box]
+    assert len(tops) == 4 and tops == sorted(tops)
+
+
+def test_results_are_one_sentence(run_js) -> None:
+    specs = ", ".join(name.replace("-", "_") for name in NAMES)
+    texts = run_js(f"""
+      const out = [];
+      for (const spec of [{specs}])
+        for (const control of spec.controls) {{
+          const ends = control.values || (control.options || []).map(([id]) => id);
+          const values = ends.length ? ends : [control.min, control.max];
+          for (const value of values.filter((x) => x !== undefined)) {{
+            const state = {{ ...explorable.first(spec), [control.id]: value }};
+            out.push(spec.result(spec.settle ? spec.settle(state, control.id) : state));
+          }}
+        }}
+      for (const framework of ["pytorch", "mxnet", "jax", "tensorflow"])
+        for (const did of ["", "add", "copy", "fetch", "copy-fetch"])
+          out.push(two_devices.result(
+            {{ ...explorable.first(two_devices), framework, did }}));
+      give(out);
+    """)
+    assert len(texts) > 200
+    for text in map(plain, texts):
+        assert re.fullmatch(r"[A-Z0-9].*[^.]\.", text) and len(text) <= 180, text
+        assert not re.search(r"\. [A-Z]", text), text
+
+
+# The result follows at once
+
+
+CHANGE = """([name, event]) => {
+  const figure = document.querySelector(`#fig-${name}`);
+  const texts = () => [".result", ".announced", ".drawing"].map(
+    (part) => figure.querySelector(part).innerHTML);
+  const before = texts();
+  if (event) document.dispatchEvent(new CustomEvent("book:choice", { detail: event }));
+  else {
+    const slider = figure.querySelector("input[type=range]");
+    slider.value = slider.value === slider.max ? slider.min : slider.max;
+    slider.dispatchEvent(new Event("input"));
+  }
+  return [before, texts()];
+}"""
+
+
+# The slider of the allocator sets the next request, and two devices have no slider.
+DRAGGED = [name for name in NAMES if name not in ("two-devices", "allocator")]
+
+
+@pytest.mark.parametrize("name", DRAGGED)
+def test_the_result_changes_with_the_drawing(page: Page, harness: str, name) -> None:
+    page.goto(harness)
+    page.wait_for_timeout(300)
+    before, after = page.evaluate(CHANGE, [name, None])
+    assert before[0] != after[0] and before[2] != after[2]
+    assert before[1] == after[1] == ""  # A screen reader hears it when it has settled.
+    announced = page.locator(f"#fig-{name} [role=status].announced")
+    text = after[0].replace("&nbsp;", "\N{NO-BREAK SPACE}")
+    announced.filter(has_text=text).wait_for(state="attached")
+    assert not page.locator(f"#fig-{name} .result[aria-live]").count()
+
+
+def test_a_framework_never_stands_above_the_drawing_of_another(
+    page: Page, harness: str
+) -> None:
+    page.goto(harness)
+    page.get_by_role("button", name="Compute X + Y").click()
+    for tab, text in (("jax", "With JAX"), ("mxnet", "MXNet 1.9.1")):
+        choice = {"axis": "tab", "value": tab}
+        _, (result, _, _) = page.evaluate(CHANGE, ["two-devices", choice])
+        assert result.startswith(text)
+    buttons = page.locator("#fig-two-devices button").all_inner_texts()
+    assert "Reset" in buttons and "Start again" not in buttons
+
+
+# Motion
+
+
+def drawing(page: Page, name: str) -> str:
+    return page.locator(f"#fig-{name} .drawing").inner_html()
+
+
+@pytest.fixture
+def still_page(browser: Browser, harness: str) -> Iterator[Page]:
+    """The figures for a reader who prefers reduced motion, with a clock that stands."""
+    page = browser.new_page(reduced_motion="reduce")
+    page.clock.install()
+    page.goto(harness)
+    page.clock.run_for(1000)
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def clocked(page: Page, harness: str) -> Page:
+    """The page of all figures, in which time passes only as a test says."""
+    page.clock.install(time=0)
+    page.goto(harness)
+    page.clock.pause_at(60_000)
+    page.clock.run_for(1000)
+    return page
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_a_press_moves_the_drawing_for_a_moment(clocked: Page, name: str) -> None:
+    figure = clocked.locator(f"#fig-{name}")
+    before = drawing(clocked, name)
+    clocked.clock.run_for(3000)
+    assert drawing(clocked, name) == before  # Nothing moves by itself.
+    figure.get_by_role("button", name=MOVING[name]).click()
+    frames = []
+    for _ in range(4):
+        clocked.clock.run_for(100)
+        frames.append(drawing(clocked, name))
+    assert len(set(frames)) == 4
+    clocked.clock.run_for(1700)
+    end = drawing(clocked, name)
+    assert end != frames[-1]
+    clocked.clock.run_for(3000)
+    assert drawing(clocked, name) == end
+    clocked.reload()
+    clocked.clock.run_for(1000)
+    assert drawing(clocked, name) == end
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_a_motion_can_be_interrupted(clocked: Page, name: str) -> None:
+    figure = clocked.locator(f"#fig-{name}")
+    before = drawing(clocked, name)
+    figure.get_by_role("button", name=MOVING[name]).click()
+    clocked.clock.run_for(200)
+    assert drawing(clocked, name) != before
+    figure.get_by_role("button", name="Reset").click()
+    assert drawing(clocked, name) == before
+    clocked.clock.run_for(3000)
+    assert drawing(clocked, name) == before
+
+
+@pytest.mark.parametrize("name", ["two-devices", "collectives", "allocator"])
+def test_nothing_moves_if_the_reader_prefers_it(still_page: Page, name: str) -> None:
+    presses = {"allocator": ["Free b", "Allocate 50"]}.get(name) or [MOVING[name]]
+    for press in presses:
+        before = drawing(still_page, name)
+        still_page.locator(f"#fig-{name}").get_by_role("button", name=press).click()
+        after = drawing(still_page, name)
+        assert after != before
+        still_page.clock.run_for(3000)
+        assert drawing(still_page, name) == after
+
+
+def test_buttons_that_only_move_a_drawing_are_hidden(still_page: Page) -> None:
+    buttons = still_page.get_by_text("Run the loop", exact=True)
+    assert buttons.count() == 2
+    assert not any(button.is_visible() for button in buttons.all())
+
+
+def test_a_step_waits_in_the_queue(run_js) -> None:
+    """After 100 of 600 µs, steps 1 to 4 are queued, and step 3 has started."""
+    first = "explorable.first(queue)"
+    svg = run_js(f"give(queue.draw({first}, 640, {{from: {first}, part: 0.19}}))")
+    numbers = re.findall(r">(\d+)</text>", svg)
+    assert numbers.count("4") == 2  # in the row of the host, and in the queue
+    assert numbers.count("3") == 2  # in the row of the host, and in that of the GPU
+    assert "5" not in numbers
+
+
+def test_a_copy_crosses_its_link(run_js) -> None:
+    """X goes from GPU 0 to GPU 1, and is on the second one only when it arrives."""
+    parts = [0.01, 0.25, 0.5, 0.75, 0.99]
+    svgs = run_js(f"""
+      const from = explorable.first(two_devices);
+      const state = {{ ...from, did: "copy" }};
+      give({parts}.map((part) => two_devices.draw(state, 640, {{ from, part }})));
+    """)
+    places = [float(re.findall(r'<text x="([\d.]+)"[^>]*>X<', svg)[-1]) for svg in svgs]
+    assert places == sorted(places) and places[-1] - places[0] > 150
+    assert all("X+Y" not in svg for svg in svgs)
+
+
+def test_buckets_go_round_the_ring(run_js) -> None:
+    """In the middle of round 2, the messages are under way, and have added nothing."""
+    svg = run_js("""
+      const from = explorable.first(collectives);
+      const state = { ...from, round: "2" };
+      give(["1", "2"].map((round) => collectives.draw({ ...from, round }, 640)).concat(
+        collectives.draw(state, 640, { from, part: 0.5 })));
+    """)
+    assert "Round 2 of 6" in svg[2]
+    assert svg[2].count('rx="2" class="head"') == 4
+    arrays = [re.findall(r'width="([\d.]+)"[^>]*class="s1"', text) for text in svg]
+    assert arrays[2] == arrays[0] != arrays[1]
+
+
+# Labels and sliders stay in their places
+
+
+PROBE = """(name) => {
+  const figure = document.querySelector(`#fig-${name}`);
+  for (const other of document.querySelectorAll("figure"))
+    other.style.display = other === figure ? "" : "none";
+  figure.querySelectorAll("details").forEach((part) => (part.open = true));
+  const bad = {};
+  const box = (element) => {
+    const { left, right, top, bottom } = element.getBoundingClientRect();
+    return { left: left + 1, right: right - 1, top: top + 4, bottom: bottom - 4 };
+  };
+  const check = (setting) => {
+    const svg = figure.querySelector(".drawing svg");
+    const frame = svg.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll("text")].filter((e) => e.textContent);
+    const boxes = texts.map((e) => [e.textContent, box(e)]);
+    boxes.forEach(([text, a], i) => {
+      if (a.left < frame.left - 2 || a.right > frame.right + 2)
+        bad[`${text} leaves the drawing`] = setting;
+      for (const [other, b] of boxes.slice(i + 1))
+        if (a.left < b.right && b.left < a.right &&
+            a.top < b.bottom && b.top < a.bottom)
+          bad[`${text} is on ${other}`] = setting;
+    });
+  };
+  const set = (control, value, event) => {
+    control.value = value;
+    control.dispatchEvent(new Event(event));
+    check(`${control.id} ${value}`);
+  };
+  const reset = [...figure.querySelectorAll("button")].at(-1);
+  check("first");
+  for (const slider of figure.querySelectorAll("[type=range]")) {
+    const [min, max] = [Number(slider.min), Number(slider.max)];
+    const open = !slider.closest("details");
+    const count = open ? Math.min(64, (max - min) / slider.step) : 2;
+    const places = new Set();
+    for (let i = 0; i <= count && !slider.closest("[hidden]"); i += 1) {
+      set(slider, min + Math.round(((max - min) * i) / count), "input");
+      const top = slider.closest(".controls").getBoundingClientRect().top;
+      places.add(Math.round(slider.getBoundingClientRect().top - top));
+    }
+    if (places.size > 1) bad[`${slider.id} moves`] = [...places];
+    reset.click();
+  }
+  for (const select of figure.querySelectorAll("select")) {
+    if (select.closest("[hidden]")) continue;
+    for (const { value } of select.options) set(select, value, "change");
+    reset.click();
+  }
+  return bad;
+}"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_labels_never_overlap_and_sliders_never_move(opened: Page, name: str) -> None:
+    assert opened.evaluate(PROBE, name) == {}
+
+
+# The workers
+
+
+def times(loop: dict) -> float:
+    """Return the total of a loop by the text's formulas."""
+    load, copy, step = (loop[key] for key in ("load", "copy", "step"))
+    pace = {
+        ("step", 1): load + copy + step,
+        ("copy", 1): max(load, step) + copy,
+        ("none", 1): max(load, copy + step),
+        ("none", 2): max(load, copy, step),
+    }[loop["wait"], loop["streams"]]
+    return load + copy + step + (loop["minibatches"] - 1) * pace
+
+
+def test_the_workers_keep_the_pace_of_the_text(run_js) -> None:
+    keys = ("minibatches", "load", "copy", "step", "wait", "streams")
+    ways = (("step", 1), ("copy", 1), ("none", 1), ("none", 2))
+    grid = [
+        dict(zip(keys, (count, *spans, *way), strict=True))
+        for count in (1, 2, 6)
+        for spans in itertools.product((5, 20, 60), repeat=3)
+        for way in ways
+    ]
+    runs = run_js(f"give({json.dumps(grid)}.map(a.runWorkers))")
+    for loop, run in zip(grid, runs, strict=True):
+        assert run["total"] == pytest.approx(times(loop)), loop
+        for load, copy, step in zip(run["load"], run["copy"], run["step"], strict=True):
+            assert load["end"] <= copy["start"] and copy["end"] <= step["start"]
+        if loop["streams"] == 1:
+            spans = sorted((s["start"], s["end"]) for s in run["copy"] + run["step"])
+            assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans))
+
+
+def test_the_workers_of_the_text(run_js) -> None:
+    """With 30, 20 and 20 ms, the paces are 70, 50, 40 and 30 ms."""
+    texts = run_js(
+        "give([0, 1, 2, 3].map((way) => "
+        "workers.result({...explorable.first(workers), way})))"
+    )
+    expected = (("420", "70"), ("320", "50"), ("270", "40"), ("220", "30"))
+    for text, (total, pace) in zip(map(plain, texts), expected, strict=True):
+        assert f"take {total} ms" in text and f"adds {pace} ms" in text
+    assert "waits for nothing and copies in a second stream, 6" in plain(texts[-1])
+
+
+def test_small_products_take_longer_than_a_call(page: Page, harness: str) -> None:
+    """The figure leaves out the calls of the CPU, so it begins where they are short."""
+    page.goto(harness)
+    figure = page.locator("#fig-worth-moving")
+    figure.get_by_label("Size n of the matrices").press("Home")
+    text = plain(figure.locator(".result").inner_text())
+    assert text == "At n = 256, the CPU wins: 4.68 µs, against 86.8 µs on the GPU."
