@@ -141,6 +141,19 @@ def choose(page: Page, tab: str) -> None:
             page.mouse.click(x, y)
 
 
+FRAMES = """() => new Promise((done) => requestAnimationFrame(
+  () => requestAnimationFrame(() => setTimeout(done))))"""
+
+
+def resize(page: Page, width: int) -> None:
+    """Give the page a width, and let it draw again what it draws for a width.
+
+    Figures do so in the frame after the one in which they hear of their width.
+    """
+    page.set_viewport_size({"width": width, "height": PHONE["height"]})
+    page.evaluate(FRAMES)
+
+
 STORED = "JSON.stringify(Object.entries(localStorage).sort())"
 
 

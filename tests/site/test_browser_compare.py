@@ -4,7 +4,17 @@ from functools import partial
 from typing import Any
 
 import pytest
-from browsing import PHONE, TABS, WIDE, Violations, Visitor, choose, probe, reload
+from browsing import (
+    PHONE,
+    TABS,
+    WIDE,
+    Violations,
+    Visitor,
+    choose,
+    probe,
+    reload,
+    resize,
+)
 from playwright.sync_api import Page, expect
 from tabsets import chosen
 
@@ -69,7 +79,7 @@ def test_blocks_in_a_column_do_not_overlap(open_http_page: Visitor):
 def test_a_page_with_a_comparison_fits_every_screen(open_http_page: Visitor):
     page = open_http_page(BOTH)
     for width in (320, 375, 768, 1200, 1400, 1920):
-        page.set_viewport_size({"width": width, "height": 812})
+        resize(page, width)
         assert probe(page, "tooWide") == [], width
 
 
