@@ -30,6 +30,8 @@ CAPTION, CAPTION_CHARACTERS = 34, 110
 # The highest figures below a title of one line, with and without a caption.
 HIGHEST = HEIGHT - TITLE - TITLE_LINE - PART - SPACE
 HIGHEST_WITH_CAPTION = HIGHEST - CAPTION
+# A higher figure has a slide of its own, whose margins are smaller by this.
+SAVED_MARGIN = 14
 NEAR = 2  # slides
 # The front slide with a picture: its text, and the room for all but text and picture.
 FRONT_TEXT, FRONT, FRONT_TITLE, FRONT_CHARACTERS = 26, 138, 66, 35
@@ -96,23 +98,41 @@ def add_tables(slides: list[Slide], tables: dict[str, Text]) -> None:
                 shown.append(tables[label].markdown)
 
 
-def fit_figures(slides: list[Slide], height_of: Callable[[Figure], float]) -> None:
-    """Give each figure the height at which its text can be read.
+def fit_figures(
+    slides: list[Slide], height_of: Callable[[Figure], float]
+) -> list[Slide]:
+    """Return the slides with figures at the height at which their text can be read.
 
-    `height_of` returns it. A figure without room for its caption loses the caption,
-    and a figure that is higher than a slide is removed.
+    `height_of` returns it. A figure without room for its caption loses the caption. One
+    that is too high for the room below a title gets a slide of its own, with a small
+    title, and is removed if it is too high for that, too.
     """
+    fitted: list[Slide] = []
     for slide in slides:
         blocks: list[Block] = []
+        alone: list[Slide] = []
         for block in slide.blocks:
-            if isinstance(block, Figure):
-                height = height_of(block)
-                if height > HEIGHT:
-                    continue
-                caption = block.caption if height <= HIGHEST_WITH_CAPTION else ""
-                block = replace(block, height=height, caption=caption)
-            blocks.append(block)
-        slide.blocks = blocks
+            if not isinstance(block, Figure):
+                blocks.append(block)
+                continue
+            height = height_of(block)
+            caption = block.caption if height <= HIGHEST_WITH_CAPTION else ""
+            figure = replace(block, height=height, caption=caption)
+            if height <= HIGHEST:
+                blocks.append(figure)
+            elif height <= _room_alone(slide):
+                alone.append(replace(slide, part="", blocks=[figure], continued=True))
+        if blocks or not alone:
+            fitted.append(replace(slide, blocks=blocks))
+            alone = [replace(figure, notes=[]) for figure in alone]
+        fitted += alone
+    return fitted
+
+
+def _room_alone(slide: Slide) -> float:
+    """Return the room for a figure that is alone on a slide with this title."""
+    title = replace(slide, part="", continued=True)
+    return HEIGHT + SAVED_MARGIN - _title_height(title)
 
 
 def cover_scale(front: Slide, width: float, height: float) -> float:

@@ -25,7 +25,7 @@ RICH = "jax/use-gpu.html"  # it has a slide of each kind
 LARGE = {"viewport": {"width": 1280, "height": 720}}
 OLD_PROJECTOR = {"viewport": {"width": 1024, "height": 768}}
 # Each slide in turn: what leaves it, and what is too small to be read or seen.
-WRONG = """async () => {
+WRONG = r"""async () => {
   await document.fonts.ready;
   await Promise.all([...document.images].map((image) => image.decode()));
   const wrong = [];
@@ -54,6 +54,15 @@ WRONG = """async () => {
     }
     const claim = slide.querySelector("h2")?.textContent.trim().split(" ") ?? [];
     if (shown < 2 && claim.length < 4) say("is empty");
+    for (const image of slide.querySelectorAll("img[src*='svg+xml']")) {
+      const svg = atob(image.src.split(",")[1]);
+      const sizes = [...svg.matchAll(/font-size[=:]\s*"?([\d.]+)/g)].map((m) => +m[1]);
+      const { width, height } = image.getBoundingClientRect();
+      const { naturalWidth, naturalHeight } = image;
+      const zoom = Math.min(width / naturalWidth, height / naturalHeight) / scale;
+      const size = zoom * Math.min(...sizes);
+      if (size < SMALLEST - 0.1) say(`a picture's text has ${size} px`);
+    }
     const texts = document.createTreeWalker(slide, NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {
       const { data, parentElement } = texts.currentNode;

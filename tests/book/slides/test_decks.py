@@ -376,10 +376,10 @@ def test_figures_fill_a_slide():
 
 
 def test_a_figure_gets_the_height_at_which_its_text_can_be_read():
-    heights = {"low.svg": 200.0, "high.svg": 540.0, "tower.svg": 1100.0}
+    heights = {"low.svg": 200.0, "high.svg": 540.0}
     figures: list[marks.Block] = [Figure(name, name, "A caption.") for name in heights]
     slide = Slide("T", "P", figures)
-    layout.fit_figures([slide], lambda figure: heights[figure.path])
+    [slide] = layout.fit_figures([slide], lambda figure: heights[figure.path])
     assert [(b.path, b.caption) for b in slide.blocks if isinstance(b, Figure)] == [
         ("low.svg", "A caption."),
         ("high.svg", ""),
@@ -387,6 +387,30 @@ def test_a_figure_gets_the_height_at_which_its_text_can_be_read():
     low, high = layout.pages(slide)
     assert layout.fits(high.slide, high.slide.blocks, 1)
     assert not layout.fits(high.slide, [*high.slide.blocks, Text("One line.")], 1)
+
+
+@pytest.mark.parametrize(
+    ("title", "height", "slides"),
+    [
+        ("T", 600, [("P", ["Text"]), ("", ["Figure"])]),
+        ("T", 615, [("P", ["Text"])]),  # too high
+        ("T " * 40, 600, [("P", ["Text"])]),  # below a title of two lines
+    ],
+)
+def test_a_high_figure_is_alone_on_a_slide(
+    title: str, height: float, slides: list[tuple[str, list[str]]]
+):
+    slide = Slide(title, "P", [Text("a"), Figure("a.svg", "", "c")], ["A note."])
+    fitted = layout.fit_figures([slide], lambda _: height)
+    kinds = [(s.part, [type(b).__name__ for b in s.blocks]) for s in fitted]
+    assert kinds == slides
+    assert [s.notes for s in fitted] == [["A note."], []][: len(slides)]
+
+
+def test_a_slide_of_a_high_figure_keeps_its_notes():
+    slide = Slide("T", "P", [Figure("a.svg", "", "c")], ["A note."])
+    [alone] = layout.fit_figures([slide], lambda _: 600)
+    assert alone.notes == ["A note."] and len(layout.pages(alone)) == 1
 
 
 def test_a_table_that_a_slide_names_is_on_the_slide_once():
