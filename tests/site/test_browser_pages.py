@@ -97,10 +97,7 @@ def test_a_page_is_light_and_still(
 
 
 def test_a_page_is_set_in_the_fonts_of_the_book(open_page: Visitor):
-    # A page that is not watched: the tools that know the fonts load it once more, and
-    # the browser complains of that if the page is a file.
-    page = open_page.context().new_page()
-    page.goto(f"{open_page.base}chapter_gpus/trainer.html")
+    page = open_page("chapter_gpus/trainer.html")
     drawn: list[dict[str, Any]] = []
     for _ in range(5):
         page.wait_for_load_state("networkidle")
