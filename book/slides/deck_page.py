@@ -22,7 +22,7 @@ from book.pages.sphinx.site import CodeFormatter
 from book.records import plots
 from book.records.cleaning import SVG
 from book.slides import marks
-from book.slides.layout import HIGHEST, WIDEST_TABLE, Page
+from book.slides.layout import WIDEST_TABLE, Page
 from book.slides.marks import Block, Code, Figure, Plot, Printed, Slide, Text
 from book.slides.words import ReplaceRoles
 
@@ -104,11 +104,11 @@ def _block(
     match block:
         case Text():
             return {"kind": "text", "html": next(html)}
-        case Figure(path, alt, height=height):
+        case Figure(path, alt, is_alone=is_alone):
             caption = _unwrap(next(html))
             src = _file_address(find_figure(path))
             shown = {"src": src, "alt": alt, "caption": caption}
-            return {"kind": "figure", **shown, "high": height > HIGHEST}
+            return {"kind": "figure", **shown, "alone": is_alone}
         case Code(source):
             return {"kind": "code", "html": highlight_code(source)}
         case Printed(text, varies):

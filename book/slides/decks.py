@@ -31,7 +31,7 @@ from book.sources.tabs import tab_name
 
 # The files in `static/` that become the stylesheet of decks, and those that are copied.
 STYLES = ("book.css", "slides.css")
-FONT_SIZE = re.compile(r'font-size[=:]"?([\d.]+)')
+FONT_SIZE = re.compile(r'font-size[=:]\s*"?([\d.]+)')
 STATIC_FILES = ("favicon.svg", "fonts", "slides.js", "vendor/reveal")
 
 

@@ -27,10 +27,9 @@ OUTPUT, OUTPUT_LINE, NOTE = 22, 1.25, 25
 EQUATION, SPACE, PICTURE = 84, 14, 370
 PLOT_TEXT = 10  # in the unit of a plot; slides.css has a bit more
 CAPTION, CAPTION_CHARACTERS = 34, 110
-# The highest figures below a title of one line, with and without a caption.
+# The highest figure below a title of one line.
 HIGHEST = HEIGHT - TITLE - TITLE_LINE - PART - SPACE
-HIGHEST_WITH_CAPTION = HIGHEST - CAPTION
-# A higher figure has a slide of its own, whose margins are smaller by this.
+# The slide of a figure that is alone has smaller margins, by this.
 SAVED_MARGIN = 14
 NEAR = 2  # slides
 # The front slide with a picture: its text, and the room for all but text and picture.
@@ -115,18 +114,25 @@ def fit_figures(
             if not isinstance(block, Figure):
                 blocks.append(block)
                 continue
-            height = height_of(block)
-            caption = block.caption if height <= HIGHEST_WITH_CAPTION else ""
-            figure = replace(block, height=height, caption=caption)
-            if height <= HIGHEST:
+            figure = replace(block, height=height_of(block), caption="")
+            room = HEIGHT - _title_height(slide) - SPACE - figure.height
+            if room >= _caption_height(block):
+                blocks.append(replace(figure, caption=block.caption))
+            elif room >= 0:
                 blocks.append(figure)
-            elif height <= _room_alone(slide):
+            elif figure.height <= _room_alone(slide):
+                figure = replace(figure, is_alone=True)
                 alone.append(replace(slide, part="", blocks=[figure], continued=True))
         if blocks or not alone:
             fitted.append(replace(slide, blocks=blocks))
             alone = [replace(figure, notes=[]) for figure in alone]
         fitted += alone
     return fitted
+
+
+def _caption_height(figure: Figure) -> float:
+    """Return the height of a figure's caption in pixels."""
+    return CAPTION * math.ceil(len(figure.caption) / CAPTION_CHARACTERS)
 
 
 def _room_alone(slide: Slide) -> float:
@@ -185,10 +191,9 @@ def _height(block: Block, scale: float) -> float:
             lines = sum(_wrapped_lines(line, size) for line in text.split("\n"))
             note = NOTE * varies
             return lines * size * OUTPUT_LINE + note + SPACE + PADDING * scale
-        case Figure(caption=caption, height=readable):
-            lines = math.ceil(len(caption) / CAPTION_CHARACTERS)
+        case Figure(height=readable):
             height = max(PICTURE * min(scale, 1), min(readable, HIGHEST))
-            return height + CAPTION * lines + SPACE
+            return height + _caption_height(block) + SPACE
         case Plot(data=data):
             readable = plots.height_of(data) * SMALLEST / PLOT_TEXT
             return max(PICTURE * min(scale, 1), readable) + SPACE

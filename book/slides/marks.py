@@ -48,6 +48,7 @@ class Figure:
     alt: str
     caption: str
     height: float = 0  # the least height in pixels at which its text can be read
+    is_alone: bool = False  # on a slide with only a small title
 
 
 @dataclass

@@ -36,7 +36,7 @@ def case(svg: ET.Element, top: float, name: str, per_bucket: int) -> None:
     label(svg, 8, top + ROW + 16, "link")
     for layer in range(LAYERS):
         bar(svg, top, layer * BACKWARD, (layer + 1) * BACKWARD, BLUE)
-        number = {"fill": WHITE, "text_anchor": "middle", "font_size": 12}
+        number = {"fill": WHITE, "text_anchor": "middle", "font_size": 13}
         x = LEFT + (layer + 0.5) * BACKWARD * UNIT
         label(svg, x, top + 15, str(LAYERS - layer), **number)
     for start, end in messages(per_bucket):

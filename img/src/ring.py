@@ -42,7 +42,7 @@ def draw_piece(
     size = {"x": x, "y": y, "width": CELL - 8, "height": CELL - 8}
     add(svg, "rect", **size, fill=FILLS[len(terms) - 1], **frame)
     text = "".join(str(term) for term in sorted(terms))
-    centered(svg, x + (CELL - 8) / 2, y + 20, text, font_size=12)
+    centered(svg, x + (CELL - 8) / 2, y + 20, text, font_size=12.5)
 
 
 def draw_messages(svg: ET.Element, step: int) -> None:

@@ -12,13 +12,17 @@ const WIDTH = 640;
 const MARGIN = 12;
 const EXPLORABLES = path.join(__dirname, "../../static/explorables");
 
-/** Return the CSS rules of a drawing with the colors for paper. */
+/** Return the CSS rules of a drawing with the colors for paper.
+ *
+ * Small text is as large as other text, so that it can be read on a slide.
+ */
 const rules = () => {
   const css = fs.readFileSync(path.join(EXPLORABLES, "explorables.css"), "utf8");
   const drawing = css.split("/* drawing */\n")[1].split("/* end of drawing */")[0];
   return drawing
     .replace(/\/\*.*?\*\/\n/g, "")
-    .replace(/var\(--[\w-]+, (#\w+)\)/g, "$1");
+    .replace(/var\(--[\w-]+, (#\w+)\)/g, "$1")
+    .replace(".small { font-size: 13px; }", ".small { font-size: 14px; }");
 };
 
 /** Return the drawing with a margin around it, on white. */

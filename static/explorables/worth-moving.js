@@ -164,7 +164,7 @@
       ["wait", "copies"],
       ["s3", "GPU computes"],
     ];
-    const places = width < 480 ? [1, 118, 196] : [LEFT, LEFT + 124, LEFT + 208];
+    const places = width < 480 ? [1, 118, 196] : [LEFT, LEFT + 134, LEFT + 224];
     return kinds
       .map(([kind, text], i) => {
         const x = places[i];
