@@ -37,7 +37,7 @@ unexport TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM RUNS ROU
 html: $(call built,book)  ## build the book, print the path of its first page (this is what `make` does)
 	@$(BOOK) html
 
-pdf: $(call built,book)  ## print the book to _build/pdf, all tabs or an edition of each that TAB= names
+pdf: $(call built,book)  ## typeset the book in all frameworks, or in each that TAB= names, in _build/pdf
 	@$(BOOK) pdf $(call option,TAB,tab)
 
 run: $(call built,book)  ## run what is stale and keep its outputs; TAB= SECTION= MACHINE= JOBS= PYTHON= FORCE=1
@@ -77,7 +77,7 @@ quick: lint  ## for daily work: lint, fast tests of the pipeline, the sections a
 	$(TEST) pytest $(SPREAD) -m 'not slow' --changed tests/book \
 		tests/benchmarks tests/chapter/test_sections.py
 
-test: system lint test-book test-site test-d2l test-chapter  ## everything below, the fast tests first
+test: system lint test-book test-site test-d2l test-chapter  ## system, lint, test-book, test-site, test-d2l and test-chapter, in this order
 
 system:  ## install the programs and fonts that the tests need, as root or by sudo; else say how
 	@$(FIND_PYTHON); $$python -m book.base.system install
@@ -155,18 +155,18 @@ help:  ## this list
 	@echo
 	@echo 'TAB      one or more of: $(TABS)'
 	@echo 'SECTION  one or more sections, such as use-gpu'
-	@echo 'MACHINE  the name that records are kept under, cpu if not given'
+	@echo 'MACHINE  the name that records are kept under, cpu if not given; export needs it'
 	@echo 'JOBS     notebooks to run at a time'
-	@echo "PYTHON   an interpreter to run notebooks with, in place of the tab's own"
+	@echo "PYTHON   an interpreter for notebooks, test-wheel or a bench, in place of the book's own"
 	@echo 'OLDEST   1 to test the wheel with the oldest frameworks that it supports'
 	@echo 'FORCE    1 to run what is fresh too'
-	@echo 'OUTPUTS  1 to keep the outputs of the records in notebooks, which have none else'
+	@echo 'OUTPUTS  1 to write notebooks with the recorded outputs'
 	@echo 'PDF      0 to publish no PDFs, which need TeX'
 	@echo 'PUSH     1 to push the published notebooks to the branch that config.ini names'
 	@echo 'TO       the folder to export to, _build/export/MACHINE if not given'
 	@echo 'FROM     an exported folder, with results'
 	@echo 'RUNS     builds and audits of each tool in a bench, 3 if not given'
-	@echo 'ROUNDS   turns that each loop or kernel gets in a bench, 7 if not given'
+	@echo 'ROUNDS   turns that each loop or kernel gets in a bench, 7 if not given; 20 steps in bench-scaling'
 	@echo 'GPUS     1 to train on a GPU in bench-trainer; how many in bench-scaling'
 	@echo 'VNU      vnu.jar, for a bench to ask the Nu HTML checker too (needs java)'
 	@echo 'PORT     where to serve, 8000 if not given'

@@ -20,7 +20,7 @@ from statistics import fmean
 from typing import Any
 
 from book.base import arguments, environments
-from book.base.errors import BookError
+from book.base.errors import BookError, describe_os_error
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "_build/bench"
@@ -48,17 +48,24 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=arguments.count, default=20, help="of a step")
     needed = "an interpreter with PyTorch for GPUs"
     parser.add_argument("--python", type=arguments.path, help=needed)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.gpus == 1:
+        raise BookError("one GPU has nothing to scale to; use GPUS=2 or more")
+    return options
 
 
 def measure(python: Path, job: dict[str, Any]) -> dict[str, Any]:
     """Return what the file of `loops` measures for a job."""
-    result = subprocess.run(
-        [str(python), str(LOOP), json.dumps(job)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    try:
+        result = subprocess.run(
+            [str(python), str(LOOP), json.dumps(job)],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+        )
+    except OSError as error:
+        reason = describe_os_error(error)
+        raise BookError(f"{python} cannot be started: {reason}") from None
     if result.returncode:
         reason = (result.stderr.strip().splitlines() or ["no message"])[-1]
         raise BookError(f"the measurement of the scaling failed: {reason}")

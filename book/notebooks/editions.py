@@ -55,7 +55,11 @@ PACKAGES = {
     "jax": {"jax": "jax", "flax": "flax", "optax": "optax"},
     "tensorflow": {"tensorflow": "tensorflow"},
 }
-COMMON_PACKAGES = {"matplotlib": "matplotlib", "sklearn": "scikit-learn"}
+COMMON_PACKAGES = {
+    "cloudpickle": "cloudpickle",
+    "matplotlib": "matplotlib",
+    "sklearn": "scikit-learn",
+}
 # The same for the sections that define kernels.
 KERNEL_SECTIONS = ("kernels", "tiles", "solutions-kernels", "solutions-tiles")
 KERNEL_PACKAGES = {

@@ -6,7 +6,8 @@
 
 runs the notebooks with the Python that calls it, and keeps each in results/ together
 with the facts of the machine. The book runs its own notebooks with the same code (see
-book/runs/kernels.py), so this file imports nothing of the book and needs Python 3.10.
+book/runs/kernels.py), so this file imports nothing of the book. It needs Python 3.11,
+as the library does.
 """
 
 import argparse
@@ -30,8 +31,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-if sys.version_info < (3, 10):  # noqa: UP036  # on another machine it may be
-    sys.exit(f"error: Python {platform.python_version()} is too old; use 3.10 or newer")
+if sys.version_info < (3, 11):  # noqa: UP036  # on another machine it may be
+    sys.exit(f"error: Python {platform.python_version()} is too old; use 3.11 or newer")
 INSTALL = f"{sys.executable} -m pip install nbclient ipykernel"
 try:
     import nbformat

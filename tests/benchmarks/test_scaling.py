@@ -65,6 +65,22 @@ def test_a_failure_is_reported_in_one_line(monkeypatch, capsys, tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    "option, message",
+    [
+        ("--gpus=1", "one GPU has nothing to scale to; use GPUS=2 or more"),
+        (
+            "--python=no/python",
+            "no/python cannot be started: no such file or directory",
+        ),
+    ],
+)
+def test_a_mistake_gets_one_line(option, message, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["scaling", option])
+    assert scaling.main() == 1
+    assert capsys.readouterr().err == f"error: {message}\n"
+
+
 @pytest.mark.slow
 def test_ranks_on_the_cpu_give_every_number_of_the_table():
     small = {"width": 32, "depth": 2, "examples": 64, "largest": 2**16}

@@ -148,7 +148,8 @@ def attribute(name: str, path: str) -> str:
     "path, generated",
     [
         ("d2l/torch.py", "set"),
-        ("d2l/__init__.py", "unset"),
+        ("d2l/__init__.py", "set"),
+        ("d2l/memory_command.py", "unset"),
         ("d2l/__main__.py", "unset"),
         ("d2l/cards.csv", "unset"),
         ("d2l/cited.csv", "unset"),
