@@ -162,7 +162,7 @@
     const placeOf = (block) => block.getBoundingClientRect().top;
     const isInView = (block) => placeOf(block) >= top && placeOf(block) < innerHeight;
     const stays = (block) =>
-      !block.closest(".bar, .contents") && block.checkVisibility() && remains(block);
+      block.closest("article") && block.checkVisibility() && remains(block);
     const blocks = [document.activeElement, ...all("article > section *")];
     return (
       blocks.find((block) => isInView(block) && stays(block)) ??

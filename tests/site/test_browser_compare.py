@@ -185,6 +185,17 @@ def test_nothing_jumps_when_a_comparison_begins_or_ends(
         page.keyboard.press("c")
 
 
+def test_nothing_jumps_under_the_choice_of_a_second_framework(open_http_page: Visitor):
+    page = open_http_page("chapter_gpus/memory.html")
+    for value in (OTHER, "none"):
+        before = probe(page, "mark", 0.6)
+        page.click("#compare-button")
+        page.click(f"#comparison [value={value}]")
+        assert beside(page) == value
+        assert abs(probe(page, "placeOfMarked") - before) <= 2, value
+        page.keyboard.press("Escape")
+
+
 def test_a_drawer_holds_the_contents_beside_a_comparison(open_http_page: Visitor):
     page = open_http_page(BOTH)
     for drawer in ("book-contents", "page-contents"):
