@@ -73,11 +73,14 @@
 
   // A reader who asks for covers again starts anew.
   function choose({ target }) {
-    root.dataset.predict = target.checked ? "on" : "off";
-    store("predict", root.dataset.predict);
+    const value = target.checked ? "on" : "off";
+    store("predict", value);
     if (target.checked) answers = {};
     store(KEY, JSON.stringify(answers));
-    bookChange(target, update);
+    bookChange(target, () => {
+      root.dataset.predict = value;
+      update();
+    });
   }
 
   for (const prediction of predictions) {

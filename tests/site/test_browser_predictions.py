@@ -162,6 +162,18 @@ def test_covers_that_are_turned_on_again_hide_earlier_answers(open_http_page: Vi
     expect(outputs(page)).to_be_hidden()
 
 
+def test_the_box_stays_under_the_pointer(open_http_page: Visitor):
+    page = open_http_page(SECTION, viewport={"width": 1300, "height": 900})
+    last = page.locator(".covering input:visible").last
+    last.scroll_into_view_if_needed()
+    top = "e => e.getBoundingClientRect().top"
+    before = last.evaluate(top)
+    for state in ("off", "on"):
+        last.click()
+        assert page.evaluate("document.documentElement.dataset.predict") == state
+        assert last.evaluate(top) == pytest.approx(before, abs=2), state
+
+
 @pytest.mark.parametrize("state", ["covered", "answered"])
 def test_paper_shows_outputs_without_covers_or_rows(
     open_http_page: Visitor, state: str
