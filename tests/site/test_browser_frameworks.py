@@ -62,6 +62,9 @@ def test_a_wide_bar_shows_every_framework(open_http_page: Visitor, width: int):
     boxes = [box for label in labels.all() if (box := label.bounding_box())]
     assert len({box["y"] for box in boxes}) == 1
     assert page.locator("#frameworks .chosen:visible").count() == 1
+    position = "box => getComputedStyle(box).position"
+    assert page.locator("#frameworks").evaluate(position) == "static"
+    expect(page.locator("#compare-button > span")).to_be_hidden()
 
 
 @pytest.mark.parametrize("width", [320, 375])
