@@ -215,7 +215,11 @@
     frameworks.addEventListener("change", ({ target }) => choose("tab", target.value));
     // Arrow keys make clicks, too, but they do not close the list on narrow screens.
     frameworks.addEventListener("click", ({ detail }) => detail && close());
-    frameworks.addEventListener("keydown", ({ key }) => key === "Enter" && close());
+    frameworks.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || !event.target.matches("input")) return;
+      event.preventDefault(); // or the button, which gets the focus, would be pressed
+      close();
+    });
   }
 
   // Shows the panels around the target of the address: for good if the address is new.
@@ -600,7 +604,8 @@
       return;
     }
     if (event.ctrlKey || event.altKey || event.metaKey || !keysAreOn()) return;
-    if (event.target.closest("input:not([type=radio]), select, textarea, dialog")) return;
+    const takesKeys = "input:not([type=radio]), select, textarea, dialog, [role=menu]";
+    if (event.target.closest(takesKeys)) return;
     const tab = all("#frameworks input")[event.key - 1];
     const action = tab ? () => choose("tab", tab.value) : keys[event.key];
     if (!action) return;

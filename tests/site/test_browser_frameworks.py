@@ -82,6 +82,25 @@ def test_on_a_phone_a_button_opens_the_frameworks(open_page: Visitor, width: int
     assert chosen(page) == LAST and "TensorFlow" in button.inner_text()
 
 
+def test_on_a_narrow_screen_enter_opens_the_comparison(open_http_page: Visitor):
+    page = open_http_page(SECTION, viewport={"width": 500, "height": 800})
+    for control in (".framework-button", "#compare-button"):
+        page.focus(control)
+        page.keyboard.press("Enter")
+    expect(page.locator("#comparison")).to_be_visible()
+
+
+def test_on_a_narrow_screen_enter_closes_the_frameworks(open_http_page: Visitor):
+    page = open_http_page(SECTION, viewport={"width": 500, "height": 800})
+    page.focus(".framework-button")
+    page.keyboard.press("Enter")
+    page.focus("#frameworks :checked")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert chosen(page) == TABS[1]
+    expect(page.locator("#frameworks")).not_to_be_visible()
+
+
 def test_a_bar_that_is_painted_early_shows_the_choice(open_http_page: Visitor):
     context = open_http_page.context(viewport=WIDE)
     context.add_init_script(f"localStorage.setItem('tab', '{OTHER}')")
@@ -158,6 +177,16 @@ def test_the_menu_works_by_keyboard(open_page: Visitor):
         page.keyboard.press(key)
     assert page.locator(f"[data-shown={LAST}]").count() == 1
     assert "TensorFlow" in page.evaluate("document.activeElement.textContent")
+
+
+def test_keys_in_the_menu_are_not_shortcuts(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    page.locator(LABEL).first.focus()
+    page.keyboard.press("Enter")
+    for key in ("p", "3", "/"):
+        page.keyboard.press(key)
+    assert page.locator("#place-menu").is_visible()
+    assert SECTION in page.url and chosen(page) == FIRST
 
 
 def test_a_menu_stays_in_view(open_http_page: Visitor):
