@@ -70,10 +70,11 @@ window.bookSearch = (() => {
   }
 
   // Returns the query as a list of words or synonyms: each is an array of alternatives,
-  // and each alternative is an array of stems. A name has no synonyms. Of an error, the
-  // message is searched without its type.
+  // and each alternative is an array of stems. A name has no synonyms, and where the library
+  // defines it, it is not written with `d2l`. Of an error, the message is searched without
+  // its type.
   function parts(query) {
-    if (isName(query)) return stems(query).map((term) => [[term]]);
+    if (isName(query)) return stems(query.replace(/^d2l\./, "")).map((term) => [[term]]);
     const left = stems(query.replace(ERROR_TYPE, ""));
     const found = [];
     while (left.length) {
@@ -86,7 +87,7 @@ window.bookSearch = (() => {
   }
 
   // A query is about code if it is written like a name: device_put, DataLoader, jax.jit.
-  const isName = (query) => /^\S*([_(]|\w\.[a-z]|[a-z][A-Z])\S*$/.test(query);
+  const isName = (query) => /^\S*([_(]|\w\.[a-zA-Z]|[a-z][A-Z])\S*$/.test(query);
   const ERROR_TYPE = /^[\w.]*(Error|Exception|Warning):?\s+/;
 
   // The index

@@ -180,6 +180,16 @@ def test_names_are_found_whole_and_by_their_parts(open_http_page: Visitor, query
     ).to_be_visible()
 
 
+@pytest.mark.parametrize("name", ["try_gpu", "Timer"])
+def test_a_name_of_the_library_leads_to_its_definition(
+    page: Page, entries: list[Entry], name: str
+):
+    anchors = [f"#{e['anchor']}" for e in entries if name in e.get("names", [])]
+    search(page, f"d2l.{name}")
+    href = page.locator(FIRST).get_attribute("href") or ""
+    assert anchors and href.endswith(tuple(anchors))
+
+
 def test_an_american_spelling_and_a_plural_are_found(page: Page):
     page.keyboard.press("/")
     page.wait_for_selector("dialog.search[open]")
