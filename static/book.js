@@ -73,15 +73,13 @@
 
   // The reader may have chosen on another page before coming back to this one.
   function applyLatest() {
-    for (const axis of axes) {
-      let latest = root.dataset[axis];
-      try {
-        latest = localStorage.getItem(axis) ?? latest;
-      } catch {
-        // If storage is blocked, each page keeps its own choice.
-      }
-      if (latest !== root.dataset[axis]) show(axis, latest);
-    }
+    const before = { ...root.dataset };
+    changeInPlace(readingPosition((block) => !block.closest(".tab-set")), () => {
+      bookApplyChoices();
+      for (const axis of axes)
+        if (root.dataset[axis] !== before[axis]) show(axis, root.dataset[axis]);
+    });
+    nameTheme();
     markAddress();
   }
 
@@ -105,13 +103,7 @@
   }
 
   function show(axis, value) {
-    const before = root.dataset[axis];
     root.dataset[axis] = value;
-    // The two frameworks of a comparison change places.
-    if (axis === "tab" && root.dataset.beside === value && before !== value) {
-      root.dataset.beside = before;
-      remember("beside", before);
-    }
     if (axis === "tab") {
       for (const set of all(".place[data-shown]")) delete set.dataset.shown;
       find(`#frameworks [value="${value}"]`).checked = true;
@@ -121,9 +113,19 @@
     document.dispatchEvent(new CustomEvent("book:choice", { detail }));
   }
 
-  function choose(axis, value, anchor = readingPosition(remainsWith(value))) {
-    changeInPlace(anchor, () => show(axis, value));
+  // Shows a choice for good. The two frameworks of a comparison change places.
+  function settle(axis, value) {
+    const { tab, beside } = root.dataset;
+    if (axis === "tab" && beside === value && tab !== value) {
+      root.dataset.beside = tab;
+      remember("beside", tab);
+    }
+    show(axis, value);
     remember(axis, value);
+  }
+
+  function choose(axis, value, anchor = readingPosition(remainsWith(value))) {
+    changeInPlace(anchor, () => settle(axis, value));
   }
 
   // Shows one place in a framework until the reader chooses one for the whole book.
@@ -232,10 +234,8 @@
       const { axis } = set.dataset;
       const choices = panel.dataset.choices.split(" ");
       if (!choices.includes(shownChoice(set))) {
-        if (isNew) {
-          show(axis, choices[0]);
-          remember(axis, choices[0]);
-        } else showHere(set, choices[0]);
+        if (isNew) settle(axis, choices[0]);
+        else showHere(set, choices[0]);
       }
       panel = set.closest(".tab-panel");
     }

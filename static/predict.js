@@ -98,10 +98,6 @@
   }
 
   readAnswers();
-  // The reader may have answered or chosen on another page before coming back to this one.
-  addEventListener("pageshow", ({ persisted }) => {
-    if (!persisted) return;
-    root.dataset.predict = read("predict") ?? root.dataset.predict;
-    readAnswers();
-  });
+  // The reader may have answered on another page before coming back to this one.
+  addEventListener("pageshow", ({ persisted }) => persisted && readAnswers());
 })();

@@ -275,9 +275,34 @@ def test_the_latest_choice_wins_over_a_panel_in_the_address(open_page: Visitor):
     assert page.locator(f"#{anchor}").is_visible()
 
 
-def test_a_page_that_was_kept_shows_the_latest_choice(open_page: Visitor):
-    page = open_page(SECTION)
-    page.evaluate(f"localStorage.setItem('tab', '{OTHER}')")
+def show_again(page: Page, **stored: str) -> None:
+    """Show the page as a browser does that has kept it while choices were stored."""
+    page.evaluate("stored => Object.assign(localStorage, stored)", stored)
     shown_again = "new PageTransitionEvent('pageshow', { persisted: true })"
     page.evaluate(f"dispatchEvent({shown_again})")
+
+
+def test_a_page_that_was_kept_shows_the_latest_choice(open_page: Visitor):
+    page = open_page(SECTION)
+    show_again(page, tab=OTHER)
     assert chosen(page) == OTHER and probe(page, "wrongTabs") == []
+
+
+def test_a_page_that_was_kept_ends_a_comparison(open_http_page: Visitor):
+    page = open_http_page(f"{SECTION}?tab={FIRST}&beside={OTHER}")
+    show_again(page, tab=OTHER, beside="none", theme="dark", predict="off")
+    choices = {"tab": OTHER, "beside": "none", "theme": "dark", "predict": "off"}
+    for key, value in choices.items():
+        assert chosen(page, key) == value
+        assert page.evaluate("key => localStorage.getItem(key)", key) == value
+    assert page.get_attribute("#theme-button", "title") == "Colors: dark"
+    show_again(page, tab="nonsense", theme="pink")
+    assert (chosen(page), chosen(page, "theme")) == (OTHER, "dark")
+    assert probe(page, "wrongTabs") == []
+
+
+def test_nothing_jumps_on_a_page_that_was_kept(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    before = probe(page, "mark", 0.5)
+    show_again(page, tab=LAST)
+    assert abs(probe(page, "placeOfMarked") - before) <= 2
