@@ -62,6 +62,8 @@
     if (!seen)
       for (const axis of axes)
         if (query.get(axis) === root.dataset[axis]) remember(axis, root.dataset[axis]);
+    if (!seen && query.has("tab") && root.dataset.beside !== "none")
+      remember("beside", root.dataset.beside); // which has changed places with the first
     if (seen === root.dataset.tab)
       for (const [id, choice] of places) {
         const set = document.getElementById(id);
@@ -224,7 +226,7 @@
     });
   }
 
-  // Shows the panels around the target of the address: for good if the address is new.
+  // Shows the hidden panels around the target of the address: for good if it is new.
   function showTarget(isNew) {
     const target = targetOf(location.hash);
     let panel = target?.closest(".tab-panel");
@@ -233,7 +235,7 @@
       const set = panel.parentElement;
       const { axis } = set.dataset;
       const choices = panel.dataset.choices.split(" ");
-      if (!choices.includes(shownChoice(set))) {
+      if (getComputedStyle(panel).display === "none") {
         if (isNew) settle(axis, choices[0]);
         else showHere(set, choices[0]);
       }

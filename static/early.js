@@ -12,13 +12,18 @@
   };
   window.bookApplyChoices = () => {
     const address = new URLSearchParams(location.search);
+    const { tab } = root.dataset;
     for (const [key, values] of Object.entries(known)) {
       const choices = [address.get(key), stored(key)];
       if (history.state?.seen) choices.reverse();
       choices.push(root.dataset[key]);
       root.dataset[key] = choices.find((value) => values.includes(value));
     }
-    if (root.dataset.beside === root.dataset.tab) root.dataset.beside = "none";
+    if (root.dataset.beside !== root.dataset.tab) return;
+    // An address that names the second framework makes it the first.
+    const before = [stored("tab"), tab].find((value) => known.tab.includes(value));
+    const isSame = before === root.dataset.tab || address.has("beside");
+    root.dataset.beside = isSame ? "none" : before;
   };
   bookApplyChoices();
   root.classList.replace("no-js", "js");

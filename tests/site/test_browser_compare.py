@@ -160,6 +160,26 @@ def test_nothing_is_compared_with_itself(open_page: Visitor):
     assert beside(page) == "none" and probe(page, "wrongTabs") == []
 
 
+def test_an_address_with_the_second_framework_makes_it_the_first(
+    open_http_page: Visitor,
+):
+    page = open_http_page(SECTION)
+    page.keyboard.press("c")
+    second = beside(page)
+    page.goto(f"{open_http_page.base}{SECTION}?tab={second}")
+    for _ in range(2):
+        assert (chosen(page), beside(page)) == (second, FIRST) and pairs(page)
+        page.goto(f"{open_http_page.base}chapter_gpus/memory.html")
+
+
+def test_a_link_to_a_panel_that_is_shown_keeps_the_order(open_http_page: Visitor):
+    panel = open_http_page(SECTION).locator(f".place > [data-choices={OTHER}]").last
+    anchor = panel.get_attribute("id")
+    page = open_http_page(f"{BOTH}#{anchor}")
+    assert (chosen(page), beside(page)) == (FIRST, OTHER)
+    expect(page.locator(f"#{anchor}")).to_be_in_viewport()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", [{}, TOUCH_SCREEN], ids=["wide", "phone"])
 def test_axe_finds_nothing_in_a_comparison(
