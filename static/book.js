@@ -55,8 +55,9 @@
   }
 
   // A new address chooses for good. When the reader comes back to one, the latest choice
-  // holds, and single places show again what they showed.
-  function applyAddress() {
+  // holds. A page that is loaded again shows single places as they were, and what the
+  // address leads to, unless it was reloaded without it.
+  function applyAddress(isLoad) {
     const { seen, places = [] } = history.state ?? {};
     const query = new URLSearchParams(location.search);
     if (!seen)
@@ -64,12 +65,13 @@
         if (query.get(axis) === root.dataset[axis]) remember(axis, root.dataset[axis]);
     if (!seen && query.has("tab") && root.dataset.beside !== "none")
       remember("beside", root.dataset.beside); // which has changed places with the first
-    if (seen === root.dataset.tab)
+    if (isLoad && seen === root.dataset.tab)
       for (const [id, choice] of places) {
         const set = document.getElementById(id);
         if (set) showHere(set, choice);
       }
-    showTarget(!seen);
+    const isReload = isLoad && performance.getEntriesByType("navigation")[0]?.type === "reload";
+    if (!isReload || seen !== root.dataset.tab) showTarget(!seen);
     markAddress();
   }
 
@@ -656,8 +658,8 @@
   show("machine", root.dataset.machine);
   show("tab", root.dataset.tab);
   prepare(document);
-  applyAddress();
-  addEventListener("hashchange", applyAddress);
+  applyAddress(true);
+  addEventListener("hashchange", () => applyAddress(false));
   addEventListener("pageshow", ({ persisted }) => persisted && applyLatest());
   addEventListener("resize", makeScrollersFocusable);
   document.addEventListener("toggle", unfoldPlace, true); // this event does not bubble

@@ -275,6 +275,29 @@ def test_the_latest_choice_wins_over_a_panel_in_the_address(open_page: Visitor):
     assert page.locator(f"#{anchor}").is_visible()
 
 
+def test_after_a_reload_a_panel_in_the_address_stays_hidden(open_http_page: Visitor):
+    panel = open_http_page(SECTION).locator(f".place > [data-choices={OTHER}]").last
+    anchor = panel.get_attribute("id")
+    page = open_http_page(f"{SECTION}?tab={OTHER}#{anchor}")
+    expect(page.locator(f"#{anchor}")).to_be_visible()
+    page.keyboard.press("1")
+    reload(page)
+    assert chosen(page) == FIRST and page.locator("[data-shown]").count() == 0
+    expect(page.locator(f"#{anchor}")).to_be_hidden()
+
+
+def test_the_latest_choice_at_a_place_wins_after_back(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    place = show_here(page, OTHER, 1)
+    page.evaluate("location.hash = '#exercises'")
+    show_here(page, LAST, 1)
+    page.go_back()
+    page.wait_for_function("!location.hash")
+    assert LAST in shown(place).split()
+    reload(page)
+    assert LAST in shown(place).split()
+
+
 def show_again(page: Page, **stored: str) -> None:
     """Show the page as a browser does that has kept it while choices were stored."""
     page.evaluate("stored => Object.assign(localStorage, stored)", stored)
