@@ -125,6 +125,16 @@ def test_answers_are_remembered(open_http_page: Visitor):
     assert row(page)["You"] == "20 MiB"
 
 
+def test_two_tabs_of_the_browser_keep_each_others_answers(open_http_page: Visitor):
+    page, another = open_http_page(SECTION), open_http_page(SECTION)
+    enter(page, "20")
+    others = another.locator(f'.prediction:not([data-question="{QUESTION}"]):visible')
+    others.get_by_role("button", name="Show the output").first.click()
+    assert row(another)["You"] == "20 MiB"
+    reload(page)
+    assert len(page.evaluate("Object.keys(JSON.parse(localStorage.predictions))")) == 2
+
+
 def test_damaged_storage_covers_the_outputs_again(open_http_page: Visitor):
     page = open_http_page(SECTION)
     page.evaluate("localStorage.setItem('predictions', '{')")
