@@ -250,7 +250,9 @@
   // The label of a panel opens a menu, which shows this one place in another framework.
 
   const menu = find("#place-menu");
-  let place; // the set whose label has opened the menu
+  let opener; // the label that has opened the menu
+  let place; // the set of this label
+  let shown; // the framework of this label
 
   function prepareLabels(within) {
     const sets = all(".place", within).filter((set) => set.dataset.choices.includes(" "));
@@ -260,7 +262,12 @@
       button.textContent = label.textContent;
       button.title = "Show this place in another framework";
       button.setAttribute("aria-haspopup", "menu");
-      button.addEventListener("click", () => openMenu(button));
+      // A press outside the menu closes it, so a second one on its label leaves it closed.
+      let isOpen;
+      button.addEventListener("pointerdown", () => {
+        isOpen = opener === button && menu.matches(":popover-open");
+      });
+      button.addEventListener("click", ({ detail }) => (detail && isOpen) || openMenu(button));
       label.replaceChildren(button);
     }
   }
@@ -271,8 +278,11 @@
   }
 
   function openMenu(button) {
+    opener = button;
     place = button.closest(".place");
-    const shown = shownChoice(place);
+    const own = button.closest(".tab-panel").dataset.choices.split(" ");
+    const wanted = [shownChoice(place), root.dataset.beside];
+    shown = wanted.find((choice) => own.includes(choice)) ?? own[0];
     const choices = place.dataset.choices.split(" ");
     for (const item of all("[data-choice]", menu)) {
       item.hidden = !choices.includes(item.dataset.choice);
@@ -300,14 +310,16 @@
   function useMenu(item) {
     if (!item) return;
     menu.hidePopover();
-    if ("everywhere" in item.dataset) choose("tab", shownChoice(place), place);
+    if ("everywhere" in item.dataset) choose("tab", shown, place);
     else {
       keepInPlace(place, () => showHere(place, item.dataset.choice));
       makeScrollersFocusable();
       markAddress();
     }
     const labels = all(":scope > .tab-panel > .tab-label > button", place);
-    labels.find((label) => label.checkVisibility())?.focus({ preventScroll: true });
+    const tab = place.querySelector(":scope > .tab-list > [aria-selected=true]");
+    const next = labels.find((label) => label.checkVisibility()) ?? tab;
+    next?.focus({ preventScroll: true });
   }
 
   // Colors

@@ -155,6 +155,37 @@ def test_a_comparison_ends_where_a_place_shows_one_framework(open_page: Visitor)
     assert page.locator("[data-shown] > .tab-panel:visible").count() == 1
 
 
+CHECKED = "#place-menu [aria-checked=true]"
+LABELS = ".pair > .second > .tab-label > button:visible"
+
+
+def test_the_label_of_the_second_column_has_its_framework(open_http_page: Visitor):
+    page = open_http_page(BOTH)
+    page.locator(LABELS).last.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(CHECKED)).to_be_focused()
+    assert page.locator(CHECKED).get_attribute("data-choice") == OTHER
+    page.click("#place-menu [data-everywhere]")
+    assert (chosen(page), beside(page)) == (OTHER, FIRST)
+
+
+def test_a_place_without_the_first_framework_has_its_menu(open_http_page: Visitor):
+    page = open_http_page(f"chapter_gpus/many-machines.html?tab={FIRST}&beside={OTHER}")
+    label = f".place:not([data-choices~={FIRST}]) .tab-label > button:visible"
+    page.locator(label).first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(CHECKED)).to_be_focused()
+    assert page.locator(CHECKED).get_attribute("data-choice") == OTHER
+
+
+def test_the_focus_stays_in_a_place_that_loses_its_labels(open_http_page: Visitor):
+    page = open_http_page(BOTH)
+    page.locator(".tab-list ~ .second > .tab-label > button:visible").focus()
+    for key in ("Enter", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    expect(page.locator(".place > .tab-list > [aria-selected=true]")).to_be_focused()
+
+
 def test_nothing_is_compared_with_itself(open_page: Visitor):
     page = open_page(f"{SECTION}?tab={OTHER}&beside={OTHER}")
     assert beside(page) == "none" and probe(page, "wrongTabs") == []

@@ -179,6 +179,14 @@ def test_the_menu_works_by_keyboard(open_page: Visitor):
     assert "TensorFlow" in page.evaluate("document.activeElement.textContent")
 
 
+def test_a_second_click_closes_the_menu(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    menu, labels = page.locator("#place-menu"), page.locator(LABEL)
+    for number, is_open in [(1, True), (1, False), (1, True), (0, True), (0, False)]:
+        labels.nth(number).click()
+        assert menu.is_visible() is is_open, number
+
+
 def test_keys_in_the_menu_are_not_shortcuts(open_http_page: Visitor):
     page = open_http_page(SECTION)
     page.locator(LABEL).first.focus()
