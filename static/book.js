@@ -542,7 +542,7 @@
 
   // The dialog opens at once; it says so if the reader has to wait for the data.
   async function search() {
-    await load("search.js");
+    await Promise.all(["search.css", "search.js"].map(load));
     bookSearch.open(Promise.all(["vendor/minisearch.js", "search-data.js"].map(load)));
   }
 

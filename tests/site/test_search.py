@@ -338,7 +338,8 @@ def test_search_loads_only_when_it_is_opened(open_page: Visitor):
     loaded = {
         url.rpartition("/")[2] for url in open_page.requests if "/_static/" in url
     }
-    assert {"search.js", "search-data.js", "minisearch.js"} <= loaded
+    files = {"search.css", "search.js", "search-data.js", "minisearch.js"}
+    assert files <= loaded
 
 
 # Previews
