@@ -55,33 +55,35 @@
   }
 
   // A new address chooses for good. When the reader comes back to one, the latest choice
-  // holds, and single places show again what they showed.
-  function applyAddress() {
+  // holds. A page that is loaded again shows single places as they were, and what the
+  // address leads to, unless it was reloaded without it.
+  function applyAddress(isLoad) {
     const { seen, places = [] } = history.state ?? {};
     const query = new URLSearchParams(location.search);
     if (!seen)
       for (const axis of axes)
         if (query.get(axis) === root.dataset[axis]) remember(axis, root.dataset[axis]);
-    if (seen === root.dataset.tab)
+    if (!seen && query.has("tab") && root.dataset.beside !== "none")
+      remember("beside", root.dataset.beside); // which has changed places with the first
+    if (isLoad && seen === root.dataset.tab)
       for (const [id, choice] of places) {
         const set = document.getElementById(id);
         if (set) showHere(set, choice);
       }
-    showTarget(!seen);
+    const isReload = isLoad && performance.getEntriesByType("navigation")[0]?.type === "reload";
+    if (!isReload || seen !== root.dataset.tab) showTarget(!seen);
     markAddress();
   }
 
   // The reader may have chosen on another page before coming back to this one.
   function applyLatest() {
-    for (const axis of axes) {
-      let latest = root.dataset[axis];
-      try {
-        latest = localStorage.getItem(axis) ?? latest;
-      } catch {
-        // If storage is blocked, each page keeps its own choice.
-      }
-      if (latest !== root.dataset[axis]) show(axis, latest);
-    }
+    const before = { ...root.dataset };
+    changeInPlace(readingPosition((block) => !block.closest(".tab-set")), () => {
+      bookApplyChoices();
+      for (const axis of axes)
+        if (root.dataset[axis] !== before[axis]) show(axis, root.dataset[axis]);
+    });
+    nameTheme();
     markAddress();
   }
 
@@ -105,13 +107,7 @@
   }
 
   function show(axis, value) {
-    const before = root.dataset[axis];
     root.dataset[axis] = value;
-    // The two frameworks of a comparison change places.
-    if (axis === "tab" && root.dataset.beside === value && before !== value) {
-      root.dataset.beside = before;
-      remember("beside", before);
-    }
     if (axis === "tab") {
       for (const set of all(".place[data-shown]")) delete set.dataset.shown;
       find(`#frameworks [value="${value}"]`).checked = true;
@@ -121,9 +117,19 @@
     document.dispatchEvent(new CustomEvent("book:choice", { detail }));
   }
 
-  function choose(axis, value, anchor = readingPosition(remainsWith(value))) {
-    changeInPlace(anchor, () => show(axis, value));
+  // Shows a choice for good. The two frameworks of a comparison change places.
+  function settle(axis, value) {
+    const { tab, beside } = root.dataset;
+    if (axis === "tab" && beside === value && tab !== value) {
+      root.dataset.beside = tab;
+      remember("beside", tab);
+    }
+    show(axis, value);
     remember(axis, value);
+  }
+
+  function choose(axis, value, anchor = readingPosition(remainsWith(value))) {
+    changeInPlace(anchor, () => settle(axis, value));
   }
 
   // Shows one place in a framework until the reader chooses one for the whole book.
@@ -162,7 +168,7 @@
     const placeOf = (block) => block.getBoundingClientRect().top;
     const isInView = (block) => placeOf(block) >= top && placeOf(block) < innerHeight;
     const stays = (block) =>
-      !block.closest(".bar, .contents") && block.checkVisibility() && remains(block);
+      block.closest("article") && block.checkVisibility() && remains(block);
     const blocks = [document.activeElement, ...all("article > section *")];
     return (
       blocks.find((block) => isInView(block) && stays(block)) ??
@@ -215,10 +221,14 @@
     frameworks.addEventListener("change", ({ target }) => choose("tab", target.value));
     // Arrow keys make clicks, too, but they do not close the list on narrow screens.
     frameworks.addEventListener("click", ({ detail }) => detail && close());
-    frameworks.addEventListener("keydown", ({ key }) => key === "Enter" && close());
+    frameworks.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || !event.target.matches("input")) return;
+      event.preventDefault(); // or the button, which gets the focus, would be pressed
+      close();
+    });
   }
 
-  // Shows the panels around the target of the address: for good if the address is new.
+  // Shows the hidden panels around the target of the address: for good if it is new.
   function showTarget(isNew) {
     const target = targetOf(location.hash);
     let panel = target?.closest(".tab-panel");
@@ -227,11 +237,9 @@
       const set = panel.parentElement;
       const { axis } = set.dataset;
       const choices = panel.dataset.choices.split(" ");
-      if (!choices.includes(shownChoice(set))) {
-        if (isNew) {
-          show(axis, choices[0]);
-          remember(axis, choices[0]);
-        } else showHere(set, choices[0]);
+      if (getComputedStyle(panel).display === "none") {
+        if (isNew) settle(axis, choices[0]);
+        else showHere(set, choices[0]);
       }
       panel = set.closest(".tab-panel");
     }
@@ -242,7 +250,9 @@
   // The label of a panel opens a menu, which shows this one place in another framework.
 
   const menu = find("#place-menu");
-  let place; // the set whose label has opened the menu
+  let opener; // the label that has opened the menu
+  let place; // the set of this label
+  let shown; // the framework of this label
 
   function prepareLabels(within) {
     const sets = all(".place", within).filter((set) => set.dataset.choices.includes(" "));
@@ -252,7 +262,12 @@
       button.textContent = label.textContent;
       button.title = "Show this place in another framework";
       button.setAttribute("aria-haspopup", "menu");
-      button.addEventListener("click", () => openMenu(button));
+      // A press outside the menu closes it, so a second one on its label leaves it closed.
+      let isOpen;
+      button.addEventListener("pointerdown", () => {
+        isOpen = opener === button && menu.matches(":popover-open");
+      });
+      button.addEventListener("click", ({ detail }) => (detail && isOpen) || openMenu(button));
       label.replaceChildren(button);
     }
   }
@@ -263,8 +278,11 @@
   }
 
   function openMenu(button) {
+    opener = button;
     place = button.closest(".place");
-    const shown = shownChoice(place);
+    const own = button.closest(".tab-panel").dataset.choices.split(" ");
+    const wanted = [shownChoice(place), root.dataset.beside];
+    shown = wanted.find((choice) => own.includes(choice)) ?? own[0];
     const choices = place.dataset.choices.split(" ");
     for (const item of all("[data-choice]", menu)) {
       item.hidden = !choices.includes(item.dataset.choice);
@@ -292,14 +310,16 @@
   function useMenu(item) {
     if (!item) return;
     menu.hidePopover();
-    if ("everywhere" in item.dataset) choose("tab", shownChoice(place), place);
+    if ("everywhere" in item.dataset) choose("tab", shown, place);
     else {
       keepInPlace(place, () => showHere(place, item.dataset.choice));
       makeScrollersFocusable();
       markAddress();
     }
     const labels = all(":scope > .tab-panel > .tab-label > button", place);
-    labels.find((label) => label.checkVisibility())?.focus({ preventScroll: true });
+    const tab = place.querySelector(":scope > .tab-list > [aria-selected=true]");
+    const next = labels.find((label) => label.checkVisibility()) ?? tab;
+    next?.focus({ preventScroll: true });
   }
 
   // Colors
@@ -522,7 +542,7 @@
 
   // The dialog opens at once; it says so if the reader has to wait for the data.
   async function search() {
-    await load("search.js");
+    await Promise.all(["search.css", "search.js"].map(load));
     bookSearch.open(Promise.all(["vendor/minisearch.js", "search-data.js"].map(load)));
   }
 
@@ -600,7 +620,8 @@
       return;
     }
     if (event.ctrlKey || event.altKey || event.metaKey || !keysAreOn()) return;
-    if (event.target.closest("input:not([type=radio]), select, textarea, dialog")) return;
+    const takesKeys = "input:not([type=radio]), select, textarea, dialog, [role=menu]";
+    if (event.target.closest(takesKeys)) return;
     const tab = all("#frameworks input")[event.key - 1];
     const action = tab ? () => choose("tab", tab.value) : keys[event.key];
     if (!action) return;
@@ -649,8 +670,8 @@
   show("machine", root.dataset.machine);
   show("tab", root.dataset.tab);
   prepare(document);
-  applyAddress();
-  addEventListener("hashchange", applyAddress);
+  applyAddress(true);
+  addEventListener("hashchange", () => applyAddress(false));
   addEventListener("pageshow", ({ persisted }) => persisted && applyLatest());
   addEventListener("resize", makeScrollersFocusable);
   document.addEventListener("toggle", unfoldPlace, true); // this event does not bubble

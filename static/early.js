@@ -3,7 +3,6 @@
 // and colors; the default is the first of each. The latest choice wins: an address chooses
 // when it is opened, but not when the reader comes back to it (book.js marks its `seen`).
 ((root, known) => {
-  const address = new URLSearchParams(location.search);
   const stored = (key) => {
     try {
       return localStorage.getItem(key);
@@ -11,12 +10,22 @@
       return null; // storage is blocked
     }
   };
-  for (const [key, values] of Object.entries(known)) {
-    const choices = [address.get(key), stored(key)];
-    if (history.state?.seen) choices.reverse();
-    root.dataset[key] = choices.find((value) => values.includes(value)) ?? values[0];
-  }
-  if (root.dataset.beside === root.dataset.tab) root.dataset.beside = "none";
+  window.bookApplyChoices = () => {
+    const address = new URLSearchParams(location.search);
+    const { tab } = root.dataset;
+    for (const [key, values] of Object.entries(known)) {
+      const choices = [address.get(key), stored(key)];
+      if (history.state?.seen) choices.reverse();
+      choices.push(root.dataset[key]);
+      root.dataset[key] = choices.find((value) => values.includes(value));
+    }
+    if (root.dataset.beside !== root.dataset.tab) return;
+    // An address that names the second framework makes it the first.
+    const before = [stored("tab"), tab].find((value) => known.tab.includes(value));
+    const isSame = before === root.dataset.tab || address.has("beside");
+    root.dataset.beside = isSame ? "none" : before;
+  };
+  bookApplyChoices();
   root.classList.replace("no-js", "js");
 
   // Load the fonts now, because a page does not use a font that arrives late (book.css).

@@ -62,9 +62,19 @@
     for (const box of all(".covering input")) box.checked = root.dataset.predict === "on";
   }
 
+  // Another tab of the browser may have stored answers since.
+  function readAnswers() {
+    try {
+      answers = JSON.parse(read(KEY)) ?? answers;
+    } catch {
+      // What is stored is damaged: start anew.
+    }
+  }
+
   function answer(event) {
     event.preventDefault();
     const prediction = event.target.parentElement;
+    readAnswers();
     answers[keyOf(prediction)] = event.target.querySelector("input").value;
     store(KEY, JSON.stringify(answers));
     bookChange(prediction, update);
@@ -73,11 +83,16 @@
 
   // A reader who asks for covers again starts anew.
   function choose({ target }) {
-    root.dataset.predict = target.checked ? "on" : "off";
-    store("predict", root.dataset.predict);
-    if (target.checked) answers = {};
-    store(KEY, JSON.stringify(answers));
-    bookChange(target, update);
+    const value = target.checked ? "on" : "off";
+    store("predict", value);
+    if (target.checked) {
+      answers = {};
+      store(KEY, "{}");
+    }
+    bookChange(target, () => {
+      root.dataset.predict = value;
+      update();
+    });
   }
 
   for (const prediction of predictions) {
@@ -85,20 +100,12 @@
     prediction.querySelector(".covering").addEventListener("change", choose);
   }
 
-  function readAnswers() {
-    try {
-      answers = JSON.parse(read(KEY)) ?? answers;
-    } catch {
-      // What is stored is damaged: start anew.
-    }
+  function start() {
+    readAnswers();
     update();
   }
 
-  readAnswers();
-  // The reader may have answered or chosen on another page before coming back to this one.
-  addEventListener("pageshow", ({ persisted }) => {
-    if (!persisted) return;
-    root.dataset.predict = read("predict") ?? root.dataset.predict;
-    readAnswers();
-  });
+  start();
+  // The reader may have answered on another page before coming back to this one.
+  addEventListener("pageshow", ({ persisted }) => persisted && start());
 })();

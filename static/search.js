@@ -70,10 +70,11 @@ window.bookSearch = (() => {
   }
 
   // Returns the query as a list of words or synonyms: each is an array of alternatives,
-  // and each alternative is an array of stems. A name has no synonyms. Of an error, the
-  // message is searched without its type.
+  // and each alternative is an array of stems. A name has no synonyms, and where the library
+  // defines it, it is not written with `d2l`. Of an error, the message is searched without
+  // its type.
   function parts(query) {
-    if (isName(query)) return stems(query).map((term) => [[term]]);
+    if (isName(query)) return stems(query.replace(/^d2l\./, "")).map((term) => [[term]]);
     const left = stems(query.replace(ERROR_TYPE, ""));
     const found = [];
     while (left.length) {
@@ -86,7 +87,7 @@ window.bookSearch = (() => {
   }
 
   // A query is about code if it is written like a name: device_put, DataLoader, jax.jit.
-  const isName = (query) => /^\S*([_(]|\w\.[a-z]|[a-z][A-Z])\S*$/.test(query);
+  const isName = (query) => /^\S*([_(]|\w\.[a-zA-Z]|[a-z][A-Z])\S*$/.test(query);
   const ERROR_TYPE = /^[\w.]*(Error|Exception|Warning):?\s+/;
 
   // The index
@@ -162,8 +163,8 @@ window.bookSearch = (() => {
     return Object.values(match).some((fields) => fields.some((field) => field !== "trail"));
   }
 
-  // Returns results for the reader's framework, and then those for other frameworks that
-  // have no counterpart in it. For a name, code comes first, in whichever framework.
+  // Returns results for the reader's frameworks, and then those for other frameworks that
+  // have no counterpart in them. For a name, code comes first, in whichever framework.
   function forReader(found, isCode) {
     const results = found.map(({ id, match }) => ({ entry: bookSearchData.entries[id], match }));
     const set = ({ entry }) => entry.set && entry.page + entry.set;
@@ -179,7 +180,8 @@ window.bookSearch = (() => {
   }
 
   function isForReader({ tabs }) {
-    return !tabs || tabs.includes(root.dataset.tab);
+    const { tab, beside } = root.dataset;
+    return !tabs || tabs.includes(tab) || tabs.includes(beside);
   }
 
   // Excerpts
@@ -244,11 +246,12 @@ window.bookSearch = (() => {
   }
 
   // A link on the same page does not name a tab, so that the page is not loaded again.
-  function address({ page, anchor, tabs }) {
+  function address(entry) {
+    const { page, anchor, tabs } = entry;
     const path = root.dataset.root + page;
     const isHere = new URL(path, location.href).pathname === location.pathname;
-    if (tabs && !tabs.includes(root.dataset.tab)) return `${path}?tab=${tabs[0]}#${anchor}`;
-    return isHere ? `#${anchor}` : `${path}#${anchor}`;
+    if (isHere) return `#${anchor}`;
+    return isForReader(entry) ? `${path}#${anchor}` : `${path}?tab=${tabs[0]}#${anchor}`;
   }
 
   function option({ entry, match }, place) {

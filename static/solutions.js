@@ -91,4 +91,5 @@
 
   all("li .solution-link a").forEach(addSolution);
   reopen();
+  addEventListener("hashchange", noteOpen);
 })();

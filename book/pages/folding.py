@@ -21,19 +21,13 @@ def split(code: str) -> tuple[str, str]:
 
 
 def title(code: str) -> str:
-    """Return a line in reStructuredText that says what folded code contains."""
+    """Return a line that says what folded code contains."""
     statements = _statements(code)
-    names = list(dict.fromkeys(name for s in statements for name in _names(s)))
     if statements and isinstance(statements[0], ast.Import | ast.ImportFrom):
         return "Imports"
     if statements and _is_plot(statements[-1]):
         return "Code of the plot"
-    if not names:
-        return "Code"
-    listed = [f"``{name}``" for name in names]
-    first = ", ".join(listed[:-1])
-    all_names = f"{first} and {listed[-1]}" if first else listed[-1]
-    return f"Definition{'s' if first else ''} of {all_names}"
+    return "Code"
 
 
 def _statements(code: str) -> list[ast.stmt]:
@@ -42,16 +36,6 @@ def _statements(code: str) -> list[ast.stmt]:
         return ast.parse(code).body
     except SyntaxError:
         return []
-
-
-def _names(statement: ast.stmt) -> list[str]:
-    """Return the names that a statement defines."""
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return [statement.name]
-    if not isinstance(statement, ast.Assign):
-        return []
-    nodes = (node for target in statement.targets for node in ast.walk(target))
-    return [node.id for node in nodes if isinstance(node, ast.Name)]
 
 
 def _is_plot(statement: ast.stmt) -> bool:

@@ -227,7 +227,8 @@ def _relative(path: str) -> str:
         x0, y0 = (0, 0) if command == "M" else here
         moves = [_tenth(move) for x, y in points for move in (x - x0, y - y0)]
         name = command if command == "M" else command.lower()
-        parts += [" " if name == last else name, " ".join(moves)]
+        # After an M, a point without a name would be the end of a line.
+        parts += [" " if name == last != "M" else name, " ".join(moves)]
         last, here = name, points[-1] if points else here
     return "".join(parts).replace(" -", "-")
 

@@ -155,9 +155,60 @@ def test_a_comparison_ends_where_a_place_shows_one_framework(open_page: Visitor)
     assert page.locator("[data-shown] > .tab-panel:visible").count() == 1
 
 
+CHECKED = "#place-menu [aria-checked=true]"
+LABELS = ".pair > .second > .tab-label > button:visible"
+
+
+def test_the_label_of_the_second_column_has_its_framework(open_http_page: Visitor):
+    page = open_http_page(BOTH)
+    page.locator(LABELS).last.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(CHECKED)).to_be_focused()
+    assert page.locator(CHECKED).get_attribute("data-choice") == OTHER
+    page.click("#place-menu [data-everywhere]")
+    assert (chosen(page), beside(page)) == (OTHER, FIRST)
+
+
+def test_a_place_without_the_first_framework_has_its_menu(open_http_page: Visitor):
+    page = open_http_page(f"chapter_gpus/many-machines.html?tab={FIRST}&beside={OTHER}")
+    label = f".place:not([data-choices~={FIRST}]) .tab-label > button:visible"
+    page.locator(label).first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(CHECKED)).to_be_focused()
+    assert page.locator(CHECKED).get_attribute("data-choice") == OTHER
+
+
+def test_the_focus_stays_in_a_place_that_loses_its_labels(open_http_page: Visitor):
+    page = open_http_page(BOTH)
+    page.locator(".tab-list ~ .second > .tab-label > button:visible").focus()
+    for key in ("Enter", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    expect(page.locator(".place > .tab-list > [aria-selected=true]")).to_be_focused()
+
+
 def test_nothing_is_compared_with_itself(open_page: Visitor):
     page = open_page(f"{SECTION}?tab={OTHER}&beside={OTHER}")
     assert beside(page) == "none" and probe(page, "wrongTabs") == []
+
+
+def test_an_address_with_the_second_framework_makes_it_the_first(
+    open_http_page: Visitor,
+):
+    page = open_http_page(SECTION)
+    page.keyboard.press("c")
+    second = beside(page)
+    page.goto(f"{open_http_page.base}{SECTION}?tab={second}")
+    for _ in range(2):
+        assert (chosen(page), beside(page)) == (second, FIRST) and pairs(page)
+        page.goto(f"{open_http_page.base}chapter_gpus/memory.html")
+
+
+def test_a_link_to_a_panel_that_is_shown_keeps_the_order(open_http_page: Visitor):
+    panel = open_http_page(SECTION).locator(f".place > [data-choices={OTHER}]").last
+    anchor = panel.get_attribute("id")
+    page = open_http_page(f"{BOTH}#{anchor}")
+    assert (chosen(page), beside(page)) == (FIRST, OTHER)
+    expect(page.locator(f"#{anchor}")).to_be_in_viewport()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -183,6 +234,18 @@ def test_nothing_jumps_when_a_comparison_begins_or_ends(
         page.keyboard.press("c")
         assert abs(probe(page, "placeOfMarked") - before) <= 2, part
         page.keyboard.press("c")
+
+
+def test_nothing_jumps_under_the_choice_of_a_second_framework(open_http_page: Visitor):
+    page = open_http_page("chapter_gpus/memory.html")
+    for value in (OTHER, "none"):
+        before = probe(page, "mark", 0.6)
+        # Playwright's own click would scroll the page to show the sticky bar.
+        page.locator("#compare-button").evaluate("button => button.click()")
+        page.click(f"#comparison [value={value}]")
+        assert beside(page) == value
+        assert abs(probe(page, "placeOfMarked") - before) <= 2, value
+        page.keyboard.press("Escape")
 
 
 def test_a_drawer_holds_the_contents_beside_a_comparison(open_http_page: Visitor):

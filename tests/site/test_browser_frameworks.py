@@ -62,6 +62,9 @@ def test_a_wide_bar_shows_every_framework(open_http_page: Visitor, width: int):
     boxes = [box for label in labels.all() if (box := label.bounding_box())]
     assert len({box["y"] for box in boxes}) == 1
     assert page.locator("#frameworks .chosen:visible").count() == 1
+    position = "box => getComputedStyle(box).position"
+    assert page.locator("#frameworks").evaluate(position) == "static"
+    expect(page.locator("#compare-button > span")).to_be_hidden()
 
 
 @pytest.mark.parametrize("width", [320, 375])
@@ -77,6 +80,25 @@ def test_on_a_phone_a_button_opens_the_frameworks(open_page: Visitor, width: int
     frameworks.locator(f"[value={LAST}]").tap()
     expect(frameworks).not_to_be_visible()
     assert chosen(page) == LAST and "TensorFlow" in button.inner_text()
+
+
+def test_on_a_narrow_screen_enter_opens_the_comparison(open_http_page: Visitor):
+    page = open_http_page(SECTION, viewport={"width": 500, "height": 800})
+    for control in (".framework-button", "#compare-button"):
+        page.focus(control)
+        page.keyboard.press("Enter")
+    expect(page.locator("#comparison")).to_be_visible()
+
+
+def test_on_a_narrow_screen_enter_closes_the_frameworks(open_http_page: Visitor):
+    page = open_http_page(SECTION, viewport={"width": 500, "height": 800})
+    page.focus(".framework-button")
+    page.keyboard.press("Enter")
+    page.focus("#frameworks :checked")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert chosen(page) == TABS[1]
+    expect(page.locator("#frameworks")).not_to_be_visible()
 
 
 def test_a_bar_that_is_painted_early_shows_the_choice(open_http_page: Visitor):
@@ -155,6 +177,24 @@ def test_the_menu_works_by_keyboard(open_page: Visitor):
         page.keyboard.press(key)
     assert page.locator(f"[data-shown={LAST}]").count() == 1
     assert "TensorFlow" in page.evaluate("document.activeElement.textContent")
+
+
+def test_a_second_click_closes_the_menu(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    menu, labels = page.locator("#place-menu"), page.locator(LABEL)
+    for number, is_open in [(1, True), (1, False), (1, True), (0, True), (0, False)]:
+        labels.nth(number).click()
+        assert menu.is_visible() is is_open, number
+
+
+def test_keys_in_the_menu_are_not_shortcuts(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    page.locator(LABEL).first.focus()
+    page.keyboard.press("Enter")
+    for key in ("p", "3", "/"):
+        page.keyboard.press(key)
+    assert page.locator("#place-menu").is_visible()
+    assert SECTION in page.url and chosen(page) == FIRST
 
 
 def test_a_menu_stays_in_view(open_http_page: Visitor):
@@ -243,9 +283,57 @@ def test_the_latest_choice_wins_over_a_panel_in_the_address(open_page: Visitor):
     assert page.locator(f"#{anchor}").is_visible()
 
 
-def test_a_page_that_was_kept_shows_the_latest_choice(open_page: Visitor):
-    page = open_page(SECTION)
-    page.evaluate(f"localStorage.setItem('tab', '{OTHER}')")
+def test_after_a_reload_a_panel_in_the_address_stays_hidden(open_http_page: Visitor):
+    panel = open_http_page(SECTION).locator(f".place > [data-choices={OTHER}]").last
+    anchor = panel.get_attribute("id")
+    page = open_http_page(f"{SECTION}?tab={OTHER}#{anchor}")
+    expect(page.locator(f"#{anchor}")).to_be_visible()
+    page.keyboard.press("1")
+    reload(page)
+    assert chosen(page) == FIRST and page.locator("[data-shown]").count() == 0
+    expect(page.locator(f"#{anchor}")).to_be_hidden()
+
+
+def test_the_latest_choice_at_a_place_wins_after_back(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    place = show_here(page, OTHER, 1)
+    page.evaluate("location.hash = '#exercises'")
+    show_here(page, LAST, 1)
+    page.go_back()
+    page.wait_for_function("!location.hash")
+    assert LAST in shown(place).split()
+    reload(page)
+    assert LAST in shown(place).split()
+
+
+def show_again(page: Page, **stored: str) -> None:
+    """Show the page as a browser does that has kept it while choices were stored."""
+    page.evaluate("stored => Object.assign(localStorage, stored)", stored)
     shown_again = "new PageTransitionEvent('pageshow', { persisted: true })"
     page.evaluate(f"dispatchEvent({shown_again})")
+
+
+def test_a_page_that_was_kept_shows_the_latest_choice(open_page: Visitor):
+    page = open_page(SECTION)
+    show_again(page, tab=OTHER)
     assert chosen(page) == OTHER and probe(page, "wrongTabs") == []
+
+
+def test_a_page_that_was_kept_ends_a_comparison(open_http_page: Visitor):
+    page = open_http_page(f"{SECTION}?tab={FIRST}&beside={OTHER}")
+    show_again(page, tab=OTHER, beside="none", theme="dark", predict="off")
+    choices = {"tab": OTHER, "beside": "none", "theme": "dark", "predict": "off"}
+    for key, value in choices.items():
+        assert chosen(page, key) == value
+        assert page.evaluate("key => localStorage.getItem(key)", key) == value
+    assert page.get_attribute("#theme-button", "title") == "Colors: dark"
+    show_again(page, tab="nonsense", theme="pink")
+    assert (chosen(page), chosen(page, "theme")) == (OTHER, "dark")
+    assert probe(page, "wrongTabs") == []
+
+
+def test_nothing_jumps_on_a_page_that_was_kept(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    before = probe(page, "mark", 0.5)
+    show_again(page, tab=LAST)
+    assert abs(probe(page, "placeOfMarked") - before) <= 2

@@ -213,6 +213,50 @@ def test_print_shows_the_chosen_framework_or_all(open_http_page: Visitor, path: 
     assert page.evaluate("document.documentElement.dataset.print ?? null") is None
 
 
+LABELS = """() => [...document.querySelectorAll(".tab-label")].filter(
+  (label) => !["none", "normal"].includes(getComputedStyle(label, "::after").content)
+).map((label) => label.textContent)"""
+
+
+def test_only_a_print_of_one_framework_names_another_place(open_http_page: Visitor):
+    page = open_http_page(WITH_TABS[0])
+    page.locator(".place > .tab-panel > .tab-label > button:visible").first.click()
+    page.click("#place-menu [data-choice=jax]")
+    page.emulate_media(media="print")
+    assert page.evaluate(LABELS)
+    page.evaluate("document.documentElement.dataset.print = 'all'")
+    assert page.evaluate(LABELS) == []
+
+
+TOPS = """() => [...document.querySelectorAll(".place")].map((place) =>
+  [...place.querySelectorAll(":scope > .tab-panel:not(.tab-absent)")].map(
+    (panel) => [getComputedStyle(panel).display, panel.getBoundingClientRect().top]))"""
+
+
+def test_a_comparison_does_not_change_the_print_of_all(open_http_page: Visitor):
+    page = open_http_page(f"{WITH_TABS[0]}?tab=jax&beside=pytorch")
+    page.emulate_media(media="print")
+    page.evaluate("document.documentElement.dataset.print = 'all'")
+    places = page.evaluate(TOPS)
+    assert places and all(place == sorted(place) for place in places)
+    assert {display for place in places for display, _ in place} == {"table"}
+
+
+def test_the_room_below_a_place_is_not_printed(open_http_page: Visitor):
+    page = open_http_page(
+        "chapter_gpus/pitfalls.html?tab=jax", viewport={"width": 500, "height": 900}
+    )
+    page.evaluate("scrollTo({ top: document.body.scrollHeight, behavior: 'instant' })")
+    for tab in TABS:
+        page.keyboard.press(str(TABS.index(tab) + 1))
+        if page.evaluate("document.body.style.minHeight"):
+            break
+    else:
+        raise AssertionError("no choice leaves room below")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).minHeight") == "0px"
+
+
 CUT_OFF = """() =>
   [...document.querySelectorAll("pre, .table-wrapper, .plotted, .math")]
   .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)

@@ -125,6 +125,16 @@ def test_answers_are_remembered(open_http_page: Visitor):
     assert row(page)["You"] == "20 MiB"
 
 
+def test_two_tabs_of_the_browser_keep_each_others_answers(open_http_page: Visitor):
+    page, another = open_http_page(SECTION), open_http_page(SECTION)
+    enter(page, "20")
+    others = another.locator(f'.prediction:not([data-question="{QUESTION}"]):visible')
+    others.get_by_role("button", name="Show the output").first.click()
+    assert row(another)["You"] == "20 MiB"
+    reload(page)
+    assert len(page.evaluate("Object.keys(JSON.parse(localStorage.predictions))")) == 2
+
+
 def test_damaged_storage_covers_the_outputs_again(open_http_page: Visitor):
     page = open_http_page(SECTION)
     page.evaluate("localStorage.setItem('predictions', '{')")
@@ -160,6 +170,18 @@ def test_covers_that_are_turned_on_again_hide_earlier_answers(open_http_page: Vi
     page.locator(".covering input:visible").first.uncheck()
     page.locator(".covering input:visible").first.check()
     expect(outputs(page)).to_be_hidden()
+
+
+def test_the_box_stays_under_the_pointer(open_http_page: Visitor):
+    page = open_http_page(SECTION, viewport={"width": 1300, "height": 900})
+    last = page.locator(".covering input:visible").last
+    last.scroll_into_view_if_needed()
+    top = "e => e.getBoundingClientRect().top"
+    before = last.evaluate(top)
+    for state in ("off", "on"):
+        last.click()
+        assert page.evaluate("document.documentElement.dataset.predict") == state
+        assert last.evaluate(top) == pytest.approx(before, abs=2), state
 
 
 @pytest.mark.parametrize("state", ["covered", "answered"])

@@ -156,6 +156,17 @@ def test_a_solution_is_open_again_after_back(open_page: Visitor):
     assert abs(link.evaluate(top) - before) < 5
 
 
+def test_a_solution_is_open_after_a_link_on_the_page(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    open_solution(page)
+    page.evaluate("location.hash = '#exercises'")
+    page.wait_for_function("history.state?.solved")
+    with page.expect_navigation():
+        page.click("footer a[rel=next]")
+    page.go_back()
+    expect(page.locator(".solution[open] .solution-source")).to_be_visible()
+
+
 def test_a_solution_opens_and_closes_by_keyboard(open_page: Visitor):
     page = open_page(SECTION)
     summary = page.locator(".solution > summary").nth(2)

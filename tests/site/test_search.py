@@ -180,6 +180,39 @@ def test_names_are_found_whole_and_by_their_parts(open_http_page: Visitor, query
     ).to_be_visible()
 
 
+@pytest.mark.parametrize("name", ["try_gpu", "Timer"])
+def test_a_name_of_the_library_leads_to_its_definition(
+    page: Page, entries: list[Entry], name: str
+):
+    anchors = [f"#{e['anchor']}" for e in entries if name in e.get("names", [])]
+    search(page, f"d2l.{name}")
+    href = page.locator(FIRST).get_attribute("href") or ""
+    assert anchors and href.endswith(tuple(anchors))
+
+
+def test_a_name_of_the_second_framework_keeps_the_comparison(open_http_page: Visitor):
+    for section in (SECTION, "chapter_gpus/memory.html"):
+        page = open_http_page(f"{section}?tab=pytorch&beside=jax")
+        search(page, "jax.device_put")
+        page.keyboard.press("Enter")
+        expect(page.locator("dialog.search")).to_be_hidden()
+        page.wait_for_url("**#*")
+        page.wait_for_load_state()
+        data = page.evaluate("({ ...document.documentElement.dataset })")
+        assert (data["tab"], data["beside"]) == ("pytorch", "jax"), section
+
+
+def test_a_name_on_the_page_loads_nothing(open_http_page: Visitor):
+    page = open_http_page(f"{SECTION}?tab=jax")
+    page.evaluate("window.stays = true")
+    search(page, "torch.device")
+    link = page.locator("#search-results a[href^='#panel-']").first
+    anchor = link.get_attribute("href") or ""
+    link.click()
+    expect(page.locator(anchor)).to_be_in_viewport()
+    assert page.evaluate("window.stays")
+
+
 def test_an_american_spelling_and_a_plural_are_found(page: Page):
     page.keyboard.press("/")
     page.wait_for_selector("dialog.search[open]")
@@ -305,7 +338,8 @@ def test_search_loads_only_when_it_is_opened(open_page: Visitor):
     loaded = {
         url.rpartition("/")[2] for url in open_page.requests if "/_static/" in url
     }
-    assert {"search.js", "search-data.js", "minisearch.js"} <= loaded
+    files = {"search.css", "search.js", "search-data.js", "minisearch.js"}
+    assert files <= loaded
 
 
 # Previews

@@ -109,6 +109,14 @@ def test_points_stay_where_they_are_though_paths_are_shorter(file: Path):
     assert len(plots.restyle(file.read_text("utf-8"))) < 0.7 * file.stat().st_size
 
 
+def test_a_path_of_points_alone_gets_no_lines():
+    path = '<path d="M 1 1 \nM 2 3 \nL 4 4 \nL 5 5" style="stroke: #1a56b0"/>'
+    figure = f'<g id="figure_1">{path}</g>'
+    svg = f'<svg xmlns="{plots.SVG[1:-1]}" viewBox="0 0 9 9">{figure}</svg>'
+    (found,) = ElementTree.fromstring(plots.restyle(svg)).iter(f"{plots.SVG}path")
+    assert found.get("d") == "M1 1M2 3l2 1 1 1"
+
+
 def test_neighbors_of_one_style_become_one_path_unless_one_can_see_through():
     bars = "".join(
         f'<path d="M {x} 0 \nL {x + 1} 0 \nL {x + 1} 9 \nz\n" style="{style}"/>'
