@@ -197,6 +197,7 @@ __all__ = [
     "model_tensors",
     "move_to",
     "named_gpus",
+    "named_tensors",
     "nbytes",
     "nn_Module",
     "normal",
@@ -943,12 +944,17 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def take_over(
-        self, model: Module, tensors: list, optimizer: dict, counts: dict, states: list
+        self, model: Module, tensors: dict, optimizer: dict, counts: dict, states: list
     ) -> None:
-        """Take over the results of rank 0: what it has trained, and its counts."""
+        """Take over the results of rank 0: what it has trained, and its counts.
+
+        A tensor that `model` does not have, such as a result that the forward pass
+        of rank 0 has kept, is ignored.
+        """
         self.prepare_model(model)
-        for old, new in zip(all_tensors(model), tensors, strict=True):
-            if nn.parameter.is_lazy(old) and new is not None:
+        for name, old in named_tensors(model).items():
+            new = tensors.get(name)
+            if new is not None and nn.parameter.is_lazy(old):
                 old.materialize(new.shape, dtype=new.dtype)
             if new is not None:
                 old.data = new.to(old.device)
@@ -3848,7 +3854,7 @@ def wait_for_ranks(
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def start_rank(process: Any) -> None:
-    """Start a process that does not run the program of this process again."""
+    """Start a new interpreter that does not run the program of this process again."""
     program = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
     try:
@@ -3903,7 +3909,7 @@ def launch(
                         args=(rank, num_processes, folder, end, call, random_states()),
                     )
                 )
-                start_rank(processes[-1])
+                processes[-1].start() if fork else start_rank(processes[-1])
                 end.close()  # the rank's copy remains
             return wait_for_ranks(processes, pipes, folder, timeout, receive)
         finally:
@@ -3984,6 +3990,28 @@ class TrainingStep(nn.Module):
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def named_tensors(model: Module) -> dict[str, torch.Tensor]:
+    """Return the parameters, the buffers and the plain tensors of a model by name."""
+    found, seen = dict[str, torch.Tensor](), set()
+
+    def visit(name: str, value: Any) -> None:
+        if id(value) in seen:
+            return
+        seen.add(id(value))
+        if isinstance(value, torch.Tensor):
+            found[name] = value
+        elif isinstance(value, nn.Module):
+            visit(name, vars(value))
+        elif isinstance(value, (dict, list, tuple)):
+            pairs = value.items() if isinstance(value, dict) else enumerate(value)
+            for key, item in pairs:
+                visit(f"{name}.{key}", item)
+
+    visit("model", [model, [*model.parameters()]])
+    return found
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def fit_as_rank(
     trainer: Trainer, model: Module, data: Any, options: dict
 ) -> tuple | None:
@@ -3999,10 +4027,11 @@ def fit_as_rank(
         )
     if dist.get_rank() != 0:
         return None
-    tensors = [
-        None if nn.parameter.is_lazy(t) else t.detach().cpu()
-        for t in all_tensors(model)
-    ]
+    tensors = {
+        name: t.detach().cpu()
+        for name, t in named_tensors(model).items()
+        if not nn.parameter.is_lazy(t)
+    }
     optimizer: dict = getattr(trainer.optim, "state_dict", dict)()
     counts = {
         name: value

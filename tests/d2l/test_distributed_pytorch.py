@@ -472,6 +472,29 @@ def test_tensors_of_the_caller_change_in_place():
     assert trainer.train_batch_idx == 32
 
 
+class Keeping(d2l.MLP):
+    """A model that keeps what it has computed, and counts in a plain tensor."""
+
+    def __init__(self):
+        super().__init__(10, 16, 0.1)
+        self.steps, self.probabilities = torch.zeros(1), None
+
+    def forward(self, X):
+        Y = super().forward(X)
+        self.probabilities = Y.softmax(1)
+        self.last = [Y, self.probabilities]
+        self.steps += self.training
+        return Y
+
+
+def test_tensors_that_a_forward_pass_keeps_are_ignored():
+    one, many = (train(Keeping, lambda: Few(6), n) for n in (1, 2))
+    assert many.model.probabilities is None and not hasattr(many.model, "last")
+    assert torch.equal(one.model.steps, many.model.steps)
+    for a, b in zip(one.model.parameters(), many.model.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-6)
+
+
 def test_nothing_to_train():
     trainer = train(mlp, lambda: Few(6), 2, epochs=0)
     assert isinstance(trainer.optim, torch.optim.SGD)
@@ -606,3 +629,18 @@ def test_script_with_ranks_that_are_not_forked(tmp_path, launcher, options, num_
     assert int(printed[0]) == num_ranks
     assert abs(float(printed[1]) - total) < 1e-4
     assert abs(float(printed[2]) - accuracy) < 1e-6
+
+
+def test_objects_of_a_class_of_a_script_return_from_forked_ranks(tmp_path):
+    script = tmp_path / "point.py"
+    script.write_text(
+        "from d2l import torch as d2l\n"
+        "class Point:\n"
+        "    x = 3\n"
+        "print([point.x for point in d2l.launch(Point, 2)])\n"
+    )
+    variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    printed = subprocess.check_output(
+        [sys.executable, str(script)], env=os.environ | variables, text=True
+    )
+    assert printed == "[3, 3]\n"
