@@ -117,6 +117,7 @@ __all__ = [
     "card_data",
     "check_examples",
     "check_limits",
+    "check_loss",
     "check_ranks",
     "check_shapes",
     "checkpoint",
@@ -756,6 +757,7 @@ class Trainer(HyperParameters):
             self.part_weight = weight * share
             with autograd.record():
                 loss = self.model.training_step(part)
+            check_loss(loss.shape, loss.size)
             loss.backward(np.full_like(loss, self.part_weight * scale))
             wait_for_checkpoints()
 
@@ -4263,6 +4265,15 @@ def share_object(store: Any, value: Any) -> Any:
     numbers = np.array(onp.resize(data, int(size)), dtype=np.float32)
     store.broadcast(new_key(), numbers, numbers)
     return pickle.loads(numbers.asnumpy().astype(onp.uint8).tobytes())
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_loss(shape: Sequence, size: int | None) -> None:
+    """Raise ValueError if a loss has another size than 1; None is unknown."""
+    if size not in (1, None):
+        raise ValueError(
+            f"the loss must be a scalar, not of shape {tuple(shape)}; take its mean"
+        )
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)

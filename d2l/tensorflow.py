@@ -122,6 +122,7 @@ __all__ = [
     "capability_range",
     "card_data",
     "check_limits",
+    "check_loss",
     "check_ranks",
     "check_shapes",
     "checkpoint_variables",
@@ -827,6 +828,7 @@ class Trainer(HyperParameters):
             with tf.control_dependencies([s for s in sums if s is not None]):
                 with tf.GradientTape() as tape:
                     loss = self.model.training_step(part)
+                    check_loss(loss.shape, loss.shape.num_elements())
                     loss = loss * (share * self.loss_scale())
                 params = self.model.trainable_variables
                 sums = add_gradients(sums, tape.gradient(loss, params))
@@ -4354,6 +4356,15 @@ def launch(
         finally:
             for process in processes:
                 end_rank(process)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_loss(shape: Sequence, size: int | None) -> None:
+    """Raise ValueError if a loss has another size than 1; None is unknown."""
+    if size not in (1, None):
+        raise ValueError(
+            f"the loss must be a scalar, not of shape {tuple(shape)}; take its mean"
+        )
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)

@@ -126,6 +126,7 @@ __all__ = [
     "card_data",
     "check_examples",
     "check_limits",
+    "check_loss",
     "check_shapes",
     "chunked_loss",
     "cited",
@@ -712,6 +713,7 @@ class Trainer(HyperParameters):
             wait = ddp.no_sync() if ddp and i < len(parts) else contextlib.nullcontext()
             with self.autocast(), wait:
                 loss = (ddp or self.model.training_step)(part)
+            check_loss(loss.shape, loss.numel())
             loss = self.scaler.scale(loss)
             loss.backward(torch.full_like(loss, self.part_weight))
         if small:
@@ -881,6 +883,7 @@ class Trainer(HyperParameters):
         self.model.eval()
         with self.autocast(), torch.compiler.set_stance("force_eager"):
             loss = self.model.training_step(move_to(self.sample, self.device))
+        check_loss(loss.shape, loss.numel())
         grads = torch.autograd.grad(loss, step.trained(), allow_unused=True)
         self.model.train()
         self.values.clear()
@@ -3962,6 +3965,15 @@ def check_examples(items: Sequence) -> None:
             "several devices can only share a minibatch whose tensors "
             "have the same length; the lengths of this one are "
             + ", ".join(map(str, sizes))
+        )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_loss(shape: Sequence, size: int | None) -> None:
+    """Raise ValueError if a loss has another size than 1; None is unknown."""
+    if size not in (1, None):
+        raise ValueError(
+            f"the loss must be a scalar, not of shape {tuple(shape)}; take its mean"
         )
 
 
