@@ -786,6 +786,8 @@ class Trainer(HyperParameters):
                 "counters": self.counters(),
                 "board": self.board_state(),
             }
+        if self.num_ranks > 1:
+            dist.barrier()  # until rank 0 has made the draft
         write_state(state, draft)
         if self.rank == 0:
             publish_checkpoint(draft)
