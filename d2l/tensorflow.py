@@ -131,6 +131,7 @@ __all__ = [
     "cited_rows",
     "compile_cuda",
     "compile_kernel",
+    "complete_checkpoints",
     "concat",
     "conv_size",
     "cos",
@@ -2475,16 +2476,28 @@ class ResumableLoader:
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def complete_checkpoints(folder: str | Path) -> list[Path]:
+    """Return the complete checkpoints in a folder, from the oldest to the newest."""
+    paths = [
+        path
+        for path in Path(folder).glob("step-*")
+        if path.is_dir() and re.fullmatch(r"step-\d+(\.old)?", path.name)
+    ]
+    return sorted(
+        path for path in paths if path.suffix == "" or path.with_suffix("") not in paths
+    )
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def latest_checkpoint(folder: str | Path) -> Path | None:
     """Return the newest complete checkpoint in a folder, or None."""
-    paths = Path(folder).glob("step-*")
-    return max((path for path in paths if not path.suffix), default=None)
+    return max(complete_checkpoints(folder), default=None)
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def draft_checkpoint(folder: str | Path, step: int) -> Path:
     """Return the path of an empty folder for a draft; delete older drafts."""
-    for old in Path(folder).glob("step-*.*"):
+    for old in {*Path(folder).glob("step-*.*")} - {*complete_checkpoints(folder)}:
         shutil.rmtree(old, ignore_errors=True)
     draft = Path(folder, f"step-{step:08}.draft")
     draft.mkdir(parents=True)
@@ -2506,8 +2519,7 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
         final.rename(replaced)
     draft.rename(final)
     shutil.rmtree(replaced, ignore_errors=True)
-    complete = sorted(p for p in draft.parent.glob("step-*") if not p.suffix)
-    for old in complete[:-keep]:
+    for old in complete_checkpoints(draft.parent)[:-keep]:
         shutil.rmtree(old)
     return final
 
