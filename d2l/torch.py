@@ -125,6 +125,7 @@ __all__ = [
     "capability_range",
     "card_data",
     "check_examples",
+    "check_file",
     "check_limits",
     "check_loss",
     "check_shapes",
@@ -191,6 +192,7 @@ __all__ = [
     "load_optimizer",
     "locate_errors",
     "log",
+    "make_folder",
     "matmul",
     "mean",
     "measure_machine",
@@ -292,6 +294,7 @@ __all__ = [
     "verdict",
     "visible_gpus",
     "wait_for_ranks",
+    "warn_if_over",
     "watch_access",
     "wave_efficiency",
     "write_state",
@@ -817,7 +820,10 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
     def start_checkpoints(self, folder: str | Path | None) -> None:
-        """Continue from the newest checkpoint in a folder, if there is one."""
+        """Make a folder, or continue from the newest checkpoint in it.
+
+        Raises ValueError if this is impossible.
+        """
         if self.save_every is not None and not self.save_every > 0:
             raise ValueError(
                 "save_every must be None (after each epoch) or a "
@@ -828,8 +834,11 @@ class Trainer(HyperParameters):
         if folder:
             self.loader = self.train_dataloader
             self.train_dataloader = ResumableLoader(self, self.loader)
+            make_folder(folder)
             if newest := latest_checkpoint(folder):
+                check_file(newest)
                 self.load_checkpoint(newest)
+                warn_if_over(self, newest)
 
     # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
     def save_if_due(self) -> None:
@@ -2292,7 +2301,7 @@ def latest_checkpoint(folder: str | Path) -> Path | None:
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def draft_checkpoint(folder: str | Path, step: int) -> Path:
     """Return the path of an empty folder for a draft; delete older drafts."""
-    for old in {*Path(folder).glob("step-*.*")} - {*complete_checkpoints(folder)}:
+    for old in {*Path(folder).glob("step-[0-9]*.*")} - {*complete_checkpoints(folder)}:
         shutil.rmtree(old, ignore_errors=True)
     draft = Path(folder, f"step-{step:08}.draft")
     draft.mkdir(parents=True)
@@ -4093,6 +4102,38 @@ def check_shapes(saved: dict, own: dict, path: Path) -> None:
                 f"is {there} in the checkpoint and {here} in the model; "
                 "resume with the same model, or choose another folder"
             )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def make_folder(folder: str | Path) -> None:
+    """Make a folder unless it exists; raise ValueError if this is impossible."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"checkpoint_dir={str(folder)!r} cannot be made: "
+            f"{error.strerror}; choose another folder"
+        ) from None
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def warn_if_over(trainer: Trainer, path: Path) -> None:
+    """Warn if a checkpoint comes after the last epoch of a trainer."""
+    if (trainer.epoch, trainer.position) > (trainer.max_epochs, 0):
+        warnings.warn(
+            f"{path} comes from a later epoch than max_epochs="
+            f"{trainer.max_epochs}, so nothing is left to train",
+            stacklevel=2,
+        )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_file(path: Path) -> None:
+    """Raise ValueError unless a folder is a checkpoint of PyTorch."""
+    if not Path(path, ".metadata").exists():
+        raise ValueError(
+            f"{path} is not a checkpoint of PyTorch; choose another folder"
+        )
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)

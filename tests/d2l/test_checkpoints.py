@@ -36,3 +36,42 @@ def test_a_cut_between_two_names_leaves_a_checkpoint(d2l, tmp_path, monkeypatch)
     assert save(d2l, tmp_path, 3, "third") == d2l.latest_checkpoint(tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"step-00000002", "step-00000003"}
+
+
+def fit(d2l, folder, max_epochs=1):
+    """Return a trainer that has trained with checkpoints."""
+    trainer = d2l.Trainer(max_epochs)
+    model = d2l.MLP(10, 8, 0.1)
+    trainer.fit(model, d2l.Digits(batch_size=500), checkpoint_dir=folder)
+    return trainer
+
+
+def test_other_things_in_the_folder_are_ignored(d2l, fw, tmp_path):
+    (tmp_path / "step-notes").mkdir()
+    (tmp_path / "step-notes.old").mkdir()
+    (tmp_path / "step-00000099").write_text("a file")
+    assert d2l.latest_checkpoint(tmp_path) is None
+    fit(d2l, tmp_path)
+    names = {"step-notes", "step-notes.old", "step-00000099", "step-00000003"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_a_file_in_place_of_the_folder_is_an_error_at_once(d2l, fw, tmp_path):
+    (tmp_path / "file").touch()
+    for name in "file", "file/folder":
+        with pytest.raises(ValueError, match="file.*cannot be made: .*; choose") as e:
+            fit(d2l, tmp_path / name)
+        assert "\n" not in str(e.value)
+
+
+def test_a_checkpoint_of_another_framework_is_one_clear_error(d2l, fw, tmp_path):
+    (tmp_path / "step-00000099").mkdir()
+    message = f"step-00000099 is not a checkpoint of {fw.tab}; choose another folder$"
+    with pytest.raises(ValueError, match=f"(?i){message}"):
+        fit(d2l, tmp_path)
+
+
+def test_a_run_with_fewer_epochs_than_the_checkpoint_warns(d2l, fw, tmp_path):
+    fit(d2l, tmp_path, 2)
+    with pytest.warns(UserWarning, match="a later epoch than max_epochs=1, so noth"):
+        assert fit(d2l, tmp_path, 1).train_batch_idx == 6
