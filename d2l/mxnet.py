@@ -214,6 +214,7 @@ __all__ = [
     "own_memory",
     "pipeline_order",
     "pipeline_times",
+    "plain_arrays",
     "plan_kernel",
     "plot",
     "plot_ladder",
@@ -4397,28 +4398,54 @@ def check_file(path: Path) -> None:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def plain_arrays(model: Module) -> dict[str, np.ndarray]:
+    """Return the plain arrays of a model by name: `scratch:` if they are trained."""
+    found, seen = dict[str, np.ndarray](), set()
+
+    def visit(name: str, value: Any) -> None:
+        if id(value) in seen:
+            return
+        seen.add(id(value))
+        if isinstance(value, np.ndarray):
+            found[("plain:" if value.grad is None else "scratch:") + name] = value
+        elif isinstance(value, gluon.Block):
+            visit(name, vars(value))
+        elif isinstance(value, (dict, list, tuple)):
+            pairs = value.items() if isinstance(value, dict) else enumerate(value)
+            for key, item in pairs:
+                visit(f"{name}.{key}", item)
+
+    visit("model", model)
+    return found
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def named_arrays(model: Module, device: mx.Context) -> dict:
     """Return the parameters of a model and its plain arrays, by name."""
-    arrays = {
-        name: p.data(device) for name, p in model._collect_params_with_prefix().items()
-    }
-    scratch = enumerate(model.get_scratch_params())
-    return arrays | {f"scratch.{i}": array for i, array in scratch}
+    parameters = model._collect_params_with_prefix().items()
+    return {name: p.data(device) for name, p in parameters} | plain_arrays(model)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def load_arrays(model: Module, device: mx.Context, path: Path) -> None:
-    """Restore all arrays; raise ValueError if the shapes differ."""
+    """Restore all arrays; raise ValueError if the shapes of trained ones differ."""
     saved, own = npx.load(str(path / "model.params")), named_arrays(model, device)
     check_shapes(
-        {name: a.shape for name, a in saved.items()},
-        {name: a.shape for name, a in own.items()},
+        *(
+            {
+                name: a.shape
+                for name, a in arrays.items()
+                if not name.startswith("plain:")
+            }
+            for arrays in (saved, own)
+        ),
         path,
     )
     for name, parameter in model._collect_params_with_prefix().items():
         parameter.set_data(saved[name])
-    for i, array in enumerate(model.get_scratch_params()):
-        array[:] = saved[f"scratch.{i}"].as_in_ctx(array.ctx)
+    for name, array in plain_arrays(model).items():
+        if name in saved and saved[name].shape == array.shape:
+            array[:] = saved[name].as_in_ctx(array.ctx)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
