@@ -208,6 +208,7 @@ __all__ = [
     "ones_like",
     "operator_name",
     "optimizer_bytes",
+    "optimizer_name",
     "other_processes",
     "own_attributes",
     "own_line",
@@ -821,7 +822,7 @@ class Trainer(HyperParameters):
         progress = {
             "epoch": epoch,
             "position": position,
-            "optimizer": type(self.optim).__name__,
+            "optimizer": optimizer_name(self.optim),
             "num_train_batches": self.num_train_batches,
             "epoch_start": self.epoch_start,
             "random": random_state,
@@ -1037,7 +1038,7 @@ class Trainer(HyperParameters):
     def check_progress(self, progress: dict[str, Any], path: Path) -> None:
         """Raise ValueError unless a checkpoint fits the optimizer and the data."""
         for name, own in (
-            ("optimizer", type(self.optim).__name__),
+            ("optimizer", optimizer_name(self.optim)),
             ("num_train_batches", self.num_train_batches),
         ):
             if progress[name] != own:
@@ -4446,6 +4447,15 @@ def load_arrays(model: Module, device: mx.Context, path: Path) -> None:
     for name, array in plain_arrays(model).items():
         if name in saved and saved[name].shape == array.shape:
             array[:] = saved[name].as_in_ctx(array.ctx)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def optimizer_name(optim: Any) -> str:
+    """Return the name of an optimizer, such as `SGD` or `Trainer('adam')`."""
+    name = type(optim).__name__
+    if isinstance(optim, gluon.Trainer):
+        name += f"({type(optim.optimizer).__name__.lower()!r})"
+    return name
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)

@@ -222,7 +222,9 @@ def test_checkpoints_of_something_else_are_one_clear_error(tmp_path):
     fails(tmp_path, wider, model=Net(32))
     fails(tmp_path, "num_train_batches 8, and this run has 6", data=Noisy(6))
     scratch = models.SoftmaxScratch(64, 10, lr=0.5)
-    fails(tmp_path, "optimizer Trainer, and this run has SGD", model=scratch)
+    saved = r"optimizer Trainer\('adam'\), and this run has "
+    fails(tmp_path, f"{saved}SGD", model=scratch)
+    fails(tmp_path, rf"{saved}Trainer\('sgd'\)", model=Net(optimizer="sgd"))
     fails(tmp_path, "save_every must be", save_every=0)
 
 
