@@ -121,6 +121,7 @@ __all__ = [
     "called_operations",
     "capability_range",
     "card_data",
+    "check_examples",
     "check_file",
     "check_limits",
     "check_loss",
@@ -810,11 +811,12 @@ class Trainer(HyperParameters):
     def own_share(self, batch: Any, share: float = 1.0) -> tuple[Any, float]:
         """Return this device's examples of a minibatch, and their weight.
 
-        A device without an example gets the first one, with the weight 0.
+        A device without an example gets the first one, with the weight 0. Raises
+        TypeError or ValueError if the minibatch cannot be divided.
         """
         n, i = num_replicas(), replica_id()
         if n > 1:
-            total = tf.nest.flatten(batch)[0].shape[0]
+            total = check_examples(tf.nest.flatten(batch))
             size = total // n + (i < total % n)
             start = i * (total // n) + min(i, total % n) if size else 0
             rows, share = slice(start, start + max(size, 1)), share * size / total
@@ -4486,6 +4488,25 @@ def rebuild(old: tuple, items: list) -> tuple:
     if all(a is b for a, b in zip(old, items)):
         return old
     return type(old)(*items) if hasattr(old, "_fields") else type(old)(items)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_examples(items: Sequence) -> int:
+    """Return the number of examples; raise an error if the items differ in it."""
+    for item in items:
+        if not len(getattr(item, "shape", ())):
+            raise TypeError(
+                "several devices can only share a minibatch of "
+                f"tensors; this one contains {item!r:.40}"
+            )
+    sizes = {item.shape[0]: None for item in items}
+    if len(sizes) != 1:
+        raise ValueError(
+            "several devices can only share a minibatch whose tensors "
+            "have the same length; the lengths of this one are "
+            + ", ".join(map(str, sizes))
+        )
+    return items[0].shape[0]
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
