@@ -4431,17 +4431,11 @@ def named_arrays(model: Module, device: mx.Context) -> dict:
 def load_arrays(model: Module, device: mx.Context, path: Path) -> None:
     """Restore all arrays; raise ValueError if the shapes of trained ones differ."""
     saved, own = npx.load(str(path / "model.params")), named_arrays(model, device)
-    check_shapes(
-        *(
-            {
-                name: a.shape
-                for name, a in arrays.items()
-                if not name.startswith("plain:")
-            }
-            for arrays in (saved, own)
-        ),
-        path,
+    shapes, own_shapes = (
+        {name: a.shape for name, a in arrays.items() if not name.startswith("plain:")}
+        for arrays in (saved, own)
     )
+    check_shapes(shapes, own_shapes, path)
     for name, parameter in model._collect_params_with_prefix().items():
         parameter.set_data(saved[name])
     for name, array in plain_arrays(model).items():

@@ -39,6 +39,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import timedelta
 from difflib import get_close_matches
 from importlib import resources
 from itertools import takewhile
@@ -204,6 +205,7 @@ __all__ = [
     "named_tensors",
     "nbytes",
     "nn_Module",
+    "no_stderr",
     "normal",
     "num_gpus",
     "number_error",
@@ -890,22 +892,24 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def connect_ranks(self) -> None:
         """Wrap the training step in DDP, with the parameters of rank 0 in all ranks."""
-        step, state = TrainingStep(self.model), torch.get_rng_state()
-        lazy = any(map(nn.parameter.is_lazy, self.model.parameters()))
-        self.model.eval()
-        with self.autocast(), torch.compiler.set_stance("force_eager"):
-            loss = self.model.training_step(move_to(self.sample, self.device))
-        check_loss(loss.shape, loss.numel())
-        grads = torch.autograd.grad(loss, step.trained(), allow_unused=True)
-        self.model.train()
-        self.values.clear()
-        if not lazy:  # lazy layers have drawn their parameters, as on one device
-            torch.set_rng_state(state)
-        self.ddp = DistributedDataParallel(
-            step,
-            gradient_as_bucket_view=True,
-            find_unused_parameters=any(grad is None for grad in grads),
+        step = TrainingStep(self.model)
+        if any(map(nn.parameter.is_lazy, self.model.parameters())):
+            self.model.eval()
+            with self.autocast(), torch.compiler.set_stance("force_eager"):
+                self.model.training_step(move_to(self.sample, self.device))
+            self.model.train()
+            self.values.clear()
+        options: dict = {
+            "gradient_as_bucket_view": True,
+            "find_unused_parameters": True,
+        }
+        norm, X = (
+            nn.LayerNorm(1, device=self.device),
+            torch.ones(1, 1, device=self.device),
         )
+        with no_stderr():  # PyTorch warns once if all parameters have a gradient
+            DistributedDataParallel(norm, **options)(X)
+        self.ddp = DistributedDataParallel(step, **options)
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def share_buffers(self) -> None:
@@ -3761,7 +3765,12 @@ def join_ranks(rank: int, size: int, folder: str) -> None:
         LOCAL_WORLD_SIZE=f"{size}",
     )
     init_group(
-        rank, size, init_method=f"file://{folder}/group", rank=rank, world_size=size
+        rank,
+        size,
+        init_method=f"file://{folder}/group",
+        rank=rank,
+        world_size=size,
+        timeout=timedelta(minutes=10),
     )
 
 
@@ -3850,9 +3859,11 @@ def wait_for_ranks(
     """Return the results of all ranks, by rank.
 
     Raises RuntimeError if a rank has failed, and TimeoutError `timeout` seconds
-    after all ranks have started. `receive` gets each message of `tell_caller`.
+    after all ranks have started, or two minutes after the call if they have not
+    all started. `receive` gets each message of `tell_caller`.
     """
-    deadline = time.monotonic() + timeout + 60  # the start takes a minute at most
+    limit = min(timeout, 60) + 60  # for the start
+    deadline = time.monotonic() + limit
     results, errors, started = dict[int, Any](), list[tuple](), set[int]()
     n = len(processes)
     while len(results) < n:
@@ -3860,7 +3871,7 @@ def wait_for_ranks(
             if kind == "started":
                 started.add(rank)
                 if len(started) == n:
-                    deadline = time.monotonic() + timeout
+                    limit, deadline = timeout, time.monotonic() + timeout
             elif kind == "message":
                 receive(*content)
             elif kind == "error":
@@ -3874,7 +3885,7 @@ def wait_for_ranks(
             raise_first(errors, processes)
         if time.monotonic() > deadline:
             silent = [rank for rank in range(n) if rank not in results]
-            raise_timeout(silent, processes, folder, timeout)
+            raise_timeout(silent, processes, folder, limit)
     return [results[rank] for rank in range(n)]
 
 
@@ -3915,7 +3926,8 @@ def launch(
     its own if there are enough GPUs. `receive` is called with each message that a
     rank sends by `tell_caller`. Raises RuntimeError if a rank raises an error or
     is killed, and TimeoutError if a rank has no result `timeout` seconds after
-    all ranks have started. No process, port or file is left behind.
+    all ranks have started. A rank that waits for another one for 10 minutes raises
+    an error. No process, port or file is left behind.
     """
     importlib.import_module("torch._dynamo")  # here, instead of in each rank
     if num_processes < 1:
@@ -4022,6 +4034,20 @@ class TrainingStep(nn.Module):
     def trained(self) -> list[torch.Tensor]:
         """Return the tensors that get a gradient."""
         return [t for _, t in self.named_parameters() if t.requires_grad]
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+@contextlib.contextmanager
+def no_stderr() -> Iterator[None]:
+    """Hide what this process prints as errors in a `with` block, also from C++."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
