@@ -261,6 +261,7 @@ __all__ = [
     "send",
     "set_axes",
     "set_figsize",
+    "share_statistics",
     "show_error",
     "show_images",
     "sight_problems",
@@ -858,6 +859,7 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def validate_share(self, batch: Any) -> None:
         """Validate the model on this device's share of a minibatch."""
+        share_statistics(self.model)
         self.model.validation_step(self.own_share(batch)[0])
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
@@ -4520,6 +4522,24 @@ def replica_id() -> int:
 def num_replicas() -> int:
     """Return the number of devices that share each minibatch."""
     return tf.distribute.get_strategy().num_replicas_in_sync
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def share_statistics(model: Module) -> None:
+    """Give this device the running statistics that a model has on the first device."""
+    statistics = [
+        v
+        for v in model.variables
+        if not v.trainable and tf.as_dtype(v.dtype).is_floating
+    ]
+    if num_replicas() == 1 or not statistics:
+        return
+    values = [tf.convert_to_tensor(v) for v in statistics]
+    if replica_id() > 0:
+        values = [tf.zeros_like(value) for value in values]
+    sums = tf.distribute.get_replica_context().all_reduce("SUM", values)
+    for variable, value in zip(statistics, sums):
+        variable.assign(value)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
