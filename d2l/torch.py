@@ -4040,14 +4040,14 @@ class TrainingStep(nn.Module):
 @contextlib.contextmanager
 def no_stderr() -> Iterator[None]:
     """Hide what this process prints as errors in a `with` block, also from C++."""
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
