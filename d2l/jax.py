@@ -127,6 +127,7 @@ __all__ = [
     "build_problems",
     "bus_bandwidth",
     "card_data",
+    "check_file",
     "check_limits",
     "check_ranks",
     "check_shapes",
@@ -135,6 +136,7 @@ __all__ = [
     "cited_rows",
     "compile_kernel",
     "compile_only_devices",
+    "complete_checkpoints",
     "compute_in",
     "concat",
     "cos",
@@ -204,6 +206,7 @@ __all__ = [
     "log",
     "loop_operations",
     "lower_kernel",
+    "make_folder",
     "matmul",
     "mean",
     "measure_machine",
@@ -313,6 +316,7 @@ __all__ = [
     "verdict",
     "visible_gpus",
     "wait_for_ranks",
+    "warn_if_over",
     "wave_efficiency",
     "write_arrays",
     "zeros",
@@ -891,7 +895,10 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
     def start_checkpoints(self, folder: str | Path | None) -> None:
-        """Continue from the newest checkpoint in a folder, if there is one."""
+        """Make a folder, or continue from the newest checkpoint in it.
+
+        Raises ValueError if this is impossible.
+        """
         if self.save_every is not None and not self.save_every > 0:
             raise ValueError(
                 "save_every must be None (after each epoch) or a "
@@ -902,8 +909,11 @@ class Trainer(HyperParameters):
         if folder:
             self.loader = self.train_dataloader
             self.train_dataloader = ResumableLoader(self, self.loader)
+            make_folder(folder)
             if newest := latest_checkpoint(folder):
+                check_file(newest)
                 self.load_checkpoint(newest)
+                warn_if_over(self, newest)
 
     # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
     def save_if_due(self) -> None:
@@ -2806,16 +2816,28 @@ class ResumableLoader:
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def complete_checkpoints(folder: str | Path) -> list[Path]:
+    """Return the complete checkpoints in a folder, from the oldest to the newest."""
+    paths = [
+        path
+        for path in Path(folder).glob("step-*")
+        if path.is_dir() and re.fullmatch(r"step-\d+(\.old)?", path.name)
+    ]
+    return sorted(
+        path for path in paths if path.suffix == "" or path.with_suffix("") not in paths
+    )
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def latest_checkpoint(folder: str | Path) -> Path | None:
     """Return the newest complete checkpoint in a folder, or None."""
-    paths = Path(folder).glob("step-*")
-    return max((path for path in paths if not path.suffix), default=None)
+    return max(complete_checkpoints(folder), default=None)
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def draft_checkpoint(folder: str | Path, step: int) -> Path:
     """Return the path of an empty folder for a draft; delete older drafts."""
-    for old in Path(folder).glob("step-*.*"):
+    for old in {*Path(folder).glob("step-[0-9]*.*")} - {*complete_checkpoints(folder)}:
         shutil.rmtree(old, ignore_errors=True)
     draft = Path(folder, f"step-{step:08}.draft")
     draft.mkdir(parents=True)
@@ -2837,8 +2859,7 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
         final.rename(replaced)
     draft.rename(final)
     shutil.rmtree(replaced, ignore_errors=True)
-    complete = sorted(p for p in draft.parent.glob("step-*") if not p.suffix)
-    for old in complete[:-keep]:
+    for old in complete_checkpoints(draft.parent)[:-keep]:
         shutil.rmtree(old)
     return final
 
@@ -4761,6 +4782,36 @@ def check_shapes(saved: dict, own: dict, path: Path) -> None:
                 f"is {there} in the checkpoint and {here} in the model; "
                 "resume with the same model, or choose another folder"
             )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def make_folder(folder: str | Path) -> None:
+    """Make a folder unless it exists; raise ValueError if this is impossible."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"checkpoint_dir={str(folder)!r} cannot be made: "
+            f"{error.strerror}; choose another folder"
+        ) from None
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def warn_if_over(trainer: Trainer, path: Path) -> None:
+    """Warn if a checkpoint comes after the last epoch of a trainer."""
+    if (trainer.epoch, trainer.position) > (trainer.max_epochs, 0):
+        warnings.warn(
+            f"{path} comes from a later epoch than max_epochs="
+            f"{trainer.max_epochs}, so nothing is left to train",
+            stacklevel=2,
+        )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_file(path: Path) -> None:
+    """Raise ValueError unless a folder is a checkpoint of JAX."""
+    if not Path(path, "arrays").exists():
+        raise ValueError(f"{path} is not a checkpoint of JAX; choose another folder")
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)

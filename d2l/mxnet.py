@@ -116,7 +116,9 @@ __all__ = [
     "bus_bandwidth",
     "card_data",
     "check_examples",
+    "check_file",
     "check_limits",
+    "check_loss",
     "check_ranks",
     "check_shapes",
     "checkpoint",
@@ -126,6 +128,7 @@ __all__ = [
     "close_store",
     "compile_cuda",
     "compile_kernel",
+    "complete_checkpoints",
     "concat",
     "copy_to",
     "cos",
@@ -180,6 +183,7 @@ __all__ = [
     "load_fashion_mnist",
     "locate_errors",
     "log",
+    "make_folder",
     "matmul",
     "mean",
     "measure_machine",
@@ -204,12 +208,14 @@ __all__ = [
     "ones_like",
     "operator_name",
     "optimizer_bytes",
+    "optimizer_name",
     "other_processes",
     "own_attributes",
     "own_line",
     "own_memory",
     "pipeline_order",
     "pipeline_times",
+    "plain_arrays",
     "plan_kernel",
     "plot",
     "plot_ladder",
@@ -291,6 +297,7 @@ __all__ = [
     "visible_gpus",
     "wait_for_checkpoints",
     "wait_for_ranks",
+    "warn_if_over",
     "wave_efficiency",
     "worker_store",
     "zeros",
@@ -756,6 +763,7 @@ class Trainer(HyperParameters):
             self.part_weight = weight * share
             with autograd.record():
                 loss = self.model.training_step(part)
+            check_loss(loss.shape, loss.size)
             loss.backward(np.full_like(loss, self.part_weight * scale))
             wait_for_checkpoints()
 
@@ -814,7 +822,7 @@ class Trainer(HyperParameters):
         progress = {
             "epoch": epoch,
             "position": position,
-            "optimizer": type(self.optim).__name__,
+            "optimizer": optimizer_name(self.optim),
             "num_train_batches": self.num_train_batches,
             "epoch_start": self.epoch_start,
             "random": random_state,
@@ -864,7 +872,10 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
     def start_checkpoints(self, folder: str | Path | None) -> None:
-        """Continue from the newest checkpoint in a folder, if there is one."""
+        """Make a folder, or continue from the newest checkpoint in it.
+
+        Raises ValueError if this is impossible.
+        """
         if self.save_every is not None and not self.save_every > 0:
             raise ValueError(
                 "save_every must be None (after each epoch) or a "
@@ -875,8 +886,11 @@ class Trainer(HyperParameters):
         if folder:
             self.loader = self.train_dataloader
             self.train_dataloader = ResumableLoader(self, self.loader)
+            make_folder(folder)
             if newest := latest_checkpoint(folder):
+                check_file(newest)
                 self.load_checkpoint(newest)
+                warn_if_over(self, newest)
 
     # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
     def save_if_due(self) -> None:
@@ -1024,7 +1038,7 @@ class Trainer(HyperParameters):
     def check_progress(self, progress: dict[str, Any], path: Path) -> None:
         """Raise ValueError unless a checkpoint fits the optimizer and the data."""
         for name, own in (
-            ("optimizer", type(self.optim).__name__),
+            ("optimizer", optimizer_name(self.optim)),
             ("num_train_batches", self.num_train_batches),
         ):
             if progress[name] != own:
@@ -2413,16 +2427,28 @@ class ResumableLoader:
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def complete_checkpoints(folder: str | Path) -> list[Path]:
+    """Return the complete checkpoints in a folder, from the oldest to the newest."""
+    paths = [
+        path
+        for path in Path(folder).glob("step-*")
+        if path.is_dir() and re.fullmatch(r"step-\d+(\.old)?", path.name)
+    ]
+    return sorted(
+        path for path in paths if path.suffix == "" or path.with_suffix("") not in paths
+    )
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def latest_checkpoint(folder: str | Path) -> Path | None:
     """Return the newest complete checkpoint in a folder, or None."""
-    paths = Path(folder).glob("step-*")
-    return max((path for path in paths if not path.suffix), default=None)
+    return max(complete_checkpoints(folder), default=None)
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def draft_checkpoint(folder: str | Path, step: int) -> Path:
     """Return the path of an empty folder for a draft; delete older drafts."""
-    for old in Path(folder).glob("step-*.*"):
+    for old in {*Path(folder).glob("step-[0-9]*.*")} - {*complete_checkpoints(folder)}:
         shutil.rmtree(old, ignore_errors=True)
     draft = Path(folder, f"step-{step:08}.draft")
     draft.mkdir(parents=True)
@@ -2444,8 +2470,7 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
         final.rename(replaced)
     draft.rename(final)
     shutil.rmtree(replaced, ignore_errors=True)
-    complete = sorted(p for p in draft.parent.glob("step-*") if not p.suffix)
-    for old in complete[:-keep]:
+    for old in complete_checkpoints(draft.parent)[:-keep]:
         shutil.rmtree(old)
     return final
 
@@ -4266,6 +4291,15 @@ def share_object(store: Any, value: Any) -> Any:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_loss(shape: Sequence, size: int | None) -> None:
+    """Raise ValueError if a loss has another size than 1; None is unknown."""
+    if size not in (1, None):
+        raise ValueError(
+            f"the loss must be a scalar, not of shape {tuple(shape)}; take its mean"
+        )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 Trainer.rank, Trainer.num_ranks, Trainer.num_shares = 0, 1, 1
 
 
@@ -4335,28 +4369,87 @@ def check_shapes(saved: dict, own: dict, path: Path) -> None:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def make_folder(folder: str | Path) -> None:
+    """Make a folder unless it exists; raise ValueError if this is impossible."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"checkpoint_dir={str(folder)!r} cannot be made: "
+            f"{error.strerror}; choose another folder"
+        ) from None
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def warn_if_over(trainer: Trainer, path: Path) -> None:
+    """Warn if a checkpoint comes after the last epoch of a trainer."""
+    if (trainer.epoch, trainer.position) > (trainer.max_epochs, 0):
+        warnings.warn(
+            f"{path} comes from a later epoch than max_epochs="
+            f"{trainer.max_epochs}, so nothing is left to train",
+            stacklevel=2,
+        )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_file(path: Path) -> None:
+    """Raise ValueError unless a folder is a checkpoint of MXNet."""
+    if not Path(path, "model.params").exists():
+        raise ValueError(f"{path} is not a checkpoint of MXNet; choose another folder")
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def plain_arrays(model: Module) -> dict[str, np.ndarray]:
+    """Return the plain arrays of a model by name: `scratch:` if they are trained."""
+    found, seen = dict[str, np.ndarray](), set()
+
+    def visit(name: str, value: Any) -> None:
+        if id(value) in seen:
+            return
+        seen.add(id(value))
+        if isinstance(value, np.ndarray):
+            found[("plain:" if value.grad is None else "scratch:") + name] = value
+        elif isinstance(value, gluon.Block):
+            visit(name, vars(value))
+        elif isinstance(value, (dict, list, tuple)):
+            pairs = value.items() if isinstance(value, dict) else enumerate(value)
+            for key, item in pairs:
+                visit(f"{name}.{key}", item)
+
+    visit("model", model)
+    return found
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def named_arrays(model: Module, device: mx.Context) -> dict:
     """Return the parameters of a model and its plain arrays, by name."""
-    arrays = {
-        name: p.data(device) for name, p in model._collect_params_with_prefix().items()
-    }
-    scratch = enumerate(model.get_scratch_params())
-    return arrays | {f"scratch.{i}": array for i, array in scratch}
+    parameters = model._collect_params_with_prefix().items()
+    return {name: p.data(device) for name, p in parameters} | plain_arrays(model)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def load_arrays(model: Module, device: mx.Context, path: Path) -> None:
-    """Restore all arrays; raise ValueError if the shapes differ."""
+    """Restore all arrays; raise ValueError if the shapes of trained ones differ."""
     saved, own = npx.load(str(path / "model.params")), named_arrays(model, device)
-    check_shapes(
-        {name: a.shape for name, a in saved.items()},
-        {name: a.shape for name, a in own.items()},
-        path,
+    shapes, own_shapes = (
+        {name: a.shape for name, a in arrays.items() if not name.startswith("plain:")}
+        for arrays in (saved, own)
     )
+    check_shapes(shapes, own_shapes, path)
     for name, parameter in model._collect_params_with_prefix().items():
         parameter.set_data(saved[name])
-    for i, array in enumerate(model.get_scratch_params()):
-        array[:] = saved[f"scratch.{i}"].as_in_ctx(array.ctx)
+    for name, array in plain_arrays(model).items():
+        if name in saved and saved[name].shape == array.shape:
+            array[:] = saved[name].as_in_ctx(array.ctx)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def optimizer_name(optim: Any) -> str:
+    """Return the name of an optimizer, such as `SGD` or `Trainer('adam')`."""
+    name = type(optim).__name__
+    if isinstance(optim, gluon.Trainer):
+        name += f"({type(optim.optimizer).__name__.lower()!r})"
+    return name
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)

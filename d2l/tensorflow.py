@@ -121,7 +121,10 @@ __all__ = [
     "called_operations",
     "capability_range",
     "card_data",
+    "check_examples",
+    "check_file",
     "check_limits",
+    "check_loss",
     "check_ranks",
     "check_shapes",
     "checkpoint_variables",
@@ -130,6 +133,7 @@ __all__ = [
     "cited_rows",
     "compile_cuda",
     "compile_kernel",
+    "complete_checkpoints",
     "concat",
     "conv_size",
     "cos",
@@ -184,6 +188,7 @@ __all__ = [
     "load_fashion_mnist",
     "locate_errors",
     "log",
+    "make_folder",
     "matmul",
     "mean",
     "measure_machine",
@@ -256,6 +261,7 @@ __all__ = [
     "send",
     "set_axes",
     "set_figsize",
+    "share_statistics",
     "show_error",
     "show_images",
     "sight_problems",
@@ -293,6 +299,7 @@ __all__ = [
     "verdict",
     "visible_gpus",
     "wait_for_ranks",
+    "warn_if_over",
     "wave_efficiency",
     "worker_addresses",
     "worker_rank",
@@ -805,11 +812,12 @@ class Trainer(HyperParameters):
     def own_share(self, batch: Any, share: float = 1.0) -> tuple[Any, float]:
         """Return this device's examples of a minibatch, and their weight.
 
-        A device without an example gets the first one, with the weight 0.
+        A device without an example gets the first one, with the weight 0. Raises
+        TypeError or ValueError if the minibatch cannot be divided.
         """
         n, i = num_replicas(), replica_id()
         if n > 1:
-            total = tf.nest.flatten(batch)[0].shape[0]
+            total = check_examples(tf.nest.flatten(batch))
             size = total // n + (i < total % n)
             start = i * (total // n) + min(i, total % n) if size else 0
             rows, share = slice(start, start + max(size, 1)), share * size / total
@@ -827,6 +835,7 @@ class Trainer(HyperParameters):
             with tf.control_dependencies([s for s in sums if s is not None]):
                 with tf.GradientTape() as tape:
                     loss = self.model.training_step(part)
+                    check_loss(loss.shape, loss.shape.num_elements())
                     loss = loss * (share * self.loss_scale())
                 params = self.model.trainable_variables
                 sums = add_gradients(sums, tape.gradient(loss, params))
@@ -850,6 +859,7 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def validate_share(self, batch: Any) -> None:
         """Validate the model on this device's share of a minibatch."""
+        share_statistics(self.model)
         self.model.validation_step(self.own_share(batch)[0])
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
@@ -951,7 +961,10 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
     def start_checkpoints(self, folder: str | Path | None) -> None:
-        """Continue from the newest checkpoint in a folder, if there is one."""
+        """Make a folder, or continue from the newest checkpoint in it.
+
+        Raises ValueError if this is impossible.
+        """
         if self.save_every is not None and not self.save_every > 0:
             raise ValueError(
                 "save_every must be None (after each epoch) or a "
@@ -962,8 +975,11 @@ class Trainer(HyperParameters):
         if folder:
             self.loader = self.train_dataloader
             self.train_dataloader = ResumableLoader(self, self.loader)
+            make_folder(folder)
             if newest := latest_checkpoint(folder):
+                check_file(newest)
                 self.load_checkpoint(newest)
+                warn_if_over(self, newest)
 
     # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
     def save_if_due(self) -> None:
@@ -2473,16 +2489,28 @@ class ResumableLoader:
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def complete_checkpoints(folder: str | Path) -> list[Path]:
+    """Return the complete checkpoints in a folder, from the oldest to the newest."""
+    paths = [
+        path
+        for path in Path(folder).glob("step-*")
+        if path.is_dir() and re.fullmatch(r"step-\d+(\.old)?", path.name)
+    ]
+    return sorted(
+        path for path in paths if path.suffix == "" or path.with_suffix("") not in paths
+    )
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def latest_checkpoint(folder: str | Path) -> Path | None:
     """Return the newest complete checkpoint in a folder, or None."""
-    paths = Path(folder).glob("step-*")
-    return max((path for path in paths if not path.suffix), default=None)
+    return max(complete_checkpoints(folder), default=None)
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def draft_checkpoint(folder: str | Path, step: int) -> Path:
     """Return the path of an empty folder for a draft; delete older drafts."""
-    for old in Path(folder).glob("step-*.*"):
+    for old in {*Path(folder).glob("step-[0-9]*.*")} - {*complete_checkpoints(folder)}:
         shutil.rmtree(old, ignore_errors=True)
     draft = Path(folder, f"step-{step:08}.draft")
     draft.mkdir(parents=True)
@@ -2504,8 +2532,7 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
         final.rename(replaced)
     draft.rename(final)
     shutil.rmtree(replaced, ignore_errors=True)
-    complete = sorted(p for p in draft.parent.glob("step-*") if not p.suffix)
-    for old in complete[:-keep]:
+    for old in complete_checkpoints(draft.parent)[:-keep]:
         shutil.rmtree(old)
     return final
 
@@ -4357,6 +4384,15 @@ def launch(
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_loss(shape: Sequence, size: int | None) -> None:
+    """Raise ValueError if a loss has another size than 1; None is unknown."""
+    if size not in (1, None):
+        raise ValueError(
+            f"the loss must be a scalar, not of shape {tuple(shape)}; take its mean"
+        )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def worker_addresses() -> list[str]:
     """Return the addresses of the workers in TF_CONFIG, by rank."""
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
@@ -4457,6 +4493,25 @@ def rebuild(old: tuple, items: list) -> tuple:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_examples(items: Sequence) -> int:
+    """Return the number of examples; raise an error if the items differ in it."""
+    for item in items:
+        if not len(getattr(item, "shape", ())):
+            raise TypeError(
+                "several devices can only share a minibatch of "
+                f"tensors; this one contains {item!r:.40}"
+            )
+    sizes = {item.shape[0]: None for item in items}
+    if len(sizes) != 1:
+        raise ValueError(
+            "several devices can only share a minibatch whose tensors "
+            "have the same length; the lengths of this one are "
+            + ", ".join(map(str, sizes))
+        )
+    return items[0].shape[0]
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def replica_id() -> int:
     """Return the number of the device that runs this code, from 0."""
     number = tf.distribute.get_replica_context().replica_id_in_sync_group
@@ -4467,6 +4522,24 @@ def replica_id() -> int:
 def num_replicas() -> int:
     """Return the number of devices that share each minibatch."""
     return tf.distribute.get_strategy().num_replicas_in_sync
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def share_statistics(model: Module) -> None:
+    """Give this device the running statistics that a model has on the first device."""
+    statistics = [
+        v
+        for v in model.variables
+        if not v.trainable and tf.as_dtype(v.dtype).is_floating
+    ]
+    if num_replicas() == 1 or not statistics:
+        return
+    values = [tf.convert_to_tensor(v) for v in statistics]
+    if replica_id() > 0:
+        values = [tf.zeros_like(value) for value in values]
+    sums = tf.distribute.get_replica_context().all_reduce("SUM", values)
+    for variable, value in zip(statistics, sums):
+        variable.assign(value)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4483,6 +4556,38 @@ def check_shapes(saved: dict, own: dict, path: Path) -> None:
                 f"is {there} in the checkpoint and {here} in the model; "
                 "resume with the same model, or choose another folder"
             )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def make_folder(folder: str | Path) -> None:
+    """Make a folder unless it exists; raise ValueError if this is impossible."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"checkpoint_dir={str(folder)!r} cannot be made: "
+            f"{error.strerror}; choose another folder"
+        ) from None
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def warn_if_over(trainer: Trainer, path: Path) -> None:
+    """Warn if a checkpoint comes after the last epoch of a trainer."""
+    if (trainer.epoch, trainer.position) > (trainer.max_epochs, 0):
+        warnings.warn(
+            f"{path} comes from a later epoch than max_epochs="
+            f"{trainer.max_epochs}, so nothing is left to train",
+            stacklevel=2,
+        )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_file(path: Path) -> None:
+    """Raise ValueError unless a folder is a checkpoint of TensorFlow."""
+    if not Path(path, "state.index").exists():
+        raise ValueError(
+            f"{path} is not a checkpoint of TensorFlow; choose another folder"
+        )
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)

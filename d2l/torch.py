@@ -39,6 +39,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import timedelta
 from difflib import get_close_matches
 from importlib import resources
 from itertools import takewhile
@@ -125,12 +126,15 @@ __all__ = [
     "capability_range",
     "card_data",
     "check_examples",
+    "check_file",
     "check_limits",
+    "check_loss",
     "check_shapes",
     "chunked_loss",
     "cited",
     "cited_rows",
     "compile_kernel",
+    "complete_checkpoints",
     "concat",
     "copied_ahead",
     "cos",
@@ -189,6 +193,7 @@ __all__ = [
     "load_optimizer",
     "locate_errors",
     "log",
+    "make_folder",
     "matmul",
     "mean",
     "measure_machine",
@@ -197,8 +202,10 @@ __all__ = [
     "model_tensors",
     "move_to",
     "named_gpus",
+    "named_tensors",
     "nbytes",
     "nn_Module",
+    "no_stderr",
     "normal",
     "num_gpus",
     "number_error",
@@ -289,6 +296,7 @@ __all__ = [
     "verdict",
     "visible_gpus",
     "wait_for_ranks",
+    "warn_if_over",
     "watch_access",
     "wave_efficiency",
     "write_state",
@@ -711,6 +719,7 @@ class Trainer(HyperParameters):
             wait = ddp.no_sync() if ddp and i < len(parts) else contextlib.nullcontext()
             with self.autocast(), wait:
                 loss = (ddp or self.model.training_step)(part)
+            check_loss(loss.shape, loss.numel())
             loss = self.scaler.scale(loss)
             loss.backward(torch.full_like(loss, self.part_weight))
         if small:
@@ -783,6 +792,8 @@ class Trainer(HyperParameters):
                 "counters": self.counters(),
                 "board": self.board_state(),
             }
+        if self.num_ranks > 1:
+            dist.barrier()  # until rank 0 has made the draft
         write_state(state, draft)
         if self.rank == 0:
             publish_checkpoint(draft)
@@ -811,7 +822,10 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
     def start_checkpoints(self, folder: str | Path | None) -> None:
-        """Continue from the newest checkpoint in a folder, if there is one."""
+        """Make a folder, or continue from the newest checkpoint in it.
+
+        Raises ValueError if this is impossible.
+        """
         if self.save_every is not None and not self.save_every > 0:
             raise ValueError(
                 "save_every must be None (after each epoch) or a "
@@ -822,8 +836,11 @@ class Trainer(HyperParameters):
         if folder:
             self.loader = self.train_dataloader
             self.train_dataloader = ResumableLoader(self, self.loader)
+            make_folder(folder)
             if newest := latest_checkpoint(folder):
+                check_file(newest)
                 self.load_checkpoint(newest)
+                warn_if_over(self, newest)
 
     # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
     def save_if_due(self) -> None:
@@ -875,21 +892,24 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def connect_ranks(self) -> None:
         """Wrap the training step in DDP, with the parameters of rank 0 in all ranks."""
-        step, state = TrainingStep(self.model), torch.get_rng_state()
-        lazy = any(map(nn.parameter.is_lazy, self.model.parameters()))
-        self.model.eval()
-        with self.autocast(), torch.compiler.set_stance("force_eager"):
-            loss = self.model.training_step(move_to(self.sample, self.device))
-        grads = torch.autograd.grad(loss, step.trained(), allow_unused=True)
-        self.model.train()
-        self.values.clear()
-        if not lazy:  # lazy layers have drawn their parameters, as on one device
-            torch.set_rng_state(state)
-        self.ddp = DistributedDataParallel(
-            step,
-            gradient_as_bucket_view=True,
-            find_unused_parameters=any(grad is None for grad in grads),
+        step = TrainingStep(self.model)
+        if any(map(nn.parameter.is_lazy, self.model.parameters())):
+            self.model.eval()
+            with self.autocast(), torch.compiler.set_stance("force_eager"):
+                self.model.training_step(move_to(self.sample, self.device))
+            self.model.train()
+            self.values.clear()
+        options: dict = {
+            "gradient_as_bucket_view": True,
+            "find_unused_parameters": True,
+        }
+        norm, X = (
+            nn.LayerNorm(1, device=self.device),
+            torch.ones(1, 1, device=self.device),
         )
+        with no_stderr():  # PyTorch warns once if all parameters have a gradient
+            DistributedDataParallel(norm, **options)(X)
+        self.ddp = DistributedDataParallel(step, **options)
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def share_buffers(self) -> None:
@@ -943,12 +963,17 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def take_over(
-        self, model: Module, tensors: list, optimizer: dict, counts: dict, states: list
+        self, model: Module, tensors: dict, optimizer: dict, counts: dict, states: list
     ) -> None:
-        """Take over the results of rank 0: what it has trained, and its counts."""
+        """Take over the results of rank 0: what it has trained, and its counts.
+
+        A tensor that `model` does not have, such as a result that the forward pass
+        of rank 0 has kept, is ignored.
+        """
         self.prepare_model(model)
-        for old, new in zip(all_tensors(model), tensors, strict=True):
-            if nn.parameter.is_lazy(old) and new is not None:
+        for name, old in named_tensors(model).items():
+            new = tensors.get(name)
+            if new is not None and nn.parameter.is_lazy(old):
                 old.materialize(new.shape, dtype=new.dtype)
             if new is not None:
                 old.data = new.to(old.device)
@@ -2259,16 +2284,28 @@ class ResumableLoader:
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def complete_checkpoints(folder: str | Path) -> list[Path]:
+    """Return the complete checkpoints in a folder, from the oldest to the newest."""
+    paths = [
+        path
+        for path in Path(folder).glob("step-*")
+        if path.is_dir() and re.fullmatch(r"step-\d+(\.old)?", path.name)
+    ]
+    return sorted(
+        path for path in paths if path.suffix == "" or path.with_suffix("") not in paths
+    )
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def latest_checkpoint(folder: str | Path) -> Path | None:
     """Return the newest complete checkpoint in a folder, or None."""
-    paths = Path(folder).glob("step-*")
-    return max((path for path in paths if not path.suffix), default=None)
+    return max(complete_checkpoints(folder), default=None)
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def draft_checkpoint(folder: str | Path, step: int) -> Path:
     """Return the path of an empty folder for a draft; delete older drafts."""
-    for old in Path(folder).glob("step-*.*"):
+    for old in {*Path(folder).glob("step-[0-9]*.*")} - {*complete_checkpoints(folder)}:
         shutil.rmtree(old, ignore_errors=True)
     draft = Path(folder, f"step-{step:08}.draft")
     draft.mkdir(parents=True)
@@ -2290,8 +2327,7 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
         final.rename(replaced)
     draft.rename(final)
     shutil.rmtree(replaced, ignore_errors=True)
-    complete = sorted(p for p in draft.parent.glob("step-*") if not p.suffix)
-    for old in complete[:-keep]:
+    for old in complete_checkpoints(draft.parent)[:-keep]:
         shutil.rmtree(old)
     return final
 
@@ -3729,7 +3765,12 @@ def join_ranks(rank: int, size: int, folder: str) -> None:
         LOCAL_WORLD_SIZE=f"{size}",
     )
     init_group(
-        rank, size, init_method=f"file://{folder}/group", rank=rank, world_size=size
+        rank,
+        size,
+        init_method=f"file://{folder}/group",
+        rank=rank,
+        world_size=size,
+        timeout=timedelta(minutes=10),
     )
 
 
@@ -3818,9 +3859,11 @@ def wait_for_ranks(
     """Return the results of all ranks, by rank.
 
     Raises RuntimeError if a rank has failed, and TimeoutError `timeout` seconds
-    after all ranks have started. `receive` gets each message of `tell_caller`.
+    after all ranks have started, or two minutes after the call if they have not
+    all started. `receive` gets each message of `tell_caller`.
     """
-    deadline = time.monotonic() + timeout + 60  # the start takes a minute at most
+    limit = min(timeout, 60) + 60  # for the start
+    deadline = time.monotonic() + limit
     results, errors, started = dict[int, Any](), list[tuple](), set[int]()
     n = len(processes)
     while len(results) < n:
@@ -3828,7 +3871,7 @@ def wait_for_ranks(
             if kind == "started":
                 started.add(rank)
                 if len(started) == n:
-                    deadline = time.monotonic() + timeout
+                    limit, deadline = timeout, time.monotonic() + timeout
             elif kind == "message":
                 receive(*content)
             elif kind == "error":
@@ -3842,13 +3885,13 @@ def wait_for_ranks(
             raise_first(errors, processes)
         if time.monotonic() > deadline:
             silent = [rank for rank in range(n) if rank not in results]
-            raise_timeout(silent, processes, folder, timeout)
+            raise_timeout(silent, processes, folder, limit)
     return [results[rank] for rank in range(n)]
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def start_rank(process: Any) -> None:
-    """Start a process that does not run the program of this process again."""
+    """Start a new interpreter that does not run the program of this process again."""
     program = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
     try:
@@ -3883,7 +3926,8 @@ def launch(
     its own if there are enough GPUs. `receive` is called with each message that a
     rank sends by `tell_caller`. Raises RuntimeError if a rank raises an error or
     is killed, and TimeoutError if a rank has no result `timeout` seconds after
-    all ranks have started. No process, port or file is left behind.
+    all ranks have started. A rank that waits for another one for 10 minutes raises
+    an error. No process, port or file is left behind.
     """
     importlib.import_module("torch._dynamo")  # here, instead of in each rank
     if num_processes < 1:
@@ -3903,7 +3947,7 @@ def launch(
                         args=(rank, num_processes, folder, end, call, random_states()),
                     )
                 )
-                start_rank(processes[-1])
+                processes[-1].start() if fork else start_rank(processes[-1])
                 end.close()  # the rank's copy remains
             return wait_for_ranks(processes, pipes, folder, timeout, receive)
         finally:
@@ -3960,6 +4004,15 @@ def check_examples(items: Sequence) -> None:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_loss(shape: Sequence, size: int | None) -> None:
+    """Raise ValueError if a loss has another size than 1; None is unknown."""
+    if size not in (1, None):
+        raise ValueError(
+            f"the loss must be a scalar, not of shape {tuple(shape)}; take its mean"
+        )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 class TrainingStep(nn.Module):
     """The training step of a model, as the forward pass of a module."""
 
@@ -3984,6 +4037,42 @@ class TrainingStep(nn.Module):
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+@contextlib.contextmanager
+def no_stderr() -> Iterator[None]:
+    """Hide what this process prints as errors in a `with` block, also from C++."""
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def named_tensors(model: Module) -> dict[str, torch.Tensor]:
+    """Return the parameters, the buffers and the plain tensors of a model by name."""
+    found, seen = dict[str, torch.Tensor](), set()
+
+    def visit(name: str, value: Any) -> None:
+        if id(value) in seen:
+            return
+        seen.add(id(value))
+        if isinstance(value, torch.Tensor):
+            found[name] = value
+        elif isinstance(value, nn.Module):
+            visit(name, vars(value))
+        elif isinstance(value, (dict, list, tuple)):
+            pairs = value.items() if isinstance(value, dict) else enumerate(value)
+            for key, item in pairs:
+                visit(f"{name}.{key}", item)
+
+    visit("model", [model, [*model.parameters()]])
+    return found
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def fit_as_rank(
     trainer: Trainer, model: Module, data: Any, options: dict
 ) -> tuple | None:
@@ -3999,10 +4088,11 @@ def fit_as_rank(
         )
     if dist.get_rank() != 0:
         return None
-    tensors = [
-        None if nn.parameter.is_lazy(t) else t.detach().cpu()
-        for t in all_tensors(model)
-    ]
+    tensors = {
+        name: t.detach().cpu()
+        for name, t in named_tensors(model).items()
+        if not nn.parameter.is_lazy(t)
+    }
     optimizer: dict = getattr(trainer.optim, "state_dict", dict)()
     counts = {
         name: value
@@ -4038,6 +4128,38 @@ def check_shapes(saved: dict, own: dict, path: Path) -> None:
                 f"is {there} in the checkpoint and {here} in the model; "
                 "resume with the same model, or choose another folder"
             )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def make_folder(folder: str | Path) -> None:
+    """Make a folder unless it exists; raise ValueError if this is impossible."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"checkpoint_dir={str(folder)!r} cannot be made: "
+            f"{error.strerror}; choose another folder"
+        ) from None
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def warn_if_over(trainer: Trainer, path: Path) -> None:
+    """Warn if a checkpoint comes after the last epoch of a trainer."""
+    if (trainer.epoch, trainer.position) > (trainer.max_epochs, 0):
+        warnings.warn(
+            f"{path} comes from a later epoch than max_epochs="
+            f"{trainer.max_epochs}, so nothing is left to train",
+            stacklevel=2,
+        )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_file(path: Path) -> None:
+    """Raise ValueError unless a folder is a checkpoint of PyTorch."""
+    if not Path(path, ".metadata").exists():
+        raise ValueError(
+            f"{path} is not a checkpoint of PyTorch; choose another folder"
+        )
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)

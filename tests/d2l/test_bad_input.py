@@ -132,3 +132,21 @@ def test_methods_that_a_model_has_to_define(d2l, fw):
         fw.fit(d2l.Trainer(max_epochs=1), Empty(), data)
     with pytest.raises(NotImplementedError, match="define get_dataloader"):
         fw.fit(d2l.Trainer(max_epochs=1), Empty(), d2l.DataModule())
+
+
+@pytest.mark.parametrize(("accumulate", "devices"), [(1, 1), (2, 1), (1, 2)])
+def test_a_loss_that_is_no_scalar(d2l, fw, accumulate, devices):
+    class Vector(d2l.LinearRegression):
+        def loss(self, y_hat, y):
+            return (y_hat - y) ** 2
+
+    if fw.tab == "jax":
+        return  # jax.grad refuses such a loss
+    trainer = d2l.Trainer(max_epochs=1)
+    trainer.accumulate = accumulate
+    if devices > 1:
+        trainer.devices = d2l.try_devices(devices)
+    data = d2l.SyntheticRegressionData(fw.tensor([2.0, -3.4]), 4.2, num_train=32)
+    message = r"loss must be a scalar, not of shape \(\d+, 1\); take its mean"
+    with pytest.raises((RuntimeError, ValueError), match=message):
+        fw.fit(trainer, Vector(0.1), data)

@@ -371,6 +371,22 @@ def test_a_job_resumes_on_another_number_of_ranks(tmp_path, before, after):
         assert [p.y for p in found] == pytest.approx([p.y for p in points], abs=1e-6)
 
 
+def test_ranks_wait_until_rank_0_has_made_the_draft(tmp_path, monkeypatch):
+    make = Path.mkdir
+
+    def make_slowly(path: Path, *args: Any, **options: Any) -> None:
+        if path.suffix == ".draft" and torch.distributed.get_rank() == 0:
+            time.sleep(0.5)
+        make(path, *args, **options)
+
+    monkeypatch.setattr(Path, "mkdir", make_slowly)  # in the forked ranks, too
+    torch.manual_seed(0)
+    trainer, model = d2l.Trainer(max_epochs=1), plain_net()
+    trainer.devices = [d2l.cpu()] * 2
+    trainer.fit(model, d2l.Digits(batch_size=400), checkpoint_dir=tmp_path)
+    assert d2l.latest_checkpoint(tmp_path)
+
+
 def test_a_finished_job_returns_the_trained_model(tmp_path):
     finished = train_on_ranks(tmp_path, 2)
     assert everything(train_on_ranks(tmp_path, 2)) == everything(finished)

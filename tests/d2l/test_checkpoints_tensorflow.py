@@ -227,6 +227,23 @@ def test_another_number_of_devices(devices, tmp_path):
     assert last[0] == pytest.approx(last[1], abs=1e-6)
 
 
+def test_running_statistics_on_several_devices(tmp_path):
+    """All devices validate with those of the first one, which are in a checkpoint."""
+
+    class Norm(Net):
+        def __init__(self):
+            super().__init__()
+            self.net = tf.keras.Sequential(
+                [layers.Dense(16), layers.BatchNormalization(), layers.Dense(10)]
+            )
+
+    def on_two(**options):
+        return run(Norm, Drawn, devices=d2l.try_devices(2), **options)
+
+    on_two(folder=tmp_path, cut_at=7, save_every=2)
+    assert_equal(on_two(folder=tmp_path, save_every=2), on_two())
+
+
 class Wide(Net):
     def __init__(self):
         super().__init__()

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import warnings
+from datetime import timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -406,6 +407,62 @@ def test_parameters_without_a_gradient_do_not_change(batch_size):
     assert torch.equal(many.model.unused.weight, Unused().unused.weight)
 
 
+class Depth(d2l.MLP):
+    """A model that skips a layer at random, and uses another only to validate."""
+
+    def __init__(self):
+        super().__init__(10, 16, 0.1)
+        self.net = nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
+        self.skipped, self.last = nn.Linear(64, 64), nn.Linear(10, 10)
+
+    def forward(self, X):
+        if self.training and torch.rand(()) < 0.7:
+            return self.net(X)
+        Y = self.net(X + self.skipped(X))
+        return Y if self.training else self.last(Y)
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_parameters_that_some_steps_do_not_use(accumulate, capfd):
+    trainer = train(Depth, lambda: Few(10), 2, 10, accumulate=accumulate)
+    assert trainer.train_batch_idx == 20
+    torch.manual_seed(1)
+    before, after = Depth(), trainer.model
+    assert not torch.equal(after.skipped.weight, before.skipped.weight)
+    assert torch.equal(after.last.weight, before.last.weight)
+    assert "unused" not in capfd.readouterr().err
+
+
+def test_ranks_print_no_warning_if_all_parameters_are_used(capfd):
+    train(mlp, lambda: Few(10), 2, 1)
+    assert "Warning" not in capfd.readouterr().err
+
+
+class Waiting(d2l.MLP):
+    """A model that waits for ever in rank 1."""
+
+    def training_step(self, batch):
+        if dist.get_rank() == 1:
+            dist.barrier()
+        return super().training_step(batch)
+
+
+def test_a_hang_of_fit_ends_in_an_error(monkeypatch):
+    monkeypatch.setattr(d2l, "timedelta", lambda minutes: timedelta(seconds=2))
+    with pytest.raises(RuntimeError, match=r"rank \d of 2 raised .*(2000ms|Timed out)"):
+        train(lambda: Waiting(10, 16, 0.1), lambda: Few(10), 2)
+
+
+def test_the_start_of_ranks_has_a_limit(monkeypatch):
+    seconds, join = time.monotonic, d2l.join_ranks
+    monkeypatch.setattr(time, "monotonic", lambda: 100 * seconds())
+    monkeypatch.setattr(
+        d2l, "join_ranks", lambda rank, *args: time.sleep(9) if rank else join(0, *args)
+    )
+    with pytest.raises(TimeoutError, match="no result from rank .* within 120 seconds"):
+        d2l.launch(add_ranks, 2, timeout=float("inf"))
+
+
 class Masks(d2l.LinearRegressionScratch):
     """Its loss is a sum of random numbers, which it plots."""
 
@@ -470,6 +527,29 @@ def test_tensors_of_the_caller_change_in_place():
     assert model.trainer is trainer and trainer.model is model
     trainer.fit(model, models_pytorch.regression())  # and once more
     assert trainer.train_batch_idx == 32
+
+
+class Keeping(d2l.MLP):
+    """A model that keeps what it has computed, and counts in a plain tensor."""
+
+    def __init__(self):
+        super().__init__(10, 16, 0.1)
+        self.steps, self.probabilities = torch.zeros(1), None
+
+    def forward(self, X):
+        Y = super().forward(X)
+        self.probabilities = Y.softmax(1)
+        self.last = [Y, self.probabilities]
+        self.steps += self.training
+        return Y
+
+
+def test_tensors_that_a_forward_pass_keeps_are_ignored():
+    one, many = (train(Keeping, lambda: Few(6), n) for n in (1, 2))
+    assert many.model.probabilities is None and not hasattr(many.model, "last")
+    assert torch.equal(one.model.steps, many.model.steps)
+    for a, b in zip(one.model.parameters(), many.model.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-6)
 
 
 def test_nothing_to_train():
@@ -606,3 +686,18 @@ def test_script_with_ranks_that_are_not_forked(tmp_path, launcher, options, num_
     assert int(printed[0]) == num_ranks
     assert abs(float(printed[1]) - total) < 1e-4
     assert abs(float(printed[2]) - accuracy) < 1e-6
+
+
+def test_objects_of_a_class_of_a_script_return_from_forked_ranks(tmp_path):
+    script = tmp_path / "point.py"
+    script.write_text(
+        "from d2l import torch as d2l\n"
+        "class Point:\n"
+        "    x = 3\n"
+        "print([point.x for point in d2l.launch(Point, 2)])\n"
+    )
+    variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    printed = subprocess.check_output(
+        [sys.executable, str(script)], env=os.environ | variables, text=True
+    )
+    assert printed == "[3, 3]\n"

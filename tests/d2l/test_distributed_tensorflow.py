@@ -188,6 +188,37 @@ def test_means_that_are_not_linear_are_means_over_devices():
     assert last[0] == pytest.approx(last[1], rel=1e-2)  # exp(mean) is not mean(exp)
 
 
+class Odd(d2l.DataModule):
+    """One minibatch."""
+
+    def __init__(self, *items):
+        super().__init__()
+        self.items = items
+
+    def get_dataloader(self, train):
+        return [self.items]
+
+
+class Products(Plain):
+    """A model for which the items of a minibatch may have any lengths."""
+
+    def training_step(self, batch):
+        X, y = batch
+        return tf.reduce_mean(self(X)) * tf.reduce_mean(tf.cast(y, tf.float32))
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ((np.ones((4, 64), "float32"), np.ones(3, int)), "of this one are 4, 3"),
+        ((np.ones((4, 64), "float32"), np.int64(3)), "minibatch of tensors; this one"),
+    ],
+)
+def test_minibatch_that_cannot_be_divided(items, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        fit(Products, lambda: Odd(*items), 2)
+
+
 class Norm(d2l.Classifier):
     def __init__(self):
         super().__init__()
