@@ -88,13 +88,16 @@ def least_seconds(d2l, queue):
 
 def test_a_benchmark_counts_its_own_work_alone(d2l, queue, capsys):
     alone = least_seconds(d2l, queue)
-    before = [queue() for _ in range(2)]
-    with d2l.Benchmark() as empty:
-        pass
+    nothing = []
+    for _ in range(5):  # other programs may disturb some of them
+        before = [queue() for _ in range(2)]
+        with d2l.Benchmark() as empty:
+            pass
+        nothing.append(empty.seconds)
     with d2l.Benchmark() as full:
         inside = [queue() for _ in range(2)]
     assert len(before) == len(inside)
-    assert empty.seconds < alone / 2 < full.seconds
+    assert min(nothing) < alone / 2 < full.seconds
 
 
 def test_a_benchmark_that_fails_says_nothing(d2l, capsys):
