@@ -112,7 +112,7 @@ def test_devcontainer_installs_what_the_readme_names_and_calls_make():
     settings = json.loads(without_comments(read(DEVCONTAINER)))
     assert settings["postCreateCommand"] == "make"
     installed = set(settings["onCreateCommand"].split())
-    (needed,) = re.findall(r"`apt-get install ([^`]+)`\)\. It", read("README.md"))
+    (needed,) = re.findall(r"Debian 12: `apt-get install ([^`]+)`", read("README.md"))
     assert set(needed.split()) <= installed
     workflow = yaml.safe_load(read(".github/workflows/test.yml"))
     assert settings["image"] == workflow["jobs"]["test"]["container"]
