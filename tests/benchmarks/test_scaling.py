@@ -71,7 +71,7 @@ def test_a_failure_is_reported_in_one_line(monkeypatch, capsys, tmp_path):
         ("--gpus=1", "one GPU has nothing to scale to; use GPUS=2 or more"),
         (
             "--python=no/python",
-            "no/python cannot be started: no such file or directory",
+            "no/python cannot be started: No such file or directory",
         ),
     ],
 )
