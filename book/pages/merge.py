@@ -58,7 +58,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What readers predict before they see the outputs of a cell.
+    """A number in the outputs of a cell that readers predict before they see it.
 
     `before` and `after` are the words around the number, whose unit is `unit`. In
     `numbers`, the name of each number to compare, such as "Arithmetic", precedes its

@@ -1,4 +1,4 @@
-"""What `gpu_report` says about links between GPUs, NCCL, and launchers.
+"""`gpu_report` describes the links between GPUs, NCCL, and launchers.
 
 The tables are those that `nvidia-smi topo -m` prints on machines of several kinds.
 """
