@@ -17,7 +17,6 @@ import pytest
 from benchmarks.stock_notebooks import notebooks
 from book.sources.book import Book
 
-pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 SOURCES = ("config.ini", "index.md", "d2l.bib", "chapter_gpus", "img", "static")
 OURS = ("book", "d2l", "outputs", "environments")
@@ -74,6 +73,7 @@ def test_lib(copy):
     assert "class Trainer" in library and "def try_gpu" in library
 
 
+@pytest.mark.slow
 def test_html_of_all_tabs(copy):
     book = Book(copy)
     place_outputs(book)
