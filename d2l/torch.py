@@ -776,7 +776,11 @@ class Trainer(HyperParameters):
         if self.num_ranks > 1:
             self.share_buffers()  # all ranks get the buffers of rank 0
         leaves, structure = tree_flatten(optimizer_state(self.model, self.optim))
-        state = model_tensors(self.model)
+        state = {
+            name: t
+            for name, t in model_tensors(self.model).items()
+            if self.rank == 0 or not name.startswith("plain.")
+        }
         state |= {f"optim.{i}": leaf for i, leaf in enumerate(leaves)}
         draft = Path(self.checkpoint_dir, f"step-{self.train_batch_idx:08}.draft")
         if self.rank == 0:
@@ -4194,10 +4198,18 @@ def read_state(path: Path) -> dict[str, Any]:
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def model_tensors(model: Module) -> dict[str, torch.Tensor]:
-    """Return parameters, buffers and the parameters in plain attributes by name."""
+    """Return the tensors of a model by name.
+
+    The name of a tensor in a plain attribute begins with `scratch` if the tensor
+    is trained, and with `plain` otherwise.
+    """
     tensors = {f"model.{name}": t for name, t in model.state_dict().items()}
-    scratch = enumerate(model.get_scratch_params())
-    return tensors | {f"scratch.{i}": t for i, t in scratch}
+    known = {id(t) for t in [*model.parameters(), *model.buffers()]}
+    for name, t in named_tensors(model).items():
+        if id(t) not in known:
+            kind = "scratch" if t.requires_grad and t.is_leaf else "plain"
+            tensors[f"{kind}.{name}"] = t
+    return tensors
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4215,16 +4227,23 @@ def optimizer_state(model: Module, optim: Any) -> dict:
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def load_model(model: Module, state: dict, path: Path) -> None:
-    """Restore parameters and buffers; raise ValueError if the shapes differ."""
+    """Restore all tensors; raise ValueError if the shapes of trained ones differ."""
     own = model_tensors(model)
     saved = {name: t for name, t in state.items() if not name.startswith("optim.")}
-    check_shapes(
-        {name: tuple(t.shape) for name, t in saved.items()},
-        {name: tuple(t.shape) for name, t in own.items()},
-        path,
+    shapes, own_shapes = (
+        {
+            name: tuple(t.shape)
+            for name, t in tensors.items()
+            if not name.startswith("plain.")
+        }
+        for tensors in (saved, own)
     )
+    check_shapes(shapes, own_shapes, path)
     for name, tensor in own.items():
-        tensor.detach().copy_(saved[name])  # in place
+        if name in shapes:
+            tensor.detach().copy_(saved[name])  # in place
+        elif name in saved and saved[name].shape == tensor.shape:
+            tensor.data = saved[name].to(tensor)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)

@@ -73,6 +73,24 @@ class Scratch(d2l.LinearRegressionScratch):
         return HandWrittenAdam([self.w, self.b])
 
 
+class Standardized(Net):
+    """A model that standardizes its inputs by plain tensors, which it replaces."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.statistics, self.steps = {"mean": torch.zeros(64)}, torch.zeros(1)
+
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
+        if self.training:
+            mean = 0.9 * self.statistics["mean"] + 0.1 * X.reshape(-1, 64).mean(0)
+            self.statistics["mean"] = mean.to(torch.float32)
+            self.steps += 1
+        self.expanded = torch.zeros(1).expand(len(X))
+        Y = super().forward(X - self.statistics["mean"].reshape(X.shape[1:]))
+        self.probabilities = Y.softmax(1)  # has no place in a new model
+        return Y
+
+
 class Augmented(torch.utils.data.Dataset):
     """Digits with noise from each of the three generators."""
 
@@ -144,7 +162,7 @@ def train(
 
 def everything(model: Any) -> list:
     """Return all tensors of a model, and its curves."""
-    tensors = [*model.state_dict().values(), *model.get_scratch_params()]
+    tensors = [*model.state_dict().values(), *d2l.scratch_tensors(model)]
     return [t.tolist() for t in tensors] + [model.board.data]
 
 
@@ -170,13 +188,14 @@ def test_a_run_that_was_cut_equals_an_undisturbed_one(tmp_path, save_every, cut_
     "options",
     [
         {"make_model": Scratch, "make_data": Regression},
+        {"make_model": Standardized},
         {"make_data": augmented_by_workers},
         {"make_data": augmented_with_own_generator},
         {"precision": torch.bfloat16, "accumulate": 3},
         {"gradient_clip_val": 0.1},
         {"machine": d2l.Machine("made up", {"float32": 1e12}, 1e11)},
     ],
-    ids=["scratch", "workers", "generator", "bfloat16", "clipping", "mfu"],
+    ids=["scratch", "statistics", "workers", "generator", "bfloat16", "clipping", "mfu"],
 )
 def test_other_models_loaders_and_settings_resume(tmp_path, options):
     undisturbed = everything(train(None, **options))
@@ -189,10 +208,13 @@ def test_other_models_loaders_and_settings_resume(tmp_path, options):
 
 
 class SlowNet(Net):
-    """A model whose training takes about a second."""
+    """A model whose training takes at least 2.64 seconds; it says that it has begun."""
+
+    has_begun = multiprocessing.get_context("fork").Event()
 
     def training_step(self, batch: Any) -> torch.Tensor:
-        time.sleep(0.02)
+        self.has_begun.set()
+        time.sleep(0.08)
         return super().training_step(batch)
 
 
@@ -207,8 +229,10 @@ def test_a_process_killed_at_random_moments_can_be_resumed(tmp_path, seed):
     """Each process gets a random time, and may die in the middle of a save."""
     rng, context = random.Random(seed), multiprocessing.get_context("fork")
     for _ in range(6):
+        SlowNet.has_begun.clear()
         process = context.Process(target=train_slowly, args=(tmp_path,))
         process.start()
+        assert SlowNet.has_begun.wait(60)
         process.join(rng.uniform(0.1, 0.4))
         process.kill()
         process.join()
