@@ -3470,7 +3470,7 @@ def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
     for i, (ax, image) in enumerate(zip(axes, images)):
         image = image if isinstance(image, onp.ndarray) else numpy(image)
         ax.imshow(image, cmap="gray_r")
-        ax.set(xticks=[], yticks=[])
+        ax.axis("off")
         if titles:
             ax.set_title(titles[i])
     return axes

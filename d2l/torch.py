@@ -2896,7 +2896,7 @@ def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
             image if isinstance(image, onp.ndarray) else image.detach().cpu().numpy()
         )
         ax.imshow(image, cmap="gray_r")
-        ax.set(xticks=[], yticks=[])
+        ax.axis("off")
         if titles:
             ax.set_title(titles[i])
     return axes
