@@ -895,9 +895,10 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
     def start_checkpoints(self, folder: str | Path | None) -> None:
-        """Make a folder, or continue from the newest checkpoint in it.
+        """Make a folder if it is missing; continue from the newest checkpoint in it.
 
-        Raises ValueError if this is impossible.
+        Raises ValueError if the folder cannot be made, the checkpoint does not fit
+        this run, or `save_every` is not positive.
         """
         if self.save_every is not None and not self.save_every > 0:
             raise ValueError(
@@ -4693,8 +4694,8 @@ def wait_for_ranks(folder: str, processes: Sequence, timeout: float) -> list:
     """Return the results of all ranks.
 
     Raises the errors of `check_ranks`, and TimeoutError if a rank has no
-    result `timeout` seconds after all ranks have started, for which they have
-    another 60 seconds.
+    result `timeout` seconds after all ranks have started. To start, they have
+    `timeout` + 60 seconds.
     """
     ranks = range(len(processes))
     deadline, started = time.monotonic() + timeout + 60, False

@@ -961,9 +961,10 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
     def start_checkpoints(self, folder: str | Path | None) -> None:
-        """Make a folder, or continue from the newest checkpoint in it.
+        """Make a folder if it is missing; continue from the newest checkpoint in it.
 
-        Raises ValueError if this is impossible.
+        Raises ValueError if the folder cannot be made, the checkpoint does not fit
+        this run, or `save_every` is not positive.
         """
         if self.save_every is not None and not self.save_every > 0:
             raise ValueError(
@@ -4385,7 +4386,7 @@ def launch(
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def check_loss(shape: Sequence, size: int | None) -> None:
-    """Raise ValueError if a loss has another size than 1; None is unknown."""
+    """Raise ValueError unless a loss has one element; None is an unknown size."""
     if size not in (1, None):
         raise ValueError(
             f"the loss must be a scalar, not of shape {tuple(shape)}; take its mean"

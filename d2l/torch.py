@@ -826,9 +826,10 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
     def start_checkpoints(self, folder: str | Path | None) -> None:
-        """Make a folder, or continue from the newest checkpoint in it.
+        """Make a folder if it is missing; continue from the newest checkpoint in it.
 
-        Raises ValueError if this is impossible.
+        Raises ValueError if the folder cannot be made, the checkpoint does not fit
+        this run, or `save_every` is not positive.
         """
         if self.save_every is not None and not self.save_every > 0:
             raise ValueError(
@@ -3863,8 +3864,8 @@ def wait_for_ranks(
     """Return the results of all ranks, by rank.
 
     Raises RuntimeError if a rank has failed, and TimeoutError `timeout` seconds
-    after all ranks have started, or two minutes after the call if they have not
-    all started. `receive` gets each message of `tell_caller`.
+    after all ranks have started. To start, they have `timeout` seconds, at most
+    60, and 60 more. `receive` gets each message of `tell_caller`.
     """
     limit = min(timeout, 60) + 60  # for the start
     deadline = time.monotonic() + limit
@@ -3930,8 +3931,8 @@ def launch(
     its own if there are enough GPUs. `receive` is called with each message that a
     rank sends by `tell_caller`. Raises RuntimeError if a rank raises an error or
     is killed, and TimeoutError if a rank has no result `timeout` seconds after
-    all ranks have started. A rank that waits for another one for 10 minutes raises
-    an error. No process, port or file is left behind.
+    all ranks have started. With a longer `timeout`, a rank also fails if it waits
+    10 minutes for another one. No process, port or file is left behind.
     """
     importlib.import_module("torch._dynamo")  # here, instead of in each rank
     if num_processes < 1:
@@ -4009,7 +4010,7 @@ def check_examples(items: Sequence) -> None:
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def check_loss(shape: Sequence, size: int | None) -> None:
-    """Raise ValueError if a loss has another size than 1; None is unknown."""
+    """Raise ValueError unless a loss has one element; None is an unknown size."""
     if size not in (1, None):
         raise ValueError(
             f"the loss must be a scalar, not of shape {tuple(shape)}; take its mean"
@@ -4043,7 +4044,7 @@ class TrainingStep(nn.Module):
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 @contextlib.contextmanager
 def no_stderr() -> Iterator[None]:
-    """Hide what this process prints as errors in a `with` block, also from C++."""
+    """Hide what this process, also its C++ code, writes to standard error."""
     kept = os.dup(2)
     with tempfile.TemporaryFile() as file:
         os.dup2(file.fileno(), 2)
