@@ -79,7 +79,8 @@ def definitions(module):
 
 
 def test_lib(copy):
-    modules = [copy / f"d2l/{tab}.py" for tab in ("torch", "mxnet", "jax", "tensorflow")]
+    names = ("torch", "mxnet", "jax", "tensorflow")
+    modules = [copy / f"d2l/{name}.py" for name in names]
     ours = [definitions(module) for module in modules]
     d2lbook(copy, "build", "lib")
     for module, names in zip(modules, ours, strict=True):

@@ -195,7 +195,7 @@ def test_a_run_that_was_cut_equals_an_undisturbed_one(tmp_path, save_every, cut_
         {"gradient_clip_val": 0.1},
         {"machine": d2l.Machine("made up", {"float32": 1e12}, 1e11)},
     ],
-    ids=["scratch", "statistics", "workers", "generator", "bfloat16", "clipping", "mfu"],
+    ids=["scratch", "plain", "workers", "generator", "bfloat16", "clipping", "mfu"],
 )
 def test_other_models_loaders_and_settings_resume(tmp_path, options):
     undisturbed = everything(train(None, **options))
