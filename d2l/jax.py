@@ -908,7 +908,7 @@ class Trainer(HyperParameters):
         self.checkpoint_dir: Any = Path(folder) if folder else None
         self.position = 0
         if folder:
-            self.loader = self.train_dataloader
+            self.loader: Any = self.train_dataloader
             self.train_dataloader = ResumableLoader(self, self.loader)
             make_folder(folder)
             if newest := latest_checkpoint(folder):
@@ -2838,8 +2838,9 @@ def latest_checkpoint(folder: str | Path) -> Path | None:
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def draft_checkpoint(folder: str | Path, step: int) -> Path:
     """Return the path of an empty folder for a draft; delete older drafts."""
-    for old in {*Path(folder).glob("step-[0-9]*.*")} - {*complete_checkpoints(folder)}:
-        shutil.rmtree(old, ignore_errors=True)
+    for old in {*Path(folder).glob("step-*")} - {*complete_checkpoints(folder)}:
+        if re.fullmatch(r"step-\d+\.(draft|old)", old.name):
+            shutil.rmtree(old, ignore_errors=True)
     draft = Path(folder, f"step-{step:08}.draft")
     draft.mkdir(parents=True)
     return draft

@@ -613,6 +613,9 @@ class Trainer(HyperParameters):
 
         With `checkpoint_dir`, save checkpoints there, and continue from the newest.
         """
+        if checkpoint_dir:  # the checkpoint contains the curves
+            model.board.data.clear()
+            model.board.waiting.clear()
         self.join_ranks()
         self.prepare_data(data)
         self.prepare_model(model)
@@ -885,7 +888,7 @@ class Trainer(HyperParameters):
         self.checkpoint_dir: Any = Path(folder) if folder else None
         self.position = 0
         if folder:
-            self.loader = self.train_dataloader
+            self.loader: Any = self.train_dataloader
             self.train_dataloader = ResumableLoader(self, self.loader)
             make_folder(folder)
             if newest := latest_checkpoint(folder):
@@ -1050,12 +1053,16 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def make_lazy_parameters(self) -> None:
-        """Give lazy layers their shapes, by a forward pass of two examples."""
-        if any(p._deferred_init for p in self.model.parameters()):
+        """Give lazy layers their shapes, by a training step of two examples."""
+        model: Any = self.model
+        if any(p._deferred_init for p in model.parameters()):
             states = self.host_states()
             batch = take_examples(next(iter(self.loader)), slice(2))
             self.set_random_state(states)  # as if no minibatch had been loaded
-            self.model(*move_to(batch[:-1], self.device))
+            vars(model)["plot"] = lambda *args, **kwargs: None  # hides the method
+            with self.device:
+                model.training_step(move_to(batch, self.device))
+            del vars(model)["plot"]
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def load_optimizer(self, progress: dict[str, Any], path: Path) -> None:
@@ -2449,8 +2456,9 @@ def latest_checkpoint(folder: str | Path) -> Path | None:
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def draft_checkpoint(folder: str | Path, step: int) -> Path:
     """Return the path of an empty folder for a draft; delete older drafts."""
-    for old in {*Path(folder).glob("step-[0-9]*.*")} - {*complete_checkpoints(folder)}:
-        shutil.rmtree(old, ignore_errors=True)
+    for old in {*Path(folder).glob("step-*")} - {*complete_checkpoints(folder)}:
+        if re.fullmatch(r"step-\d+\.(draft|old)", old.name):
+            shutil.rmtree(old, ignore_errors=True)
     draft = Path(folder, f"step-{step:08}.draft")
     draft.mkdir(parents=True)
     return draft

@@ -651,7 +651,9 @@ class Trainer(HyperParameters):
         """
         self.rank = worker_rank()
         self.share_random_state()
-        if checkpoint_dir:
+        if checkpoint_dir:  # the checkpoint contains the curves
+            model.board.data.clear()
+            model.board.waiting.clear()
             self.ensure_seed()
         self.data, self.start = data, self.random_state()
         self.prepare_data(data)
@@ -974,7 +976,7 @@ class Trainer(HyperParameters):
         self.checkpoint_dir: Any = Path(folder) if folder else None
         self.position = 0
         if folder:
-            self.loader = self.train_dataloader
+            self.loader: Any = self.train_dataloader
             self.train_dataloader = ResumableLoader(self, self.loader)
             make_folder(folder)
             if newest := latest_checkpoint(folder):
@@ -1091,8 +1093,15 @@ class Trainer(HyperParameters):
         if num_replicas() == 1:
             self.build_model(self.data)
         self.loss_scale()  # may put the optimizer into another one
+        params = self.model.trainable_variables
         if not getattr(self.optim, "built", True):
-            self.optim.build(self.model.trainable_variables)
+            self.optim.build(params)
+        elif not hasattr(self.optim, "variables"):  # from scratch: perhaps in a step
+            own = vars(self.optim)
+            counts = {k: v for k, v in own.items() if isinstance(v, (int, float))}
+            pairs = [(tf.zeros_like(param), param) for param in params]
+            tf.distribute.get_strategy().run(lambda: self.optim.apply_gradients(pairs))
+            own.update(counts)
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def restore_progress(self, progress: dict[str, Any]) -> None:
@@ -2511,8 +2520,9 @@ def latest_checkpoint(folder: str | Path) -> Path | None:
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def draft_checkpoint(folder: str | Path, step: int) -> Path:
     """Return the path of an empty folder for a draft; delete older drafts."""
-    for old in {*Path(folder).glob("step-[0-9]*.*")} - {*complete_checkpoints(folder)}:
-        shutil.rmtree(old, ignore_errors=True)
+    for old in {*Path(folder).glob("step-*")} - {*complete_checkpoints(folder)}:
+        if re.fullmatch(r"step-\d+\.(draft|old)", old.name):
+            shutil.rmtree(old, ignore_errors=True)
     draft = Path(folder, f"step-{step:08}.draft")
     draft.mkdir(parents=True)
     return draft

@@ -64,7 +64,6 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
-from torch.nn.parameter import is_lazy
 from torch.profiler import profile
 from torch.utils import flop_counter
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -439,6 +438,8 @@ class Module(nn.Module, HyperParameters):
     def set_scratch_params_device(self, device: torch.device) -> None:
         """Move the tensors in plain attributes of the model to `device`, in place."""
         for tensor in scratch_tensors(self):
+            if not tensor.is_leaf:
+                continue  # the forward pass computes it again
             moved = tensor.detach().to(device).requires_grad_(tensor.requires_grad)
             torch.utils.swap_tensors(tensor, moved)
 
@@ -790,6 +791,11 @@ class Trainer(HyperParameters):
                 "position": position,
                 "structure": structure,
                 "optimizer": type(self.optim).__name__,
+                "extra": {
+                    name: value
+                    for name, value in self.model.state_dict().items()
+                    if not isinstance(value, torch.Tensor)
+                },
                 "num_train_batches": self.num_train_batches,
                 "epoch_start": self.epoch_start,
                 "random": self.random_state(),
@@ -812,9 +818,12 @@ class Trainer(HyperParameters):
         state = read_state(path)
         progress = state.pop("progress")
         self.check_progress(progress, path)
-        self.make_lazy_parameters()
+        self.make_lazy_parameters(next(iter(self.loader)))
         load_model(self.model, state, path)
-        load_optimizer(self.optim, state, progress["structure"], self.device)
+        extra = progress.get("extra", {})  # PyTorch drops an empty dictionary
+        self.model.load_state_dict(extra, strict=False)
+        self.model.eval()  # as after an epoch, if none is left
+        load_optimizer(self.optim, self.model, state, progress["structure"])
         vars(self).update(progress["counters"])
         self.epoch, self.position = progress["epoch"], progress["position"]
         self.restore_board(*progress["board"])
@@ -839,7 +848,7 @@ class Trainer(HyperParameters):
         self.checkpoint_dir: Any = Path(folder) if folder else None
         self.position = 0
         if folder:
-            self.loader = self.train_dataloader
+            self.loader: Any = self.train_dataloader
             self.train_dataloader = ResumableLoader(self, self.loader)
             make_folder(folder)
             if newest := latest_checkpoint(folder):
@@ -898,12 +907,8 @@ class Trainer(HyperParameters):
     def connect_ranks(self) -> None:
         """Wrap the training step in DDP, with the parameters of rank 0 in all ranks."""
         step = TrainingStep(self.model)
-        if any(map(nn.parameter.is_lazy, self.model.parameters())):
-            self.model.eval()
-            with self.autocast(), torch.compiler.set_stance("force_eager"):
-                self.model.training_step(move_to(self.sample, self.device))
-            self.model.train()
-            self.values.clear()
+        self.make_lazy_parameters(self.sample)
+        self.share_plain_tensors()
         options: dict = {
             "gradient_as_bucket_view": True,
             "find_unused_parameters": True,
@@ -917,10 +922,39 @@ class Trainer(HyperParameters):
         self.ddp = DistributedDataParallel(step, **options)
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def make_lazy_parameters(self, batch: Any) -> None:
+        """Give lazy layers their shapes, by a training step without an update."""
+        model: Any = self.model
+        if not any(map(nn.parameter.is_lazy, model.parameters())):
+            return
+        training = model.training
+        model.eval()
+        vars(model)["plot"] = lambda *args, **kwargs: None  # hides the method
+        with self.autocast(), torch.compiler.set_stance("force_eager"):
+            model.training_step(move_to(batch, self.device))
+        del vars(model)["plot"]
+        model.train(training)
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def share_buffers(self) -> None:
         """Give all ranks the buffers of rank 0, such as running statistics."""
         for buffer in self.model.buffers():
             dist.broadcast(buffer, 0)
+        self.share_plain_tensors()
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def share_plain_tensors(self) -> None:
+        """Give all ranks the tensors of rank 0 that are plain attributes."""
+        tensors = {
+            name: t
+            for name, t in model_tensors(self.model).items()
+            if name.startswith("plain.")
+        }
+        shared: list = [{name: t.cpu() for name, t in tensors.items()}]
+        dist.broadcast_object_list(shared)
+        for name, tensor in tensors.items():
+            if name in shared[0] and shared[0][name].shape == tensor.shape:
+                tensor.data = shared[0][name].to(tensor)
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def sum_gradients(self) -> None:
@@ -968,7 +1002,13 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def take_over(
-        self, model: Module, tensors: dict, optimizer: dict, counts: dict, states: list
+        self,
+        model: Module,
+        tensors: dict,
+        optimizer: dict,
+        counts: dict,
+        states: list,
+        training: bool,
     ) -> None:
         """Take over the results of rank 0: what it has trained, and its counts.
 
@@ -987,6 +1027,7 @@ class Trainer(HyperParameters):
             self.optim.load_state_dict(optimizer)
         vars(self).update(counts)
         set_random_states(states)
+        model.train(training)
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def counters(self) -> dict[str, Any]:
@@ -1010,15 +1051,6 @@ class Trainer(HyperParameters):
                 pairs = move_to(pairs, self.device)
                 for x, y in pairs:
                     self.model.board.draw(x, y, label, every_n)
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    @torch.no_grad()
-    def make_lazy_parameters(self) -> None:
-        """Give lazy layers their shapes, by a forward pass of a minibatch."""
-        if any(map(is_lazy, self.model.parameters())):
-            batch = self.prepare_batch(next(iter(self.loader)))
-            self.model.eval()
-            self.model(*batch[:-1])
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def check_progress(self, progress: dict[str, Any], path: Path) -> None:
@@ -2310,8 +2342,9 @@ def latest_checkpoint(folder: str | Path) -> Path | None:
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def draft_checkpoint(folder: str | Path, step: int) -> Path:
     """Return the path of an empty folder for a draft; delete older drafts."""
-    for old in {*Path(folder).glob("step-[0-9]*.*")} - {*complete_checkpoints(folder)}:
-        shutil.rmtree(old, ignore_errors=True)
+    for old in {*Path(folder).glob("step-*")} - {*complete_checkpoints(folder)}:
+        if re.fullmatch(r"step-\d+\.(draft|old)", old.name):
+            shutil.rmtree(old, ignore_errors=True)
     draft = Path(folder, f"step-{step:08}.draft")
     draft.mkdir(parents=True)
     return draft
@@ -3755,6 +3788,8 @@ def join_ranks(rank: int, size: int, folder: str) -> None:
     """Make this new process a rank of the group that meets in `folder`."""
     torch.set_num_threads(1)  # first, because threads do not survive a fork
     os.setsid()  # the rank ends together with the processes that it starts
+    if hasattr(sys.stdout, "reconfigure"):  # in a script
+        sys.stdout.reconfigure(line_buffering=True)  # a rank may be killed
     threading.Thread(target=end_with_caller, daemon=True).start()
     stack = os.open(f"{folder}/{rank}", os.O_CREAT | os.O_WRONLY)
     faulthandler.register(signal.SIGUSR1, stack, all_threads=False)
@@ -4061,12 +4096,12 @@ def named_tensors(model: Module) -> dict[str, torch.Tensor]:
     found, seen = dict[str, torch.Tensor](), set()
 
     def visit(name: str, value: Any) -> None:
+        if isinstance(value, torch.Tensor):
+            found[name] = value  # under each of its names
         if id(value) in seen:
             return
         seen.add(id(value))
-        if isinstance(value, torch.Tensor):
-            found[name] = value
-        elif isinstance(value, nn.Module):
+        if isinstance(value, nn.Module):
             visit(name, vars(value))
         elif isinstance(value, (dict, list, tuple)):
             pairs = value.items() if isinstance(value, dict) else enumerate(value)
@@ -4093,18 +4128,20 @@ def fit_as_rank(
         )
     if dist.get_rank() != 0:
         return None
-    tensors = {
-        name: t.detach().cpu()
+    named = {
+        name: t
         for name, t in named_tensors(model).items()
         if not nn.parameter.is_lazy(t)
     }
+    copies = {id(t): t.detach().cpu() for t in named.values()}  # each is sent once
+    tensors = {name: copies[id(t)] for name, t in named.items()}
     optimizer: dict = getattr(trainer.optim, "state_dict", dict)()
     counts = {
         name: value
         for name, value in vars(trainer).items()
         if name.endswith(("_idx", "_batches", "_flops")) or name == "epoch"
     }
-    return tensors, optimizer, counts, random_states()
+    return tensors, optimizer, counts, random_states(), model.training
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4204,12 +4241,13 @@ def model_tensors(model: Module) -> dict[str, torch.Tensor]:
     The name of a tensor in a plain attribute begins with `scratch` if the tensor
     is trained, and with `plain` otherwise.
     """
-    tensors = {f"model.{name}": t for name, t in model.state_dict().items()}
-    known = {id(t) for t in [*model.parameters(), *model.buffers()]}
+    state = model.state_dict(keep_vars=True).items()
+    tensors = {f"model.{name}": t for name, t in state if isinstance(t, torch.Tensor)}
+    known = {id(t) for t in tensors.values()}
     for name, t in named_tensors(model).items():
-        if id(t) not in known:
-            kind = "scratch" if t.requires_grad and t.is_leaf else "plain"
-            tensors[f"{kind}.{name}"] = t
+        if id(t) not in known and t.is_leaf:  # the forward pass computes the others
+            known.add(id(t))
+            tensors[f"{'scratch' if t.requires_grad else 'plain'}.{name}"] = t
     return tensors
 
 
@@ -4218,12 +4256,14 @@ def optimizer_state(model: Module, optim: Any) -> dict:
     """Return the state of an optimizer, with or without a `state_dict`."""
     if hasattr(optim, "state_dict"):
         return optim.state_dict()
-    params = {id(t) for t in [*model.parameters(), *model.get_scratch_params()]}
-    return {
-        name: value
-        for name, value in vars(optim).items()
-        if not any(id(leaf) in params for leaf in tree_leaves(value))
-    }
+    names, state = {id(t): name for name, t in named_tensors(model).items()}, {}
+    for attribute, value in vars(optim).items():
+        if any(id(leaf) in names for leaf in tree_leaves(value)):
+            continue  # these are tensors of the model
+        if isinstance(value, dict):  # a parameter may be a key
+            value = {names.get(id(key), key): item for key, item in value.items()}
+        state[attribute] = value
+    return state
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4248,16 +4288,18 @@ def load_model(model: Module, state: dict, path: Path) -> None:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def load_optimizer(
-    optim: Any, state: dict, structure: Any, device: torch.device
-) -> None:
+def load_optimizer(optim: Any, model: Module, state: dict, structure: Any) -> None:
     """Restore the state of an optimizer, with or without a `state_dict`."""
     count = len([name for name in state if name.startswith("optim.")])
     restored = tree_unflatten([state[f"optim.{i}"] for i in range(count)], structure)
     if hasattr(optim, "load_state_dict"):
         optim.load_state_dict(restored)
-    else:
-        vars(optim).update(move_to(restored, device))
+        return
+    params, device = named_tensors(model), model.trainer.device
+    for attribute, value in move_to(restored, device).items():
+        if isinstance(value, dict):
+            value = {params.get(key, key): item for key, item in value.items()}
+        setattr(optim, attribute, value)
 
 
 # Aliases from config.ini

@@ -238,8 +238,9 @@
       const { axis } = set.dataset;
       const choices = panel.dataset.choices.split(" ");
       if (getComputedStyle(panel).display === "none") {
-        if (isNew) settle(axis, choices[0]);
-        else showHere(set, choices[0]);
+        const choice = choices.find((name) => name === root.dataset[axis]) ?? choices[0];
+        if (isNew && choice !== root.dataset[axis]) settle(axis, choice);
+        else showHere(set, choice);
       }
       panel = set.closest(".tab-panel");
     }
@@ -540,9 +541,16 @@
     return loading[file];
   }
 
+  let isSearching = false; // what is typed before the dialog is open is no shortcut
+
   // The dialog opens at once; it says so if the reader has to wait for the data.
   async function search() {
-    await Promise.all(["search.css", "search.js"].map(load));
+    isSearching = true;
+    try {
+      await Promise.all(["search.css", "search.js"].map(load));
+    } finally {
+      isSearching = false;
+    }
     bookSearch.open(Promise.all(["vendor/minisearch.js", "search-data.js"].map(load)));
   }
 
@@ -619,7 +627,8 @@
       search();
       return;
     }
-    if (event.ctrlKey || event.altKey || event.metaKey || !keysAreOn()) return;
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    if (isSearching || !keysAreOn()) return;
     const takesKeys = "input:not([type=radio]), select, textarea, dialog, [role=menu]";
     if (event.target.closest(takesKeys)) return;
     const tab = all("#frameworks input")[event.key - 1];
@@ -672,6 +681,11 @@
   prepare(document);
   applyAddress(true);
   addEventListener("hashchange", () => applyAddress(false));
+  // A link to the present address makes no event `hashchange`.
+  document.addEventListener("click", ({ target }) => {
+    const link = target.closest('a[href^="#"]');
+    if (link?.hash && link.hash === location.hash) showTarget(true);
+  });
   addEventListener("pageshow", ({ persisted }) => persisted && applyLatest());
   addEventListener("resize", makeScrollersFocusable);
   document.addEventListener("toggle", unfoldPlace, true); // this event does not bubble

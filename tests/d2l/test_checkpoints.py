@@ -1,5 +1,6 @@
 """The folder of checkpoints, in each framework."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,23 @@ def test_a_run_with_fewer_epochs_than_the_checkpoint_warns(d2l, fw, tmp_path):
     fit(d2l, tmp_path, 2)
     with pytest.warns(UserWarning, match="a later epoch than max_epochs=1, so noth"):
         assert fit(d2l, tmp_path, 1).train_batch_idx == 6
+
+
+def test_a_copy_of_a_checkpoint_stays(d2l, tmp_path):
+    best = save(d2l, tmp_path, 3, "best")
+    shutil.copytree(best, tmp_path / "step-00000003.best")
+    for step in 4, 5, 6:
+        save(d2l, tmp_path, step, "later")
+    assert (tmp_path / "step-00000003.best/text").read_text() == "best"
+    assert not best.exists()
+
+
+def test_curves_are_those_of_the_checkpoint(d2l, fw, tmp_path):
+    """An earlier training of the same model has drawn other curves."""
+    trainer, model = d2l.Trainer(1), d2l.MLP(10, 8, 0.1)
+    data = d2l.Digits(batch_size=500)
+    trainer.fit(model, data)
+    once = {name: [p.x for p in curve] for name, curve in model.board.data.items()}
+    trainer.fit(model, data, checkpoint_dir=tmp_path)
+    again = {name: [p.x for p in curve] for name, curve in model.board.data.items()}
+    assert again == once

@@ -228,6 +228,24 @@ def test_checkpoints_of_something_else_are_one_clear_error(tmp_path):
     fails(tmp_path, "save_every must be", save_every=0)
 
 
+class Auxiliary(d2l.MLP):
+    """A model with a lazy layer that only the training uses."""
+
+    def __init__(self):
+        super().__init__(10, 8, 0.1)
+        self.aux = nn.Dense(10)
+        self.aux.initialize()
+
+    def training_step(self, batch):
+        return super().training_step(batch) + 0.1 * (self.aux(batch[0]) ** 2).mean()
+
+
+def test_a_layer_that_only_the_training_uses(tmp_path):
+    undisturbed = contents(run(tmp_path / "whole", Auxiliary(), save_every=3))
+    run(tmp_path / "cut", Auxiliary(), cut_at=7, save_every=3)
+    assert contents(run(tmp_path / "cut", Auxiliary(), save_every=3)) == undisturbed
+
+
 class Keeping(d2l.MLP):
     """A model that keeps its last outputs, and the largest input so far."""
 

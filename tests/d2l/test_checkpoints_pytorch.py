@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,37 @@ class HandWrittenAdam:
             param -= 0.01 * scale * m / (v.sqrt() + 1e-8)
 
 
+class HandWrittenMomentum:
+    """An optimizer whose state has the parameters as keys."""
+
+    def __init__(self, params: Any):
+        self.params, self.velocity = list(params), dict[torch.Tensor, torch.Tensor]()
+
+    def zero_grad(self) -> None:
+        for param in self.params:
+            param.grad = None
+
+    def step(self) -> None:
+        for param in self.params:
+            velocity = self.velocity.get(param, torch.zeros_like(param))
+            self.velocity[param] = 0.9 * velocity + param.grad
+            param -= 0.1 * self.velocity[param]
+
+
+class Listed(d2l.LinearRegressionScratch):
+    """Parameters in plain attributes, which a method of the model lists."""
+
+    def __init__(self) -> None:
+        super().__init__(2, lr=0.1)
+        vars(self.board)["display"] = False
+
+    def parameters(self, recurse: bool = True) -> Any:
+        return [self.w, self.b]
+
+    def configure_optimizers(self) -> Any:
+        return HandWrittenMomentum(self.parameters())
+
+
 class Scratch(d2l.LinearRegressionScratch):
     """Parameters in plain attributes, and an optimizer written from scratch."""
 
@@ -89,6 +121,32 @@ class Standardized(Net):
         Y = super().forward(X - self.statistics["mean"].reshape(X.shape[1:]))
         self.probabilities = Y.softmax(1)  # has no place in a new model
         return Y
+
+
+class Unusual(Net):
+    """State that is no parameter, and a lazy layer that only the training uses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.aux, self.count = nn.LazyLinear(10), 0
+        self.register_buffer("steps", torch.zeros(1), persistent=False)
+        with warnings.catch_warnings(action="ignore"):  # it is deprecated
+            self.head = nn.utils.weight_norm(nn.Linear(10, 10))
+
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
+        return self.head(super().forward(X))
+
+    def training_step(self, batch: Any) -> torch.Tensor:
+        self.count += 1
+        self.steps += 1
+        loss = super().training_step(batch)
+        return loss + 0.1 * self.aux(batch[0].reshape(-1, 64)).square().mean()
+
+    def get_extra_state(self) -> dict:
+        return {"count": self.count}
+
+    def set_extra_state(self, state: dict) -> None:
+        self.count = state["count"]
 
 
 class Augmented(torch.utils.data.Dataset):
@@ -162,8 +220,9 @@ def train(
 
 def everything(model: Any) -> list:
     """Return all tensors of a model, and its curves."""
-    tensors = [*model.state_dict().values(), *d2l.scratch_tensors(model)]
-    return [t.tolist() for t in tensors] + [model.board.data]
+    tensors = d2l.named_tensors(model).items()
+    counts = [vars(model).get("count"), model.training]
+    return [(name, t.tolist()) for name, t in tensors] + counts + [model.board.data]
 
 
 def augmented_by_workers() -> AugmentedDigits:
@@ -188,14 +247,16 @@ def test_a_run_that_was_cut_equals_an_undisturbed_one(tmp_path, save_every, cut_
     "options",
     [
         {"make_model": Scratch, "make_data": Regression},
+        {"make_model": Listed, "make_data": Regression},
         {"make_model": Standardized},
+        {"make_model": Unusual},
         {"make_data": augmented_by_workers},
         {"make_data": augmented_with_own_generator},
         {"precision": torch.bfloat16, "accumulate": 3},
         {"gradient_clip_val": 0.1},
         {"machine": d2l.Machine("made up", {"float32": 1e12}, 1e11)},
     ],
-    ids=["scratch", "plain", "workers", "generator", "bfloat16", "clipping", "mfu"],
+    ids="scratch listed plain unusual workers generator bfloat16 clipping mfu".split(),
 )
 def test_other_models_loaders_and_settings_resume(tmp_path, options):
     undisturbed = everything(train(None, **options))

@@ -98,6 +98,29 @@ class Scratch(models.MLPScratch):
         return Momentum([v.shape for v in self.trainable_variables])
 
 
+class LateMomentum(d2l.HyperParameters):
+    """An optimizer from scratch that makes its variables in its first step."""
+
+    def __init__(self):
+        self.velocities, self.steps = {}, 0
+
+    def apply_gradients(self, pairs):
+        self.steps += 1
+        for i, (gradient, variable) in enumerate(pairs):
+            if i not in self.velocities:
+                self.velocities[i] = tf.Variable(tf.zeros_like(variable))
+            self.velocities[i].assign(0.9 * self.velocities[i] + gradient)
+            variable.assign_sub(0.1 * self.velocities[i])
+
+
+class Late(models.MLPScratch):
+    def __init__(self):
+        super().__init__(64, 10, 16, 0.1)
+
+    def configure_optimizers(self):
+        return LateMomentum()
+
+
 class Cut(Exception):
     """The power fails."""
 
@@ -137,7 +160,7 @@ small = lambda: d2l.Digits(batch_size=300)  # noqa: E731
 
 
 @pytest.mark.parametrize("data", [small, Drawn], ids=["tf.data", "drawn"])
-@pytest.mark.parametrize("make", [Net, Scratch])
+@pytest.mark.parametrize("make", [Net, Scratch, Late])
 def test_cuts_at_random_steps(make, data, tmp_path):
     whole = run(make, data)
     steps = whole[1].num_train_batches * 3

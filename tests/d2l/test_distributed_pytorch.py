@@ -508,6 +508,61 @@ def test_statistics_are_those_of_rank_0():
         assert torch.allclose(buffer.float(), same.float())
 
 
+class Plain(d2l.MLP):
+    """A model with a random constant and a running mean in plain attributes."""
+
+    def __init__(self):
+        super().__init__(10, 16, 0.1)
+        self.mixing, self.mean = torch.randn(64, 64), torch.zeros(64)
+
+    def forward(self, X):
+        if self.training:
+            self.mean = 0.9 * self.mean + 0.1 * X.mean(0)
+        return super().forward((X - self.mean) @ self.mixing)
+
+
+def test_plain_tensors_are_those_of_rank_0():
+    def parts():
+        torch.manual_seed(dist.get_rank())  # each rank makes another model
+        model = Plain()
+        d2l.Trainer(1).fit(model, Few(6))
+        return model.mixing, model.mean
+
+    first, second = d2l.launch(parts, 2)
+    assert all(map(torch.equal, first, second))
+
+
+def test_ranks_validate_the_model_that_fit_returns():
+    trainer = train(Plain, lambda: Few(6, 20, 12), 2)
+    digits, model = Few(6, 20, 12), trainer.model
+    loss = model.loss(model(digits.X[-12:]), digits.y[-12:])
+    assert trainer.model.board.data["val_loss"][-1].y == pytest.approx(loss.item())
+
+
+def test_the_model_is_left_in_the_same_mode_as_by_one_device():
+    one, many = (train(mlp, lambda: Few(6), n) for n in (1, 2))
+    assert one.model.training is many.model.training is False
+
+
+class Sharing(d2l.Classifier):
+    """A model whose first layer gets the weight of another one in each step."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(64, 10), nn.Linear(64, 64)
+        self.lr, self.shared = 0.1, [None]
+
+    def forward(self, X):
+        vars(self.first)["shared"] = self.second.weight
+        return self.first(torch.tanh(nn.functional.linear(X, self.first.shared)))
+
+
+def test_a_parameter_with_a_second_name_is_returned():
+    one, many = (train(Sharing, lambda: Few(6), n) for n in (1, 2))
+    for a, b in zip(one.model.parameters(), many.model.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-6)
+
+
 def test_random_state_afterwards_is_that_of_one_device():
     numbers = []
     for n in 1, 3:
@@ -701,3 +756,18 @@ def test_objects_of_a_class_of_a_script_return_from_forked_ranks(tmp_path):
         [sys.executable, str(script)], env=os.environ | variables, text=True
     )
     assert printed == "[3, 3]\n"
+
+
+def test_what_ranks_print_reaches_a_file(tmp_path):
+    script = tmp_path / "print.py"
+    script.write_text(
+        "from d2l import torch as d2l\n"
+        "from torch import distributed as dist\n"
+        "d2l.launch(lambda: print('rank', dist.get_rank()), 2)\n"
+    )
+    variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    others = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    printed = subprocess.check_output(
+        [sys.executable, str(script)], env=others | variables, text=True
+    )
+    assert sorted(printed.splitlines()) == ["rank 0", "rank 1"]

@@ -151,3 +151,26 @@ def test_a_link_into_a_panel_chooses_it(open_page: Visitor):
         page.wait_for_function(asking("isInSight"), arg=anchor, timeout=5000)
         assert chosen(page) == CHOSEN, anchor
         page.evaluate("localStorage.clear()")
+
+
+def test_a_link_to_the_panel_of_the_readers_framework_keeps_the_framework(
+    open_page: Visitor,
+):
+    """Another one is shown at this place, and the panel is one of several."""
+    page = open_page(f"{SECTION}?tab={CHOSEN}")
+    found = page.evaluate(
+        """tab => [...document.querySelectorAll(".place > .tab-panel")]
+            .filter((panel) => {
+                const [first, ...others] = panel.dataset.choices.split(" ");
+                return first !== tab && others.includes(tab);
+            })
+            .map((panel) => [panel.parentElement.id, panel.id])""",
+        CHOSEN,
+    )
+    place, panel = found[0]
+    page.click(f"#{panel} > .tab-label > button")
+    page.click(f"#place-menu [data-choice={FIRST}]")
+    assert page.locator(f"#{panel}").is_hidden(), place
+    page.evaluate("id => { location.hash = id; }", panel)
+    page.wait_for_function(asking("isInSight"), arg=panel, timeout=5000)
+    assert chosen(page) == CHOSEN

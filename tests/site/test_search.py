@@ -284,6 +284,39 @@ def test_a_dialog_that_waits_for_its_data_says_so(open_http_page: Visitor):
     expect(page.locator(FIRST)).to_contain_text("tensor", ignore_case=True)
 
 
+def test_what_is_typed_before_the_dialog_is_open_is_no_shortcut(
+    open_http_page: Visitor,
+):
+    open_http_page.context().route("**/search.js", hold_up)
+    page = open_http_page(SECTION)
+    theme = page.evaluate("document.documentElement.dataset.theme")
+    page.keyboard.type("/tpu")
+    expect(page.locator("dialog.search[open]")).to_be_visible()
+    assert page.evaluate("document.documentElement.dataset.theme") == theme
+    assert SECTION in page.url
+
+
+def test_a_result_can_be_chosen_twice(page: Page, entries: list[Entry]):
+    here = (e for e in entries if e["page"] == SECTION)
+    entry = next(e for e in here if TABS[0] not in e.get("tabs", TABS))
+    address = f"#{entry['anchor']}"
+    for _ in range(2):
+        page.evaluate("hash => { location.hash = hash }", address)
+        expect(page.locator(address)).to_be_visible()
+        page.click(f"#frameworks label:has([value={TABS[0]}])")
+        expect(page.locator(address)).to_be_hidden()
+        page.evaluate(
+            """hash => {
+                const link = document.createElement("a");
+                link.href = hash;
+                document.body.append(link);
+                link.click();
+            }""",
+            address,
+        )
+        expect(page.locator(address)).to_be_visible()
+
+
 def test_nothing_found_is_said_with_what_to_try(page: Page):
     search(page, "zzqqyxx")
     expect(page.get_by_role("status")).to_contain_text(
