@@ -158,18 +158,20 @@ def test_a_link_to_the_panel_of_the_readers_framework_keeps_the_framework(
 ):
     """Another one is shown at this place, and the panel is one of several."""
     page = open_page(f"{SECTION}?tab={CHOSEN}")
-    found = page.evaluate(
-        """tab => [...document.querySelectorAll(".place > .tab-panel")]
-            .filter((panel) => {
-                const [first, ...others] = panel.dataset.choices.split(" ");
-                return first !== tab && others.includes(tab);
+    place, panel = page.evaluate(
+        """([own, other]) => [...document.querySelectorAll(".place > .tab-panel")]
+            .map((panel) => [panel.parentElement, panel])
+            .filter(([place, { dataset }]) => {
+                const [first, ...others] = dataset.choices.split(" ");
+                return others.includes(own) && !dataset.choices.includes(other)
+                    && place.dataset.choices.includes(other);
             })
-            .map((panel) => [panel.parentElement.id, panel.id])""",
-        CHOSEN,
+            .map(([place, panel]) => [place.id, panel.id])[0]""",
+        [CHOSEN, FIRST],
     )
-    place, panel = found[0]
-    page.click(f"#{panel} > .tab-label > button")
-    page.click(f"#place-menu [data-choice={FIRST}]")
+    page.evaluate("id => document.getElementById(id).scrollIntoView()", panel)
+    page.locator(f"#{panel} > .tab-label > button").evaluate("label => label.click()")
+    page.locator(f"#place-menu [data-choice={FIRST}]").evaluate("item => item.click()")
     assert page.locator(f"#{panel}").is_hidden(), place
     page.evaluate("id => { location.hash = id; }", panel)
     page.wait_for_function(asking("isInSight"), arg=panel, timeout=5000)
