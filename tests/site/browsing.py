@@ -198,6 +198,18 @@ def asking(question: str) -> str:
     return f"(about) => {{ {probes} return {question}(about); }}"
 
 
+def wait_until(page: Page, condition: str, about: Any = None) -> None:
+    """Wait until JavaScript gives something true, or raise AssertionError after 10 s.
+
+    Playwright's `wait_for_function` asks again from within the page, whose policy
+    forbids to evaluate text.
+    """
+    end = time.monotonic() + 10
+    while not page.evaluate(condition, about):
+        assert time.monotonic() < end, f"waited in vain for {condition}"
+        page.wait_for_timeout(50)
+
+
 def fonts(page: Page, selector: str) -> list[dict[str, Any]]:
     """The fonts that the browser draws an element in."""
     ask = page.context.new_cdp_session(page).send

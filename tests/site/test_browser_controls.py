@@ -225,7 +225,7 @@ def test_a_drawer_closes_when_it_was_used(open_http_page: Visitor):
     link = page.locator("#page-contents a[href^='#']").last
     target = page.locator(f"{link.get_attribute('href')}")
     link.tap()
-    page.wait_for_function("!document.querySelector(':popover-open')", timeout=5000)
+    expect(page.locator(":popover-open")).to_have_count(0)
     assert target.evaluate("target => target.getBoundingClientRect().top") >= 47
 
 
@@ -237,10 +237,7 @@ def test_a_wide_page_shows_its_contents(open_http_page: Visitor):
     assert page.locator("#book-contents [aria-current=page]").count() == 1
     page.locator("main h2").last.scroll_into_view_if_needed()
     page.evaluate("scrollTo({ top: document.body.scrollHeight, behavior: 'instant' })")
-    page.wait_for_function(
-        "document.querySelectorAll('#page-contents [aria-current]').length === 1",
-        timeout=5000,
-    )
+    expect(page.locator("#page-contents [aria-current]")).to_have_count(1)
 
 
 def test_the_contents_mark_the_heading_that_was_chosen(open_http_page: Visitor):

@@ -3,7 +3,7 @@
 from functools import partial
 
 import pytest
-from browsing import PHONE, TABS, WIDE, Visitor, choose, probe, reload
+from browsing import PHONE, TABS, WIDE, Visitor, choose, probe, reload, wait_until
 from playwright.sync_api import Locator, Page, expect
 from tabsets import chosen
 
@@ -266,7 +266,7 @@ def test_the_latest_choice_wins_after_back_and_forward(open_page: Visitor, way: 
     WAYS[way](page, LAST)
     for move in (page.go_back, partial(reload, page), page.go_forward):
         move()
-        page.wait_for_function(f"document.documentElement.dataset.tab === '{LAST}'")
+        wait_until(page, f"document.documentElement.dataset.tab === '{LAST}'")
         assert probe(page, "wrongTabs") == []
         assert f"tab={OTHER}" not in page.url
 
@@ -300,7 +300,7 @@ def test_the_latest_choice_at_a_place_wins_after_back(open_http_page: Visitor):
     page.evaluate("location.hash = '#exercises'")
     show_here(page, LAST, 1)
     page.go_back()
-    page.wait_for_function("!location.hash")
+    wait_until(page, "!location.hash")
     assert LAST in shown(place).split()
     reload(page)
     assert LAST in shown(place).split()

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browsing import BOOK, PHONE, TABS, Violations, Visitor, choose, probe
+from browsing import BOOK, PHONE, TABS, Violations, Visitor, choose, probe, wait_until
 from playwright.sync_api import Locator, Page, expect
 from tabsets import chosen
 
@@ -160,7 +160,7 @@ def test_a_solution_is_open_after_a_link_on_the_page(open_http_page: Visitor):
     page = open_http_page(SECTION)
     open_solution(page)
     page.evaluate("location.hash = '#exercises'")
-    page.wait_for_function("history.state?.solved")
+    wait_until(page, "history.state?.solved")
     with page.expect_navigation():
         page.click("footer a[rel=next]")
     page.go_back()

@@ -14,6 +14,7 @@ from browsing import (
     probe,
     reach_everything,
     reload,
+    wait_until,
 )
 from playwright.sync_api import Page
 from tabsets import chosen, press_through
@@ -145,10 +146,10 @@ def test_a_link_into_a_panel_chooses_it(open_page: Visitor):
     for anchor in (ids[0], ids[len(ids) // 2], ids[-1]):
         page = open_page(f"{SECTION}#{anchor}")
         assert chosen(page) == CHOSEN and probe(page, "wrongTabs") == [], anchor
-        page.wait_for_function(asking("isInSight"), arg=anchor, timeout=5000)
+        wait_until(page, asking("isInSight"), anchor)
         choose(page, FIRST)
         page.evaluate("id => { location.hash = ''; location.hash = id; }", anchor)
-        page.wait_for_function(asking("isInSight"), arg=anchor, timeout=5000)
+        wait_until(page, asking("isInSight"), anchor)
         assert chosen(page) == CHOSEN, anchor
         page.evaluate("localStorage.clear()")
 
@@ -174,5 +175,5 @@ def test_a_link_to_the_panel_of_the_readers_framework_keeps_the_framework(
     page.locator(f"#place-menu [data-choice={FIRST}]").evaluate("item => item.click()")
     assert page.locator(f"#{panel}").is_hidden(), place
     page.evaluate("id => { location.hash = id; }", panel)
-    page.wait_for_function(asking("isInSight"), arg=panel, timeout=5000)
+    wait_until(page, asking("isInSight"), panel)
     assert chosen(page) == CHOSEN

@@ -36,7 +36,7 @@ from browsing import (
     served,
 )
 from bs4 import BeautifulSoup
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from pypdf import PdfWriter
 from two_machines import not_copied
 
@@ -207,7 +207,7 @@ def test_a_notebook_is_saved(open_page: Visitor, sites: Sites):
 def test_slides_are_shown(visitor: Visitor):
     page = visitor(f"{WITH_TABS[0]}?tab=jax")
     page.click(f"{BUTTONS} >> text=Slides")
-    page.wait_for_function("window.Reveal?.isReady()")
+    expect(page.locator(".reveal.ready")).to_be_visible()
     assert "in JAX" in page.title()
 
 

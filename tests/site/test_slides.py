@@ -7,9 +7,9 @@ from pprint import pformat
 from typing import Any
 
 import pytest
-from browsing import BOOK, PHONE, TABS, Violations, Visitor, fonts, hold_up
+from browsing import BOOK, PHONE, TABS, Violations, Visitor, fonts, hold_up, wait_until
 from bs4 import BeautifulSoup
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from book.slides import decks
 from book.slides.layout import SMALLEST
@@ -106,7 +106,7 @@ def open_deck(browser: Browser, folder: Path) -> Iterator[Visitor]:
 
 
 def ready(page: Page) -> Page:
-    page.wait_for_function("Reveal.isReady()")
+    wait_until(page, "Reveal.isReady()")
     return page
 
 
@@ -241,11 +241,7 @@ def test_the_speakers_view_shows_the_notes(open_deck: Visitor):
     page.evaluate(following)
     while not with_notes.count():  # the second part of a split slide has none
         page.evaluate(following)
-    view.wait_for_function(
-        "(old) => document.querySelector('.speaker-controls-notes .value')"
-        ".innerHTML !== old",
-        arg=notes,
-    )
+    expect(shown).not_to_have_js_property("innerHTML", notes)
     view.close()
 
 
