@@ -683,7 +683,7 @@ class Trainer(HyperParameters):
         group of processes, each process calls `fit` with the same data. With
         `checkpoint_dir`, save checkpoints there, and continue from the newest.
         """
-        if checkpoint_dir:  # the checkpoint contains the curves
+        if checkpoint_dir:  # no curves of an earlier run in the checkpoints
             model.board.data.clear()
             model.board.waiting.clear()
         share_random_state()
@@ -2837,8 +2837,9 @@ def latest_checkpoint(folder: str | Path) -> Path | None:
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def draft_checkpoint(folder: str | Path, step: int) -> Path:
-    """Return the path of an empty folder for a draft; delete older drafts."""
+    """Return the path of an empty draft; delete the rest of failed saves."""
     for old in {*Path(folder).glob("step-*")} - {*complete_checkpoints(folder)}:
+        # The reader may keep a copy, such as step-00000008.best.
         if re.fullmatch(r"step-\d+\.(draft|old)", old.name):
             shutil.rmtree(old, ignore_errors=True)
     draft = Path(folder, f"step-{step:08}.draft")
@@ -4695,8 +4696,8 @@ def wait_for_ranks(folder: str, processes: Sequence, timeout: float) -> list:
     """Return the results of all ranks.
 
     Raises the errors of `check_ranks`, and TimeoutError if a rank has no
-    result `timeout` seconds after all ranks have started. To start, they have
-    `timeout` + 60 seconds.
+    result `timeout` seconds after all ranks have started. They must have
+    started within `timeout` + 60 seconds.
     """
     ranks = range(len(processes))
     deadline, started = time.monotonic() + timeout + 60, False

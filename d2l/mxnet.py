@@ -613,7 +613,7 @@ class Trainer(HyperParameters):
 
         With `checkpoint_dir`, save checkpoints there, and continue from the newest.
         """
-        if checkpoint_dir:  # the checkpoint contains the curves
+        if checkpoint_dir:  # no curves of an earlier run in the checkpoints
             model.board.data.clear()
             model.board.waiting.clear()
         self.join_ranks()
@@ -1053,16 +1053,18 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def make_lazy_parameters(self) -> None:
-        """Give lazy layers their shapes, by a training step of two examples."""
+        """Give lazy layers their shapes by computing the loss of two examples."""
         model: Any = self.model
         if any(p._deferred_init for p in model.parameters()):
             states = self.host_states()
             batch = take_examples(next(iter(self.loader)), slice(2))
             self.set_random_state(states)  # as if no minibatch had been loaded
             vars(model)["plot"] = lambda *args, **kwargs: None  # hides the method
-            with self.device:
-                model.training_step(move_to(batch, self.device))
-            del vars(model)["plot"]
+            try:
+                with self.device:
+                    model.training_step(move_to(batch, self.device))
+            finally:
+                del vars(model)["plot"]
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def load_optimizer(self, progress: dict[str, Any], path: Path) -> None:
@@ -2455,8 +2457,9 @@ def latest_checkpoint(folder: str | Path) -> Path | None:
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def draft_checkpoint(folder: str | Path, step: int) -> Path:
-    """Return the path of an empty folder for a draft; delete older drafts."""
+    """Return the path of an empty draft; delete the rest of failed saves."""
     for old in {*Path(folder).glob("step-*")} - {*complete_checkpoints(folder)}:
+        # The reader may keep a copy, such as step-00000008.best.
         if re.fullmatch(r"step-\d+\.(draft|old)", old.name):
             shutil.rmtree(old, ignore_errors=True)
     draft = Path(folder, f"step-{step:08}.draft")
@@ -4442,7 +4445,11 @@ def named_arrays(model: Module, device: mx.Context) -> dict:
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def load_arrays(model: Module, device: mx.Context, path: Path) -> None:
-    """Restore all arrays; raise ValueError if the shapes of trained ones differ."""
+    """Restore the arrays of a model.
+
+    Raises ValueError if parameters have other names or shapes. A plain array that
+    is not trained is skipped if it has another shape or is missing.
+    """
     saved, own = npx.load(str(path / "model.params")), named_arrays(model, device)
     shapes, own_shapes = (
         {name: a.shape for name, a in arrays.items() if not name.startswith("plain:")}

@@ -651,7 +651,7 @@ class Trainer(HyperParameters):
         """
         self.rank = worker_rank()
         self.share_random_state()
-        if checkpoint_dir:  # the checkpoint contains the curves
+        if checkpoint_dir:  # no curves of an earlier run in the checkpoints
             model.board.data.clear()
             model.board.waiting.clear()
             self.ensure_seed()
@@ -1096,12 +1096,13 @@ class Trainer(HyperParameters):
         params = self.model.trainable_variables
         if not getattr(self.optim, "built", True):
             self.optim.build(params)
-        elif not hasattr(self.optim, "variables"):  # from scratch: perhaps in a step
+        elif not hasattr(self.optim, "variables"):  # it may make them in its first step
             own = vars(self.optim)
-            counts = {k: v for k, v in own.items() if isinstance(v, (int, float))}
+            numbers = {k: v for k, v in own.items() if isinstance(v, (int, float))}
             pairs = [(tf.zeros_like(param), param) for param in params]
-            tf.distribute.get_strategy().run(lambda: self.optim.apply_gradients(pairs))
-            own.update(counts)
+            with self.device_scope():
+                tf.distribute.get_strategy().run(self.optim.apply_gradients, (pairs,))
+            own.update(numbers)
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def restore_progress(self, progress: dict[str, Any]) -> None:
@@ -2519,8 +2520,9 @@ def latest_checkpoint(folder: str | Path) -> Path | None:
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def draft_checkpoint(folder: str | Path, step: int) -> Path:
-    """Return the path of an empty folder for a draft; delete older drafts."""
+    """Return the path of an empty draft; delete the rest of failed saves."""
     for old in {*Path(folder).glob("step-*")} - {*complete_checkpoints(folder)}:
+        # The reader may keep a copy, such as step-00000008.best.
         if re.fullmatch(r"step-\d+\.(draft|old)", old.name):
             shutil.rmtree(old, ignore_errors=True)
     draft = Path(folder, f"step-{step:08}.draft")

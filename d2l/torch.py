@@ -438,10 +438,9 @@ class Module(nn.Module, HyperParameters):
     def set_scratch_params_device(self, device: torch.device) -> None:
         """Move the tensors in plain attributes of the model to `device`, in place."""
         for tensor in scratch_tensors(self):
-            if not tensor.is_leaf:
-                continue  # the forward pass computes it again
-            moved = tensor.detach().to(device).requires_grad_(tensor.requires_grad)
-            torch.utils.swap_tensors(tensor, moved)
+            if tensor.is_leaf:  # the forward pass computes the others again
+                moved = tensor.detach().to(device).requires_grad_(tensor.requires_grad)
+                torch.utils.swap_tensors(tensor, moved)
 
     # Defined in chapter_gpus/tools.md (sec_gpu_tools)
     def apply_init(self, inputs: Sequence, init: Callable | None = None) -> None:
@@ -590,7 +589,7 @@ class Trainer(HyperParameters):
 
         With `checkpoint_dir`, save checkpoints there and continue from the newest.
         """
-        if checkpoint_dir:  # the checkpoint contains the curves
+        if checkpoint_dir:  # no curves of an earlier run in the checkpoints
             model.board.data.clear()
             model.board.waiting.clear()
         if self.needs_ranks():
@@ -775,9 +774,9 @@ class Trainer(HyperParameters):
         """Save all that is needed to continue at a minibatch of an epoch."""
         self.draw_values()  # no rank keeps values that are not on the board
         if self.num_ranks > 1:
-            self.share_buffers()  # all ranks get the buffers of rank 0
+            self.share_buffers()  # rank 0 saves them for all ranks
         leaves, structure = tree_flatten(optimizer_state(self.model, self.optim))
-        state = {
+        state = {  # results that a forward pass has kept differ between ranks
             name: t
             for name, t in model_tensors(self.model).items()
             if self.rank == 0 or not name.startswith("plain.")
@@ -786,16 +785,17 @@ class Trainer(HyperParameters):
         draft = Path(self.checkpoint_dir, f"step-{self.train_batch_idx:08}.draft")
         if self.rank == 0:
             draft = draft_checkpoint(self.checkpoint_dir, self.train_batch_idx)
+            extra = {
+                name: value  # from get_extra_state
+                for name, value in self.model.state_dict().items()
+                if not isinstance(value, torch.Tensor)
+            }
             state["progress"] = {
                 "epoch": epoch,
                 "position": position,
                 "structure": structure,
                 "optimizer": type(self.optim).__name__,
-                "extra": {
-                    name: value
-                    for name, value in self.model.state_dict().items()
-                    if not isinstance(value, torch.Tensor)
-                },
+                "extra": extra,
                 "num_train_batches": self.num_train_batches,
                 "epoch_start": self.epoch_start,
                 "random": self.random_state(),
@@ -818,11 +818,12 @@ class Trainer(HyperParameters):
         state = read_state(path)
         progress = state.pop("progress")
         self.check_progress(progress, path)
-        self.make_lazy_parameters(next(iter(self.loader)))
+        if self.has_lazy_parameters():
+            self.make_lazy_parameters(self.prepare_batch(next(iter(self.loader))))
         load_model(self.model, state, path)
-        extra = progress.get("extra", {})  # PyTorch drops an empty dictionary
+        extra = progress.get("extra", {})  # dcp.save drops an empty dictionary
         self.model.load_state_dict(extra, strict=False)
-        self.model.eval()  # as after an epoch, if none is left
+        self.model.eval()  # fit_epoch changes this if an epoch is left
         load_optimizer(self.optim, self.model, state, progress["structure"])
         vars(self).update(progress["counters"])
         self.epoch, self.position = progress["epoch"], progress["position"]
@@ -907,7 +908,8 @@ class Trainer(HyperParameters):
     def connect_ranks(self) -> None:
         """Wrap the training step in DDP, with the parameters of rank 0 in all ranks."""
         step = TrainingStep(self.model)
-        self.make_lazy_parameters(self.sample)
+        if self.has_lazy_parameters():
+            self.make_lazy_parameters(self.sample)
         self.share_plain_tensors()
         options: dict = {
             "gradient_as_bucket_view": True,
@@ -922,29 +924,34 @@ class Trainer(HyperParameters):
         self.ddp = DistributedDataParallel(step, **options)
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def has_lazy_parameters(self) -> bool:
+        """Return whether a layer does not know its shape yet."""
+        return any(map(nn.parameter.is_lazy, self.model.parameters()))
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def make_lazy_parameters(self, batch: Any) -> None:
-        """Give lazy layers their shapes, by a training step without an update."""
+        """Give lazy layers their shapes by computing the loss of a minibatch."""
         model: Any = self.model
-        if not any(map(nn.parameter.is_lazy, model.parameters())):
-            return
         training = model.training
         model.eval()
         vars(model)["plot"] = lambda *args, **kwargs: None  # hides the method
-        with self.autocast(), torch.compiler.set_stance("force_eager"):
-            model.training_step(move_to(batch, self.device))
-        del vars(model)["plot"]
-        model.train(training)
+        try:
+            with self.autocast(), torch.compiler.set_stance("force_eager"):
+                model.training_step(move_to(batch, self.device))
+        finally:
+            del vars(model)["plot"]
+            model.train(training)
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def share_buffers(self) -> None:
-        """Give all ranks the buffers of rank 0, such as running statistics."""
+        """Give all ranks the buffers and the untrained plain tensors of rank 0."""
         for buffer in self.model.buffers():
             dist.broadcast(buffer, 0)
         self.share_plain_tensors()
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def share_plain_tensors(self) -> None:
-        """Give all ranks the tensors of rank 0 that are plain attributes."""
+        """Give all ranks rank 0's untrained tensors in plain attributes."""
         tensors = {
             name: t
             for name, t in model_tensors(self.model).items()
@@ -1010,7 +1017,7 @@ class Trainer(HyperParameters):
         states: list,
         training: bool,
     ) -> None:
-        """Take over the results of rank 0: what it has trained, and its counts.
+        """Take over the tensors, optimizer, counts, random states and mode of rank 0.
 
         A tensor that `model` does not have, such as a result that the forward pass
         of rank 0 has kept, is ignored.
@@ -2341,8 +2348,9 @@ def latest_checkpoint(folder: str | Path) -> Path | None:
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def draft_checkpoint(folder: str | Path, step: int) -> Path:
-    """Return the path of an empty folder for a draft; delete older drafts."""
+    """Return the path of an empty draft; delete the rest of failed saves."""
     for old in {*Path(folder).glob("step-*")} - {*complete_checkpoints(folder)}:
+        # The reader may keep a copy, such as step-00000008.best.
         if re.fullmatch(r"step-\d+\.(draft|old)", old.name):
             shutil.rmtree(old, ignore_errors=True)
     draft = Path(folder, f"step-{step:08}.draft")
@@ -3788,8 +3796,8 @@ def join_ranks(rank: int, size: int, folder: str) -> None:
     """Make this new process a rank of the group that meets in `folder`."""
     torch.set_num_threads(1)  # first, because threads do not survive a fork
     os.setsid()  # the rank ends together with the processes that it starts
-    if hasattr(sys.stdout, "reconfigure"):  # in a script
-        sys.stdout.reconfigure(line_buffering=True)  # a rank may be killed
+    if hasattr(sys.stdout, "reconfigure"):  # not in a notebook
+        sys.stdout.reconfigure(line_buffering=True)  # a killed rank flushes nothing
     threading.Thread(target=end_with_caller, daemon=True).start()
     stack = os.open(f"{folder}/{rank}", os.O_CREAT | os.O_WRONLY)
     faulthandler.register(signal.SIGUSR1, stack, all_threads=False)
@@ -3899,8 +3907,8 @@ def wait_for_ranks(
     """Return the results of all ranks, by rank.
 
     Raises RuntimeError if a rank has failed, and TimeoutError `timeout` seconds
-    after all ranks have started. To start, they have `timeout` seconds, at most
-    60, and 60 more. `receive` gets each message of `tell_caller`.
+    after all ranks have started. They must have started within
+    min(timeout, 60) + 60 seconds. `receive` gets each message of `tell_caller`.
     """
     limit = min(timeout, 60) + 60  # for the start
     deadline = time.monotonic() + limit
@@ -3966,8 +3974,8 @@ def launch(
     its own if there are enough GPUs. `receive` is called with each message that a
     rank sends by `tell_caller`. Raises RuntimeError if a rank raises an error or
     is killed, and TimeoutError if a rank has no result `timeout` seconds after
-    all ranks have started. With a longer `timeout`, a rank also fails if it waits
-    10 minutes for another one. No process, port or file is left behind.
+    all ranks have started. If `timeout` is over 10 minutes, a rank that waits 10
+    minutes for another one raises an error. No process, port or file is left behind.
     """
     importlib.import_module("torch._dynamo")  # here, instead of in each rank
     if num_processes < 1:
@@ -4268,7 +4276,11 @@ def optimizer_state(model: Module, optim: Any) -> dict:
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def load_model(model: Module, state: dict, path: Path) -> None:
-    """Restore all tensors; raise ValueError if the shapes of trained ones differ."""
+    """Restore the tensors of a model.
+
+    Raises ValueError if parameters or buffers have other names or shapes. A plain
+    tensor that is not trained is skipped if it has another shape or is missing.
+    """
     own = model_tensors(model)
     saved = {name: t for name, t in state.items() if not name.startswith("optim.")}
     shapes, own_shapes = (

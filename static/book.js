@@ -238,8 +238,9 @@
       const { axis } = set.dataset;
       const choices = panel.dataset.choices.split(" ");
       if (getComputedStyle(panel).display === "none") {
-        const choice = choices.find((name) => name === root.dataset[axis]) ?? choices[0];
-        if (isNew && choice !== root.dataset[axis]) settle(axis, choice);
+        const current = root.dataset[axis];
+        const choice = choices.includes(current) ? current : choices[0];
+        if (isNew && choice !== current) settle(axis, choice);
         else showHere(set, choice);
       }
       panel = set.closest(".tab-panel");
@@ -541,7 +542,7 @@
     return loading[file];
   }
 
-  let isSearching = false; // what is typed before the dialog is open is no shortcut
+  let isSearching = false; // keys typed before the dialog opens are not shortcuts
 
   // The dialog opens at once; it says so if the reader has to wait for the data.
   async function search() {
@@ -681,7 +682,7 @@
   prepare(document);
   applyAddress(true);
   addEventListener("hashchange", () => applyAddress(false));
-  // A link to the present address makes no event `hashchange`.
+  // A link to the present address fires no "hashchange" event.
   document.addEventListener("click", ({ target }) => {
     const link = target.closest('a[href^="#"]');
     if (link?.hash && link.hash === location.hash) showTarget(true);
