@@ -21,7 +21,7 @@ NEEDS_GPU = {
     "pytorch": {"Wait", "Half of the memory at most", "Capture"},
     "mxnet": {"Free and total bytes"},
     "jax": {"GPU `i`"},
-    "tensorflow": {"Bytes in use, and peak", "Memory as needed"},
+    "tensorflow": {"Bytes in use, and peak", "Memory as needed, for each GPU"},
 }
 # Where Python code of each framework reads or names a variable. MXNet's GPU build reads
 # MXNET_ENFORCE_DETERMINISM.
