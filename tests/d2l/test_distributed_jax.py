@@ -162,7 +162,7 @@ def test_no_rank_outlives_its_launcher(tmp_path):
     assert len(ranks) == 2
     script.kill()
     script.communicate()
-    _, alive = psutil.wait_procs(ranks, timeout=10)
+    _, alive = psutil.wait_procs(ranks, timeout=60)
     assert alive == []
 
 

@@ -148,7 +148,7 @@ def test_no_rank_outlives_its_launcher(tmp_path):
     assert len(processes) == 4  # two ranks, a scheduler and a server
     script.kill()
     script.wait()
-    _, alive = psutil.wait_procs(processes, timeout=10)
+    _, alive = psutil.wait_procs(processes, timeout=60)
     assert alive == []
 
 
@@ -183,7 +183,7 @@ print(trainer.rank, model.board.data.keys() != set(), model.net[0].weight.data()
 
 def test_all_processes_of_a_job_end_by_themselves():
     processes = start_job(TRAINING.format(fails=False))
-    answers = [p.communicate(timeout=60)[0].split() for p in processes]
+    answers = [p.communicate(timeout=300)[0].split() for p in processes]
     assert [p.returncode for p in processes] == [0] * 4
     (_, *first), (_, *second) = sorted(answers[2:])
     assert first[0] == "True" and second[0] == "False"  # one board

@@ -106,7 +106,7 @@ def test_ranks_work_after_the_caller_used_several_threads():
         torch.set_num_threads(2)
         A = torch.randn(500, 500)
         (A @ A).exp().sum()
-        assert len(d2l.launch(lambda: (A @ A).exp().sum().item(), 3, timeout=20)) == 3
+        assert len(d2l.launch(lambda: (A @ A).exp().sum().item(), 3, timeout=200)) == 3
     finally:
         torch.set_num_threads(threads)
 
@@ -132,10 +132,10 @@ def test_result_that_cannot_be_sent_is_an_error_of_the_rank():
 def test_hang_ends_with_the_ranks_and_the_lines_that_wait():
     start = time.monotonic()
     with pytest.raises(
-        TimeoutError, match="no result from rank 0, 2 of 3 within 1 s"
+        TimeoutError, match="no result from rank 0, 2 of 3 within 3 s"
     ) as e:
-        d2l.launch(wait_forever, 3, 0, 2, timeout=1)
-    assert time.monotonic() - start < 6
+        d2l.launch(wait_forever, 3, 0, 2, timeout=3)
+    assert time.monotonic() - start < 50
     assert [note.split(":")[0] for note in e.value.__notes__] == ["Rank 0", "Rank 2"]
     assert all("in wait_forever" in note for note in e.value.__notes__)
 
@@ -152,7 +152,7 @@ def test_end_of_a_rank_is_an_error_at_once(how, message):
     start = time.monotonic()
     with pytest.raises(RuntimeError, match=f"^rank 1 of 3 {message}$"):
         d2l.launch(end_abruptly, 3, 1, how)
-    assert time.monotonic() - start < 6
+    assert time.monotonic() - start < 50
 
 
 def test_first_error_is_reported_when_the_others_follow():
@@ -182,7 +182,7 @@ def test_processes_of_ranks_end_with_them(tmp_path):
     folder = tmp_path / "pids"
     folder.mkdir()
     with pytest.raises(TimeoutError):
-        d2l.launch(report_pid, 2, str(folder), timeout=1)
+        d2l.launch(report_pid, 2, str(folder), timeout=3)
     pids = [p.name for p in folder.iterdir()]
     assert len(pids) == 4 and not any(map(running, pids))
 
@@ -202,9 +202,10 @@ def test_end_of_the_caller_ends_the_ranks(tmp_path, sign):
     ) as caller:
         while len(list(folder.iterdir())) < 4:
             time.sleep(0.05)
+            assert caller.poll() is None
         caller.send_signal(sign)
         caller.communicate()
-    end = time.monotonic() + 10
+    end = time.monotonic() + 50
     pids = [p.name for p in folder.iterdir()]
     while any(map(running, pids)) and time.monotonic() < end:
         time.sleep(0.05)

@@ -303,7 +303,7 @@ def test_trace_contains_the_marked_phases(fw, tmp_path):
     assert sorted(name for name, *_ in events) == ["inner", "input", "step"]
     begin = {name: start for name, start, _ in events}
     length = {name: seconds for name, _, seconds in events}
-    assert 0.02 <= length["input"] < 0.2 and 0.01 <= length["inner"] < length["step"]
+    assert 0.02 <= length["input"] < 2 and 0.01 <= length["inner"] < length["step"]
     assert begin["input"] + length["input"] <= begin["step"] < begin["inner"]
     written = json.loads(path.read_text())["traceEvents"]
     assert {"input", "unmarked"} < {event["name"] for event in written}

@@ -36,10 +36,13 @@ def seconds(function):
 
 
 def test_synchronize_waits_for_what_is_queued(d2l, fw, queue):
-    queued, y = seconds(queue)
-    waited, _ = seconds(d2l.synchronize)
-    fetched, _ = seconds(lambda: fw.numpy(y))
-    assert queued < waited / 2 and fetched < waited / 2
+    times = []
+    for _ in range(10):  # other programs may disturb some of them
+        queued, y = seconds(queue)
+        waited, _ = seconds(d2l.synchronize)
+        fetched, _ = seconds(lambda y=y: fw.numpy(y))
+        times.append((queued, waited, fetched))
+    assert any(max(queued, fetched) < waited / 2 for queued, waited, fetched in times)
 
 
 def test_synchronize_waits_for_all_gpus(d2l, fw, monkeypatch):

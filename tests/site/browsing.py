@@ -199,12 +199,12 @@ def asking(question: str) -> str:
 
 
 def wait_until(page: Page, condition: str, about: Any = None) -> None:
-    """Wait until JavaScript gives something true, or raise AssertionError after 10 s.
+    """Wait until JavaScript gives something true, or raise AssertionError after 30 s.
 
     Playwright's `wait_for_function` asks again from within the page, whose policy
     forbids to evaluate text.
     """
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while not page.evaluate(condition, about):
         assert time.monotonic() < end, f"waited in vain for {condition}"
         page.wait_for_timeout(50)

@@ -11,13 +11,20 @@ import pytest
 import tools
 from browsing import WCAG, Violations, Visitor, free_port, launch, probe, served
 from bs4 import BeautifulSoup
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 from book.base.files import locked
 from book.pages import html
 from book.sources.book import Book
 
 ROOT = Path(__file__).parents[2]
+expect.set_options(timeout=30_000)  # ms; another program may need the processor
 
 
 @pytest.fixture(scope="session")

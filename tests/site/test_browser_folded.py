@@ -65,12 +65,12 @@ def test_a_cell_is_copied_with_its_folded_imports(open_http_page: Visitor):
 def test_folded_code_is_open_in_each_framework_or_in_none(open_page: Visitor):
     page = open_page(SECTION)
     folded(page).locator("summary").click()
-    page.wait_for_timeout(100)
     choose(page, OTHER)
+    expect(folded(page)).to_have_attribute("open", "")
     assert is_shown(folded(page)) and "import jax" in folded(page).inner_text()
     folded(page).locator("summary").click()
-    page.wait_for_timeout(100)
     choose(page, TABS[0])
+    expect(folded(page)).not_to_have_attribute("open", "")
     assert not is_shown(folded(page))
 
 
@@ -79,7 +79,7 @@ def test_imports_are_aligned_in_a_comparison(open_http_page: Visitor):
     cells = page.locator(".pair > .tab-panel:visible > .folded")
     assert cells.count() == 2
     cells.first.locator("summary").click()
-    page.wait_for_timeout(100)
+    expect(cells.last).to_have_attribute("open", "")
     assert all(is_shown(cell) for cell in cells.all())
     tops = cells.evaluate_all("cs => cs.map((c) => c.getBoundingClientRect().top)")
     assert tops[0] == tops[1]
@@ -88,7 +88,7 @@ def test_imports_are_aligned_in_a_comparison(open_http_page: Visitor):
 def test_find_in_page_opens_folded_code(open_page: Visitor):
     # The browser searches for the text in such an address as it does for a reader.
     page = open_page(f"{SECTION}#:~:text=ThreadPoolExecutor")
-    page.wait_for_timeout(500)
+    expect(folded(page)).to_have_attribute("open", "")
     assert is_shown(folded(page))
 
 

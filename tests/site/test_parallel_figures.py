@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from browsing import Violations
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 ROOT = Path(__file__).parents[2]
 EXPLORABLES = ROOT / "static" / "explorables"
@@ -585,10 +585,10 @@ def test_rounds_are_walked_through_by_keyboard(page: Page, harness: str) -> None
     for _ in range(5):
         button.focus()
         page.keyboard.press("Enter")
-    page.wait_for_timeout(1000)
-    assert figure.locator("svg text", has_text="Round 6 of 6").count() == 1
+    expect(figure.locator("svg text", has_text="Round 6 of 6")).to_have_count(1)
     # Sixteen complete pieces, and a box in the legend.
-    assert figure.locator("svg rect.s3").count() == 4 * 4 + 1
+    expect(figure.locator("svg rect.s3")).to_have_count(4 * 4 + 1)
+    result(page, "collectives")
     page.reload()
     result(page, "collectives")
     assert figure.locator("svg text", has_text="Round 6 of 6").count() == 1
