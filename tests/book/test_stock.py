@@ -20,6 +20,7 @@ from book.sources.book import Book
 ROOT = Path(__file__).parents[2]
 SOURCES = ("config.ini", "index.md", "d2l.bib", "chapter_gpus", "img", "static")
 OURS = ("book", "d2l", "outputs", "environments")
+COMPILED = shutil.ignore_patterns("__pycache__")  # another process may be writing them
 
 
 @pytest.fixture
@@ -28,8 +29,10 @@ def copy(tmp_path):
     folder = tmp_path / "book"
     folder.mkdir()
     for name in (*SOURCES, *OURS):
-        place = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        place(ROOT / name, folder / name)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=COMPILED)
+        else:
+            shutil.copy(ROOT / name, folder / name)
     return folder
 
 

@@ -122,8 +122,13 @@ def test_a_result_that_cannot_be_pickled(clean):
 def test_an_interrupt_ends_all_ranks(clean):
     # A shell that starts a job in the background lets it ignore interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    timer = threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+
+    def interrupt():
+        while len(list(clean.glob("*/*.started"))) < 2:
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
         d2l.launch(time.sleep, 2, 600)
 

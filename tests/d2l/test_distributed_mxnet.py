@@ -114,7 +114,13 @@ def test_a_hang_ends_in_a_clear_error(clean):
 def test_an_interrupt_ends_all_processes(clean):
     # A shell that starts a job in the background lets it ignore interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    def interrupt():
+        while not list(clean.glob("*/*.ready")):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
         d2l.launch(time.sleep, 1, 600)
 

@@ -53,7 +53,7 @@ def run_with_platforms(platforms: str, code: str) -> str:
     environment = {**os.environ, "JAX_PLATFORMS": platforms}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=environment,
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     return done.stdout + done.stderr
 

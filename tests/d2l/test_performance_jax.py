@@ -213,7 +213,7 @@ def test_phases_of_a_trace(tmp_path):
     path = str(tmp_path / "trace.json")
     events = d2l.trace_events(step, path)
     assert [name for name, *_ in events] == ["one", "two", "one"]
-    assert all(0.02 <= seconds < 2 for *_, seconds in events)
+    assert all(0.02 <= seconds < 15 for *_, seconds in events)
     starts = [start for _, start, _ in events]
     assert starts == sorted(starts) and starts[-1] - starts[0] >= 0.04
     with open(path, encoding="utf-8") as file:

@@ -255,7 +255,7 @@ def test_trace_has_the_phases_and_can_be_opened(tmp_path):
         assert [name for name, *_ in events] == ["input", "forward", "input"]
         ends = [start + seconds for _, start, seconds in events]
         starts = [start for _, start, _ in events]
-        assert all(0 < seconds < 1 for *_, seconds in events)
+        assert all(0 < seconds < 15 for *_, seconds in events)
         assert all(a <= b for a, b in zip(ends, starts[1:], strict=False))
     operations = json.loads(path.read_text())["traceEvents"]
     spans = d2l.spans(operations, "operator")

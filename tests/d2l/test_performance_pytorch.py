@@ -354,8 +354,8 @@ def test_a_trace_contains_the_marked_phases(tmp_path):
         assert sorted(name for name, *_ in events) == ["inner", "input", "step"]
         begin = {name: start for name, start, _ in events}
         length = {name: seconds for name, _, seconds in events}
-        assert 0.02 <= length["input"] < 2
-        assert 0.01 <= length["inner"] <= length["step"] < 2
+        assert 0.02 <= length["input"] < 15
+        assert 0.01 <= length["inner"] <= length["step"] < 15
         assert begin["input"] + length["input"] <= begin["step"] < begin["inner"]
     written = json.loads(path.read_text())["traceEvents"]
     assert {"input", "aten::mm"} <= {event["name"] for event in written}
@@ -388,7 +388,7 @@ def test_an_error_stops_the_profiler(tmp_path):
 
 # The trainer
 
-RATES = {"float32": 1e12, "bfloat16": 1e15}
+RATES = {"float32": 1e12, "bfloat16": 1e18}
 MACHINE = d2l.Machine("imagined", RATES, 1e9)
 FLOPS = 3 * 2 * 479 * (64 * 32 + 32 * 10)
 
@@ -445,7 +445,7 @@ def test_the_mfu_uses_the_peak_of_the_precision():
     )
     assert full.step_flops == half.step_flops == FLOPS
     last = [trainer.model.board.data["mfu"][-1].y for trainer in (full, half)]
-    assert 0 < last[1] < last[0] / 50
+    assert 0 < last[1] < last[0] / 1000
 
 
 def test_the_mfu_of_a_model_from_scratch():

@@ -303,7 +303,7 @@ def test_trace_contains_the_marked_phases(fw, tmp_path):
     assert sorted(name for name, *_ in events) == ["inner", "input", "step"]
     begin = {name: start for name, start, _ in events}
     length = {name: seconds for name, _, seconds in events}
-    assert 0.02 <= length["input"] < 2 and 0.01 <= length["inner"] < length["step"]
+    assert 0.02 <= length["input"] < 15 and 0.01 <= length["inner"] < length["step"]
     assert begin["input"] + length["input"] <= begin["step"] < begin["inner"]
     written = json.loads(path.read_text())["traceEvents"]
     assert {"input", "unmarked"} < {event["name"] for event in written}
@@ -320,7 +320,7 @@ def test_a_second_trace_contains_only_its_own_events(fw, tmp_path):
         assert [event[0] for event in events] == [name]
 
 
-MACHINE = d2l.Machine("made up", {"float32": 1e12, "bfloat16": 1e15}, 1e11)
+MACHINE = d2l.Machine("made up", {"float32": 1e12, "bfloat16": 1e18}, 1e11)
 
 
 def trained(make, **options):
@@ -356,7 +356,7 @@ def test_mfu_uses_the_peak_of_the_precision(fw):
         trainer = trained(small, machine=MACHINE, precision=precision)
         return trainer.model.board.data["mfu"][-1].y
 
-    assert last(tf.bfloat16) < last(tf.float32) / 50
+    assert last(tf.bfloat16) < last(tf.float32) / 1000
 
 
 def test_training_compiled_by_xla(fw):

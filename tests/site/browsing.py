@@ -60,6 +60,8 @@ class Files(SimpleHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
+    request_queue_size = 128
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that leaves a page drops connections; so be it."""
 
@@ -174,6 +176,14 @@ def reload(page: Page) -> None:
     raise AssertionError(f"after a reload {stored} is not stored any more")
 
 
+HAS_COME = """() => {
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  return all("[data-explorable]").every((figure) => figure.matches(".live"))
+    && all(".solution[open]").every((one) => one.querySelector(".solution-source"))
+    && all("img").every((image) => image.complete);
+}"""
+
+
 def reach_everything(page: Page) -> None:
     """Have what comes when it is reached come, and open what is closed."""
     page.evaluate("""() => {
@@ -183,6 +193,7 @@ def reach_everything(page: Page) -> None:
     for figure in page.locator("[data-explorable]").all():
         figure.scroll_into_view_if_needed()
     page.wait_for_load_state("networkidle")
+    wait_until(page, HAS_COME)
     # Otherwise, the bar would cover whatever happens to be at the top of the view.
     page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
 

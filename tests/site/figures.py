@@ -3,6 +3,8 @@
 import shutil
 from pathlib import Path
 
+from playwright.sync_api import Page, expect
+
 ROOT = Path(__file__).parents[2]
 EXPLORABLES = ROOT / "static" / "explorables"
 NAMES = (
@@ -55,3 +57,17 @@ def write_page(folder: Path) -> Path:
     (folder / "page.css").write_text(COLOURS, "utf-8")
     (folder / "start.js").write_text(START, "utf-8")
     return folder / "page.html"
+
+
+def result(page: Page, name: str) -> str:
+    """Return the result of a figure in words, which changes at once."""
+    text = page.locator(f"#fig-{name} .result").inner_text()
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def settle(page: Page, name: str) -> None:
+    """Wait until a figure that was changed has put its setting into the address.
+
+    At the same moment it tells screen readers its result.
+    """
+    expect(page.locator(f"#fig-{name} .announced")).to_have_text(result(page, name))

@@ -264,6 +264,7 @@ def test_the_latest_choice_wins_after_back_and_forward(open_page: Visitor, way: 
     with page.expect_navigation():
         page.click("footer a[rel=next]")
     WAYS[way](page, LAST)
+    reload(page)  # the browser stores the choice a bit later
     for move in (page.go_back, partial(reload, page), page.go_forward):
         move()
         wait_until(page, f"document.documentElement.dataset.tab === '{LAST}'")

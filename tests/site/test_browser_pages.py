@@ -19,8 +19,9 @@ from browsing import (
     probe,
     reach_everything,
     resize,
+    wait_until,
 )
-from playwright.sync_api import Request, Response
+from playwright.sync_api import Request, Response, Route
 from pypdf import PdfReader
 
 WIDTHS = (320, 375, 768, 1400)
@@ -132,8 +133,15 @@ def test_what_stands_in_for_a_font_is_as_wide(open_http_page: Visitor, style: st
 
 
 def test_what_stands_in_for_a_font_has_a_bold_and_an_italic(open_http_page: Visitor):
-    open_http_page.context(viewport=WIDE).route("**/*.woff2", hold_up)
-    page = open_http_page("chapter_gpus/trainer.html", viewport=WIDE)
+    held: list[Route] = []
+    context = open_http_page.context(viewport=WIDE)
+    context.route("**/*.woff2", lambda route: held.append(route))
+    page = context.new_page()
+    address = f"{open_http_page.base}chapter_gpus/trainer.html"
+    page.goto(address, wait_until="commit")
+    wait_until(page, "performance.getEntriesByName('first-contentful-paint').length")
+    while held:
+        held.pop().continue_()
     page.wait_for_load_state("networkidle")
     used = [*fonts(page, "main h2"), *fonts(page, "main em")]
     names = {font["postScriptName"] for font in used}

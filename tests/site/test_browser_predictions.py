@@ -4,7 +4,17 @@ import re
 from typing import Any
 
 import pytest
-from browsing import PHONE, TABS, WIDE, Violations, Visitor, choose, probe, reload
+from browsing import (
+    PHONE,
+    TABS,
+    WIDE,
+    Violations,
+    Visitor,
+    choose,
+    probe,
+    reload,
+    wait_until,
+)
 from playwright.sync_api import Locator, Page, expect
 
 SECTION = "chapter_gpus/memory.html"
@@ -129,10 +139,10 @@ def test_two_tabs_of_the_browser_keep_each_others_answers(open_http_page: Visito
     page, another = open_http_page(SECTION), open_http_page(SECTION)
     enter(page, "20")
     others = another.locator(f'.prediction:not([data-question="{QUESTION}"]):visible')
+    wait_until(another, "localStorage.predictions")
     others.get_by_role("button", name="Show the output").first.click()
     assert row(another)["You"] == "20 MiB"
-    reload(page)
-    assert len(page.evaluate("Object.keys(JSON.parse(localStorage.predictions))")) == 2
+    wait_until(page, "Object.keys(JSON.parse(localStorage.predictions)).length === 2")
 
 
 def test_damaged_storage_covers_the_outputs_again(open_http_page: Visitor):

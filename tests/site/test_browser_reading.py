@@ -51,8 +51,8 @@ def test_88_characters_of_code_fit_on_a_tablet(open_http_page: Visitor):
 @pytest.mark.parametrize("path", ["multiple-gpus", "faster-training"])
 def test_whatever_scrolls_sideways_has_a_shadow(open_http_page: Visitor, path: str):
     page = open_http_page(f"chapter_gpus/{path}.html", **TOUCH_SCREEN)
-    page.wait_for_load_state("networkidle")
     boxes = page.locator("article [tabindex='0']:is(pre, .plotted, .math):visible")
+    expect(boxes.first).to_be_attached()
     images = boxes.evaluate_all(
         "all => all.map((e) => getComputedStyle(e).backgroundImage)"
     )

@@ -142,6 +142,7 @@ def test_a_reference_of_a_solution_has_a_preview(open_page: Visitor):
 
 def test_a_solution_is_open_again_after_back(open_page: Visitor):
     page = open_page(SECTION)
+    page.reload()  # with the fonts of the cache, as after Back
     solution = open_solution(page, 3)
     link = solution.locator("a[href*='.html#']").last
     link.scroll_into_view_if_needed()
@@ -152,7 +153,7 @@ def test_a_solution_is_open_again_after_back(open_page: Visitor):
     page.go_back()
     expect(solution.locator(".solution-source")).to_be_visible()
     assert page.locator(".solution[open]").count() == 1
-    page.wait_for_timeout(300)
+    wait_until(page, "!document.body.style.minHeight")
     assert abs(link.evaluate(top) - before) < 5
 
 

@@ -7,6 +7,7 @@ from bs4 import BeautifulSoup, Tag
 
 from book.notebooks.editions import Edition
 from book.slides import decks
+from book.slides.words import Words
 from book.sources.bibliography import Bibliography
 from book.sources.book import Book
 from book.sources.names import PLAIN
@@ -66,8 +67,7 @@ def test_notebooks_and_slides_cite_alike(book: Book, known, bibliography):
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     cited = set(re.findall(r"\[([^\]]+), (\d{4}[a-z]?)\]\(#ref_", text))
     assert cited and cited <= known
-    folder = decks.build(book).parent
-    deck = (folder / "pytorch/pitfalls.html").read_text("utf-8")
+    deck = decks.deck(book, section, "pytorch", Words(book))
     shown = BeautifulSoup(deck, "html.parser").select_one(".slides")
     assert shown is not None
     found = re.findall(r"\(([^()]+, \d{4}[a-z]?)\)", shown.get_text())

@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from figures import NAMES
-from playwright.sync_api import Browser, Page
+from figures import NAMES, result
+from playwright.sync_api import Browser, Page, expect
 
 ROOT = Path(__file__).parents[2]
 DEVICES = ("host", "gpu0", "gpu1")
@@ -282,7 +282,11 @@ def test_errors_are_those_of_the_records(run_js, tab: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_picture_is_what_its_script_draws(node: str, tmp_path: Path, name) -> None:
     for folder in ("img/src", "static/explorables"):
-        shutil.copytree(ROOT / folder, tmp_path / folder)
+        shutil.copytree(
+            ROOT / folder,
+            tmp_path / folder,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
     subprocess.run([node, f"img/src/{name}.js"], cwd=tmp_path, check=True, timeout=60)
     picture = (tmp_path / "img" / f"{name}.svg").read_text("utf-8")
     assert picture == (ROOT / "img" / f"{name}.svg").read_text("utf-8")
@@ -335,18 +339,6 @@ def test_drawings_are_made_of_numbers(run_js) -> None:
 
 
 # In the browser
-
-
-def said(page: Page, name: str) -> str:
-    """Return the result in words as it stands."""
-    text = page.locator(f"#fig-{name} .result").inner_text()
-    return text.replace("\N{NO-BREAK SPACE}", " ")
-
-
-def result(page: Page, name: str) -> str:
-    """Return the result in words after a change, once it has settled."""
-    page.wait_for_timeout(450)
-    return said(page, name)
 
 
 def arithmetic_of(page: Page, name: str) -> str:
@@ -417,14 +409,13 @@ def test_the_setting_is_in_the_address(page: Page, harness: str) -> None:
     open_all(page, "worth-moving")
     moving.get_by_label("Numbers", exact=True).select_option("half")
     before = result(page, "queue"), result(page, "worth-moving")
-    query = page.url.removeprefix(harness)
-    assert query == "?tab=jax&x=%20y&queue.every=1&worth-moving.type=half#here"
+    own = "&queue.every=1&worth-moving.type=half"
+    expect(page).to_have_url(f"{harness}?tab=jax&x=%20y{own}#here")
     page.reload()
     assert (result(page, "queue"), result(page, "worth-moving")) == before
     for name in ("queue", "worth-moving"):
         page.locator(f"#fig-{name}").get_by_role("button", name="Reset").click()
-        result(page, name)
-    assert page.url.removeprefix(harness) == "?tab=jax&x=%20y#here"
+    expect(page).to_have_url(f"{harness}?tab=jax&x=%20y#here")
 
 
 def test_actions_are_in_the_address(page: Page, harness: str) -> None:
@@ -432,14 +423,13 @@ def test_actions_are_in_the_address(page: Page, harness: str) -> None:
     for name in ("Compute X + Y", "Copy X to Y's device, then add", "Fetch the sum"):
         page.get_by_role("button", name=name).click()
     before = result(page, "two-devices")
-    assert page.url.endswith("?two-devices.did=add-copy-fetch")
+    expect(page).to_have_url(f"{harness}?two-devices.did=add-copy-fetch")
     page.reload()
     assert result(page, "two-devices") == before
     log = page.locator("#fig-two-devices .log").inner_text()
     assert "Copied in all: 200 MB in 1.8 ms." in log.replace("\N{NO-BREAK SPACE}", " ")
     page.locator("#fig-two-devices").get_by_role("button", name="Reset").click()
-    result(page, "two-devices")
-    assert page.url == harness
+    expect(page).to_have_url(harness)
 
 
 @pytest.mark.parametrize(
@@ -465,9 +455,9 @@ def test_a_bad_address_gives_the_first_setting(
     page: Page, harness: str, query: str
 ) -> None:
     page.goto(harness)
-    expected = [said(page, name) for name in NAMES]
+    expected = [result(page, name) for name in NAMES]
     page.goto(f"{harness}?{query}")
-    assert [said(page, name) for name in NAMES] == expected
+    assert [result(page, name) for name in NAMES] == expected
 
 
 def test_two_devices_follow_the_framework(page: Page, harness: str) -> None:

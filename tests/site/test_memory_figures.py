@@ -4,12 +4,14 @@ import ast
 import csv
 import json
 import random
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from figures import result
+from playwright.sync_api import Page, expect
 
 ROOT = Path(__file__).parents[2]
 MIB = 2**20
@@ -534,12 +536,6 @@ def opened(page: Page, harness: str) -> Page:
     return page
 
 
-def result(page: Page, name: str) -> str:
-    page.wait_for_timeout(450)
-    text = page.locator(f"#fig-{name} .result").inner_text()
-    return text.replace("\N{NO-BREAK SPACE}", " ")
-
-
 def test_a_model_brings_its_settings(opened: Page) -> None:
     figure = opened.locator("#fig-memory-timeline")
     for summary in figure.locator("summary").all():
@@ -549,7 +545,7 @@ def test_a_model_brings_its_settings(opened: Page) -> None:
     assert "predicted 42.58 GB" in figure.locator(".formula").inner_text().replace(
         "\N{NO-BREAK SPACE}", " "
     )
-    assert opened.url.endswith("?memory-timeline.model=gpt2xl")
+    expect(opened).to_have_url(re.compile(r"\?memory-timeline\.model=gpt2xl$"))
     figure.get_by_label("Model", exact=True).select_option("deep")
     assert not figure.get_by_label("Tokens in a sequence").is_visible()
 
@@ -586,7 +582,7 @@ def test_pieces_are_allocated_and_freed_by_keyboard(opened: Page) -> None:
     figure.get_by_role("button", name="Free a", exact=True).press("Enter")
     before = result(opened, "allocator")
     assert "60 of 100 are free, and the largest gap has 40" in before
-    assert "allocator.did=40-40-fa" in opened.url
+    expect(opened).to_have_url(re.compile(r"allocator\.did=40-40-fa"))
     opened.reload()
     assert result(opened, "allocator") == before
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from browsing import Violations
+from figures import result, settle
 from playwright.sync_api import Browser, Page, expect
 
 ROOT = Path(__file__).parents[2]
@@ -571,12 +572,6 @@ def test_a_figure_does_not_move_by_itself(name: str) -> None:
 # In the browser
 
 
-def result(page: Page, name: str) -> str:
-    page.wait_for_timeout(450)
-    text = page.locator(f"#fig-{name} .result").inner_text()
-    return text.replace("\N{NO-BREAK SPACE}", " ")
-
-
 def test_rounds_are_walked_through_by_keyboard(page: Page, harness: str) -> None:
     page.goto(harness)
     figure = page.locator("#fig-collectives")
@@ -588,9 +583,8 @@ def test_rounds_are_walked_through_by_keyboard(page: Page, harness: str) -> None
     expect(figure.locator("svg text", has_text="Round 6 of 6")).to_have_count(1)
     # Sixteen complete pieces, and a box in the legend.
     expect(figure.locator("svg rect.s3")).to_have_count(4 * 4 + 1)
-    result(page, "collectives")
+    settle(page, "collectives")
     page.reload()
-    result(page, "collectives")
     assert figure.locator("svg text", has_text="Round 6 of 6").count() == 1
     button.press("Enter")  # After the last round, they begin again.
     assert figure.locator("svg text", has_text="Before the first round").count() == 1
@@ -636,7 +630,7 @@ def test_a_plan_is_composed_by_keyboard(page: Page, harness: str) -> None:
     assert "published: 163 TFLOP/s per GPU" in figure.locator(
         ".formula"
     ).inner_text().replace("\N{NO-BREAK SPACE}", " ")
-    assert page.url.endswith("?plans.model=gpt1t")
+    expect(page).to_have_url(f"{harness}?plans.model=gpt1t")
     figure.get_by_label("Model").select_option("own")
     assert figure.get_by_label("Heads").is_visible()
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from figures import result, settle
+from playwright.sync_api import Page, expect
 
 ROOT = Path(__file__).parents[2]
 EXPLORABLES = ROOT / "static" / "explorables"
@@ -545,12 +546,6 @@ def test_a_figure_is_light(name: str) -> None:
 # In the browser
 
 
-def result(page: Page, name: str) -> str:
-    page.wait_for_timeout(450)
-    text = page.locator(f"#fig-{name} .result").inner_text()
-    return text.replace("\N{NO-BREAK SPACE}", " ")
-
-
 def test_a_measured_machine_is_pasted(page: Page, harness: str) -> None:
     page.goto(harness)
     figure = page.locator("#fig-roofline")
@@ -565,6 +560,7 @@ def test_a_measured_machine_is_pasted(page: Page, harness: str) -> None:
     bound = machine.bound(2 * 16384**3, 6 * 16384**2, "bfloat16")
     text = result(page, "roofline")
     assert f"the arithmetic decides: the time is at least {bound:.3g} s" in text
+    settle(page, "roofline")
     page.reload()
     assert result(page, "roofline") == text
     figure.locator("summary").first.click()
@@ -608,6 +604,7 @@ def test_what_a_compiler_prints_is_pasted(page: Page, harness: str) -> None:
     text = result(page, "warps")
     assert "Numbers spill: each thread has 8 bytes of stack." in text
     assert "An SM of the A100 holds 5 blocks, and a product" in text
+    settle(page, "warps")
     page.reload()
     assert result(page, "warps") == text
     figure.locator("summary").first.click()
@@ -641,7 +638,7 @@ def test_sectors_follow_the_keyboard(page: Page, harness: str) -> None:
     page.keyboard.press("End")
     assert "touches 32 sectors" in result(page, "sectors")
     assert figure.get_by_label("What the warp reads").input_value() == "column"
-    assert page.url.endswith("?sectors.preset=column")
+    expect(page).to_have_url(f"{harness}?sectors.preset=column")
     figure.get_by_label("First number").focus()
     page.keyboard.press("ArrowRight")
     assert figure.get_by_label("What the warp reads").input_value() == "own"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from browsing import PAGES, PHONE, TABS, Visitor, hold_up
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 SECTION = "chapter_gpus/use-gpu.html"
 TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
@@ -276,11 +276,16 @@ def test_an_error_message_is_found_by_its_words(open_http_page: Visitor):
 
 
 def test_a_dialog_that_waits_for_its_data_says_so(open_http_page: Visitor):
-    open_http_page.context().route("**/search-data.js", hold_up)
+    held: list[Route] = []
+    context = open_http_page.context()
+    context.route("**/search-data.js", lambda route: held.append(route))
     page = open_http_page(SECTION)
     page.keyboard.press("/")
     expect(page.get_by_role("status")).to_have_text("Loading …")
     page.keyboard.type("tensor")
+    while not held:
+        page.wait_for_timeout(10)
+    held.pop().continue_()
     expect(page.locator(FIRST)).to_contain_text("tensor", ignore_case=True)
 
 

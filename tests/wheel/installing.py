@@ -25,6 +25,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "d2l")
 TESTS = ("pyproject.toml", "config.ini", "tests/d2l", "chapter_gpus", "environments")
+COMPILED = shutil.ignore_patterns("__pycache__")  # another process may be writing them
 TEST_TOOLS = PROJECT["dependency-groups"]["run"]
 
 
@@ -62,7 +63,7 @@ def copied(names: Sequence[str], folder: Path) -> Path:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, target)
+            shutil.copytree(ROOT / name, target, ignore=COMPILED)
         else:
             shutil.copy(ROOT / name, target)
     return folder

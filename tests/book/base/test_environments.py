@@ -1,6 +1,8 @@
 """Environments are built when due, once, and whole or not at all."""
 
+import io
 import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -107,10 +109,9 @@ def test_two_at_once_build_it_once(root: Path, uv: Uv):
     assert len(uv.calls()) == 2
 
 
-def test_one_that_waits_says_what_for(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-):
-    lock, order = tmp_path / "deep" / ".lock", list[str]()
+def test_one_that_waits_says_what_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    lock, order, told = tmp_path / "deep" / ".lock", list[str](), io.StringIO()
+    monkeypatch.setattr(sys, "stderr", told)
 
     def second() -> None:
         with locked(lock, "another process works"):
@@ -119,7 +120,7 @@ def test_one_that_waits_says_what_for(
     with locked(lock, "nobody"):
         thread = threading.Thread(target=second)
         thread.start()
-        while "waiting: another process works\n" not in capfd.readouterr().err:
+        while "waiting: another process works\n" not in told.getvalue():
             time.sleep(0.01)
         order.append("first")
     thread.join()

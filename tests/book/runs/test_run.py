@@ -458,7 +458,8 @@ def test_a_machine_without_a_gpu_is_refused_before_anything_runs(
     nvidia_smi: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(remote, "GPU_SECONDS", 0.5)
+    if code.startswith("sleep"):
+        monkeypatch.setattr(remote, "GPU_SECONDS", 0.5)
     nvidia_smi(code)
     book = make_book(a=section("1"))
     with pytest.raises(BookError) as caught:
