@@ -11,7 +11,7 @@ from d2l import tensorflow as d2l
 
 VERSIONS = {"tensorflow": tf.__version__, "keras": tf.keras.__version__}
 # Loops that take turns leave their scopes in another order than they entered them. With
-# one device, the scope of the strategy changes nothing, but TensorFlow checks the order.
+# one device, the scope changes nothing, but TensorFlow checks the order.
 tf.distribute.get_strategy().scope = contextlib.nullcontext
 
 
