@@ -137,15 +137,31 @@ def test_result_that_cannot_be_sent_is_an_error_of_the_rank():
         d2l.launch(lambda: lambda: 0, 1)
 
 
-def test_hang_ends_with_the_ranks_and_the_lines_that_wait():
+def seconds(function):
+    """Return how long a call takes."""
     start = time.monotonic()
+    function()
+    return time.monotonic() - start
+
+
+def test_hang_ends_with_the_ranks_and_the_lines_that_wait(monkeypatch):
+    # Give ranks that other programs disturb 2 s instead of 0.2 s to write their lines.
+    sleep = time.sleep
+    monkeypatch.setattr(time, "sleep", lambda seconds: sleep(10 * seconds))
     with pytest.raises(
         TimeoutError, match="no result from rank 0, 2 of 3 within 3 s"
     ) as e:
         d2l.launch(wait_forever, 3, 0, 2, timeout=3)
-    assert time.monotonic() - start < 50
     assert [note.split(":")[0] for note in e.value.__notes__] == ["Rank 0", "Rank 2"]
     assert all("in wait_forever" in note for note in e.value.__notes__)
+
+
+def test_hang_ends_soon_after_its_time_limit():
+    def hang():
+        with pytest.raises(TimeoutError):
+            d2l.launch(wait_forever, 3, 0, 2, timeout=1)
+
+    assert any(seconds(hang) < 6 for _ in range(5))
 
 
 @pytest.mark.parametrize(
@@ -157,10 +173,11 @@ def test_hang_ends_with_the_ranks_and_the_lines_that_wait():
     ],
 )
 def test_end_of_a_rank_is_an_error_at_once(how, message):
-    start = time.monotonic()
-    with pytest.raises(RuntimeError, match=f"^rank 1 of 3 {message}$"):
-        d2l.launch(end_abruptly, 3, 1, how)
-    assert time.monotonic() - start < 50
+    def end():
+        with pytest.raises(RuntimeError, match=f"^rank 1 of 3 {message}$"):
+            d2l.launch(end_abruptly, 3, 1, how)
+
+    assert any(seconds(end) < 6 for _ in range(5))  # other programs may disturb some
 
 
 def test_first_error_is_reported_when_the_others_follow():

@@ -211,9 +211,12 @@ def test_phases_of_a_trace(tmp_path):
             jnp.ones(3).block_until_ready()
 
     path = str(tmp_path / "trace.json")
+    start = time.perf_counter()
     events = d2l.trace_events(step, path)
+    total = time.perf_counter() - start
     assert [name for name, *_ in events] == ["one", "two", "one"]
-    assert all(0.02 <= seconds < 15 for *_, seconds in events)
+    lengths = [seconds for *_, seconds in events]
+    assert min(lengths) >= 0.02 and sum(lengths) < total
     starts = [start for _, start, _ in events]
     assert starts == sorted(starts) and starts[-1] - starts[0] >= 0.04
     with open(path, encoding="utf-8") as file:

@@ -1,6 +1,7 @@
 """Operations, peaks, traces and the MFU of training in MXNet."""
 
 import json
+import time
 from typing import Any
 
 import mxnet as mx
@@ -251,11 +252,14 @@ def phases():
 def test_trace_has_the_phases_and_can_be_opened(tmp_path):
     path = tmp_path / "trace.json"
     for _ in range(2):
+        begin = time.perf_counter()
         events = d2l.trace_events(phases, str(path))
+        total = time.perf_counter() - begin
         assert [name for name, *_ in events] == ["input", "forward", "input"]
         ends = [start + seconds for _, start, seconds in events]
         starts = [start for _, start, _ in events]
-        assert all(0 < seconds < 15 for *_, seconds in events)
+        lengths = [seconds for *_, seconds in events]
+        assert min(lengths) > 0 and sum(lengths) < total
         assert all(a <= b for a, b in zip(ends, starts[1:], strict=False))
     operations = json.loads(path.read_text())["traceEvents"]
     spans = d2l.spans(operations, "operator")

@@ -350,12 +350,14 @@ def step():
 def test_a_trace_contains_the_marked_phases(tmp_path):
     path = tmp_path / "trace.json"
     for _ in range(2):
+        start = time.perf_counter()
         events = d2l.trace_events(step, str(path))
+        total = time.perf_counter() - start
         assert sorted(name for name, *_ in events) == ["inner", "input", "step"]
         begin = {name: start for name, start, _ in events}
         length = {name: seconds for name, _, seconds in events}
-        assert 0.02 <= length["input"] < 15
-        assert 0.01 <= length["inner"] <= length["step"] < 15
+        assert 0.02 <= length["input"] < total
+        assert 0.01 <= length["inner"] <= length["step"] < total - length["input"]
         assert begin["input"] + length["input"] <= begin["step"] < begin["inner"]
     written = json.loads(path.read_text())["traceEvents"]
     assert {"input", "aten::mm"} <= {event["name"] for event in written}

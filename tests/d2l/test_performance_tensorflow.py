@@ -299,11 +299,14 @@ def test_trace_contains_the_marked_phases(fw, tmp_path):
                 time.sleep(0.01)
 
     path = tmp_path / "trace.json"
+    start = time.perf_counter()
     events = d2l.trace_events(step, str(path))
+    total = time.perf_counter() - start
     assert sorted(name for name, *_ in events) == ["inner", "input", "step"]
     begin = {name: start for name, start, _ in events}
     length = {name: seconds for name, _, seconds in events}
-    assert 0.02 <= length["input"] < 15 and 0.01 <= length["inner"] < length["step"]
+    assert 0.01 <= length["inner"] < length["step"]
+    assert 0.02 <= length["input"] < total - length["step"]
     assert begin["input"] + length["input"] <= begin["step"] < begin["inner"]
     written = json.loads(path.read_text())["traceEvents"]
     assert {"input", "unmarked"} < {event["name"] for event in written}
