@@ -111,8 +111,8 @@ def definitions(section: Section, tab: str) -> str:
     nodes = [
         node
         for cell in section.cells
-        if cell.is_for(tab) and cell.is_python
-        for node in ast.parse(cell.code).body
+        if cell.is_for(tab)
+        for node in ast.parse(cell.python).body
     ]
     return "\n\n".join(map(ast.unparse, filter(_is_definition, nodes))) + "\n"
 

@@ -25,6 +25,6 @@ def _notebook(book: Book, section: Section, tab: str) -> NotebookNode | None:
         return None
     nb = library.replace_alias(nb, book.config.library.get(tab, {}))
     cells = [cell for cell in nb.cells if cell.cell_type == "code"]
-    for cell, outputs in zip(cells, shown.outputs, strict=True):
-        cell.outputs = outputs
+    for cell, recorded in zip(cells, shown.cells, strict=True):
+        cell.outputs = list(recorded.outputs)
     return nb

@@ -26,7 +26,7 @@ from jupyter_client.manager import KernelManager
 from benchmarks import page, peers, stock_d2l, trainer_report
 from book.base import arguments, environments
 from book.base.errors import BookError
-from book.runs import remote
+from book.runner import execution
 from book.sources.book import Book
 
 FOLDER = page.FOLDER
@@ -176,7 +176,7 @@ def kernel(tab: str, python: Path, library: Path, gpus: int) -> Iterator[Evaluat
     settings = {**os.environ, **SETTINGS, **({} if gpus else ON_CPU)}
     with tempfile.TemporaryDirectory() as work:
         manager = KernelManager(
-            kernel_spec_manager=remote.OneInterpreter(python),
+            kernel_spec_manager=execution.OneInterpreter(python),
             connection_file=f"{work}/kernel.json",
             transport="ipc",
         )

@@ -5,16 +5,16 @@ import contextlib
 import errno
 import gc
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from book.base import arguments
+from book.base import arguments, build_paths
 from book.base.errors import BookError, describe_os_error
 from book.base.files import locked, write_whole
+from book.runner import signals
 
 if TYPE_CHECKING:
     from book.sources.book import Book
@@ -30,7 +30,7 @@ def html(options: argparse.Namespace) -> None:
     if not Path("config.ini").exists():
         _read_book()  # raises an error before a folder is created here
     with (
-        locked(Path("_build/.lock"), "another process is building the book"),
+        locked(build_paths.pages_lock(Path()), "another process builds it"),
         _no_garbage_collection(),
     ):
         index, notes = _build_if_outdated()
@@ -58,13 +58,14 @@ def _build_if_outdated() -> tuple[Path, str]:
     """
     from book.pages import html
 
-    notes = Path("_build/html.notes")
+    notes = build_paths.html_notes(Path())
     index = html.up_to_date_index(Path.cwd())
     if index is None or not notes.exists():
+        from book.checks import rules
         from book.library import package
 
         book = _read_book()
-        book.check()
+        rules.check_for_build(book)
         for tab in book.tabs:
             package.generated(book, tab)  # reports a wrong #@save, as `make lib` does
         index = html.build(book)
@@ -90,13 +91,14 @@ def _missing_records(book: "Book") -> list[str]:
 
 def pdf(options: argparse.Namespace) -> None:
     """Make a PDF of all tabs, or one of each named tab, and print its path."""
+    from book.checks import rules
     from book.paper import pdf
 
     book = _read_book()
     for tab in options.tab:
         book.check_tab(tab)
-    book.check()
-    with locked(Path("_build/.lock"), "another process is building the book"):
+    rules.check_for_build(book)
+    with locked(build_paths.pages_lock(book.root), "another process builds it"):
         for tab in options.tab or [None]:
             print(pdf.build(book, tab), flush=True)
 
@@ -105,11 +107,15 @@ def run(options: argparse.Namespace) -> None:
     """Run the sections whose outputs are missing or stale, and record the outputs."""
     from book.runs.run import run
 
-    book = _read_book()
-    book.check()
+    book = _checked_book()
     run(
-        *(book, options.tab, options.section, options.machine),
-        *(options.force, options.jobs, options.python),
+        book,
+        tabs=options.tab,
+        sections=options.section,
+        machine=options.machine,
+        force=options.force,
+        jobs=options.jobs,
+        python=options.python,
     )
 
 
@@ -119,11 +125,14 @@ def export(options: argparse.Namespace) -> None:
 
     if options.machine is None:
         raise BookError("name the machine, as in MACHINE=h200", "MACHINE")
-    book = _read_book()
-    book.check()
+    book = _checked_book()
     export(
-        *(book, options.machine, options.tab, options.section),
-        *(options.force, options.to),
+        book,
+        options.machine,
+        tabs=options.tab,
+        sections=options.section,
+        force=options.force,
+        to=options.to,
     )
 
 
@@ -140,8 +149,7 @@ def notebooks(options: argparse.Namespace) -> None:
     """Write plain notebooks, notebooks for Colab and SageMaker, and a zip archive."""
     from book.notebooks.editions import write
 
-    book = _read_book()
-    book.check()
+    book = _checked_book()
     machine = _recorded_machine(book, options.machine)
     print(write(book, options.tab, options.section, options.outputs, machine))
 
@@ -161,9 +169,8 @@ def slides(options: argparse.Namespace) -> None:
     """Make decks of slides and print the path of the page that lists them."""
     from book.slides.decks import build
 
-    book = _read_book()
-    book.check()
-    with locked(Path("_build/slides.lock"), "another process is making slides"):
+    book = _checked_book()
+    with locked(build_paths.slides_lock(book.root), "another process makes slides"):
         print(build(book, options.tab, options.section))
 
 
@@ -171,9 +178,8 @@ def publish(options: argparse.Namespace) -> None:
     """Make a folder for a static host and print its path, last of all."""
     from book.publish.layout import build, push
 
-    book = _read_book()
-    book.check()
-    with locked(Path("_build/publish.lock"), "another process is publishing the book"):
+    book = _checked_book()
+    with locked(build_paths.publish_lock(book.root), "another process publishes"):
         folder = build(book, options.pdf)
         for line in _missing_records(book):
             print(line)
@@ -194,12 +200,10 @@ def lib(options: argparse.Namespace) -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Check the sources, and the numbers that the text quotes from outputs."""
-    from book.records import quotations
+    """Check that the sources follow all rules for authors."""
+    from book.checks import rules
 
-    book = _read_book()
-    book.check()
-    quotations.check(book)
+    rules.check(_read_book())
 
 
 def serve(options: argparse.Namespace) -> None:
@@ -228,6 +232,15 @@ def _read_book() -> "Book":
     from book.sources.book import Book
 
     return Book(Path.cwd())
+
+
+def _checked_book() -> "Book":
+    """Return the book, whose sources have no problem that a build would meet."""
+    from book.checks import rules
+
+    book = _read_book()
+    rules.check_for_build(book)
+    return book
 
 
 # The command line: these functions convert the value of an option.
@@ -316,8 +329,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     warnings.simplefilter("ignore", SyntaxWarning)
     _avoid_slow_imports()
     # `kill` must stop kernels and leave no file half-written, just as Ctrl-C does.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
+    signals.listen()
     try:
         options = _parser().parse_args(argv)
         options.command(options)
@@ -329,16 +341,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("interrupted: finished work is kept", file=sys.stderr)
         return 130
     return 0
-
-
-def _interrupt(number: int, frame: object) -> NoReturn:
-    """Raise `KeyboardInterrupt` for a signal, and ignore the signals after it.
-
-    More may follow, because make sends SIGTERM to a command that already received it.
-    """
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 def _describe_os_error(error: OSError) -> str:

@@ -3,12 +3,14 @@
 import contextlib
 import fcntl
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from book.base.errors import BookError, describe_os_error
+from book.runner import files
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -22,26 +24,9 @@ def write_bytes_whole(path: Path, data: bytes) -> None:
     Raises `BookError` if the file cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(
-            dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"
-        )
-        try:
-            _write_and_rename(handle, temporary, path, data)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
+        files.write_bytes_whole(path, data)
     except OSError as error:
         raise _unwritable(path, error) from error
-
-
-def _write_and_rename(handle: int, temporary: str, path: Path, data: bytes) -> None:
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    # mkstemp makes files that only their owner can read.
-    os.chmod(temporary, 0o644)
-    os.replace(temporary, path)
 
 
 @contextlib.contextmanager
@@ -98,3 +83,11 @@ def locked(path: Path, waiting: str) -> Iterator[None]:
             print(f"waiting: {waiting}", file=sys.stderr, flush=True)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder with all that it holds, if it exists."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import write_whole
 from book.base.paths import CODE
@@ -46,7 +47,7 @@ def generated(book: Book, tab: str) -> str:
     """
     if tab not in book.config.library:
         return ""
-    file = book.root / "_build" / "library" / f"{tab}-{_key(book, tab)}.py"
+    file = build_paths.library(book.root) / f"{tab}-{_key(book, tab)}.py"
     with contextlib.suppress(OSError, ValueError):
         return file.read_text(encoding="utf-8")
     text = generate(book, tab)
@@ -87,8 +88,13 @@ def version_file(book: Book) -> str:
 
 def data_files(book: Book) -> dict[str, str]:
     """Return the text of each data file of the package under its name."""
-    folder = (book.root / book.config.library["version_file"]).parent
-    return {path.name: path.read_text("utf-8") for path in sorted(folder.glob("*.csv"))}
+    files = sorted(folder(book).glob("*.csv"))
+    return {path.name: path.read_text("utf-8") for path in files}
+
+
+def folder(book: Book) -> Path:
+    """Return the folder of the package."""
+    return (book.root / book.config.library["version_file"]).parent
 
 
 def write(book: Book) -> list[Path]:

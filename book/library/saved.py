@@ -36,7 +36,6 @@ from book.base.errors import BookError
 from book.sources import blocks
 from book.sources.book import Book
 from book.sources.branches import Statement, parse_cell
-from book.sources.magics import MAGIC
 from book.sources.section import Section
 
 MARK = re.compile(r"#\s*@save\b.*")
@@ -68,12 +67,12 @@ class TabCell:
 
     @cached_property
     def python(self) -> str:
-        """The code of the cell, with a name in place of each magic.
+        """The code of the cell, with `pass` for each command of the shell.
 
         Raises a `BookError` if it is not valid Python.
         """
         try:
-            return parse_cell(self.cell.code).code
+            return parse_cell(self.cell.python).code
         except SyntaxError as error:
             raise BookError(
                 f"not valid Python ({error.msg})", self.where(error.lineno or 1)
@@ -88,11 +87,10 @@ class TabCell:
 
 
 def tab_cells(book: Book, tab: str) -> Iterator[TabCell]:
-    """Yield the cells of a tab that hold Python, in the order of the book."""
+    """Yield the cells of a tab in the order of the book."""
     for section in book.sections:
         for cell in book.cells(section, tab):
-            if cell.is_python:
-                yield TabCell(section, cell)
+            yield TabCell(section, cell)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,8 +178,6 @@ def saved_blocks(cell: TabCell) -> Iterator[Block]:
         where = cell.where(spans[statement].first)
         if m.matches(statement, IMPORT):
             continue
-        if MAGIC in module.code_for_node(statement):
-            raise BookError("a magic cannot be saved; remove it or the mark", where)
         if m.matches(statement, UNSAVABLE):
             message = "this statement cannot be saved; put it into a function"
             raise BookError(message, where)

@@ -9,9 +9,9 @@ from pathlib import Path
 from book.base import environments
 from book.base.files import replace_folder
 from book.library import package
-from book.sources import names
+from book.notebooks.numbers import Numbers
+from book.pages import names
 from book.sources.book import Book
-from book.sources.numbers import Numbers
 from book.sources.tabs import tab_name
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date in a zip archive

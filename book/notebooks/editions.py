@@ -21,21 +21,21 @@ import nbformat
 from nbformat import NotebookNode
 from tqdm import tqdm
 
+from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import locked, write_bytes_whole
 from book.library import package
 from book.notebooks import archive, figures, standalone
 from book.notebooks.markdown import Writer
-from book.pages import merge
-from book.records import store
+from book.notebooks.numbers import Numbers, Place
+from book.pages import hosting, merge, names
+from book.pages.bibliography import Bibliography
+from book.pages.plots import restyle
+from book.records import fingerprint, store
 from book.records.cleaning import SVG
-from book.records.plots import restyle
 from book.runs import run
-from book.sources import hosting, names
-from book.sources.bibliography import Bibliography
 from book.sources.blocks import Block, Cell, Heading
 from book.sources.book import Book
-from book.sources.numbers import Numbers, Place
 from book.sources.section import Section
 
 KINDS = (names.PLAIN, names.COLAB, names.SAGEMAKER)
@@ -113,8 +113,8 @@ def write(
     """
     run.check_names(book, tabs, sections, machine)
     chosen = _chosen_sections(book, tabs, sections)
-    folder = book.root / "_build" / "notebooks"
-    lock = book.root / "_build" / "locks" / "notebooks.lock"
+    folder = build_paths.notebooks(book.root)
+    lock = build_paths.notebooks_lock(book.root)
     with locked(lock, "another process is writing notebooks"):
         edition = Edition(book, machine if outputs else None)
         files = _notebook_files(edition, chosen)
@@ -226,9 +226,7 @@ class Edition:
     def _shown(self, section: Section, tab: str) -> store.Shown:
         """Return a section in a tab, with outputs if the edition has outputs."""
         if self.machine is None:
-            count = len(self.book.cells(section, tab))
-            blocks = self.book.blocks(section, tab)
-            return store.Shown(tab, blocks, "fresh", {}, [[]] * count, [None] * count)
+            return store.Shown(tab, self.book.blocks(section, tab))
         shown = store.shown(self.book, section, tab, self.machine)
         assert shown is not None  # The section has code in this tab.
         if shown.state != "fresh":
@@ -295,7 +293,7 @@ class Edition:
         settings = {
             "init": package.version_file(self.book),
             "module": module,
-            "names": sorted(words & set(store.D2L_NAME.findall(code))),
+            "names": sorted(words & set(fingerprint.D2L_NAME.findall(code))),
         }
         lines = [f"    {name}={value!r}," for name, value in settings.items()]
         lines += ["    files=LIBRARY,"] if included else []
@@ -325,13 +323,12 @@ def _folded_cell(code: str, title: str, kind: str) -> NotebookNode:
 def _cells(shown: store.Shown, writer: Writer) -> Iterator[NotebookNode]:
     """Yield the text and code cells of a section; each heading begins a new cell."""
     text: list[Block] = []
-    outputs = zip(shown.outputs, shown.counts, strict=True)
     for block in shown.blocks:
         if text and (isinstance(block, Cell | Heading) or _is_title(text)):
             yield from _text_cell(text, writer)
             text = []
         if isinstance(block, Cell):
-            yield _code_cell(block.code, *next(outputs))
+            yield _code_cell(block)
         else:
             text.append(block)
     yield from _text_cell(text, writer)
@@ -351,11 +348,10 @@ def _text_cell(text: list[Block], writer: Writer) -> Iterator[NotebookNode]:
         yield cell
 
 
-def _code_cell(
-    code: str, outputs: list[NotebookNode], count: int | None
-) -> NotebookNode:
+def _code_cell(cell: Cell) -> NotebookNode:
+    outputs = [_output(output) for output in cell.outputs]
     return nbformat.v4.new_code_cell(
-        code, outputs=[_output(o) for o in outputs], execution_count=count
+        cell.code, outputs=outputs, execution_count=cell.count
     )
 
 

@@ -16,21 +16,27 @@ from nbformat.v4 import new_markdown_cell
 
 from book.base.errors import BookError
 from book.notebooks.figures import Picture, read_picture
-from book.sources.bibliography import Bibliography
+from book.notebooks.numbers import Numbers, Place
+from book.pages.bibliography import Bibliography
 from book.sources.blocks import (
     Block,
     Contents,
-    Directive,
     Equation,
     Figure,
     Heading,
+    References,
     Table,
 )
-from book.sources.inline import Role, for_medium, replace_roles, without_slide_marks
-from book.sources.numbers import Numbers, Place
+from book.sources.inline import (
+    CITATIONS,
+    REFERENCES,
+    Role,
+    for_medium,
+    replace_roles,
+    without_slide_marks,
+)
 from book.sources.section import Section
 
-API = ("class", "func", "mod")
 SHORT = {"figure": "Fig. ", "table": "Table ", "section": "Section ", "equation": ""}
 
 Link = Callable[[Place], str]
@@ -70,7 +76,7 @@ class Writer:
         Raises a `BookError` for a block that notebooks cannot show.
         """
         match block:
-            case Contents() | Directive():
+            case Contents() | References():
                 message = "a notebook cannot show this block; move it to another page"
                 raise BookError(message, self.section.at(block.line))
             case Heading():
@@ -131,8 +137,7 @@ class Writer:
         image = read_picture((self.section.path.parent / figure.path).resolve())
         caption = self._lines(figure, figure.caption)
         alt = figure.alt or _plain_text(caption)
-        width = figure.width.removesuffix("px") or image.width
-        size = f' width="{width}"' if width else ""
+        size = f' width="{image.width}"' if image.width else ""
         tag = f'<img src="{self._image_source(image)}" alt="{html.escape(alt)}"{size}>'
         if figure.label:
             place = self.numbers.places[figure.label]
@@ -165,14 +170,11 @@ class Writer:
     def _replace_role(self, role: Role, block: Block) -> str:
         """Return the Markdown for a role; raise a `BookError` if there is none."""
         where = self.section.at(block.line)
-        if role.name in ("ref", "numref", "eqref"):
+        if role.name in REFERENCES:
             return self._reference(role, where)
-        if role.name in ("cite", "citep", "citet"):
-            keys = [key.strip() for key in role.value.split(",")]
-            self.cited |= dict.fromkeys(keys)
-            return self.bibliography.cite(keys, where, role.name == "citet")
-        if role.name in API:
-            return f"`{role.value.lstrip('~')}`"
+        if role.name in CITATIONS:
+            self.cited |= dict.fromkeys(role.keys)
+            return self.bibliography.cite(role.keys, where, role.name == "citet")
         message = f"a notebook cannot show the role '{role.name}'; write text instead"
         raise BookError(message, where)
 

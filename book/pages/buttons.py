@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from book.sources import names
+from book.pages import names
+from book.pages.hosting import Hosting
 from book.sources.book import Book
-from book.sources.hosting import Hosting
 from book.sources.section import Section
 from book.sources.tabs import tab_name
 

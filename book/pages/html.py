@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from book.base import build_paths
+from book.base.cache import Cache
 from book.base.errors import BookError
 from book.base.files import replace_folder, write_whole
-from book.base.kept import Kept
 
 # Functions that build import what they need, so that an up-to-date book is found fast.
 if TYPE_CHECKING:
@@ -34,16 +35,8 @@ if TYPE_CHECKING:
     Views = Callable[[Section, str], TabView | None]
 
 TOOLS = ("book/**/*.py", "book/templates/*", "static/**/*")
-INPUTS = ("config.ini", "outputs/**/*.ipynb", "d2l/*.py", "environments/*.txt", *TOOLS)
+INPUTS = ("config.ini", "outputs/**/*.ipynb", "d2l/*", "environments/*.txt", *TOOLS)
 NOTEBOOKS = "**/*.md"  # the default of d2lbook
-# Files that are written for every site but that the book's pages do not use.
-UNUSED = (
-    *("jquery*", "underscore*", "_sphinx_javascript*", ".buildinfo", "objects.inv"),
-    *("basic.css", "file.png", "plus.png", "minus.png", "pygments.css"),
-    *("book.css", "book.js", "compare.js", "predict.js", "preview.js", "early.js"),
-    "solutions.js",
-    *("slides.css", "slides.js", "reveal", "card.svg", "touch-icon.svg"),
-)
 NO_RECORDS = {"cpu": "CPU"}
 WARNING = re.compile(
     r"^(?:(?P<file>[^\n]*?)(?::(?P<line>\d+))?: )?"
@@ -62,7 +55,7 @@ References
 
 def up_to_date_index(root: Path) -> Path | None:
     """Return the index page of the book in `root`, or None if it has to be built."""
-    stamp = root / "_build/html.stamp"
+    stamp = build_paths.html_stamp(root)
     if not stamp.exists():
         return None
     built_from, _, index = stamp.read_text("utf-8").strip().partition("\n")
@@ -83,9 +76,8 @@ def build(book: Book, views: Views | None = None) -> Path:
     """
     if views is None and (index := up_to_date_index(book.root)):
         return index
-    from book.pages import buttons
+    from book.pages import buttons, hosting
     from book.records import store
-    from book.sources import hosting
 
     published = hosting.load(book)
     settings = {
@@ -93,18 +85,19 @@ def build(book: Book, views: Views | None = None) -> Path:
         "html_baseurl": published.site,
     }
     titles = store.titles(book)
-    folder = book.root / "_build"
-    stamp, built_from = folder / "html.stamp", fingerprint(book.root)
+    folder = build_paths.folder(book.root)
+    stamp, built_from = build_paths.html_stamp(book.root), fingerprint(book.root)
     stamp.unlink(missing_ok=True)
     # The notes describe the last build and not this one.
-    (folder / "html.notes").unlink(missing_ok=True)
+    build_paths.html_notes(book.root).unlink(missing_ok=True)
     views = views or views_of_records(book, titles)
     pages = write_pages(book, views, folder / "sphinx")
     # Sphinx copies these files each time but removes none that are gone.
     shutil.rmtree(folder / "pages" / "_static", ignore_errors=True)
     run_sphinx(book, folder, titles, pages, settings=settings)
-    _replace_site(folder / "pages", folder / "html")
-    index = folder / "html" / f"{book.config.build['index']}.html"
+    with replace_folder(build_paths.html(book.root)) as new:
+        copy_pages(folder / "pages", new)
+    index = build_paths.html(book.root) / f"{book.config.build['index']}.html"
     write_whole(stamp, f"{built_from}\n{index.relative_to(book.root)}\n")
     return index
 
@@ -160,7 +153,7 @@ def write_pages(
     """
     files = dict(_resources(book))
     pages: dict[str, Page] = {}
-    cache = Kept(book.root / "_build/rst" / folder.parent.name)
+    cache = build_paths.cache(book.root, f"rst-{folder.parent.name}")
     for section in book.sections:
         page = pages[section.name] = _page(book, section, views, medium, cache)
         files[f"{section.name}.rst"] = page.text.encode()
@@ -182,11 +175,11 @@ def _page(
     section: Section,
     views: Views,
     medium: Medium = "web",
-    cache: Kept | None = None,
+    cache: Cache | None = None,
 ) -> Page:
     """Return the page of a section; raise a `BookError` if it shows nothing."""
+    from book.facts.marked_numbers import published_measurements
     from book.pages import merge, rst
-    from book.sources.marked_numbers import published_measurements
 
     all_views = [views(section, tab) for tab in book.tabs]
     tab_views = [view for view in all_views if view is not None]
@@ -199,7 +192,7 @@ def _page(
 
 def _resources(book: Book) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the contents of each file that pages refer to."""
-    from book.sources.bibliography import Bibliography
+    from book.pages.bibliography import Bibliography
 
     bibliographies = book.config.pdf["bibfile"].replace(",", " ").split()
     for pattern in book.config.build["resources"].split():
@@ -332,8 +325,11 @@ def _place(
     return section.at(first)
 
 
-def _replace_site(pages: Path, site: Path) -> None:
-    """Replace the folder `site` with a copy of `pages`, once that copy is complete."""
-    with replace_folder(site) as new:
-        unused = shutil.ignore_patterns(*UNUSED)
-        shutil.copytree(pages, new, ignore=unused, dirs_exist_ok=True)
+def copy_pages(pages: Path, site: Path) -> None:
+    """Copy the pages that Sphinx has made, without its notes on them."""
+    notes = pages / ".buildinfo"
+
+    def ignore(folder: str, names: list[str]) -> set[str]:
+        return {name for name in names if Path(folder, name) == notes}
+
+    shutil.copytree(pages, site, ignore=ignore, dirs_exist_ok=True)

@@ -7,7 +7,7 @@ the same in all tabs appear once, outside the panels, and no panel is empty.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
@@ -16,12 +16,13 @@ from types import MappingProxyType
 
 from nbformat import NotebookNode
 
-from book.records import answers
+from book.facts import predictions
+from book.facts.marked_numbers import Rows
+from book.facts.predictions import words_around
+from book.facts.quantities import Quantity
+from book.records.outputs import text_of
 from book.records.store import Shown, State
 from book.sources.blocks import Block, Cell
-from book.sources.marked_numbers import Rows
-from book.sources.predictions import words_around
-from book.sources.quantities import Quantity
 from book.sources.section import Section
 from book.sources.tabs import tab_name
 
@@ -51,7 +52,7 @@ class Run:
     """
 
     machines: tuple[str, ...]
-    outputs: list[NotebookNode]
+    outputs: Sequence[NotebookNode]
     titles: tuple[str, ...] = ()
     made: tuple[str, ...] = ()
 
@@ -75,7 +76,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class TabView:
-    """The view of a section in a tab: its blocks and the runs of its cells.
+    """The view of a section in a tab: its blocks, and the runs of each cell's number.
 
     `makers` holds the facts about each machine that has a fresh record. It is empty if
     no record is fresh or if the tab has no code to run.
@@ -83,16 +84,14 @@ class TabView:
 
     tab: str
     blocks: list[Block]
-    runs: list[list[Run]]
+    runs: dict[int, list[Run]]
     makers: list[Facts]
     state: State = "fresh"
 
     @cached_property
-    def cells(self) -> dict[int, tuple[Cell, list[Run]]]:
-        """Each cell with its runs, under the line on which the cell starts."""
-        cells = [block for block in self.blocks if isinstance(block, Cell)]
-        pairs = zip(cells, self.runs, strict=True)
-        return {cell.line: (cell, runs) for cell, runs in pairs}
+    def cells(self) -> dict[int, Cell]:
+        """The cells by their numbers."""
+        return {block.number: block for block in self.blocks if isinstance(block, Cell)}
 
 
 def merge_machines(records: dict[str, Shown], titles: dict[str, str]) -> TabView:
@@ -108,24 +107,25 @@ def merge_machines(records: dict[str, Shown], titles: dict[str, str]) -> TabView
         shown.facts | {"machine": machine, "title": titles.get(machine, machine)}
         for machine, shown in fresh.items()
     ]
-    runs = [
-        _runs([(machine, shown.outputs[i]) for machine, shown in fresh.items()])
-        for i in range(len(first.outputs))
-    ]
+    cells: dict[int, list[tuple[str, Cell]]] = {cell.number: [] for cell in first.cells}
+    for machine, shown in fresh.items():
+        for cell in shown.cells:
+            cells[cell.number].append((machine, cell))
+    runs = {number: _runs(recorded) for number, recorded in cells.items()}
     return TabView(first.tab, first.blocks, runs, makers, first.state)
 
 
-def _runs(outputs: list[tuple[str, list[NotebookNode]]]) -> list[Run]:
-    """Return the runs of one cell, given its outputs on each machine."""
+def _runs(cells: list[tuple[str, Cell]]) -> list[Run]:
+    """Return the runs of one cell, given the cell with its outputs on each machine."""
     runs: dict[str, Run] = {}
-    for machine, output in outputs:
-        content = _visible_content(output)
-        run = runs.get(content, Run((), output))
+    for machine, cell in cells:
+        content = _visible_content(cell.outputs)
+        run = runs.get(content, Run((), cell.outputs))
         runs[content] = Run((*run.machines, machine), run.outputs)
     return list(runs.values())
 
 
-def _visible_content(outputs: list[NotebookNode]) -> str:
+def _visible_content(outputs: Sequence[NotebookNode]) -> str:
     """Return the visible content of outputs as a text that can be compared."""
     visible = [
         {key: value for key, value in output.items() if key not in INVISIBLE_KEYS}
@@ -202,8 +202,8 @@ def _cell_parts(
     if block.only_in_notebooks:
         return
     for view in views:
-        if block.line in view.cells:
-            cell, runs = view.cells[block.line]
+        if block.number in view.cells:
+            cell, runs = view.cells[block.number], view.runs.get(block.number, [])
             shown = [(run.machines, _visible_content(run.outputs)) for run in runs]
             prediction = _prediction(cell, runs, view, measurements)
             version = repr((cell.code, shown, prediction))
@@ -244,7 +244,7 @@ def _numbers(
     titles = {maker["machine"]: title(maker) for maker in view.makers}
     numbers: dict[str, Quantity] = {}
     for run in runs:
-        answer = answers.answer(view.blocks, cell, run.outputs)
+        answer = predictions.answer(view.blocks, cell, text_of(run.outputs))
         if answer is None:
             return {}
         name = ", ".join(titles[machine] for machine in run.machines)

@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
-import nbformat
 import pypandoc
 
-from book.base.kept import Kept
+from book.base.cache import Cache
+from book.facts.predictions import has_arithmetic
+from book.pages import pictures
 from book.pages.folding import split, title
 from book.pages.merge import (
     Part,
@@ -31,10 +32,18 @@ from book.pages.merge import (
     origin,
     version_notices,
 )
-from book.records.outputs import PICTURES, Picture, Printed, read
-from book.sources.blocks import Block, Cell, Equation, Figure, Heading, Labelled, Table
+from book.records.outputs import PICTURES, Picture, PrintedText, read
+from book.sources.blocks import (
+    COMMAND_LINE,
+    Block,
+    Cell,
+    Equation,
+    Figure,
+    Heading,
+    Labelled,
+    Table,
+)
 from book.sources.inline import Medium, for_medium, without_slide_marks
-from book.sources.predictions import has_arithmetic
 from book.sources.section import Section
 
 CODE = Path(__file__)
@@ -44,12 +53,11 @@ FIGURE = re.compile(r"^\.\. figure:: .*$", re.MULTILINE)
 TABLE_ROW = re.compile(r"^\|.*$", re.MULTILINE)
 MARK = re.compile(r":(ref|numref|eqref|cite|citet|citep):`([^`]+)`")
 ROLES = {"eqref": "eq", "citet": "cite:t", "citep": "cite:p"}
-SHELL_LINE = re.compile(r"^\s*[!%]", re.MULTILINE)
 NO_OUTPUT = ".. rst-class:: no-output\n\nNo output."
 VARIES = ".. rst-class:: output-note\n\nYour output may differ."
 COVERED = ".. rst-class:: arithmetic\n\n"
 SPECIAL = re.compile(r"[\\*_`|]")
-NOTICE = "```eval_rst\n.. rst-class:: version-notice\n\n{}\n```"
+NOTICE = "```{{=rst}}\n.. rst-class:: version-notice\n\n{}\n```"
 
 
 @dataclass
@@ -102,7 +110,7 @@ def with_records(
 
 
 def convert(
-    items: list[Item], name: str, medium: Medium = "web", cache: Kept | None = None
+    items: list[Item], name: str, medium: Medium = "web", cache: Cache | None = None
 ) -> Page:
     """Return the page of a section; the names of its images begin with `name`.
 
@@ -144,19 +152,10 @@ def markdown(block: Block, medium: Medium) -> str:
     text = without_slide_marks(for_medium(block.text, medium))
     if isinstance(block, Table):
         text = TABLE_ROW.sub(_convert_roles, text)
-    return "\n\n".join([text, *_marks(block)])
-
-
-def _marks(block: Block) -> Iterator[str]:
-    """Yield the label and the sizes below a block, as d2lbook expects them."""
-    if isinstance(block, Figure):
-        if block.width:
-            yield f":width:`{block.width}`"
-        if block.height:
-            yield f":height:`{block.height}`"
     if isinstance(block, Labelled) and block.label:
         name = "eqlabel" if isinstance(block, Equation) else "label"
-        yield f":{name}:`{block.label}`"
+        text += f"\n\n:{name}:`{block.label}`"
+    return text
 
 
 def _convert_roles(row: re.Match[str]) -> str:
@@ -196,7 +195,6 @@ class _Writer:
         self.texts = texts
         self.page = Page()
         self.next_line = 1
-        self.hides_all = False
 
     def add(self, item: Item, indent: str = "") -> None:
         """Append an item to the page."""
@@ -244,11 +242,8 @@ class _Writer:
 
     def _cell(self, cell: Cell, part: Part) -> Iterator[str]:
         """Yield the code of a cell and its outputs."""
-        shows_code, shows_outputs = self._visible_parts(cell.code)
-        if shows_code and cell.code.strip():
+        if cell.code.strip():
             yield from self._code(cell)
-        if not shows_outputs:
-            return
         if len(part.runs) > 1:
             outputs = [self._machine_set(cell, part)]
         else:
@@ -271,21 +266,6 @@ class _Writer:
         if code:
             yield _code(code)
 
-    def _visible_parts(self, code: str) -> tuple[bool, bool]:
-        """Return two values: True if the page shows the code, and the outputs.
-
-        d2lbook's marks, such as `#@hide_code`, may hide them.
-        """
-        if "hide" not in code.lower():
-            return not self.hides_all, not self.hides_all
-        self.hides_all |= "#@hide_all" in code.lower()
-        output = nbformat.v4.new_output("stream")
-        cell = nbformat.v4.new_code_cell(code, outputs=[output])
-        from d2lbook import rst as d2l_rst
-
-        notebook = d2l_rst._process_nb(nbformat.v4.new_notebook(cells=[cell]))
-        return bool(notebook.cells[0].source), bool(notebook.cells[0].outputs)
-
     def _machine_set(self, cell: Cell, part: Part) -> str:
         """Return a set with a panel for each run of a cell."""
         panels = "\n\n".join(self._machine_panel(run, cell) for run in part.runs)
@@ -304,11 +284,11 @@ class _Writer:
 
     def _outputs(self, run: Run, cell: Cell) -> Iterator[str]:
         """Yield the texts and pictures that a run shows."""
-        for output in read(run.outputs, cell):
-            if isinstance(output, Printed):
+        for output in read(run.outputs):
+            if isinstance(output, PrintedText):
                 yield _literal(output.text)
             else:
-                yield self._image(output)
+                yield self._image(pictures.shown(output, cell))
 
     def _image(self, picture: Picture) -> str:
         """Return the directive for a picture, whose file is added to the page."""
@@ -350,7 +330,7 @@ def _add_description(text: str, figure: Figure) -> str:
 
 def _code(source: str) -> str:
     """Return a block of code with its style for LaTeX."""
-    language = "ipython3" if SHELL_LINE.search(source) else "python"
+    language = "ipython3" if COMMAND_LINE.search(source) else "python"
     style = ".. raw:: latex\n\n   \\diilbookstyleinputcell\n\n"
     return f"{style}.. code:: {language}\n\n{_indent(source, 4)}"
 

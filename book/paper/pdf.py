@@ -15,11 +15,11 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import write_whole
-from book.pages import html
+from book.pages import html, names
 from book.paper import tex
-from book.sources import names
 from book.sources.tabs import tab_name
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def build(book: Book, tab: str | None = None, views: html.Views | None = None) -
     """
     edition = book if tab is None else _edition(book, book.check_tab(tab))
     name = names.pdf(book, tab)
-    pdf = book.root / "_build/pdf" / name
-    folder = book.root / "_build/latex" / pdf.stem
+    pdf = build_paths.pdf(book.root) / name
+    folder = build_paths.latex(book.root, pdf.stem)
     stamp, built_from = folder / "pdf.stamp", html.fingerprint(book.root)
     if views is None and pdf.exists() and _is_up_to_date(stamp, built_from):
         return pdf
@@ -97,7 +97,7 @@ def _empty_view(section: Section, tab: str) -> TabView:
     title = [section.title] if section.title else []
     line = title[0].line if title else 1
     text = f"This section does not apply to {tab_name(tab)}."
-    return merge.TabView(tab, [*title, Prose(line=line, source=text)], [], [])
+    return merge.TabView(tab, [*title, Prose(line=line, source=text)], {}, [])
 
 
 def _settings(edition: Book, name: str) -> dict[str, object]:

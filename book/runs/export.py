@@ -3,8 +3,8 @@
     python -m book export --machine NAME [--tab TAB] [--section SECTION] [--to FOLDER]
     python -m book import --from FOLDER
 
-The exported folder holds all that the machine needs; its run.py is a copy of
-`book/runs/remote.py`.
+The exported folder holds all that the machine needs; its runner/ is a
+copy of `book/runner/`.
 """
 
 import shutil
@@ -15,17 +15,24 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import locked, replace_folder
 from book.library import package
-from book.records import store
-from book.runs import remote, run
-from book.runs.remote import Entry, Manifest, Unfit
+from book.records import fingerprint, store, validation
+from book.runner import folder as exported
+from book.runner.folder import Entry, Manifest
+from book.runner.machine import Unfit, is_cpu
+from book.runs import run
 from book.sources.book import Book
 from book.sources.section import Section
 
 SCRIPT = "run.py"
-PARTS = {*(SCRIPT, remote.MANIFEST, remote.NOTEBOOKS, remote.LIBRARY, remote.RESULTS)}
+RUNNER = Path(exported.__file__).parent
+PARTS = {
+    *(SCRIPT, RUNNER.name, exported.MANIFEST),
+    *(exported.NOTEBOOKS, exported.LIBRARY, exported.RESULTS),
+}
 AGAIN = "export it and run it again"
 
 # Export
@@ -45,8 +52,8 @@ def export(
     mean all of them.
     """
     run.check_names(book, tabs, sections, machine)
-    folder = (to or book.root / "_build" / "export" / machine).resolve()
-    lock = book.root / "_build" / "locks" / "export.lock"
+    folder = (to or build_paths.export(book.root, machine)).resolve()
+    lock = build_paths.export_lock(book.root)
     with locked(lock, "another process exports"):
         check_free(folder)
         package.write(book)
@@ -69,7 +76,7 @@ def check_free(folder: Path) -> None:
     if not folder.is_dir():
         raise BookError("a file, not a folder; name a folder: TO=FOLDER", folder)
     names = {path.name for path in folder.iterdir()}
-    if names and (remote.MANIFEST not in names or not names <= PARTS):
+    if names and (exported.MANIFEST not in names or not names <= PARTS):
         raise BookError("holds other files; name a new folder: TO=FOLDER", folder)
     if _find_results(folder):
         raise BookError(
@@ -82,26 +89,30 @@ def check_free(folder: Path) -> None:
 def _write_contents(
     draft: Path, book: Book, machine: str, due: list[tuple[Section, str]]
 ) -> None:
-    (draft / remote.LIBRARY).mkdir(parents=True)
-    for file in (book.root / remote.LIBRARY).glob("*.*"):
-        shutil.copyfile(file, draft / remote.LIBRARY / file.name)
-    shutil.copyfile(remote.__file__, draft / SCRIPT)
+    (draft / exported.LIBRARY).mkdir(parents=True)
+    for file in (book.root / exported.LIBRARY).glob("*.*"):
+        shutil.copyfile(file, draft / exported.LIBRARY / file.name)
+    shutil.copyfile(RUNNER / SCRIPT, draft / SCRIPT)
+    (draft / RUNNER.name).mkdir()
+    for file in RUNNER.glob("*.py"):
+        if file.name != SCRIPT:
+            shutil.copyfile(file, draft / RUNNER.name / file.name)
     entries = [_put_notebook(draft, book, section, tab) for section, tab in due]
     manifest = Manifest(
         machine,
-        remote.library_digest(draft),
+        exported.library_digest(draft),
         {tab: store.DISTRIBUTIONS.get(tab, [tab]) for _, tab in due},
         entries,
     )
-    (draft / remote.MANIFEST).write_text(manifest.text(), encoding="utf-8")
+    (draft / exported.MANIFEST).write_text(manifest.text(), encoding="utf-8")
 
 
 def _put_notebook(draft: Path, book: Book, section: Section, tab: str) -> Entry:
     blank = store.blank(book, section, tab)
     varies = [n for n, c in enumerate(blank.cells, start=1) if store.varies(c)]
-    fingerprint = store.fingerprint(book, section, tab)
-    entry = Entry(tab, section.name, fingerprint, varies)
-    file = draft / remote.NOTEBOOKS / entry.file
+    code = fingerprint.fingerprint(book, section, tab)
+    entry = Entry(tab, section.name, code, varies)
+    file = draft / exported.NOTEBOOKS / entry.file
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(nbformat.writes(blank) + "\n", encoding="utf-8")
     return entry
@@ -122,7 +133,7 @@ def import_results(book: Book, folder: Path) -> None:
         raise BookError(
             f"there are no results; make them first: python {SCRIPT}", folder
         )
-    lock = book.root / "_build" / "locks" / f"outputs-{manifest.machine}.lock"
+    lock = build_paths.records_lock(book.root, manifest.machine)
     with locked(lock, f"another process writes outputs/{manifest.machine}"):
         refused, recorded = Import(book, folder, manifest).all(found)
         run.print_sentences_to_reread(book, recorded, manifest.machine)
@@ -132,19 +143,19 @@ def import_results(book: Book, folder: Path) -> None:
 
 def _read_manifest(folder: Path) -> Manifest:
     try:
-        manifest = remote.read_manifest(folder)
+        manifest = exported.read_manifest(folder)
     except Unfit as error:
         raise BookError(str(error), folder) from None
     if not store.MACHINE.fullmatch(manifest.machine):
         raise BookError(
-            "does not name a machine; export it again", folder / remote.MANIFEST
+            "does not name a machine; export it again", folder / exported.MANIFEST
         )
     return manifest
 
 
 def _find_results(folder: Path) -> list[str]:
     """Return the paths of the results in an exported folder, as in `Entry.file`."""
-    results = folder / remote.RESULTS
+    results = folder / exported.RESULTS
     return sorted(
         path.relative_to(results).as_posix() for path in results.rglob("*.ipynb")
     )
@@ -169,12 +180,12 @@ class Import:
         for file in found:
             try:
                 if file not in entries:
-                    raise Unfit(f"{remote.MANIFEST} does not name it; {AGAIN}")
+                    raise Unfit(f"{exported.MANIFEST} does not name it; {AGAIN}")
                 entry = entries.pop(file)
                 print(f"imported: {self.one(entry)}", flush=True)
                 recorded.append((self.section(entry), entry.tab))
             except (Unfit, BookError) as error:
-                refused.append(f"{self.folder / remote.RESULTS / file}: {error}")
+                refused.append(f"{self.folder / exported.RESULTS / file}: {error}")
         if entries:
             names = ", ".join(f"{e.section} ({e.tab})" for e in entries.values())
             print(f"without a result: {names}; see the .log files beside the results")
@@ -183,13 +194,13 @@ class Import:
     def one(self, entry: Entry) -> Path:
         """Import one result and return the path of its record."""
         section = self.section(entry)
-        result = _read_result(self.folder / remote.RESULTS / entry.file)
+        result = _read_result(self.folder / exported.RESULTS / entry.file)
         facts = _read_facts(result)
         self.check_origin(entry, facts)
         self.check_code(section, entry, result)
         self.check_library(section, entry, facts)
         _check_outputs(result)
-        made_of = {name: facts[name] for name in store.FACTS if name != "outputs"}
+        made_of = {name: facts[name] for name in validation.FACTS if name != "outputs"}
         # Only the outputs are taken; the rest is that of the book.
         executed = store.blank(self.book, section, entry.tab)
         for cell, ran in zip(executed.cells, result.cells, strict=True):
@@ -208,11 +219,11 @@ class Import:
         made_for = facts["machine"], facts["framework"]
         if made_for != (self.manifest.machine, entry.tab):
             raise Unfit(f"made for {', '.join(made_for)}; {AGAIN}")
-        if not facts["gpu"] and not remote.is_cpu(facts["machine"]):
+        if not facts["gpu"] and not is_cpu(facts["machine"]):
             raise Unfit(f"made without a GPU; {AGAIN} on a machine that has one")
 
     def check_code(self, section: Section, entry: Entry, result: NotebookNode) -> None:
-        today = store.fingerprint(self.book, section, entry.tab)
+        today = fingerprint.fingerprint(self.book, section, entry.tab)
         if {entry.fingerprint, result.metadata.book.fingerprint} != {today}:
             raise Unfit(
                 "stale: its code, the code of d2l that it uses, or the list of its"
@@ -228,7 +239,7 @@ class Import:
         self, section: Section, entry: Entry, facts: dict[str, str]
     ) -> None:
         """Raise `Unfit` if the d2l that a result used is not that of today."""
-        if facts["library"] != remote.library_digest(self.folder):
+        if facts["library"] != exported.library_digest(self.folder):
             raise Unfit(f"made with a d2l that is not the exported one; {AGAIN}")
         settings = self.book.config.library.get(entry.tab)
         if settings is None:
@@ -236,7 +247,7 @@ class Import:
         library = self.folder / settings["lib_file"]
         try:
             module = library.read_text("utf-8") if library.is_file() else ""
-            then = store.fingerprint(self.book, section, entry.tab, module)
+            then = fingerprint.fingerprint(self.book, section, entry.tab, module)
         except (OSError, ValueError, SyntaxError):
             then = ""
         if then != facts["fingerprint"]:
@@ -253,7 +264,7 @@ def _read_result(file: Path) -> NotebookNode:
         nbformat.validate(result)
     except OSError as error:
         raise Unfit(f"cannot be read ({error.strerror})") from None
-    except store.UNREADABLE:
+    except validation.UNREADABLE:
         raise Unfit(f"damaged (not a notebook); copy it again, or {AGAIN}") from None
     return result
 
@@ -261,13 +272,13 @@ def _read_result(file: Path) -> NotebookNode:
 def _read_facts(result: NotebookNode) -> dict[str, str]:
     """Return the facts of a result's run; raise `Unfit` if it was changed since."""
     facts = result.metadata.get("book")
-    known = set(store.FACTS) - {"outputs"} | {"library"}
+    known = set(validation.FACTS) - {"outputs"} | {"library"}
     is_whole = (
         isinstance(facts, dict)
         and known <= set(facts)
         and all(isinstance(fact, str) for fact in facts.values())
         and all(cell.cell_type == "code" for cell in result.cells)
-        and result.metadata.get("seal") == remote.seal(result)
+        and result.metadata.get("seal") == exported.seal(result)
     )
     if not is_whole:
         raise Unfit(f"damaged (edited, or not copied whole); copy it again, or {AGAIN}")
@@ -280,5 +291,5 @@ def _check_outputs(result: NotebookNode) -> None:
             raise Unfit(f"cell {number} did not run; {AGAIN}")
         if any(output.output_type == "error" for output in cell.outputs):
             raise Unfit(f"cell {number} failed; {AGAIN}")
-    for number, problem in store.output_problems(store.cleaned(result)):
+    for number, problem in validation.output_problems(store.cleaned(result)):
         raise Unfit(f"cell {number}: {problem}; {AGAIN}")

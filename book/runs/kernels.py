@@ -1,24 +1,23 @@
 """Runs notebooks, several at a time, each in a kernel of its own tab's interpreter.
 
-`book/runs/run.py` decides what to run and keeps the results; `book/runs/remote.py` runs
-one notebook.
+`book/runs/run.py` decides what to run and keeps the results; `book/runner/` runs one
+notebook.
 """
 
 import asyncio
 import os
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from nbformat import NotebookNode
-from tqdm import tqdm
 
 from book.base.errors import BookError
-from book.records import store
-from book.runs import remote
+from book.records import store, validation
+from book.runner import execution
+from book.runner.execution import Halt, Interpreter
+from book.runner.machine import is_cpu
 from book.sources.book import Book
 from book.sources.section import Section
 
@@ -41,8 +40,8 @@ class Job:
         return f"{self.tab}: {self.section.name}"
 
     @property
-    def place(self) -> remote.Place:
-        return remote.Place(self.python, self.book.root, self.machine)
+    def interpreter(self) -> Interpreter:
+        return Interpreter(self.python, self.book.root, self.machine)
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def execute(
     """
     if parallel is None:
         # Two kernels would compete for the memory of one GPU.
-        on_cpu = all(remote.is_cpu(job.machine) for job in jobs)
+        on_cpu = all(is_cpu(job.machine) for job in jobs)
         parallel = min(MAX_KERNELS, os.cpu_count() or 1) if on_cpu else 1
     return asyncio.run(_execute_all(jobs, done, parallel))
 
@@ -77,7 +76,7 @@ def execute(
 async def _execute_all(jobs: Sequence[Job], done: Done, parallel: int) -> list[Failure]:
     slots = asyncio.Semaphore(parallel)
     tasks = [asyncio.ensure_future(_run_job(job, done, slots)) for job in jobs]
-    with remote.stopping(tasks) as interrupted:
+    with execution.stopping(tasks) as interrupted:
         results = await asyncio.gather(*tasks, return_exceptions=True)
     if interrupted:
         raise KeyboardInterrupt
@@ -90,7 +89,8 @@ async def _execute_all(jobs: Sequence[Job], done: Done, parallel: int) -> list[F
 async def _run_job(job: Job, done: Done, slots: asyncio.Semaphore) -> Failure | None:
     async with slots:
         notebook = store.blank(job.book, job.section, job.tab)
-        halt = await remote.execute(notebook, job.place, partial(_show_progress, job))
+        progress = partial(execution.show_progress, job.title)
+        halt = await execution.execute(notebook, job.interpreter, progress)
     if halt is None:
         halt = _problem_with_outputs(notebook)
     if halt is not None:
@@ -103,26 +103,15 @@ async def _run_job(job: Job, done: Done, slots: asyncio.Semaphore) -> Failure | 
     return None
 
 
-def _problem_with_outputs(notebook: NotebookNode) -> remote.Halt | None:
-    problems = store.output_problems(store.cleaned(notebook))
-    return next((remote.Halt(*problem) for problem in problems), None)
-
-
-def _show_progress(job: Job, cells: list[NotebookNode]) -> Iterator[NotebookNode]:
-    """Yield the cells; show a bar on a terminal, or print a line at their end."""
-    if sys.stderr.isatty():
-        yield from tqdm(cells, desc=job.title, unit=" cells", leave=True)
-        return
-    start = time.monotonic()
-    yield from cells
-    seconds = time.monotonic() - start
-    print(f"{job.title}: {len(cells)} cells in {seconds:.1f} s", file=sys.stderr)
+def _problem_with_outputs(notebook: NotebookNode) -> Halt | None:
+    problems = validation.output_problems(store.cleaned(notebook))
+    return next((Halt(*problem) for problem in problems), None)
 
 
 # Failures
 
 
-def _describe_place(job: Job, halt: remote.Halt) -> str:
+def _describe_place(job: Job, halt: Halt) -> str:
     """Return the file and line at which a notebook stopped, with its tab and cell."""
     if not halt.cell:
         return f"{job.section.name}.md: {job.tab}"

@@ -13,12 +13,13 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from book.base import environments
+from book.base import build_paths, environments
 from book.base.errors import BookError
 from book.base.files import locked
+from book.checks import quotations
 from book.library import package
-from book.records import quotations, store
-from book.runs import remote
+from book.records import fingerprint, store
+from book.runner import machine as runner_machine
 from book.runs.kernels import Failure, Job, execute
 from book.sources.book import Book
 from book.sources.section import Section
@@ -40,7 +41,7 @@ def run(
     """
     check_names(book, tabs, sections, machine)
     python = python and check_interpreter(python)
-    lock = book.root / "_build" / "locks" / f"outputs-{machine}.lock"
+    lock = build_paths.records_lock(book.root, machine)
     with locked(lock, f"another process writes outputs/{machine}"):
         # The kernels import the library of today's sources.
         package.write(book)
@@ -64,7 +65,7 @@ def _plan_jobs(
     return [
         Job(
             *(book, section, tab, machine, of[tab]),
-            fingerprint=store.fingerprint(book, section, tab),
+            fingerprint=fingerprint.fingerprint(book, section, tab),
         )
         for section, tab in due
     ]
@@ -127,7 +128,7 @@ def _changed(kept: list[Job]) -> list[Job]:
             for job in kept
             if job.section.name not in now
             or job.fingerprint
-            != store.fingerprint(book, now[job.section.name], job.tab)
+            != fingerprint.fingerprint(book, now[job.section.name], job.tab)
         ]
     except BookError:
         # Sources in the middle of a change cannot be read.
@@ -162,7 +163,7 @@ def check_interpreter(python: Path) -> Path:
             [found, "-c", test],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=remote.START_SECONDS,
+            timeout=runner_machine.START_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired):
         asked = None
@@ -206,8 +207,8 @@ def interpreters(
 def check_gpu(machine: str) -> None:
     """Raise a `BookError` if `machine` names one with a GPU and there is none."""
     try:
-        remote.gpus_of(machine)
-    except remote.Unfit as error:
+        runner_machine.gpus_of(machine)
+    except runner_machine.Unfit as error:
         raise BookError(str(error), "MACHINE") from None
 
 
@@ -215,8 +216,8 @@ def machine_facts(machine: str, tab: str, python: Path) -> dict[str, str]:
     """Return what a record says about this machine and the interpreter that ran it."""
     names = store.DISTRIBUTIONS.get(tab, [tab])
     try:
-        return remote.machine_facts(machine, tab, python, names)
+        return runner_machine.machine_facts(machine, tab, python, names)
     except (subprocess.SubprocessError, ValueError):
         raise BookError("this interpreter does not start", python) from None
-    except remote.Unfit as error:
+    except runner_machine.Unfit as error:
         raise BookError(str(error), "MACHINE") from None

@@ -15,16 +15,16 @@ from pygments.lexers import get_lexer_by_name
 
 from book.base.errors import BookError
 from book.base.paths import TEMPLATES
-from book.pages.rst import SHELL_LINE
+from book.pages import plots
 from book.pages.sphinx.code_styles import Light
 from book.pages.sphinx.math import ALIGNMENT_STYLE, align_lines, space_functions
 from book.pages.sphinx.site import CodeFormatter
-from book.records import plots
 from book.records.cleaning import SVG
 from book.slides import marks
 from book.slides.layout import WIDEST_TABLE, Page
-from book.slides.marks import Block, Code, Figure, Plot, Printed, Slide, Text
+from book.slides.marks import Code, Figure, Item, Output, Plot, Slide, Text
 from book.slides.words import ReplaceRoles
+from book.sources.blocks import COMMAND_LINE
 
 FindFigure = Callable[[str], Path]  # returns the file for a path in a section
 MARKER = "BOOKPART{}END"
@@ -90,16 +90,14 @@ def _steps(slide: Slide) -> Iterator[int | None]:
     """
     step, above = 0, None
     for block in slide.blocks:
-        is_output = isinstance(block, Printed | Plot)
-        if above and not (is_output and isinstance(above, Printed | Plot)):
+        is_output = isinstance(block, Output | Plot)
+        if above and not (is_output and isinstance(above, Output | Plot)):
             step += 1
         yield step or None
         above = block
 
 
-def _block(
-    block: Block, html: Iterator[str], find_figure: FindFigure
-) -> dict[str, Any]:
+def _block(block: Item, html: Iterator[str], find_figure: FindFigure) -> dict[str, Any]:
     """Return the variables for a block of a slide."""
     match block:
         case Text():
@@ -111,7 +109,7 @@ def _block(
             return {"kind": "figure", **shown, "alone": is_alone}
         case Code(source):
             return {"kind": "code", "html": highlight_code(source)}
-        case Printed(text, varies):
+        case Output(text, varies):
             folds = any(len(line) > WIDEST_TABLE for line in text.split("\n"))
             return {"kind": "printed", "text": text, "varies": varies, "folds": folds}
         case Plot(kind, data, alt):
@@ -140,7 +138,7 @@ def _data_address(kind: str, data: str) -> str:
 
 def highlight_code(source: str) -> str:
     """Return code as HTML with the colors of the pages."""
-    lexer = get_lexer_by_name("ipython3" if SHELL_LINE.search(source) else "python")
+    lexer = get_lexer_by_name("ipython3" if COMMAND_LINE.search(source) else "python")
     return highlight(source, lexer, CodeFormatter(style=Light)).strip()
 
 

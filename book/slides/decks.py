@@ -14,9 +14,10 @@ from typing import Any
 
 import imagesize
 
+from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import write_whole
-from book.pages import merge
+from book.pages import merge, names
 from book.pages.sphinx.code_styles import Dark, Light
 from book.pages.sphinx.site import STATIC, code_rules
 from book.records import store
@@ -24,7 +25,6 @@ from book.slides import deck_page, layout, marks
 from book.slides.deck_page import FindFigure
 from book.slides.marks import Slide
 from book.slides.words import ReplaceRoles, Words
-from book.sources import names
 from book.sources.book import Book
 from book.sources.section import Section
 from book.sources.tabs import tab_name
@@ -42,7 +42,7 @@ def build(
 
     Raises a `BookError` if none of the sections has slide marks.
     """
-    folder = book.root / "_build/slides"
+    folder = build_paths.slides(book.root)
     chosen_tabs = [book.check_tab(tab) for tab in tabs or book.tabs]
     chosen_sections = [book.section(name) for name in sections or []] or book.sections
     words = Words(book)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
-from book.records import plots
-from book.slides.marks import Block, Code, Figure, Plot, Printed, Slide, Text, texts
+from book.pages import plots
+from book.slides.marks import Code, Figure, Item, Output, Plot, Slide, Text, texts
 
 # All sizes are in pixels of a slide of 1280 by 720. No text is smaller than SMALLEST.
 SMALLEST = 18
@@ -108,7 +108,7 @@ def fit_figures(
     """
     fitted: list[Slide] = []
     for slide in slides:
-        blocks: list[Block] = []
+        blocks: list[Item] = []
         alone: list[Slide] = []
         for block in slide.blocks:
             if not isinstance(block, Figure):
@@ -154,13 +154,13 @@ def _scale_of_part(part: Slide) -> float:
     return next((s for s in scales if fits(part, part.blocks, s)), SCALES[-1])
 
 
-def fits(slide: Slide, blocks: list[Block], scale: float) -> bool:
+def fits(slide: Slide, blocks: list[Item], scale: float) -> bool:
     """Return True if the blocks fit below the title of a slide at this scale."""
     too_wide = any(_width(block, scale) > WIDTH for block in blocks)
     return not too_wide and _filled_share(slide, blocks, scale) <= 1
 
 
-def _filled_share(slide: Slide, blocks: list[Block], scale: float) -> float:
+def _filled_share(slide: Slide, blocks: list[Item], scale: float) -> float:
     """Return the height of the blocks, relative to the room below the title."""
     room = HEIGHT - _title_height(slide)
     return sum(_height(block, scale) for block in blocks) / room
@@ -175,7 +175,7 @@ def _title_height(slide: Slide) -> int:
     return PART * bool(slide.part) + TITLE * bool(lines) + line * lines
 
 
-def _height(block: Block, scale: float) -> float:
+def _height(block: Item, scale: float) -> float:
     """Return the height of a block in pixels."""
     match block:
         case Text(markdown) if markdown.startswith("|"):
@@ -186,7 +186,7 @@ def _height(block: Block, scale: float) -> float:
         case Code(source):
             lines = source.count("\n") + 1
             return lines * _size(CODE, scale) * CODE_LINE + SPACE + PADDING * scale
-        case Printed(text, varies):
+        case Output(text, varies):
             size = _size(OUTPUT, scale)
             lines = sum(_wrapped_lines(line, size) for line in text.split("\n"))
             note = NOTE * varies
@@ -236,12 +236,12 @@ def _wrapped_lines(line: str, size: float) -> int:
     return math.ceil(max(len(line), 1) / characters) if len(line) > WIDEST_TABLE else 1
 
 
-def _width(block: Block, scale: float) -> float:
+def _width(block: Item, scale: float) -> float:
     """Return the width in pixels of code or output, or 0 for blocks that adapt."""
     match block:
         case Code(source):
             longest, size = max(map(len, source.split("\n"))), CODE
-        case Printed(text):
+        case Output(text):
             lines = [len(line) for line in text.split("\n")]
             longest, size = max(n for n in [0, *lines] if n <= WIDEST_TABLE), OUTPUT
         case _:
@@ -268,7 +268,7 @@ class Unit:
     `context` is the text above the unit if a part begins with it.
     """
 
-    block: Block
+    block: Item
     cost: float = 0.0
     separator: str = ""
     context: str = ""
@@ -311,13 +311,13 @@ def _part(slide: Slide, units: list[Unit], start: int, end: int) -> Slide:
 
 def _units(slide: Slide) -> Iterator[Unit]:
     """Yield the units of a slide in order."""
-    above: Block | None = None
+    above: Item | None = None
     for block in slide.blocks:
         match block:
             case Code(source):
                 cost = AFTER_TEXT if isinstance(above, Text) else 0.0
                 yield from _units_of_code(slide, source, cost)
-            case Printed():
+            case Output():
                 yield from _split_long_unit(slide, Unit(block, BEFORE_OUTPUT))
             case Text(markdown) if markdown.startswith("|"):
                 head, line, first, *rest = markdown.split("\n")
@@ -390,9 +390,9 @@ def _split_long_unit(slide: Slide, unit: Unit, above: str = "") -> Iterator[Unit
         above += f"\n{line}"
 
 
-def _join(units: list[Unit]) -> list[Block]:
+def _join(units: list[Unit]) -> list[Item]:
     """Return the blocks that consist of these units."""
-    blocks: list[Block] = []
+    blocks: list[Item] = []
     for unit in units:
         if blocks and unit.separator:
             last = blocks.pop()
@@ -403,21 +403,21 @@ def _join(units: list[Unit]) -> list[Block]:
     return blocks
 
 
-def _text(block: Block) -> str:
+def _text(block: Item) -> str:
     """Return the text of a block of text, code or output."""
     match block:
-        case Text(text) | Code(text) | Printed(text):
+        case Text(text) | Code(text) | Output(text):
             return text
     raise TypeError(block)
 
 
-def _with_text(block: Block, text: str) -> Block:
+def _with_text(block: Item, text: str) -> Item:
     """Return a block of the same kind with another text."""
     match block:
         case Text():
             return Text(text)
         case Code():
             return Code(text)
-        case Printed():
+        case Output():
             return replace(block, text=text)
     raise TypeError(block)

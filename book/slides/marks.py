@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
-from book.records import outputs
+from book.pages import pictures
+from book.records.outputs import PrintedText
+from book.records.outputs import read as read_outputs
 from book.records.store import Shown
 from book.sources import blocks as source
 from book.sources.inline import SlideMark, for_medium, slide_marks
@@ -59,7 +61,7 @@ class Code:
 
 
 @dataclass
-class Printed:
+class Output:
     """The text that a cell printed; it `varies` if another run prints another text."""
 
     text: str
@@ -75,7 +77,7 @@ class Plot:
     alt: str
 
 
-Block = Text | Figure | Code | Printed | Plot
+Item = Text | Figure | Code | Output | Plot
 
 
 @dataclass
@@ -87,7 +89,7 @@ class Slide:
 
     title: str
     part: str = ""
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[Item] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     continued: bool = False
 
@@ -98,17 +100,16 @@ def read(shown: Shown) -> list[Slide]:
     The list is empty if the section has no slide marks.
     """
     reader = _Reader(shown.tab)
-    cell_outputs = iter(shown.outputs)
     for part in _parts(shown.blocks):
         if _is_unmarked_summary(part):
             reader.read_summary(part[1:])
             part = [block for block in part if isinstance(block, source.Cell)]
         for block in part:
             if isinstance(block, source.Cell):
-                reader.read_code(block, next(cell_outputs))
+                reader.read_code(block)
             elif isinstance(block, source.Heading):
                 reader.read_heading(block)
-            elif not isinstance(block, source.Contents | source.Directive):
+            elif not isinstance(block, source.Contents | source.References):
                 reader.read_text(block)
     reader.flush_notes()
     for slide in reader.slides[1:]:
@@ -257,7 +258,7 @@ class _Reader:
             self.slides[-1].notes += self.pending_notes
         self.pending_notes = None
 
-    def read_code(self, cell: source.Cell, cell_outputs: list) -> None:
+    def read_code(self, cell: source.Cell) -> None:
         """Add the code and the outputs of a cell to the last slide."""
         if not cell.on_slides or _imports(cell.code):
             if len(self.slides) == 1 and self.pending_notes is None:
@@ -271,7 +272,7 @@ class _Reader:
         code = shown_source(cell.code)
         if code:
             self.slides[-1].blocks.append(Code(code))
-        self.slides[-1].blocks += _outputs(cell, cell_outputs)
+        self.slides[-1].blocks += _outputs(cell)
 
 
 def _complete(slide: Slide) -> None:
@@ -324,7 +325,7 @@ def _join_bare_titles(slides: list[Slide]) -> list[Slide]:
     return joined
 
 
-def _announces(block: Block) -> bool:
+def _announces(block: Item) -> bool:
     """Return True for a text that ends with a colon."""
     return isinstance(block, Text) and block.markdown.endswith(":")
 
@@ -477,10 +478,11 @@ def _shorten_docstring(lines: list[str], node: Documented) -> None:
         del lines[start + 1 : end]
 
 
-def _outputs(cell: source.Cell, cell_outputs: list) -> Iterator[Printed | Plot]:
+def _outputs(cell: source.Cell) -> Iterator[Output | Plot]:
     """Yield the texts and pictures in the outputs of a cell."""
-    for output in outputs.read(cell_outputs, cell):
-        if isinstance(output, outputs.Printed):
-            yield Printed(output.text.strip("\n"), cell.varies)
+    for output in read_outputs(cell.outputs):
+        if isinstance(output, PrintedText):
+            yield Output(output.text.strip("\n"), cell.varies)
         else:
-            yield Plot(output.kind, output.data, output.alt)
+            picture = pictures.shown(output, cell)
+            yield Plot(picture.kind, picture.data, picture.alt)

@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable
 from functools import cached_property
 
+from book.checks.markup import CITATIONS
+from book.pages.bibliography import Bibliography
 from book.slides import marks
 from book.slides.marks import Slide
-from book.sources.bibliography import Bibliography
 from book.sources.blocks import Figure, Heading, Table
 from book.sources.book import Book
-from book.sources.checks import CITATIONS
 from book.sources.inline import Role, replace_roles, roles
 from book.sources.section import Section
 
@@ -66,10 +66,7 @@ class Words:
         """Return a slide with the works that slides and their notes cite, if any."""
         texts = "\n".join(t for s in slides for t in [*marks.texts(s), *s.notes])
         cited = {
-            key.strip()
-            for role in roles(texts)
-            if role.name in CITATIONS
-            for key in role.value.split(",")
+            key for role in roles(texts) if role.name in CITATIONS for key in role.keys
         }
         if not cited:
             return []
@@ -89,11 +86,9 @@ class Words:
 
     def _words(self, role: Role, text: str, section: Section) -> str:
         """Return the words for a role in a text."""
-        if role.name in ("cite", "citep", "citet"):
+        if role.name in CITATIONS:
             return self._citation(role, section)
-        if role.name in ("ref", "numref", "eqref"):
-            return self._reference(role, text)
-        return f"`{role.value.lstrip('~')}`"
+        return self._reference(role, text)
 
     def _reference(self, role: Role, text: str) -> str:
         """Return the title of a section, or words such as "the figure"."""
@@ -106,8 +101,8 @@ class Words:
 
     def _citation(self, role: Role, section: Section) -> str:
         """Return the authors and years of the works that a role cites."""
-        keys = [key.strip() for key in role.value.split(",")]
-        works = [self._bibliography.label(key, f"{section.name}.md") for key in keys]
+        where = f"{section.name}.md"
+        works = [self._bibliography.label(key, where) for key in role.keys]
         if role.name == "citet":
             return "; ".join(f"{authors} ({year})" for authors, year in works)
         return f"({'; '.join(', '.join(work) for work in works)})"

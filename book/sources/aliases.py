@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from book.base.kept import Kept
+from book.base.cache import Cache
 
 
 def replace_aliases(
-    code: str, settings: Mapping[str, str], kept: Kept
+    code: str, settings: Mapping[str, str], kept: Cache
 ) -> tuple[str, list[int]]:
     """Return `code` without aliases and, for each of its rows, the row it comes from.
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 ALL_TABS: tuple[str, ...] = ()
-# A cell that begins with any other cell magic is not Python.
-OTHER_LANGUAGE = re.compile(r"%%(?!time\b|timeit\b|capture\b|prun\b)")
+COMMAND_LINE = re.compile(r"^!.*", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class Block:
 
     @property
     def text(self) -> str:
-        """The Markdown of the block, without labels and sizes below it."""
+        """The Markdown of the block, without the label below it."""
         return self.source
 
     def line_at(self, offset: int) -> int:
@@ -57,7 +57,7 @@ class Labelled(Block):
 
     @property
     def text(self) -> str:
-        """The Markdown of the block, without labels and sizes below it."""
+        """The Markdown of the block, without the label below it."""
         return self.body
 
 
@@ -76,8 +76,6 @@ class Figure(Labelled):
     path: str
     caption: str
     alt: str = ""
-    width: str = ""
-    height: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,32 +101,37 @@ class Contents(Block):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Directive(Block):
-    """A block of reStructuredText, which only Sphinx can show."""
+class References(Block):
+    """The place of the list of cited works, ``:bibliography:`FILE` ``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell(Block):
     """A code cell; `code` does not include the line that names its tabs.
 
-    `rows` holds, for each line of `code`, the line of the file that it comes from.
-    `has_tabs` is False if the cell does not name its tabs.
+    `number` says which cell of the file it is, counted from 1; no other cell has it, in
+    any tab. `rows` holds, for each line of `code`, the line of the file that it comes
+    from. `has_tabs` is False if the cell does not name its tabs. `outputs` and the
+    execution `count` are those of a record, if there is a fresh one.
     """
 
+    number: int
     code: str
     rows: tuple[int, ...]
     classes: frozenset[str] = frozenset()
     attributes: dict[str, str] = field(default_factory=dict, hash=False)
     has_tabs: bool = True
+    outputs: tuple[Any, ...] = field(default=(), hash=False)
+    count: int | None = None
+
+    @property
+    def python(self) -> str:
+        """The code with `pass` for each line that is a command, as `!nvidia-smi` is."""
+        return COMMAND_LINE.sub("pass", self.code)
 
     def line_of(self, row: int) -> int:
         """Return the line of the file for line `row` of `code`, counted from 1."""
         return self.rows[min(max(row, 1), len(self.rows)) - 1]
-
-    @property
-    def is_python(self) -> bool:
-        """True if the cell holds Python and not, say, a shell script."""
-        return not OTHER_LANGUAGE.match(self.code)
 
     @property
     def varies(self) -> bool:

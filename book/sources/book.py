@@ -13,9 +13,9 @@ from pathlib import Path
 
 from d2lbook.config import Config
 
+from book.base import build_paths
 from book.base.errors import BookError
-from book.base.kept import Kept
-from book.sources import aliases, checks
+from book.sources import aliases
 from book.sources.blocks import Block, Cell
 from book.sources.section import Section
 from book.sources.tabs import TAB_NAMES
@@ -35,7 +35,7 @@ class Book:
         self.config = _read_config(config)
         self.tabs: list[str] = self.config.tabs
         self._blocks: dict[tuple[Section, str], list[Block]] = {}
-        self._kept = Kept(self.root / "_build" / "aliases")
+        self._kept = build_paths.cache(self.root, "aliases")
 
     # Sections
 
@@ -148,10 +148,7 @@ class Book:
             code, rows = aliases.replace_aliases(cell.code, settings, self._kept)
         except SyntaxError as error:
             where = section.at(cell.line_of(error.lineno or 1))
-            message = (
-                f"not valid Python ({error.msg});"
-                " correct it, or move the magic to a cell of its own"
-            )
+            message = f"not valid Python ({error.msg}); correct it"
             raise BookError(message, where) from None
         if code == cell.code:
             return cell
@@ -164,12 +161,6 @@ class Book:
     def code_tabs(self, section: Section) -> list[str]:
         """Return the tabs for which a section has code to run."""
         return [tab for tab in self.tabs if self.cells(section, tab)]
-
-    def check(self) -> None:
-        """Raise a `BookError` that lists all problems if the sources have any."""
-        problems = list(checks.problems(self))
-        if problems:
-            raise BookError("\n".join(problems))
 
 
 def _read_config(path: Path) -> Config:

@@ -4,7 +4,7 @@ It works on the syntax tree, so branches may be nested, have `elif` and `else`, 
 appear in functions and classes. The chosen body keeps its comments and formatting.
 """
 
-import re
+import ast
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
@@ -12,14 +12,11 @@ import libcst.matchers as m
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from book.base.errors import BookError
-from book.sources.magics import MAGIC, hide_magics
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 Lines = Sequence[cst.EmptyLine]
 
 SELECTED = m.Call(func=m.Attribute(value=m.Name("tab"), attr=m.Name("selected")))
-
-HIDDEN_LINE = re.compile(rf"{MAGIC}  #(.*)$", re.MULTILINE)
 
 
 def select_branches(source: str, tab: str, where: str) -> tuple[str, list[int]]:
@@ -39,7 +36,7 @@ def select_branches(source: str, tab: str, where: str) -> tuple[str, list[int]]:
     if m.findall(chosen, SELECTED):
         message = "tab.selected outside an if; use it as the condition of an if"
         raise BookError(message, where)
-    return HIDDEN_LINE.sub(r"\1", chosen.code), _origins(chosen, chooser.rows)
+    return chosen.code, _origins(chosen, chooser.rows)
 
 
 def _first_rows(module: cst.Module) -> dict[cst.CSTNode, int]:
@@ -64,11 +61,8 @@ def _origins(chosen: cst.Module, rows: dict[cst.CSTNode, int]) -> list[int]:
 
 
 def parse_cell(source: str) -> cst.Module:
-    """Return the syntax tree of a cell, in which each magic is replaced by a name.
-
-    Raises a `SyntaxError` if the rest is not Python.
-    """
-    source = hide_magics(source)
+    """Return the syntax tree of a cell; raise a `SyntaxError` if it is not Python."""
+    ast.parse(source)  # its messages say more than those of libcst
     try:
         return cst.parse_module(source)
     except cst.ParserSyntaxError as error:

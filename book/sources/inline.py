@@ -13,12 +13,13 @@ from typing import Literal
 Medium = Literal["web", "print", "notebook", "slide"]
 MEDIA: tuple[Medium, ...] = ("web", "print", "notebook", "slide")
 CITATIONS = ("cite", "citet", "citep")
+REFERENCES = ("ref", "numref", "eqref")
 
 # Marks of numbers: an output has the number, a row of published measurements has it,
 # it is a specification or a prediction, or it is the prediction of an output that pages
 # cover. Each has its settings.
 NUMBERS = {
-    "measured": {"within", "value", "cell", "machine"},
+    "measured": {"within", "value"},
     "cited": {"id", "within", "value"},
     "given": set(),
     "arithmetic": set(),
@@ -54,6 +55,11 @@ class Role:
     value: str
     start: int
     end: int
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of the works that a citation names."""
+        return [key.strip() for key in self.value.split(",") if key.strip()]
 
 
 def roles(source: str) -> Iterator[Role]:

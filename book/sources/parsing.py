@@ -22,24 +22,24 @@ from book.sources.blocks import (
     Block,
     Cell,
     Contents,
-    Directive,
     Equation,
     Figure,
     Heading,
     Prose,
+    References,
     Table,
 )
 from book.sources.inline import SIGNS
 
 # A line such as :label:`fig_one`. A role within text, such as :numref:, is not a mark.
 MARK = re.compile(
-    r":(begin_tab|end_tab|label|eqlabel|width|height|bibliography):(?:`([^`]*)`)?[ \t]*"
+    r":(begin_tab|end_tab|label|eqlabel|bibliography):(?:`([^`]*)`)?[ \t]*"
 )
 EQUATION = re.compile(r"(?:[\[(](?:\*\*|~~))?\$\$")
 EQUATION_END = re.compile(r"\$\$(?:(?:\*\*|~~)[\])])?[ \t]*")
 SLIDE_MARKS = re.compile(r"[\[(](?:\*\*|~~)|(?:\*\*|~~)[\])]")
 CAPTION = re.compile(r":(?!\w+:`)[ \t]*(\S.*)", re.DOTALL)
-TAB_LINE = re.compile(r"(?:%%tab|#[ \t]*@tab)[ \t]+([^\n]*?)[ \t]*(?:\n|$)")
+TAB_LINE = re.compile(r"%%tab[ \t]+([^\n]*?)[ \t]*(?:\n|$)")
 ATTRIBUTE = re.compile(r"""\.([\w-]+)|([\w-]+)=("[^"]*"|'[^']*'|[^\s}]+)""")
 CELL_CLASSES = {
     "python",
@@ -54,7 +54,6 @@ DEFINITION = re.compile(r"\[(?![*~])[^\]\n]+\]:[ \t]")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):|//", re.IGNORECASE)
 SAFE_SCHEMES = ("http", "https", "mailto")
-RAW_DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+raw::[ \t]*.*html", re.MULTILINE)
 
 
 @dataclass
@@ -163,6 +162,7 @@ class _Parser:
     def __init__(self, text: str):
         self.lines = text.split("\n")
         self.parsed = Parsed()
+        self.cells = 0  # how many have been read
         self.tabs = ALL_TABS
         self.tab_line = 0  # the line on which the open tab begins, or 0
         self.sign, self.sign_line = "", 0  # the open slide mark around blocks
@@ -280,7 +280,7 @@ class _Parser:
     # Fences
 
     def _fence(self, token: Token) -> Block:
-        """Return the cell, table of contents, directive or listing in a fence."""
+        """Return the cell, table of contents or listing in a fence."""
         line, source = self._line_and_source(token)
         self._check_fence(token, line)
         info = token.info.strip()
@@ -288,10 +288,6 @@ class _Parser:
             return self._cell(token, line, source)
         if info == "toc":
             return self._contents(token, line, source)
-        if info == "eval_rst":
-            if RAW_DIRECTIVE.search(token.content):
-                self._report(line, "raw HTML in eval_rst; write Markdown")
-            return Directive(line=line, source=source, tabs=self.tabs)
         return Prose(line=line, source=source, tabs=self.tabs)
 
     def _check_fence(self, token: Token, line: int) -> None:
@@ -320,7 +316,9 @@ class _Parser:
             code = code[tab_line.end() :]
         first = line + (2 if tab_line else 1)
         count = code.count("\n") + 1
+        self.cells += 1
         return Cell(
+            number=self.cells,
             line=line,
             source=source,
             tabs=_named_tabs(tab_line[1]) if tab_line else ALL_TABS,
@@ -343,7 +341,7 @@ class _Parser:
     # Marks
 
     def _read_mark(self, token: Token) -> None:
-        """Open or close a tab, add a bibliography, or attach a label or a size."""
+        """Open or close a tab, add a bibliography, or attach a label."""
         line, source = self._line_and_source(token)
         name, value = token.info, token.meta["value"] or ""
         if name == "begin_tab":
@@ -353,7 +351,7 @@ class _Parser:
                 self._report(line, ":end_tab: without :begin_tab:; remove it")
             self.tabs, self.tab_line = ALL_TABS, 0
         elif name == "bibliography":
-            self._append(Directive(line=line, source=source, tabs=self.tabs))
+            self._append(References(line=line, source=source, tabs=self.tabs))
         else:
             self._attach(name, value, line, source)
 
@@ -385,27 +383,21 @@ class _Parser:
         self.tabs, self.tab_line = _named_tabs(value), line
 
     def _attach(self, name: str, value: str, line: int, source: str) -> None:
-        """Add a label or a size to the block above it."""
+        """Add a label to the block above it."""
         block = self.parsed.blocks[-1] if self.parsed.blocks else None
-        allowed = {
-            "label": Heading | Figure | Table,
-            "eqlabel": Equation,
-            "width": Figure,
-            "height": Figure,
-        }[name]
+        allowed = Equation if name == "eqlabel" else Heading | Figure | Table
         if not isinstance(block, allowed) or not value.strip():
             problem = {
                 "label": "label without a heading, figure or table above it",
                 "eqlabel": "equation label without an equation above it",
-            }.get(name, f"{name} without a figure above it")
+            }[name]
             self._report(line, f"{problem}; move it")
             return
-        field = "label" if name == "eqlabel" else name
-        if getattr(block, field):
-            self._report(line, f"second {field} for the same block; remove it")
+        if block.label:
+            self._report(line, "second label for the same block; remove it")
         newlines = "\n" * (line - block.line - block.source.count("\n"))
-        changes = {field: value, "source": f"{block.source}{newlines}{source}"}
-        self.parsed.blocks[-1] = replace(block, **changes)  # type: ignore[arg-type]
+        source = f"{block.source}{newlines}{source}"
+        self.parsed.blocks[-1] = replace(block, label=value, source=source)
 
     # Markup that must not reach a page
 

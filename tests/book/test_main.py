@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from book.__main__ import main
+from book.checks import rules
 from book.sources.book import Book
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -126,7 +127,7 @@ def test_a_command_that_fails_prints_one_line(
         raise error
 
     make_book(one=TEXT)
-    monkeypatch.setattr(Book, "check", fail)
+    monkeypatch.setattr(rules, "check_for_build", fail)
     assert main(["check"]) == status
     assert errors(capsys) == [line]
 
@@ -200,7 +201,7 @@ def test_three_builds_at_once(make_book: Callable[..., Book]):
     assert {out for out, _ in outputs} == {outputs[0][0]}
     assert {err for _, err in outputs} <= {
         "",
-        "waiting: another process is building the book\n",
+        "waiting: another process builds it\n",
     }
 
 

@@ -15,8 +15,8 @@ import pytest
 from book.base import environments
 from book.notebooks import editions
 from book.notebooks.editions import Edition
+from book.pages.names import COLAB, SAGEMAKER
 from book.sources.book import Book
-from book.sources.names import COLAB, SAGEMAKER
 
 pytestmark = pytest.mark.slow
 BOOK = Book(Path(__file__).resolve().parents[2])

@@ -7,7 +7,7 @@ import matplotlib as mpl
 import pytest
 from matplotlib import pyplot as plt
 
-from book.runs.remote import PLOT_STYLE
+from book.runner.kernel_settings import PLOT_STYLE
 
 SVG = "{http://www.w3.org/2000/svg}"
 

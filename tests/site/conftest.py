@@ -19,6 +19,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+from book.base import build_paths
 from book.base.files import locked
 from book.pages import html
 from book.sources.book import Book
@@ -35,7 +36,7 @@ def book() -> Book:
 @pytest.fixture(scope="session")
 def site(book: Book) -> Path:
     """The folder of the site, which one worker builds."""
-    with locked(ROOT / "_build/.lock", "another worker builds the book"):
+    with locked(build_paths.pages_lock(ROOT), "another worker builds the book"):
         return html.build(book).parent
 
 

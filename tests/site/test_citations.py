@@ -6,11 +6,11 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 
 from book.notebooks.editions import Edition
+from book.pages.bibliography import Bibliography
+from book.pages.names import PLAIN
 from book.slides import decks
 from book.slides.words import Words
-from book.sources.bibliography import Bibliography
 from book.sources.book import Book
-from book.sources.names import PLAIN
 
 AUTHORS = re.compile(r"([A-Z][\w-]+(?: and [A-Z][\w-]+| et al\.)?) \( ?$")
 LABEL = re.compile(r"([A-Z][\w .&-]*?), (\d{4}[a-z]?)")

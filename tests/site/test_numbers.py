@@ -8,9 +8,9 @@ from bs4 import BeautifulSoup, Tag
 
 from book.__main__ import main
 from book.notebooks.editions import Edition
+from book.notebooks.numbers import Numbers, Place
+from book.pages.names import PLAIN
 from book.sources.book import Book
-from book.sources.names import PLAIN
-from book.sources.numbers import Numbers, Place
 
 PREFIX = {"figure": "Fig. ", "table": "Table ", "equation": "", "section": ""}
 NEW_LABEL = re.compile(r"\\newlabel\{(?P<place>[^}]+)\}\{\{(?P<number>[^}]*)\}")

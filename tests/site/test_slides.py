@@ -11,9 +11,9 @@ from browsing import BOOK, PHONE, TABS, Violations, Visitor, fonts, hold_up, wai
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page, expect
 
+from book.pages import names
 from book.slides import decks
 from book.slides.layout import SMALLEST
-from book.sources import names
 
 DECKS = [
     names.deck(BOOK, section, tab)

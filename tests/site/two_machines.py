@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from book.records import store
+from book.records import store, validation
 from book.sources.book import Book
 from book.sources.section import Section
 
@@ -59,12 +59,11 @@ def _write_record(
 ) -> None:
     shown = store.shown(book, section, tab)
     assert shown is not None and shown.state == "fresh", "make run"
-    of_cpu = {fact: shown.facts[fact] for fact in store.FACTS}
+    of_cpu = {fact: shown.facts[fact] for fact in validation.FACTS}
     executed = store.blank(book, section, tab)
-    ran = zip(executed.cells, shown.outputs, shown.counts, strict=True)
-    for cell, outputs, count in ran:
-        cell.outputs = [_edited(output) for output in outputs]
-        cell.execution_count = count
+    for cell, ran in zip(executed.cells, shown.cells, strict=True):
+        cell.outputs = [_edited(output) for output in ran.outputs]
+        cell.execution_count = ran.count
     store.write(book, section, tab, executed, of_cpu | FACTS | version)
 
 

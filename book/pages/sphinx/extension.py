@@ -21,6 +21,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
+from book.pages import plots
 from book.pages.sphinx import folded as sphinx_folded
 from book.pages.sphinx import front as sphinx_front
 from book.pages.sphinx import latex as sphinx_latex
@@ -32,7 +33,6 @@ from book.pages.sphinx import search as sphinx_search
 from book.pages.sphinx import site as sphinx_site
 from book.pages.sphinx import solutions as sphinx_solutions
 from book.pages.sphinx import tabs as sphinx_tabs
-from book.records import plots
 
 PARTS = (
     sphinx_math,

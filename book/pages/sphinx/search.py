@@ -23,13 +23,9 @@ from bs4 import BeautifulSoup, NavigableString, SoupStrainer, Tag
 from bs4.element import PreformattedString
 from sphinx.application import Sphinx
 
-from book.base.kept import Kept
+from book.base import build_paths
 from book.sources.tabs import tab_name
 
-SPHINX_SEARCH = (
-    *("searchtools.js", "language_data.js", "doctools.js"),
-    *("documentation_options.js", "sphinx_highlight.js"),
-)
 # Elements that are not part of a page's text: controls, outputs, lists of pages.
 IGNORED = {
     *("tab-list", "tab-label", "tab-absent", "record", "made-on", "output"),
@@ -318,7 +314,7 @@ class Reader:
     def __init__(self, app: Sphinx):
         self.tabs: list[str] = app.config.book_tabs
         self.code_hash: str = app.config.book_code_hash
-        self.cache = Kept(Path(app.outdir).parent / "search")
+        self.cache = build_paths.cache_beside(Path(app.outdir), "search")
         self.pages = written_pages(app)
 
     def entries(self) -> list[dict[str, Any]]:
@@ -373,18 +369,6 @@ def _write_data(app: Sphinx, error: Exception | None) -> None:
     data = search_data(reader.entries(), app.config.book_tabs)
     (static / "search-data.js").write_text(data, "utf-8")
     reader.cache.forget_others()
-    _remove_sphinx_search(app)
-
-
-def _remove_sphinx_search(app: Sphinx) -> None:
-    """Remove the scripts of Sphinx's search, and its page from an older build."""
-    outdir = Path(app.outdir)
-    unused = [*(outdir / "_static" / name for name in SPHINX_SEARCH)]
-    unused.append(outdir / "searchindex.js")
-    if "search" not in app.env.found_docs:
-        unused.append(outdir / "search.html")
-    for file in unused:
-        file.unlink(missing_ok=True)
 
 
 def _stop_sphinx_search(app: Sphinx) -> None:

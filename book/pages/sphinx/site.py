@@ -22,6 +22,7 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.highlighting import PygmentsBridge
 
 from book.base.drawing import draw_png
+from book.base.files import remove
 from book.base.paths import STATIC
 from book.pages.sphinx import machines as sphinx_machines
 from book.pages.sphinx.tabs import tab_rules, tab_set
@@ -31,6 +32,7 @@ EXPLORABLES = STATIC / "explorables"
 SCRIPTS = ("book.js", "compare.js", "predict.js", "preview.js", "solutions.js")
 # Drawings that other programs show as pixels: links to the book, and home screens.
 DRAWN = ("card", "touch-icon")
+FOR_DECKS = ("slides.css", "slides.js", "vendor/reveal")
 THEMES = ["auto", "light", "dark"]
 POLICY = (
     "default-src 'none'; script-src 'self' '{script}'; style-src 'self';"
@@ -130,8 +132,24 @@ def is_within(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
 # The files
 
 
+def _remove_files_of_sphinx(app: Sphinx, error: Exception | None) -> None:
+    """Remove the files that Sphinx writes for every site and no page of ours uses."""
+    if error or app.builder.format != "html":
+        return
+    ours = {path.name for path in STATIC.iterdir()}
+    others = [p for p in Path(app.outdir, "_static").iterdir() if p.name not in ours]
+    others += [Path(app.outdir, name) for name in ("objects.inv", "searchindex.js")]
+    if "search" not in app.env.found_docs:
+        others.append(Path(app.outdir, "search.html"))
+    for path in others:
+        remove(path)
+
+
 def _write_files(app: Sphinx, error: Exception | None) -> None:
-    """Write the stylesheet and the script of the site at the end of a build."""
+    """Write the stylesheet and the script of the site at the end of a build.
+
+    The files that they are made from are removed, and so is what only decks use.
+    """
     if error or app.builder.format != "html":
         return
     static = Path(app.outdir, "_static")
@@ -149,6 +167,9 @@ def _write_files(app: Sphinx, error: Exception | None) -> None:
         svg = STATIC / f"{name}.svg"
         png = draw_png(svg.read_text("utf-8"), svg, zoom=1)
         (static / f"{name}.png").write_bytes(png)
+    parts = ("book.css", "early.js", *SCRIPTS, *(f"{name}.svg" for name in DRAWN))
+    for name in (*parts, *FOR_DECKS):
+        remove(static / name)
 
 
 def _code_styles(app: Sphinx) -> list[StyleMeta]:
@@ -206,4 +227,5 @@ def setup(app: Sphinx) -> None:
     app.add_config_value("book_buttons", {}, "html")  # see book/pages/buttons.py
     app.connect("builder-inited", _set_up_builder)
     app.connect("html-page-context", _add_context, priority=900)
+    app.connect("build-finished", _remove_files_of_sphinx, priority=800)
     app.connect("build-finished", _write_files, priority=900)

@@ -17,7 +17,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from book.base.kept import Kept
+from book.base import build_paths
 from book.pages.sphinx.search import HEADINGS, read_article, written_pages
 
 ID = "sec-sol-"  # the start of the id of a solution
@@ -151,7 +151,7 @@ def _write_scripts(app: Sphinx, error: Exception | None) -> None:
     """Write a script for each page with solutions at the end of a build."""
     if error or app.builder.format != "html":
         return
-    cache = Kept(Path(app.outdir).parent / "solutions")
+    cache = build_paths.cache_beside(Path(app.outdir), "solutions")
     for name, text in written_pages(app).items():
         if f'id="{ID}' not in text:
             continue

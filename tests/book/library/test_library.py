@@ -84,8 +84,7 @@ def test_only_the_marked_statement_is_saved(lib):
         "import functools\n@functools.cache  #@save\ndef f(x):\n    return x + 1",
         "import functools\n@functools.cache\ndef f(x):  #@save\n    return x + 1",
         "f = (\n    lambda x: x + 1\n)  #@save",
-        "%time\n!ls\ndef f(x):  #@save\n    return x + 1",
-        "%%time\ndef f(x):  #@save\n    return x + 1",
+        "!ls\ndef f(x):  #@save\n    return x + 1",
     ],
 )
 def test_a_mark_may_be_in_any_of_these_places(lib, source):
@@ -99,11 +98,6 @@ def test_a_mark_in_a_string_is_ignored(lib):
     got = lib(("s = '#@save'\nt = '#@save'  #@save",))
     assert got["__all__"] == ["t"]
     assert got["t"] == "#@save"
-
-
-def test_cells_in_other_languages_are_skipped(lib):
-    got = lib(("%%bash\nif x; then fi  #@save", "%%writefile a.py\nimport os", "x = 1"))
-    assert got["__all__"] == []
 
 
 def test_statements_keep_their_order_but_settings_come_first(lib):
@@ -377,7 +371,7 @@ MISTAKES = {
         ["x = 1\ndef f(:  #@save\n    pass"],
         "a.md:7: not valid Python",
     ),
-    "a magic": (["def f():  #@save\n    !ls"], "a.md:6: a magic cannot be saved"),
+    "a command": (["def f():  #@save\n    !ls"], "a.md:7: not valid Python"),
     "an undefined name": (
         ["x = 1\ndef f():  #@save\n    return x"],
         "a.md:8: name 'x' is not defined in the library; save it or import it",

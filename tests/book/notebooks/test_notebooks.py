@@ -19,14 +19,15 @@ from book.base.errors import BookError
 from book.library import package
 from book.notebooks import editions, standalone
 from book.notebooks.editions import KINDS, Edition
+from book.notebooks.numbers import Numbers
 from book.pages import html
+from book.pages.names import COLAB, PLAIN, SAGEMAKER
 from book.records import store
 from book.runs import run
+from book.sources.blocks import Cell
 from book.sources.book import Book
-from book.sources.names import COLAB, PLAIN, SAGEMAKER
-from book.sources.numbers import Numbers
 
-PLOTS = Path(__file__).parents[1] / "records/plots"
+PLOTS = Path(__file__).parents[1] / "pages/plots"
 
 INDEX = """\
 # A Made-Up Book
@@ -62,7 +63,6 @@ Text of JAX, by :citet:`Williams.2009`.
 :end_tab:
 
 ![A link :cite:`Williams.2009`](../img/a.svg "A \\"line\\"")
-:width:`50px`
 :label:`fig_a`
 
 $$a + b$$
@@ -203,7 +203,7 @@ def test_figures_are_in_the_notebook(book: Book):
     png = base64.b64decode(cell.attachments["a.png"]["image/png"])
     assert png.startswith(b"\x89PNG")
     assert [int.from_bytes(png[i : i + 4]) for i in (16, 20)] == [40, 20]
-    image = '<img src="attachment:a.png" alt="A &quot;line&quot;" width="50">'
+    image = '<img src="attachment:a.png" alt="A &quot;line&quot;" width="20">'
     assert image in cell.source
     colab = text(notebook(book, kind=COLAB))
     assert f'src="data:image/png;base64,{base64.b64encode(png).decode()}"' in colab
@@ -239,8 +239,8 @@ def test_every_kind_is_valid_and_reproducible(book: Book, kind: str):
 @pytest.mark.parametrize(
     "wrong, message",
     [
-        (":func:`torch.ones` and :cite:`Nobody`", "one.md:4: 'Nobody' is not"),
-        ("Text.\n\n```eval_rst\n.. raw::\n```\n\n", "one.md:6: a notebook cannot show"),
+        (":ref:`sec_one` and :cite:`Nobody`", "one.md:4: 'Nobody' is not"),
+        ("Text.\n\n:bibliography:`a.bib`\n\n", "one.md:6: a notebook cannot show"),
     ],
 )
 def test_markup_that_notebooks_cannot_show_is_an_error(
@@ -481,11 +481,17 @@ def test_outputs_are_included_by_choice(
     assert "chapter/two (jax) has no outputs" in capsys.readouterr().err
 
 
+def cell_with(output: NotebookNode) -> Cell:
+    return Cell(
+        line=1, number=1, source="", code="plot()", rows=(1,), outputs=(output,)
+    )
+
+
 def test_a_plot_in_a_notebook_stands_alone():
     """It has the size and the light colors of the page, and needs no stylesheet."""
     svg = (PLOTS / "letters-as-paths.svg").read_text("utf-8")
     plot = nbformat.v4.new_output("display_data", {"image/svg+xml": svg})
-    (shown,) = editions._code_cell("plot()", [plot], None).outputs
+    (shown,) = editions._code_cell(cell_with(plot)).outputs
     assert "#1a56b0" in shown.data["image/svg+xml"]
     assert "var(" not in shown.data["image/svg+xml"]
     assert 440 < shown.metadata["image/png"]["width"] < 520
@@ -497,7 +503,7 @@ def test_a_plot_has_pixels_next_to_its_svg():
     plot = nbformat.v4.new_output(
         "display_data", {"image/svg+xml": svg, "text/plain": "<Figure>"}
     )
-    (shown,) = editions._code_cell("plot()", [plot], None).outputs
+    (shown,) = editions._code_cell(cell_with(plot)).outputs
     assert shown.data.keys() == {"image/svg+xml", "image/png", "text/plain"}
     assert shown.data["image/svg+xml"] == svg
     assert base64.b64decode(shown.data["image/png"]).startswith(b"\x89PNG")

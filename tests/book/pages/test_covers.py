@@ -7,12 +7,12 @@ from bs4 import Tag
 from test_html import make_site_book as site_book
 from test_machines import GPU, page_of, record
 
+from book.facts.marked_numbers import published_measurements
 from book.pages import merge, rst
 from book.pages.html import views_of_records
 from book.records import store
 from book.sources.book import Book
 from book.sources.inline import Medium
-from book.sources.marked_numbers import published_measurements
 
 assert site_book  # a fixture
 

@@ -12,7 +12,7 @@ from bs4 import BeautifulSoup
 from book.pages import html, rst
 from book.pages.folding import split, title
 from book.pages.sphinx.search import entries
-from book.records import store
+from book.records import fingerprint, store
 from book.sources.book import Book
 
 BOOK = Book(Path(__file__).resolve().parents[3])
@@ -125,7 +125,7 @@ def test_marking_a_cell_as_folded_keeps_its_record(make_book: Make):
         one = book.section("one")
         notebook, key = (
             store.blank(book, one, "jax"),
-            store.fingerprint(book, one, "jax"),
+            fingerprint.fingerprint(book, one, "jax"),
         )
         kept.append((notebook, key))
     assert kept[0] == kept[1]

@@ -11,11 +11,12 @@ from nbformat.v4 import new_output
 from rcssmin import cssmin
 
 from book.base.errors import BookError
+from book.checks import rules
 from book.pages import html
 from book.pages.merge import Run, TabView
 from book.pages.sphinx.math import to_mathml
 from book.pages.sphinx.tabs import tab_rules
-from book.records import store
+from book.records import fingerprint, store, validation
 from book.sources.book import Book
 from book.sources.section import Section
 
@@ -88,10 +89,11 @@ def shown(
     """Return the view of a tab, in which the cell `shared()` has printed a text."""
     blocks = book.blocks(section, tab)
     cells = book.cells(section, tab)
-    runs = []
+    runs = {}
     for cell in cells:
         output = new_output("stream", name="stdout", text=printed)
-        runs.append([Run(("cpu",), [output] if cell.code == "shared()" else [])])
+        outputs = [output] if cell.code == "shared()" else []
+        runs[cell.number] = [Run(("cpu",), outputs)]
     maker = {"machine": "cpu", "machine_name": "CPU"}
     return TabView(tab, blocks, runs, [maker] if cells else []) if blocks else None
 
@@ -368,19 +370,19 @@ def test_a_heading_in_a_tab_is_an_error(make_site_book):
         one=ONE.replace("Text for one alone.", "## In a tab\n\nText.")
     )
     with pytest.raises(BookError, match=r"chapter/one\.md:13: heading inside a tab"):
-        book.check()
+        rules.check_for_build(book)
 
 
 def test_the_facts_of_a_record_are_text(make_site_book: Make):
     book = make_site_book(one=ONE)
     section = book.section("one")
     evil = "<script>a()</script> `x`_ |y| :ref:`z`\n\n.. raw:: html\n\n   <b>"
-    facts = dict.fromkeys(store.FACTS, evil) | {"framework": "jax"}
+    facts = dict.fromkeys(validation.FACTS, evil) | {"framework": "jax"}
     for machine in ("cpu", "h200"):
         nb = store.blank(book, section, "jax")
         for cell in nb.cells:
             cell.outputs = [new_output("stream", text=f"{machine} <script>b()\n")]
-        own = {"fingerprint": store.fingerprint(book, section, "jax")}
+        own = {"fingerprint": fingerprint.fingerprint(book, section, "jax")}
         store.write(book, section, "jax", nb, facts | {"machine": machine} | own)
     html.build(book)
     page = soup(book, "chapter/one")
@@ -406,6 +408,46 @@ def test_other_formats_show_every_panel_under_its_label(one, builder, tmp_path):
     for word in ("PyTorch", "JAX", "import torch", "import jax", "Text for one alone"):
         assert word in written
     assert "No code for PyTorch" not in written
+
+
+@pytest.mark.parametrize("name", ["cited.csv", "cards.csv"])
+def test_a_change_of_the_librarys_data_is_built(one, name: str):
+    """A page shows measurements of others, which are in the data of the library."""
+    book, _ = one
+    (book.root / "d2l" / name).write_text("id,value\ncopy,1\n", "utf-8")
+    build(book)
+    assert html.up_to_date_index(book.root)
+    (book.root / "d2l" / name).write_text("id,value\ncopy,2\n", "utf-8")
+    assert not html.up_to_date_index(book.root)
+
+
+def test_a_picture_may_have_any_name(make_site_book: Make):
+    """Files of Sphinx and parts of the site have these names too."""
+    names = ("card", "plus", "book", "basic")
+    text = "".join(f"![One.](../img/{name}.svg)\n\n" for name in names)
+    book = make_site_book(one=f"# One\n:label:`sec_one`\n\n{text}")
+    for name in names:
+        (book.root / f"img/{name}.svg").write_text(
+            (book.root / "img/a.svg").read_text("utf-8"), "utf-8"
+        )
+    html.build(book)
+    images = soup(book, "chapter/one").select("article img")
+    assert len(images) == len(names)
+    for image in images:
+        assert (book.root / "_build/html/chapter" / str(image["src"])).exists()
+
+
+def test_the_site_holds_no_file_of_sphinx_and_no_part_of_another_file(one):
+    book, _ = one
+    build(book)
+    site = book.root / "_build/html"
+    there = {f.relative_to(site).as_posix() for f in site.rglob("*")}
+    assert {"_static/site.css", "_static/site.js", "_static/card.png"} <= there
+    others = ("searchindex.js", "search.html", "objects.inv", ".buildinfo")
+    static = ("basic.css", "doctools.js", "book.css", "book.js", "early.js", "card.svg")
+    decks = ("vendor/reveal", "slides.css", "slides.js")
+    gone = {*others, *(f"_static/{name}" for name in (*static, *decks))}
+    assert not there & gone
 
 
 def test_a_build_removes_the_notes_of_the_last_one(one):

@@ -30,11 +30,11 @@ def text(tab: str, words: str) -> str:
 def view(section: Section, tab: str, **printed: str) -> TabView:
     """Return the view of a tab; `printed` maps code to the output of its cell."""
     blocks = [block for block in section.blocks if block.is_for(tab)]
-    runs = []
+    runs = {}
     for cell in (block for block in blocks if isinstance(block, Cell)):
         text = printed.get(cell.code, "")
         outputs = [new_output("stream", name="stdout", text=text)] if text else []
-        runs.append([merge.Run(("cpu",), outputs)])
+        runs[cell.number] = [merge.Run(("cpu",), outputs)]
     return TabView(tab, blocks, runs, [{"machine": "cpu"}])
 
 
@@ -126,7 +126,7 @@ def with_maker(
 ) -> TabView:
     sec = section(tmp_path, code("pytorch", "x") + "Prose.")
     makers = [facts] if facts else []
-    return TabView("pytorch", sec.blocks, [[]], makers, state)
+    return TabView("pytorch", sec.blocks, {}, makers, state)
 
 
 def test_the_origin_of_the_outputs_is_under_the_title(tmp_path):

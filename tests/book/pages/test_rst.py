@@ -3,8 +3,6 @@
 import base64
 import json
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from nbformat import NotebookNode
@@ -12,7 +10,7 @@ from nbformat.v4 import new_output
 
 from book.pages import rst
 from book.pages.merge import Part, Run
-from book.records.outputs import PLOT
+from book.pages.pictures import PLOT
 from book.sources.blocks import Cell
 from book.sources.parsing import parse
 
@@ -24,6 +22,7 @@ def code_part(
 ) -> Part:
     cell = Cell(
         line=1,
+        number=1,
         source=code,
         code=code,
         rows=(1,),
@@ -91,35 +90,6 @@ def test_characters_that_no_page_may_hold_are_left_out():
     assert printed(stream("a\x00b\x0b\x85\x1b\ud800c")) == ["abc"]
 
 
-def test_html_is_read_without_fetching_anything():
-    """pandoc fetches what an iframe shows, if it may."""
-    asked = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}"
-        html = f"<p>seen</p><iframe src='{address}/a'></iframe><img src='{address}/b'>"
-        data = {"text/plain": "<x.Y object>", "text/html": html}
-        (shown,) = printed(new_output("display_data", data))
-        assert shown.startswith("seen")
-        server.shutdown()
-    assert asked == []
-
-
-def test_a_result_is_shown_as_text_and_not_as_html():
-    data = {"text/plain": "Frame <1>", "text/html": "<b>Frame</b>"}
-    assert printed(new_output("execute_result", data)) == ["Frame <1>"]
-
-
 def image_page(data: dict[str, str], **attributes: str) -> rst.Page:
     output = new_output("display_data", {"text/plain": "<Figure>", **data})
     return page(code_part("plot()", output, **attributes))
@@ -158,16 +128,20 @@ def test_shell_lines_have_the_colors_of_a_shell():
     assert ".. code:: ipython3" in page(code_part("!nvidia-smi")).text
 
 
-def test_hidden_cells_and_slide_marks_are_not_shown():
-    cell = code_part("#@hide_code\nsecret()", stream("seen\n"))
-    got = page(*text_parts("[**shown on the slide**] too (~~not here~~)"), cell).text
-    assert "secret" not in got and '"seen"' in got and "not here" not in got
+def test_a_comment_about_hiding_hides_nothing():
+    """d2lbook's own pages would show neither the code nor the output."""
+    cells = [
+        code_part("# hide code latency behind the copy\nx = 1", stream("seen\n")),
+        code_part("# hide all outputs of the copy\ny = 1", stream("too\n")),
+    ]
+    got = page(*cells).text
+    assert all(word in got for word in ("x = 1", '"seen"', "y = 1", '"too"'))
+
+
+def test_slide_marks_are_not_shown():
+    got = page(*text_parts("[**shown on the slide**] too (~~not here~~)")).text
+    assert "not here" not in got
     assert "[**" not in got and "shown on the slide" in got
-
-
-def test_cells_below_a_mark_that_hides_all_are_hidden():
-    parts = [code_part("#@hide_all\na()"), code_part("b()", stream("c\n"))]
-    assert page(code_part("x()"), *parts).text.strip().endswith("x()")
 
 
 def test_text_keeps_its_order_around_code():
@@ -192,15 +166,15 @@ def test_text_for_one_medium_is_only_in_that_medium():
     assert rst.convert(list(parts), "sec", "print").text.strip() == "Here. See page 2."
 
 
-def test_a_figure_keeps_its_caption_label_width_and_description():
+def test_a_figure_keeps_its_caption_label_and_description():
     got = text_page(
         "# T\n\n"
         '![A *host*, $n$ bytes.](../img/a.svg "A \\"box\\" beside another")\n'
-        ":width:`300px`\n:label:`fig_a`\n\nSee :numref:`fig_a`."
+        ":label:`fig_a`\n\nSee :numref:`fig_a`."
     )
     figure = got[got.index(".. _fig_a:") :]
     assert '.. figure:: ../img/a.svg\n   :alt: A "box" beside another\n' in figure
-    assert "   :width: 300px" in figure and "   A *host*, :math:`n` bytes." in figure
+    assert "   A *host*, :math:`n` bytes." in figure
     assert ":numref:`fig_a`" in got
 
 

@@ -11,7 +11,7 @@ import test_html
 from bs4 import BeautifulSoup
 
 from book.pages import html
-from book.pages.sphinx.search import SPHINX_SEARCH, entries, references
+from book.pages.sphinx.search import entries, references
 from book.sources.book import Book
 
 INDEX = """\
@@ -252,8 +252,3 @@ def test_a_panel_for_all_frameworks_belongs_to_its_section():
         **{"page": PAGE, "anchor": "a", "kind": "section"},
         **{"trail": ["A"], "text": "Both"},
     }
-
-
-def test_the_search_of_sphinx_is_removed(static: Path):
-    names = {file.name for file in static.parent.rglob("*")}
-    assert not names & {*SPHINX_SEARCH, "search.html", "searchindex.js"}

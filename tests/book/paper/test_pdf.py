@@ -102,14 +102,14 @@ Make = Callable[..., Book]
 def shown(book: Book, section: Section, tab: str) -> TabView | None:
     """Return the view of a tab, in which the cell `shared()` ran on two machines."""
     blocks = book.blocks(section, tab)
-    runs = []
+    runs = {}
     for cell in book.cells(section, tab):
         printed = {"cpu": PRINTED, "h200": "eight GPUs"}
         both = [
             Run((machine,), [new_output("stream", name="stdout", text=text)])
             for machine, text in printed.items()
         ]
-        runs.append(both if cell.code == "shared()" else [])
+        runs[cell.number] = both if cell.code == "shared()" else []
     makers = [{"machine": "cpu", "title": "CPU"}, {"machine": "h200", "title": "H200"}]
     return TabView(tab, blocks, runs, makers if runs else []) if blocks else None
 

@@ -11,11 +11,10 @@ import imagesize
 import pytest
 
 from book.base.errors import BookError
-from book.pages import buttons
+from book.pages import buttons, hosting
+from book.pages.hosting import Hosting
 from book.publish import layout
-from book.sources import hosting
 from book.sources.book import Book
-from book.sources.hosting import Hosting
 
 INDEX = """\
 # A Made-Up Book

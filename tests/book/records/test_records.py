@@ -11,7 +11,7 @@ import pytest
 from nbformat.v4 import new_output
 
 from book.base.errors import BookError
-from book.records import store
+from book.records import fingerprint, store, validation
 from book.sources.book import Book
 from book.sources.section import Section
 
@@ -55,7 +55,7 @@ class Unused:  #@save
         return used
 ```
 '''
-FACTS = dict.fromkeys(store.FACTS, "") | {
+FACTS = dict.fromkeys(validation.FACTS, "") | {
     "machine": "cpu",
     "machine_name": "CPU",
     "framework": "pytorch",
@@ -78,7 +78,7 @@ def record(book: Book, section: Section, tab: str, **facts: str) -> Path:
     nb = store.blank(book, section, tab)
     for cell in nb.cells:
         cell.outputs = [new_output("stream", name="stdout", text="│ \\ <a> *b*   \n")]
-    made_of = {"fingerprint": store.fingerprint(book, section, tab)}
+    made_of = {"fingerprint": fingerprint.fingerprint(book, section, tab)}
     return store.write(book, section, tab, nb, FACTS | made_of | facts)
 
 
@@ -175,7 +175,7 @@ def damage(book: Book, text: str, capsys: pytest.CaptureFixture[str]) -> str:
     assert store.state(book, section, "jax") == "damaged"
     shown = store.shown(book, section, "jax")
     assert shown is not None and (shown.state, shown.facts) == ("damaged", {})
-    assert not any(shown.outputs)
+    assert not any(cell.outputs for cell in shown.cells)
     return capsys.readouterr().err
 
 
@@ -213,7 +213,7 @@ PIXEL = (
 def plotted(book: Book) -> dict:
     """The record of a cell that printed, and showed an image with a description."""
     section = book.section("one")
-    made_of = {"fingerprint": store.fingerprint(book, section, "jax")}
+    made_of = {"fingerprint": fingerprint.fingerprint(book, section, "jax")}
     nb = store.blank(book, section, "jax")
     nb.cells[0].outputs = [
         new_output("stream", name="stdout", text="1\n2\n"),
@@ -226,7 +226,7 @@ def plotted(book: Book) -> dict:
 
 def resealed(nb: dict) -> dict:
     """As one who edits a record and mends its hash would leave it."""
-    whole = store._hash_of_outputs(nbformat.v4.reads(json.dumps(nb)))
+    whole = store.hash_of_outputs(nbformat.v4.reads(json.dumps(nb)))
     nb["metadata"]["book"]["outputs"] = whole
     return nb
 
@@ -259,7 +259,7 @@ def test_a_verdict_is_kept_until_the_record_changes(
     plotted["cells"][0]["outputs"][1]["data"]["image/png"] = "no base64!"
     text = json.dumps(resealed(plotted))
     assert "is broken" in damage(book, text, capsys)
-    monkeypatch.setattr(store, "_problem_with_text", lambda text: "it was read anew")
+    monkeypatch.setattr(store, "problem_with_text", lambda text: "it was read anew")
     assert "is broken" in damage(book, text, capsys)
     assert "it was read anew" in damage(book, text + "\n", capsys)
 
@@ -309,7 +309,7 @@ def test_shown_text_is_todays_and_outputs_are_the_records(book: Book):
     shown = store.shown(book, book.section("one"), "pytorch")
     assert shown is not None
     assert any("New prose" in block.source for block in shown.blocks)
-    ((output,),) = shown.outputs
+    ((output,),) = (cell.outputs for cell in shown.cells)
     assert output.text == "│ \\ <a> *b*   \n"
     assert (shown.state, shown.facts["date"]) == ("fresh", "2026-01-02")
 
@@ -319,7 +319,7 @@ def test_stale_outputs_are_not_shown(book: Book):
     book = Book(book.root)
     shown = store.shown(book, book.section("one"), "jax")
     assert shown is not None and (shown.state, shown.facts) == ("stale", {})
-    assert not any(shown.outputs)
+    assert not any(cell.outputs for cell in shown.cells)
 
 
 def test_a_page_without_code_needs_no_record(book: Book):
@@ -340,7 +340,7 @@ def test_a_record_is_a_plain_notebook_of_code(book: Book):
     assert (nb["nbformat"], nb["nbformat_minor"]) == (4, 5)
     assert [cell["id"] for cell in nb["cells"]] == ["cell-01"]
     assert nb["cells"][0]["metadata"] == {"tags": ["varies"]}
-    assert set(store.FACTS) == set(nb["metadata"]["book"])
+    assert set(validation.FACTS) == set(nb["metadata"]["book"])
 
 
 def test_machines(book: Book):

@@ -18,8 +18,10 @@ from nbformat import NotebookNode
 
 from book.__main__ import main
 from book.base.errors import BookError
-from book.records import store
-from book.runs import export, remote
+from book.records import fingerprint, store, validation
+from book.runner import command
+from book.runner import folder as in_folder
+from book.runs import export
 from book.sources.book import Book
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -82,17 +84,13 @@ def run_there(
 
 
 @pytest.fixture
-def run_here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+def run_here(capfd: pytest.CaptureFixture[str]) -> Run:
     """Runs the folder as `run_there` does, but in this process, which is quicker."""
 
     def run_here(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        script = folder / "run.py"
-        assert script.read_bytes() == Path(remote.__file__).read_bytes()
         capfd.readouterr()
         before = signal.getsignal(signal.SIGTERM)
-        with monkeypatch.context() as patch:
-            patch.setattr(remote, "__file__", str(script))
-            status = remote.main(arguments)
+        status = command.main(folder, arguments)
         signal.signal(signal.SIGTERM, before)
         printed = capfd.readouterr()
         return subprocess.CompletedProcess([], status, printed.out, printed.err)
@@ -104,17 +102,17 @@ def run_here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str])
 def done(book: Book, tmp_path: Path) -> Path:
     """An exported folder with results that no kernel had to make."""
     folder = exported(book, tmp_path / "done")
-    manifest = remote.read_manifest(folder)
-    facts = dict.fromkeys(store.FACTS, "") | {"machine": "h200", "gpu": "A GPU"}
+    manifest = in_folder.read_manifest(folder)
+    facts = dict.fromkeys(validation.FACTS, "") | {"machine": "h200", "gpu": "A GPU"}
     facts |= {"framework": "pytorch", "python": "3.10.1", "machine_name": "A GPU"}
     for entry in manifest.notebooks:
-        nb = nbformat.read(folder / remote.NOTEBOOKS / entry.file, as_version=4)
+        nb = nbformat.read(folder / in_folder.NOTEBOOKS / entry.file, as_version=4)
         for number, cell in enumerate(nb.cells, start=1):
             cell.execution_count = number
             cell.outputs = [nbformat.v4.new_output("stream", text="seen there\n")]
-        file = folder / remote.RESULTS / entry.file
+        file = folder / in_folder.RESULTS / entry.file
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(remote.seal_result(nb, manifest, entry, facts))
+        file.write_text(in_folder.seal_result(nb, manifest, entry, facts))
     return folder
 
 
@@ -143,7 +141,7 @@ def test_there_and_back(
         str(book.root / "_build/export/h200"),
     ]
     assert {path.name for path in folder.iterdir()} == {
-        *("run.py", "manifest.json", "notebooks", "d2l")
+        *("run.py", "runner", "manifest.json", "notebooks", "d2l")
     }
     ran = run_there(folder, python=other_python)
     assert ran.returncode == 0, ran.stderr
@@ -155,11 +153,11 @@ def test_there_and_back(
     assert state(book, machine="cpu") == "missing"
     shown = store.shown(book, book.section("a"), "pytorch", "h200")
     assert shown is not None
-    printed, two, sum_ = [output for cell in shown.outputs for output in cell]
+    printed, two, sum_ = [output for cell in shown.cells for output in cell.outputs]
     assert printed.text == f"{other_python.parent.parent} [] None\n"
     assert [two.data["text/plain"], sum_.data["text/plain"]] == ["2", "2"]
     facts = shown.facts
-    assert set(store.FACTS) <= set(facts) and "library" not in facts
+    assert set(validation.FACTS) <= set(facts) and "library" not in facts
     assert (facts["machine"], facts["framework"]) == ("h200", "pytorch")
     assert facts["date"] and facts["platform"] and facts["python"].startswith("3.")
     assert main(["export", "--machine", "h200"]) == 0
@@ -297,7 +295,7 @@ def reseal(file: Path, change: Callable[[NotebookNode], object]) -> None:
     """Change a result as if it had come so from the machine."""
     nb = nbformat.read(file, as_version=4)
     change(nb)
-    nb.metadata["seal"] = remote.seal(nb)
+    nb.metadata["seal"] = in_folder.seal(nb)
     file.write_text(nbformat.writes(nb))
 
 
@@ -320,7 +318,7 @@ def a_script(nb: NotebookNode) -> None:
 
 
 def too_much(nb: NotebookNode) -> None:
-    text = "a" * store.MOST_CHARACTERS
+    text = "a" * validation.MOST_CHARACTERS
     nb.cells[1].outputs = [nbformat.v4.new_output("stream", text=text)]
 
 
@@ -412,7 +410,7 @@ def test_another_d2l_is_refused(book: Book, done: Path, run_here: Run):
     edit(library, "return 2", "return 1")
     assert all("made with a d2l that is not" in line for line in refusals(book, done))
 
-    digest = remote.library_digest(done)
+    digest = in_folder.library_digest(done)
     reseal(done / "results" / A, lambda nb: nb.metadata.book.update(library=digest))
     assert "made from other code: its d2l is not that of" in refusals(book, done)[0]
 
@@ -586,7 +584,7 @@ def test_the_script_says_what_is_wrong(book: Book, tmp_path: Path, run_here: Run
     ran = run_there(folder, python=bare)
     assert ran.returncode == 1
     assert ran.stderr == (
-        f"error: nbformat is missing here; {bare} -m pip install nbclient ipykernel\n"
+        f"error: nbclient is missing here; {bare} -m pip install nbclient ipykernel\n"
     )
     (folder / "notebooks" / A).write_text("{")
     ran = run_here(folder, "--section", "a.md", "--tab", "pytorch")
@@ -621,15 +619,15 @@ def test_a_second_machine_without_a_gpu(
     assert (shown.facts["machine_name"], shown.facts["gpu"]) == ("CPU", "")
 
 
-def test_the_script_needs_nothing_of_the_book_and_an_older_python_reads_it():
-    source = Path(remote.__file__).read_text()
-    tree = ast.parse(source, feature_version=(3, 10))
+def test_the_runner_needs_nothing_of_the_book_and_an_older_python_reads_it():
     names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names.add(str(node.module).split(".")[0])
+    for file in export.RUNNER.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(), feature_version=(3, 10))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names.add(str(node.module).split(".")[0])
+    names.remove(export.RUNNER.name)  # run.py finds it beside itself
     beside = {"nbformat", "nbclient", "jupyter_client", "psutil"}
     assert names - set(sys.stdlib_module_names) == beside
 
@@ -644,13 +642,15 @@ def test_the_manifest_tells_what_is_to_be_run(
     assert json.loads((folder / "manifest.json").read_text()) == {
         "format": 1,
         "machine": "h200",
-        "library": remote.library_digest(book.root),
+        "library": in_folder.library_digest(book.root),
         "distributions": {"pytorch": ["torch"]},
         "notebooks": [
             {
                 "tab": "pytorch",
                 "section": "chapter/a",
-                "fingerprint": store.fingerprint(book, book.section("a"), "pytorch"),
+                "fingerprint": fingerprint.fingerprint(
+                    book, book.section("a"), "pytorch"
+                ),
                 "varies": [1],
             }
         ],

@@ -16,8 +16,10 @@ import pytest
 from nbformat import NotebookNode
 
 from book.base.errors import BookError
-from book.records import store
-from book.runs import kernels, remote, run
+from book.records import store, validation
+from book.runner import machine as runner_machine
+from book.runner.kernel_settings import kernel_settings
+from book.runs import run
 from book.sources.book import Book
 
 pytestmark = pytest.mark.slow
@@ -35,7 +37,7 @@ def outputs(book: Book, name: str, machine: str = "cpu") -> list[NotebookNode]:
     """The outputs of the record of a section in the first tab, cell after cell."""
     shown = store.shown(book, book.section(name), book.tabs[0], machine)
     assert shown is not None and shown.state == "fresh"
-    return [output for cell in shown.outputs for output in cell]
+    return [output for cell in shown.cells for output in cell.outputs]
 
 
 BOX = "│ \\n <a> *b* _c_   "
@@ -139,8 +141,8 @@ display(SVG('<svg xmlns="http://www.w3.org/2000/svg" onload="a()"/>'))"""
 @pytest.mark.parametrize(
     "cell, reason",
     [
-        (ENDLESS, store.TOO_LARGE),
-        (LARGE, store.TOO_LARGE),
+        (ENDLESS, validation.TOO_LARGE),
+        (LARGE, validation.TOO_LARGE),
         (
             "print('a' * 300_000)",
             "it prints a line of 300,000 characters; break it into shorter ones",
@@ -157,11 +159,6 @@ def test_outputs_that_no_page_can_show_are_not_recorded(
     assert str(caught.value) == f"chapter/a.md:13: pytorch, cell 2: {reason}"
     assert store.state(book, book.section("a"), "pytorch") == "missing"
     assert outputs(book, "b")[0].data["text/plain"] == "2"
-
-
-def test_the_limit_on_outputs_is_the_same_everywhere():
-    assert remote.MOST_CHARACTERS == store.MOST_CHARACTERS
-    assert remote.TOO_LARGE == store.TOO_LARGE
 
 
 def test_large_outputs_up_to_the_limit_are_recorded(make_book: Callable[..., Book]):
@@ -405,19 +402,15 @@ def test_an_interpreter_without_ipykernel(
         run.run(make_book(a=section("1")), python=tmp_path / "bare/bin/python")
 
 
-def test_the_gpu_is_hidden_from_the_records_of_the_cpu_alone(
-    make_book: Callable[..., Book], tmp_path: Path
-):
-    book = make_book(a=section("1"))
+def test_the_gpu_is_hidden_from_the_records_of_the_cpu_alone(tmp_path: Path):
     for machine, hidden in (("cpu", True), ("cpu-arm", True), ("h200", False)):
-        job = kernels.Job(book, book.section("a"), "pytorch", machine, HERE)
-        settings = remote.kernel_settings(job.place, tmp_path)
+        settings = kernel_settings(HERE, ROOT, machine, tmp_path)
         assert (settings.get("CUDA_VISIBLE_DEVICES") == "") == hidden
 
 
 def test_plots_are_recorded_in_the_colors_of_light_pages(tmp_path: Path):
     """Text is recorded as text, and curves in the colors that the page knows."""
-    remote.kernel_settings(remote.Place(HERE, ROOT, "cpu"), tmp_path)
+    kernel_settings(HERE, ROOT, "cpu", tmp_path)
     style = (tmp_path / "matplotlibrc").read_text()
     assert "svg.fonttype: none\n" in style
     css = (ROOT / "static/book.css").read_text("utf-8")
@@ -459,7 +452,7 @@ def test_a_machine_without_a_gpu_is_refused_before_anything_runs(
     monkeypatch: pytest.MonkeyPatch,
 ):
     if code.startswith("sleep"):
-        monkeypatch.setattr(remote, "GPU_SECONDS", 0.5)
+        monkeypatch.setattr(runner_machine, "GPU_SECONDS", 0.5)
     nvidia_smi(code)
     book = make_book(a=section("1"))
     with pytest.raises(BookError) as caught:
@@ -474,8 +467,8 @@ def test_a_machine_without_a_gpu_is_refused_before_anything_runs(
 
 def test_a_machine_without_nvidia_smi(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(remote.Unfit, match="nvidia-smi is not installed"):
-        remote.gpus_of("h200")
+    with pytest.raises(runner_machine.Unfit, match="nvidia-smi is not installed"):
+        runner_machine.gpus_of("h200")
 
 
 def test_facts_of_a_machine_with_gpus(nvidia_smi: Callable[..., None]):
@@ -498,7 +491,7 @@ def test_an_interpreter_that_prints_at_its_start(other_python: Path):
 def test_an_interpreter_that_does_not_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(remote, "START_SECONDS", 0.5)
+    monkeypatch.setattr(runner_machine, "START_SECONDS", 0.5)
     for code in ("sleep 60", "echo", "exit 1"):
         python = tmp_path / "python"
         python.write_text(f"#!/bin/sh\n{code}\n")

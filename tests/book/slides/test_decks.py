@@ -12,15 +12,17 @@ from nbformat.v4 import new_output
 
 from book.__main__ import main
 from book.base.errors import BookError
-from book.records import plots, store
+from book.pages import plots
+from book.records import fingerprint, store, validation
 from book.records.store import Shown
 from book.slides import deck_page, decks, layout, marks
-from book.slides.marks import Code, Figure, Plot, Printed, Slide, Text
+from book.slides.marks import Code, Figure, Output, Plot, Slide, Text
+from book.sources.blocks import Cell
 from book.sources.book import Book
 from book.sources.inline import MarkupError
 from book.sources.parsing import parse
 
-PLOTS = Path(__file__).parents[1] / "records/plots"
+PLOTS = Path(__file__).parents[1] / "pages/plots"
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="10"></svg>'
 BIB = """\
@@ -88,9 +90,13 @@ def read(*parts: str | tuple[str, list[NotebookNode]]) -> list[Slide]:
     """Return the slides of some Markdown with cells in it."""
     cells = [part for part in parts if not isinstance(part, str)]
     texts = [part if isinstance(part, str) else part[0] for part in parts]
-    blocks = parse("\n\n".join(texts) + "\n").blocks
-    outputs = [printed for _, printed in cells]
-    return marks.read(Shown("jax", blocks, "fresh", {}, outputs, [None] * len(cells)))
+    blocks = [
+        replace(block, outputs=tuple(cells[block.number - 1][1]))
+        if isinstance(block, Cell)
+        else block
+        for block in parse("\n\n".join(texts) + "\n").blocks
+    ]
+    return marks.read(Shown("jax", blocks))
 
 
 @pytest.fixture
@@ -106,8 +112,11 @@ def one(make_book: Callable[..., Book]) -> Book:
         new_output("execute_result", {"text/plain": "<b>1</b>"}),
         new_output("display_data", {"image/svg+xml": SVG, "text/plain": "Figure"}),
     ]
-    facts = dict.fromkeys(store.FACTS, "") | {"machine": "cpu", "date": "2026-11-21"}
-    facts["fingerprint"] = store.fingerprint(book, section, "pytorch")
+    facts = dict.fromkeys(validation.FACTS, "") | {
+        "machine": "cpu",
+        "date": "2026-11-21",
+    }
+    facts["fingerprint"] = fingerprint.fingerprint(book, section, "pytorch")
     store.write(book, section, "pytorch", record, facts)
     return book
 
@@ -281,7 +290,7 @@ def test_outputs_are_shown_as_printed():
     ]
     [_, slide] = read("# T\n\n[**a**]", code("1", *outputs))
     _, printed, plot, raised = slide.blocks
-    assert printed == Printed("red\nnew") and raised == Printed("one\ntwo")
+    assert printed == Output("red\nnew") and raised == Output("one\ntwo")
     assert isinstance(plot, Plot) and (plot.kind, plot.data) == ("image/png", "QUJD")
     assert plot.alt
 
@@ -302,7 +311,7 @@ def test_short_slides_are_enlarged_and_long_ones_reduced():
 
 def test_long_code_is_split_at_blank_lines():
     source, text = "\n\n".join([lines_of(9)] * 5), lines_of(70)
-    blocks: list[marks.Block] = [Code(source), Printed(text)]
+    blocks: list[marks.Item] = [Code(source), Output(text)]
     pages = layout.pages(Slide("T", "P", blocks, ["note"]))
     assert [page.number for page in pages] == list(range(1, len(pages) + 1))
     assert {page.total for page in pages} == {len(pages)}
@@ -310,7 +319,7 @@ def test_long_code_is_split_at_blank_lines():
     shown = [block for page in pages for block in page.slide.blocks]
     lines = [b.source for b in shown if isinstance(b, Code)]
     assert "\n\n".join(lines) == source
-    printed = [b.text for b in shown if isinstance(b, Printed)]
+    printed = [b.text for b in shown if isinstance(b, Output)]
     assert "\n".join(printed) == text
     for page in pages:
         assert layout.fits(page.slide, page.slide.blocks, page.scale)
@@ -364,20 +373,20 @@ def test_a_long_table_is_split_between_rows_and_repeats_its_head():
 
 
 def test_wide_tables_are_reduced_and_longer_lines_wrapped():
-    table = layout.pages(Slide("T", "", [Printed(lines_of(20, width=91))]))
+    table = layout.pages(Slide("T", "", [Output(lines_of(20, width=91))]))
     assert [page.scale < 1 for page in table] == [True]
-    one = layout.pages(Slide("T", "", [Printed("x" * 300)]))
+    one = layout.pages(Slide("T", "", [Output("x" * 300)]))
     assert [page.scale for page in one] == [layout.SCALES[0]]
 
 
 def test_figures_fill_a_slide():
-    blocks: list[marks.Block] = [Figure("a.svg", "", "c")] * 3
+    blocks: list[marks.Item] = [Figure("a.svg", "", "c")] * 3
     assert len(layout.pages(Slide("T", "", blocks))) == 3
 
 
 def test_a_figure_gets_the_height_at_which_its_text_can_be_read():
     heights = {"low.svg": 200.0, "high.svg": 540.0}
-    figures: list[marks.Block] = [Figure(name, name, "A caption.") for name in heights]
+    figures: list[marks.Item] = [Figure(name, name, "A caption.") for name in heights]
     slide = Slide("T", "P", figures)
     [slide] = layout.fit_figures([slide], lambda figure: heights[figure.path])
     assert [(b.path, b.caption) for b in slide.blocks if isinstance(b, Figure)] == [

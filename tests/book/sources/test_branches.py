@@ -88,12 +88,6 @@ CASES = {
         "# why\nif n:\n    pass\n# above\n# in\nx = 1\n# last\ny = 2\n",
         "# why\nif n:\n    pass\ny = 2\n",
     ),
-    "magics": (
-        "%matplotlib inline\nif tab.selected('pytorch'):\n    !nvidia-smi\n"
-        "files = !ls\nx = (7\n     % 3)\n",
-        "%matplotlib inline\n!nvidia-smi\nfiles = !ls\nx = (7\n     % 3)\n",
-        "%matplotlib inline\nfiles = !ls\nx = (7\n     % 3)\n",
-    ),
 }
 
 

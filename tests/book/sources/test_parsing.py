@@ -28,7 +28,7 @@ $$x
 
 (**![A *caption*](../img/a.svg "An \\"alt\\" text")**)
 :label:`fig_a`
-:width:`300px`
+
 
 :A caption of a table
 
@@ -89,11 +89,7 @@ def test_headings_have_levels_titles_and_labels():
 def test_a_figure_is_found_within_a_slide_mark():
     (figure,) = blocks_of(b.Figure)
     assert (figure.path, figure.caption) == ("../img/a.svg", "A *caption*")
-    assert (figure.alt, figure.label, figure.width) == (
-        'An "alt" text',
-        "fig_a",
-        "300px",
-    )
+    assert (figure.alt, figure.label) == ('An "alt" text', "fig_a")
 
 
 def test_an_equation_ends_a_paragraph_and_keeps_its_signs():

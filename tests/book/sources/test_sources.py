@@ -3,6 +3,7 @@
 import pytest
 
 from book.base.errors import BookError
+from book.checks import rules
 from book.sources.book import Book
 
 ALIASES = """
@@ -17,7 +18,7 @@ def cells(book, tab, name="one"):
 
 def problems(book):
     with pytest.raises(BookError) as error:
-        book.check()
+        rules.check_for_build(book)
     return str(error.value).splitlines()
 
 
@@ -66,7 +67,7 @@ def test_missing_and_repeated_files_in_the_contents_are_reported(make_book):
     ]
 
 
-def test_a_magic_beside_an_alias_is_reported_with_its_line(make_book):
+def test_broken_code_with_an_alias_is_reported_with_its_line(make_book):
     text = "# One\n\n```{.python .input}\n%%tab jax\nx = d2l.reshape(\n```\n"
     book = make_book(one=text)
     config = book.root / "config.ini"

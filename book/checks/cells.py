@@ -1,0 +1,61 @@
+"""Checks that the cells of a section use all names and spare the null device."""
+
+import ast
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from book.sources.blocks import Cell
+from book.sources.book import Book
+from book.sources.section import Section
+
+RUFF = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--quiet"]
+# Unused imports and undefined names.
+RULES = ["--select", "F401,F821", "--output-format", "json"]
+# A profiler that is given the null device as its file deletes it, if root runs it.
+NULL_DEVICE = ("/dev/null", "devnull")
+
+
+def problems(book: Book) -> Iterator[str]:
+    """Yield a line for each name that is not used or defined, and the null device."""
+    programs = [
+        (section, tab, book.cells(section, tab))
+        for section in book.sections
+        for tab in book.code_tabs(section)
+    ]
+    for section, _, cells in programs:
+        yield from _uses_of_null_device(section, cells)
+    yield from _unknown_names(programs)
+
+
+def _uses_of_null_device(section: Section, cells: list[Cell]) -> Iterator[str]:
+    for cell in cells:
+        for node in ast.walk(ast.parse(cell.python)):
+            match node:
+                case (
+                    ast.Attribute(attr=word)
+                    | ast.Name(id=word)
+                    | ast.alias(name=word)
+                    | ast.Constant(value=word)
+                ) if word in NULL_DEVICE:
+                    where = section.at(cell.line_of(node.lineno))
+                    yield f"{where}: a cell names the null device; use a temporary file"
+
+
+def _unknown_names(programs: list[tuple[Section, str, list[Cell]]]) -> Iterator[str]:
+    """Yield each name that ruff finds unused or undefined in the cells of a tab."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (_, _, cells) in enumerate(programs):
+            code = "\n\n".join(cell.python for cell in cells)
+            Path(folder, f"{number}.py").write_text(code, "utf-8")
+        command = [*RUFF, *RULES, "."]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    for problem in json.loads(done.stdout):
+        section, tab, cells = programs[int(Path(problem["filename"]).stem)]
+        # A blank line follows each cell.
+        rows = [row for cell in cells for row in (*cell.rows, cell.rows[-1])]
+        where = section.at(rows[problem["location"]["row"] - 1])
+        yield f"{where}: {problem['message']} in {tab}; remove or define the name"

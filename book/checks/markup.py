@@ -1,0 +1,267 @@
+"""Checks the markup of the sources: tabs, code, labels, roles, links, marks, tables.
+
+A book with such problems cannot be built.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import chain
+from urllib.parse import unquote
+
+from book.base.errors import BookError
+from book.checks import predictions
+from book.facts.quantities import quantities
+from book.sources.blocks import Block, Cell, Contents, References, Table
+from book.sources.book import Book
+from book.sources.inline import (
+    CITATIONS,
+    MEDIA,
+    NUMBERS,
+    REFERENCES,
+    MarkupError,
+    Span,
+    roles,
+    slide_marks,
+    spans,
+    without_code,
+)
+from book.sources.section import Section
+
+# Each problem in a section: its line, or its offset in a text, and the message.
+Problems = Iterator[tuple[int, str]]
+
+SELECTED = re.compile(r"\btab\.selected\(([^()]*)\)")
+QUOTED = re.compile(r"""["']([^"']*)["']""")
+ROLES = (*REFERENCES, *CITATIONS)
+# A role with two backticks on each side, which is always a mistake.
+DOUBLE_ROLE = re.compile(r":([-\w]+):``[^`]+``")
+# Bold text, but not a slide mark, nor the text between two slide marks.
+BOLD = re.compile(
+    r"(?<![\[(*])\*\*(?![\s*\])])((?:(?!\*\*|\n[ \t]*\n).)+)(?<![\s\[(])\*\*(?![\])*])",
+    re.DOTALL,
+)
+CODE = re.compile(r"`(?:[^`\n]|\n(?!\s*\n))*`")
+LISTING = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.M | re.S)
+LINK = re.compile(r"\]\(([^()<>\s]+)")
+ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:|#|//", re.IGNORECASE)
+# The forms of the settings of marks.
+SETTINGS = {
+    "within": r"\d+(?:\.\d+)?%",
+    "value": r"\d+(?:\.\d+)?(?:e-?\d+)?",
+}
+EXAMPLES = {"within": "30%", "value": "2"}
+# docutils takes about two milliseconds for each cell of a table.
+MOST_CELLS = 2000
+KEY = re.compile(r"^[ \t]*@\w+[ \t]*\{[ \t]*([^\s,]+)", re.MULTILINE)
+
+
+def problems(book: Book) -> Iterator[str]:
+    """Yield each problem in the sources of a book, in the order of its pages."""
+    bib_keys = bibliography_keys(book)
+    if bib_keys is None:
+        names = book.config.pdf["bibfile"]
+        yield f"{names} is missing; restore it, or correct `bibfile` in config.ini"
+    for section in book.sections:
+        if not section.text.strip():
+            yield f"{section.at(1)}: the page is empty; write something"
+            continue
+        for line, message in sorted(set(_section_problems(book, section, bib_keys))):
+            yield f"{section.at(line)}: {message}"
+    yield from _label_problems(book)
+
+
+def bibliography_keys(book: Book) -> set[str] | None:
+    """Return the keys of the bibliography, or None if one of its files is missing."""
+    keys: set[str] = set()
+    for name in book.config.pdf["bibfile"].replace(",", " ").split():
+        file = book.root / name
+        if not file.is_file():
+            return None
+        keys |= set(KEY.findall(file.read_text("utf-8", errors="replace")))
+    return keys
+
+
+def _section_problems(
+    book: Book, section: Section, bib_keys: set[str] | None
+) -> Problems:
+    yield from section.problems
+    for block in section.blocks:
+        yield from _tab_problems(book, block)
+        if isinstance(block, Cell):
+            yield from _cell_problems(book, section, block)
+        elif not isinstance(block, Contents | References):
+            yield from _text_problems(section, block, bib_keys)
+    yield from predictions.mistakes(book, section)
+
+
+def _tab_problems(book: Book, block: Block) -> Problems:
+    known = [*book.tabs, "all"]
+    for tab in block.tabs:
+        if tab not in known:
+            yield block.line, f"unknown tab '{tab}'; choose from {', '.join(known)}"
+
+
+def _label_problems(book: Book) -> Iterator[str]:
+    """Yield each label that is not unique, and each reference to a missing label."""
+    places: dict[str, str] = {}
+    for section in book.sections:
+        for label, line in section.labels:
+            where = section.at(line)
+            if label in places:
+                first = places[label]
+                yield f"{where}: label '{label}' is already used at {first}; rename one"
+            places.setdefault(label, where)
+    for section in book.sections:
+        for block in section.blocks:
+            for role in roles(block.text) if not isinstance(block, Cell) else ():
+                if role.name in REFERENCES and role.value not in places:
+                    where = section.at(block.line_at(role.start))
+                    message = f"no label '{role.value}'; add it or correct the name"
+                    yield f"{where}: {message}"
+
+
+# Code
+
+
+def _cell_problems(book: Book, section: Section, cell: Cell) -> Problems:
+    """Yield a missing tab, code that is not Python, and bad branches."""
+    if not cell.has_tabs:
+        yield cell.rows[0], "cell without a tab; start it with %%tab and its tabs"
+    try:
+        ast.parse(cell.python)
+    except SyntaxError as error:
+        line = cell.line_of(error.lineno or 1)
+        yield line, f"not valid Python ({error.msg}); correct it"
+        return
+    yield from _branch_problems(book, section, cell)
+
+
+def _branch_problems(book: Book, section: Section, cell: Cell) -> Problems:
+    """Yield unknown tabs in the branches of a cell, and branches that are not valid."""
+    for call in SELECTED.finditer(cell.code):
+        line = cell.line_of(cell.code.count("\n", 0, call.start()) + 1)
+        for tab in QUOTED.findall(call[1]):
+            if tab not in book.tabs:
+                yield line, f"unknown tab '{tab}'; choose from {', '.join(book.tabs)}"
+    if "tab.selected" in cell.code:
+        from book.sources.branches import select_branches
+
+        row = cell.code.count("\n", 0, cell.code.index("tab.selected")) + 1
+        try:
+            select_branches(cell.code, book.tabs[0], "")
+        except BookError as error:
+            yield cell.line_of(row), str(error)
+
+
+# Text
+
+
+def _text_problems(
+    section: Section, block: Block, bib_keys: set[str] | None
+) -> Problems:
+    """Yield the problems in the text of a block, each with its line."""
+    source = LISTING.sub(_blank_out, block.text)
+    for offset, message in chain(
+        _markup_problems(source),
+        _role_problems(source, bib_keys),
+        _bold_problems(source),
+        _link_problems(section, source),
+    ):
+        yield block.line_at(offset), message
+    if isinstance(block, Table):
+        yield from _table_problems(block)
+
+
+def _markup_problems(source: str) -> Problems:
+    """Yield unclosed slide marks, and bad texts for one medium."""
+    try:
+        marks = slide_marks(source)
+        texts = list(spans(source))
+    except MarkupError as error:
+        yield error.offset, str(error)
+        return
+    for text in texts:
+        for message in _mark_problems(text):
+            yield text.start, message
+        if any(text.start < mark.start < text.end for mark in marks):
+            yield text.start, "slide mark within a marked text; move it outside"
+
+
+def _mark_problems(span: Span) -> Iterator[str]:
+    """Yield unknown marks of a text, and settings that its mark does not have."""
+    for name in span.media:
+        if name not in MEDIA:
+            yield f"unknown mark '{name}'; choose from {', '.join((*MEDIA, *NUMBERS))}"
+    kinds = [name for name in span.classes if name in NUMBERS]
+    if len(kinds) > 1:
+        yield f"'{kinds[0]}' and '{kinds[1]}' mark the same text; keep one of them"
+        return
+    known = NUMBERS[kinds[0]] if kinds else set()
+    for name, value in span.attributes.items():
+        if name not in known:
+            yield f"unknown setting '{name}' of this mark; remove it"
+        elif not re.fullmatch(SETTINGS.get(name, ".+"), value):
+            yield f"'{value}' is not a valid {name}; write one such as {EXAMPLES[name]}"
+    if kinds == ["cited"] and "id" not in span.attributes:
+        yield "no id of a published measurement; write one such as {.cited id=NAME}"
+    if kinds in (["measured"], ["cited"]) and "value" not in span.attributes:
+        if not any(quantities(span.text)):
+            yield f"no number in '{span.text}'; name it, as in {{.{kinds[0]} value=2}}"
+
+
+def _role_problems(source: str, bib_keys: set[str] | None) -> Problems:
+    """Yield unknown and misplaced roles, and keys that are not in the bibliography."""
+    for double in DOUBLE_ROLE.finditer(source):
+        message = f"role '{double[1]}' with two backticks; write one on each side"
+        yield double.start(), message
+    for role in roles(source):
+        if role.name in ("label", "eqlabel"):
+            yield role.start, f"{role.name} within text; put it on a line of its own"
+        elif role.name not in ROLES:
+            yield role.start, f"unknown role '{role.name}'; use {', '.join(ROLES)}"
+        elif role.name in CITATIONS and bib_keys is not None:
+            for key in role.keys:
+                if key not in bib_keys:
+                    message = f"'{key}' is not in the bibliography; add it"
+                    yield role.start, f"{message} or correct the key"
+
+
+def _bold_problems(source: str) -> Problems:
+    """Yield code and equations in bold text, because Sphinx would show their signs."""
+    text = CODE.sub(lambda code: re.sub(r"[^`\n]", "_", code[0]), source)
+    for bold in BOLD.finditer(text):
+        if sign := re.search(r"[`$]", bold[1]):
+            message = f"'{sign[0]}' within bold text; end the bold text before it"
+            yield bold.start(), message
+
+
+def _link_problems(section: Section, source: str) -> Problems:
+    """Yield unclosed equations, links to missing files, and links to sources."""
+    text = without_code(source)
+    if text.count("$$") % 2:
+        yield text.index("$$"), "unclosed equation; add $$"
+    for link in LINK.finditer(text):
+        target = unquote(link[1].partition("#")[0])
+        if ADDRESS.match(link[1]):
+            continue
+        if not (section.path.parent / target).exists():
+            yield link.start(), f"no file '{target}'; add it or correct the link"
+        elif target.endswith(".md"):
+            message = f"link to a source, '{target}'; refer to its label with :numref:"
+            yield link.start(), message
+
+
+def _table_problems(table: Table) -> Problems:
+    """Yield a problem for a table with which a build would take minutes."""
+    cells = sum(row.strip(" \t|").count("|") + 1 for row in table.rows.splitlines())
+    if cells > MOST_CELLS:
+        message = f"a table of {cells:,} cells; show at most {MOST_CELLS:,}"
+        yield table.line, f"{message}, or draw them"
+
+
+def _blank_out(match: re.Match[str]) -> str:
+    """Return a match with spaces in place of all characters but line breaks."""
+    return re.sub(r"[^\n]", " ", match[0])

@@ -1,0 +1,60 @@
+"""All rules for authors: `python -m book check`, which `make check` calls.
+
+A rule is a function that yields a line for each problem: the file and the line, what is
+wrong, and how to mend it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from book.base.errors import BookError
+from book.checks import (
+    cells,
+    citations,
+    english,
+    exercises,
+    grounds,
+    markup,
+    predictions,
+    quotations,
+    tables,
+)
+from book.sources.book import Book
+
+Rule = Callable[[Book], Iterable[str]]
+
+# A book that breaks one of these is not built.
+FOR_BUILDS: tuple[Rule, ...] = (markup.problems, citations.wrong_citations)
+FOR_AUTHORS: tuple[Rule, ...] = (
+    quotations.problems,
+    predictions.wrong_answers,
+    grounds.unfounded,
+    exercises.problems,
+    cells.problems,
+    tables.problems,
+    english.problems,
+)
+
+
+def check_for_build(book: Book) -> None:
+    """Raise a `BookError` that lists the problems with which a book is not built."""
+    _raise(_problems(book, FOR_BUILDS))
+
+
+def check(book: Book) -> None:
+    """Raise a `BookError` that lists all problems of a book.
+
+    Those with which it is not built come first, and alone.
+    """
+    check_for_build(book)
+    _raise(_problems(book, FOR_AUTHORS))
+
+
+def _problems(book: Book, rules: Iterable[Rule]) -> Iterator[str]:
+    for rule in rules:
+        yield from rule(book)
+
+
+def _raise(problems: Iterable[str]) -> None:
+    found = list(dict.fromkeys(problems))
+    if found:
+        raise BookError("\n".join(found))

@@ -1,0 +1,128 @@
+"""Reads the cells marked `.predict`, whose outputs pages cover at first.
+
+Readers predict a number of the output before they see it. The attribute `answer` of the
+cell is the part of the output with this number, in whose place it has a question mark:
+`n = 8: ? ms`. Two dots stand for any text within the line. `arithmetic` is the part
+with the number that the cell itself predicts. Otherwise, a number marked `.arithmetic`
+in the text above is the prediction.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from book.base.errors import BookError
+from book.facts.arithmetic import value_of_tex
+from book.facts.marked_numbers import marked
+from book.facts.quantities import Quantity, distance, quantities
+from book.sources.blocks import Block, Cell
+from book.sources.inline import Span
+
+PIECE = re.compile(r"(\s+|\.\.|\?)")
+PATTERNS = {"..": ".*?", "?": r"(?P<number>\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?)"}
+# The equation of a marked number, such as $2 + 17 = 19$ MiB.
+EQUATION = re.compile(r"\$(?P<left>[^$]+)=(?P<right>[^$=]+)\$")
+ROUNDED = 0.02
+
+
+def number_at(place: str, output: str) -> Quantity | None:
+    """Return the number of an output at a place such as `n = 8: ? ms`, if any."""
+    patterns = [
+        r"[ \t]+" if piece.isspace() else PATTERNS.get(piece, re.escape(piece))
+        for piece in PIECE.split(place)
+    ]
+    found = re.search("".join(patterns), output)
+    if found is None:
+        return None
+    number = found["number"].rstrip(",")
+    with_unit = next(quantities(output[found.start("number") :]), None)
+    if with_unit and with_unit.text.startswith(number):
+        return with_unit
+    return next(quantities(number))
+
+
+def words_around(place: str) -> tuple[str, str]:
+    """Return the words before and after the number at a place, as readers see them."""
+    before, _, after = place.replace("..", "…").partition("?")
+    return before.strip(), after.strip()
+
+
+# The arithmetic of the text
+
+
+def number_in_text(blocks: list[Block], cell: Cell) -> Span | None:
+    """Return the last number marked `.arithmetic` above a cell, if it is the cell's.
+
+    It is not if another cell marked `.predict` comes between them.
+    """
+    found = None
+    for block in blocks:
+        if isinstance(block, Cell) and block.number == cell.number:
+            break
+        if isinstance(block, Cell):
+            found = None if block.predicts else found
+        elif has_arithmetic(block):
+            found = [span for _, span in marked([block], "arithmetic")][-1]
+    return found
+
+
+def has_arithmetic(block: Block) -> bool:
+    """Return True if a block has a number marked `.arithmetic`."""
+    return any(True for _ in marked([block], "arithmetic"))
+
+
+def result(span: Span) -> Quantity:
+    """Return the number that a text marked `.arithmetic` arrives at, which is its last.
+
+    Raises a `BookError` if the text has no number, or an equation that is wrong.
+    """
+    text = " ".join(span.text.split())
+    found = list(quantities(EQUATION.sub(r"\g<right>", text).replace("$", "")))
+    if not found:
+        raise BookError(f"no number in '{text}'; mark the number of the arithmetic")
+    for equation in EQUATION.finditer(text):
+        value = value_of_tex(equation["left"])
+        claimed = next(quantities(equation["right"].strip()), None)
+        if claimed and value and abs(claimed.value / value - 1) > ROUNDED:
+            raise BookError(f"'{text}' is wrong, since the left side is {value:g}")
+    return found[-1]
+
+
+def is_derived(span: Span) -> bool:
+    """Return True if a marked text shows how its number follows from others."""
+    equation = EQUATION.search(span.text)
+    return equation is not None and value_of_tex(equation["left"]) is not None
+
+
+def agrees(span: Span, printed: list[Quantity]) -> bool:
+    """Return True if an equation derives a marked number, or if a cell printed it."""
+    number = result(span)
+    return is_derived(span) or any(distance(number, q) <= ROUNDED for q in printed)
+
+
+# Answers
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The number that a cell printed, and the one that it or the text predicts."""
+
+    printed: Quantity
+    arithmetic: Quantity | None
+
+
+def answer(blocks: list[Block], cell: Cell, text: str) -> Answer | None:
+    """Return the answer in the text that a cell printed; None if it has none.
+
+    `blocks` are those of the cell's tab.
+    """
+    number = number_at(cell.attributes["answer"], text)
+    if number is None:
+        return None
+    if "arithmetic" in cell.attributes:
+        predicted = number_at(cell.attributes["arithmetic"], text)
+    else:
+        span = number_in_text(blocks, cell)
+        predicted = result(span) if span else None
+    return Answer(number, predicted)

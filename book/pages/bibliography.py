@@ -1,0 +1,193 @@
+"""The works that the book cites, with the same letters in every format.
+
+Letters tell works of the same authors and year apart, as in "PyTorch, 2026a". Each
+letter is added to the `year` of its work, so that every format shows it.
+"""
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from formatting.apa import APAStyle  # of pybtex-apa-style
+from pybtex.database import BibliographyData, Entry, Person, PybtexError, parse_file
+from pybtex.plugin import find_plugin, register_plugin
+from pybtex.style import FormattedEntry
+from pybtex.style.sorting.author_year_title import SortingStyle
+from pybtex.style.template import FieldIsMissing, Node, join
+
+from book.base.errors import BookError
+from book.checks.markup import CITATIONS, KEY
+from book.sources.blocks import Cell
+from book.sources.book import Book
+from book.sources.inline import roles
+
+STYLE = "book"
+YEAR = re.compile(r"(\byear\s*=\s*[{\"]?\s*)\d+\b", re.IGNORECASE)
+# pybtex's Markdown backend escapes more characters than Markdown needs.
+NEEDLESS_ESCAPE = re.compile(r"\\([-.,:;()&'!])")
+
+
+class BookSorting(SortingStyle):
+    """Sorts by author, year and title, without regard to braces and capitals."""
+
+    def sorting_key(self, entry: Entry) -> tuple[str, ...]:
+        """Return the texts by which pybtex sorts an entry."""
+        keys = super().sorting_key(entry)
+        return tuple(re.sub(r"[{}]", "", key).lower() for key in keys)
+
+
+class BookStyle(APAStyle):
+    """The style of the American Psychological Association, sorted by `BookSorting`."""
+
+    default_sorting_style = STYLE
+
+    def format_entry(
+        self, label: str, entry: Entry, bib_data: BibliographyData | None = None
+    ) -> FormattedEntry:
+        """Return the text of a work without the backslashes that only TeX needs."""
+        fields = {name: text.replace(r"\$", "$") for name, text in entry.fields.items()}
+        work = Entry(entry.type, fields, entry.persons)
+        work.key = entry.key
+        return super().format_entry(label, work, bib_data)
+
+    def format_url(self, entry: Entry) -> Node:
+        """Return nothing, since each format adds a link to the work itself."""
+        return join
+
+
+register_plugin("pybtex.style.sorting", STYLE, BookSorting)
+register_plugin("pybtex.style.formatting", STYLE, BookStyle)
+
+
+class Bibliography:
+    """The works that the book cites; `works` holds each under its key."""
+
+    def __init__(self, book: Book):
+        bibliography = BibliographyData()
+        try:
+            for name in book.config.pdf["bibfile"].replace(",", " ").split():
+                entries = parse_file(str(book.root / name)).entries
+                bibliography.add_entries(entries.items())
+        except PybtexError as error:
+            raise BookError(" ".join(str(error).split()), "bibfile") from None
+        cited = _cited_keys(book)
+        works = [work for key, work in bibliography.entries.items() if key in cited]
+        self.works = {work.key: work for work in _add_letters(works)}
+
+    def with_letters(self, bibtex: str) -> str:
+        """Return the text of a .bib file with the letters of the works in its years."""
+        entries = re.split(r"^(?=[ \t]*@)", bibtex, flags=re.MULTILINE)
+        return "".join(map(self._with_letter, entries))
+
+    def _with_letter(self, entry: str) -> str:
+        """Return an entry of a .bib file with the letter of its work, if it has one."""
+        key = KEY.match(entry)
+        work = self.works.get(key[1]) if key else None
+        if work is None or "year" not in work.fields:
+            return entry
+        return YEAR.sub(lambda match: match[1] + work.fields["year"], entry, count=1)
+
+    @functools.cached_property
+    def _entries(self) -> dict[str, str]:
+        """The entry of each work in Markdown, sorted by author, year and title."""
+        style = find_plugin("pybtex.style.formatting", STYLE)()
+        markdown = find_plugin("pybtex.backends", "markdown")()
+        try:
+            entries = list(style.format_entries(self.works.values()))
+        except FieldIsMissing as error:
+            raise BookError(f"{error}; add it", "bibfile") from None
+        return {e.key: _clean_markdown(e.text.render(markdown)) for e in entries}
+
+    def cite(self, keys: Iterable[str], where: str, textual: bool = False) -> str:
+        """Return the citation of some works in Markdown, with links to their entries.
+
+        The form is `([Author, year](#anchor))`, or `Author ([year](#anchor))` if
+        `textual`. Raises a `BookError` at `where` if a work is not in the bibliography.
+        """
+        links = []
+        for key in keys:
+            authors, year = self.label(key, where)
+            if textual:
+                links.append(f"{authors} ([{year}](#{anchor(key)}))")
+            else:
+                links.append(f"[{authors}, {year}](#{anchor(key)})")
+        return ", ".join(links) if textual else f"({'; '.join(links)})"
+
+    def label(self, key: str, where: str) -> tuple[str, str]:
+        """Return the authors and the year by which the text cites a work.
+
+        Raises a `BookError` at `where` if the work is not in the bibliography.
+        """
+        if key not in self.works:
+            known = ", ".join(sorted(self.works)) or "none"
+            message = f"'{key}' is not in the bibliography; its keys are {known}"
+            raise BookError(message, where)
+        return _authors(self.works[key]), self.works[key].fields.get("year", "n.d.")
+
+    def entries(self, keys: Iterable[str]) -> str:
+        """Return the entries of `keys` in Markdown, sorted, one paragraph each."""
+        wanted = set(keys)
+        return "\n\n".join(
+            f'<a id="{anchor(key)}"></a>{text}{self._link(key)}'
+            for key, text in self._entries.items()
+            if key in wanted
+        )
+
+    def _link(self, key: str) -> str:
+        """Return a link to the address of a work, or an empty text if it has none."""
+        address = self.works[key].fields.get("url")
+        if not address:
+            return ""
+        return f" [{urlsplit(address).hostname or address}]({address})"
+
+
+def anchor(key: str) -> str:
+    """Return the anchor of a work's entry in a notebook."""
+    return f"ref_{re.sub(r'[^A-Za-z0-9]+', '_', key)}"
+
+
+def _cited_keys(book: Book) -> set[str]:
+    """Return the keys of the works that the text of a book cites."""
+    return {
+        key.strip()
+        for section in book.sections
+        for block in section.blocks
+        if not isinstance(block, Cell)
+        for role in roles(block.text)
+        if role.name in CITATIONS
+        for key in role.value.split(",")
+    }
+
+
+def _add_letters(works: list[Entry]) -> list[Entry]:
+    """Return the works, sorted, with letters where they share authors and year."""
+    ordered = list(BookSorting().sort(works))
+    labels = [(_authors(work), work.fields.get("year", "n.d.")) for work in ordered]
+    totals, seen = Counter(labels), Counter[tuple[str, str]]()
+    for work, label in zip(ordered, labels, strict=True):
+        if totals[label] > 1:
+            work.fields["year"] = f"{label[1]}{chr(ord('a') + seen[label])}"
+            seen[label] += 1
+    return ordered
+
+
+def _authors(work: Entry) -> str:
+    """Return the authors of a work as a citation names them."""
+    people = work.persons.get("author") or work.persons.get("editor") or []
+    names = [_last_name(person) for person in people]
+    if len(names) > 2:
+        return f"{names[0]} et al."
+    return " and ".join(names) or work.key
+
+
+def _last_name(person: Person) -> str:
+    """Return the last name of a person, with a prefix such as "de"."""
+    return re.sub(r"[{}]", "", " ".join([*person.prelast_names, *person.last_names]))
+
+
+def _clean_markdown(text: str) -> str:
+    """Return Markdown on one line, with the escapes that it needs and no others."""
+    text = NEEDLESS_ESCAPE.sub(r"\1", " ".join(text.split()))
+    return text.replace("$", r"\$")

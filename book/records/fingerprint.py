@@ -1,0 +1,129 @@
+"""What a record depends on: a hash that differs if its outputs may differ."""
+
+import ast
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from book.base import build_paths, environments
+from book.library import package
+from book.sources.blocks import Cell
+from book.sources.book import Book
+from book.sources.section import Section
+
+ALWAYS = "*"
+# Of each name: the statements that bind it, and the names that these use.
+Definitions = dict[str, list[tuple[str, list[str]]]]
+D2L_NAME = re.compile(r"\bd2l\.(\w+)")
+
+
+def fingerprint(
+    book: Book, section: Section, tab: str, module: str | None = None
+) -> str:
+    """Return a hash of everything that determines the outputs of a section in one tab.
+
+    That is its code, the blocks of d2l that it uses, the data files of d2l that these
+    name, and the pins of its environment.
+    The blocks come from `module`, or from today's sources if it is None.
+    """
+    if module is None:
+        module = package.generated(book, tab)
+    return of_cells(book, tab, book.cells(section, tab), module)
+
+
+def of_cells(book: Book, tab: str, cells: list[Cell], module: str) -> str:
+    """Return the fingerprint of cells that use the library `module`."""
+    sources = [cell.code for cell in cells]
+    used = {name for source in sources for name in D2L_NAME.findall(source)}
+    definitions = _kept_definitions(book.root, module)
+    parts = [*sources, *_blocks(definitions, used)]
+    code = "\n".join(parts)
+    parts += [text for name, text in package.data_files(book).items() if name in code]
+    parts += environments.pins(tab, book.root)
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(f"{len(part)}:{part}".encode())
+    return digest.hexdigest()
+
+
+@functools.lru_cache(maxsize=8)
+def _kept_definitions(root: Path, module: str) -> Definitions:
+    kept = build_paths.cache(root, "definitions")
+    made_by = Path(__file__).read_text("utf-8")
+    text = kept.text([made_by, module], lambda: json.dumps(_definitions(module)))
+    found: Definitions = json.loads(text)
+    return found
+
+
+def _blocks(definitions: Definitions, names: Iterable[str]) -> list[str]:
+    """Return the definitions that `names` need, theirs included, normalized."""
+    seen: set[str] = set()
+    found: set[str] = set()
+    waiting = [ALWAYS, *names] if definitions else []
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for source, needs in definitions.get(name, []):
+            found.add(source)
+            waiting += needs
+    return sorted(found)
+
+
+def _definitions(module: str) -> Definitions:
+    """Of each top-level name: the statements that bind it, and the names these use.
+
+    Statements that bind no name, such as `npx.set_np()`, are listed under `ALWAYS`.
+    """
+    definitions: Definitions = {}
+    for statement in ast.parse(module).body:
+        if _is_docstring(statement):
+            continue
+        names = set(_bound_names(statement)) or {ALWAYS}
+        used = sorted(set(_used_names(statement)))
+        entry = (_normalize(statement), used)
+        for name in names:
+            definitions.setdefault(name, []).append(entry)
+    return definitions
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _bound_names(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        yield statement.name
+        return
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).split(".")[0]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if isinstance(node.value, ast.Name):
+                yield node.value.id
+
+
+def _used_names(statement: ast.stmt) -> Iterator[str]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id == "d2l":
+                yield node.attr
+
+
+def _normalize(statement: ast.stmt) -> str:
+    """Return the code of a statement without docstrings, comments and layout."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            if ast.get_docstring(node, clean=False) is not None:
+                node.body = node.body[1:]
+    return ast.unparse(statement)

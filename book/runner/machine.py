@@ -1,0 +1,122 @@
+"""Facts of the machine and the interpreter that run notebooks."""
+
+import datetime
+import json
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+START_SECONDS = 120
+GPU_SECONDS = 60
+
+
+class Unfit(Exception):
+    """An exported folder, a result or a machine that cannot be used; says why."""
+
+
+def is_cpu(machine: str) -> bool:
+    """Return whether a machine is, by its name, one whose GPUs are hidden."""
+    return machine == "cpu" or machine.startswith("cpu-")
+
+
+FACTS_SCRIPT = """
+import importlib.metadata as metadata, json, platform, sys
+def version():
+    for name in sys.argv[1:]:
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            pass
+    return ""
+print(json.dumps({"python": platform.python_version(), "framework_version": version(),
+                  "platform": platform.system() + " " + platform.machine()}))
+"""
+
+
+def machine_facts(
+    machine: str, tab: str, python: Path, distributions: Sequence[str]
+) -> dict[str, str]:
+    """Return what a record says about this machine and the interpreter `python`.
+
+    The framework is the first of `distributions` that is installed. Raises a
+    `SubprocessError` or `ValueError` if the interpreter does not answer, and `Unfit`
+    if the machine has no GPU although its name promises one.
+    """
+    asked = subprocess.run(
+        [python, "-c", FACTS_SCRIPT, *distributions],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=START_SECONDS,
+    )
+    gpu, driver = gpus_of(machine)
+    return {
+        "machine": machine,
+        "machine_name": gpu or "CPU",
+        "gpu": gpu,
+        "driver": driver,
+        "framework": tab,
+        "cpu": _cpu_model(),
+        "date": datetime.date.today().isoformat(),
+        # Something that Python starts with may print lines of its own before.
+        **json.loads(asked.stdout.strip().rpartition("\n")[2]),
+    }
+
+
+def gpus_of(machine: str) -> tuple[str, str]:
+    """Return the names of the GPUs here and their driver's version.
+
+    Both are empty if `machine` is the name of a CPU. For another name, raise `Unfit`
+    if no GPU is found, for the outputs would not be those of that machine.
+    """
+    if is_cpu(machine):
+        return "", ""
+    try:
+        rows = _ask_nvidia_smi()
+    except (OSError, subprocess.SubprocessError) as error:
+        rows, reason = [], _describe_failure(error)
+    else:
+        reason = "nvidia-smi lists none"
+    if not rows:
+        raise Unfit(
+            f"no GPU is found here ({reason}), but '{machine}' names a machine with a"
+            " GPU; fix the driver, or use a name that begins with cpu-, as in"
+            " MACHINE=cpu-arm"
+        )
+    count = f"{len(rows)} × " if len(rows) > 1 else ""
+    return count + rows[0][0], rows[0][1]
+
+
+def _ask_nvidia_smi() -> list[list[str]]:
+    """Return the name and the driver's version of each GPU."""
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    asked = subprocess.run(
+        query,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=True,
+        timeout=GPU_SECONDS,
+    )
+    rows = [row.split(", ") for row in asked.stdout.splitlines()]
+    return [row for row in rows if len(row) == 2 and all(map(str.isprintable, row))]
+
+
+def _describe_failure(error: Exception) -> str:
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"nvidia-smi does not answer within {GPU_SECONDS} s"
+    if isinstance(error, FileNotFoundError):
+        return "nvidia-smi is not installed"
+    return "nvidia-smi fails"
+
+
+def _cpu_model() -> str:
+    try:
+        info = Path("/proc/cpuinfo").read_text(errors="replace")
+    except OSError:
+        return ""
+    model = re.search(r"^model name\s*:\s*(.*)$", info, re.MULTILINE)
+    return model[1].strip() if model else ""

@@ -1,0 +1,46 @@
+"""The cache keeps texts between builds."""
+
+from pathlib import Path
+
+import pytest
+
+from book.base.cache import Cache, digest
+
+
+def test_a_text_is_made_once_for_the_same_parts(tmp_path: Path):
+    calls = []
+
+    def make() -> str:
+        calls.append(1)
+        return f"text {len(calls)}"
+
+    assert Cache(tmp_path / "a").text(["x", "y"], make) == "text 1"
+    assert Cache(tmp_path / "a").text(["x", "y"], make) == "text 1"
+    assert Cache(tmp_path / "a").text(["xy"], make) == "text 2"
+
+
+def test_different_parts_have_different_digests():
+    lists = (["ab"], ["a", "b"], ["b", "a"], ["a", "b", ""])
+    assert len({digest(parts) for parts in lists}) == 4
+
+
+def test_unused_texts_are_removed(tmp_path: Path):
+    kept = Cache(tmp_path)
+    kept.text(["old"], lambda: "old")
+    later = Cache(tmp_path)
+    later.text(["new"], lambda: "new")
+    later.forget_others()
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["new"]
+
+
+@pytest.mark.parametrize("damage", [b"\xff", None])
+def test_a_damaged_or_unwritable_file_is_made_again(tmp_path: Path, damage):
+    kept = Cache(tmp_path / "k")
+    kept.text(["x"], lambda: "one")
+    (file,) = (tmp_path / "k").iterdir()
+    file.unlink()
+    if damage:
+        file.write_bytes(damage)
+    else:
+        file.mkdir()
+    assert kept.text(["x"], lambda: "two") == "two"

@@ -1,0 +1,71 @@
+"""Exercises say what they need, are graded, and lead to their solutions."""
+
+from collections.abc import Callable
+
+import pytest
+
+from book.checks import exercises
+from book.sources.book import Book
+
+ONE = """\
+# One
+
+## Exercises
+:label:`sec_ex_one`
+
+1. (Warm-up, CPU) Do it. Solution: :numref:`sec_sol_one_1`.
+1. (One GPU) Do it
+   again. Solution: :numref:`sec_sol_one_2`.
+1. (Research, two GPUs) Find out. Solution: :numref:`sec_sol_one_3`.
+"""
+SOLUTION = """\
+## Exercise {n}: Doing It
+:label:`sec_sol_one_{n}`
+
+Exercise {n} of :numref:`sec_ex_one` asks. It is so.
+
+"""
+SOLUTIONS = "# Solutions\n\n" + "".join(SOLUTION.format(n=n) for n in (1, 2, 3))
+
+
+def problems(
+    make_book: Callable[..., Book], one: str = ONE, solutions: str = SOLUTIONS
+) -> list[str]:
+    sections = {"one": one, "solutions-one": solutions}
+    return list(exercises.problems(make_book(**sections)))
+
+
+def test_exercises_that_follow_the_rules(make_book: Callable[..., Book]):
+    assert problems(make_book) == []
+
+
+@pytest.mark.parametrize(
+    "right, wrong, line, message",
+    [
+        (":label:`sec_ex_one`\n", "", 3, "exercises without a label"),
+        ("(One GPU) Do", "Do", 7, "does not say what it needs; begin it with (CPU)"),
+        ("(Research, two", "(Warm-up, two", 9, "easier exercise follows a harder one"),
+        (" Solution: :numref:`sec_sol_one_2`.", "", 7, "leads to no solution; end it"),
+    ],
+)
+def test_an_exercise_that_breaks_a_rule(
+    make_book: Callable[..., Book], right: str, wrong: str, line: int, message: str
+):
+    found = problems(make_book, ONE.replace(right, wrong))
+    assert found[0].startswith(f"chapter/one.md:{line}: ") and message in found[0]
+
+
+@pytest.mark.parametrize(
+    "right, wrong, line, message",
+    [
+        ("sec_sol_one_2", "sec_sol_one_5", 8, "not the next solution; write ## Exer"),
+        ("Exercise 2: Doing", "Exercise 3: Doing", 8, "not the next solution"),
+        ("Exercise 2 of :n", "It is :n", 8, "a solution restates its exercise"),
+        (SOLUTION.format(n=3), "", 1, "3 exercises have 2 solutions; write those"),
+    ],
+)
+def test_a_solution_that_breaks_a_rule(
+    make_book: Callable[..., Book], right: str, wrong: str, line: int, message: str
+):
+    (found,) = problems(make_book, solutions=SOLUTIONS.replace(right, wrong))
+    assert found.startswith(f"chapter/solutions-one.md:{line}: ") and message in found

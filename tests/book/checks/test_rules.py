@@ -1,0 +1,39 @@
+"""`make check` applies every rule."""
+
+from pathlib import Path
+
+import pytest
+
+from book.__main__ import main
+from book.checks import rules
+from book.sources.book import Book
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_the_sources_of_this_book_follow_all_rules():
+    rules.check(Book(ROOT))
+
+
+def test_every_module_of_rules_is_applied():
+    modules = {file.stem for file in Path(rules.__file__).parent.glob("*.py")}
+    applied = {rule.__module__ for rule in (*rules.FOR_BUILDS, *rules.FOR_AUTHORS)}
+    named = {name.rpartition(".")[2] for name in applied}
+    assert modules - named == {"__init__", "rules"}
+
+
+def test_the_command_reports_each_problem_in_a_line(make_book, capsys):
+    make_book(one="# One\n\nA copy takes 20 µs.\n\nIt runs at 3 GB/s.\n")
+    assert main(["check"]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("error: chapter/one.md:3: nothing backs '20 µs'; ")
+    assert lines[1].startswith("error: chapter/one.md:5: nothing backs '3 GB/s'; ")
+
+
+@pytest.mark.parametrize("text", ["See :numref:`no`.", "[3 ms]{.cited id=no}."])
+def test_problems_of_builds_come_first_and_alone(make_book, capsys, text):
+    make_book(one=f"# One\n\nA copy takes 20 µs.\n\n{text}\n")
+    assert main(["check"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: chapter/one.md:5: ")

@@ -1,0 +1,110 @@
+"""The tables of cards and of published measurements are complete and plausible."""
+
+from collections.abc import Callable
+
+import pytest
+
+from book.base.errors import BookError
+from book.checks import tables
+from book.sources.book import Book
+
+SETTINGS = """
+[cards]
+bandwidth = GB/s 200 10000
+cores = - 20 200
+lanes = - 64 128
+fp32 = TFLOP/s 5 150
+fp8 = TFLOP/s 5 150 optional
+
+[relations]
+fp32 = cores * lanes / 1000
+
+[measurements]
+units = samples/s
+"""
+CARDS = """\
+card,property,value,unit,source
+T4,bandwidth,320,GB/s,NVIDIA.T4
+T4,cores,100,,NVIDIA.T4
+T4,lanes,100,,assumed
+T4,fp32,9.5,TFLOP/s,NVIDIA.T4
+"""
+CITED = """\
+id,topic,what,framework,value,unit,hardware,source
+copy-jax,copy,a copy,JAX,1.5,ms,T4,NVIDIA.T4
+copy-all,copy,"a copy, again",any,2,samples/s,T4,NVIDIA.T4
+"""
+
+
+def problems(
+    make_book: Callable[..., Book], cards: str = CARDS, cited: str = CITED
+) -> list[str]:
+    book = make_book(one="# One\n")
+    (book.root / "refs.bib").write_text("@misc{NVIDIA.T4, year={2018}}\n")
+    (book.root / "d2l/cards.csv").write_text(cards)
+    (book.root / "d2l/cited.csv").write_text(cited)
+    with (book.root / "config.ini").open("a") as file:
+        file.write(SETTINGS)
+    return list(tables.problems(Book(book.root)))
+
+
+def test_complete_tables(make_book: Callable[..., Book]):
+    assert problems(make_book) == []
+
+
+@pytest.mark.parametrize(
+    "right, wrong, message",
+    [
+        ("320,GB/s", "320000,GB/s", "cards.csv:2: '320000 GB/s' is not a plausible"),
+        ("320,GB/s", "320,MB/s", "cards.csv:2: '320 MB/s' is not a plausible"),
+        ("320,GB/s", "x,GB/s", "cards.csv:2: 'x GB/s' is not a plausible"),
+        ("T4,bandwidth", "T4,width", "cards.csv:2: unknown property 'width'"),
+        ("lanes", "cores", "cards.csv:4: T4 has 'cores' already; remove one"),
+        ("T4,cores,100,,NVIDIA.T4\n", "", "d2l/cards.csv: T4 has no 'cores'; add it"),
+        ("9.5", "15", "T4: 'fp32' is 15, but cores * lanes / 1000 is 10; correct one"),
+        (
+            "320,GB/s,NVIDIA.T4",
+            "320,GB/s,Nobody",
+            "cards.csv:2: 'Nobody' is not in the",
+        ),
+    ],
+)
+def test_a_card_with_a_mistake(
+    make_book: Callable[..., Book], right: str, wrong: str, message: str
+):
+    found = problems(make_book, cards=CARDS.replace(right, wrong))
+    assert any(message in line for line in found), found
+
+
+@pytest.mark.parametrize(
+    "right, wrong, message",
+    [
+        ("copy-all", "copy-jax", "cited.csv:2: the id 'copy-jax' is not unique"),
+        ("copy-all", "all", "cited.csv:3: 'all' is not a valid id; write one such as"),
+        (",1.5,", ",-1,", "cited.csv:2: '-1' is not a positive number"),
+        (",1.5,", ",nan,", "cited.csv:2: 'nan' is not a positive number"),
+        ("samples/s", "samples", "cited.csv:3: unknown unit 'samples'"),
+        ("JAX", "Jax", "cited.csv:2: unknown framework 'Jax'; choose from PyTorch"),
+        ("ms,T4,NVIDIA.T4", "ms,T4,Nobody", "cited.csv:2: 'Nobody' is not in the bib"),
+    ],
+)
+def test_a_measurement_with_a_mistake(
+    make_book: Callable[..., Book], right: str, wrong: str, message: str
+):
+    found = problems(make_book, cited=CITED.replace(right, wrong))
+    assert any(message in line for line in found), found
+
+
+@pytest.mark.parametrize(
+    "right, wrong, message",
+    [
+        ("card,property", "name,property", r"cards.csv:1: its columns are not card, "),
+        ("T4,cores,100,,NVIDIA.T4", "T4,cores,100", r"cards.csv:3: a row needs card, "),
+        ("T4,cores,100,", "T4,cores,,", r"cards.csv:3: a row needs card, "),
+    ],
+)
+def test_a_table_that_cannot_be_read(
+    make_book: Callable[..., Book], right: str, wrong: str, message: str
+):
+    with pytest.raises(BookError, match=message):
+        problems(make_book, cards=CARDS.replace(right, wrong))

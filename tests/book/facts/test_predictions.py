@@ -1,0 +1,116 @@
+"""Cells marked `.predict` say which number of their output readers predict."""
+
+from collections.abc import Callable
+
+import pytest
+
+from book.base.errors import BookError
+from book.checks import rules
+from book.facts import predictions
+from book.sources.blocks import Cell
+from book.sources.book import Book
+from book.sources.inline import Span, spans
+from book.sources.parsing import parse
+
+OUTPUT = """\
+wait for each step  predicted 1.40 s, measured 1.45 s
+wait for nothing    predicted 0.83 s, measured 0.84 s
+n = 16: 460,032 bytes (predicted 2.5e-03)
+16384 examples fit
+step-00000024"""
+
+
+@pytest.mark.parametrize(
+    "place, number",
+    [
+        ("wait for nothing .. measured ? s", "0.84 s"),
+        ("wait for nothing predicted ?", "0.83 s"),
+        ("n = 16: ? bytes", "460,032 bytes"),
+        ("n = 16: .. (predicted ?)", "2.5e-03"),
+        ("? examples fit", "16384"),
+        ("step-000000?", "24"),
+    ],
+)
+def test_a_place_names_one_number_of_the_output(place: str, number: str):
+    found = predictions.number_at(place, OUTPUT)
+    assert found is not None and found.text == number
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["wait for all ?", "each step .. 0.84 ?", "fit ?", "measured ? ms", "n = ? bytes"],
+)
+def test_a_place_that_the_output_does_not_have_names_no_number(place: str):
+    assert predictions.number_at(place, OUTPUT) is None
+
+
+def test_readers_see_the_words_around_the_number():
+    around = predictions.words_around("n = 8: .. measured ? ms per step")
+    assert around == ("n = 8: … measured", "ms per step")
+
+
+def marked(text: str) -> Span:
+    return next(spans(f"[{text}]{{.arithmetic}}"))
+
+
+@pytest.mark.parametrize(
+    "text, number, derived",
+    [
+        ("$4 + 17 = 21$ MiB", "21 MiB", True),
+        ("$120 \\cdot 14.6 = 1752$ µs", "1752 µs", True),
+        ("$(3 \\cdot 5 + 20) / 4 = 8.75$ ms", "8.75 ms", True),
+        ("$2^{10} \\times 4 = 4096$ bytes", "4096 bytes", True),
+        ("$n + 1 = 7$ bytes", "7 bytes", False),
+        ("0.83", "0.83", False),
+    ],
+)
+def test_an_equation_derives_its_number(text: str, number: str, derived: bool):
+    span = marked(text)
+    assert predictions.result(span).text == number
+    assert predictions.is_derived(span) == derived
+
+
+def test_a_wrong_equation_is_reported():
+    with pytest.raises(BookError, match="is wrong, since the left side is 21"):
+        predictions.result(marked("$4 + 17 = 20$ MiB"))
+
+
+PREDICTING = "```{{.python .input .predict {}}}\n%%tab all\nprint(1)\n```\n"
+CELL = PREDICTING.format('answer="n: ? s"')
+
+
+@pytest.mark.parametrize(
+    "text, line, message",
+    [
+        (PREDICTING.format(""), 3, "no part of the output to predict; write answer="),
+        (PREDICTING.format('answer="n: 5 s"'), 3, "'n: 5 s' must have one ? in"),
+        (
+            PREDICTING.format('answer="?" arithmetic="? or ?"'),
+            *(3, "'? or ?' must have one ?"),
+        ),
+        (CELL.replace(" .predict", ""), 3, "'answer' without .predict; add it, or"),
+        (PREDICTING.format('answer="?" cited=x'), 3, "no measurement 'x' in cited.csv"),
+        (f"So [2 s]{{.arithmetic}}.\n\n{CELL}\n[3 s]{{.arithmetic}}.\n", 10, "no cell"),
+        (f"[$1 + 1 = 3$ s]{{.arithmetic}}.\n\n{CELL}", 3, "the left side is 2"),
+        (f"[two]{{.arithmetic}}.\n\n{CELL}", 3, "no number in 'two'"),
+        (f"## [2 s]{{.arithmetic}}\n\n{CELL}", 3, "in no paragraph"),
+    ],
+)
+def test_each_mistake_is_one_line(
+    make_book: Callable[..., Book], text: str, line: int, message: str
+):
+    book = make_book(one=f"# One\n\n{text}")
+    with pytest.raises(BookError) as error:
+        rules.check_for_build(book)
+    (found,) = str(error.value).splitlines()
+    assert found.startswith(f"chapter/one.md:{line}: ") and message in found
+
+
+def test_a_number_in_the_text_is_that_of_the_next_cell_only():
+    plain = CELL.replace(' .predict answer="n: ? s"', "")
+    text = f"A [1 s]{{.arithmetic}}, [2 s]{{.arithmetic}}.\n\n{plain}\n{CELL}\n{CELL}"
+    blocks = parse(text).blocks
+    first, second = [b for b in blocks if isinstance(b, Cell) and b.predicts]
+    found = predictions.number_in_text(blocks, first)
+    assert found is not None and found.text == "2 s"
+    assert predictions.number_in_text(blocks, second) is None

@@ -1,0 +1,66 @@
+"""Letters tell works of the same authors and year apart; the list is sorted."""
+
+import re
+
+import pytest
+
+from book.base.errors import BookError
+from book.pages.bibliography import Bibliography
+from book.sources.book import Book
+
+BIB = """\
+@misc{Z, author = {{Zeta Corp.}}, title = {Beta}, year = {2026}, url = {https://z.org}}
+@misc{Y, author = {{Zeta Corp.}}, title = {{Alpha}}, year = {2026}}
+@misc{X, author = {{Zeta Corp.}}, title = {Gamma}, year = {2025}}
+@misc{never, author = {{Zeta Corp.}}, title = {Aaa}, year = {2026}}
+@article{W, author = {Young, Ann and Abel, Bo}, title = {T}, journal = {J}, year = 2020}
+@article{V, author = {de Aarde, Cy and B, D and E, F}, title = {T}, journal = {J},
+  year = "2020"}
+"""
+TEXT = "# One\n\nBy :cite:`Z`, :cite:`Y,X` and :citet:`W`, or :cite:`V`. `:cite:` no.\n"
+
+
+@pytest.fixture
+def bibliography(make_book) -> Bibliography:
+    book: Book = make_book(one=TEXT)
+    (book.root / "refs.bib").write_text(BIB)
+    return Bibliography(Book(book.root))
+
+
+def test_works_of_one_author_and_year_have_letters_by_title(bibliography):
+    labels = {key: bibliography.label(key, "") for key in "ZYXWV"}
+    assert labels == {
+        "Z": ("Zeta Corp.", "2026b"),
+        "Y": ("Zeta Corp.", "2026a"),
+        "X": ("Zeta Corp.", "2025"),
+        "W": ("Young and Abel", "2020"),
+        "V": ("de Aarde et al.", "2020"),
+    }
+
+
+def test_the_list_is_sorted_by_author_year_and_title(bibliography):
+    entries = bibliography.entries("ZYXWV").split("\n\n")
+    order = [entry.partition('"ref_')[2][0] for entry in entries]
+    assert order == list("VWXYZ")
+    assert "(2026b)" in entries[-1] and "(https://z.org)" in entries[-1]
+
+
+def test_a_price_in_a_title_is_readable_and_no_formula(make_book):
+    book: Book = make_book(one="# One\n\nBy :cite:`Z`.\n")
+    (book.root / "refs.bib").write_text(BIB.replace("{Beta}", r"{For \$672}"))
+    assert r"For \$672*" in Bibliography(Book(book.root)).entries("Z")
+
+
+def test_the_bib_file_for_sphinx_has_the_letters(bibliography):
+    written = bibliography.with_letters(BIB)
+    years = re.findall(r"@\w+\{(\w+),[^@]*?year\s*=\s*[{\"]?(\w+)", written)
+    assert dict(years) == {
+        **{"Z": "2026b", "Y": "2026a", "X": "2025", "never": "2026"},
+        **{"W": "2020", "V": "2020"},
+    }
+    assert re.sub(r"(2026)[ab]", r"\1", written) == BIB
+
+
+def test_an_unknown_work_is_reported(bibliography):
+    with pytest.raises(BookError, match=r"one.md:3: 'no' is not in the bibliography"):
+        bibliography.cite(["no"], "one.md:3")
