@@ -17,6 +17,7 @@ from nbformat.v4 import new_markdown_cell
 from book.base.errors import BookError
 from book.notebooks.figures import Picture, read_picture
 from book.notebooks.numbers import Numbers, Place
+from book.pages import wording
 from book.pages.bibliography import Bibliography
 from book.sources.blocks import (
     Block,
@@ -89,7 +90,16 @@ class Writer:
                 return self._table(block)
             case Equation() if block.label:
                 return self._equation(block)
-        return self._lines(block, block.text).strip("\n")
+        text = self._lines(block, block.text).strip("\n")
+        self._check_wording(block, text)
+        return text
+
+    def _check_wording(self, block: Block, text: str) -> None:
+        """Raise a `BookError` for a text that Jupyter would read differently."""
+        wanted, seen = wording.text_of(text), wording.text_of(text, "gfm-like")
+        if wanted != seen:
+            problem = wording.explain(text, wanted, seen)
+            raise BookError(problem, self.section.at(block.line))
 
     def references(self) -> NotebookNode | None:
         """Return a cell that lists the works that were cited, or None if none were."""

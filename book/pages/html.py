@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import configparser
 import contextlib
+import functools
 import hashlib
 import io
 import re
@@ -26,6 +27,9 @@ from book.base.files import replace_folder, write_whole
 
 # Functions that build import what they need, so that an up-to-date book is found fast.
 if TYPE_CHECKING:
+    from docutils import nodes
+    from sphinx.application import Sphinx
+
     from book.pages.merge import TabView
     from book.pages.rst import Page
     from book.sources.book import Book
@@ -263,17 +267,22 @@ def run_sphinx(
         "book_code_hash": _hash_of_files(book.root, TOOLS),
     }
     warnings, errors = io.StringIO(), []
+    misread: list[str] = []
     try:
         with patch_docutils(source), docutils_namespace(), restored_import_path():
-            Sphinx(
+            app = Sphinx(
                 *(source, source, pages, doctrees, builder),
                 book_settings | dict(settings),
                 status=None,
                 warning=warnings,
-            ).build()
+            )
+            compare = functools.partial(_compare_texts, book, written, misread)
+            app.connect("doctree-read", compare)
+            app.build()
     except SphinxError as error:
         errors.append(f"{error.category}: {error}")
-    problems = [
+    # Warnings about a text that is misread follow from that.
+    problems = misread or [
         *_problems(warnings.getvalue(), book, folder / "sphinx", written),
         *errors,
     ]
@@ -281,6 +290,33 @@ def run_sphinx(
         # Sphinx would not repeat its warnings about pages that it has cached.
         shutil.rmtree(doctrees, ignore_errors=True)
         raise BookError("\n".join(problems))
+
+
+def _compare_texts(
+    book: Book,
+    pages: Mapping[str, Page],
+    misread: list[str],
+    app: Sphinx,
+    doctree: nodes.document,
+) -> None:
+    """Report the first block of a page whose text is not that of the Markdown."""
+    from book.pages import wording
+    from book.pages.sphinx.reading import texts
+
+    name = app.env.docname
+    section = next((s for s in book.sections if s.name == name), None)
+    if section is None or name not in pages:
+        return
+    seen = wording.compact("".join(texts(doctree)))
+    for line, wanted in pages[name].written:
+        if not seen.startswith(wanted):
+            block = next(b for b in section.blocks if b.line == line)
+            problem = wording.explain(block.source, wanted, seen[: len(wanted)])
+            misread.append(f"{section.at(line)}: {problem}")
+            return
+        seen = seen[len(wanted) :]
+    if seen:
+        misread.append(f"{section.at(1)}: the page also shows '{seen[:40]}'")
 
 
 @contextlib.contextmanager

@@ -32,6 +32,7 @@ from book.pages.merge import (
     origin,
     version_notices,
 )
+from book.pages.wording import written
 from book.records.outputs import PICTURES, Picture, PrintedText, read
 from book.sources.blocks import (
     COMMAND_LINE,
@@ -65,11 +66,14 @@ class Page:
     """The reStructuredText of a page and the image files beside it.
 
     `lines` holds, for each block, its first line in the text and in the Markdown.
+    `written` holds the lines of each text in the Markdown, and the text that readers
+    should see.
     """
 
     text: str = ""
     images: dict[str, bytes] = field(default_factory=dict)
     lines: list[tuple[int, int]] = field(default_factory=list)
+    written: list[tuple[int, str]] = field(default_factory=list)
 
     def origin(self, line: int) -> tuple[int, int]:
         """Return the Markdown's first line of the block at `line`, and of the next."""
@@ -225,6 +229,7 @@ class _Writer:
                 self._write(text, indent)
             return
         text = next(self.texts)
+        self.page.written.append((part.block.line, written(part.block, self.medium)))
         if isinstance(part.block, Figure):
             text = _add_description(text, part.block)
         if self.medium == "web" and has_arithmetic(part.block):

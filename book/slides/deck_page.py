@@ -1,6 +1,7 @@
 """Writes a deck of slides as one page of HTML."""
 
 import base64
+import html
 import mimetypes
 import re
 import zlib
@@ -15,7 +16,7 @@ from pygments.lexers import get_lexer_by_name
 
 from book.base.errors import BookError
 from book.base.paths import TEMPLATES
-from book.pages import plots
+from book.pages import plots, wording
 from book.pages.sphinx.code_styles import Light
 from book.pages.sphinx.math import ALIGNMENT_STYLE, align_lines, space_functions
 from book.pages.sphinx.site import CodeFormatter
@@ -33,7 +34,19 @@ DISPLAYED_EQUATION = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 THOUSANDS_SPACE = re.compile(r"(?<=\d)\s(?=\d{3}\b)")
 # pandoc writes this element for an equation that it cannot convert.
 INVALID_EQUATION = re.compile(r'<span class="math[^>]*>(.*?)</span>', re.DOTALL)
+# The colon of a caption above a table.
+TABLE_CAPTION = re.compile(r"^:[ \t]*(?=[^\n]+(?:\n[^\n]+)*\n\n\|)", re.MULTILINE)
+NO_TEXT = re.compile(r"<(code|pre|math)\b.*?</\1>", re.DOTALL)
+TAG = re.compile(r"<[^>]*>")
 PANDOC_READER = "markdown-implicit_figures"
+
+
+class Misread(Exception):
+    """A text that readers of slides would not see as it is written."""
+
+    def __init__(self, text: str, message: str):
+        super().__init__(message)
+        self.text = text
 
 
 def render_template(template: str, **context: Any) -> str:
@@ -56,8 +69,8 @@ def render_slides(
     `replace_roles` returns a text with words instead of references and citations.
     """
     texts = [replace_roles(text) for page in pages for text in _texts(page.slide)]
-    html = iter(to_html(texts))
-    return [_slide(page, html, find_figure) for page in pages]
+    converted = iter(to_html(texts))
+    return [_slide(page, converted, find_figure) for page in pages]
 
 
 def _texts(slide: Slide) -> list[str]:
@@ -145,18 +158,30 @@ def highlight_code(source: str) -> str:
 def to_html(texts: list[str]) -> list[str]:
     """Return each Markdown text as HTML with MathML; one call of pandoc converts all.
 
-    Raises a `BookError` for an equation that is not valid.
+    Raises a `BookError` for an equation that is not valid, and `Misread` for a text
+    that pandoc reads in another way than the book.
     """
     parts = [f"{MARKER.format(n)}\n\n{_prepare(text)}" for n, text in enumerate(texts)]
-    html = pypandoc.convert_text(
+    converted = pypandoc.convert_text(
         *("\n\n".join(parts), "html", PANDOC_READER),
         extra_args=["--mathml", "--wrap=none", "--syntax-highlighting=none"],
     )
-    if invalid := INVALID_EQUATION.search(html):
+    if invalid := INVALID_EQUATION.search(converted):
         equation = invalid[1].strip("$ ")
         raise BookError(f"cannot convert the equation '{equation}'; correct its TeX")
-    html = space_functions(ALIGNMENT_STYLE.sub("", html))
-    return [part.strip() for part in MARKER_PARAGRAPH.split(html)[1:]]
+    _, *parts = MARKER_PARAGRAPH.split(converted)
+    for text, part in zip(texts, parts, strict=True):
+        wanted = wording.text_of(TABLE_CAPTION.sub("", text))
+        seen = wording.compact(_plain(part))
+        if wanted != seen:
+            raise Misread(text, wording.explain(text, wanted, seen))
+    shown = (space_functions(ALIGNMENT_STYLE.sub("", part)) for part in parts)
+    return [part.strip() for part in shown]
+
+
+def _plain(html_text: str) -> str:
+    """Return the text of HTML without code and equations."""
+    return html.unescape(TAG.sub("", NO_TEXT.sub("", html_text)))
 
 
 def _prepare(text: str) -> str:

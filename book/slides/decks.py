@@ -82,7 +82,16 @@ def deck(book: Book, section: Section, tab: str, words: Words) -> str:
     slides += words.references(slides, section)
     view = merge.merge_machines({"cpu": shown}, {"cpu": "CPU"})
     origin = merge.origin(view, tab, section)
-    return _html(book, tab, slides, origin, words.replacer(section), find_figure)
+    try:
+        return _html(book, tab, slides, origin, words.replacer(section), find_figure)
+    except deck_page.Misread as error:
+        raise BookError(str(error), _place(section, error.text)) from None
+
+
+def _place(section: Section, text: str) -> str:
+    """Return the file and the line on which a text of a slide begins."""
+    start = section.text.find(text.partition("\n")[0])
+    return section.at(section.text.count("\n", 0, max(start, 0)) + 1)
 
 
 def _html(

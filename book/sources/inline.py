@@ -28,7 +28,7 @@ NUMBERS = {
 # A role, or code or an equation, which may hold text that looks like a role.
 TOKEN = re.compile(
     r":(?P<role>[-\w./\\]+):`(?P<value>[^`]+)`|(?P<tick>`+)(?:(?!(?P=tick)).)+(?P=tick)"
-    r"|\\[$`]|\$\$.+?\$\$|\$[^$\n]+\$",
+    r"|\\[$`]|\$\$.+?\$\$|\$(?:[^$\n]|\n(?!\s*\n))+\$",
     re.DOTALL,
 )
 SIGNS = {"[**": "**]", "(**": "**)", "[~~": "~~]", "(~~": "~~)"}
