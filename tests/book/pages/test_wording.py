@@ -120,8 +120,6 @@ def test_typographic_signs_are_those_of_the_keyboard():
 
 CELL = "```{{.python .input}}\n%%tab all\n1\n```\n"
 MARKED = "# One\n\n[**A claim.**] (**{}**)\n\n" + CELL
-    "# One\n\n[**A claim.**] (**{}**)\n\n```{{.python .input}}\n%%tab all\n1\n```\n"
-)
 
 
 @pytest.mark.parametrize("text", ["Water is H~2~O.", "Use \\foo{bar} now."])
