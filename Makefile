@@ -1,11 +1,15 @@
-# The book's commands. `make help` prints them: it reads the text behind each `##`.
+# The book's commands. `make help` prints them: it reads the text behind each `##`,
+# and the lines that begin with `##` as the names of groups.
 
 .DEFAULT_GOAL := html
 .DELETE_ON_ERROR:
 ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
-.PHONY: html run export import notebooks slides pdf publish lib check serve test system test-book test-site test-d2l test-chapter test-wheel tools bench bench-page bench-build bench-trainer bench-kernels bench-scaling quick lint coverage plans test-plans lock clean help
+.PHONY: html run export import notebooks slides pdf publish lib check serve test test-all \
+	system test-book test-site test-d2l test-chapter test-timing test-wheel tools bench \
+	bench-page bench-build bench-trainer bench-kernels bench-scaling quick lint coverage \
+	plans test-plans lock clean help
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -15,6 +19,9 @@ TEST := .venvs/test/bin/python -m
 # A few tests at a time, one more than there are cores since some wait; which worker
 # runs which is in tests/scheduling.py.
 SPREAD := -n 3 --durations=10
+# The tests of `make test`, or with ALL=1 those of `make test-all` that do not depend on
+# the speed of the machine.
+TIER = -m '$(if $(ALL),not timing,not slow and not timing)'
 built = .venvs/$(1)/built-from.sha256
 # For what runs before there is any environment: sets $$python, or stops.
 define FIND_PYTHON
@@ -34,18 +41,35 @@ given = $(filter command,$(origin $(1)))
 option = $(if $(call given,$(1)),--$(2)='$(subst ','\'',$(value $(1)))')
 unexport TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM RUNS ROUNDS GPUS VNU PORT OLDEST
 
-html: $(call built,book)  ## build the book, print the path of its first page (this is what `make` does)
+## Read the book
+
+html: $(call built,book)  ## build it, print the path of its first page; plain `make` does this
 	@$(BOOK) html
 
-pdf: $(call built,book)  ## typeset the book in all frameworks, or in each that TAB= names, in _build/pdf
+pdf: $(call built,book)  ## typeset it in all frameworks, or in those that TAB= names
 	@$(BOOK) pdf $(call option,TAB,tab)
 
-run: $(call built,book)  ## run what is stale and keep its outputs; TAB= SECTION= MACHINE= JOBS= PYTHON= FORCE=1
+slides: $(call built,book)  ## make decks of slides, print the path of their list; TAB= SECTION=
+	@$(BOOK) slides $(call option,TAB,tab) $(call option,SECTION,section)
+
+serve: $(call built,book)  ## show it on 127.0.0.1, build and reload on each change; PORT=8000
+	@$(BOOK) serve $(call option,PORT,port)
+
+publish: $(call built,book)  ## lay out _build/publish for a static host; PDF=0 PUSH=1
+	@$(BOOK) publish $(call option,PDF,pdf) $(call option,PUSH,push)
+
+## Run its code
+
+notebooks: $(call built,book)  ## write notebooks that run alone, and a zip; TAB= SECTION= OUTPUTS=1 MACHINE=
+	@$(BOOK) notebooks $(call option,TAB,tab) $(call option,SECTION,section) \
+		$(call option,OUTPUTS,outputs) $(call option,MACHINE,machine)
+
+run: $(call built,book)  ## run what is stale, keep the outputs; TAB= SECTION= MACHINE= JOBS= PYTHON= FORCE=1
 	@$(BOOK) run $(call option,TAB,tab) $(call option,SECTION,section) \
 		$(call option,MACHINE,machine) $(call option,JOBS,jobs) \
 		$(call option,PYTHON,python) $(call option,FORCE,force)
 
-export: $(call built,book)  ## write a folder that runs what is stale elsewhere; MACHINE=h200 TAB= SECTION= FORCE=1 TO=
+export: $(call built,book)  ## write a folder that runs what is stale elsewhere; MACHINE=h200 TO= TAB= SECTION=
 	@$(BOOK) export $(call option,MACHINE,machine) $(call option,TAB,tab) \
 		$(call option,SECTION,section) $(call option,FORCE,force) \
 		$(call option,TO,to)
@@ -53,62 +77,108 @@ export: $(call built,book)  ## write a folder that runs what is stale elsewhere;
 import: $(call built,book)  ## keep the results of an exported folder that are of today's code; FROM=
 	@$(BOOK) import $(call option,FROM,from)
 
-notebooks: $(call built,book)  ## write notebooks that run alone, and a zip of them; TAB= SECTION= OUTPUTS=1 MACHINE=
-	@$(BOOK) notebooks $(call option,TAB,tab) $(call option,SECTION,section) \
-		$(call option,OUTPUTS,outputs) $(call option,MACHINE,machine)
+## Write it
 
-serve: $(call built,book)  ## build, show on 127.0.0.1, build and reload on each change; PORT=8000
-	@$(BOOK) serve $(call option,PORT,port)
-
-slides: $(call built,book)  ## make decks of slides, print the path of their list; TAB= SECTION=
-	@$(BOOK) slides $(call option,TAB,tab) $(call option,SECTION,section)
-
-publish: $(call built,book)  ## lay out _build/publish for a host: pages, decks, PDFs, notebooks; PDF=0 PUSH=1
-	@$(BOOK) publish $(call option,PDF,pdf) $(call option,PUSH,push)
-
-lib: $(call built,book)  ## write the package d2l from the cells marked #@save
-	@$(BOOK) lib
-
-check: $(call built,book)  ## check the sources, the numbers quoted from outputs, and that d2l is up to date
+check: $(call built,book)  ## check the sources by all rules for authors, and that d2l is up to date
 	@$(BOOK) check
 	@$(BOOK) lib --check
 
-quick: lint  ## for daily work: lint, fast tests of the pipeline, the sections and tabs that changed
-	$(TEST) pytest $(SPREAD) -m 'not slow' --changed tests/book \
+lib: $(call built,book)  ## write the package d2l from the cells marked \#@save
+	@$(BOOK) lib
+
+plans: $(call built,plans)  ## write what XLA plans for GPUs that need not be there: d2l/*.csv
+	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.plans
+	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.kernel_plans
+	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.collectives
+
+lock: $(call built,book)  ## pin the environments of pyproject.toml anew, in environments/NAME.txt
+	@$(BOOK) lock
+
+clean:  ## remove what was built; environments (.venvs/) and records (outputs/) stay
+	rm -rf _build
+
+help:  ## this list
+	@sed -n 's/^## \(.*\)/\n\1:/p; s/^\([a-z0-9-]*\):.*  ## \(.*\)/  \1	\2/p' $(MAKEFILE_LIST) \
+		| sed 's/\\#/#/' | expand -t 16
+	@echo
+	@echo 'TAB      one or more of: $(TABS)'
+	@echo 'SECTION  one or more sections, such as use-gpu'
+	@echo 'MACHINE  the name that records are kept under, cpu if not given; export needs it'
+	@echo 'JOBS     notebooks to run at a time'
+	@echo "PYTHON   an interpreter in place of the book's own: notebooks, test-wheel, bench"
+	@echo 'OLDEST   1 to test the wheel with the oldest frameworks that it supports'
+	@echo 'FORCE    1 to run what is fresh too'
+	@echo 'OUTPUTS  1 to write notebooks with the recorded outputs'
+	@echo 'PDF      0 to publish no PDFs, which need TeX'
+	@echo 'PUSH     1 to push the notebooks to the branch that config.ini names'
+	@echo 'TO, FROM the folder to export to, _build/export/MACHINE if not given, and to import'
+	@echo 'ALL      1 for all tests of a part, in place of those of make test'
+	@echo 'RUNS     builds and audits of each tool in a bench, 3 if not given'
+	@echo 'ROUNDS   turns of each loop or kernel in a bench, 7 if not given; steps in bench-scaling'
+	@echo 'GPUS     1 to train on a GPU in bench-trainer; how many in bench-scaling'
+	@echo 'VNU      vnu.jar, for a bench to ask the Nu HTML checker too (needs java)'
+	@echo 'PORT     where to serve, 8000 if not given'
+
+## Test it
+
+test: system lint check test-book test-site test-d2l test-chapter  ## the core of everything, in about 12 minutes
+
+test-all:  ## everything: all pages, decks, sections, PDFs, frameworks, and what depends on speed
+	@$(MAKE) test ALL=1
+	@$(MAKE) test-timing
+
+quick: lint check  ## for daily work: style, rules, the fast tests of the pipeline, changed sections
+	$(TEST) pytest $(SPREAD) -m 'not slow and not timing' --changed tests/book \
 		tests/benchmarks tests/chapter/test_sections.py
 
-test: system lint test-book test-site test-d2l test-chapter  ## system, lint, test-book, test-site, test-d2l and test-chapter, in this order
-
 system:  ## install the programs and fonts that the tests need, as root or by sudo; else say how
-	@$(FIND_PYTHON); $$python -m book.base.system install
+	@$(FIND_PYTHON); $$python -m book.base.system install \
+		$(if $(ALL),,book pytorch mxnet browser)
 
-lint: $(call built,test)  ## ruff, mypy, and the order in which the packages of book/ import
+lint: tools  ## style and types of Python and JavaScript, and the order of imports in book/
 	$(TEST) ruff check $(CODE) img/src
 	$(TEST) ruff format --check $(CODE) img/src
 	$(TEST) mypy --explicit-package-bases $(CODE)
 	.venvs/test/bin/lint-imports --no-cache --no-logo
+	.venvs/test/bin/node .venvs/node/node_modules/typescript/bin/tsc --project static
 
 test-book: $(call built,test)  ## the pipeline; needs no framework
-	$(TEST) pytest $(SPREAD) tests/book tests/benchmarks tests/wheel
+	$(TEST) pytest $(SPREAD) $(TIER) tests/book tests/benchmarks tests/wheel
 
 test-site: tools  ## the site, in a browser too; needs no framework
-	$(TEST) pytest $(SPREAD) tests/site
+	$(TEST) pytest $(SPREAD) $(TIER) tests/site
 
-test-d2l:  ## the package, in each framework's own environment, two at a time
+test-d2l:  ## the package, in each framework's own environment, two at a time; test-d2l-jax
 	@$(MAKE) -j2 -Otarget TOGETHER=1 $(TABS:%=test-d2l-%)
 
 test-d2l-%: $(call built,%)
-	.venvs/$*/bin/python -m pytest tests/d2l --tab $* --durations=5
+	.venvs/$*/bin/python -m pytest $(TIER) tests/d2l --tab $* --durations=5
+
+test-chapter: $(call built,test)  ## fresh runs of sections, compared with their records
+	$(TEST) pytest $(SPREAD) $(TIER) tests/chapter
+
+test-timing: tools  ## what depends on the speed of the machine: alone, one test at a time
+	$(TEST) pytest -m timing tests/book tests/benchmarks tests/site
+	for tab in $(TABS); do \
+		.venvs/$$tab/bin/python -m pytest -m timing tests/d2l --tab $$tab || exit 1; \
+	done
 
 test-wheel: $(call built,test)  ## the package as a wheel, in a new environment; TAB=jax PYTHON=python3.13 OLDEST=1
 	@PYTHONPATH=. .venvs/test/bin/python tests/wheel/installing.py $(call option,TAB,tab) \
 		$(call option,PYTHON,python) $(call option,OLDEST,oldest)
 
-test-chapter: $(call built,test)  ## every section in every tab, compared with its record
-	$(TEST) pytest $(SPREAD) tests/chapter
+test-plans: $(call built,plans)  ## XLA's plans and JAX's kernels; downloads 220 MB, so in no other command
+	.venvs/plans/bin/python -m pytest tests/d2l/test_plans.py tests/d2l/test_kernels_jax.py --tab jax
 
-tools: $(call built,test)  ## make the browser and the Node tools of test-site ready
+tools: $(call built,test)  ## make the browser and the Node tools of the tests ready
 	@PYTHONPATH=. .venvs/test/bin/python tests/site/tools.py
+
+coverage: $(call built,test)  ## which lines of book/ its tests do not reach
+	@rm -rf _build/coverage && mkdir -p _build/coverage
+	-@$(TEST) coverage run -m pytest $(SPREAD) tests/book
+	@$(TEST) coverage combine --quiet && $(TEST) coverage report
+
+## Measure it
 
 bench: bench-page bench-build bench-trainer  ## measure beside others; tables and charts go to _build/bench
 
@@ -123,53 +193,13 @@ bench-trainer: tools  ## the Trainer beside a bare loop and other trainers; TAB=
 	@PYTHONPATH=tests/site $(TEST) benchmarks.trainer $(call option,TAB,tab) \
 		$(call option,ROUNDS,rounds) $(call option,GPUS,gpus) $(call option,PYTHON,python)
 
-bench-kernels: $(call built,test)  ## the chapter's kernels beside the framework's operations, on a GPU; TAB= ROUNDS=7 PYTHON=
+bench-kernels: $(call built,test)  ## the chapter's kernels beside the framework's, on a GPU; TAB= ROUNDS=7 PYTHON=
 	@$(TEST) benchmarks.kernels $(call option,TAB,tab) \
 		$(call option,ROUNDS,rounds) $(call option,PYTHON,python)
 
-bench-scaling: $(call built,test)  ## the efficiency of training on several GPUs, predicted and measured; GPUS=4 ROUNDS=20 PYTHON=
+bench-scaling: $(call built,test)  ## efficiency on several GPUs, predicted and measured; GPUS=4 ROUNDS=20 PYTHON=
 	@$(TEST) benchmarks.scaling $(call option,GPUS,gpus) \
 		$(call option,ROUNDS,rounds) $(call option,PYTHON,python)
-
-coverage: $(call built,test)  ## which lines of book/ its tests do not reach
-	@rm -rf _build/coverage && mkdir -p _build/coverage
-	-@$(TEST) coverage run -m pytest $(SPREAD) tests/book
-	@$(TEST) coverage combine --quiet && $(TEST) coverage report
-
-plans: $(call built,plans)  ## write what XLA plans for GPUs that need not be there: d2l/plans.csv (memory), d2l/kernels.csv, d2l/collectives.csv
-	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.plans
-	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.kernel_plans
-	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.collectives
-
-test-plans: $(call built,plans)  ## compare XLA's plans with arithmetic, and compile JAX's kernels; not in `make test`, since it downloads 220 MB
-	.venvs/plans/bin/python -m pytest tests/d2l/test_plans.py tests/d2l/test_kernels_jax.py --tab jax
-
-lock: $(call built,book)  ## pin the environments of pyproject.toml anew, in environments/NAME.txt
-	@$(BOOK) lock
-
-clean:  ## remove what was built; environments (.venvs/) and records (outputs/) stay
-	rm -rf _build
-
-help:  ## this list
-	@sed -n 's/^\([a-z0-9-]*\):.*  ## /\1	/p' $(MAKEFILE_LIST) | expand -t 16
-	@echo
-	@echo 'TAB      one or more of: $(TABS)'
-	@echo 'SECTION  one or more sections, such as use-gpu'
-	@echo 'MACHINE  the name that records are kept under, cpu if not given; export needs it'
-	@echo 'JOBS     notebooks to run at a time'
-	@echo "PYTHON   an interpreter for notebooks, test-wheel or a bench, in place of the book's own"
-	@echo 'OLDEST   1 to test the wheel with the oldest frameworks that it supports'
-	@echo 'FORCE    1 to run what is fresh too'
-	@echo 'OUTPUTS  1 to write notebooks with the recorded outputs'
-	@echo 'PDF      0 to publish no PDFs, which need TeX'
-	@echo 'PUSH     1 to push the published notebooks to the branch that config.ini names'
-	@echo 'TO       the folder to export to, _build/export/MACHINE if not given'
-	@echo 'FROM     an exported folder, with results'
-	@echo 'RUNS     builds and audits of each tool in a bench, 3 if not given'
-	@echo 'ROUNDS   turns that each loop or kernel gets in a bench, 7 if not given; 20 steps in bench-scaling'
-	@echo 'GPUS     1 to train on a GPU in bench-trainer; how many in bench-scaling'
-	@echo 'VNU      vnu.jar, for a bench to ask the Nu HTML checker too (needs java)'
-	@echo 'PORT     where to serve, 8000 if not given'
 
 # A list of pins that changes makes its environment anew; .venvs/NAME/ is made whole
 # or not at all by book/base/environments.py, which any Python 3.11 can run.

@@ -19,7 +19,7 @@ MISREAD = [
     ("(i) first\n\n(ii) then", 3, "a list"),
     ("A) B", 3, "a list"),
     ("Before.\n\nTerm\n: a description", 5, "a definition list"),
-    ("Water is H~2~O.", 3, "a subscript"),
+    ("Water is H~2~O.", 3, "a subscript, or text that is struck out"),
     ("This is the 3^rd^ time.", 3, "a superscript"),
     ("It ends like this::\n\nMore.", 3, "two colons at the end"),
     ("![B.](../img/a.svg)", 3, "a list"),
