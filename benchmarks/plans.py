@@ -58,7 +58,7 @@ def card_properties(root: Path) -> list[tuple[str, str, str]]:
     names |= {"capability"}  # `major` and `minor` of the description
     with (root / "d2l/cards.csv").open(encoding="utf-8", newline="") as file:
         rows = [(r["card"], r["property"], r["value"]) for r in csv.DictReader(file)]
-    return [row for row in rows if row[1] in names]
+    return [row for row in rows if row[0] in CARDS and row[1] in names]
 
 
 def compiler_pins(root: Path) -> list[str]:

@@ -70,7 +70,7 @@
         const set = document.getElementById(id);
         if (set) showHere(set, choice);
       }
-    const isReload = isLoad && performance.getEntriesByType("navigation")[0]?.type === "reload";
+    const isReload = isLoad && /** @type {any} */ (performance.getEntriesByType("navigation")[0])?.type === "reload";
     if (!isReload || seen !== root.dataset.tab) showTarget(!seen);
     markAddress();
   }
@@ -231,6 +231,7 @@
   // Shows the hidden panels around the target of the address: for good if it is new.
   function showTarget(isNew) {
     const target = targetOf(location.hash);
+    /** @type {HTMLElement} */
     let panel = target?.closest(".tab-panel");
     if (!panel) return;
     while (panel) {
@@ -528,6 +529,7 @@
   function load(file) {
     loading[file] ??= new Promise((resolve, reject) => {
       const isStyle = file.endsWith(".css");
+      /** @type {any} */
       const element = document.createElement(isStyle ? "link" : "script");
       const address = `${root.dataset.root}_static/${file}`;
       if (isStyle) Object.assign(element, { rel: "stylesheet", href: address });
@@ -581,9 +583,12 @@
     warps: "performance",
   };
 
+  const withCards = ["memory-timeline", "plans", "roofline", "warps", "worth-moving"];
+
   async function explore(figure) {
     const name = figure.dataset.explorable;
     const shared = ["explorables.css", "arithmetic.js"];
+    if (withCards.includes(name)) shared.push("cards.js");
     await Promise.all(shared.map((f) => load(`explorables/${f}`)));
     for (const subject of (subjects[name] || "").split(" ").filter(Boolean))
       await load(`explorables/${subject}-arithmetic.js`);
@@ -684,7 +689,8 @@
   addEventListener("hashchange", () => applyAddress(false));
   // A link to the present address fires no "hashchange" event.
   document.addEventListener("click", ({ target }) => {
-    const link = target.closest('a[href^="#"]');
+    /** @type {HTMLAnchorElement} */
+    const link = /** @type {Element} */ (target).closest('a[href^="#"]');
     if (link?.hash && link.hash === location.hash) showTarget(true);
   });
   addEventListener("pageshow", ({ persisted }) => persisted && applyLatest());

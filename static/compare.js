@@ -142,7 +142,7 @@
     const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
     let start = 0;
     while (texts.nextNode()) {
-      const node = texts.currentNode;
+      const node = /** @type {Text} */ (texts.currentNode);
       for (const [from, to] of found) {
         const range = new StaticRange({
           startContainer: node,

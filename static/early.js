@@ -39,7 +39,7 @@
     const href = `${root.dataset.root}_static/fonts/${face}.woff2`;
     if (location.protocol === "file:") {
       const waits = { ...descriptors, display: "block" };
-      document.fonts.add(new FontFace("Book Text", `url("${href}")`, waits));
+      document.fonts.add(new FontFace("Book Text", `url("${href}")`, /** @type {any} */ (waits)));
       continue;
     }
     const kind = { rel: "preload", as: "font", type: "font/woff2", crossOrigin: "" };

@@ -5,7 +5,7 @@
 
 (() => {
   const root = document.documentElement;
-  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const all = (selector, /** @type {ParentNode} */ within = document) => [...within.querySelectorAll(selector)];
 
   const SHOWN = "figure, table, div.math[id], .citation";
   const preview = Object.assign(document.createElement("div"), { id: "preview", className: "preview" });

@@ -119,6 +119,7 @@ window.bookSearch = (() => {
   function find(query) {
     const wanted = parts(query);
     const similar = { fuzzy: (term) => (term.length > 4 ? 0.2 : false) };
+    /** @type {[number, object][]} */
     const attempts = [
       [wanted.length, {}],
       [wanted.length, similar],

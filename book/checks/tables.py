@@ -2,7 +2,8 @@
 
 config.ini says under `[cards]` which properties a card has: the unit, the least and the
 most plausible value. Under `[relations]`, a property is a formula of others, which a
-card keeps within ten percent.
+card keeps within ten percent. Cards that the setting `complete` does not name may have
+only those properties that figures show.
 """
 
 import csv
@@ -28,6 +29,7 @@ COLUMNS = {
     ],
 }
 OPTIONAL = "optional"
+COMPLETE = "complete"  # the setting that names cards with all properties
 ASSUMED = "assumed"  # in the place of a source
 WITHIN = 0.1
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -82,6 +84,7 @@ def _value(row: Row) -> float:
 
 def _cards(rows: Rows, book: Book) -> Iterator[str]:
     settings = _settings(book, "cards")
+    complete = [name.strip() for name in settings.pop(COMPLETE, "").split(",")]
     cards: dict[str, dict[str, float]] = {}
     for where, row in rows:
         name, card = row["property"], cards.setdefault(row["card"], {})
@@ -102,7 +105,7 @@ def _cards(rows: Rows, book: Book) -> Iterator[str]:
     needed = {name for name, text in settings.items() if OPTIONAL not in text.split()}
     for bearer, found in cards.items():
         place = f"d2l/{CARDS}"
-        for name in sorted(needed - set(found)):
+        for name in sorted(needed - set(found)) if bearer in complete else ():
             yield f"{place}: {bearer} has no '{name}'; add it"
         for name, formula in _settings(book, "relations").items():
             yield from _wrong_relation(place, bearer, found, name, formula)

@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import csv
 import functools
 import hashlib
 import subprocess
@@ -90,6 +91,14 @@ def data_files(book: Book) -> dict[str, str]:
     """Return the text of each data file of the package under its name."""
     files = sorted(folder(book).glob("*.csv"))
     return {path.name: path.read_text("utf-8") for path in files}
+
+
+def cards(book: Book) -> dict[str, dict[str, float]]:
+    """Return the properties of each card in the package's data; empty without any."""
+    found: dict[str, dict[str, float]] = {}
+    for row in csv.DictReader(data_files(book).get("cards.csv", "").splitlines()):
+        found.setdefault(row["card"], {})[row["property"]] = float(row["value"])
+    return found
 
 
 def folder(book: Book) -> Path:

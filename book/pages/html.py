@@ -257,6 +257,8 @@ def run_sphinx(
     from sphinx.errors import SphinxError
     from sphinx.util.docutils import docutils_namespace, patch_docutils
 
+    from book.library import package
+
     # Sphinx 5.3 takes the names of folders as text.
     source, pages, doctrees = (
         str(folder / name) for name in ("sphinx", "pages", "doctrees")
@@ -264,6 +266,7 @@ def run_sphinx(
     book_settings = {
         "book_tabs": book.tabs,
         "book_machines": [[*pair] for pair in (titles or NO_RECORDS).items()],
+        "book_cards": package.cards(book),
         "book_code_hash": _hash_of_files(book.root, TOOLS),
     }
     warnings, errors = io.StringIO(), []

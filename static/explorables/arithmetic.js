@@ -85,7 +85,7 @@
    * @param {string} framework "pytorch", "mxnet", "jax" or "tensorflow"
    * @param {string} x device of X: "host", "gpu0" or "gpu1"
    * @param {string} y device of Y
-   * @returns {{outcome: "sum"|"error"|"undefined", device: ?string, copies: object[]}}
+   * @returns {Effect}
    */
   const add = (framework, x, y) => {
     if (framework === "tensorflow") return addSilently(x, y);
@@ -94,6 +94,13 @@
     const undetected = framework === "mxnet" && isGpu(x) && isGpu(y);
     return { outcome: undetected ? "undefined" : "error", device: null, copies: [] };
   };
+
+  /**
+   * @typedef {object} Effect of an action: copies, and the device of the sum
+   * @property {string} outcome "sum", "error", "undefined", "fetched" or "nothing"
+   * @property {?string} device
+   * @property {{name: string, from: string, to: string}[]} copies
+   */
 
   /** Return the effect of copying X to Y's device and adding there, in any framework. */
   const copyAndAdd = (x, y) => ({
@@ -109,6 +116,7 @@
     copies: sum && isGpu(sum) ? [{ name: "X + Y", from: sum, to: HOST }] : [],
   });
 
+  /** @returns {Effect} */
   const act = (action, { framework, x, y }, sum) => {
     if (action === "add") return add(framework, x, y);
     return action === "copy" ? copyAndAdd(x, y) : fetchSum(sum);
@@ -128,11 +136,11 @@
       const width = ({ from, to }) =>
         isGpu(from) && isGpu(to) ? setting.gpuLink : setting.hostLink;
       const cost = (copy) => copyTime(setting.size, width(copy), setting.latency);
-      entry.bytes = entry.copies.length * setting.size;
-      entry.time = entry.copies.reduce((sum, copy) => sum + cost(copy), 0);
-      total.log.push({ action, ...entry });
-      total.bytes += entry.bytes;
-      total.time += entry.time;
+      const bytes = entry.copies.length * setting.size;
+      const time = entry.copies.reduce((sum, copy) => sum + cost(copy), 0);
+      total.log.push({ action, ...entry, bytes, time });
+      total.bytes += bytes;
+      total.time += time;
       if (entry.outcome === "sum") total.sum = entry.device;
       if (action !== "fetch") total.fetched = false;
       if (entry.outcome === "fetched") total.fetched = true;

@@ -8,6 +8,7 @@
   const inNode = typeof module !== "undefined";
   const arithmetic = inNode ? require("./arithmetic.js") : globalThis.bookArithmetic;
   const memory = inNode ? require("./memory-arithmetic.js") : globalThis.bookMemory;
+  const cards = inNode ? require("./cards.js") : globalThis.bookCards;
   const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
   const { tag, label, canvas, hatching, area, ticks } = explorable;
   const { size, percent } = arithmetic;
@@ -17,16 +18,23 @@
   const MEBI = 2 ** 20;
 
   // The capacities that NVIDIA advertises, in GB; NOTES names its documents.
-  const CARDS = {
-    t4: ["T4", 16],
-    l4: ["L4", 24],
-    rtx4090: ["RTX 4090", 24],
-    "a100-40": ["A100, 40 GB", 40],
-    a100: ["A100, 80 GB", 80],
-    h100: ["H100", 80],
-    h200: ["H200", 141],
-    b200: ["B200", 180],
+  const NAMES = {
+    t4: "T4",
+    l4: "L4",
+    rtx4090: "RTX 4090",
+    "a100-40": "A100, 40 GB",
+    a100: "A100, 80 GB",
+    h100: "H100",
+    h200: "H200",
+    b200: "B200",
   };
+  /** @type {Record<string, [string, number]>} */
+  const CARDS = Object.fromEntries(
+    Object.entries(NAMES).map(([id, name]) => {
+      const card = cards[name.replace(", 80 GB", "").replace(",", "")];
+      return [id, [name, card.advertised]];
+    }),
+  );
 
   const GPT = { kind: "gpt", vocabulary: 50304, positions: 1024, tied: true };
   const LLM_C = {
@@ -333,6 +341,7 @@
   };
 
   /** The remedies in the order of what they cost. */
+  /** @type {[string, any][]} */
   const REMEDIES = [
     ["a fused attention", { attention: "fused" }],
     ["a loss in chunks", { loss: "chunks" }],

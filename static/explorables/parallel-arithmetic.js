@@ -29,7 +29,8 @@
     const microbatches = batch / (data * micro);
     const chunks = pipeline > 1 ? interleave : 1;
     const whole = Number.isInteger;
-    const why = [
+    /** @type {[boolean, string][]} */
+    const conditions = [
       [whole(data), `${count(gpus, "GPU")} cannot form groups of ${tensor} × ${pipeline}`],
       [
         whole(microbatches),
@@ -41,7 +42,8 @@
         `${layers} layers cannot form ${pipeline * chunks} equal parts`,
       ],
       [whole(heads / tensor), `${heads} heads cannot be divided among ${tensor} GPUs`],
-    ].find(([possible]) => !possible);
+    ];
+    const why = conditions.find(([possible]) => !possible);
     return { data, microbatches, chunks, why: why ? why[1] : "" };
   };
 
@@ -69,8 +71,9 @@
 
   /**
    * Return the bytes of the state of some parameters, by role (ZeRO: Rajbhandari 2020).
-   * @param {number} zero 0: nothing is sharded; 1: the optimizer's state; 2: also the
-   * gradients; 3: also the weights
+   * @param {number} count how many parameters
+   * @param {{recipe: string, zero: number, data: number}} state `zero` is 0 if nothing is
+   * sharded, 1 for the optimizer's state, 2 for the gradients too, 3 for the weights too
    */
   const stateBytes = (count, { recipe, zero, data }) => {
     const { weights, gradients, optimizer } = memory.perParameter(recipe, "adam");

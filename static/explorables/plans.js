@@ -10,6 +10,7 @@
   const parallel = inNode
     ? require("./parallel-arithmetic.js")
     : globalThis.bookParallel;
+  const cards = inNode ? require("./cards.js") : globalThis.bookCards;
   const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
   const { tag, label, canvas, hatching, area, ticks } = explorable;
   const { time, size, bandwidth, rate, percent, round } = arithmetic;
@@ -19,14 +20,15 @@
 
   // GB; TFLOP/s of the best published product of 16-bit matrices; GB/s of a GPU in one
   // direction inside of its machine and to other machines. NOTES names the sources.
+  const card = (name, rate, network, within = cards[name].nvlink) => {
+    return { name, capacity: cards[name].advertised, rate, within, network };
+  };
   const CARDS = {
-    a100: { name: "A100", capacity: 80, rate: 271, within: 300, network: 25 },
-    h100: { name: "H100", capacity: 80, rate: 795, within: 450, network: 50 },
-    h200: { name: "H200", capacity: 141, rate: 795, within: 450, network: 50 },
-    b200: { name: "B200", capacity: 180, rate: 1745, within: 900, network: 50 },
-    rtx4090: {
-      ...{ name: "RTX 4090", capacity: 24, rate: 165.8, within: 11.15, network: 3 },
-    },
+    a100: card("A100", 271, 25),
+    h100: card("H100", 795, 50),
+    h200: card("H200", 795, 50),
+    b200: card("B200", 1745, 50),
+    rtx4090: card("RTX 4090", 165.8, 3, 11.15),
   };
   const cardOf = (state) => CARDS[state.card] || CARDS.h100;
 
@@ -222,6 +224,7 @@
   // In words
 
   /** The changes that lower the memory, in the order of what they cost. */
+  /** @type {[string, any][]} */
   const REMEDIES = [
     ["to shard the optimizer’s state (ZeRO-1)", { zero: "1" }],
     ["to shard the gradients as well (ZeRO-2)", { zero: "2" }],

@@ -10,6 +10,7 @@
   const performance = inNode
     ? require("./performance-arithmetic.js")
     : globalThis.bookPerformance;
+  const cards = inNode ? require("./cards.js") : globalThis.bookCards;
   const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
   const { tag, label, canvas, hatching, area } = explorable;
   const { time, size, rate, bandwidth, percent, round } = arithmetic;
@@ -20,39 +21,17 @@
 
   // Dense rates in TFLOP/s and bandwidths in GB/s; NOTES names the sources.
   const HALF = (tensor) => ({ bfloat16: tensor, float16: tensor });
-  const MACHINES = {
-    t4: { name: "T4", memory: 320, rates: { float32: 8.1, float16: 65 } },
-    a100: {
-      name: "A100, 80 GB",
-      memory: 2039.04,
-      rates: { float32: 19.5, tf32: 156, ...HALF(312) },
-      sparse: true,
-    },
-    h100: {
-      name: "H100",
-      memory: 3352.32,
-      rates: { float32: 66.9, tf32: 494.5, ...HALF(989), fp8: 1979 },
-      sparse: true,
-    },
-    h200: {
-      name: "H200",
-      memory: 4800,
-      rates: { float32: 67, tf32: 494.5, ...HALF(989), fp8: 1979 },
-      sparse: true,
-    },
-    b200: {
-      name: "B200",
-      memory: 7672.32,
-      rates: { float32: 80, tf32: 1125, ...HALF(2250), fp8: 4500 },
-      sparse: true,
-    },
-    rtx4090: {
-      name: "RTX 4090",
-      memory: 1008,
-      rates: { float32: 82.6, tf32: 82.6, ...HALF(165.2), fp8: 330.3 },
-      sparse: true,
-    },
+  const SHOWN = { T4: "T4", A100: "A100, 80 GB", H100: "H100", H200: "H200", B200: "B200" };
+  const machineOf = ([id, name]) => {
+    const { bandwidth, fp32, tf32, tensor16, fp8 } = cards[id];
+    const half = id === "T4" ? { float16: tensor16 } : HALF(tensor16);
+    const rates = { float32: fp32, ...(tf32 && { tf32 }), ...half, ...(fp8 && { fp8 }) };
+    const sparse = id !== "T4";
+    return [id.toLowerCase().replace(" ", ""), { name, memory: bandwidth, rates, sparse }];
   };
+  const MACHINES = Object.fromEntries(
+    Object.entries({ ...SHOWN, "RTX 4090": "RTX 4090" }).map(machineOf),
+  );
   // Of PyTorch on an RTX 4090: 2 · 256³ FLOPs at the published 2.3 TFLOP/s.
   const OVERHEAD = 14.6;
 
@@ -67,11 +46,13 @@
   /** Return a number of things, to three digits if it is not a size of a slider. */
   const amount = (x) => {
     if (Number.isInteger(x) && x < 1e6) return String(x);
-    const [unit, name] = [
+    /** @type {[number, string][]} */
+    const units = [
       [1e9, "\u00a0billion"],
       [1e6, "\u00a0million"],
       [1, ""],
-    ].find(([least]) => x >= least);
+    ];
+    const [unit, name] = units.find(([least]) => x >= least);
     return `${round(x / unit)}${name}`;
   };
 

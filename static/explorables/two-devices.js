@@ -182,6 +182,7 @@
   };
 
   /** Return the ends of the link between two devices; `from` comes first. */
+  /** @returns {any} the ends of a link, [[x1, y1], [x2, y2]] */
   const link = (place, from, to) => {
     if (from === "host" || to === "host") {
       const gpu = from === "host" ? to : from;

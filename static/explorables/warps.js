@@ -11,6 +11,7 @@
   const performance = inNode
     ? require("./performance-arithmetic.js")
     : globalThis.bookPerformance;
+  const cards = inNode ? require("./cards.js") : globalThis.bookCards;
   const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
   const { tag, label, canvas, hatching, area, ticks } = explorable;
   const { time, bandwidth, round } = arithmetic;
@@ -21,37 +22,14 @@
   const WARP = 32;
 
   // Limits of an SM, the number of SMs and GB/s; NOTES names the sources.
-  const LARGE = { registers: 65536, warps: 64, blocks: 32 };
-  const CARDS = {
-    t4: {
-      ...{ name: "T4", capability: 7.5, processors: 40, bandwidth: 320 },
-      ...{ registers: 65536, shared: 64 * KIBI, warps: 32, blocks: 16 },
-    },
-    v100: {
-      ...{ name: "V100", capability: 7, processors: 80, bandwidth: 898.048 },
-      ...{ ...LARGE, shared: 96 * KIBI },
-    },
-    a100: {
-      ...{ name: "A100", capability: 8, processors: 108, bandwidth: 2039.04 },
-      ...{ ...LARGE, shared: 164 * KIBI },
-    },
-    rtx4090: {
-      ...{ name: "RTX 4090", capability: 8.9, processors: 128, bandwidth: 1008 },
-      ...{ registers: 65536, shared: 100 * KIBI, warps: 48, blocks: 24 },
-    },
-    h100: {
-      ...{ name: "H100", capability: 9, processors: 132, bandwidth: 3352.32 },
-      ...{ ...LARGE, shared: 228 * KIBI },
-    },
-    h200: {
-      ...{ name: "H200", capability: 9, processors: 132, bandwidth: 4800 },
-      ...{ ...LARGE, shared: 228 * KIBI },
-    },
-    b200: {
-      ...{ name: "B200", capability: 10, processors: 148, bandwidth: 7672.32 },
-      ...{ ...LARGE, shared: 228 * KIBI },
-    },
-  };
+  const CARDS = Object.fromEntries(
+    ["T4", "V100", "A100", "RTX 4090", "H100", "H200", "B200"].map((name) => {
+      const { capability, cores, bandwidth, registers, shared, threads, blocks } = cards[name];
+      const limits = { registers, shared, warps: threads / 32, blocks };
+      const card = { name, capability, processors: cores, bandwidth, ...limits };
+      return [name.toLowerCase().replace(" ", ""), card];
+    }),
+  );
 
   /** The products of the section, as Triton compiled them: [card, tile, warps per block,
    * registers, bytes of shared memory]. */
@@ -478,7 +456,7 @@
   const kibi = (bytes) =>
     bytes < KIBI ? `${bytes} bytes` : `${round(bytes / KIBI, 4)}\u00a0KiB`;
   const from = (id) => (state) => kernelSettings(state.kernel)[id];
-  const range = (id, text, min, max, step, format = String) => ({
+  const range = (id, text, min, max, step, /** @type {(x: any) => any} */ format = String) => ({
     ...{ id, kind: "range", label: text, min, max, step, initial: from(id), format },
   });
   const select = (id, text, options, start, more = false) => ({

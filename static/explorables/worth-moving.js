@@ -6,6 +6,7 @@
 (() => {
   const inNode = typeof module !== "undefined";
   const arithmetic = inNode ? require("./arithmetic.js") : globalThis.bookArithmetic;
+  const cards = inNode ? require("./cards.js") : globalThis.bookCards;
   const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
   const { tag, label, canvas, hatching, area } = explorable;
   const { time, rate, bandwidth, round } = arithmetic;
@@ -23,6 +24,11 @@
   const peak = (cores, ghz, cycle) => round((cores * ghz * cycle) / 1000, 6);
 
   // Rates are in TFLOP/s and bandwidths in GB/s; NOTES names the sources.
+  const gpu = (name) => {
+    const { fp32, fp64, fp16, tensor16 = fp16, pcie, bandwidth } = cards[name];
+    const rates = { float32: fp32, half: tensor16, float64: fp64 };
+    return { gpu: rates, link: pcie, memory: bandwidth };
+  };
   const MACHINES = {
     h100: {
       name: "H100 and Xeon 8480C",
@@ -31,9 +37,7 @@
         half: peak(56, 2, 1024),
         float64: peak(56, 2, 32),
       },
-      gpu: { float32: 66.9, half: 989, float64: 66.9 },
-      link: 64,
-      memory: 3350,
+      ...gpu("H100"),
     },
     p100: {
       name: "P100 and Xeon E5-2698 v4",
@@ -42,9 +46,7 @@
         half: peak(20, 2.2, 32),
         float64: peak(20, 2.2, 16),
       },
-      gpu: { float32: 10.6, half: 21.2, float64: 5.3 },
-      link: 16,
-      memory: 720,
+      ...gpu("P100"),
     },
     rtx4090: {
       name: "RTX 4090 and EPYC 7763",
@@ -53,9 +55,7 @@
         half: peak(64, 2.45, 32),
         float64: peak(64, 2.45, 16),
       },
-      gpu: { float32: 82.6, half: 165.2, float64: 1.29 },
-      link: 32,
-      memory: 1008,
+      ...gpu("RTX 4090"),
     },
   };
 
@@ -346,7 +346,7 @@
   };
 
   const from = (id) => (state) => hardware(state.machine, state.type)[id];
-  const range = (id, text, min, max, format, start = from(id)) => ({
+  const range = (id, text, min, max, format, /** @type {any} */ start = from(id)) => ({
     id,
     kind: "range",
     label: text,

@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,25 +55,30 @@ def node() -> str:
 
 
 @pytest.fixture(scope="session")
-def run_js(node: str):
+def run_js(node: str) -> Iterator[Callable[[str], Any]]:
     """A function that runs JavaScript and returns what it gives to `give`.
 
-    The code finds each script of a figure by its name, with underscores.
+    The code finds each script of a figure by its name, with underscores. One process
+    of Node runs the code of all tests.
     """
+    program = Path(__file__).with_name("evaluate.js")
+    with subprocess.Popen(
+        [node, program, figures.EXPLORABLES],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
 
-    def run(code: str) -> Any:
-        folder = figures.EXPLORABLES
-        files = {file.stem.replace("-", "_"): file.name for file in folder.glob("*.js")}
-        lines = [f'const {k} = require("./{v}");' for k, v in sorted(files.items())]
-        lines += ["const a = arithmetic;", "const memory = memory_arithmetic;"]
-        lines += ["const give = (x) => console.log(JSON.stringify(x));", code]
-        done = subprocess.run(
-            [node, "-"], input="\n".join(lines),
-            cwd=folder, capture_output=True, text=True, timeout=60, check=True,
-        )  # fmt: skip
-        return json.loads(done.stdout)
+        def run(code: str) -> Any:
+            assert process.stdin and process.stdout
+            process.stdin.write(f"{json.dumps(code)}\n")
+            process.stdin.flush()
+            done = json.loads(process.stdout.readline())
+            assert "error" not in done, done["error"]
+            return done["value"]
 
-    return run
+        yield run
+        process.kill()
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,9 @@ import pytest
 from figures import NAMES, result
 from playwright.sync_api import Browser, Page, expect
 
+from book.library import package
+from book.sources.book import Book
+
 ROOT = Path(__file__).parents[2]
 DEVICES = ("host", "gpu0", "gpu1")
 FRAMEWORKS = ("pytorch", "mxnet", "jax", "tensorflow")
@@ -153,7 +156,8 @@ def chapter_text() -> str:
 def test_figure_and_chapter_have_the_same_constants(run_js) -> None:
     task = run_js("give(worth_moving.task(explorable.first(worth_moving)))")
     assert task.pop("n") == 4096
-    assert task == pytest.approx(chapter_task())
+    # The bandwidth of the card has more digits than that of the chapter.
+    assert task == pytest.approx(chapter_task(), rel=1e-3)
 
 
 @pytest.mark.parametrize("change, n", [({}, 1030), ({"gpu": 494.7e12}, 970)])
@@ -287,6 +291,8 @@ def test_the_picture_is_what_its_script_draws(node: str, tmp_path: Path, name) -
             tmp_path / folder,
             ignore=shutil.ignore_patterns("__pycache__"),
         )
+    (tmp_path / "d2l").mkdir()
+    shutil.copy(ROOT / "d2l/cards.csv", tmp_path / "d2l")
     subprocess.run([node, f"img/src/{name}.js"], cwd=tmp_path, check=True, timeout=60)
     picture = (tmp_path / "img" / f"{name}.svg").read_text("utf-8")
     assert picture == (ROOT / "img" / f"{name}.svg").read_text("utf-8")
@@ -309,6 +315,29 @@ def test_pages_load_the_arithmetic_that_a_figure_needs() -> None:
     loaded = dict(re.findall(r'"?([\w-]+)"?: "([\w ]+)"', subjects[1]))
     needed = {name: " ".join(subjects_of(name)) for name in NAMES}
     assert loaded == {name: text for name, text in needed.items() if text}
+
+
+def test_pages_load_the_cards_for_the_figures_that_need_them() -> None:
+    script = (ROOT / "static/book.js").read_text("utf-8")
+    listed = re.search(r"const withCards = \[(.*?)\];", script, re.DOTALL)
+    assert listed
+    needed = [
+        name
+        for name in NAMES
+        if "cards.js" in (ROOT / f"static/explorables/{name}.js").read_text("utf-8")
+    ]
+    assert sorted(re.findall(r'"([\w-]+)"', listed[1])) == sorted(needed)
+
+
+def test_figures_have_the_cards_of_the_library(
+    run_js, page: Page, harness: str
+) -> None:
+    """In Node, which draws the pictures, and on a page, where the build wrote them."""
+    cards = package.cards(Book(ROOT))
+    assert cards["H100"]["cores"] == 132 and len(cards) > 5
+    assert run_js("give(cards)") == cards
+    page.goto(harness)
+    assert page.evaluate("bookCards") == cards
 
 
 def test_drawings_are_made_of_numbers(run_js) -> None:
@@ -533,6 +562,7 @@ def test_ids_are_unique_and_everything_has_a_name(page: Page, harness: str) -> N
     )
     assert extra == [
         "bookArithmetic",
+        "bookCards",
         "bookCollective",
         "bookExplorable",
         "bookExplorables",

@@ -336,16 +336,6 @@ def test_advice_is_kept(run_js) -> None:
             assert float(lowered) * {"GB": 1, "MB": 1e-3}[unit] <= capacity
 
 
-def test_the_cards_have_the_memory_of_the_data_sheets(run_js) -> None:
-    with (ROOT / "d2l/cards.csv").open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["property"] == "advertised"]
-    cards = run_js("give(memory_timeline.CARDS)")
-    drawn = {id: gigabytes for id, (_, gigabytes) in cards.items()}
-    assert len(rows) == 5
-    for row in rows:
-        assert drawn[row["card"].lower()] == float(row["value"]), row
-
-
 # The allocator
 
 

@@ -455,10 +455,8 @@ def test_scaling_of_rtx_4090s(run_js, framework: str, scaling: str, n: int) -> N
 
 
 @pytest.mark.parametrize("name", ["A100", "H100", "H200", "B200"])
-def test_cards_of_the_composer_are_those_of_the_library(run_js, name: str) -> None:
+def test_rates_of_the_composer_are_the_published_ones(run_js, name: str) -> None:
     found = run_js(f"give(plans.CARDS.{name.lower()})")
-    assert found["capacity"] == card(name, "advertised")
-    assert found["within"] == card(name, "nvlink")
     best = "H100" if name == "H200" else name  # the same arithmetic
     assert found["rate"] == cited(f"matmul-best-pytorch-{best.lower()}")
 

@@ -80,21 +80,6 @@ def cited(start: str) -> dict[str, float]:
 # Presets
 
 
-@pytest.mark.parametrize("card", CARDS)
-def test_rates_of_the_roofline_are_those_of_the_library(run_js, card: str) -> None:
-    machine = run_js(f"give(roofline.MACHINES.{card.lower()})")
-    data = cards()[card]
-    rates = {"float32": data["fp32"], "float16": data["tensor16"]}
-    if data["capability"] >= 8:
-        rates |= {"bfloat16": data["tensor16"], "tf32": data["tf32"]}
-    if "fp8" in data:
-        rates["fp8"] = data["fp8"]
-    assert machine["rates"] == rates
-    assert machine["memory"] == data["bandwidth"]
-    # Sparse products came with the A100.
-    assert machine.get("sparse", False) == (data["capability"] >= 8)
-
-
 def test_rates_of_the_rtx_4090_are_those_of_the_other_figures(run_js) -> None:
     other = run_js("give(worth_moving.MACHINES.rtx4090)")
     machine = run_js("give(roofline.MACHINES.rtx4090)")
@@ -102,17 +87,6 @@ def test_rates_of_the_rtx_4090_are_those_of_the_other_figures(run_js) -> None:
     assert machine["rates"]["float32"] == other["gpu"]["float32"]
     assert machine["rates"]["bfloat16"] == other["gpu"]["half"]
     assert machine["rates"]["fp8"] == pytest.approx(2 * other["gpu"]["half"], rel=1e-3)
-
-
-@pytest.mark.parametrize("card", CARDS)
-def test_limits_of_an_sm_are_those_of_the_library(warps_cards, card: str) -> None:
-    found, data = warps_cards[card.lower()], cards()[card]
-    assert found == {
-        "name": card, "capability": data["capability"], "processors": data["cores"],
-        "bandwidth": data["bandwidth"], "registers": data["registers"],
-        "shared": data["shared"], "warps": data["threads"] / 32,
-        "blocks": data["blocks"],
-    }  # fmt: skip
 
 
 def test_limits_of_an_sm_are_those_of_the_section(warps_cards) -> None:

@@ -8,6 +8,7 @@ choices before the page is painted.
 import base64
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,8 @@ def _write_files(app: Sphinx, error: Exception | None) -> None:
     (static / "site.css").write_text(cssmin("\n".join(styles)), "utf-8")
     scripts = [(static / name).read_text("utf-8") for name in SCRIPTS]
     (static / "site.js").write_text(jsmin("\n".join(scripts)), "utf-8")
+    for name, text in filled_scripts(app.config.book_cards):
+        (static / name).write_text(text, "utf-8")
     for name in DRAWN:
         svg = STATIC / f"{name}.svg"
         png = draw_png(svg.read_text("utf-8"), svg, zoom=1)
@@ -170,6 +173,13 @@ def _write_files(app: Sphinx, error: Exception | None) -> None:
     parts = ("book.css", "early.js", *SCRIPTS, *(f"{name}.svg" for name in DRAWN))
     for name in (*parts, *FOR_DECKS):
         remove(static / name)
+
+
+def filled_scripts(cards: dict[str, dict[str, float]]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each script in which data take a name's place."""
+    name = "explorables/cards.js"
+    text = (STATIC / name).read_text("utf-8")
+    yield name, text.replace("BOOK_CARDS;", f"{json.dumps(cards)};")
 
 
 def _code_styles(app: Sphinx) -> list[StyleMeta]:
@@ -224,6 +234,7 @@ def _set_up_builder(app: Sphinx) -> None:
 def setup(app: Sphinx) -> None:
     """Add the settings and steps of this module to Sphinx."""
     app.add_config_value("book_dark_code", "book.pages.sphinx.code_styles.Dark", "env")
+    app.add_config_value("book_cards", {}, "html")  # see book/library/package.py
     app.add_config_value("book_buttons", {}, "html")  # see book/pages/buttons.py
     app.connect("builder-inited", _set_up_builder)
     app.connect("html-page-context", _add_context, priority=900)

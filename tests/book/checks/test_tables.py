@@ -10,6 +10,7 @@ from book.sources.book import Book
 
 SETTINGS = """
 [cards]
+complete = T4
 bandwidth = GB/s 200 10000
 cores = - 20 200
 lanes = - 64 128
