@@ -54,7 +54,11 @@ def pytest_runtest_makereport() -> Generator[None, TestReport, TestReport]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: left out by make quick")
+    config.addinivalue_line("markers", "slow: only in make test-all")
+    speed = "depends on the speed of the machine: alone, at the end of make test-all"
+    config.addinivalue_line("markers", f"timing: {speed}")
+    alike = "of code that is the same in all libraries: in one framework"
+    config.addinivalue_line("markers", f"shared: {alike}")
 
 
 @pytest.hookimpl(optionalhook=True)  # the frameworks' environments have no xdist

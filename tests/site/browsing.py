@@ -7,7 +7,7 @@ is not caught, and ask nothing of another host; a test that opens one also tests
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -32,6 +33,11 @@ BOOK = Book(Path(__file__).parents[2])
 TABS = BOOK.tabs
 PAGES = [f"{section.name}.html" for section in BOOK.sections]
 WITH_TABS = [f"{s.name}.html" for s in BOOK.sections if "%%tab" in s.text]
+# `make test` opens these pages, and `make test-all` opens all.
+REPRESENTATIVE = {
+    *("index.html", "chapter_gpus/use-gpu.html", "chapter_gpus/many-machines.html"),
+    *("chapter_gpus/pitfalls.html", "chapter_gpus/solutions-use-gpu.html"),
+}
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 Violations = Callable[..., list[str]]
 WIDE = {"width": 1400, "height": 900}
@@ -44,6 +50,12 @@ def launch(playwright: Playwright, debugging_port: int) -> Browser:
         executable_path=chromium(),
         args=[*CHROMIUM_FLAGS, f"--remote-debugging-port={debugging_port}"],
     )
+
+
+def each(paths: Iterable[str], chosen: Collection[str] = REPRESENTATIVE) -> list[Any]:
+    """Parameters of a test: all paths, of which only the chosen are not slow."""
+    marks = {True: (), False: (pytest.mark.slow,)}
+    return [pytest.param(path, marks=marks[path in chosen]) for path in paths]
 
 
 def free_port() -> int:

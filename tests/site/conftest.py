@@ -101,7 +101,10 @@ def http_url(site: Path) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="session", params=["file", "http"])
+@pytest.fixture(
+    scope="session",
+    params=["file", pytest.param("http", marks=pytest.mark.slow)],
+)
 def site_url(request: pytest.FixtureRequest, site: Path) -> str:
     """The address of the site's folder, as a file and over HTTP, ending in "/"."""
     if request.param == "http":

@@ -7,6 +7,7 @@ from browsing import (
     TABS,
     WITH_TABS,
     Visitor,
+    each,
     probe,
     reach_everything,
     reload,
@@ -25,7 +26,7 @@ def root(page: Page, key: str) -> str:
 # Focus
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", each(PAGES))
 def test_tab_leads_through_the_page_in_sight(open_http_page: Visitor, path: str):
     page = open_http_page(path)
     wrong, stops = [], 0

@@ -12,6 +12,7 @@ from two_machines import FACTS, write_two_machines
 
 from book.pages import html
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 SECTION = "chapter_gpus/use-gpu.html"
 CPU, GPU = "cpu", FACTS["machine"]

@@ -14,6 +14,7 @@ from browsing import (
     WITH_TABS,
     Visitor,
     choose,
+    each,
     fonts,
     hold_up,
     probe,
@@ -38,7 +39,7 @@ def test_every_page_is_tested(site: Path):
 # On any screen
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", each(PAGES))
 def test_a_page_fits_every_screen(open_http_page: Visitor, path: str):
     page = open_http_page(path)
     reach_everything(page)
@@ -57,7 +58,7 @@ def test_a_page_fits_every_screen(open_http_page: Visitor, path: str):
     assert not wrong, pformat(wrong)
 
 
-@pytest.mark.parametrize("path", WITH_TABS)
+@pytest.mark.parametrize("path", each(WITH_TABS))
 def test_a_line_holds_as_much_as_is_read_with_ease(open_http_page: Visitor, path: str):
     lines = sorted(probe(open_http_page(path), "lineLengths"))
     assert len(lines) > 10
@@ -76,13 +77,9 @@ SHIFTS = """
 
 
 @pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "wide"])
-@pytest.mark.parametrize("path", PAGES)
-def test_a_page_is_light_and_still(
-    open_http_page: Visitor, path: str, viewport: dict[str, int]
-):
-    # The last framework: what is not chosen by default must not move anything either.
+@pytest.mark.parametrize("path", each(PAGES))
+def test_a_page_is_light(open_http_page: Visitor, path: str, viewport: dict[str, int]):
     context = open_http_page.context(viewport=viewport)
-    context.add_init_script(SHIFTS)
     answers: list[Response] = []
     context.on("response", lambda answer: answers.append(answer))
     page = open_http_page(f"{path}?tab={TABS[-1]}", viewport=viewport)
@@ -91,10 +88,22 @@ def test_a_page_is_light_and_still(
     assert len(at_once) <= 10, [a.url for a in at_once]
     assert weight(at_once) <= 100
     assert weight(at_once, "script") <= 20 and weight(at_once, "stylesheet") <= 15
-    shifts = page.evaluate("window.shifts")
-    assert sum(shift[0] for shift in shifts) <= 0.01, pformat(shifts)
     reach_everything(page)
     assert weight([a for a in answers if a not in at_once]) <= 150
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "wide"])
+@pytest.mark.parametrize("path", PAGES)
+def test_nothing_moves_while_a_page_loads(
+    open_http_page: Visitor, path: str, viewport: dict[str, int]
+):
+    # The last framework: what is not chosen by default must not move anything either.
+    open_http_page.context(viewport=viewport).add_init_script(SHIFTS)
+    page = open_http_page(f"{path}?tab={TABS[-1]}", viewport=viewport)
+    page.wait_for_load_state("networkidle")
+    shifts = page.evaluate("window.shifts")
+    assert sum(shift[0] for shift in shifts) <= 0.01, pformat(shifts)
 
 
 def test_a_page_is_set_in_the_fonts_of_the_book(open_page: Visitor):
@@ -169,7 +178,7 @@ def weight(answers: list[Response], kind: str = "") -> float:
 # Without script
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", each(PAGES))
 def test_without_script_everything_is_there(open_page: Visitor, path: str):
     page = open_page(path, java_script_enabled=False)
     for question in ("unseen", "overlaps", "useless"):
@@ -198,7 +207,7 @@ NOTE_PRINT = """window.print = () => {
 };"""
 
 
-@pytest.mark.parametrize("path", WITH_TABS)
+@pytest.mark.parametrize("path", each(WITH_TABS))
 def test_print_shows_the_chosen_framework_or_all(open_http_page: Visitor, path: str):
     open_http_page.context().add_init_script(NOTE_PRINT)
     page = open_http_page(path)
@@ -269,7 +278,7 @@ CUT_OFF = """() =>
   .map((e) => `${e.className}: ${e.textContent.trim().slice(0, 40)}`)"""
 
 
-@pytest.mark.parametrize("path", WITH_TABS)
+@pytest.mark.parametrize("path", each(WITH_TABS))
 def test_nothing_is_cut_off_on_paper(open_http_page: Visitor, path: str):
     sheet = {"width": 680, "height": 1000}  # of A4, without its margins
     page = open_http_page(path, viewport=sheet)
@@ -301,7 +310,7 @@ def test_every_sheet_of_a_cell_names_its_framework_if_all_are_printed(
     assert len(with_cell) > 3 and all("JAX" in words for words in with_cell)
 
 
-@pytest.mark.parametrize("path", WITH_TABS)
+@pytest.mark.parametrize("path", each(WITH_TABS))
 def test_the_pdf_of_a_page_is_its_text(
     open_http_page: Visitor, tmp_path: Path, path: str
 ):

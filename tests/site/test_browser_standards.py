@@ -15,6 +15,7 @@ from browsing import (
     Violations,
     Visitor,
     choose,
+    each,
     probe,
     reach_everything,
 )
@@ -31,7 +32,7 @@ KINDS_OF_PAGE = ["index.html", "chapter_gpus/use-gpu.html"]
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", each(PAGES))
 def test_axe_finds_nothing(
     open_http_page: Visitor, violations: Violations, path: str, screen: str
 ):
@@ -48,7 +49,7 @@ def test_axe_finds_nothing(
     assert not wrong, pformat(wrong)
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", each(PAGES))
 def test_dark_changes_nothing_but_colors(open_http_page: Visitor, path: str):
     """So in the dark only the rules of color need to be applied again."""
     page = open_http_page(path)
@@ -80,6 +81,7 @@ def test_html_validate_finds_nothing(site: Path, node: str, tmp_path: Path):
     assert not wrong, pformat(wrong)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("path", KINDS_OF_PAGE)
 def test_lighthouse_gives_full_marks(
     browser: Browser, debugging_port: int, http_url: str, node: str, path: str

@@ -11,6 +11,7 @@ from browsing import (
     Visitor,
     asking,
     choose,
+    each,
     probe,
     reach_everything,
     reload,
@@ -23,7 +24,7 @@ FIRST, CHOSEN = TABS[0], TABS[2]
 SECTION = "chapter_gpus/use-gpu.html"
 
 
-@pytest.fixture(params=WITH_TABS)
+@pytest.fixture(params=each(WITH_TABS))
 def page_with_tabs(request: pytest.FixtureRequest, open_http_page: Visitor) -> Page:
     return open_http_page(request.param)
 

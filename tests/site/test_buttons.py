@@ -32,6 +32,7 @@ from browsing import (
     Violations,
     Visitor,
     choose,
+    each,
     probe,
     served,
 )
@@ -47,6 +48,7 @@ from book.slides import decks
 from book.sources.book import Book
 from book.sources.tabs import tab_name
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 OURS = "someone/made-up"
 HOSTS = ["Colab", "Studio Lab", "Kaggle"]
@@ -134,7 +136,7 @@ def open_page(browser: Browser, sites: Sites) -> Iterator[Visitor]:
 # Every button
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", each(PAGES))
 def test_every_button_opens_what_it_says(
     visitor: Visitor, folder: Path, repository: str, path: str
 ):

@@ -12,6 +12,7 @@ from book.notebooks.numbers import Numbers, Place
 from book.pages.names import PLAIN
 from book.sources.book import Book
 
+pytestmark = pytest.mark.slow
 PREFIX = {"figure": "Fig. ", "table": "Table ", "equation": "", "section": ""}
 NEW_LABEL = re.compile(r"\\newlabel\{(?P<place>[^}]+)\}\{\{(?P<number>[^}]*)\}")
 

@@ -7,7 +7,17 @@ from pprint import pformat
 from typing import Any
 
 import pytest
-from browsing import BOOK, PHONE, TABS, Violations, Visitor, fonts, hold_up, wait_until
+from browsing import (
+    BOOK,
+    PHONE,
+    TABS,
+    Violations,
+    Visitor,
+    each,
+    fonts,
+    hold_up,
+    wait_until,
+)
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page, expect
 
@@ -22,6 +32,7 @@ DECKS = [
     for tab in TABS
 ]
 RICH = "jax/use-gpu.html"  # it has a slide of each kind
+ONE_OF_EACH = [f"{tab}/use-gpu.html" for tab in TABS]
 LARGE = {"viewport": {"width": 1280, "height": 720}}
 OLD_PROJECTOR = {"viewport": {"width": 1024, "height": 768}}
 # Each slide in turn: what leaves it, and what is too small to be read or seen.
@@ -91,10 +102,11 @@ PRINTED = """() => [...document.querySelectorAll(".pdf-page")].flatMap((page, n)
 })"""
 
 
-@pytest.fixture(scope="module")
-def folder() -> Path:
-    """The folder of the decks."""
-    return decks.build(BOOK).parent
+@pytest.fixture(scope="session")
+def folder(request: pytest.FixtureRequest) -> Path:
+    """The folder of the decks: of all sections, or of one if no slow test runs."""
+    slow = any(item.get_closest_marker("slow") for item in request.session.items)
+    return decks.build(BOOK, sections=None if slow else ["use-gpu"]).parent
 
 
 @pytest.fixture
@@ -110,7 +122,7 @@ def ready(page: Page) -> Page:
     return page
 
 
-@pytest.mark.parametrize("deck", DECKS)
+@pytest.mark.parametrize("deck", each(DECKS, ONE_OF_EACH))
 def test_every_slide_fits(open_deck: Visitor, deck: str):
     page = ready(open_deck(deck, **LARGE))
     wrong = page.evaluate(WRONG)
@@ -132,7 +144,7 @@ def test_a_font_that_comes_late_is_used_all_the_same(open_deck: Visitor):
     assert all(font["isCustomFont"] for font in fonts(page, "section.present > *"))
 
 
-@pytest.mark.parametrize("deck", DECKS)
+@pytest.mark.parametrize("deck", each(DECKS, ONE_OF_EACH))
 def test_no_deck_speaks_of_another_framework(folder: Path, deck: str):
     tree = BeautifulSoup((folder / deck).read_text("utf-8"), "html.parser")
     [own] = [tab for tab in TABS if deck.startswith(f"{tab}/")]
@@ -166,14 +178,14 @@ def test_axe_finds_nothing(open_deck: Visitor, violations: Violations, scheme: A
 def test_the_colours_follow_the_readers(open_deck: Visitor):
     shades = {}
     for scheme in ("light", "dark"):
-        page = ready(open_deck(DECKS[0], color_scheme=scheme, **LARGE))
+        page = ready(open_deck(RICH, color_scheme=scheme, **LARGE))
         colour = "getComputedStyle(document.querySelector('.reveal-viewport'))"
         shades[scheme] = page.evaluate(f"{colour}.backgroundColor")
     assert shades == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 22, 26)"}
 
 
 def test_keys_turn_slides_and_show_all(open_deck: Visitor):
-    page = ready(open_deck(DECKS[0], **LARGE))
+    page = ready(open_deck(RICH, **LARGE))
     page.keyboard.press("ArrowRight")
     assert page.evaluate("Reveal.getIndices().h") == 1
     assert page.locator(".slide-number").inner_text().startswith("2 / ")
@@ -207,6 +219,7 @@ def test_the_parts_of_a_slide_appear_in_turn(open_deck: Visitor):
     assert "hidden" not in page.evaluate(seen)
 
 
+@pytest.mark.slow
 def test_more_than_8_percent_of_the_slides_have_a_picture(folder: Path):
     trees = [
         BeautifulSoup((folder / deck).read_text("utf-8"), "html.parser")
@@ -217,6 +230,7 @@ def test_more_than_8_percent_of_the_slides_have_a_picture(folder: Path):
     assert len(pictures) / len(slides) > 0.08, (len(pictures), len(slides))
 
 
+@pytest.mark.slow
 def test_no_slide_begins_within_a_block(folder: Path):
     for deck in DECKS:
         tree = BeautifulSoup((folder / deck).read_text("utf-8"), "html.parser")
@@ -225,7 +239,7 @@ def test_no_slide_begins_within_a_block(folder: Path):
 
 
 def test_the_speakers_view_shows_the_notes(open_deck: Visitor):
-    page = ready(open_deck(DECKS[0], **LARGE))
+    page = ready(open_deck(RICH, **LARGE))
     page.keyboard.press("ArrowRight")
     notes = page.locator("section.present aside.notes").inner_html()
     assert len(notes) > 40
@@ -246,7 +260,7 @@ def test_the_speakers_view_shows_the_notes(open_deck: Visitor):
 
 
 def test_a_deck_prints_a_page_a_slide(open_deck: Visitor):
-    page = open_deck(f"{DECKS[0]}?print-pdf", **LARGE)
+    page = open_deck(f"{RICH}?print-pdf", **LARGE)
     page.wait_for_selector(".pdf-page")
     slides_there = page.locator(".pdf-page").count()
     assert slides_there == page.locator(".slides section").count() > 10
@@ -257,7 +271,7 @@ def test_a_deck_prints_a_page_a_slide(open_deck: Visitor):
 
 
 def test_without_script_all_slides_are_shown(open_deck: Visitor):
-    page = open_deck(DECKS[0], java_script_enabled=False, **LARGE)
+    page = open_deck(RICH, java_script_enabled=False, **LARGE)
     shown = page.locator(".slides > section")
     boxes = [slide.bounding_box() for slide in shown.all()]
     tops = [box["y"] for box in boxes if box]
@@ -266,6 +280,7 @@ def test_without_script_all_slides_are_shown(open_deck: Visitor):
     assert len(parts) > 10 and all(part.is_visible() for part in parts)
 
 
+@pytest.mark.slow
 def test_the_list_opens_every_deck(open_deck: Visitor):
     page = open_deck("index.html")
     links = page.locator(".decks a")

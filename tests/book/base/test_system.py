@@ -288,6 +288,7 @@ def test_the_module_needs_nothing_but_the_standard_library():
     assert roots - set(sys.stdlib_module_names) <= {"book", "__main__"}
 
 
+@pytest.mark.timing
 def test_the_check_takes_less_than_a_second():
     times = []
     for _ in range(3):

@@ -101,6 +101,7 @@ def test_a_missing_cell():
     ]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("part", ["1", "a", "1e", "0x1", "0x", ".", "-", "1.", " 1\n"])
 def test_long_lines_are_compared_quickly(part: str):
     text = part * (LENGTH // len(part))

@@ -126,6 +126,7 @@ def test_what_is_no_svg_is_refused(svg: object, reason: str):
     assert problem_with_image(SVG, svg).startswith(reason)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "content",
     [
