@@ -35,7 +35,7 @@ WITHIN = 0.1
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 Row = dict[str, str]
-Rows = list[tuple[str, Row]]  # each with its place
+PlacedRows = list[tuple[str, Row]]  # each with its place
 
 
 def problems(book: Book) -> Iterator[str]:
@@ -52,7 +52,7 @@ def problems(book: Book) -> Iterator[str]:
                     yield f"{where}: {message}"
 
 
-def _rows(file: Path, name: str, book: Book) -> Rows:
+def _rows(file: Path, name: str, book: Book) -> PlacedRows:
     """Return the rows of a table; raise a `BookError` if it has other columns."""
     place = file.relative_to(book.root)
     with file.open(encoding="utf-8", newline="") as lines:
@@ -82,7 +82,7 @@ def _value(row: Row) -> float:
 # Cards
 
 
-def _cards(rows: Rows, book: Book) -> Iterator[str]:
+def _cards(rows: PlacedRows, book: Book) -> Iterator[str]:
     settings = _settings(book, "cards")
     complete = [name.strip() for name in settings.pop(COMPLETE, "").split(",")]
     cards: dict[str, dict[str, float]] = {}
@@ -132,7 +132,7 @@ def _settings(book: Book, section: str) -> dict[str, str]:
 # Measurements of others
 
 
-def _measurements(rows: Rows, book: Book) -> Iterator[str]:
+def _measurements(rows: PlacedRows, book: Book) -> Iterator[str]:
     more = _settings(book, "measurements").get("units", "")
     units = {*UNITS, *map(str.strip, more.split(","))}
     counts = Counter(row["id"] for _, row in rows)

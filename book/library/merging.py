@@ -14,7 +14,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from book.base.errors import BookError
-from book.library.saved import Block, statements
+from book.library.saved import SavedStatement, statements
 from book.sources.branches import Statement
 
 ADDS_TO_CLASS = m.Decorator(
@@ -26,12 +26,12 @@ ADDS_TO_CLASS = m.Decorator(
 DEFINITION = cst.FunctionDef | cst.ClassDef
 
 
-def merge(blocks: Iterable[Block]) -> list[Block]:
+def merge(blocks: Iterable[SavedStatement]) -> list[SavedStatement]:
     """Return the blocks that remain after later ones have replaced earlier ones.
 
     Raises a `BookError` for a block that cannot replace or extend an earlier one.
     """
-    merged: list[Block] = []
+    merged: list[SavedStatement] = []
     for block in blocks:
         decorator = _add_to_class_decorator(block.node)
         if decorator:
@@ -46,7 +46,7 @@ def _add_to_class_decorator(node: Statement) -> cst.Decorator | None:
     return next((d for d in decorators if m.matches(d, ADDS_TO_CLASS)), None)
 
 
-def _add_block(merged: list[Block], block: Block) -> None:
+def _add_block(merged: list[SavedStatement], block: SavedStatement) -> None:
     """Add a block to `merged`, in place of earlier blocks that define its names."""
     earlier = [b for b in merged if b.names & block.names]
     if not earlier:
@@ -78,7 +78,9 @@ def _kind(node: Statement) -> str:
     return kinds.get(type(node), "assignment")
 
 
-def _add_method(merged: list[Block], block: Block, decorator: cst.Decorator) -> None:
+def _add_method(
+    merged: list[SavedStatement], block: SavedStatement, decorator: cst.Decorator
+) -> None:
     """Add a method to the class in `merged` that its decorator names."""
     name = _class_name(decorator, block)
     for i, other in enumerate(merged):
@@ -97,7 +99,7 @@ def _add_method(merged: list[Block], block: Block, decorator: cst.Decorator) -> 
     )
 
 
-def _class_name(decorator: cst.Decorator, block: Block) -> str:
+def _class_name(decorator: cst.Decorator, block: SavedStatement) -> str:
     """Return the name of the class that `add_to_class` extends."""
     call = cst.ensure_type(decorator.decorator, cst.Call)
     match [argument.value for argument in call.args]:
@@ -109,7 +111,9 @@ def _class_name(decorator: cst.Decorator, block: Block) -> str:
     raise BookError("add_to_class takes the name of a saved class", block.where)
 
 
-def _method(block: Block, decorator: cst.Decorator, owner: Block) -> cst.FunctionDef:
+def _method(
+    block: SavedStatement, decorator: cst.Decorator, owner: SavedStatement
+) -> cst.FunctionDef:
     """Return the method without its decorator, below a comment on its origin."""
     method = cst.ensure_type(block.node, cst.FunctionDef)
     comment = cst.EmptyLine(comment=cst.Comment(f"# {block.note}"))

@@ -19,7 +19,7 @@ from book.base.errors import BookError
 from book.library.merging import DEFINITION, merge
 from book.library.saved import (
     ALIASES,
-    Block,
+    SavedStatement,
     TabCell,
     Use,
     saved_blocks,
@@ -47,7 +47,7 @@ def build_module(book: Book, tab: str, header: str) -> str:
 
 
 @dataclass(frozen=True)
-class Import:
+class CellImport:
     """`import module as name` in a cell; `target` is the object that `name` refers to.
 
     `line` is the statement as Python, and `where` is its file and line.
@@ -60,11 +60,13 @@ class Import:
     where: str
 
 
-def _collect_imports(cells: Iterable[TabCell]) -> dict[str, list[Import]]:
+def _collect_imports(cells: Iterable[TabCell]) -> dict[str, list[CellImport]]:
     """Return the imports of all cells, saved or not, under the names they define."""
     imports = defaultdict(list)
     # The type hints of aliases use `Any`.
-    hint = Import("Any", "typing.Any", "typing.Any", "from typing import Any", ALIASES)
+    hint = CellImport(
+        "Any", "typing.Any", "typing.Any", "from typing import Any", ALIASES
+    )
     imports["Any"].append(hint)
     for cell in cells:
         for node in ast.parse(cell.python).body:
@@ -75,20 +77,22 @@ def _collect_imports(cells: Iterable[TabCell]) -> dict[str, list[Import]]:
     return {name: entries for name, entries in imports.items() if name != "d2l"}
 
 
-def _import(node: ast.Import | ast.ImportFrom, alias: ast.alias, where: str) -> Import:
+def _import(
+    node: ast.Import | ast.ImportFrom, alias: ast.alias, where: str
+) -> CellImport:
     """Return the import of one name in a statement at `where`."""
     name = alias.asname or alias.name.partition(".")[0]
     if isinstance(node, ast.ImportFrom):
         module = f"{'.' * node.level}{node.module or ''}.{alias.name}"
         line = ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
-        return Import(name, module, module, line, where)
+        return CellImport(name, module, module, line, where)
     target = alias.name if alias.asname else name
-    return Import(name, target, alias.name, ast.unparse(ast.Import([alias])), where)
+    return CellImport(name, target, alias.name, ast.unparse(ast.Import([alias])), where)
 
 
-def _owners(blocks: Iterable[Block]) -> dict[str, Block]:
+def _owners(blocks: Iterable[SavedStatement]) -> dict[str, SavedStatement]:
     """Return, for each name of the library, the block that defines it."""
-    owners: dict[str, Block] = {}
+    owners: dict[str, SavedStatement] = {}
     for block in blocks:
         for name in sorted(block.names):
             if name in owners:
@@ -100,7 +104,9 @@ def _owners(blocks: Iterable[Block]) -> dict[str, Block]:
 
 
 def _check_names(
-    block: Block, owners: Mapping[str, Block], imports: Mapping[str, list[Import]]
+    block: SavedStatement,
+    owners: Mapping[str, SavedStatement],
+    imports: Mapping[str, list[CellImport]],
 ) -> None:
     """Raise a `BookError` for a name that the library lacks or that is ambiguous."""
     for use in block.uses:
@@ -110,7 +116,10 @@ def _check_names(
 
 
 def _problem(
-    use: Use, block: Block, owner: Block | None, imports: list[Import]
+    use: Use,
+    block: SavedStatement,
+    owner: SavedStatement | None,
+    imports: list[CellImport],
 ) -> str | None:
     """Return the reason why a block cannot use a name, or None if it can."""
     name = use.name
@@ -134,7 +143,7 @@ def _problem(
     return None
 
 
-def _import_lines(name: str, imports: Sequence[Import]) -> Iterable[str]:
+def _import_lines(name: str, imports: Sequence[CellImport]) -> Iterable[str]:
     """Return the lines that import `name`, such as `import a` and `import a.b` for `a`.
 
     Raises a `BookError` if two cells import different objects under that name.
@@ -170,7 +179,7 @@ class _AnyHints(cst.CSTTransformer):
         return updated_node.with_changes(returns=cst.Annotation(cst.Name("Any")))
 
 
-def _aliases(settings: Mapping[str, str], tab: str) -> Iterator[Block]:
+def _aliases(settings: Mapping[str, str], tab: str) -> Iterator[SavedStatement]:
     """Yield the definitions of a tab's aliases as blocks of the library."""
     where = f"config.ini [library-{tab}]"
     for source in _alias_sources(settings):
@@ -181,7 +190,7 @@ def _aliases(settings: Mapping[str, str], tab: str) -> Iterator[Block]:
             message = f"'{line}' is not valid Python; correct it"
             raise BookError(message, where) from error
         for statement in statements(module):
-            yield Block(statement, ALIASES, where)
+            yield SavedStatement(statement, ALIASES, where)
 
 
 def _alias_sources(settings: Mapping[str, str]) -> Iterator[str]:
@@ -209,15 +218,15 @@ def _pairs(settings: Mapping[str, str], option: str) -> list[tuple[str, str]]:
 
 
 def _sort_for_import(
-    blocks: Sequence[Block], owners: Mapping[str, Block]
-) -> list[Block]:
+    blocks: Sequence[SavedStatement], owners: Mapping[str, SavedStatement]
+) -> list[SavedStatement]:
     """Return the blocks in their order, but each after those it needs at import.
 
     Settings such as `npx.set_np()` come first, and aliases that are functions last.
     """
-    placed: dict[Block, None] = {}
+    placed: dict[SavedStatement, None] = {}
 
-    def place(block: Block, waiting: tuple[Block, ...] = ()) -> None:
+    def place(block: SavedStatement, waiting: tuple[SavedStatement, ...] = ()) -> None:
         if block in waiting:
             names = ", ".join(f"'{name}'" for name in sorted(block.names))
             raise BookError(
@@ -236,7 +245,7 @@ def _sort_for_import(
     return list(placed)
 
 
-def _rank(block: Block, owners: Mapping[str, Block]) -> int:
+def _rank(block: SavedStatement, owners: Mapping[str, SavedStatement]) -> int:
     """Return 0 for a setting, 1 or 3 for an alias, and 2 for other blocks."""
     if block.is_alias:
         return 3 if isinstance(block.node, cst.FunctionDef) else 1
@@ -244,7 +253,9 @@ def _rank(block: Block, owners: Mapping[str, Block]) -> int:
     return 0 if is_setting else 2
 
 
-def _needed_at_import(block: Block, owners: Mapping[str, Block]) -> Iterator[Block]:
+def _needed_at_import(
+    block: SavedStatement, owners: Mapping[str, SavedStatement]
+) -> Iterator[SavedStatement]:
     """Yield the blocks whose names a block reads when the library is imported."""
     for use in block.uses:
         owner = owners.get(use.name)
@@ -253,7 +264,7 @@ def _needed_at_import(block: Block, owners: Mapping[str, Block]) -> Iterator[Blo
                 yield owner
 
 
-def _may_read_its_own_names(block: Block) -> bool:
+def _may_read_its_own_names(block: SavedStatement) -> bool:
     """Return True if a block may define a name and then read it, as `a = 1; b = a`."""
     node = block.node
     if isinstance(node, cst.SimpleStatementLine):
@@ -263,9 +274,9 @@ def _may_read_its_own_names(block: Block) -> bool:
 
 def _source(
     header: str,
-    blocks: Sequence[Block],
-    owners: Mapping[str, Block],
-    imports: Mapping[str, list[Import]],
+    blocks: Sequence[SavedStatement],
+    owners: Mapping[str, SavedStatement],
+    imports: Mapping[str, list[CellImport]],
 ) -> str:
     """Return the source of a module with these blocks and the imports they use."""
     uses = [use for block in blocks for use in block.uses]
@@ -305,7 +316,7 @@ class _Renamer(cst.CSTTransformer):
         return cst.Name(name, lpar=updated_node.lpar, rpar=updated_node.rpar)
 
 
-def _code(block: Block) -> str:
+def _code(block: SavedStatement) -> str:
     """Return the source of a block as it is in the module."""
     return cst.Module([block.node]).visit(_Renamer(block.uses)).code
 

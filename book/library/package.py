@@ -3,10 +3,12 @@
 `book.library.saved` describes the marks, and `book.library.module` builds a module.
 """
 
+import ast
 import contextlib
 import csv
 import functools
 import hashlib
+import multiprocessing
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,6 +19,7 @@ from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import write_whole
 from book.base.paths import CODE
+from book.sources.blocks import Cell
 from book.sources.book import Book
 
 HEADER = '''\
@@ -42,16 +45,48 @@ GENERATOR = ("library/*.py", "sources/*.py")
 def generated(book: Book, tab: str) -> str:
     """Return the text of the library of `tab`, from the cache if nothing has changed.
 
-    The text is empty if the settings name no library for the tab. The cache is the
-    folder `_build/library`. A `Book` never changes after it has been read, so results
-    are also remembered for each book. Raises a `BookError` for a mistake in a cell.
+    The text is empty if the settings name no library for the tab. A `Book` never
+    changes after it has been read, so results are also remembered for each book. Raises
+    a `BookError` for a mistake in a cell.
     """
     if tab not in book.config.library:
         return ""
-    file = build_paths.library(book.root) / f"{tab}-{_key(book, tab)}.py"
+    if not _cached(book, tab).exists():
+        _generate_beside_others(book)
     with contextlib.suppress(OSError, ValueError):
-        return file.read_text(encoding="utf-8")
-    text = generate(book, tab)
+        return _cached(book, tab).read_text(encoding="utf-8")
+    return _generate_into_cache(book, tab)
+
+
+@functools.lru_cache(maxsize=16)
+def _cached(book: Book, tab: str) -> Path:
+    return build_paths.library(book.root) / f"{tab}-{_key(book, tab)}.py"
+
+
+def _generate_beside_others(book: Book) -> None:
+    """Generate all libraries that are not in the cache, in a process each.
+
+    A library takes seconds. One that fails is left to the caller, who gets its error.
+    """
+    due = [t for t in book.tabs if t in book.config.library]
+    due = [t for t in due if not _cached(book, t).exists()]
+    if len(due) < 2:
+        return
+    fork = multiprocessing.get_context("fork")
+    processes = [fork.Process(target=_generate_quietly, args=(book, t)) for t in due]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+
+
+def _generate_quietly(book: Book, tab: str) -> None:
+    with contextlib.suppress(BookError):
+        _generate_into_cache(book, tab)
+
+
+def _generate_into_cache(book: Book, tab: str) -> str:
+    file, text = _cached(book, tab), generate(book, tab)
     for older in file.parent.glob(f"{tab}-*.py"):
         with contextlib.suppress(OSError):
             older.unlink()
@@ -68,8 +103,22 @@ def _key(book: Book, tab: str) -> str:
     parts += [file.read_text(encoding="utf-8") for file in code]
     for section in book.sections:
         parts += [section.name, *(label for label, _ in section.labels)]
-        parts += [cell.code for cell in book.cells(section, tab)]
+        parts += [_relevant_code(cell) for cell in book.cells(section, tab)]
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def _relevant_code(cell: Cell) -> str:
+    """Return the code of a cell that a library depends on: what it saves or imports."""
+    if "@save" in cell.code:
+        return cell.code
+    if "import" not in cell.code:
+        return ""
+    try:
+        statements = ast.parse(cell.python).body
+    except SyntaxError:
+        return cell.code
+    imports = (s for s in statements if isinstance(s, ast.Import | ast.ImportFrom))
+    return "\n".join(map(ast.unparse, imports))
 
 
 def generate(book: Book, tab: str) -> str:

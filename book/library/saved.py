@@ -105,7 +105,7 @@ class Use:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class SavedStatement:
     """A statement of the library.
 
     `note` is the comment on its origin, and `where` is its file and line. `rows` holds
@@ -155,7 +155,7 @@ class Block:
 # Marks
 
 
-def saved_blocks(cell: TabCell) -> Iterator[Block]:
+def saved_blocks(cell: TabCell) -> Iterator[SavedStatement]:
     """Yield the marked statements of a cell, except imports.
 
     Raises a `BookError` for a mark without a statement, or for a statement that cannot
@@ -182,7 +182,7 @@ def saved_blocks(cell: TabCell) -> Iterator[Block]:
             message = "this statement cannot be saved; put it into a function"
             raise BookError(message, where)
         bare = statement.with_changes(leading_lines=[])
-        yield Block(bare, cell.note, where, rows)
+        yield SavedStatement(bare, cell.note, where, rows)
 
 
 def _without_marks(source: str) -> tuple[str, list[tuple[int, int]]]:
@@ -219,7 +219,7 @@ class _Unquoter(cst.CSTTransformer):
 
 
 @dataclass(frozen=True)
-class Span:
+class StatementRows:
     """The rows of a statement; marks may be on the rows from `first` to `header`."""
 
     first: int
@@ -236,7 +236,7 @@ def statements(body: cst.Module | cst.BaseSuite) -> list[Statement]:
 
 def _spans(
     module: cst.Module, positions: Mapping, source: str
-) -> dict[Statement, Span]:
+) -> dict[Statement, StatementRows]:
     """Return the rows of each top-level statement of a module."""
     line_ends = [t.start[0] for t in _tokens(source) if t.type == tokenize.NEWLINE]
     spans = {}
@@ -245,12 +245,14 @@ def _spans(
         rows = [positions[node].start.line for node in (statement, *decorators)]
         keyword = positions[getattr(statement, "name", statement)].start.line
         header = next(row for row in line_ends if row >= keyword)
-        spans[statement] = Span(min(rows), header, positions[statement].end.line)
+        spans[statement] = StatementRows(
+            min(rows), header, positions[statement].end.line
+        )
     return spans
 
 
 def _marked_statement(
-    mark: tuple[int, int], spans: Mapping[Statement, Span], cell: TabCell
+    mark: tuple[int, int], spans: Mapping[Statement, StatementRows], cell: TabCell
 ) -> Statement:
     """Return the statement that a mark belongs to."""
     row, column = mark
@@ -269,7 +271,7 @@ def _marked_statement(
 # The names that a block uses
 
 
-def _uses(block: Block) -> Iterator[Use]:
+def _uses(block: SavedStatement) -> Iterator[Use]:
     """Yield the uses of names from outside a block, in the order of the text."""
     wrapper = MetadataWrapper(cst.Module([block.node]), unsafe_skip_copy=True)
     # libcst walks the tree once if all providers are resolved together.

@@ -95,7 +95,6 @@ ABOUT_MXNET = (
     " environment with Python 3.11, after `pip install mxnet==1.9.1 numpy==1.23.5"
     " matplotlib scikit-learn jupyterlab`, or read the book in another framework."
 )
-Files = dict[str, bytes]
 
 
 def write(
@@ -153,9 +152,11 @@ def _chosen_sections(
     ]
 
 
-def _notebook_files(edition: "Edition", chosen: list[tuple[str, Section]]) -> Files:
+def _notebook_files(
+    edition: "Edition", chosen: list[tuple[str, Section]]
+) -> archive.Files:
     """Return the notebooks of each kind under their paths, and show the progress."""
-    files: Files = {}
+    files: archive.Files = {}
     bar = tqdm(chosen, unit=" notebooks", disable=not sys.stderr.isatty())
     for tab, section in bar:
         bar.set_description(f"{tab}: {section.name}")

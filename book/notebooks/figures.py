@@ -11,7 +11,7 @@ TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
 
 
 @dataclass(frozen=True)
-class Picture:
+class EmbeddedPicture:
     """An image in a format that every notebook can show."""
 
     name: str
@@ -21,18 +21,18 @@ class Picture:
 
 
 @functools.cache
-def read_picture(path: Path) -> Picture:
+def read_picture(path: Path) -> EmbeddedPicture:
     """Return the image in `path`; an SVG becomes a PNG of twice its width and height.
 
     Raises a `BookError` for a file in another format or a damaged SVG.
     """
     if path.suffix in TYPES:
-        return Picture(path.name, TYPES[path.suffix], path.read_bytes())
+        return EmbeddedPicture(path.name, TYPES[path.suffix], path.read_bytes())
     if path.suffix != ".svg":
         message = "notebooks can show only SVG, PNG and JPEG; convert this file"
         raise BookError(message, path)
     data = draw_png(path.read_text(encoding="utf-8"), path)
-    return Picture(f"{path.stem}.png", "image/png", data, shown_size(data)[0])
+    return EmbeddedPicture(f"{path.stem}.png", "image/png", data, shown_size(data)[0])
 
 
 def shown_size(png: bytes) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
 from book.base.errors import BookError
-from book.notebooks.figures import Picture, read_picture
+from book.notebooks.figures import EmbeddedPicture, read_picture
 from book.notebooks.numbers import Numbers, Place
 from book.pages import wording
 from book.pages.bibliography import Bibliography
@@ -167,7 +167,7 @@ class Writer:
         edition = f"[the HTML edition]({address})" if address else "the HTML edition"
         return f" In {edition} this figure is interactive."
 
-    def _image_source(self, image: Picture) -> str:
+    def _image_source(self, image: EmbeddedPicture) -> str:
         """Return the address of an image, which becomes an attachment if need be."""
         data = base64.b64encode(image.data).decode()
         if self.inline:

@@ -90,12 +90,12 @@ class Records:
     texts: dict[str, list[str]]
 
 
-Item = Part | TabSet | Records
+PageItem = Part | TabSet | Records
 
 
 def with_records(
     items: list[Part | TabSet], section: Section, views: list[TabView], tabs: list[str]
-) -> list[Item]:
+) -> list[PageItem]:
     """Return the items of a page with the origin of its outputs under its title.
 
     The items of a page without code are returned unchanged.
@@ -114,7 +114,7 @@ def with_records(
 
 
 def convert(
-    items: list[Item], name: str, medium: Medium = "web", cache: Cache | None = None
+    items: list[PageItem], name: str, medium: Medium = "web", cache: Cache | None = None
 ) -> Page:
     """Return the page of a section; the names of its images begin with `name`.
 
@@ -136,7 +136,7 @@ def convert(
 # Text
 
 
-def _texts(item: Item, medium: Medium) -> Iterator[str]:
+def _texts(item: PageItem, medium: Medium) -> Iterator[str]:
     """Yield each Markdown text of an item, in the order in which the writer uses it."""
     if isinstance(item, Records):
         for texts in item.texts.values():
@@ -200,7 +200,7 @@ class _Writer:
         self.page = Page()
         self.next_line = 1
 
-    def add(self, item: Item, indent: str = "") -> None:
+    def add(self, item: PageItem, indent: str = "") -> None:
         """Append an item to the page."""
         if isinstance(item, Records):
             self._add_records(item)

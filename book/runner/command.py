@@ -16,7 +16,7 @@ from .folder import (
     LIBRARY,
     NOTEBOOKS,
     RESULTS,
-    Entry,
+    ExportedNotebook,
     Manifest,
     library_digest,
     read_manifest,
@@ -44,7 +44,7 @@ def run(folder: Path, tabs: Sequence[str], sections: Sequence[str]) -> int:
 
 def chosen(
     manifest: Manifest, tabs: Sequence[str], sections: Sequence[str]
-) -> list[Entry]:
+) -> list[ExportedNotebook]:
     """Return the notebooks of `tabs` and `sections`; empty lists mean all of them."""
     entries = manifest.notebooks
     known_tabs = dict.fromkeys(e.tab for e in entries)
@@ -69,7 +69,7 @@ def _has_name(section: str, name: str) -> bool:
     return name in (section, section.rsplit("/", 1)[-1])
 
 
-def _run_entry(folder: Path, manifest: Manifest, entry: Entry) -> bool:
+def _run_entry(folder: Path, manifest: Manifest, entry: ExportedNotebook) -> bool:
     """Run one notebook and keep its result; return whether it failed."""
     # Not resolved: Python finds its environment through the link.
     interpreter = Interpreter(Path(sys.executable), folder, manifest.machine)

@@ -18,7 +18,7 @@ LIBRARY = "d2l"
 
 
 @dataclass(frozen=True)
-class Entry:
+class ExportedNotebook:
     """One notebook of an exported folder."""
 
     tab: str
@@ -43,7 +43,7 @@ class Manifest:
     machine: str
     library: str  # the digest of d2l/
     distributions: dict[str, list[str]]  # what each tab's framework may come in
-    notebooks: list[Entry]
+    notebooks: list[ExportedNotebook]
 
     def text(self) -> str:
         """Return the contents of the file."""
@@ -61,7 +61,7 @@ def read_manifest(folder: Path) -> Manifest:
         found = json.loads(file.read_text(encoding="utf-8"))
         if found.pop("format") != FORMAT:
             raise Unfit("made by another version of the book; export it again")
-        entries = [Entry(**entry) for entry in found.pop("notebooks")]
+        entries = [ExportedNotebook(**entry) for entry in found.pop("notebooks")]
         manifest = Manifest(**found, notebooks=entries)
         if not _is_sound(manifest):
             raise ValueError
@@ -107,7 +107,10 @@ def read_notebook(file: Path) -> NotebookNode:
 
 
 def seal_result(
-    notebook: NotebookNode, manifest: Manifest, entry: Entry, facts: dict[str, str]
+    notebook: NotebookNode,
+    manifest: Manifest,
+    entry: ExportedNotebook,
+    facts: dict[str, str],
 ) -> str:
     """Return the text of a result: an executed notebook and the facts of its run."""
     made_by = facts | {"fingerprint": entry.fingerprint, "library": manifest.library}

@@ -21,7 +21,7 @@ from book.base.files import locked, replace_folder
 from book.library import package
 from book.records import fingerprint, store, validation
 from book.runner import folder as exported
-from book.runner.folder import Entry, Manifest
+from book.runner.folder import ExportedNotebook, Manifest
 from book.runner.machine import Unfit, is_cpu
 from book.runs import run
 from book.sources.book import Book
@@ -107,18 +107,20 @@ def _write_contents(
     (draft / exported.MANIFEST).write_text(manifest.text(), encoding="utf-8")
 
 
-def _put_notebook(draft: Path, book: Book, section: Section, tab: str) -> Entry:
+def _put_notebook(
+    draft: Path, book: Book, section: Section, tab: str
+) -> ExportedNotebook:
     blank = store.blank(book, section, tab)
     varies = [n for n, c in enumerate(blank.cells, start=1) if store.varies(c)]
     code = fingerprint.fingerprint(book, section, tab)
-    entry = Entry(tab, section.name, code, varies)
+    entry = ExportedNotebook(tab, section.name, code, varies)
     file = draft / exported.NOTEBOOKS / entry.file
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(nbformat.writes(blank) + "\n", encoding="utf-8")
     return entry
 
 
-# Import
+# FolderImport
 
 
 def import_results(book: Book, folder: Path) -> None:
@@ -135,7 +137,7 @@ def import_results(book: Book, folder: Path) -> None:
         )
     lock = build_paths.records_lock(book.root, manifest.machine)
     with locked(lock, f"another process writes outputs/{manifest.machine}"):
-        refused, recorded = Import(book, folder, manifest).all(found)
+        refused, recorded = FolderImport(book, folder, manifest).all(found)
         run.print_sentences_to_reread(book, recorded, manifest.machine)
     if refused:
         raise BookError("\n".join(refused))
@@ -154,7 +156,7 @@ def _read_manifest(folder: Path) -> Manifest:
 
 
 def _find_results(folder: Path) -> list[str]:
-    """Return the paths of the results in an exported folder, as in `Entry.file`."""
+    """Return the paths of the results in an exported folder, below `results`."""
     results = folder / exported.RESULTS
     return sorted(
         path.relative_to(results).as_posix() for path in results.rglob("*.ipynb")
@@ -162,7 +164,7 @@ def _find_results(folder: Path) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Import:
+class FolderImport:
     """The import of an exported folder into a book."""
 
     book: Book
@@ -170,7 +172,7 @@ class Import:
     manifest: Manifest
 
     def all(self, found: list[str]) -> tuple[list[str], list[tuple[Section, str]]]:
-        """Import the results `found`.
+        """FolderImport the results `found`.
 
         Return a line for each that is refused, and the section and tab of the others.
         """
@@ -191,8 +193,8 @@ class Import:
             print(f"without a result: {names}; see the .log files beside the results")
         return refused, recorded
 
-    def one(self, entry: Entry) -> Path:
-        """Import one result and return the path of its record."""
+    def one(self, entry: ExportedNotebook) -> Path:
+        """FolderImport one result and return the path of its record."""
         section = self.section(entry)
         result = _read_result(self.folder / exported.RESULTS / entry.file)
         facts = _read_facts(result)
@@ -208,21 +210,23 @@ class Import:
         record = store.write(self.book, section, entry.tab, executed, made_of)
         return record.relative_to(self.book.root)
 
-    def section(self, entry: Entry) -> Section:
+    def section(self, entry: ExportedNotebook) -> Section:
         for section in self.book.sections:
             if section.name == entry.section:
                 if entry.tab in self.book.code_tabs(section):
                     return section
         raise Unfit(f"the book no longer has code of {entry.section} in {entry.tab}")
 
-    def check_origin(self, entry: Entry, facts: dict[str, str]) -> None:
+    def check_origin(self, entry: ExportedNotebook, facts: dict[str, str]) -> None:
         made_for = facts["machine"], facts["framework"]
         if made_for != (self.manifest.machine, entry.tab):
             raise Unfit(f"made for {', '.join(made_for)}; {AGAIN}")
         if not facts["gpu"] and not is_cpu(facts["machine"]):
             raise Unfit(f"made without a GPU; {AGAIN} on a machine that has one")
 
-    def check_code(self, section: Section, entry: Entry, result: NotebookNode) -> None:
+    def check_code(
+        self, section: Section, entry: ExportedNotebook, result: NotebookNode
+    ) -> None:
         today = fingerprint.fingerprint(self.book, section, entry.tab)
         if {entry.fingerprint, result.metadata.book.fingerprint} != {today}:
             raise Unfit(
@@ -236,7 +240,7 @@ class Import:
             )
 
     def check_library(
-        self, section: Section, entry: Entry, facts: dict[str, str]
+        self, section: Section, entry: ExportedNotebook, facts: dict[str, str]
     ) -> None:
         """Raise `Unfit` if the d2l that a result used is not that of today."""
         if facts["library"] != exported.library_digest(self.folder):

@@ -22,8 +22,8 @@ from book.pages.sphinx.math import ALIGNMENT_STYLE, align_lines, space_functions
 from book.pages.sphinx.site import CodeFormatter
 from book.records.cleaning import SVG
 from book.slides import marks
-from book.slides.layout import WIDEST_TABLE, Page
-from book.slides.marks import Code, Figure, Item, Output, Plot, Slide, Text
+from book.slides.layout import WIDEST_TABLE, LaidOutSlide
+from book.slides.marks import Code, Output, Plot, Slide, SlideFigure, SlideItem, Text
 from book.slides.words import ReplaceRoles
 from book.sources.blocks import COMMAND_LINE
 
@@ -62,7 +62,7 @@ def render_template(template: str, **context: Any) -> str:
 
 
 def render_slides(
-    pages: list[Page], replace_roles: ReplaceRoles, find_figure: FindFigure
+    pages: list[LaidOutSlide], replace_roles: ReplaceRoles, find_figure: FindFigure
 ) -> list[dict[str, Any]]:
     """Return the variables of the template for each slide.
 
@@ -78,7 +78,9 @@ def _texts(slide: Slide) -> list[str]:
     return [*marks.texts(slide), "\n\n".join(slide.notes)]
 
 
-def _slide(page: Page, html: Iterator[str], find_figure: FindFigure) -> dict[str, Any]:
+def _slide(
+    page: LaidOutSlide, html: Iterator[str], find_figure: FindFigure
+) -> dict[str, Any]:
     """Return the variables for a slide; `html` yields its texts in order."""
     slide = page.slide
     return {
@@ -110,12 +112,14 @@ def _steps(slide: Slide) -> Iterator[int | None]:
         above = block
 
 
-def _block(block: Item, html: Iterator[str], find_figure: FindFigure) -> dict[str, Any]:
+def _block(
+    block: SlideItem, html: Iterator[str], find_figure: FindFigure
+) -> dict[str, Any]:
     """Return the variables for a block of a slide."""
     match block:
         case Text():
             return {"kind": "text", "html": next(html)}
-        case Figure(path, alt, is_alone=is_alone):
+        case SlideFigure(path, alt, is_alone=is_alone):
             caption = _unwrap(next(html))
             src = _file_address(find_figure(path))
             shown = {"src": src, "alt": alt, "caption": caption}

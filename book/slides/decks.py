@@ -105,7 +105,7 @@ def _html(
     """Return the page of a deck; `origin` is a text on the origin of its outputs."""
     front, *rest = slides
     front.blocks += [*_cover(slides, find_figure), marks.Text(origin)]
-    pages = [layout.Page(front, 1.0)]
+    pages = [layout.LaidOutSlide(front, 1.0)]
     pages += [page for slide in rest for page in layout.pages(slide)]
     title, *others = deck_page.render_slides(pages, replace_roles, find_figure)
     return deck_page.render_template(
@@ -118,9 +118,9 @@ def _html(
     )
 
 
-def _cover(slides: list[Slide], find_figure: FindFigure) -> list[marks.Figure]:
+def _cover(slides: list[Slide], find_figure: FindFigure) -> list[marks.SlideFigure]:
     """Return the first figure that is readable on the front slide, if there is one."""
-    figures = [b for s in slides for b in s.blocks if isinstance(b, marks.Figure)]
+    figures = [b for s in slides for b in s.blocks if isinstance(b, marks.SlideFigure)]
     for figure in figures:
         width, height = imagesize.get(find_figure(figure.path))
         readable = _readable_height(find_figure, figure)
@@ -130,7 +130,7 @@ def _cover(slides: list[Slide], find_figure: FindFigure) -> list[marks.Figure]:
     return []
 
 
-def _readable_height(find_figure: FindFigure, figure: marks.Figure) -> float:
+def _readable_height(find_figure: FindFigure, figure: marks.SlideFigure) -> float:
     """Return the height in pixels at which the text of a drawing can be read, or 0."""
     file = find_figure(figure.path)
     text = file.read_text("utf-8") if file.suffix == ".svg" else ""

@@ -12,7 +12,16 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
 from book.pages import plots
-from book.slides.marks import Code, Figure, Item, Output, Plot, Slide, Text, texts
+from book.slides.marks import (
+    Code,
+    Output,
+    Plot,
+    Slide,
+    SlideFigure,
+    SlideItem,
+    Text,
+    texts,
+)
 
 # All sizes are in pixels of a slide of 1280 by 720. No text is smaller than SMALLEST.
 SMALLEST = 18
@@ -44,7 +53,7 @@ LINK = re.compile(r"\]\([^)]*\)")
 
 
 @dataclass
-class Page:
+class LaidOutSlide:
     """A slide that fits at `scale`: part `number` of `total` parts of a slide."""
 
     slide: Slide
@@ -53,19 +62,19 @@ class Page:
     total: int = 1
 
 
-def pages(slide: Slide) -> list[Page]:
+def pages(slide: Slide) -> list[LaidOutSlide]:
     """Return a slide at a scale at which it fits, or several parts of it."""
     for scale in SCALES:
         if fits(slide, slide.blocks, scale):
-            return [Page(slide, scale)]
+            return [LaidOutSlide(slide, scale)]
     parts = _split(slide)
     return [
-        Page(part, _scale_of_part(part), number, len(parts))
+        LaidOutSlide(part, _scale_of_part(part), number, len(parts))
         for number, part in enumerate(parts, start=1)
     ]
 
 
-def add_figures(slides: list[Slide], figures: dict[str, Figure]) -> None:
+def add_figures(slides: list[Slide], figures: dict[str, SlideFigure]) -> None:
     """Add figures to the slides without pictures whose text or notes refer to them.
 
     `figures` holds the figures of the book by label. A figure that one of the next
@@ -73,11 +82,11 @@ def add_figures(slides: list[Slide], figures: dict[str, Figure]) -> None:
     """
     for number, slide in enumerate(slides[1:], start=1):
         near = slides[max(number - NEAR, 0) : number + NEAR + 1]
-        shown = {b.alt for s in near for b in s.blocks if isinstance(b, Figure)}
+        shown = {b.alt for s in near for b in s.blocks if isinstance(b, SlideFigure)}
         labels = REFERENCE.findall("\n".join([*texts(slide), *slide.notes]))
         named = [figures[label] for label in labels if label in figures]
         new = [figure for figure in named if figure.alt not in shown]
-        if new and not any(isinstance(b, Figure | Plot) for b in slide.blocks):
+        if new and not any(isinstance(b, SlideFigure | Plot) for b in slide.blocks):
             slide.blocks.append(new[0])
 
 
@@ -98,7 +107,7 @@ def add_tables(slides: list[Slide], tables: dict[str, Text]) -> None:
 
 
 def fit_figures(
-    slides: list[Slide], height_of: Callable[[Figure], float]
+    slides: list[Slide], height_of: Callable[[SlideFigure], float]
 ) -> list[Slide]:
     """Return the slides with figures at the height at which their text can be read.
 
@@ -108,10 +117,10 @@ def fit_figures(
     """
     fitted: list[Slide] = []
     for slide in slides:
-        blocks: list[Item] = []
+        blocks: list[SlideItem] = []
         alone: list[Slide] = []
         for block in slide.blocks:
-            if not isinstance(block, Figure):
+            if not isinstance(block, SlideFigure):
                 blocks.append(block)
                 continue
             figure = replace(block, height=height_of(block), caption="")
@@ -130,7 +139,7 @@ def fit_figures(
     return fitted
 
 
-def _caption_height(figure: Figure) -> float:
+def _caption_height(figure: SlideFigure) -> float:
     """Return the height of a figure's caption in pixels."""
     return CAPTION * math.ceil(len(figure.caption) / CAPTION_CHARACTERS)
 
@@ -154,13 +163,13 @@ def _scale_of_part(part: Slide) -> float:
     return next((s for s in scales if fits(part, part.blocks, s)), SCALES[-1])
 
 
-def fits(slide: Slide, blocks: list[Item], scale: float) -> bool:
+def fits(slide: Slide, blocks: list[SlideItem], scale: float) -> bool:
     """Return True if the blocks fit below the title of a slide at this scale."""
     too_wide = any(_width(block, scale) > WIDTH for block in blocks)
     return not too_wide and _filled_share(slide, blocks, scale) <= 1
 
 
-def _filled_share(slide: Slide, blocks: list[Item], scale: float) -> float:
+def _filled_share(slide: Slide, blocks: list[SlideItem], scale: float) -> float:
     """Return the height of the blocks, relative to the room below the title."""
     room = HEIGHT - _title_height(slide)
     return sum(_height(block, scale) for block in blocks) / room
@@ -175,7 +184,7 @@ def _title_height(slide: Slide) -> int:
     return PART * bool(slide.part) + TITLE * bool(lines) + line * lines
 
 
-def _height(block: Item, scale: float) -> float:
+def _height(block: SlideItem, scale: float) -> float:
     """Return the height of a block in pixels."""
     match block:
         case Text(markdown) if markdown.startswith("|"):
@@ -191,7 +200,7 @@ def _height(block: Item, scale: float) -> float:
             lines = sum(_wrapped_lines(line, size) for line in text.split("\n"))
             note = NOTE * varies
             return lines * size * OUTPUT_LINE + note + SPACE + PADDING * scale
-        case Figure(height=readable):
+        case SlideFigure(height=readable):
             height = max(PICTURE * min(scale, 1), min(readable, HIGHEST))
             return height + _caption_height(block) + SPACE
         case Plot(data=data):
@@ -236,7 +245,7 @@ def _wrapped_lines(line: str, size: float) -> int:
     return math.ceil(max(len(line), 1) / characters) if len(line) > WIDEST_TABLE else 1
 
 
-def _width(block: Item, scale: float) -> float:
+def _width(block: SlideItem, scale: float) -> float:
     """Return the width in pixels of code or output, or 0 for blocks that adapt."""
     match block:
         case Code(source):
@@ -268,7 +277,7 @@ class Unit:
     `context` is the text above the unit if a part begins with it.
     """
 
-    block: Item
+    block: SlideItem
     cost: float = 0.0
     separator: str = ""
     context: str = ""
@@ -311,7 +320,7 @@ def _part(slide: Slide, units: list[Unit], start: int, end: int) -> Slide:
 
 def _units(slide: Slide) -> Iterator[Unit]:
     """Yield the units of a slide in order."""
-    above: Item | None = None
+    above: SlideItem | None = None
     for block in slide.blocks:
         match block:
             case Code(source):
@@ -390,9 +399,9 @@ def _split_long_unit(slide: Slide, unit: Unit, above: str = "") -> Iterator[Unit
         above += f"\n{line}"
 
 
-def _join(units: list[Unit]) -> list[Item]:
+def _join(units: list[Unit]) -> list[SlideItem]:
     """Return the blocks that consist of these units."""
-    blocks: list[Item] = []
+    blocks: list[SlideItem] = []
     for unit in units:
         if blocks and unit.separator:
             last = blocks.pop()
@@ -403,7 +412,7 @@ def _join(units: list[Unit]) -> list[Item]:
     return blocks
 
 
-def _text(block: Item) -> str:
+def _text(block: SlideItem) -> str:
     """Return the text of a block of text, code or output."""
     match block:
         case Text(text) | Code(text) | Output(text):
@@ -411,7 +420,7 @@ def _text(block: Item) -> str:
     raise TypeError(block)
 
 
-def _with_text(block: Item, text: str) -> Item:
+def _with_text(block: SlideItem, text: str) -> SlideItem:
     """Return a block of the same kind with another text."""
     match block:
         case Text():

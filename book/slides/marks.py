@@ -43,7 +43,7 @@ class Text:
 
 
 @dataclass
-class Figure:
+class SlideFigure:
     """A picture from the text; `path` is relative to the file of the section."""
 
     path: str
@@ -77,7 +77,7 @@ class Plot:
     alt: str
 
 
-Item = Text | Figure | Code | Output | Plot
+SlideItem = Text | SlideFigure | Code | Output | Plot
 
 
 @dataclass
@@ -89,7 +89,7 @@ class Slide:
 
     title: str
     part: str = ""
-    blocks: list[Item] = field(default_factory=list)
+    blocks: list[SlideItem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     continued: bool = False
 
@@ -325,7 +325,7 @@ def _join_bare_titles(slides: list[Slide]) -> list[Slide]:
     return joined
 
 
-def _announces(block: Item) -> bool:
+def _announces(block: SlideItem) -> bool:
     """Return True for a text that ends with a colon."""
     return isinstance(block, Text) and block.markdown.endswith(":")
 
@@ -347,15 +347,15 @@ def _first_sentences(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def to_figure(figure: source.Figure, folder: Path = Path()) -> Figure:
+def to_figure(figure: source.Figure, folder: Path = Path()) -> SlideFigure:
     """Return a figure with the first sentence of its caption; `folder` has its path."""
     caption, _ = _first_sentence(figure.caption)
-    return Figure(str(folder / figure.path), figure.alt, caption)
+    return SlideFigure(str(folder / figure.path), figure.alt, caption)
 
 
 def texts(slide: Slide) -> list[str]:
     """Return the Markdown that a slide shows, in order; the captions are included."""
-    blocks = [b for b in slide.blocks if isinstance(b, Text | Figure)]
+    blocks = [b for b in slide.blocks if isinstance(b, Text | SlideFigure)]
     shown = [b.markdown if isinstance(b, Text) else b.caption for b in blocks]
     return [slide.title, slide.part, *shown]
 

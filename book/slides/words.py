@@ -43,7 +43,7 @@ class Words:
         }
 
     @cached_property
-    def figures(self) -> dict[str, marks.Figure]:
+    def figures(self) -> dict[str, marks.SlideFigure]:
         """The figures of the book by label."""
         return {
             block.label: marks.to_figure(block, section.path.parent)

@@ -20,6 +20,11 @@ from book.sources.section import Section
 
 BOOK = Book(Path(__file__).resolve().parents[2])
 CASES = [(section, tab) for section in BOOK.sections for tab in BOOK.code_tabs(section)]
+# `make test` runs these, and what is stale; `make test-all` runs all.
+CHOSEN = {
+    *(("use-gpu", "pytorch"), ("trainer", "mxnet")),
+    *(("data-movement", "jax"), ("use-gpu", "tensorflow")),
+}
 NAMES = [f"{Path(section.name).name}-{tab}" for section, tab in CASES]
 
 Results = dict[tuple[Section, str], NotebookNode]
@@ -44,7 +49,18 @@ def results(request: pytest.FixtureRequest) -> Results:
     return done
 
 
-@pytest.mark.parametrize("section, tab", CASES, ids=NAMES)
+def marks(section: Section, tab: str) -> list[pytest.MarkDecorator]:
+    """Return the mark of a case, which is slow unless it is chosen or stale."""
+    chosen = (Path(section.name).name, tab) in CHOSEN
+    is_fast = chosen or store.state(BOOK, section, tab) != "fresh"
+    return [] if is_fast else [pytest.mark.slow]
+
+
+@pytest.mark.parametrize(
+    "section, tab",
+    [pytest.param(*case, marks=marks(*case)) for case in CASES],
+    ids=NAMES,
+)
 def test_a_fresh_run_shows_what_the_record_shows(
     section: Section, tab: str, results: Results
 ):

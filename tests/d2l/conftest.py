@@ -56,6 +56,33 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if tab != framework(config).tab else None
 
 
+# Code that is the same in all libraries is tested in this one;
+# tests/book/library/test_alike.py compares the libraries.
+SHARED = "pytorch"
+
+
+# The files of these subjects are not part of `make test`.
+SLOW = (
+    *("distributed", "kernels", "memory", "performance", "plans", "collectives"),
+    *("quick_guide", "original_book", "fashion_mnist", "report"),
+)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Mark slow tests; leave out tests of code that another framework's run tests."""
+    for item in items:
+        if item.path.stem.removeprefix("test_").startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
+    if chosen_tab(config) == SHARED:
+        return
+    left = [item for item in items if item.get_closest_marker("shared")]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in left]
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test of a `case` on each model of this framework, with and without GPU."""
     if "case" in metafunc.fixturenames:

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.shared
+
 
 def test_a_published_measurement_is_a_number(d2l):
     assert d2l.cited("queue-pytorch-finished") == 80.1

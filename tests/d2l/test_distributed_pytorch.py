@@ -470,6 +470,7 @@ class Waiting(d2l.MLP):
         return super().training_step(batch)
 
 
+@pytest.mark.timing
 def test_a_hang_of_fit_ends_in_an_error(monkeypatch):
     monkeypatch.setattr(d2l, "timedelta", lambda minutes: timedelta(seconds=8))
     with pytest.raises(RuntimeError, match=r"rank \d of 2 raised .*(8000ms|Timed out)"):

@@ -9,6 +9,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from matplotlib import pyplot as plt
 
+pytestmark = pytest.mark.shared
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.shared
+
 
 @pytest.mark.parametrize(("threads", "share"), [(128, 0.75), (320, 0.625)])
 def test_nvidias_example_of_occupancy(d2l, threads, share):

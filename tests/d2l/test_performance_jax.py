@@ -202,6 +202,7 @@ print(min(faults() for _ in range(8)))
 # Profiles
 
 
+@pytest.mark.timing
 def test_phases_of_a_trace(tmp_path):
     def step():
         for name in "one", "two", "one":

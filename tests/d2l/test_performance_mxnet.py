@@ -249,6 +249,7 @@ def phases():
         event.stop()
 
 
+@pytest.mark.timing
 def test_trace_has_the_phases_and_can_be_opened(tmp_path):
     path = tmp_path / "trace.json"
     for _ in range(2):

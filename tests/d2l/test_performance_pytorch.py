@@ -347,6 +347,7 @@ def step():
             time.sleep(0.01)
 
 
+@pytest.mark.timing
 def test_a_trace_contains_the_marked_phases(tmp_path):
     path = tmp_path / "trace.json"
     for _ in range(2):

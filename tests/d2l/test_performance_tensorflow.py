@@ -286,6 +286,7 @@ def phase(name, **options):
     return tf.profiler.experimental.Trace(name, **options)
 
 
+@pytest.mark.timing
 def test_trace_contains_the_marked_phases(fw, tmp_path):
     X = tf.random.normal((64, 64))
 

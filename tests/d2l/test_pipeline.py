@@ -4,6 +4,8 @@ import itertools
 
 import pytest
 
+pytestmark = pytest.mark.shared
+
 SIZES = [(1, 1), (1, 5), (2, 1), (3, 2), (4, 8), (5, 7), (8, 3)]
 SCHEDULES = ["GPipe", "1F1B"]
 

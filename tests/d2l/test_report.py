@@ -121,6 +121,7 @@ def only(problems):
 # The driver
 
 
+@pytest.mark.shared
 def test_a_healthy_machine(d2l, machine, built):
     machine()
     built(**GPU_BUILD)
@@ -136,6 +137,7 @@ def test_a_healthy_machine(d2l, machine, built):
         assert shown in text
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("head", [HEAD, HEAD_610])
 def test_both_heads_of_the_table(d2l, machine, head):
     machine(
@@ -144,12 +146,14 @@ def test_both_heads_of_the_table(d2l, machine, head):
     assert d2l.driver_versions() == ("610.57.04", "13.3")
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("cuda", ["N/A", "ERR!", ""])
 def test_a_head_without_cuda(d2l, machine, cuda):
     machine(head=HEAD.format("535.104.05", cuda))
     assert d2l.driver_versions() == ("535.104.05", "")
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(
     "value", ["[N/A]", "[Not Supported]", "[Insufficient Permissions]", "N/A", ""]
 )
@@ -163,6 +167,7 @@ def test_unknown_values_are_not_problems(d2l, machine, built, value):
     assert report.problems == [] and "? of ? GiB free" in str(report)
 
 
+@pytest.mark.shared
 def test_an_old_driver_that_knows_fewer_fields(d2l, machine):
     known = [f for f in H100 if f not in ("compute_cap", "mig.mode.current")]
     machine(knows=known)
@@ -171,6 +176,7 @@ def test_an_old_driver_that_knows_fewer_fields(d2l, machine):
     assert complaint == ""
 
 
+@pytest.mark.shared
 def test_warnings_among_the_answers(d2l, machine):
     machine(gpus=[H100, SECOND], warns=["WARNING: infoROM is corrupted at gpu 0000:3B"])
     gpus, complaint = d2l.query_gpus()
@@ -193,6 +199,7 @@ COMPLAINTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("says, status, remedy", COMPLAINTS)
 def test_remedy_for_an_error_of_nvidia_smi(d2l, machine, built, says, status, remedy):
     machine(says=says, status=status)
@@ -203,6 +210,7 @@ def test_remedy_for_an_error_of_nvidia_smi(d2l, machine, built, says, status, re
     assert " ".join(words[:4]) in " ".join(only(report.problems).split())
 
 
+@pytest.mark.shared
 def test_a_lost_gpu_beside_one_that_answers(d2l, machine, built):
     machine(says="0, GPU-1, A, 8.0, 40960, 40000, Disabled\nGPU is lost.\n", status=15)
     built(**GPU_BUILD)
@@ -226,6 +234,7 @@ def test_nvidia_smi_that_hangs(d2l, machine, monkeypatch):
     assert "stuck" in only(report.problems) and asked == [False]
 
 
+@pytest.mark.shared
 def test_without_nvidia_smi(d2l, no_nvidia_smi, monkeypatch):
     monkeypatch.setattr(d2l, "nvidia_cards", lambda: 0)
     report = d2l.gpu_report()
@@ -233,6 +242,7 @@ def test_without_nvidia_smi(d2l, no_nvidia_smi, monkeypatch):
     assert "no NVIDIA GPU was found" in str(report)
 
 
+@pytest.mark.shared
 def test_nvidia_smi_that_may_not_run(d2l, machine, no_nvidia_smi, monkeypatch):
     script = machine()
     script.chmod(0o644)
@@ -240,11 +250,13 @@ def test_nvidia_smi_that_may_not_run(d2l, machine, no_nvidia_smi, monkeypatch):
     assert d2l.nvidia_smi() == (None, "")
 
 
+@pytest.mark.shared
 def test_a_card_without_a_driver(d2l, no_nvidia_smi, monkeypatch):
     monkeypatch.setattr(d2l, "nvidia_cards", lambda: 1)
     assert "Install the driver" in only(d2l.gpu_report().problems)
 
 
+@pytest.mark.shared
 def test_a_gpu_that_is_seen_without_nvidia_smi(d2l, no_nvidia_smi, built, monkeypatch):
     monkeypatch.setattr(d2l, "nvidia_cards", lambda: 1)
     built(**GPU_BUILD)
@@ -252,6 +264,7 @@ def test_a_gpu_that_is_seen_without_nvidia_smi(d2l, no_nvidia_smi, built, monkey
     assert report.problems == [] and "It sees    NVIDIA H100" in str(report)
 
 
+@pytest.mark.shared
 def test_cards_on_the_bus(d2l, tmp_path):
     for name, vendor, kind in [
         ("a", "0x10de", "0x030200"),
@@ -289,6 +302,7 @@ def test_a_gpu_that_no_package_of_mxnet_fits(d2l, fw, machine, cpu_build):
         assert "CPU build" in problem
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(
     "capability, limits, words",
     [
@@ -307,6 +321,7 @@ def test_gpus_that_a_build_fits(d2l, machine, built, capability, limits, words):
     assert [words in problem for problem in problems] == ([True] if words else [])
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(
     "head, cuda, too_old",
     [
@@ -335,6 +350,7 @@ def test_drivers_that_a_build_needs(d2l, machine, built, head, cuda, too_old):
 # What hides GPUs
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(
     "setting, indices",
     [
@@ -361,6 +377,7 @@ def test_the_gpus_that_are_visible(d2l, setting, indices):
     assert [gpu.index for gpu in d2l.visible_gpus(gpus, setting)] == indices
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(
     "setting, problem",
     [
@@ -384,18 +401,21 @@ def test_a_setting_that_hides_gpus(d2l, machine, built, monkeypatch, setting, pr
         assert report.problems == []
 
 
+@pytest.mark.shared
 def test_a_setting_without_gpus_is_not_wrong(d2l, no_nvidia_smi, monkeypatch):
     monkeypatch.setattr(d2l, "nvidia_cards", lambda: 0)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert d2l.gpu_report().problems == []
 
 
+@pytest.mark.shared
 def test_a_setting_of_the_framework(d2l, machine, built):
     machine()
     built(cuda="13", kept_off="JAX_PLATFORMS=cpu")
     assert "JAX_PLATFORMS=cpu keeps" in only(d2l.gpu_report().problems)
 
 
+@pytest.mark.shared
 def test_gpus_that_are_not_seen_for_another_reason(d2l, machine, built):
     machine(gpus=[H100, SECOND])
     built(cuda="13.0", seen=["H100"], reason="one GPU is in exclusive mode")
@@ -403,6 +423,7 @@ def test_gpus_that_are_not_seen_for_another_reason(d2l, machine, built):
     assert "sees 1 of 2" in problem and "exclusive mode" in problem
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("seen, wrong", [(["MIG 1g.10gb"], False), ([], True)])
 def test_a_gpu_in_instances(d2l, machine, built, monkeypatch, seen, wrong):
     machine(gpus=[H100 | {"mig.mode.current": "Enabled"}, SECOND])
@@ -418,6 +439,7 @@ def test_a_gpu_in_instances(d2l, machine, built, monkeypatch, seen, wrong):
 # Memory
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(
     "free, apps, words",
     [
@@ -440,6 +462,7 @@ def test_memory_that_others_have_taken(d2l, machine, built, free, apps, words):
     assert [words in problem for problem in problems] == ([True] if words else [])
 
 
+@pytest.mark.shared
 def test_memory_that_this_process_holds_is_not_a_problem(d2l, machine, built):
     machine(gpus=[H100 | {"memory.free": "20000"}])  # a container hides process ids
     built(**GPU_BUILD, held=[61000], used=[512])
@@ -448,6 +471,7 @@ def test_memory_that_this_process_holds_is_not_a_problem(d2l, machine, built):
     assert "It holds   59.6 GiB, of which 0.5 GiB are in use" in str(report)
 
 
+@pytest.mark.shared
 def test_memory_of_others_beside_that_of_this_process(d2l, machine, built):
     apps = [f"{H100['uuid']}, 4711, 70000"]
     machine(gpus=[H100 | {"memory.free": "2048"}], apps=apps)
@@ -469,6 +493,7 @@ def test_memory_that_asking_the_framework_takes(d2l, machine, monkeypatch):
     assert report.gpus[0].free == 20000 and report.problems == []
 
 
+@pytest.mark.shared
 def test_memory_of_a_hidden_gpu_does_not_matter(d2l, machine, built, monkeypatch):
     machine(gpus=[H100, SECOND | {"memory.free": "100"}])
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
@@ -479,6 +504,7 @@ def test_memory_of_a_hidden_gpu_does_not_matter(d2l, machine, built, monkeypatch
 # The report as a text
 
 
+@pytest.mark.shared
 def test_lines_of_the_report_fit(d2l, machine):
     machine(says=NO_DRIVER, status=9)
     lines = str(d2l.gpu_report()).splitlines()
@@ -486,6 +512,7 @@ def test_lines_of_the_report_fit(d2l, machine):
     assert all(line[:11].strip() or line[:11] == " " * 11 for line in lines)
 
 
+@pytest.mark.shared
 def test_all_problems_at_once(d2l, machine, built, monkeypatch):
     machine(
         gpus=[H100 | {"memory.free": "1000"}], head=HEAD.format("470.82.01", "11.4")

@@ -7,6 +7,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.shared
+
 DGX_A100 = """
         \x1b[4mGPU0    GPU1    GPU2    GPU3    mlx5_0  mlx5_1  CPU Affinity\x1b[0m
 GPU0     X      NV12    NV12    NV12    PXB     SYS     0-63    0

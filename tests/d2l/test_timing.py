@@ -7,6 +7,8 @@ import weakref
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.timing
+
 
 @pytest.fixture
 def queue(d2l, fw, monkeypatch):

@@ -48,7 +48,7 @@ SIGNS = {"mfrac": "/", "msup": "^", "msub": "_"}
 
 
 @dataclass
-class Entry:
+class SearchEntry:
     """A part of a page that search can find, such as a section, a tab or a figure.
 
     `trail` holds the headings from the title of the page down. An entry within a panel
@@ -65,10 +65,10 @@ class Entry:
     text: str = ""
     code: str = ""
 
-    def part(self, anchor: str, kind: str, **changes: Any) -> "Entry":
+    def part(self, anchor: str, kind: str, **changes: Any) -> "SearchEntry":
         """Return an entry within this one that has no text yet."""
         shared = {"trail": self.trail, "tabs": self.tabs, "set": self.set}
-        return Entry(self.page, anchor, kind, **{**shared, **changes})
+        return SearchEntry(self.page, anchor, kind, **{**shared, **changes})
 
     def record(self) -> dict[str, Any]:
         """Return the fields that are not empty, for the script."""
@@ -91,7 +91,7 @@ def search_data(records: list[dict[str, Any]], tabs: list[str]) -> str:
     return f'bookSearchData = {{"tabs": {names}, "entries": [\n{lines}\n]}};\n'
 
 
-def entries(name: str, page: BeautifulSoup, tabs: list[str]) -> list[Entry]:
+def entries(name: str, page: BeautifulSoup, tabs: list[str]) -> list[SearchEntry]:
     """Return the entries of a page, which this function changes.
 
     Text that all `tabs` share does not belong to the entry of a tab.
@@ -104,8 +104,8 @@ def entries(name: str, page: BeautifulSoup, tabs: list[str]) -> list[Entry]:
             del element["class"]
         else:
             element.decompose()
-    found: list[Entry] = []
-    _read(page, Entry(name, "", "page", []), found, tabs)
+    found: list[SearchEntry] = []
+    _read(page, SearchEntry(name, "", "page", []), found, tabs)
     return [entry for entry in found if entry.has_content]
 
 
@@ -120,7 +120,9 @@ def _errors(element: Tag) -> list[str]:
     return ERROR.findall(element.get_text()) if is_output else []
 
 
-def _read(element: Tag, entry: Entry, found: list[Entry], tabs: list[str]) -> None:
+def _read(
+    element: Tag, entry: SearchEntry, found: list[SearchEntry], tabs: list[str]
+) -> None:
     """Add the text of an element to `entry`, and the entries inside it to `found`."""
     for child in element.children:
         if isinstance(child, NavigableString):
@@ -135,7 +137,9 @@ def _read(element: Tag, entry: Entry, found: list[Entry], tabs: list[str]) -> No
                 _read_into(child, entry, found, tabs)
 
 
-def _read_into(tag: Tag, entry: Entry, found: list[Entry], tabs: list[str]) -> None:
+def _read_into(
+    tag: Tag, entry: SearchEntry, found: list[SearchEntry], tabs: list[str]
+) -> None:
     """Add the text, code or equation of a tag without an entry of its own."""
     if tag.name == "pre":
         code = tag.get_text()
@@ -151,7 +155,7 @@ def _read_into(tag: Tag, entry: Entry, found: list[Entry], tabs: list[str]) -> N
         entry.text += " "
 
 
-def _entry_of(tag: Tag, entry: Entry, tabs: list[str]) -> Entry | None:
+def _entry_of(tag: Tag, entry: SearchEntry, tabs: list[str]) -> SearchEntry | None:
     """Return the new entry within `entry` that a tag begins, or None."""
     if tag.name == "section":
         heading = tag.find(HEADINGS, recursive=False)
@@ -172,7 +176,7 @@ def _is_tab_panel(tag: Tag) -> bool:
     return axis == "tab" and "tab-panel" in tag.get_attribute_list("class")
 
 
-def _panel_entry(panel: Tag, entry: Entry, tabs: list[str]) -> Entry | None:
+def _panel_entry(panel: Tag, entry: SearchEntry, tabs: list[str]) -> SearchEntry | None:
     """Return the entry of a panel, or None if readers of all tabs see the panel."""
     shown = str(panel.get("data-choices", "")).split()
     if set(shown) >= set(tabs):

@@ -6,13 +6,6 @@ import pytest
 
 from book.__main__ import main
 from book.checks import rules
-from book.sources.book import Book
-
-ROOT = Path(__file__).resolve().parents[3]
-
-
-def test_the_sources_of_this_book_follow_all_rules():
-    rules.check(Book(ROOT))
 
 
 def test_every_module_of_rules_is_applied():

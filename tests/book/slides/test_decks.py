@@ -16,7 +16,7 @@ from book.pages import plots
 from book.records import fingerprint, store, validation
 from book.records.store import Shown
 from book.slides import deck_page, decks, layout, marks
-from book.slides.marks import Code, Figure, Output, Plot, Slide, Text
+from book.slides.marks import Code, Output, Plot, Slide, SlideFigure, Text
 from book.sources.blocks import Cell
 from book.sources.book import Book
 from book.sources.inline import MarkupError
@@ -110,7 +110,7 @@ def one(make_book: Callable[..., Book]) -> Book:
     record = store.blank(book, section, "pytorch")
     record.cells[0].outputs = [
         new_output("execute_result", {"text/plain": "<b>1</b>"}),
-        new_output("display_data", {"image/svg+xml": SVG, "text/plain": "Figure"}),
+        new_output("display_data", {"image/svg+xml": SVG, "text/plain": "SlideFigure"}),
     ]
     facts = dict.fromkeys(validation.FACTS, "") | {
         "machine": "cpu",
@@ -236,7 +236,7 @@ def test_imports_are_on_no_slide():
 
 def test_figures_need_no_mark_and_their_explanations_are_notes():
     [_, slide] = read("# T\n\n[**a**]\n\n![Two $n$. More of it.](a.svg)")
-    assert slide.blocks == [Figure("a.svg", "", "Two $n$.")]
+    assert slide.blocks == [SlideFigure("a.svg", "", "Two $n$.")]
     assert slide.notes == ["More of it."]
 
 
@@ -311,7 +311,7 @@ def test_short_slides_are_enlarged_and_long_ones_reduced():
 
 def test_long_code_is_split_at_blank_lines():
     source, text = "\n\n".join([lines_of(9)] * 5), lines_of(70)
-    blocks: list[marks.Item] = [Code(source), Output(text)]
+    blocks: list[marks.SlideItem] = [Code(source), Output(text)]
     pages = layout.pages(Slide("T", "P", blocks, ["note"]))
     assert [page.number for page in pages] == list(range(1, len(pages) + 1))
     assert {page.total for page in pages} == {len(pages)}
@@ -380,16 +380,20 @@ def test_wide_tables_are_reduced_and_longer_lines_wrapped():
 
 
 def test_figures_fill_a_slide():
-    blocks: list[marks.Item] = [Figure("a.svg", "", "c")] * 3
+    blocks: list[marks.SlideItem] = [SlideFigure("a.svg", "", "c")] * 3
     assert len(layout.pages(Slide("T", "", blocks))) == 3
 
 
 def test_a_figure_gets_the_height_at_which_its_text_can_be_read():
     heights = {"low.svg": 200.0, "high.svg": 540.0}
-    figures: list[marks.Item] = [Figure(name, name, "A caption.") for name in heights]
+    figures: list[marks.SlideItem] = [
+        SlideFigure(name, name, "A caption.") for name in heights
+    ]
     slide = Slide("T", "P", figures)
     [slide] = layout.fit_figures([slide], lambda figure: heights[figure.path])
-    assert [(b.path, b.caption) for b in slide.blocks if isinstance(b, Figure)] == [
+    assert [
+        (b.path, b.caption) for b in slide.blocks if isinstance(b, SlideFigure)
+    ] == [
         ("low.svg", "A caption."),
         ("high.svg", ""),
     ]
@@ -401,7 +405,7 @@ def test_a_figure_gets_the_height_at_which_its_text_can_be_read():
 @pytest.mark.parametrize(
     ("title", "height", "slides"),
     [
-        ("T", 600, [("P", ["Text"]), ("", ["Figure"])]),
+        ("T", 600, [("P", ["Text"]), ("", ["SlideFigure"])]),
         ("T", 615, [("P", ["Text"])]),  # too high
         ("T " * 40, 600, [("P", ["Text"])]),  # below a title of two lines
     ],
@@ -409,7 +413,7 @@ def test_a_figure_gets_the_height_at_which_its_text_can_be_read():
 def test_a_high_figure_is_alone_on_a_slide(
     title: str, height: float, slides: list[tuple[str, list[str]]]
 ):
-    slide = Slide(title, "P", [Text("a"), Figure("a.svg", "", "c")], ["A note."])
+    slide = Slide(title, "P", [Text("a"), SlideFigure("a.svg", "", "c")], ["A note."])
     fitted = layout.fit_figures([slide], lambda _: height)
     kinds = [(s.part, [type(b).__name__ for b in s.blocks]) for s in fitted]
     assert kinds == slides
@@ -417,7 +421,7 @@ def test_a_high_figure_is_alone_on_a_slide(
 
 
 def test_a_slide_of_a_high_figure_keeps_its_notes():
-    slide = Slide("T", "P", [Figure("a.svg", "", "c")], ["A note."])
+    slide = Slide("T", "P", [SlideFigure("a.svg", "", "c")], ["A note."])
     [alone] = layout.fit_figures([slide], lambda _: 600)
     assert alone.notes == ["A note."] and len(layout.pages(alone)) == 1
 
