@@ -123,7 +123,7 @@ help:  ## this list
 
 test: system lint check test-book test-site test-d2l test-chapter  ## the core of everything, in about 12 minutes
 
-test-all:  ## everything: all pages, decks, sections, PDFs, frameworks, and what depends on speed
+test-all:  ## everything: all pages, decks, sections, PDFs, and what depends on speed
 	@$(MAKE) test ALL=1
 	@$(MAKE) test-timing
 
@@ -131,7 +131,7 @@ quick: lint check  ## for daily work: style, rules, the fast tests of the pipeli
 	$(TEST) pytest $(SPREAD) -m 'not slow and not timing' --changed tests/book \
 		tests/benchmarks tests/chapter/test_sections.py
 
-system:  ## install the programs and fonts that the tests need, as root or by sudo; else say how
+system:  ## install programs and fonts for the tests, as root or by sudo; else say how
 	@$(FIND_PYTHON); $$python -m book.base.system install \
 		$(if $(ALL),,book pytorch mxnet browser)
 

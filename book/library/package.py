@@ -38,6 +38,7 @@ RUFF = [sys.executable, "-m", "ruff"]
 RUFF_SETTINGS = ["--isolated", "--no-cache", "--quiet", "--target-version=py311"]
 RUFF_RULES = ["--config=src=[]", "--select=E,F,W,I,B,UP"]
 # A library is generated again if the code that generates it changes.
+CARDS = "cards.csv"
 GENERATOR = ("library/*.py", "sources/*.py")
 
 
@@ -145,8 +146,12 @@ def data_files(book: Book) -> dict[str, str]:
 def cards(book: Book) -> dict[str, dict[str, float]]:
     """Return the properties of each card in the package's data; empty without any."""
     found: dict[str, dict[str, float]] = {}
-    for row in csv.DictReader(data_files(book).get("cards.csv", "").splitlines()):
-        found.setdefault(row["card"], {})[row["property"]] = float(row["value"])
+    try:
+        for row in csv.DictReader(data_files(book).get(CARDS, "").splitlines()):
+            found.setdefault(row["card"], {})[row["property"]] = float(row["value"])
+    except (KeyError, ValueError) as error:
+        message = f"damaged at {error}; run make check"
+        raise BookError(message, folder(book) / CARDS) from None
     return found
 
 

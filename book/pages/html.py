@@ -313,8 +313,9 @@ def _compare_texts(
     seen = wording.compact("".join(texts(doctree)))
     for line, wanted in pages[name].written:
         if not seen.startswith(wanted):
-            block = next(b for b in section.blocks if b.line == line)
-            problem = wording.explain(block.source, wanted, seen[: len(wanted)])
+            block = next((b for b in section.blocks if b.line == line), None)
+            source = block.source if block else ""
+            problem = wording.explain(source, wanted, seen[: len(wanted)])
             misread.append(f"{section.at(line)}: {problem}")
             return
         seen = seen[len(wanted) :]

@@ -32,7 +32,7 @@ from book.pages.merge import (
     origin,
     version_notices,
 )
-from book.pages.wording import written
+from book.pages.wording import text_of, written
 from book.records.outputs import PICTURES, Picture, PrintedText, read
 from book.sources.blocks import (
     COMMAND_LINE,
@@ -215,6 +215,8 @@ class _Writer:
 
     def _add_records(self, records: Records) -> None:
         if len(records.texts) == 1:
+            ((markdown, *_),) = records.texts.values()
+            self.page.written.append((1, text_of(markdown)))
             self._write(next(self.texts))
             return
         self._write(".. book-tabs::\n   :class: record")

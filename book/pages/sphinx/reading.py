@@ -9,7 +9,7 @@ KINDS = (
     *(nodes.raw, nodes.literal, nodes.literal_block, nodes.comment),
     *(nodes.math, nodes.math_block, nodes.image, nodes.system_message),
 )
-NAMES = {"pending_xref", "toctree", "folded_title", "bibliography"}
+NAMES = {"machine_set", "pending_xref", "toctree", "folded_title", "bibliography"}
 CLASSES = {
     *("record", "tab-label", "output-note", "no-output", "prediction-source"),
     *("version-notice", "made-on"),

@@ -410,14 +410,17 @@ def test_other_formats_show_every_panel_under_its_label(one, builder, tmp_path):
     assert "No code for PyTorch" not in written
 
 
-@pytest.mark.parametrize("name", ["cited.csv", "cards.csv"])
-def test_a_change_of_the_librarys_data_is_built(one, name: str):
+@pytest.mark.parametrize(
+    "name, row",
+    [("cited.csv", "id,value\na,{}\n"), ("cards.csv", "card,property,value\na,b,{}\n")],
+)
+def test_a_change_of_the_librarys_data_is_built(one, name: str, row: str):
     """A page shows measurements of others, which are in the data of the library."""
     book, _ = one
-    (book.root / "d2l" / name).write_text("id,value\ncopy,1\n", "utf-8")
+    (book.root / "d2l" / name).write_text(row.format(1), "utf-8")
     build(book)
     assert html.up_to_date_index(book.root)
-    (book.root / "d2l" / name).write_text("id,value\ncopy,2\n", "utf-8")
+    (book.root / "d2l" / name).write_text(row.format(2), "utf-8")
     assert not html.up_to_date_index(book.root)
 
 

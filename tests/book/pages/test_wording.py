@@ -21,7 +21,7 @@ MISREAD = [
     ("Before.\n\nTerm\n: a description", 5, "a definition list"),
     ("Water is H~2~O.", 3, "a subscript, or text that is struck out"),
     ("This is the 3^rd^ time.", 3, "a superscript"),
-    ("It ends like this::\n\nMore.", 3, "two colons at the end"),
+    ("It ends like this::\n\nMore.", 3, "two colons at the end of a paragraph"),
     ("![B.](../img/a.svg)", 3, "a list"),
 ]
 
