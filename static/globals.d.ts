@@ -36,4 +36,4 @@ interface DocumentEventMap {
   "book:added": CustomEvent<Element>;
 }
 
-declare module "fs";
+declare module "node:fs";

@@ -21,6 +21,6 @@
 
   if (inNode) {
     const file = `${__dirname}/../../d2l/cards.csv`;
-    module.exports = read(require("fs").readFileSync(file, "utf8").trim().split("\n"));
+    module.exports = read(require("node:fs").readFileSync(file, "utf8").trim().split("\n"));
   } else globalThis.bookCards = BOOK_CARDS;
 })();

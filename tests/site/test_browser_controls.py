@@ -333,6 +333,7 @@ def test_the_copy_buttons_show_where_nothing_hovers(open_http_page: Visitor):
 # From page to page
 
 
+@pytest.mark.slow
 def test_next_and_previous_lead_through_the_book(open_page: Visitor):
     page = open_page(PAGES[0])
     for rel, ends_at in [("next", PAGES[-1]), ("prev", PAGES[0])]:

@@ -13,7 +13,7 @@ from book.pages import plots
 from book.pages.descriptions import describe
 
 ROOT = Path(__file__).parents[2]
-FILES = ROOT / "tests/book/records/plots"
+FILES = ROOT / "tests/book/pages/plots"
 CURVES = "a 'copy' <1>: from \"10\" & more"
 PAGE = """<!DOCTYPE html>
 <html lang="en" data-theme="auto"><head><meta charset="utf-8"><title>Plots</title>
