@@ -4906,3 +4906,6 @@ def size(a: Any) -> Any:
 
 def transpose(a: Any) -> Any:
     return a.T
+
+
+# Generated from 47c9953b63095f00, with the contents 23d868a7ead871b5.

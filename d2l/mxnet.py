@@ -4526,3 +4526,6 @@ def size(a: Any) -> Any:
 
 def transpose(a: Any) -> Any:
     return a.T
+
+
+# Generated from 3675c5e401a65dbf, with the contents 1c8bcd1416b33e85.

@@ -4652,3 +4652,6 @@ def numpy(x: Any, *args: Any, **kwargs: Any) -> Any:
 
 def size(a: Any) -> Any:
     return tf.size(a).numpy()
+
+
+# Generated from ae48f0429b980ab6, with the contents f64074e8437bb323.

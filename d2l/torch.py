@@ -4361,3 +4361,6 @@ def swapaxes(x: Any, *args: Any, **kwargs: Any) -> Any:
 
 def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
+
+
+# Generated from a982cf966f72fd76, with the contents 4dd2f860269dfe2b.

@@ -39,6 +39,8 @@ RUFF_SETTINGS = ["--isolated", "--no-cache", "--quiet", "--target-version=py311"
 RUFF_RULES = ["--config=src=[]", "--select=E,F,W,I,B,UP"]
 # A library is generated again if the code that generates it changes.
 CARDS = "cards.csv"
+# The last line of a library: hashes of what it was made from, and of the rest.
+SEAL = "# Generated from {}, with the contents {}.\n"
 GENERATOR = ("library/*.py", "sources/*.py")
 
 
@@ -52,11 +54,33 @@ def generated(book: Book, tab: str) -> str:
     """
     if tab not in book.config.library:
         return ""
+    if text := _committed(book, tab):
+        return text
     if not _cached(book, tab).exists():
         _generate_beside_others(book)
     with contextlib.suppress(OSError, ValueError):
         return _cached(book, tab).read_text(encoding="utf-8")
     return _generate_into_cache(book, tab)
+
+
+def _committed(book: Book, tab: str) -> str:
+    """Return the text in the package's folder if its seal says that it is today's.
+
+    A new clone then has no library to generate, which takes seconds.
+    """
+    file = book.root / _lib_file(book, tab)
+    with contextlib.suppress(OSError, ValueError):
+        text = file.read_text(encoding="utf-8")
+        body, mark, _ = text.rpartition(SEAL.partition("{")[0])
+        if mark and text == _sealed(body, _key(book, tab)):
+            return text
+    return ""
+
+
+def _sealed(body: str, key: str) -> str:
+    """Return the text of a library with a line that says what it was made from."""
+    digest = hashlib.sha256(body.encode()).hexdigest()[:16]
+    return body + SEAL.format(key, digest)
 
 
 @functools.lru_cache(maxsize=16)
@@ -70,7 +94,7 @@ def _generate_beside_others(book: Book) -> None:
     A library takes seconds. One that fails is left to the caller, who gets its error.
     """
     due = [t for t in book.tabs if t in book.config.library]
-    due = [t for t in due if not _cached(book, t).exists()]
+    due = [t for t in due if not (_committed(book, t) or _cached(book, t).exists())]
     if len(due) < 2:
         return
     fork = multiprocessing.get_context("fork")
@@ -128,7 +152,8 @@ def generate(book: Book, tab: str) -> str:
     from book.library.module import build_module
 
     header = HEADER.format(title=book.config.project["title"], tab=tab)
-    return _format(build_module(book, tab, header), _lib_file(book, tab))
+    body = _format(build_module(book, tab, header), _lib_file(book, tab))
+    return _sealed(f"{body.rstrip()}\n\n\n", _key(book, tab))
 
 
 def version_file(book: Book) -> str:

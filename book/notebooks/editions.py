@@ -48,31 +48,6 @@ LANGUAGE = {
     "codemirror_mode": {"name": "ipython", "version": 3},
     "nbconvert_exporter": "python",
 }
-# The modules that each tab imports, and the requirements that install them.
-PACKAGES = {
-    "pytorch": {"torch": "torch"},
-    "mxnet": {"mxnet": "mxnet==1.9.1 numpy==1.23.5"},
-    "jax": {"jax": "jax", "flax": "flax", "optax": "optax"},
-    "tensorflow": {"tensorflow": "tensorflow"},
-}
-COMMON_PACKAGES = {
-    "cloudpickle": "cloudpickle",
-    "matplotlib": "matplotlib",
-    "sklearn": "scikit-learn",
-}
-# The same for the sections that define kernels.
-KERNEL_SECTIONS = ("kernels", "tiles", "solutions-kernels", "solutions-tiles")
-KERNEL_PACKAGES = {
-    "pytorch": {"triton": "triton"},
-    "mxnet": {"numba_cuda": "numba-cuda[cu12]"},
-    "tensorflow": {"numba_cuda": "numba-cuda[cu12]"},
-}
-SECTION_PACKAGES = {
-    (section, tab): packages
-    for section in KERNEL_SECTIONS
-    for tab, packages in KERNEL_PACKAGES.items()
-}
-
 ABOUT = {
     names.PLAIN: "The first cell shows the GPUs of this machine; the code also runs"
     " without one. The second cell finds `d2l`, the library of this book, in the folder"
@@ -283,8 +258,7 @@ class Edition:
             calls.append("check_mxnet()")
         if included:
             functions.append(standalone.install_missing)
-            own = SECTION_PACKAGES.get((Path(section.name).name, tab), {})
-            packages = PACKAGES.get(tab, {}) | own | COMMON_PACKAGES
+            packages = _packages(self.book, section, tab)
             calls.append(f"install_missing({packages!r})")
         functions += [standalone.is_our_library, standalone.use_library]
         source = package.generated(self.book, tab)
@@ -304,6 +278,20 @@ class Edition:
             texts = [f"{n!r}: {_readable_literal(text)}" for n, text in files.items()]
             calls.insert(0, f"LIBRARY = {{{', '.join(texts)}}}\n")
         return standalone.cell(functions, "\n".join(calls))
+
+
+def _packages(book: Book, section: Section, tab: str) -> dict[str, str]:
+    """Return the modules that a notebook imports, and what installs each.
+
+    config.ini lists them for a tab, for one section in a tab, and for all notebooks.
+    """
+    parser, found = book.config.build.parser, {}
+    for name in (tab, f"{tab}-{Path(section.name).name}", "all"):
+        lines = parser.get("notebooks", name, fallback="").splitlines()
+        for line in filter(None, map(str.strip, lines)):
+            module, _, requirement = line.partition(": ")
+            found[module] = requirement
+    return found
 
 
 def _readable_literal(text: str) -> str:

@@ -108,6 +108,8 @@ def _settings(edition: Book, name: str) -> dict[str, object]:
     return {
         "book_name": name,
         "book_keywords": [k.strip() for k in keywords.split(",") if k.strip()],
+        "book_stressed": config.get("pdf", "stressed", fallback="").split(),
+        "book_programs": config.get("pdf", "programs", fallback="").split(),
         "book_site": config.get("publish", "site", fallback="").strip(),
         # Only the pages of the site need these, and their paths are wrong here.
         "html_static_path": [],

@@ -17,16 +17,9 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from book.pages.sphinx.contents import file_around
 
-# Words that are emphasized for stress or contrast, and are no terms.
-STRESSED = set(
-    "all also and any before both current different does every exposed finished"
-    " global input must no not one only rate relative same share start this to twice"
-    " used".split()
-)
-NAME = re.compile(
-    r"@?((?:torch|jax|jnp|tf|mx|np|npx|nn|d2l|dist|optax|triton|tl|pl|cuda)(?:\.\w+)+"
-    r"|[A-Z][A-Z0-9]*_[A-Z0-9_]+|nvidia-smi|torchrun|ncu|nsys|py-spy)(?![\w-])"
-)
+FRAMEWORKS = "torch|jax|jnp|tf|mx|np|npx|nn|d2l|dist|optax|triton|tl|pl|cuda"
+# A name of a framework, a variable of the environment, or one of the programs.
+NAME = rf"@?((?:{FRAMEWORKS})(?:\.\w+)+|[A-Z][A-Z0-9]*_[A-Z0-9_]+|{{}})(?![\w-])"
 # A definition with its decorators; one that is added to a class is not a name of `d2l`.
 SAVED = re.compile(r"^((?:@.*\n)*)(?:class|def) ([A-Za-z]\w*)", re.MULTILINE)
 MENTIONED = re.compile(r"(?:d2l\.)?(\w+)")
@@ -57,13 +50,16 @@ class CollectIndexEntries(SphinxPostTransform):
     def _entries(self) -> Iterator[tuple[nodes.Element, index_entry]]:
         """Yield each node that needs an entry, and the entry."""
         titles = {title.astext() for title in self.document.findall(nodes.title)}
+        stressed = set(self.config.book_stressed)
+        programs = "|".join(map(re.escape, self.config.book_programs)) or "(?!)"
+        named = re.compile(NAME.format(programs))
         for node in self.document.findall(nodes.emphasis):
             term = _uncapitalized(node.astext())
-            is_term = term not in STRESSED and node.astext() not in titles
+            is_term = term not in stressed and node.astext() not in titles
             if is_term and not term.startswith("et al") and _is_in_text(node):
                 yield node, index_entry(text=term, code=False)
         for literal in self.document.findall(nodes.literal):
-            name = NAME.match(literal.astext())
+            name = named.match(literal.astext())
             if name and _is_in_text(literal):
                 yield literal, index_entry(text=name[1], code=True)
         yield from self._definitions()
@@ -119,4 +115,6 @@ def _singular(term: str, terms: set[str]) -> str:
 def setup(app: Sphinx) -> None:
     """Add the entries to Sphinx."""
     app.add_node(index_entry)
+    app.add_config_value("book_stressed", [], "env")
+    app.add_config_value("book_programs", [], "env")
     app.add_post_transform(CollectIndexEntries)

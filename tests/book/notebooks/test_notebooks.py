@@ -382,11 +382,11 @@ def test_gpus_are_reported_in_one_line(
 
 
 @pytest.mark.parametrize("name", ["one", "two"])
-def test_a_package_of_one_section_is_installed_there_only(
-    book: Book, monkeypatch: pytest.MonkeyPatch, name: str
-):
-    own = {("one", "jax"): {"a_compiler": "a-compiler"}}
-    monkeypatch.setattr(editions, "SECTION_PACKAGES", own)
+def test_a_package_of_one_section_is_installed_there_only(book: Book, name: str):
+    config = book.root / "config.ini"
+    setting = "\n[notebooks]\njax-one = a_compiler: a-compiler\n"
+    config.write_text(config.read_text("utf-8") + setting, "utf-8")
+    book = Book(book.root)
     code = "".join(cell.source for cell in notebook(book, name, kind=COLAB).cells)
     assert ("'a_compiler': 'a-compiler'" in code) == (name == "one")
 
@@ -400,7 +400,13 @@ def test_every_section_with_kernels_installs_the_language_of_its_tab():
         for cell in book.cells(section, tab)
         if re.search(r"^(import|from) (triton|numba)\b", cell.code, re.MULTILINE)
     }
-    assert importing and importing == set(editions.SECTION_PACKAGES)
+    listed = {
+        (Path(section.name).name, tab)
+        for section in book.sections
+        for tab in book.tabs
+        if {"triton", "numba_cuda"} & set(editions._packages(book, section, tab))
+    }
+    assert importing and importing == listed
 
 
 # Files
