@@ -30,7 +30,7 @@ def html(options: argparse.Namespace) -> None:
     if not Path("config.ini").exists():
         _read_book()  # raises an error before a folder is created here
     with (
-        locked(build_paths.pages_lock(Path()), "another process builds it"),
+        locked(build_paths.PAGES_LOCK, "another process builds it"),
         _no_garbage_collection(),
     ):
         index, notes = _build_if_outdated()
@@ -58,7 +58,7 @@ def _build_if_outdated() -> tuple[Path, str]:
     """
     from book.pages import html
 
-    notes = build_paths.html_notes(Path())
+    notes = build_paths.HTML_NOTES
     index = html.up_to_date_index(Path.cwd())
     if index is None or not notes.exists():
         from book.checks import rules
@@ -98,7 +98,7 @@ def pdf(options: argparse.Namespace) -> None:
     for tab in options.tab:
         book.check_tab(tab)
     rules.check_for_build(book)
-    with locked(build_paths.pages_lock(book.root), "another process builds it"):
+    with locked(book.root / build_paths.PAGES_LOCK, "another process builds it"):
         for tab in options.tab or [None]:
             print(pdf.build(book, tab), flush=True)
 
@@ -170,7 +170,7 @@ def slides(options: argparse.Namespace) -> None:
     from book.slides.decks import build
 
     book = _checked_book()
-    with locked(build_paths.slides_lock(book.root), "another process makes slides"):
+    with locked(book.root / build_paths.SLIDES_LOCK, "another process makes slides"):
         print(build(book, options.tab, options.section))
 
 
@@ -179,7 +179,7 @@ def publish(options: argparse.Namespace) -> None:
     from book.publish.layout import build, push
 
     book = _checked_book()
-    with locked(build_paths.publish_lock(book.root), "another process publishes"):
+    with locked(book.root / build_paths.PUBLISH_LOCK, "another process publishes"):
         folder = build(book, options.pdf)
         for line in _missing_records(book):
             print(line)

@@ -85,7 +85,7 @@ def _sealed(body: str, key: str) -> str:
 
 @functools.lru_cache(maxsize=16)
 def _cached(book: Book, tab: str) -> Path:
-    return build_paths.library(book.root) / f"{tab}-{_key(book, tab)}.py"
+    return book.root / build_paths.LIBRARY / f"{tab}-{_key(book, tab)}.py"
 
 
 def _generate_beside_others(book: Book) -> None:

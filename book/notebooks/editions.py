@@ -87,8 +87,8 @@ def write(
     """
     run.check_names(book, tabs, sections, machine)
     chosen = _chosen_sections(book, tabs, sections)
-    folder = build_paths.notebooks(book.root)
-    lock = build_paths.notebooks_lock(book.root)
+    folder = book.root / build_paths.NOTEBOOKS
+    lock = book.root / build_paths.NOTEBOOKS_LOCK
     with locked(lock, "another process is writing notebooks"):
         edition = Edition(book, machine if outputs else None)
         files = _notebook_files(edition, chosen)

@@ -59,7 +59,7 @@ References
 
 def up_to_date_index(root: Path) -> Path | None:
     """Return the index page of the book in `root`, or None if it has to be built."""
-    stamp = build_paths.html_stamp(root)
+    stamp = root / build_paths.HTML_STAMP
     if not stamp.exists():
         return None
     built_from, _, index = stamp.read_text("utf-8").strip().partition("\n")
@@ -89,19 +89,19 @@ def build(book: Book, views: Views | None = None) -> Path:
         "html_baseurl": published.site,
     }
     titles = store.titles(book)
-    folder = build_paths.folder(book.root)
-    stamp, built_from = build_paths.html_stamp(book.root), fingerprint(book.root)
+    folder = book.root / build_paths.BUILD
+    stamp, built_from = book.root / build_paths.HTML_STAMP, fingerprint(book.root)
     stamp.unlink(missing_ok=True)
     # The notes describe the last build and not this one.
-    build_paths.html_notes(book.root).unlink(missing_ok=True)
+    (book.root / build_paths.HTML_NOTES).unlink(missing_ok=True)
     views = views or views_of_records(book, titles)
     pages = write_pages(book, views, folder / "sphinx")
     # Sphinx copies these files each time but removes none that are gone.
     shutil.rmtree(folder / "pages" / "_static", ignore_errors=True)
     run_sphinx(book, folder, titles, pages, settings=settings)
-    with replace_folder(build_paths.html(book.root)) as new:
+    with replace_folder(book.root / build_paths.HTML) as new:
         copy_pages(folder / "pages", new)
-    index = build_paths.html(book.root) / f"{book.config.build['index']}.html"
+    index = book.root / build_paths.HTML / f"{book.config.build['index']}.html"
     write_whole(stamp, f"{built_from}\n{index.relative_to(book.root)}\n")
     return index
 

@@ -41,8 +41,8 @@ def build(book: Book, tab: str | None = None, views: html.Views | None = None) -
     """
     edition = book if tab is None else _edition(book, book.check_tab(tab))
     name = names.pdf(book, tab)
-    pdf = build_paths.pdf(book.root) / name
-    folder = build_paths.latex(book.root, pdf.stem)
+    pdf = book.root / build_paths.PDF / name
+    folder = book.root / build_paths.LATEX / pdf.stem
     stamp, built_from = folder / "pdf.stamp", html.fingerprint(book.root)
     if views is None and pdf.exists() and _is_up_to_date(stamp, built_from):
         return pdf

@@ -44,7 +44,7 @@ def build(book: Book, with_pdf: bool = True) -> Path:
     settings = hosting.load(book)
     if with_pdf:
         tex.check_tools()  # Report missing tools now and not after minutes of work.
-    folder = build_paths.publish(book.root)
+    folder = book.root / build_paths.PUBLISH
     with replace_folder(folder) as draft:
         for name, source in _make_parts(book, with_pdf):
             _report(f"publish: {name}")
@@ -64,7 +64,9 @@ def _report(line: str) -> None:
 def _make_parts(book: Book, with_pdf: bool) -> Iterator[tuple[str, Path]]:
     """Make the parts beside the pages; yield the name and the source of each folder."""
     yield "notebooks", editions.write(book)
-    with locked(build_paths.slides_lock(book.root), "another process is making slides"):
+    with locked(
+        book.root / build_paths.SLIDES_LOCK, "another process is making slides"
+    ):
         yield "slides", decks.build(book).parent
     if with_pdf:
         yield "pdf", _make_pdfs(book)
@@ -72,10 +74,10 @@ def _make_parts(book: Book, with_pdf: bool) -> Iterator[tuple[str, Path]]:
 
 def _make_pdfs(book: Book) -> Path:
     """Make all PDFs and return a folder that holds only these."""
-    folder = build_paths.publishing(book.root) / "pdf"
+    folder = book.root / build_paths.PUBLISHING / "pdf"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    with locked(build_paths.pages_lock(book.root), "another process builds it"):
+    with locked(book.root / build_paths.PAGES_LOCK, "another process builds it"):
         for tab in (None, *book.tabs):
             _report(f"publish: PDF {'of all tabs' if tab is None else f'of {tab}'}")
             shutil.copy(pdf.build(book, tab), folder)
@@ -84,7 +86,7 @@ def _make_pdfs(book: Book) -> Path:
 
 def _add_pages(book: Book, settings: Hosting, draft: Path) -> None:
     """Build the pages in `draft`, with buttons for all files that it holds already."""
-    folder = build_paths.publishing(book.root)
+    folder = book.root / build_paths.PUBLISHING
     files = buttons.files_in(draft)
     # The paths in config.ini are relative to a folder at another depth.
     sphinx_settings: dict[str, Any] = {
@@ -95,7 +97,7 @@ def _add_pages(book: Book, settings: Hosting, draft: Path) -> None:
         "templates_path": [str(book.root / "book/templates")],
     }
     titles = store.titles(book)
-    with locked(build_paths.pages_lock(book.root), "another process builds it"):
+    with locked(book.root / build_paths.PAGES_LOCK, "another process builds it"):
         views = html.views_of_records(book, titles)
         pages = html.write_pages(book, views, folder / "sphinx")
         shutil.rmtree(folder / "pages/_static", ignore_errors=True)
@@ -193,7 +195,7 @@ def _check_branch(root: Path, settings: Hosting, remote: str) -> None:
 
 def _commit_notebooks(root: Path, folder: Path) -> str:
     """Return a new commit of the notebooks, without a change to the user's index."""
-    index = build_paths.publish_index(root)
+    index = root / build_paths.PUBLISH_INDEX
     index.unlink(missing_ok=True)
     settings = {"GIT_INDEX_FILE": str(index)}
     for role in ("AUTHOR", "COMMITTER"):

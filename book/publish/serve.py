@@ -31,7 +31,7 @@ RELOAD = "/.reload.js"
 POLL_SECONDS = 0.5
 PING_SECONDS = 15
 # Folders that a build writes, or that no page is made from.
-UNWATCHED = {build_paths.NAME, "__pycache__", "tests", "benchmarks"}
+UNWATCHED = {build_paths.BUILD.name, "__pycache__", "tests", "benchmarks"}
 
 
 class Rebuilds:
@@ -156,7 +156,7 @@ def serve(root: Path, port: int) -> None:
     """
     rebuilds = Rebuilds()
     # The port is taken before the book is built, so that a mistake shows at once.
-    with _open_server(build_paths.html(root), port, rebuilds) as server:
+    with _open_server(root / build_paths.HTML, port, rebuilds) as server:
         before = snapshot(root)
         if not build(root):
             raise BookError("the book does not build; fix that, then serve it")

@@ -1,4 +1,4 @@
-"""What a record depends on: a hash that differs if its outputs may differ."""
+"""Fingerprints of code: hashes that differ if the outputs of a record may differ."""
 
 import ast
 import functools

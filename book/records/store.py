@@ -143,7 +143,7 @@ def _warn(file: Path, reason: str) -> None:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a tab shows: its blocks, whose cells have the outputs of a fresh record.
+    """The blocks that a tab shows, whose cells have the outputs of a fresh record.
 
     `facts`, empty without a fresh record, say what made the outputs and which version
     of the framework `installs` from the tab's pins.

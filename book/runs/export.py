@@ -52,8 +52,8 @@ def export(
     mean all of them.
     """
     run.check_names(book, tabs, sections, machine)
-    folder = (to or build_paths.export(book.root, machine)).resolve()
-    lock = build_paths.export_lock(book.root)
+    folder = (to or book.root / build_paths.EXPORT / machine).resolve()
+    lock = book.root / build_paths.EXPORT_LOCK
     with locked(lock, "another process exports"):
         check_free(folder)
         package.write(book)
@@ -135,7 +135,7 @@ def import_results(book: Book, folder: Path) -> None:
         raise BookError(
             f"there are no results; make them first: python {SCRIPT}", folder
         )
-    lock = build_paths.records_lock(book.root, manifest.machine)
+    lock = book.root / build_paths.records_lock(manifest.machine)
     with locked(lock, f"another process writes outputs/{manifest.machine}"):
         refused, recorded = FolderImport(book, folder, manifest).all(found)
         run.print_sentences_to_reread(book, recorded, manifest.machine)

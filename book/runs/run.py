@@ -41,7 +41,7 @@ def run(
     """
     check_names(book, tabs, sections, machine)
     python = python and check_interpreter(python)
-    lock = build_paths.records_lock(book.root, machine)
+    lock = book.root / build_paths.records_lock(machine)
     with locked(lock, f"another process writes outputs/{machine}"):
         # The kernels import the library of today's sources.
         package.write(book)

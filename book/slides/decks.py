@@ -42,7 +42,7 @@ def build(
 
     Raises a `BookError` if none of the sections has slide marks.
     """
-    folder = build_paths.slides(book.root)
+    folder = book.root / build_paths.SLIDES
     chosen_tabs = [book.check_tab(tab) for tab in tabs or book.tabs]
     chosen_sections = [book.section(name) for name in sections or []] or book.sections
     words = Words(book)

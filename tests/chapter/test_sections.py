@@ -9,10 +9,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from compare import differences
 from nbformat import NotebookNode
 
 from book.records import store
-from book.records.compare import differences
 from book.runs.kernels import Job, execute
 from book.runs.run import interpreters
 from book.sources.book import Book

@@ -36,7 +36,7 @@ def book() -> Book:
 @pytest.fixture(scope="session")
 def site(book: Book) -> Path:
     """The folder of the site, which one worker builds."""
-    with locked(build_paths.pages_lock(ROOT), "another worker builds the book"):
+    with locked(ROOT / build_paths.PAGES_LOCK, "another worker builds the book"):
         return html.build(book).parent
 
 

@@ -3,10 +3,9 @@
 import time
 
 import pytest
+from compare import differences
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
-
-from book.records.compare import differences
 
 LENGTH = 300_000
 
