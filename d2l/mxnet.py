@@ -4528,4 +4528,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3675c5e401a65dbf, with the contents 1c8bcd1416b33e85.
+# Generated from 4a44f158791430d3, with the contents 1c8bcd1416b33e85.

@@ -147,11 +147,9 @@ def _branch_problems(book: Book, section: Section, cell: Cell) -> Problems:
             if tab not in book.tabs:
                 yield line, f"unknown tab '{tab}'; choose from {', '.join(book.tabs)}"
     if "tab.selected" in cell.code:
-        from book.sources.branches import select_branches
-
         row = cell.code.count("\n", 0, cell.code.index("tab.selected")) + 1
         try:
-            select_branches(cell.code, book.tabs[0], "")
+            book.select_branches(cell.code, book.tabs[0], "")
         except BookError as error:
             yield cell.line_of(row), str(error)
 

@@ -311,10 +311,10 @@ def _compare_texts(
     if section is None or name not in pages:
         return
     seen = wording.compact("".join(texts(doctree)))
-    for line, wanted in pages[name].written:
+    for line, block in pages[name].written:
+        wanted = wording.written(block, pages[name].medium)
         if not seen.startswith(wanted):
-            block = next((b for b in section.blocks if b.line == line), None)
-            source = block.source if block else ""
+            source = block if isinstance(block, str) else block.source
             problem = wording.explain(source, wanted, seen[: len(wanted)])
             misread.append(f"{section.at(line)}: {problem}")
             return

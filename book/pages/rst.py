@@ -32,7 +32,6 @@ from book.pages.merge import (
     origin,
     version_notices,
 )
-from book.pages.wording import text_of, written
 from book.records.outputs import PICTURES, Picture, PrintedText, read
 from book.sources.blocks import (
     COMMAND_LINE,
@@ -66,14 +65,15 @@ class Page:
     """The reStructuredText of a page and the image files beside it.
 
     `lines` holds, for each block, its first line in the text and in the Markdown.
-    `written` holds the lines of each text in the Markdown, and the text that readers
-    should see.
+    `written` holds, for each text, its line in the Markdown, and its block or its own
+    Markdown, as readers of `medium` should see it.
     """
 
     text: str = ""
     images: dict[str, bytes] = field(default_factory=dict)
     lines: list[tuple[int, int]] = field(default_factory=list)
-    written: list[tuple[int, str]] = field(default_factory=list)
+    written: list[tuple[int, Block | str]] = field(default_factory=list)
+    medium: Medium = "web"
 
     def origin(self, line: int) -> tuple[int, int]:
         """Return the Markdown's first line of the block at `line`, and of the next."""
@@ -197,7 +197,7 @@ class _Writer:
         self.name = name
         self.medium = medium
         self.texts = texts
-        self.page = Page()
+        self.page = Page(medium=medium)
         self.next_line = 1
 
     def add(self, item: PageItem, indent: str = "") -> None:
@@ -216,7 +216,7 @@ class _Writer:
     def _add_records(self, records: Records) -> None:
         if len(records.texts) == 1:
             ((markdown, *_),) = records.texts.values()
-            self.page.written.append((1, text_of(markdown)))
+            self.page.written.append((1, markdown))
             self._write(next(self.texts))
             return
         self._write(".. book-tabs::\n   :class: record")
@@ -231,7 +231,7 @@ class _Writer:
                 self._write(text, indent)
             return
         text = next(self.texts)
-        self.page.written.append((part.block.line, written(part.block, self.medium)))
+        self.page.written.append((part.block.line, part.block))
         if isinstance(part.block, Figure):
             text = _add_description(text, part.block)
         if self.medium == "web" and has_arithmetic(part.block):

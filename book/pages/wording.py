@@ -7,6 +7,7 @@ functions leave out spaces, code, equations and roles, which other checks cover.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -41,8 +42,10 @@ CONSTRUCTS = {
 SHOWN = 24  # characters of a text in a message
 
 
-def written(block: Block, medium: Medium) -> str:
-    """Return the text of a block that readers of a medium should see."""
+def written(block: Block | str, medium: Medium) -> str:
+    """Return the text of a block, or of Markdown, that readers should see."""
+    if isinstance(block, str):
+        return text_of(block)
     if isinstance(block, Contents | Equation | References) or block.sign.endswith("~~"):
         return ""
     if isinstance(block, Figure):
@@ -60,9 +63,13 @@ def _shown(markdown: str, medium: Medium) -> str:
 
 def text_of(markdown: str, dialect: str = "commonmark") -> str:
     """Return the text of Markdown, as `markdown-it` reads a dialect."""
-    parser = MarkdownIt(dialect, {"linkify": False}).enable("table")
     plain = TOKEN.sub(lambda m: m[0] if m[0].startswith("\\") else " ", markdown)
-    return compact("".join(_texts(parser.parse(plain))))
+    return compact("".join(_texts(_parser(dialect).parse(plain))))
+
+
+@functools.cache
+def _parser(dialect: str) -> MarkdownIt:
+    return MarkdownIt(dialect, {"linkify": False}).enable("table")
 
 
 def _texts(tokens: Iterable[Token]) -> Iterator[str]:

@@ -5,6 +5,7 @@ d2lbook reads the settings; `book.sources.parsing` parses the text.
 
 import configparser
 import contextlib
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -138,10 +139,7 @@ class Book:
     def _cell_of_tab(self, cell: Cell, section: Section, tab: str) -> Cell:
         """Return a cell with the branches of `tab` chosen and its aliases replaced."""
         if "tab.selected" in cell.code:
-            # libcst takes long to import, and few books branch within a cell.
-            from book.sources.branches import select_branches
-
-            code, rows = select_branches(cell.code, tab, section.at(cell.rows[0]))
+            code, rows = self.select_branches(cell.code, tab, section.at(cell.rows[0]))
             cell = replace(cell, code=code, rows=tuple(map(cell.line_of, rows)))
         settings = self.config.library.get(tab, {})
         try:
@@ -153,6 +151,19 @@ class Book:
         if code == cell.code:
             return cell
         return replace(cell, code=code, rows=tuple(map(cell.line_of, rows)))
+
+    def select_branches(self, code: str, tab: str, where: str) -> tuple[str, list[int]]:
+        """Return the branches of `tab` in a cell; see `book.sources.branches`."""
+
+        def make() -> str:
+            # libcst takes long to import, and few cells have branches.
+            from book.sources.branches import select_branches
+
+            return json.dumps(select_branches(code, tab, where))
+
+        made_by = Path(__file__).with_name("branches.py").read_text("utf-8")
+        selected, rows = json.loads(self._kept.text([made_by, code, tab], make))
+        return selected, rows
 
     def cells(self, section: Section, tab: str) -> list[Cell]:
         """Return the code cells of a section in one tab."""
