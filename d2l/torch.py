@@ -4363,4 +4363,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from b0b339d869d280a7, with the contents 4dd2f860269dfe2b.
+# Generated from 0744f3c94238f6eb, with the contents 4dd2f860269dfe2b.

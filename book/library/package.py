@@ -3,12 +3,12 @@
 `book.library.saved` describes the marks, and `book.library.module` builds a module.
 """
 
-import ast
 import contextlib
 import csv
 import functools
 import hashlib
 import multiprocessing
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -39,6 +39,7 @@ RUFF_SETTINGS = ["--isolated", "--no-cache", "--quiet", "--target-version=py311"
 RUFF_RULES = ["--config=src=[]", "--select=E,F,W,I,B,UP"]
 # A library is generated again if the code that generates it changes.
 CARDS = "cards.csv"
+IMPORT = re.compile(r"^(?:import|from) (?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
 # The last line of a library: hashes of what it was made from, and of the rest.
 SEAL = "# Generated from {}, with the contents {}.\n"
 GENERATOR = ("library/*.py", "sources/*.py")
@@ -134,16 +135,7 @@ def _key(book: Book, tab: str) -> str:
 
 def _relevant_code(cell: Cell) -> str:
     """Return the code of a cell that a library depends on: what it saves or imports."""
-    if "@save" in cell.code:
-        return cell.code
-    if "import" not in cell.code:
-        return ""
-    try:
-        statements = ast.parse(cell.python).body
-    except SyntaxError:
-        return cell.code
-    imports = (s for s in statements if isinstance(s, ast.Import | ast.ImportFrom))
-    return "\n".join(map(ast.unparse, imports))
+    return cell.code if "@save" in cell.code else "\n".join(IMPORT.findall(cell.code))
 
 
 def generate(book: Book, tab: str) -> str:
