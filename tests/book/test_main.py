@@ -216,6 +216,7 @@ def test_missing_records_are_listed(make_book: Callable[..., Book]):
     ]
 
 
+@pytest.mark.timing
 def test_a_build_hears_repeated_signals_once(make_book: Callable[..., Book]):
     book = make_book(**{f"part_{n}": TEXT.replace("one", f"{n}") for n in range(30)})
     with_our_pages(book.root)

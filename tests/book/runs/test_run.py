@@ -287,6 +287,7 @@ def test_a_stopped_run_leaves_the_old_record(
             assert "Traceback" not in error
 
 
+@pytest.mark.timing
 def test_repeated_signals_do_no_harm(make_book: Callable[..., Book], tmp_path: Path):
     """make sends SIGTERM on to a command that got it from their group already."""
     marker = tmp_path / "marker"
