@@ -257,25 +257,17 @@ def run_sphinx(
     from sphinx.errors import SphinxError
     from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-    from book.library import package
-
     # Sphinx 5.3 takes the names of folders as text.
     source, pages, doctrees = (
         str(folder / name) for name in ("sphinx", "pages", "doctrees")
     )
-    book_settings = {
-        "book_tabs": book.tabs,
-        "book_machines": [[*pair] for pair in (titles or NO_RECORDS).items()],
-        "book_cards": package.cards(book),
-        "book_code_hash": _hash_of_files(book.root, TOOLS),
-    }
     warnings, errors = io.StringIO(), []
     misread: list[str] = []
     try:
         with patch_docutils(source), docutils_namespace(), restored_import_path():
             app = Sphinx(
                 *(source, source, pages, doctrees, builder),
-                book_settings | dict(settings),
+                _settings(book, titles) | dict(settings),
                 status=None,
                 warning=warnings,
             )
@@ -293,6 +285,18 @@ def run_sphinx(
         # Sphinx would not repeat its warnings about pages that it has cached.
         shutil.rmtree(doctrees, ignore_errors=True)
         raise BookError("\n".join(problems))
+
+
+def _settings(book: Book, titles: dict[str, str]) -> dict[str, object]:
+    """Return the settings of Sphinx for each format."""
+    from book.library import package
+
+    return {
+        "book_tabs": book.tabs,
+        "book_machines": [[*pair] for pair in (titles or NO_RECORDS).items()],
+        "book_cards": package.cards(book),
+        "book_code_hash": _hash_of_files(book.root, TOOLS),
+    }
 
 
 def _compare_texts(
