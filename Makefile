@@ -158,7 +158,9 @@ test-chapter: $(call built,test)  ## fresh runs of sections, compared with their
 	$(TEST) pytest $(SPREAD) $(TIER) tests/chapter
 
 test-timing: tools  ## what depends on the speed of the machine: alone, one test at a time
-	$(TEST) pytest -m timing tests/book tests/benchmarks tests/site tests/chapter
+	for part in book site chapter; do \
+		$(TEST) pytest -m timing tests/$$part || exit 1; \
+	done
 	for tab in $(TABS); do \
 		.venvs/$$tab/bin/python -m pytest -m timing tests/d2l --tab $$tab || exit 1; \
 	done
