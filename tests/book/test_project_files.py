@@ -1,4 +1,4 @@
-"""What the guides name exists: commands, files and links."""
+"""Every command, file and link that the guides name exists."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What one framework's run of tests/d2l tests for all is the same in all libraries."""
+"""Tests marked `shared` run in one framework: their code is the same in all four."""
 
 import ast
 from collections.abc import Iterator
