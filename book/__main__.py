@@ -42,12 +42,14 @@ def html(options: argparse.Namespace) -> None:
 def _no_garbage_collection() -> Iterator[None]:
     """Do not collect garbage: a build makes little, and looking for it takes long.
 
-    That saves a quarter of the time for a third more memory.
+    That saves a quarter of the time for a third more memory. What the build leaves is
+    not looked through at the end of the process either.
     """
     gc.disable()
     try:
         yield
     finally:
+        gc.freeze()
         gc.enable()
 
 

@@ -4908,4 +4908,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 672f504b80ce4482, with the contents 23d868a7ead871b5.
+# Generated from 80a4f7a5110c547e, with the contents 23d868a7ead871b5.

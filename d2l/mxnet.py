@@ -4528,4 +4528,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from f5c2f19e9a8ea1b7, with the contents 1c8bcd1416b33e85.
+# Generated from edb208f49c62731b, with the contents 1c8bcd1416b33e85.

@@ -4654,4 +4654,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from aafcf5928606df87, with the contents f64074e8437bb323.
+# Generated from c5dc0205cee8cd5e, with the contents f64074e8437bb323.

@@ -4363,4 +4363,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 0744f3c94238f6eb, with the contents 4dd2f860269dfe2b.
+# Generated from 0abec420a6fd91c2, with the contents 4dd2f860269dfe2b.

@@ -40,7 +40,7 @@ def records_lock(machine: str) -> Path:
 
 
 def cache(root: Path, name: str) -> Cache:
-    """Return a cache of texts that take long to make, in the book's folder `root`."""
+    """Return a cache of values that take long to make, in the book's folder `root`."""
     return Cache(root / BUILD / "caches" / name)
 
 

@@ -1,48 +1,62 @@
-"""A cache of texts that take long to make, kept in files between builds."""
+"""A cache of values that take long to make, kept in files between builds."""
 
 import contextlib
+import functools
 import hashlib
+import pickle
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from book.base.errors import BookError
-from book.base.files import write_whole
+from book.base.files import write_bytes_whole
+
+Value = TypeVar("Value")
 
 
-def digest(parts: Iterable[str]) -> str:
+def digest(parts: Iterable[str | bytes]) -> str:
     """Return a hash that differs for different lists of texts."""
     result = hashlib.sha256()
     for part in parts:
-        data = part.encode(errors="surrogatepass")
+        data = part.encode(errors="surrogatepass") if isinstance(part, str) else part
         result.update(f"{len(data)}:".encode() + data)
     return result.hexdigest()
 
 
-class Cache:
-    """A cache of texts in a folder.
+@functools.cache
+def code_hash() -> str:
+    """Return a hash of the program: all of `book/`."""
+    files = sorted(Path(__file__).parents[1].rglob("*.py"))
+    return digest(file.read_bytes() for file in files)
 
-    The name of each file is the hash of all parts that its text depends on. A text that
-    cannot be read or written is made again, so the folder may be removed at any time.
+
+class Cache:
+    """A cache of values in a folder.
+
+    The name of each file is the hash of all parts that its value depends on, the
+    program included. A value that cannot be read or written is made again, so the
+    folder may be removed at any time.
     """
 
     def __init__(self, folder: Path):
         self.folder = folder
         self.used: set[str] = set()
 
-    def text(self, parts: Iterable[str], make: Callable[[], str]) -> str:
-        """Return the text that depends on `parts`; call `make` if it is not cached."""
-        name = digest(parts)[:32]
+    def value(self, parts: Iterable[str | bytes], make: Callable[[], Value]) -> Value:
+        """Return the value that depends on `parts`; call `make` if it is not cached."""
+        name = digest([code_hash(), *parts])[:32]
         self.used.add(name)
         file = self.folder / name
-        with contextlib.suppress(OSError, ValueError):
-            return file.read_text("utf-8")
-        text = make()
+        with contextlib.suppress(Exception):  # damaged pickles raise all kinds
+            kept: Value = pickle.loads(file.read_bytes())
+            return kept
+        value = make()
         with contextlib.suppress(BookError):
-            write_whole(file, text)
-        return text
+            write_bytes_whole(file, pickle.dumps(value))
+        return value
 
     def forget_others(self) -> None:
-        """Remove all texts that this object has not returned."""
+        """Remove all values that this object has not returned."""
         with contextlib.suppress(OSError):
             for file in self.folder.iterdir():
                 if file.name not in self.used:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import chain
 from urllib.parse import unquote
 
+from book.base import build_paths
 from book.base.errors import BookError
 from book.checks import predictions
 from book.facts.quantities import quantities
@@ -87,13 +88,27 @@ def bibliography_keys(book: Book) -> set[str] | None:
 def _section_problems(
     book: Book, section: Section, bib_keys: set[str] | None
 ) -> Problems:
+    """Yield each problem of a section with its line; most are kept between builds."""
+    known = [*book.tabs, *sorted(bib_keys or [])]
+    yield from build_paths.cache(book.root, "problems").value(
+        [section.text, *known], lambda: list(_problems_in_text(book, section, bib_keys))
+    )
+    for block in section.blocks:
+        if not isinstance(block, Cell | Contents | References):
+            for offset, message in _link_problems(section, block):
+                yield block.line_at(offset), message
+
+
+def _problems_in_text(
+    book: Book, section: Section, bib_keys: set[str] | None
+) -> Problems:
     yield from section.problems
     for block in section.blocks:
         yield from _tab_problems(book, block)
         if isinstance(block, Cell):
             yield from _cell_problems(book, section, block)
         elif not isinstance(block, Contents | References):
-            yield from _text_problems(section, block, bib_keys)
+            yield from _text_problems(block, bib_keys)
     yield from predictions.mistakes(book, section)
 
 
@@ -157,16 +172,14 @@ def _branch_problems(book: Book, section: Section, cell: Cell) -> Problems:
 # Text
 
 
-def _text_problems(
-    section: Section, block: Block, bib_keys: set[str] | None
-) -> Problems:
+def _text_problems(block: Block, bib_keys: set[str] | None) -> Problems:
     """Yield the problems in the text of a block, each with its line."""
     source = LISTING.sub(_blank_out, block.text)
     for offset, message in chain(
         _markup_problems(source),
         _role_problems(source, bib_keys),
         _bold_problems(source),
-        _link_problems(section, source),
+        _equation_problems(source),
     ):
         yield block.line_at(offset), message
     if isinstance(block, Table):
@@ -236,12 +249,16 @@ def _bold_problems(source: str) -> Problems:
             yield bold.start(), message
 
 
-def _link_problems(section: Section, source: str) -> Problems:
-    """Yield unclosed equations, links to missing files, and links to sources."""
+def _equation_problems(source: str) -> Problems:
     text = without_code(source)
     if text.count("$$") % 2:
         yield text.index("$$"), "unclosed equation; add $$"
-    for link in LINK.finditer(text):
+
+
+def _link_problems(section: Section, block: Block) -> Problems:
+    """Yield links to missing files, and links to sources."""
+    source = LISTING.sub(_blank_out, block.text)
+    for link in LINK.finditer(without_code(source)) if "](" in source else ():
         target = unquote(link[1].partition("#")[0])
         if ADDRESS.match(link[1]):
             continue

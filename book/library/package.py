@@ -84,7 +84,6 @@ def _sealed(body: str, key: str) -> str:
     return body + SEAL.format(key, digest)
 
 
-@functools.lru_cache(maxsize=16)
 def _cached(book: Book, tab: str) -> Path:
     return book.root / build_paths.LIBRARY / f"{tab}-{_key(book, tab)}.py"
 
@@ -121,6 +120,7 @@ def _generate_into_cache(book: Book, tab: str) -> str:
     return text
 
 
+@functools.lru_cache(maxsize=16)
 def _key(book: Book, tab: str) -> str:
     """Return a hash of everything that the text of a library depends on."""
     settings = sorted(book.config.library[tab].items())

@@ -43,14 +43,22 @@ class BookStyle(APAStyle):
 
     default_sorting_style = STYLE
 
+    @functools.cached_property
+    def formatted(self) -> dict[str, FormattedEntry]:
+        """The texts of the works so far, because Sphinx asks twice for each."""
+        return {}
+
     def format_entry(
         self, label: str, entry: Entry, bib_data: BibliographyData | None = None
     ) -> FormattedEntry:
         """Return the text of a work without the backslashes that only TeX needs."""
+        if entry.key in self.formatted:
+            return self.formatted[entry.key]
         fields = {name: text.replace(r"\$", "$") for name, text in entry.fields.items()}
         work = Entry(entry.type, fields, entry.persons)
         work.key = entry.key
-        return super().format_entry(label, work, bib_data)
+        self.formatted[entry.key] = super().format_entry(label, work, bib_data)
+        return self.formatted[entry.key]
 
     def format_url(self, entry: Entry) -> Node:
         """Return nothing, since each format adds a link to the work itself."""

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from pathlib import Path
 
 import pypandoc
 
@@ -46,7 +45,6 @@ from book.sources.blocks import (
 from book.sources.inline import Medium, for_medium, without_slide_marks
 from book.sources.section import Section
 
-CODE = Path(__file__)
 MARKER = "BOOKPIECE{}END"
 MARKER_LINE = re.compile(r"^BOOKPIECE\d+END$", re.MULTILINE)
 FIGURE = re.compile(r"^\.\. figure:: .*$", re.MULTILINE)
@@ -118,16 +116,18 @@ def convert(
 ) -> Page:
     """Return the page of a section; the names of its images begin with `name`.
 
-    Text that an earlier build has converted is taken from `cache`.
+    A page that an earlier build has converted is taken from `cache`.
     """
+    if cache is None:
+        return _convert(items, name, medium)
+    versions = map(version, ("pypandoc_binary", "d2lbook"))
+    parts = [*versions, name, medium, repr(items)]
+    return cache.value(parts, lambda: _convert(items, name, medium))
+
+
+def _convert(items: list[PageItem], name: str, medium: Medium) -> Page:
     texts = [text for item in items for text in _texts(item, medium)]
-    if cache:
-        versions = map(version, ("pypandoc_binary", "d2lbook"))
-        parts = [*versions, CODE.read_text("utf-8"), *texts]
-        converted = json.loads(cache.text(parts, lambda: json.dumps(to_rst(texts))))
-    else:
-        converted = to_rst(texts)
-    writer = _Writer(name, iter(converted), medium)
+    writer = _Writer(name, iter(to_rst(texts)), medium)
     for item in items:
         writer.add(item)
     return writer.page

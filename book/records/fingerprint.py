@@ -3,7 +3,6 @@
 import ast
 import functools
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -52,10 +51,7 @@ def of_cells(book: Book, tab: str, cells: list[Cell], module: str) -> str:
 @functools.lru_cache(maxsize=8)
 def _kept_definitions(root: Path, module: str) -> Definitions:
     kept = build_paths.cache(root, "definitions")
-    made_by = Path(__file__).read_text("utf-8")
-    text = kept.text([made_by, module], lambda: json.dumps(_definitions(module)))
-    found: Definitions = json.loads(text)
-    return found
+    return kept.value([module], lambda: _definitions(module))
 
 
 def _blocks(definitions: Definitions, names: Iterable[str]) -> list[str]:

@@ -100,9 +100,17 @@ def _look_up(
     file = path(book, section, tab, machine)
     if not file.exists():
         return "missing", None
-    record = _read(book, file)
-    if record is None:
-        return "damaged", None
+    text = _read(book, file)
+    return _judge(book, section, tab, file, text) if text else ("damaged", None)
+
+
+@functools.cache  # a build looks at each record several times
+def _judge(
+    book: Book, section: Section, tab: str, file: Path, text: str
+) -> tuple[State, NotebookNode | None]:
+    """Return the state of the record `text`, and the record itself if it is fresh."""
+    cells = book.cells(section, tab)
+    record = nbformat.v4.reads(text)
     module = package.generated(book, tab)
     if record.metadata.book.fingerprint != of_cells(book, tab, cells, module):
         return "stale", None
@@ -112,14 +120,14 @@ def _look_up(
     return "fresh", record
 
 
-def _read(book: Book, file: Path) -> NotebookNode | None:
-    """Return the record in `file`; if it is damaged, warn once and return None."""
+def _read(book: Book, file: Path) -> str | None:
+    """Return the text of a record; if it is damaged, warn once and return None."""
     try:
         if not file.is_file():
             raise OSError(errno.EINVAL, "not a file")
         text = file.read_text(encoding="utf-8")
         kept = build_paths.cache(book.root, "verdicts")
-        problem = kept.text([*rules(), text], lambda: problem_with_text(text))
+        problem = kept.value([*rules(), text], lambda: problem_with_text(text))
     except OSError as error:
         problem = f"it cannot be read: {error.strerror}"
     except UNREADABLE:
@@ -127,7 +135,7 @@ def _read(book: Book, file: Path) -> NotebookNode | None:
     if problem:
         _warn(file, problem)
         return None
-    return nbformat.v4.reads(text)
+    return text
 
 
 @functools.cache

@@ -12,7 +12,6 @@ import re
 import sys
 from collections.abc import Mapping
 from importlib.metadata import version
-from pathlib import Path
 
 from book.base.cache import Cache
 
@@ -28,9 +27,9 @@ def replace_aliases(
     rows = list(range(1, code.count("\n") + 2))
     if not _may_use(code, settings):
         return code, rows
-    made_by = [Path(__file__).read_text("utf-8"), version("d2lbook"), sys.version]
+    made_by = [version("d2lbook"), sys.version]
     parts = [*made_by, *(f"{k}={v}" for k, v in settings.items()), code]
-    new = kept.text(parts, lambda: _replaced(code, settings))
+    new = kept.value(parts, lambda: _replaced(code, settings))
     if new.count("\n") != code.count("\n"):
         rows = _original_rows(code, new)
     return new, rows

@@ -118,7 +118,7 @@ class Cell(Block):
     number: int
     code: str
     rows: tuple[int, ...]
-    classes: frozenset[str] = frozenset()
+    classes: tuple[str, ...] = ()
     attributes: dict[str, str] = field(default_factory=dict, hash=False)
     has_tabs: bool = True
     outputs: tuple[Any, ...] = field(default=(), hash=False)
@@ -156,4 +156,4 @@ class Cell(Block):
     @property
     def on_slides(self) -> bool:
         """True if slides may show the cell."""
-        return not self.classes & {"off-slides", "notebook"}
+        return not {"off-slides", "notebook"}.intersection(self.classes)

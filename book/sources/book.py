@@ -5,7 +5,6 @@ d2lbook reads the settings; `book.sources.parsing` parses the text.
 
 import configparser
 import contextlib
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -36,7 +35,7 @@ class Book:
         self.config = _read_config(config)
         self.tabs: list[str] = self.config.tabs
         self._blocks: dict[tuple[Section, str], list[Block]] = {}
-        self._kept = build_paths.cache(self.root, "aliases")
+        self._kept = build_paths.cache(self.root, "sources")
 
     # Sections
 
@@ -48,7 +47,7 @@ class Book:
         """
         name = self.config.build["index"]
         sections: dict[str, Section] = {}
-        index = Section(name, self.root / f"{name}.md")
+        index = Section(name, self.root / f"{name}.md", self._kept)
         problems = list(self._collect_sections(index, sections))
         if problems:
             raise BookError("\n".join(problems))
@@ -74,7 +73,9 @@ class Book:
             if name in sections:
                 yield f"{where}: '{entry}' is already in the contents; list it once"
             else:
-                yield from self._collect_sections(Section(name, path), sections)
+                yield from self._collect_sections(
+                    Section(name, path, self._kept), sections
+                )
 
     def path_of_entry(self, section: Section, entry: str) -> Path:
         """Return the file that an entry of a section's table of contents names."""
@@ -155,15 +156,13 @@ class Book:
     def select_branches(self, code: str, tab: str, where: str) -> tuple[str, list[int]]:
         """Return the branches of `tab` in a cell; see `book.sources.branches`."""
 
-        def make() -> str:
+        def make() -> tuple[str, list[int]]:
             # libcst takes long to import, and few cells have branches.
             from book.sources.branches import select_branches
 
-            return json.dumps(select_branches(code, tab, where))
+            return select_branches(code, tab, where)
 
-        made_by = Path(__file__).with_name("branches.py").read_text("utf-8")
-        selected, rows = json.loads(self._kept.text([made_by, code, tab], make))
-        return selected, rows
+        return self._kept.value([code, tab], make)
 
     def cells(self, section: Section, tab: str) -> list[Cell]:
         """Return the code cells of a section in one tab."""

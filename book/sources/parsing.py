@@ -324,7 +324,7 @@ class _Parser:
             tabs=_named_tabs(tab_line[1]) if tab_line else ALL_TABS,
             code=code,
             rows=tuple(range(first, first + count)),
-            classes=frozenset(classes),
+            classes=tuple(sorted(classes)),
             attributes=attributes,
             has_tabs=tab_line is not None,
         )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from book.base.cache import Cache
 from book.base.errors import BookError
 from book.sources.blocks import Block, Cell, Contents, Heading, Labelled
 from book.sources.parsing import Parsed, parse
@@ -14,10 +15,14 @@ from book.sources.parsing import Parsed, parse
 
 @dataclass(frozen=True)
 class Section:
-    """A Markdown file of the book; `name` is its path in the book without `.md`."""
+    """A Markdown file of the book; `name` is its path in the book without `.md`.
+
+    What its text says is kept in a cache, if there is one.
+    """
 
     name: str
     path: Path
+    kept: Cache | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def text(self) -> str:
@@ -41,7 +46,9 @@ class Section:
 
     @cached_property
     def _parsed(self) -> Parsed:
-        return parse(self.text)
+        if self.kept is None:
+            return parse(self.text)
+        return self.kept.value([self.text], lambda: parse(self.text))
 
     @property
     def blocks(self) -> list[Block]:

@@ -317,7 +317,6 @@ class Reader:
 
     def __init__(self, app: Sphinx):
         self.tabs: list[str] = app.config.book_tabs
-        self.code_hash: str = app.config.book_code_hash
         self.cache = build_paths.cache_beside(Path(app.outdir), "search")
         self.pages = written_pages(app)
 
@@ -341,23 +340,20 @@ class Reader:
     def _read(self, name: str) -> dict[str, Any]:
         """Return the references and the records of a page."""
 
-        def make() -> str:
+        def make() -> dict[str, Any]:
             page = read_article(self.pages[name])
-            found_references = references(name, page)
             records = [entry.record() for entry in entries(name, page, self.tabs)]
-            return json.dumps({"references": found_references, "entries": records})
+            return {"references": references(name, page), "entries": records}
 
-        parts = ["page", self.code_hash, *self.tabs, name, self.pages[name]]
-        return json.loads(self.cache.text(parts, make))
+        return self.cache.value(["page", *self.tabs, name, self.pages[name]], make)
 
     def _previews(self, name: str, anchors: list[str]) -> dict[str, str]:
         """Return the previews of these ids on a page."""
 
-        def make() -> str:
-            return json.dumps(previews(name, read_article(self.pages[name]), anchors))
+        def make() -> dict[str, str]:
+            return previews(name, read_article(self.pages[name]), anchors)
 
-        parts = ["previews", self.code_hash, *anchors, name, self.pages[name]]
-        return json.loads(self.cache.text(parts, make))
+        return self.cache.value(["previews", *anchors, name, self.pages[name]], make)
 
 
 def _write_data(app: Sphinx, error: Exception | None) -> None:

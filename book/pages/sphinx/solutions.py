@@ -159,7 +159,7 @@ def _write_scripts(app: Sphinx, error: Exception | None) -> None:
         def make(name: str = name, text: str = text) -> str:
             return json.dumps(solutions(name, read_article(text)), ensure_ascii=False)
 
-        data = cache.text([app.config.book_code_hash, name, text], make)
+        data = cache.value([name, text], make)
         file = Path(app.outdir, "_static/solutions", name).with_suffix(".js")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"Object.assign(bookSolutions, {data});\n", "utf-8")

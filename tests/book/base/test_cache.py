@@ -1,5 +1,6 @@
-"""The cache keeps texts between builds."""
+"""The cache keeps values between builds."""
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -7,16 +8,16 @@ import pytest
 from book.base.cache import Cache, digest
 
 
-def test_a_text_is_made_once_for_the_same_parts(tmp_path: Path):
+def test_a_value_is_made_once_for_the_same_parts(tmp_path: Path):
     calls = []
 
     def make() -> str:
         calls.append(1)
         return f"text {len(calls)}"
 
-    assert Cache(tmp_path / "a").text(["x", "y"], make) == "text 1"
-    assert Cache(tmp_path / "a").text(["x", "y"], make) == "text 1"
-    assert Cache(tmp_path / "a").text(["xy"], make) == "text 2"
+    assert Cache(tmp_path / "a").value(["x", "y"], make) == "text 1"
+    assert Cache(tmp_path / "a").value(["x", "y"], make) == "text 1"
+    assert Cache(tmp_path / "a").value(["xy"], make) == "text 2"
 
 
 def test_different_parts_have_different_digests():
@@ -24,23 +25,23 @@ def test_different_parts_have_different_digests():
     assert len({digest(parts) for parts in lists}) == 4
 
 
-def test_unused_texts_are_removed(tmp_path: Path):
+def test_unused_values_are_removed(tmp_path: Path):
     kept = Cache(tmp_path)
-    kept.text(["old"], lambda: "old")
+    kept.value(["old"], lambda: "old")
     later = Cache(tmp_path)
-    later.text(["new"], lambda: "new")
+    later.value(["new"], lambda: "new")
     later.forget_others()
-    assert [file.read_text() for file in tmp_path.iterdir()] == ["new"]
+    assert [pickle.loads(file.read_bytes()) for file in tmp_path.iterdir()] == ["new"]
 
 
-@pytest.mark.parametrize("damage", [b"\xff", None])
+@pytest.mark.parametrize("damage", [b"\xff", b"", b"cno.such\nmodule\n.", None])
 def test_a_damaged_or_unwritable_file_is_made_again(tmp_path: Path, damage):
     kept = Cache(tmp_path / "k")
-    kept.text(["x"], lambda: "one")
+    kept.value(["x"], lambda: "one")
     (file,) = (tmp_path / "k").iterdir()
     file.unlink()
-    if damage:
+    if damage is not None:
         file.write_bytes(damage)
     else:
         file.mkdir()
-    assert kept.text(["x"], lambda: "two") == "two"
+    assert kept.value(["x"], lambda: "two") == "two"

@@ -26,7 +26,7 @@ def code_part(
         source=code,
         code=code,
         rows=(1,),
-        classes=frozenset(classes.split()),
+        classes=tuple(classes.split()),
         attributes=attributes,
     )
     return Part(cell, ("pytorch",), [Run(("cpu",), list(outputs))])
