@@ -3,8 +3,10 @@
 import contextlib
 import functools
 import hashlib
+import multiprocessing
+import os
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,6 +14,7 @@ from book.base.errors import BookError
 from book.base.files import write_bytes_whole
 
 Value = TypeVar("Value")
+Item = TypeVar("Item")
 
 
 def digest(parts: Iterable[str | bytes]) -> str:
@@ -40,6 +43,7 @@ class Cache:
 
     def __init__(self, folder: Path):
         self.folder = folder
+        self.is_new = not folder.exists()
         self.used: set[str] = set()
 
     def value(self, parts: Iterable[str | bytes], make: Callable[[], Value]) -> Value:
@@ -55,9 +59,32 @@ class Cache:
             write_bytes_whole(file, pickle.dumps(value))
         return value
 
+    def fill(self, make: Callable[[Item], object], items: Sequence[Item]) -> None:
+        """Call `make`, which caches values, for each item on all processors.
+
+        Nothing is done if there are values from an earlier build. An error is left to
+        whoever asks for the value.
+        """
+        if not self.is_new:
+            return
+        count = os.cpu_count() or 1
+        fork = multiprocessing.get_context("fork")
+        shares = [items[first::count] for first in range(count)]
+        processes = [fork.Process(target=_call, args=(make, s)) for s in shares]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+
     def forget_others(self) -> None:
         """Remove all values that this object has not returned."""
         with contextlib.suppress(OSError):
             for file in self.folder.iterdir():
                 if file.name not in self.used:
                     file.unlink()
+
+
+def _call(make: Callable[[Item], object], items: Sequence[Item]) -> None:
+    with contextlib.suppress(BookError, KeyboardInterrupt):
+        for item in items:
+            make(item)

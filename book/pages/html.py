@@ -12,6 +12,7 @@ import contextlib
 import functools
 import hashlib
 import io
+import os
 import re
 import shutil
 import sys
@@ -158,8 +159,13 @@ def write_pages(
     files = dict(_resources(book))
     pages: dict[str, Page] = {}
     cache = build_paths.cache(book.root, f"rst-{folder.parent.name}")
+
+    def page_of(section: Section) -> Page:
+        return _page(book, section, views, medium, cache)
+
+    cache.fill(page_of, book.sections)
     for section in book.sections:
-        page = pages[section.name] = _page(book, section, views, medium, cache)
+        page = pages[section.name] = page_of(section)
         files[f"{section.name}.rst"] = page.text.encode()
         parent = Path(section.name).parent
         files |= {str(parent / name): data for name, data in page.images.items()}
@@ -262,7 +268,6 @@ def run_sphinx(
         str(folder / name) for name in ("sphinx", "pages", "doctrees")
     )
     warnings, errors = io.StringIO(), []
-    misread: list[str] = []
     try:
         with patch_docutils(source), docutils_namespace(), restored_import_path():
             app = Sphinx(
@@ -270,14 +275,14 @@ def run_sphinx(
                 _settings(book, titles) | dict(settings),
                 status=None,
                 warning=warnings,
+                parallel=os.cpu_count() or 1,
             )
-            compare = functools.partial(_compare_texts, book, written, misread)
+            compare = functools.partial(_compare_texts, book, written)
             app.connect("doctree-read", compare)
             app.build()
     except SphinxError as error:
         errors.append(f"{error.category}: {error}")
-    # Warnings about a text that is misread follow from that.
-    problems = misread or [
+    problems = [
         *_problems(warnings.getvalue(), book, folder / "sphinx", written),
         *errors,
     ]
@@ -302,11 +307,12 @@ def _settings(book: Book, titles: dict[str, str]) -> dict[str, object]:
 def _compare_texts(
     book: Book,
     pages: Mapping[str, Page],
-    misread: list[str],
     app: Sphinx,
     doctree: nodes.document,
 ) -> None:
-    """Report the first block of a page whose text is not that of the Markdown."""
+    """Warn of the first block of a page whose text is not that of the Markdown."""
+    from sphinx.util import logging
+
     from book.pages import wording
     from book.pages.sphinx.reading import texts
 
@@ -320,11 +326,12 @@ def _compare_texts(
         if not seen.startswith(wanted):
             source = block if isinstance(block, str) else block.source
             problem = wording.explain(source, wanted, seen[: len(wanted)])
-            misread.append(f"{section.at(line)}: {problem}")
+            logging.getLogger(__name__).warning(problem, location=section.at(line))
             return
         seen = seen[len(wanted) :]
     if seen:
-        misread.append(f"{section.at(1)}: the page also shows '{seen[:40]}'")
+        problem = f"the page also shows '{seen[:40]}'"
+        logging.getLogger(__name__).warning(problem, location=section.at(1))
 
 
 @contextlib.contextmanager
@@ -340,10 +347,18 @@ def restored_import_path() -> Iterator[None]:
 def _problems(
     warnings: str, book: Book, folder: Path, pages: Mapping[str, Page]
 ) -> Iterator[str]:
-    """Yield each warning of Sphinx in a line that starts with its place."""
-    plain = re.sub(r"\x1b\[[\d;]*m", "", warnings)
-    for warning in WARNING.finditer(plain):
+    """Yield each warning of Sphinx in a line that starts with its place.
+
+    If some are about texts that are misread, the others follow from that.
+    """
+    found = list(WARNING.finditer(re.sub(r"\x1b\[[\d;]*m", "", warnings)))
+    misread = [warning for warning in found if _is_misread(warning)]
+    for warning in misread or found:
         yield f"{_place(warning, book, folder, pages)}: {warning['message']}"
+
+
+def _is_misread(warning: re.Match[str]) -> bool:
+    return (warning["file"] or "").endswith(".md")
 
 
 def _place(
@@ -351,6 +366,8 @@ def _place(
 ) -> str:
     """Return the file and line of the Markdown that a warning is about."""
     file = Path(warning["file"] or "book")
+    if _is_misread(warning):
+        return f"{file}:{warning['line']}"
     if not file.is_relative_to(folder):
         return str(file)
     name = str(file.relative_to(folder).with_suffix(""))

@@ -319,6 +319,7 @@ class Reader:
         self.tabs: list[str] = app.config.book_tabs
         self.cache = build_paths.cache_beside(Path(app.outdir), "search")
         self.pages = written_pages(app)
+        self.cache.fill(self._read, list(self.pages))
 
     def entries(self) -> list[dict[str, Any]]:
         """Return the records of the entries of all pages."""
@@ -331,10 +332,9 @@ class Reader:
             for target, anchor in self._read(name)["references"]:
                 if target in anchors:
                     anchors[target].add(anchor)
-        previews: dict[str, str] = {}
-        for name, ids in anchors.items():
-            previews |= self._previews(name, sorted(ids))
-        return previews
+        places = [(name, sorted(ids)) for name, ids in anchors.items()]
+        self.cache.fill(self._previews, places)
+        return dict(item for p in places for item in self._previews(p).items())
 
     @functools.cache  # noqa: B019  # a reader lives as long as a build
     def _read(self, name: str) -> dict[str, Any]:
@@ -347,8 +347,9 @@ class Reader:
 
         return self.cache.value(["page", *self.tabs, name, self.pages[name]], make)
 
-    def _previews(self, name: str, anchors: list[str]) -> dict[str, str]:
-        """Return the previews of these ids on a page."""
+    def _previews(self, place: tuple[str, list[str]]) -> dict[str, str]:
+        """Return the previews of some ids on a page."""
+        name, anchors = place
 
         def make() -> dict[str, str]:
             return previews(name, read_article(self.pages[name]), anchors)

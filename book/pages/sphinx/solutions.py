@@ -152,17 +152,21 @@ def _write_scripts(app: Sphinx, error: Exception | None) -> None:
     if error or app.builder.format != "html":
         return
     cache = build_paths.cache_beside(Path(app.outdir), "solutions")
-    for name, text in written_pages(app).items():
-        if f'id="{ID}' not in text:
-            continue
+    pages = [page for page in written_pages(app).items() if f'id="{ID}' in page[1]]
 
-        def make(name: str = name, text: str = text) -> str:
+    def data(page: tuple[str, str]) -> str:
+        name, text = page
+
+        def make() -> str:
             return json.dumps(solutions(name, read_article(text)), ensure_ascii=False)
 
-        data = cache.value([name, text], make)
-        file = Path(app.outdir, "_static/solutions", name).with_suffix(".js")
+        return cache.value(page, make)
+
+    cache.fill(data, pages)
+    for page in pages:
+        file = Path(app.outdir, "_static/solutions", page[0]).with_suffix(".js")
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"Object.assign(bookSolutions, {data});\n", "utf-8")
+        file.write_text(f"Object.assign(bookSolutions, {data(page)});\n", "utf-8")
     cache.forget_others()
 
 
