@@ -6,7 +6,7 @@
 ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
-.PHONY: html run export import notebooks slides pdf publish lib check serve test test-all \
+.PHONY: html run eval export import notebooks slides pdf publish lib check serve test test-all \
 	system test-book test-site test-d2l test-chapter test-timing test-wheel tools bench \
 	bench-page bench-build bench-trainer bench-kernels bench-scaling quick lint coverage \
 	plans test-plans lock clean help
@@ -63,6 +63,9 @@ publish: $(call built,book)  ## lay out _build/publish for a static host; PDF=0 
 notebooks: $(call built,book)  ## write notebooks that run alone, and a zip; TAB= SECTION= OUTPUTS=1 MACHINE=
 	@$(BOOK) notebooks $(call option,TAB,tab) $(call option,SECTION,section) \
 		$(call option,OUTPUTS,outputs) $(call option,MACHINE,machine)
+
+eval: $(call built,book)  ## lay the kept outputs where `d2lbook build html` and `pdf` look for them
+	@$(BOOK) eval
 
 run: $(call built,book)  ## run what is stale, keep the outputs; TAB= SECTION= MACHINE= JOBS= PYTHON= FORCE=1
 	@$(BOOK) run $(call option,TAB,tab) $(call option,SECTION,section) \

@@ -14,7 +14,7 @@ from pathlib import Path
 from d2lbook import notebook as d2l_notebook
 from nbformat import NotebookNode
 
-from benchmarks.stock_notebooks import notebooks
+from book.notebooks.evaluated import notebooks
 from book.sources.book import Book
 from book.sources.tabs import tab_name
 

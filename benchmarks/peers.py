@@ -20,7 +20,7 @@ import nbformat
 import pypandoc
 
 from benchmarks import myst
-from benchmarks.stock_notebooks import notebooks
+from book.notebooks.evaluated import notebooks
 from book.base import environments
 from book.base.errors import BookError
 from book.sources.book import Book

@@ -167,6 +167,16 @@ def _recorded_machine(book: "Book", machine: str | None) -> str:
     return machine or "cpu"
 
 
+def eval_(options: argparse.Namespace) -> None:
+    """Write the notebooks that d2lbook's own commands read, with the kept outputs."""
+    from book.notebooks.evaluated import write
+
+    book = _checked_book()
+    for line in _missing_records(book):
+        print(line)
+    print(write(book))
+
+
 def slides(options: argparse.Namespace) -> None:
     """Make decks of slides and print the path of the page that lists them."""
     from book.slides.decks import build
@@ -266,6 +276,7 @@ def _parser() -> argparse.ArgumentParser:
     add(export, *CHOICE, *EXPORT_OPTIONS)
     add(import_, *IMPORT_OPTIONS)
     add(notebooks, *CHOICE[:2], *NOTEBOOK_OPTIONS)
+    add(eval_)
     add(slides, *CHOICE[:2])
     add(publish, *PUBLISH_OPTIONS)
     add(lib, ("--check", {"action": "store_true", "help": "write nothing"}))

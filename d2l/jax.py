@@ -322,6 +322,9 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+d2l = sys.modules[__name__]
+#################   WARNING   ################
+
 
 # Aliases from config.ini
 nn_Module = nn.Module
@@ -381,7 +384,7 @@ abs = jnp.abs
 eye = jnp.eye
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class HyperParameters:
     """A base class whose constructors can keep their arguments as attributes."""
 
@@ -525,14 +528,18 @@ class SyntheticRegressionData(DataModule):
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
-class TrainState(train_state.TrainState):
-    """Parameters, state of the optimizer, statistics of layers, and a random key."""
+@contextlib.contextmanager
+def locate_errors() -> Iterator[None]:
+    """Add to each error a note with the line of the user's own code that failed."""
+    try:
+        yield
+    except Exception as error:
+        if line := own_line(error):
+            error.add_note(f"The error arose at {line}")
+        raise
 
-    batch_stats: Any
-    dropout_rng: Any
 
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class BetweenSteps:
     """An attribute of a trainer that a compiled step cannot read."""
 
@@ -550,16 +557,12 @@ class BetweenSteps:
         vars(trainer)[self.name] = value
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-@contextlib.contextmanager
-def locate_errors() -> Iterator[None]:
-    """Add to each error a note with the line of the user's own code that failed."""
-    try:
-        yield
-    except Exception as error:
-        if line := own_line(error):
-            error.add_note(f"The error arose at {line}")
-        raise
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+class TrainState(train_state.TrainState):
+    """Parameters, state of the optimizer, statistics of layers, and a random key."""
+
+    batch_stats: Any
+    dropout_rng: Any
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -4908,4 +4911,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 80a4f7a5110c547e, with the contents 23d868a7ead871b5.
+# Generated from ac154f095650cef6, with the contents 61c4f2137438261a.

@@ -303,6 +303,9 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+d2l = sys.modules[__name__]
+#################   WARNING   ################
+
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 npx.set_np()
@@ -370,7 +373,7 @@ abs = np.abs
 eye = np.eye
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class HyperParameters:
     """A base class whose constructors can keep their arguments as attributes."""
 
@@ -543,7 +546,7 @@ class SyntheticRegressionData(DataModule):
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 @contextlib.contextmanager
 def locate_errors() -> Iterator[None]:
     """Add to each error a note with the line of the user's own code that failed."""
@@ -4528,4 +4531,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from edb208f49c62731b, with the contents 1c8bcd1416b33e85.
+# Generated from e87fa272e6222fdd, with the contents bc1e0429da134c38.

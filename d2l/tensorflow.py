@@ -307,6 +307,9 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+d2l = sys.modules[__name__]
+#################   WARNING   ################
+
 
 # Aliases from config.ini
 nn_Module = tf.keras.Model
@@ -382,7 +385,7 @@ repeat = tf.repeat
 batch_matmul = tf.matmul
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class HyperParameters:
     """A base class whose constructors can keep their arguments as attributes."""
 
@@ -543,7 +546,19 @@ class SyntheticRegressionData(DataModule):
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+@contextlib.contextmanager
+def locate_errors() -> Iterator[None]:
+    """Add to each error a note with the line of the user's own code that failed."""
+    try:
+        yield
+    except Exception as error:
+        if line := own_line(error):
+            error.add_note(f"The error arose at {line}")
+        raise
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class BetweenSteps:
     """An attribute of a trainer that a compiled step cannot read."""
 
@@ -559,18 +574,6 @@ class BetweenSteps:
 
     def __set__(self, trainer: Any, value: Any) -> None:
         vars(trainer)[self.name] = value
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-@contextlib.contextmanager
-def locate_errors() -> Iterator[None]:
-    """Add to each error a note with the line of the user's own code that failed."""
-    try:
-        yield
-    except Exception as error:
-        if line := own_line(error):
-            error.add_note(f"The error arose at {line}")
-        raise
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -4654,4 +4657,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from c5dc0205cee8cd5e, with the contents f64074e8437bb323.
+# Generated from d7ce91b865048020, with the contents 6aeb7787835bc5bc.

@@ -302,6 +302,9 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+d2l = sys.modules[__name__]
+#################   WARNING   ################
+
 
 # Aliases from config.ini
 nn_Module = nn.Module
@@ -363,7 +366,7 @@ sigmoid = torch.sigmoid
 batch_matmul = torch.bmm
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class HyperParameters:
     """A base class whose constructors can keep their arguments as attributes."""
 
@@ -516,7 +519,7 @@ class SyntheticRegressionData(DataModule):
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 @contextlib.contextmanager
 def locate_errors() -> Iterator[None]:
     """Add to each error a note with the line of the user's own code that failed."""
@@ -4363,4 +4366,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 0abec420a6fd91c2, with the contents 4dd2f860269dfe2b.
+# Generated from 27ca192fd85fdf84, with the contents ae12714b762646b0.

@@ -28,6 +28,11 @@ STAMP = "built-from.sha256"
 LAST_LINES = 4
 # Their compilers for GPUs are parts of CUDA, which need no GPU. PyTorch's list leaves
 # CUDA to the build of PyTorch.
+# The environments for readers, and the tabs whose packages each has.
+READERS = {
+    "reader": ("pytorch", "jax", "tensorflow"),
+    "reader-mxnet": ("mxnet",),
+}
 WITH_CUDA = ("mxnet", "plans", "tensorflow")
 
 # Settings of pip in the environment, and the names that uv has for them.
@@ -72,7 +77,7 @@ def lock(root: Path = ROOT, upgrade: bool = False) -> list[Path]:
 
     A tab's environment has the extra of this name, the group `run`, and the group
     `run-TAB` if there is one. The environment `plans` is that of JAX with the group
-    `plans`.
+    `plans`; those of readers have the extras of several tabs.
     """
     file = root / "pyproject.toml"
     project = tomllib.loads(file.read_text("utf-8"))
@@ -80,6 +85,10 @@ def lock(root: Path = ROOT, upgrade: bool = False) -> list[Path]:
     run = [str(file), *groups.pop("run")]
     for name in project["project"]["optional-dependencies"]:
         groups[name] = [*run, *groups.pop(f"run-{name}", []), "--extra", name]
+    for name in READERS.keys() & groups:
+        extras = [word for tab in READERS[name] for word in ("--extra", tab)]
+        book = root / "environments/book.txt"
+        groups[name] = [*run, *groups[name], *extras, "--constraint", str(book)]
     if "plans" in groups:
         jax = root / "environments/jax.txt"
         groups["plans"] = [*groups["jax"], *groups["plans"], "--constraint", str(jax)]

@@ -278,15 +278,20 @@ def _source(
     owners: Mapping[str, SavedStatement],
     imports: Mapping[str, list[CellImport]],
 ) -> str:
-    """Return the source of a module with these blocks and the imports they use."""
+    """Return the source of a module with these blocks and the imports they use.
+
+    `d2lbook build lib` keeps what is above its mark and writes the blocks anew, which
+    then use each other as `d2l.name`.
+    """
     uses = [use for block in blocks for use in block.uses]
     hidden = {use.name for use in uses if use.hidden}
     imported = sorted({u.name for u in uses if u.name in imports} - owners.keys())
-    lines = [header, "from __future__ import annotations"]
+    lines = [header, "from __future__ import annotations", "import sys"]
     for name in imported:
         lines += _import_lines(name, imports[name])
     lines.append(f"__all__ = {sorted(n for n in owners if not n.startswith('_'))}")
-    lines += _stand_ins(hidden.intersection(imported))
+    lines.append("d2l = sys.modules[__name__]")
+    lines += [*_stand_ins(hidden.intersection(imported)), stock.HEADER]
     for note, group in itertools.groupby(blocks, key=lambda block: block.note):
         for i, block in enumerate(group):
             if i == 0 or not block.is_alias:

@@ -1,20 +1,21 @@
-"""Plain d2lbook accepts the sources: its own commands, on a copy of the book.
+"""d2lbook's own commands work on a copy of the book, and import what they write.
 
-`html --tab all` runs with the kept outputs in place, as the copy's `_build/eval`.
+`html` and `pdf` find the kept outputs where `make eval` lays them.
 """
 
-import ast
+import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import nbformat
 import pypandoc
 import pytest
+from pypdf import PdfReader
 
-from benchmarks.stock_notebooks import notebooks
+from book.base import environments
+from book.notebooks import evaluated
 from book.sources.book import Book
 
 ROOT = Path(__file__).parents[2]
@@ -53,50 +54,64 @@ def d2lbook(folder, *arguments):
     return run.stdout + run.stderr
 
 
-def place_outputs(book):
-    """Write the kept outputs where `d2lbook build eval` would."""
-    for section in book.sections:
-        made = notebooks(book, section)
-        for tab in book.tabs:
-            suffix = "" if tab == book.tabs[0] else f"_{tab}"
-            path = book.root / f"_build/eval{suffix}/{section.name}.ipynb"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(nbformat.writes(made[tab]) if tab in made else "")
-
-
 def test_tabcheck(copy):
     assert "Unknown tab" not in d2lbook(copy, "build", "tabcheck")
 
 
-def definitions(module):
-    """Return the public names that a module defines, and those of the methods."""
-    found = set()
-    for node in ast.parse(module.read_text()).body:
-        match node:
-            case ast.Assign(targets=[ast.Name(name)]) | ast.FunctionDef(name=name):
-                found.add(name)
-            case ast.ClassDef(name=name):
-                methods = (n for n in node.body if isinstance(n, ast.FunctionDef))
-                found |= {name, *(f"{name}.{method.name}" for method in methods)}
-    return {name for name in found if not name.startswith("_")}
+NAMES = """
+import importlib, inspect, json, sys
+d2l = importlib.import_module("d2l." + sys.argv[1])
+found = {name: getattr(d2l, name) for name in d2l.__all__}
+classes = {k: v for k, v in found.items() if inspect.isclass(v)}
+for owner, Class in classes.items():
+    methods = {f"{owner}.{k}": v for k, v in vars(Class).items()}
+    found |= {k: v for k, v in methods.items() if inspect.isfunction(v)}
+functions = {k: v for k, v in found.items() if inspect.isfunction(v)}
+arguments = {k: list(inspect.signature(v).parameters) for k, v in functions.items()}
+print(json.dumps(dict.fromkeys(found) | arguments))
+"""
 
 
-def test_lib(copy):
-    names = ("torch", "mxnet", "jax", "tensorflow")
-    modules = [copy / f"d2l/{name}.py" for name in names]
-    ours = [definitions(module) for module in modules]
-    d2lbook(copy, "build", "lib")
-    for module, names in zip(modules, ours, strict=True):
-        assert definitions(module) ^ names == set()
+def public_names(folder, tab, module):
+    """Return the public names of a library, with the arguments of the functions."""
+    run = subprocess.run(
+        [environments.python(tab), "-c", NAMES, module],
+        **{"cwd": folder, "capture_output": True, "text": True},
+        env=os.environ | {"PYTHONPATH": str(folder), "TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    return json.loads(run.stdout.splitlines()[-1])
 
 
 @pytest.mark.slow
-def test_html_of_all_tabs(copy):
-    book = Book(copy)
-    place_outputs(book)
-    printed = d2lbook(copy, "build", "html", "--tab", "all")
-    assert "0 notebooks are outdated" in printed
-    page = (copy / "_build/html/chapter_gpus/use-gpu.html").read_text("utf-8")
+def test_the_library_of_d2lbook_is_that_of_this_book(copy):
+    modules = {
+        "pytorch": "torch",
+        "mxnet": "mxnet",
+        "jax": "jax",
+        "tensorflow": "tensorflow",
+    }
+    d2lbook(copy, "build", "lib")
+    for tab, module in modules.items():
+        text = (copy / f"d2l/{module}.py").read_text()
+        assert text != (ROOT / f"d2l/{module}.py").read_text()
+        assert "d2lbook build lib" in text
+        ours = public_names(ROOT, tab, module)
+        assert public_names(copy, tab, module) == ours
+
+
+@pytest.mark.slow
+def test_html_and_pdf_show_the_kept_outputs(copy):
+    evaluated.write(Book(copy))
+    d2lbook(copy, "build", "html")
+    page = (copy / "_build/d2lbook/html/chapter_gpus/use-gpu.html").read_text("utf-8")
     assert "found at least two devices, cuda:0 and cuda:1" in page
+    d2lbook(copy, "build", "html", "--tab", "all")
+    page = (copy / "_build/d2lbook/html/chapter_gpus/use-gpu.html").read_text("utf-8")
     for name in ("PyTorch", "MXNet", "JAX", "TensorFlow"):
         assert name in page
+    assert "found at least two devices, cuda:0 and cuda:1" in page
+    d2lbook(copy, "build", "pdf")
+    pdf = PdfReader(copy / "_build/pdf/gpus.pdf")
+    text = "".join(page.extract_text() for page in pdf.pages[:60])
+    assert len(pdf.pages) > 100 and "cuda:1" in text

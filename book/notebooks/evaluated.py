@@ -1,12 +1,37 @@
-"""Makes notebooks as stock d2lbook does, with the recorded outputs."""
+"""Writes the notebooks that `d2lbook build eval` would, with the recorded outputs.
 
+d2lbook's own commands `html` and `pdf` then find each section evaluated, and need
+neither the frameworks nor a GPU.
+"""
+
+from pathlib import Path
+
+import nbformat
 from d2lbook import library
 from d2lbook import notebook as d2l_notebook
 from nbformat import NotebookNode
 
+from book.base import build_paths
+from book.base.files import write_whole
 from book.records import store
 from book.sources.book import Book
 from book.sources.section import Section
+
+
+def write(book: Book) -> Path:
+    """Write the notebooks of all sections and tabs; return the folder of the first tab.
+
+    A tab without code of a section has an empty file there, as d2lbook makes it.
+    """
+    eval_dir = book.root / build_paths.BUILD / "eval"
+    folders = {tab: eval_dir.with_name(f"eval_{tab}") for tab in book.tabs}
+    folders[book.tabs[0]] = eval_dir
+    for section in book.sections:
+        made = notebooks(book, section)
+        for tab, folder in folders.items():
+            text = nbformat.writes(made[tab]) if tab in made else ""
+            write_whole(folder / f"{section.name}.ipynb", text)
+    return eval_dir
 
 
 def notebooks(book: Book, section: Section) -> dict[str, NotebookNode]:
