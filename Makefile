@@ -6,7 +6,7 @@
 ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
-.PHONY: html run eval export import notebooks slides pdf publish lib check serve test test-all \
+.PHONY: html lab run eval export import notebooks slides pdf publish lib check serve test test-all \
 	system test-book test-site test-d2l test-chapter test-timing test-wheel tools bench \
 	bench-page bench-build bench-trainer bench-kernels bench-scaling quick lint coverage \
 	plans test-plans lock clean help
@@ -60,6 +60,10 @@ publish: $(call built,book)  ## lay out _build/publish for a static host; PDF=0 
 
 ## Run its code
 
+lab: $(call built,book)  ## open the notebooks in JupyterLab; TAB= SECTION= PYTHON=
+	@$(BOOK) lab $(call option,TAB,tab) $(call option,SECTION,section) \
+		$(call option,PYTHON,python)
+
 notebooks: $(call built,book)  ## write notebooks that run alone, and a zip; TAB= SECTION= OUTPUTS=1 MACHINE=
 	@$(BOOK) notebooks $(call option,TAB,tab) $(call option,SECTION,section) \
 		$(call option,OUTPUTS,outputs) $(call option,MACHINE,machine)
@@ -97,8 +101,8 @@ plans: $(call built,plans)  ## write what XLA plans for GPUs that need not be th
 lock: $(call built,book)  ## pin the environments of pyproject.toml anew, in environments/NAME.txt
 	@$(BOOK) lock
 
-clean:  ## remove what was built; environments (.venvs/) and records (outputs/) stay
-	rm -rf _build
+clean:  ## remove what was built; environments, records and notebooks of `make lab` stay
+	@if [ -d _build ]; then find _build -mindepth 1 -maxdepth 1 ! -name lab -exec rm -rf {} +; fi
 
 help:  ## this list
 	@sed -n 's/^## \(.*\)/\n\1:/p; s/^\([a-z0-9-]*\):.*  ## \(.*\)/  \1	\2/p' $(MAKEFILE_LIST) \

@@ -220,9 +220,16 @@ def check(options: argparse.Namespace) -> None:
 
 def serve(options: argparse.Namespace) -> None:
     """Serve the book on this machine; rebuild it and reload the page on each change."""
-    from book.publish.serve import serve
+    from book.live.serve import serve
 
     serve(Path.cwd(), options.port)
+
+
+def lab(options: argparse.Namespace) -> None:
+    """Open the notebooks in JupyterLab, with a kernel for each framework."""
+    from book.live.lab import start
+
+    start(_checked_book(), options.tab, options.section, options.python)
 
 
 def lock(options: argparse.Namespace) -> None:
@@ -281,6 +288,7 @@ def _parser() -> argparse.ArgumentParser:
     add(publish, *PUBLISH_OPTIONS)
     add(lib, ("--check", {"action": "store_true", "help": "write nothing"}))
     add(check)
+    add(lab, *CHOICE[:2], RUN_OPTIONS[2])
     add(serve, ("--port", {"type": arguments.port, "default": 8000}))
     add(lock, ("--upgrade", {"action": "store_true", "help": "to the newest versions"}))
     return parser

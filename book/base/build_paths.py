@@ -19,6 +19,7 @@ LATEX = BUILD / "latex"  # a folder for each PDF
 PDF = BUILD / "pdf"
 SLIDES = BUILD / "slides"
 NOTEBOOKS = BUILD / "notebooks"
+LAB = BUILD / "lab"  # of JupyterLab: notebooks that readers may change, settings
 EXPORT = BUILD / "export"  # a folder for each machine
 PUBLISH = BUILD / "publish"
 PUBLISHING = BUILD / "publishing"  # where the parts of the published book are made

@@ -86,7 +86,7 @@ def write(
     outputs of `machine` if `outputs` is True.
     """
     run.check_names(book, tabs, sections, machine)
-    chosen = _chosen_sections(book, tabs, sections)
+    chosen = chosen_sections(book, tabs, sections)
     folder = book.root / build_paths.NOTEBOOKS
     lock = book.root / build_paths.NOTEBOOKS_LOCK
     with locked(lock, "another process is writing notebooks"):
@@ -105,7 +105,7 @@ def write(
     return folder
 
 
-def _chosen_sections(
+def chosen_sections(
     book: Book, tabs: Sequence[str], sections: Sequence[str]
 ) -> list[tuple[str, Section]]:
     """Return each chosen tab and section with code; without names, choose all.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from book.base.errors import BookError
-from book.publish import serve
+from book.live import serve
 
 PAGE = "<html><body><p>Text</p></body></html>"
 

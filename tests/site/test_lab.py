@@ -1,0 +1,80 @@
+"""JupyterLab opens the notebooks with a kernel for each framework, and runs them."""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import expect
+
+from book.live import lab
+from book.sources.book import Book
+
+ROOT = Path(__file__).parents[2]
+TABS = Book(ROOT).tabs
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def server():
+    """The address of a running JupyterLab, with its token."""
+    command = [sys.executable, "-m", "book", "lab", "--section", "trainer"]
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    for line in process.stderr:
+        if found := re.search(r"http://127.0.0.1:\d+/lab\S*token=\w+", line):
+            break
+    yield found[0]
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 0
+    process.stderr.close()
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_a_notebook_runs_from_top_to_bottom(server, browser, tab):
+    page = browser.new_page()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    address = server.replace(f"/{TABS[0]}/", f"/{tab}/")
+    page.goto(f"{address}&reset")  # no notebook of an earlier visit
+    page.wait_for_selector(".jp-Notebook .jp-Cell", state="attached", timeout=60_000)
+    kernel = page.locator(".jp-Toolbar-kernelName")
+    expect(kernel).to_have_text(lab._title(tab), timeout=60_000)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    file = ROOT / f"_build/lab/notebooks/{tab}/trainer.ipynb"
+    for _ in range(60):
+        page.wait_for_timeout(2000)
+        page.keyboard.press("Control+s")
+        cells = nbformat.read(file, 4).cells
+        code = [cell for cell in cells if cell.cell_type == "code"]
+        if all(cell.execution_count for cell in code):
+            break
+    outputs = [output for cell in code for output in cell.outputs]
+    assert [o for o in outputs if o.output_type == "error"] == []
+    assert all(cell.execution_count for cell in code)
+    assert any("image/svg+xml" in o.get("data", {}) for o in outputs)
+    assert {url.split("/")[2] for url in requests if url[:4] == "http"} == {
+        server.split("/")[2]
+    }
+    page.close()
+
+
+def test_a_changed_notebook_is_kept(tmp_path):
+    file = tmp_path / "one.ipynb"
+
+    def write(text: str) -> str:
+        cell = nbformat.v4.new_code_cell(text, id="a")
+        lab._write_notebook(file, nbformat.v4.new_notebook(cells=[cell]), TABS[0])
+        return nbformat.read(file, 4).cells[0].source
+
+    assert write("1") == "1"
+    assert write("2") == "2"
+    changed = nbformat.read(file, 4)
+    changed.cells[0].source = "mine"
+    nbformat.write(changed, file)
+    assert write("3") == "mine"
+    assert nbformat.read(file, 4).metadata.kernelspec.name == f"gpus-{TABS[0]}"
