@@ -6,7 +6,7 @@
 ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
-.PHONY: html lab run eval export import notebooks slides pdf publish lib check serve test test-all \
+.PHONY: html live lab run eval export import notebooks slides pdf publish lib check serve test test-all \
 	system test-book test-site test-d2l test-chapter test-timing test-wheel tools bench \
 	bench-page bench-build bench-trainer bench-kernels bench-scaling quick lint coverage \
 	plans test-plans lock clean help
@@ -59,6 +59,10 @@ publish: $(call built,book)  ## lay out _build/publish for a static host; PDF=0 
 	@$(BOOK) publish $(call option,PDF,pdf) $(call option,PUSH,push)
 
 ## Run its code
+
+live: $(call built,book)  ## serve pages whose cells run on this machine; TAB= PYTHON= PORT=8000
+	@$(BOOK) live $(call option,TAB,tab) $(call option,PYTHON,python) \
+		$(call option,PORT,port)
 
 lab: $(call built,book)  ## open the notebooks in JupyterLab; TAB= SECTION= PYTHON=
 	@$(BOOK) lab $(call option,TAB,tab) $(call option,SECTION,section) \

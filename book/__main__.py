@@ -225,6 +225,13 @@ def serve(options: argparse.Namespace) -> None:
     serve(Path.cwd(), options.port)
 
 
+def live(options: argparse.Namespace) -> None:
+    """Serve the book with cells that run on this machine; print the address to open."""
+    from book.live.live import start
+
+    start(_checked_book(), options.tab, options.python, options.port)
+
+
 def lab(options: argparse.Namespace) -> None:
     """Open the notebooks in JupyterLab, with a kernel for each framework."""
     from book.live.lab import start
@@ -288,8 +295,9 @@ def _parser() -> argparse.ArgumentParser:
     add(publish, *PUBLISH_OPTIONS)
     add(lib, ("--check", {"action": "store_true", "help": "write nothing"}))
     add(check)
+    add(live, CHOICE[0], RUN_OPTIONS[2], PORT)
     add(lab, *CHOICE[:2], RUN_OPTIONS[2])
-    add(serve, ("--port", {"type": arguments.port, "default": 8000}))
+    add(serve, PORT)
     add(lock, ("--upgrade", {"action": "store_true", "help": "to the newest versions"}))
     return parser
 
@@ -309,6 +317,7 @@ CHOICE: list[Option] = [
     ),
     ("--force", FORCE),
 ]
+PORT: Option = ("--port", {"type": arguments.port, "default": 8000})
 MACHINE = {"help": "the machine that the records are for, such as h200"}
 RUN_OPTIONS: list[Option] = [
     ("--machine", {"default": "cpu"} | MACHINE),

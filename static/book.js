@@ -206,13 +206,14 @@
   function prepareTabs(within) {
     for (const button of all(".tab-list > button", within)) {
       const panel = document.getElementById(button.getAttribute("aria-controls"));
-      panel.setAttribute("role", "tabpanel");
+      if (panel.role) continue; // prepared before
+      panel.role = "tabpanel";
       button.addEventListener("click", () =>
         choose(axisOf(button), button.dataset.choice, button),
       );
       button.addEventListener("keydown", moveInTabs);
     }
-    all(".tab-set", within).forEach(updateTabSet);
+    all(".tab-set", within.parentElement ?? within).forEach(updateTabSet);
   }
 
   function prepareFrameworks() {

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -24,33 +26,27 @@ from book.base.errors import BookError, describe_os_error
 
 HOST = "127.0.0.1"
 NAMES = (HOST, "localhost")
-EVENTS = "/.rebuilt"
-# The page's policy allows scripts from files only.
-SCRIPT = "new EventSource('{}?{}').onmessage = () => location.reload()"
+BUILDS = "/.builds"
+# The page's policy allows scripts from files only. A page asks for the number of builds
+# now and then: with a connection of its own, the seventh open page would hang.
+SCRIPT = """\
+setInterval(async () => {{
+  if (document.hidden) return;
+  const count = await fetch("{}").then((answer) => answer.text()).catch(() => "{}");
+  if (count !== "{}") location.reload();
+}}, 1000);
+"""
 RELOAD = "/.reload.js"
 POLL_SECONDS = 0.5
-PING_SECONDS = 15
 # Folders that a build writes, or that no page is made from.
 UNWATCHED = {build_paths.BUILD.name, "__pycache__", "tests", "benchmarks"}
 
 
+@dataclass
 class Rebuilds:
-    """Counts the successful builds, and lets threads wait for the next one."""
+    """Counts the successful builds."""
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.changed = threading.Condition()
-
-    def announce(self) -> None:
-        with self.changed:
-            self.count += 1
-            self.changed.notify_all()
-
-    def wait(self, seen: int, seconds: float = PING_SECONDS) -> int:
-        """Return the count once it differs from `seen`, or after `seconds`."""
-        with self.changed:
-            self.changed.wait_for(lambda: self.count != seen, seconds)
-            return self.count
+    count: int = 0
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -64,7 +60,8 @@ class Handler(SimpleHTTPRequestHandler):
         """Read the request; refuse one for another host or for a file elsewhere."""
         if not super().parse_request():
             return False
-        if self.headers.get("Host") not in self.server.hosts:  # type: ignore[attr-defined]
+        # The port may be that of a tunnel.
+        if self.headers.get("Host", "").partition(":")[0] not in NAMES:
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
             return False
         if not self._is_inside_site():
@@ -86,38 +83,29 @@ class Handler(SimpleHTTPRequestHandler):
         file = Path(self.translate_path(self.path))
         if address.endswith("/"):
             file /= "index.html"
-        if address == EVENTS:
-            self._send_events(_number(query))
+        if address == BUILDS:
+            self.send("text/plain", str(self.rebuilds.count))
         elif address == RELOAD:
-            self._send("text/javascript", SCRIPT.format(EVENTS, _number(query) or 0))
+            count = int(query) if re.fullmatch("[0-9]{1,9}", query) else 0
+            self.send("text/javascript", SCRIPT.format(BUILDS, count, count))
         elif file.suffix == ".html" and file.is_file():
-            self._send_page(file)
+            self.send("text/html", self.page(file))
         else:
             super().do_GET()
 
-    def _send_page(self, file: Path) -> None:
+    def page(self, file: Path) -> str:
+        """Return a page of the site with the script that reloads it."""
         script = f'<script src="{RELOAD}?{self.rebuilds.count}"></script></body>'
-        page = file.read_text(encoding="utf-8").replace("</body>", script)
-        self._send("text/html", page)
+        return file.read_text(encoding="utf-8").replace("</body>", script)
 
-    def _send(self, kind: str, text: str) -> None:
+    def send(self, kind: str, text: str, status: int = HTTPStatus.OK) -> None:
+        """Answer with a text of this kind."""
         body = text.encode()
-        self.send_response(HTTPStatus.OK)
+        self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-
-    def _send_events(self, shown: int | None) -> None:
-        """Announce each build after number `shown`, until the browser leaves."""
-        seen = self.rebuilds.count if shown is None else shown
-        self.send_response(HTTPStatus.OK)
-        self.send_header("Content-Type", "text/event-stream")
-        self.end_headers()
-        while True:
-            now = self.rebuilds.wait(seen)
-            self.wfile.write(b": ping\n\n" if now == seen else b"data: rebuilt\n\n")
-            seen = now
 
     def end_headers(self) -> None:
         self.send_header("Cache-Control", "no-store")
@@ -127,21 +115,13 @@ class Handler(SimpleHTTPRequestHandler):
         """Print nothing: the terminal is for the builds."""
 
 
-def _number(query: str) -> int | None:
-    return int(query) if re.fullmatch("[0-9]{1,9}", query) else None
-
-
 class Server(ThreadingHTTPServer):
     """Serves `site` to browsers on this machine."""
 
     daemon_threads = True
 
-    def __init__(self, site: Path, port: int, rebuilds: Rebuilds):
-        handler = partial(Handler, rebuilds=rebuilds, directory=str(site))
-        super().__init__((HOST, port), handler)
-        self.hosts = {f"{name}:{self.server_port}" for name in NAMES}
-        if self.server_port == 80:
-            self.hosts |= {*NAMES}  # browsers leave this port out
+    def __init__(self, site: Path, port: int, handler: Callable[..., Handler]):
+        super().__init__((HOST, port), partial(handler, directory=str(site)))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print the traceback of an error, unless the browser just left."""
@@ -149,28 +129,34 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def serve(root: Path, port: int) -> None:
-    """Serve the book in `root` until interrupted.
+def serve(
+    root: Path,
+    port: int,
+    handler: Callable[..., Handler] = Handler,
+    address: str = "/",
+) -> None:
+    """Serve the book in `root` until interrupted, and print the `address` to open.
 
     Raises a `BookError` if the port is taken or the book does not build.
     """
     rebuilds = Rebuilds()
     # The port is taken before the book is built, so that a mistake shows at once.
-    with _open_server(root / build_paths.HTML, port, rebuilds) as server:
+    handle = partial(handler, rebuilds=rebuilds)
+    with _open_server(root / build_paths.HTML, port, handle) as server:
         before = snapshot(root)
         if not build(root):
             raise BookError("the book does not build; fix that, then serve it")
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        print(f"http://{HOST}:{server.server_port}/ (Ctrl-C ends)", flush=True)
+        print(f"http://{HOST}:{server.server_port}{address} (Ctrl-C ends)", flush=True)
         try:
             _rebuild_on_change(root, before, rebuilds)
         except KeyboardInterrupt:
             server.shutdown()
 
 
-def _open_server(site: Path, port: int, rebuilds: Rebuilds) -> Server:
+def _open_server(site: Path, port: int, handler: Callable[..., Handler]) -> Server:
     try:
-        return Server(site, port, rebuilds)
+        return Server(site, port, handler)
     except OSError as error:
         reason = describe_os_error(error)
         raise BookError(
@@ -187,7 +173,7 @@ def _rebuild_on_change(root: Path, before: dict[str, int], rebuilds: Rebuilds) -
             before = now
             # A failed build has printed its errors and kept the last good site.
             if build(root):
-                rebuilds.announce()
+                rebuilds.count += 1
 
 
 def build(root: Path) -> bool:

@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psutil  # ipykernel needs it too
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
@@ -65,9 +65,9 @@ async def execute(
 
     Return why it stopped early, or None. `progress` hands the cells on one by one.
     """
-    with _scratch_folder() as scratch:
+    with scratch_folder() as scratch:
         try:
-            async with _kernel(notebook, interpreter, scratch) as client:
+            async with kernel(notebook, interpreter, scratch, LimitedClient) as client:
                 return await _run_cells(client, progress(notebook.cells), scratch)
         except RuntimeError as error:
             reason = f"no kernel starts with {interpreter.python} ({error});"
@@ -95,7 +95,8 @@ async def _run_cells(
 
 
 @contextlib.contextmanager
-def _scratch_folder() -> Iterator[Path]:
+def scratch_folder() -> Iterator[Path]:
+    """Yield an empty folder, which is removed in the end."""
     # The kernel's own children may still write while the folder is removed.
     with tempfile.TemporaryDirectory(
         prefix="book-", ignore_cleanup_errors=True
@@ -127,18 +128,27 @@ class LimitedClient(NotebookClient):
         return None
 
 
+Client = TypeVar("Client", bound=LimitedClient)
+
+
 @contextlib.asynccontextmanager
-async def _kernel(
-    notebook: NotebookNode, interpreter: Interpreter, scratch: Path
-) -> AsyncIterator[LimitedClient]:
-    """Start a kernel of an interpreter, which works in an empty folder."""
+async def kernel(
+    notebook: NotebookNode,
+    interpreter: Interpreter,
+    scratch: Path,
+    kind: type[Client],
+) -> AsyncIterator[Client]:
+    """Start a kernel of an interpreter, which works in an empty folder.
+
+    Yields a client of this `kind`. Raises a `RuntimeError` if no kernel starts.
+    """
     manager = AsyncKernelManager(
         kernel_name="book",
         kernel_spec_manager=OneInterpreter(interpreter.python),
         connection_file=str(scratch / "kernel.json"),
         transport="ipc",
     )
-    client = LimitedClient(
+    client = kind(
         notebook,
         km=manager,
         timeout=CELL_SECONDS,

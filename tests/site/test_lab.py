@@ -27,6 +27,7 @@ def server():
     for line in process.stderr:
         if found := re.search(r"http://127.0.0.1:\d+/lab\S*token=\w+", line):
             break
+    assert found
     yield found[0]
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) == 0

@@ -1,0 +1,199 @@
+"""Serves the book with cells that run on this machine: `python -m book live`.
+
+Only the reader may run code. The address that the command prints has a random token,
+which becomes a cookie. A request that runs something must carry the cookie, come from a
+page of this server (`Origin` and `Sec-Fetch-Site`), and be JSON, which no form can send
+and which no other site may send without asking. The cookie alone would not do: pages on
+other ports of this machine send it too.
+"""
+
+import base64
+import hashlib
+import hmac
+import http.cookies
+import json
+import re
+import secrets
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from book.live import lab, serve
+from book.live.sessions import Sessions
+from book.runner import machine
+from book.sources.book import Book
+from book.sources.section import Section
+
+FOLDER = Path(__file__).parent
+FILES = {"/.live/live.js": "text/javascript", "/.live/live.css": "text/css"}
+ADDED = (
+    '<link rel="stylesheet" href="/.live/live.css">'
+    '<script defer src="/.live/live.js" data-section="{}" data-machine="{}"></script>'
+    "</body>"
+)
+EARLY = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+MOST_BYTES = 1_000_000  # of a request
+
+
+class Handler(serve.Handler):
+    """Serves pages whose cells run, to the reader who has the token."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = 60  # an idle connection must not hold a thread for ever
+
+    def __init__(self, *args: Any, sessions: Sessions, token: str, **kwargs: Any):
+        self.sessions = sessions
+        self.token = token
+        super().__init__(*args, **kwargs)
+
+    @property
+    def _cookie(self) -> str:
+        # Cookies ignore ports, and another server may run on another port.
+        return f"gpus-live-{self.server.server_port}"  # type: ignore[attr-defined]
+
+    def parse_request(self) -> bool:
+        """Read the request; refuse one without the token."""
+        if not super().parse_request():
+            return False
+        address = urlsplit(self.path)
+        given = parse_qs(address.query).get("token", [""])[0]
+        if given and hmac.compare_digest(given.encode(), self.token.encode()):
+            self.send_response(HTTPStatus.FOUND)
+            self.send_header("Location", "/" + address.path.lstrip("/"))
+            cookie = f"{self._cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/"
+            self.send_header("Set-Cookie", cookie)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return False
+        if not self._has_cookie() or not self._is_from_here():
+            self.close_connection = True
+            message = "Open the address that make live has printed.\n"
+            self.send("text/plain", message, HTTPStatus.FORBIDDEN)
+            return False
+        return True
+
+    def _has_cookie(self) -> bool:
+        try:
+            cookies = http.cookies.SimpleCookie(self.headers.get("Cookie", ""))
+        except http.cookies.CookieError:
+            return False
+        given = cookies[self._cookie].value if self._cookie in cookies else ""
+        return hmac.compare_digest(given.encode(), self.token.encode())
+
+    def _is_from_here(self) -> bool:
+        """Whether a page of this server asks, or the reader opens a page."""
+        site = self.headers.get("Sec-Fetch-Site", "same-origin")
+        if self.command in ("GET", "HEAD") and not self.path.startswith("/.live/"):
+            is_navigation = self.headers.get("Sec-Fetch-Mode") == "navigate"
+            return site in ("same-origin", "none") or is_navigation
+        own = f"http://{self.headers['Host']}"
+        return (
+            site == "same-origin"
+            and self.headers.get("Origin", own if self.command == "GET" else "") == own
+        )
+
+    def end_headers(self) -> None:
+        """Let no other site show or load what is served."""
+        self.send_header("X-Frame-Options", "DENY")
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        super().end_headers()
+
+    def page(self, file: Path) -> str:
+        """Return a page with the script that runs its cells."""
+        name = file.relative_to(Path(self.directory)).with_suffix("").as_posix()
+        added = ADDED.format(name, self.sessions.machine)
+        return _with_live_machine(super().page(file)).replace("</body>", added)
+
+    def do_GET(self) -> None:
+        address = urlsplit(self.path)
+        if address.path in FILES:
+            text = (FOLDER / Path(address.path).name).read_text("utf-8")
+            self.send(FILES[address.path], text)
+        elif address.path == "/.live/state":
+            query = {k: v[0] for k, v in parse_qs(address.query).items()}
+            section = self._section(query.get("section"))
+            seen = query.get("seen", "0")
+            if section is None or not re.fullmatch("[0-9]{1,12}", seen):
+                self.send_error(HTTPStatus.NOT_FOUND)
+                return
+            state = self.sessions.call(self.sessions.state(section, int(seen)))
+            self.send("application/json", json.dumps(state))
+        else:
+            super().do_GET()
+
+    def do_POST(self) -> None:
+        """Run, interrupt or restart."""
+        length = self.headers.get("Content-Length", "")
+        if self.headers.get("Content-Type") != "application/json":
+            return self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+        if not length.isdecimal() or int(length) > MOST_BYTES:
+            return self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        try:
+            asked = json.loads(self.rfile.read(int(length)))
+            section = self._section(asked["section"])
+            tab = asked["tab"]
+            if section is None or tab not in self.sessions.pythons:
+                return self._refuse(HTTPStatus.NOT_FOUND)
+            match self.path:
+                case "/.live/run":
+                    place, code, shown = (
+                        str(asked[key]) for key in ("place", "code", "shown")
+                    )
+                    to_here = bool(asked.get("toHere"))
+                    work = self.sessions.run(section, tab, place, code, shown, to_here)
+                case "/.live/interrupt":
+                    work = self.sessions.interrupt(section, tab)
+                case "/.live/restart":
+                    work = self.sessions.restart(section, tab)
+                case _:
+                    return self._refuse(HTTPStatus.NOT_FOUND)
+        except (ValueError, KeyError, TypeError):
+            return self._refuse(HTTPStatus.BAD_REQUEST)
+        self.sessions.call(work)
+        self.send("application/json", "{}")
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        self.close_connection = True
+        self.send_error(status)
+
+    def _section(self, name: object) -> Section | None:
+        sections = self.sessions.book.sections
+        return next((s for s in sections if s.name == name), None)
+
+
+def _with_live_machine(page: str) -> str:
+    """Return a page whose first script knows the machine `live`, and its policy too."""
+    early = EARLY.search(page)
+    if early is None:
+        return page
+    script = re.sub(r'("machine": \[)("[^\]]*")', r'\1\2, "live"', early[1])
+    page = page.replace(early[1], script)
+    return page.replace(_digest(early[1]), _digest(script))
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def machine_name() -> str:
+    """Return the name of this machine's GPUs, or "CPU"."""
+    try:
+        return machine.gpus_of("live")[0]
+    except machine.Unfit:
+        return "CPU"
+
+
+def start(book: Book, tabs: list[str], python: Path | None, port: int) -> None:
+    """Serve the book with cells that run, until interrupted."""
+    for tab in tabs:
+        book.check_tab(tab)
+    pythons = lab.interpreters(tabs or book.tabs, python)
+    sessions = Sessions(book, pythons, machine_name())
+    token = secrets.token_urlsafe(24)
+    handler = partial(Handler, sessions=sessions, token=token)
+    try:
+        serve.serve(book.root, port, handler, f"/?token={token}")
+    finally:
+        sessions.close()

@@ -1,0 +1,349 @@
+"""Runs the cells of pages in kernels on this machine, one for each section and tab.
+
+nbclient runs the cells, as it does for records. A `Sessions` object has a thread with
+an event loop, in which everything happens; its methods are called from other threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+
+from nbclient.exceptions import DeadKernelError
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_notebook
+
+from book.facts import predictions
+from book.live import rendering
+from book.records.outputs import text_of
+from book.runner.execution import (
+    MOST_CHARACTERS,
+    TOO_LARGE,
+    Interpreter,
+    LimitedClient,
+    kernel,
+    scratch_folder,
+)
+from book.sources.blocks import Cell
+from book.sources.book import Book
+from book.sources.section import Section
+
+MOST_KERNELS = 4  # each takes some hundred megabytes
+WAIT_SECONDS = 20  # the longest that a page waits for news
+DIED = "the kernel died; the next run starts a new one"
+RENDER_SECONDS = 0.1  # outputs are sent at most so often
+WORKING = {"queued", "starting", "running"}
+Value = TypeVar("Value")
+
+
+@dataclass(eq=False)
+class Run:
+    """The last run of a place on a page, which is a cell or an exercise.
+
+    `state` is queued, starting, running, done, error, died or stopped.
+    """
+
+    place: str
+    tab: str
+    cell: Cell | None
+    source: NotebookNode
+    state: str = "queued"
+    note: str = ""
+    version: int = 0
+
+
+class LiveClient(LimitedClient):
+    """A client that calls `heard` after each message of the kernel."""
+
+    heard: Callable[[], None] = staticmethod(lambda: None)
+
+    def process_message(
+        self, msg: dict[str, Any], cell: NotebookNode, cell_index: int
+    ) -> NotebookNode | None:
+        try:
+            return super().process_message(msg, cell, cell_index)
+        finally:
+            self.heard()
+
+
+@dataclass(eq=False)
+class Session:
+    """The kernel of a section in a tab, which runs one cell at a time."""
+
+    section: Section
+    tab: str
+    interpreter: Interpreter
+    changed: Callable[[Run], None]
+    runs: dict[str, Run] = field(default_factory=dict)
+    done: set[int] = field(default_factory=set)  # numbers of cells that have run
+    used: int = 0
+    queue: asyncio.Queue[Run] = field(default_factory=asyncio.Queue)
+    client: LiveClient | None = None
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a cell runs or waits."""
+        return any(run.state in WORKING for run in self.runs.values())
+
+    def add(self, run: Run) -> None:
+        """Run a cell after those that wait."""
+        self.runs[run.place] = run
+        self.queue.put_nowait(run)
+        self.changed(run)
+        if self.task is None or self.task.done():
+            self.task = asyncio.create_task(self._serve())
+
+    async def _serve(self) -> None:
+        """Run what is in the queue, in a kernel that lives as long as this task."""
+        run: Run | None = await self.queue.get()
+        try:
+            while run is not None:
+                self._tell(run, "starting")
+                run = await self._serve_with_kernel(run)
+        except RuntimeError as error:  # no kernel starts
+            assert run is not None
+            python = self.interpreter.python
+            self._tell(run, "died", f"no kernel starts with {python} ({error})")
+        finally:
+            self.stop_waiting()
+            for each in self.runs.values():
+                if each.state in WORKING:
+                    self._tell(each, "stopped")
+
+    async def _serve_with_kernel(self, run: Run) -> Run | None:
+        """Run what is in the queue in a new kernel, until that dies.
+
+        If it died between two runs, return the second, which has not begun.
+        """
+        try:
+            with scratch_folder() as scratch:
+                async with kernel(
+                    new_notebook(), self.interpreter, scratch, LiveClient
+                ) as client:
+                    client.allow_errors = True
+                    client.timeout = None
+                    assert client.kc is not None
+                    client.kc.allow_stdin = False
+                    self.client = client
+                    manager: Any = client.km
+                    while await self._execute(client, run):
+                        run = await self.queue.get()
+                        if not await manager.is_alive():
+                            return run
+                    return None
+        finally:
+            self.client = None
+            self.done.clear()
+
+    async def _execute(self, client: LiveClient, run: Run) -> bool:
+        """Run a cell; return whether the kernel lives and later cells may run."""
+        client.heard = lambda: self.changed(run)
+        client.nb.cells.append(run.source)
+        self._tell(run, "running")
+        index = len(client.nb.cells) - 1
+        try:
+            await client.async_execute_cell(run.source, index)
+        except (RuntimeError, DeadKernelError):
+            if client.size <= MOST_CHARACTERS:
+                self._tell(run, "died", DIED)
+                return False
+            await self._send_interrupt(client)
+            await asyncio.sleep(1)  # the kernel sends the rest of what it has
+            self._tell(run, "error", f"stopped: {TOO_LARGE}")
+            self.stop_waiting()
+            return True
+        failed = any(o.output_type == "error" for o in run.source.outputs)
+        if run.cell:
+            self.done.add(run.cell.number)
+        self._tell(run, "error" if failed else "done")
+        if failed:
+            self.stop_waiting()
+        return True
+
+    def stop_waiting(self) -> None:
+        """Take all runs out of the queue."""
+        while not self.queue.empty():
+            self._tell(self.queue.get_nowait(), "stopped")
+
+    async def interrupt(self) -> None:
+        """Interrupt the cell that runs, and stop those that wait."""
+        self.stop_waiting()
+        if self.client is not None:
+            await self._send_interrupt(self.client)
+        else:  # the kernel is still starting
+            await self.end()
+
+    async def _send_interrupt(self, client: LiveClient) -> None:
+        manager: Any = client.km
+        await manager.interrupt_kernel()
+
+    async def end(self) -> None:
+        """End the kernel; the next run starts a new one."""
+        if self.task is not None:
+            self.task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.task
+
+    def _tell(self, run: Run, state: str, note: str = "") -> None:
+        run.state, run.note = state, note
+        self.changed(run)
+
+
+class Sessions:
+    """The kernels of a book's pages.
+
+    `pythons` holds the interpreter of each tab, and `machine` is the name of the GPU.
+    """
+
+    def __init__(self, book: Book, pythons: dict[str, Path], machine: str):
+        self.book = book
+        self.pythons = pythons
+        self.machine = machine
+        self.sessions: dict[tuple[str, str], Session] = {}
+        self.versions = count(1)
+        self.uses = count(1)
+        self.loop = asyncio.new_event_loop()
+        self.news = asyncio.Event()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
+
+    def call(self, work: Coroutine[Any, Any, Value]) -> Value:
+        """Do some work in the loop, and return its result."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    def close(self) -> None:
+        """End all kernels and the thread."""
+        self.call(self._end())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+
+    async def _end(self) -> None:
+        for session in self.sessions.values():
+            await session.end()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:  # nbclient leaves one that watches the kernel
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    def _changed(self, run: Run) -> None:
+        run.version = next(self.versions)
+        self.news.set()
+
+    async def run(
+        self,
+        section: Section,
+        tab: str,
+        place: str,
+        code: str,
+        shown: str,
+        to_here: bool = False,
+    ) -> None:
+        """Run `code` at a place of a page, whose code was `shown` when it was built.
+
+        A new kernel runs all cells above first, and so it does for `to_here` with those
+        that it has not run yet.
+        """
+        session = await self._session(section, tab)
+        cells = self.book.cells(section, tab)
+        cell = find_cell(cells, shown)
+        before = cells[: cells.index(cell)] if cell else []
+        if to_here or not (session.done or session.is_busy):
+            for other in before:
+                waits = any(
+                    r.cell is other and r.state in WORKING
+                    for r in session.runs.values()
+                )
+                if other.number not in session.done and not waits:
+                    # Pages find the place of a cell by its code.
+                    name = f"cell-{other.number}"
+                    source = new_code_cell(other.code)
+                    session.add(Run(name, tab, other, source))
+        name = f"cell-{cell.number}" if cell else place
+        session.add(Run(name, tab, cell, new_code_cell(code)))
+
+    async def _session(self, section: Section, tab: str) -> Session:
+        """Return the session of a section in a tab; end the oldest of too many."""
+        key = (section.name, tab)
+        if key not in self.sessions:
+            interpreter = Interpreter(self.pythons[tab], self.book.root, "live")
+            self.sessions[key] = Session(section, tab, interpreter, self._changed)
+        session = self.sessions[key]
+        session.used = next(self.uses)
+        alive = [s for s in self.sessions.values() if s.client and s is not session]
+        if len(alive) >= MOST_KERNELS and session.client is None:
+            idle = [s for s in alive if not s.is_busy]
+            if idle:
+                await min(idle, key=lambda s: s.used).end()
+        return session
+
+    async def interrupt(self, section: Section, tab: str) -> None:
+        """Interrupt the kernel of a section in a tab."""
+        if session := self.sessions.get((section.name, tab)):
+            await session.interrupt()
+
+    async def restart(self, section: Section, tab: str) -> None:
+        """End the kernel of a section in a tab; the next run starts a new one."""
+        if session := self.sessions.get((section.name, tab)):
+            await session.end()
+
+    async def state(self, section: Section, seen: int) -> dict[str, Any]:
+        """Return what has changed on a page after version `seen`.
+
+        If something runs there, wait for a change; `busy` tells the page to ask again.
+        """
+        sessions = [s for s in self.sessions.values() if s.section is section]
+        runs = [run for session in sessions for run in session.runs.values()]
+
+        def busy() -> bool:
+            return any(session.is_busy for session in sessions)
+
+        with contextlib.suppress(asyncio.TimeoutError):
+            async with asyncio.timeout(WAIT_SECONDS if seen else 0.001):
+                while not any(run.version > seen for run in runs) and busy():
+                    self.news.clear()
+                    await self.news.wait()
+                    runs = [run for s in sessions for run in s.runs.values()]
+                await asyncio.sleep(RENDER_SECONDS)
+        new = [run for run in runs if run.version > seen]
+        return {
+            "version": max([seen, *(run.version for run in new)]),
+            "busy": busy(),
+            "runs": [self._describe(run, section) for run in new],
+        }
+
+    def _describe(self, run: Run, section: Section) -> dict[str, Any]:
+        """Return what a page shows of a run."""
+        answer = None
+        if run.cell and "answer" in run.cell.attributes and run.state == "done":
+            blocks = self.book.blocks(section, run.tab)
+            found = predictions.answer(blocks, run.cell, text_of(run.source.outputs))
+            answer = found.printed.text if found else None
+        return {
+            "place": run.place,
+            "shown": run.cell.code if run.cell else "",
+            "code": run.source.source,
+            "tab": run.tab,
+            "state": run.state,
+            "note": run.note,
+            "answer": answer,
+            "html": rendering.html_of(run.source.outputs, run.cell, f"{run.place}-"),
+        }
+
+
+def find_cell(cells: Sequence[Cell], shown: str) -> Cell | None:
+    """Return the first cell with the code that a page shows, blank lines apart."""
+    if not shown.strip():
+        return None
+    wanted = _lines(shown)
+    return next((cell for cell in cells if _lines(cell.code) == wanted), None)
+
+
+def _lines(code: str) -> list[str]:
+    return [line.rstrip() for line in code.split("\n") if line.strip()]
