@@ -26,7 +26,8 @@ def conda():
     dependencies = yaml.safe_load((ROOT / "environment.yml").read_text())[
         "dependencies"
     ]
-    return dict(d.split("=") if "=" in d else (d, None) for d in dependencies)
+    own = [d for d in dependencies if isinstance(d, str)]  # the other one is pip's
+    return dict(d.split("=") if "=" in d else (d, None) for d in own)
 
 
 def pins(name):
