@@ -20,9 +20,9 @@ import nbformat
 import pypandoc
 
 from benchmarks import myst
-from book.notebooks.evaluated import notebooks
 from book.base import environments
 from book.base.errors import BookError
+from book.notebooks.evaluated import notebooks
 from book.sources.book import Book
 
 HERE = Path(__file__).resolve().parent

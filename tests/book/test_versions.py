@@ -27,7 +27,7 @@ def conda():
         "dependencies"
     ]
     own = [d for d in dependencies if isinstance(d, str)]  # the other one is pip's
-    return dict(d.split("=") if "=" in d else (d, None) for d in own)
+    return {d.partition("=")[0]: d.partition("=")[2] or None for d in own}
 
 
 def pins(name):

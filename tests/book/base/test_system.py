@@ -254,9 +254,10 @@ def test_every_package_has_evidence_that_is_looked_for():
             assert evidence and set(evidence) <= set(system.FINDERS), package
 
 
-def test_the_readme_names_what_other_systems_need():
+def test_the_guides_name_what_other_systems_need():
     readme = (ROOT / "README.md").read_text("utf-8")
-    _, _, section = readme.partition("### System packages\n")
+    guide = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    _, _, section = guide.partition("### System packages\n")
     text = " ".join(section.partition("\n## ")[0].split())
     needs = [names for e in system.packages().values() for names in e.values()]
     for name in sum(needs, []):
