@@ -4911,4 +4911,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from ac154f095650cef6, with the contents 61c4f2137438261a.
+# Generated from 2661b93c9e9fd0f1, with the contents 61c4f2137438261a.

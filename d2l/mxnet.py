@@ -4531,4 +4531,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from e87fa272e6222fdd, with the contents bc1e0429da134c38.
+# Generated from b278420ece8a71fd, with the contents bc1e0429da134c38.

@@ -4366,4 +4366,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 27ca192fd85fdf84, with the contents ae12714b762646b0.
+# Generated from 387cd6ec1229cb6b, with the contents ae12714b762646b0.

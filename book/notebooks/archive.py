@@ -27,7 +27,7 @@ Notebooks in {tabs}; each framework has a folder.
 3. Run `jupyter lab` in this folder, open a notebook, and choose *Run All Cells*.
 
 `d2l` is the library that the notebooks import. It is not the package `d2l` of *Dive
-into Deep Learning*, although it has the same name; the second cell of each notebook
+into Deep Learning*, although it has the same name; a cell of each notebook
 makes sure that the right one is imported. Some cells have controls, which need the
 package `ipywidgets` from the requirements.
 

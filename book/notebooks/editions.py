@@ -25,6 +25,7 @@ from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import locked, write_bytes_whole
 from book.library import package
+from book.library.selection import needed_part
 from book.notebooks import archive, figures, standalone
 from book.notebooks.markdown import Writer
 from book.notebooks.numbers import Numbers, Place
@@ -48,24 +49,25 @@ LANGUAGE = {
     "codemirror_mode": {"name": "ipython", "version": 3},
     "nbconvert_exporter": "python",
 }
+FOLDED = (
+    "The cell after it, which is folded, holds the definitions of `d2l`, the library of"
+    " this book, that this section uses. It installs missing packages, and uses an"
+    " installed `d2l` of this book if there is one."
+)
 ABOUT = {
-    names.PLAIN: "The first cell shows the GPUs of this machine; the code also runs"
-    " without one. The second cell finds `d2l`, the library of this book, in the folder"
-    " that came with this notebook.",
-    names.COLAB: "The first cell shows the GPUs of this machine. To get one, choose"
+    names.PLAIN: "The next cell shows the GPUs of this machine; the code also runs"
+    " without one. The cell after it finds `d2l`, the library of this book, in the"
+    " folder that came with this notebook.",
+    names.COLAB: "The next cell shows the GPUs of this machine. To get one, choose"
     " *Runtime > Change runtime type* in Colab or *Settings > Accelerator* in Kaggle;"
-    " the code also runs without one. The second cell, which is folded, holds `d2l`,"
-    " the library of this book. It installs missing packages and uses an installed"
-    " `d2l` of this book if there is one.",
-    names.SAGEMAKER: "The first cell shows the GPUs of this machine. To get one in"
+    f" the code also runs without one. {FOLDED}",
+    names.SAGEMAKER: "The next cell shows the GPUs of this machine. To get one in"
     " Studio Lab, choose the runtime type *GPU* before you start it; the code also runs"
-    " without one. The second cell, which is folded, holds `d2l`, the library of this"
-    " book. It installs missing packages and uses an installed `d2l` of this book if"
-    " there is one.",
+    f" without one. {FOLDED}",
 }
 ABOUT_MXNET = (
     "MXNet 1.9.1 is the last release. It needs Python 3.11 or older and NumPy below"
-    " 1.24, which newer hosted runtimes do not have; the second cell reports whether"
+    " 1.24, which newer hosted runtimes do not have; a cell below reports whether"
     " this runtime has them. If it does not, run the notebook on your own machine in an"
     " environment with Python 3.11, after `pip install mxnet==1.9.1 numpy==1.23.5"
     " matplotlib scikit-learn jupyterlab`, or read the book in another framework."
@@ -195,7 +197,8 @@ class Edition:
         cells = list(_cells(shown, writer))
         setup = self._setup_cells(shown, section, kind)
         nb = nbformat.v4.new_notebook(metadata=_metadata(section, kind))
-        nb.cells = _number_cells([*cells[:1], *setup, *cells[1:]])
+        first = next(i for i, cell in enumerate(cells) if cell.cell_type == "code")
+        nb.cells = _number_cells([*cells[:first], *setup, *cells[first:]])
         nbformat.validate(nb)
         return nb
 
@@ -247,7 +250,9 @@ class Edition:
         yield _folded_cell(code, "The GPUs of this machine", kind)
         if tab in self.book.config.library:
             code = self._library_cell(section, tab, included=kind != names.PLAIN)
-            yield _folded_cell(code, "The library d2l of this book", kind)
+            yield _folded_cell(
+                code, "The definitions of d2l that this section uses", kind
+            )
 
     def _library_cell(self, section: Section, tab: str, included: bool) -> str:
         """Return the code that finds the library, whose source may be `included`."""
@@ -264,17 +269,20 @@ class Edition:
         source = package.generated(self.book, tab)
         code = "\n".join(cell.code for cell in self.book.cells(section, tab))
         words = set(re.findall(r"\b\w+\b", source))
+        names_used = sorted(words & set(fingerprint.D2L_NAME.findall(code)))
         module = Path(self.book.config.library[tab]["lib_file"]).name
         settings = {
             "init": package.version_file(self.book),
             "module": module,
-            "names": sorted(words & set(fingerprint.D2L_NAME.findall(code))),
+            "names": names_used,
         }
         lines = [f"    {name}={value!r}," for name, value in settings.items()]
         lines += ["    files=LIBRARY,"] if included else []
         calls.append("\n".join(["use_library(", *lines, ")"]))
         if included:
-            files = {module: source, **package.data_files(self.book)}
+            part = needed_part(source, names_used)
+            data = package.data_files(self.book)
+            files = {module: part} | {n: data[n] for n in data if n in part + code}
             texts = [f"{n!r}: {_readable_literal(text)}" for n, text in files.items()]
             calls.insert(0, f"LIBRARY = {{{', '.join(texts)}}}\n")
         return standalone.cell(functions, "\n".join(calls))

@@ -4,11 +4,12 @@ import ast
 import functools
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from book.base import build_paths, environments
 from book.library import package
+from book.library.selection import bound_names, used_names
 from book.sources.blocks import Cell
 from book.sources.book import Book
 from book.sources.section import Section
@@ -79,8 +80,8 @@ def _definitions(module: str) -> Definitions:
     for statement in ast.parse(module).body:
         if _is_docstring(statement):
             continue
-        names = set(_bound_names(statement)) or {ALWAYS}
-        used = sorted(set(_used_names(statement)))
+        names = set(bound_names(statement)) or {ALWAYS}
+        used = sorted(set(used_names(statement)))
         entry = (_normalize(statement), used)
         for name in names:
             definitions.setdefault(name, []).append(entry)
@@ -89,31 +90,6 @@ def _definitions(module: str) -> Definitions:
 
 def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-
-
-def _bound_names(statement: ast.stmt) -> Iterator[str]:
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-        yield statement.name
-        return
-    for node in ast.walk(statement):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-            yield node.name
-        elif isinstance(node, ast.alias):
-            yield (node.asname or node.name).split(".")[0]
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            if isinstance(node.value, ast.Name):
-                yield node.value.id
-
-
-def _used_names(statement: ast.stmt) -> Iterator[str]:
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name):
-            yield node.id
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            if node.value.id == "d2l":
-                yield node.attr
 
 
 def _normalize(statement: ast.stmt) -> str:

@@ -142,7 +142,10 @@ def text(nb: NotebookNode) -> str:
 
 def test_text_is_plain_markdown(book: Book):
     markdown = text(notebook(book))
-    assert markdown.startswith("# 1.1. One\n\nThe first cell shows")
+    before, about, code = markdown.partition("The next cell shows")
+    assert before.startswith("# 1.1. One\n\n") and "code" not in before.split()
+    # Two cells, which are folded, come before the section's own.
+    assert code.split("\n\n")[1:3] == ["code", "code"]
     for expected in (
         "A *first* look. See [Section 1.2: Two](two.ipynb), A Chapter and",
         "and [(1.1)](#eq_sum)",
