@@ -49,6 +49,7 @@ LANGUAGE = {
     "codemirror_mode": {"name": "ipython", "version": 3},
     "nbconvert_exporter": "python",
 }
+DEFINITIONS = "The definitions of d2l that this section uses"
 FOLDED = (
     "The cell after it, which is folded, holds the definitions of `d2l`, the library of"
     " this book, that this section uses. It installs missing packages, and uses an"
@@ -250,9 +251,7 @@ class Edition:
         yield _folded_cell(code, "The GPUs of this machine", kind)
         if tab in self.book.config.library:
             code = self._library_cell(section, tab, included=kind != names.PLAIN)
-            yield _folded_cell(
-                code, "The definitions of d2l that this section uses", kind
-            )
+            yield _folded_cell(code, DEFINITIONS, kind)
 
     def _library_cell(self, section: Section, tab: str, included: bool) -> str:
         """Return the code that finds the library, whose source may be `included`."""
