@@ -4911,4 +4911,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 2661b93c9e9fd0f1, with the contents 61c4f2137438261a.
+# Generated from 73ada85b900a6c71, with the contents 61c4f2137438261a.

@@ -4531,4 +4531,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from b278420ece8a71fd, with the contents bc1e0429da134c38.
+# Generated from 7f971f534e676b2d, with the contents bc1e0429da134c38.

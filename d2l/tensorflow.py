@@ -4657,4 +4657,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from efcb8dafbcab9f98, with the contents 6aeb7787835bc5bc.
+# Generated from 40a7366d79a6eb37, with the contents 6aeb7787835bc5bc.

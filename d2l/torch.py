@@ -4366,4 +4366,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 387cd6ec1229cb6b, with the contents ae12714b762646b0.
+# Generated from fa52e4581d4bf2cd, with the contents ae12714b762646b0.

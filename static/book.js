@@ -206,8 +206,9 @@
   function prepareTabs(within) {
     for (const button of all(".tab-list > button", within)) {
       const panel = document.getElementById(button.getAttribute("aria-controls"));
-      if (panel.role) continue; // prepared before
-      panel.role = "tabpanel";
+      panel.setAttribute("role", "tabpanel");
+      if ("ready" in button.dataset) continue;
+      button.dataset.ready = "";
       button.addEventListener("click", () =>
         choose(axisOf(button), button.dataset.choice, button),
       );
