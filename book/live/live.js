@@ -96,6 +96,7 @@
 
     async run(toHere) {
       const { place, shown, tab } = this;
+      this.row.dataset.state = "queued";
       const head = this.head ? `${this.head.textContent}\n` : "";
       const code = head + this.text;
       await this.order("run", { place, shown, code, toHere }, tab);

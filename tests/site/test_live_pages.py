@@ -125,7 +125,7 @@ def test_a_cell_that_runs_is_interrupted_and_found_again(live: Page):
 def test_a_kernel_that_dies_is_replaced(live: Page):
     row = rows(live).nth(0)
     run(row, "import os\nos.getpid()")
-    finish(row)
+    expect(output(row)).to_have_text(re.compile(r"^\d+\s*$"), timeout=60_000)
     process = psutil.Process(int(output(row).inner_text()))
     process.kill()
     while psutil.pid_exists(process.pid) and process.status() != psutil.STATUS_ZOMBIE:
