@@ -204,6 +204,7 @@ class Sessions:
 
     def __init__(self, book: Book, pythons: dict[str, Path], machine: str):
         self.book = book
+        self.builds = 0
         self.pythons = pythons
         self.machine = machine
         self.sessions: dict[tuple[str, str], Session] = {}
@@ -213,6 +214,14 @@ class Sessions:
         self.news = asyncio.Event()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
+
+    def book_after(self, builds: int) -> Book:
+        """Return the book as of build number `builds`; read it if that is new."""
+        if builds != self.builds:
+            self.book, self.builds = Book(self.book.root), builds
+            for session in self.sessions.values():
+                session.done.clear()  # the numbers of cells may have changed
+        return self.book
 
     def call(self, work: Coroutine[Any, Any, Value]) -> Value:
         """Do some work in the loop, and return its result."""
@@ -298,7 +307,7 @@ class Sessions:
 
         If something runs there, wait for a change; `busy` tells the page to ask again.
         """
-        sessions = [s for s in self.sessions.values() if s.section is section]
+        sessions = [s for s in self.sessions.values() if s.section.name == section.name]
         runs = [run for session in sessions for run in session.runs.values()]
 
         def busy() -> bool:

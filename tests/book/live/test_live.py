@@ -51,14 +51,17 @@ def sessions(book: Book) -> Iterator[Sessions]:
 
 
 @pytest.fixture
-def port(book: Book, sessions: Sessions) -> Iterator[int]:
+def rebuilds() -> serve.Rebuilds:
+    return serve.Rebuilds()
+
+
+@pytest.fixture
+def port(book: Book, sessions: Sessions, rebuilds: serve.Rebuilds) -> Iterator[int]:
     site = book.root / "_build/html"
     (site / "chapter").mkdir(parents=True)
     for name in ("index.html", "chapter/one.html"):
         (site / name).write_text(PAGE.format(EARLY))
-    handler = partial(
-        live.Handler, rebuilds=serve.Rebuilds(), sessions=sessions, token=TOKEN
-    )
+    handler = partial(live.Handler, rebuilds=rebuilds, sessions=sessions, token=TOKEN)
     with serve._open_server(site, 0, handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server.server_port
@@ -182,6 +185,17 @@ def test_a_cell_runs_after_those_above(port: int):
     edited = order("print('is', number + 1)", shown=shown)
     ask(port, "/.live/run", edited)
     assert outcome(port)["answer"] == "7"
+
+
+def test_a_changed_book_is_read_again(port: int, book: Book, rebuilds: serve.Rebuilds):
+    shown = "print('is', number * 7)"
+    ask(port, "/.live/run", order(shown, shown=shown))
+    assert outcome(port)["answer"] == "42"
+    path = book.root / "chapter/one.md"
+    path.write_text(path.read_text().replace("number = 6", "number = 60"))
+    rebuilds.count += 1
+    ask(port, "/.live/run", order(shown, shown=shown))
+    assert outcome(port)["answer"] == "420"
 
 
 def test_what_goes_wrong_is_shown(port: int):
