@@ -52,6 +52,7 @@
       this.code.addEventListener("keydown", (event) => this.press(event));
       this.code.spellcheck = false;
       this.code.setAttribute("role", "textbox");
+      this.code.setAttribute("aria-label", `Code: ${shown.trim().split("\n")[0].slice(0, 60) || place}`);
       this.code.setAttribute("aria-multiline", "true");
       this.code.contentEditable = "plaintext-only";
       this.status = element("span", "live-status");

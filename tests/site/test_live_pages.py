@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from browsing import free_port
+from browsing import Violations, free_port
 from playwright.sync_api import Browser, Locator, Page, expect
 
 ROOT = Path(__file__).parents[2]
@@ -175,6 +175,12 @@ def test_an_exercise_gets_a_cell(live: Page):
     cell.get_by_role("button", name="Run", exact=True).click()
     finish(cell.locator(".live-row"))
     expect(cell).to_contain_text("5")
+
+
+def test_a_live_page_is_accessible(live: Page, violations: Violations):
+    run(rows(live).nth(0), "1")
+    finish(rows(live).nth(0))
+    assert violations(live) == []
 
 
 def test_seven_pages_are_served(live: Page):
