@@ -207,14 +207,12 @@
     for (const button of all(".tab-list > button", within)) {
       const panel = document.getElementById(button.getAttribute("aria-controls"));
       panel.setAttribute("role", "tabpanel");
-      if ("ready" in button.dataset) continue;
-      button.dataset.ready = "";
       button.addEventListener("click", () =>
         choose(axisOf(button), button.dataset.choice, button),
       );
       button.addEventListener("keydown", moveInTabs);
     }
-    all(".tab-set", within.parentElement ?? within).forEach(updateTabSet);
+    all(".tab-set", within).forEach(updateTabSet);
   }
 
   function prepareFrameworks() {

@@ -155,6 +155,7 @@
       const { covered } = this;
       const recorded = this.recorded();
       if (recorded[0]?.matches('[data-axis="machine"]')) return recorded[0];
+      this.isNewSet = true;
       const set = element("div", "tab-set");
       set.dataset.axis = "machine";
       const list = element("div", "tab-list");
@@ -192,6 +193,18 @@
     set.querySelector(".tab-list").append(tab);
     set.append(panel);
     return panel;
+  }
+
+  // A switch that the page has prepared gets one more button.
+  function joinSet(tab) {
+    tab.addEventListener("click", () => bookChoose("machine", LIVE, tab));
+    tab.addEventListener("keydown", (event) => {
+      if (event.key !== "ArrowLeft") return;
+      event.preventDefault();
+      const before = tab.previousElementSibling;
+      bookChoose("machine", before.dataset.choice, before);
+      before.focus({ preventScroll: true });
+    });
   }
 
   // Cells
@@ -273,7 +286,9 @@
       if (run.tab !== cell.tab) continue;
       bookChange(cell.row, () => cell.draw());
       if (isNew && cell.panel) {
-        bookPrepare(cell.panel.parentElement);
+        const set = cell.panel.parentElement;
+        if (cell.isNewSet) bookPrepare(set);
+        else joinSet(set.querySelector(`[data-choice="${LIVE}"]`));
         bookChoose("machine", LIVE, cell.row);
       }
     }
