@@ -296,7 +296,7 @@ def terms(make_printed_book: Make, typeset_terms: dict[str, Path]) -> dict[str, 
     if not typeset_terms:
         mention = CHAPTER.replace("one section.", "`d2l.Saved` and `method`.")
         config = make_printed_book(index=mention, one=TERMS).root / "config.ini"
-        text = config.read_text("utf-8")
+        text = config.read_text("utf-8").replace("[pdf]\n", "[pdf]\nstressed = not\n")
         config.write_text(f"{text}\n[publish]\nsite = https://example.org/gpus/\n")
         book = Book(config.parent)
         typeset_terms.update({"all": build(book), "jax": build(book, "jax")})
