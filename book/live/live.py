@@ -10,6 +10,7 @@ other ports of this machine send it too.
 import base64
 import hashlib
 import hmac
+import html
 import http.cookies
 import json
 import re
@@ -103,7 +104,7 @@ class Handler(serve.Handler):
     def page(self, file: Path) -> str:
         """Return a page with the script that runs its cells."""
         name = file.relative_to(Path(self.directory)).with_suffix("").as_posix()
-        added = ADDED.format(name, self.sessions.machine)
+        added = ADDED.format(*map(html.escape, (name, self.sessions.machine)))
         return _with_live_machine(super().page(file)).replace("</body>", added)
 
     def do_GET(self) -> None:
