@@ -15,7 +15,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
@@ -86,6 +85,7 @@ class Session:
     queue: asyncio.Queue[Run] = field(default_factory=asyncio.Queue)
     client: LiveClient | None = None
     task: asyncio.Task[None] | None = None
+    ending: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def is_busy(self) -> bool:
@@ -150,7 +150,11 @@ class Session:
         index = len(client.nb.cells) - 1
         try:
             await client.async_execute_cell(run.source, index)
-        except (RuntimeError, DeadKernelError):
+        except RuntimeError:
+            task = asyncio.current_task()
+            if task and task.cancelling():
+                # nbclient takes this for the death of the kernel.
+                raise asyncio.CancelledError from None
             if client.size <= MOST_CHARACTERS:
                 self._tell(run, "died", DIED)
                 return False
@@ -186,10 +190,11 @@ class Session:
 
     async def end(self) -> None:
         """End the kernel; the next run starts a new one."""
-        if self.task is not None:
-            self.task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self.task
+        async with self.ending:
+            if self.task is not None:
+                self.task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await self.task
 
     def _tell(self, run: Run, state: str, note: str = "") -> None:
         run.state, run.note = state, note
@@ -260,7 +265,15 @@ class Sessions:
         that it has not run yet.
         """
         session = await self._session(section, tab)
-        cells = self.book.cells(section, tab)
+        async with session.ending:  # what is added to an ending kernel would be lost
+            session.section = section
+            self._add(session, place, code, shown, to_here)
+
+    def _add(
+        self, session: Session, place: str, code: str, shown: str, to_here: bool
+    ) -> None:
+        tab = session.tab
+        cells = self.book.cells(session.section, tab)
         cell = find_cell(cells, shown)
         before = cells[: cells.index(cell)] if cell else []
         if to_here or not (session.done or session.is_busy):

@@ -48,7 +48,8 @@ def live(address: str, browser: Browser) -> Iterator[Page]:
     page.on("pageerror", lambda error: messages.append(str(error)))
     page.goto(address.replace("/?", f"/{PAGE}?"))
     yield page
-    page.locator(".live-row").first.get_by_role("button", name="Restart").click()
+    with page.expect_response("**/.live/restart"):
+        page.locator(".live-row").first.get_by_role("button", name="Restart").click()
     assert messages == []
     context.close()
 

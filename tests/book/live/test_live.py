@@ -239,6 +239,25 @@ def test_a_restart_forgets_names(port: int):
     assert "NameError" in str(outcome(port)["html"])
 
 
+def test_a_restart_stops_what_runs_but_not_what_is_ordered_later(port: int):
+    code = "import time; print('be' 'gun', flush=True); time.sleep(600)"
+    ask(port, "/.live/run", order(code))
+    state = json.load(ask(port, "/.live/state?section=chapter/one&seen=0"))
+    while "begun" not in json.dumps(state):
+        seen = state["version"]
+        state = json.load(ask(port, f"/.live/state?section=chapter/one&seen={seen}"))
+    restart = threading.Thread(target=ask, args=(port, "/.live/restart", order("")))
+    restart.start()
+    while state["runs"][0]["state"] == "running":
+        seen = state["version"]
+        state = json.load(ask(port, f"/.live/state?section=chapter/one&seen={seen}"))
+        state["runs"] = state["runs"] or [{"state": "running"}]
+    assert state["runs"][0]["state"] == "stopped"
+    ask(port, "/.live/run", order("print('later')", place="q"))
+    assert "later" in str(outcome(port)["html"])
+    restart.join()
+
+
 def test_too_much_output_stops_a_cell(port: int):
     ask(port, "/.live/run", order("while True: print('a' * 1000)"))
     run = outcome(port)
