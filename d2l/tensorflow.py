@@ -14,7 +14,6 @@ import functools
 import gzip
 import hashlib
 import importlib.util
-import inspect
 import json
 import os
 import pickle
@@ -55,11 +54,12 @@ import numpy as onp
 import tensorflow as tf
 from IPython import display, get_ipython
 from matplotlib import pyplot as plt
-from matplotlib.ticker import EngFormatter
 from matplotlib_inline import backend_inline
 from sklearn import datasets
 from tensorflow.experimental import dtensor
 from tensorflow.python.eager import context as eager_context
+
+from d2l import figures
 
 __all__ = [
     "ALIASES",
@@ -156,6 +156,7 @@ __all__ = [
     "expand_dims",
     "eye",
     "fetch_fashion_mnist",
+    "figure",
     "first_gpus",
     "fit_copy",
     "float32",
@@ -172,7 +173,6 @@ __all__ = [
     "in_precision",
     "int32",
     "int64",
-    "interact",
     "is_constant",
     "is_part",
     "join_workers",
@@ -223,8 +223,6 @@ __all__ = [
     "plane_events",
     "plot",
     "plot_ladder",
-    "plot_product_times",
-    "plot_queue",
     "plot_trace",
     "predict_memory",
     "product_flops",
@@ -2974,100 +2972,12 @@ class Compiled:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def interact(function: Callable, **choices: Any) -> None:
-    """Show a control for each of `choices`, and the result of `function` below.
+def figure(name: str, **settings: Any) -> figures.Figure:
+    """Return an interactive figure of the book, with these settings.
 
-    A choice is a range (low, high) or (low, high, step), or a list of values. A
-    control begins at the default of its parameter. Without ipywidgets, or outside
-    of a notebook, there are no controls and `function` is called once. Raises
-    ValueError if no parameter with a default has the name of a choice.
+    Raises ValueError if the book has no figure called `name`.
     """
-    parameters = inspect.signature(function).parameters
-    defaults = {
-        name: p.default for name, p in parameters.items() if p.default is not p.empty
-    }
-    for name in choices:
-        if name not in defaults:
-            raise ValueError(f"no parameter with a default is called {name!r}")
-    try:
-        import ipywidgets as widgets
-    except ImportError:
-        widgets = None
-    if widgets and in_notebook():
-        fixed = {name: widgets.fixed(default) for name, default in defaults.items()}
-        widgets.interact(function, **(fixed | choices))
-        return
-    result = function()
-    if result is not None and get_ipython():
-        display.display(result)
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def plot_queue(
-    num_steps: int = 12,
-    fetch_every: int = 1,
-    host_time: float = 44e-6,
-    device_time: float = 39e-6,
-    fetch_time: float = 10e-6,
-) -> plt.Figure:
-    """Return a picture of `queue_times`: the timelines of the host and the device."""
-    host, waits, device, total = queue_times(
-        num_steps, fetch_every, host_time, device_time, fetch_time
-    )
-    use_svg_display()
-    figure = plt.figure(figsize=(5, 1.5))
-    plt.close(figure)  # the notebook would show it a second time
-    axes, seconds = figure.gca(), EngFormatter("s", places=2)
-    for row, spans, color, style in (
-        (1, host, "C0", {"ec": "white"}),
-        (0, device, "C1", {"ec": "white"}),
-        (1, waits, "none", {"ec": "C0", "hatch": "////"}),
-    ):
-        widths = [(start, end - start) for start, end in spans]
-        axes.broken_barh(widths, (row - 0.4, 0.8), fc=color, **style)
-    busy = num_steps * device_time / total if total else 0
-    axes.set(
-        yticks=[0, 1],
-        yticklabels=["device", "host"],
-        xlim=(0, total or 1),
-        xlabel="time (hatched: the host waits)",
-        title=f"{seconds(total)}, device busy {busy:.0%}",
-    )
-    axes.xaxis.set_major_formatter(EngFormatter("s"))
-    return figure
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def plot_product_times(
-    n: int = 4096, num_products: int = 1, **machine: Any
-) -> plt.Figure:
-    """Return a picture of `product_times` for many sizes, with the size `n` marked.
-
-    `machine` holds arguments of `product_times`, such as `cpu_rate`.
-    """
-
-    def both(size):
-        cpu, copies, gpu = product_times(size, num_products=num_products, **machine)
-        return cpu, copies + gpu
-
-    sizes, chosen = [2 ** (i / 2) for i in range(8, 29)], both(n)
-    use_svg_display()
-    figure = plt.figure(figsize=(3.5, 2.5))
-    plt.close(figure)  # the notebook would show it a second time
-    axes, seconds = figure.gca(), EngFormatter("s", places=1)
-    plot(
-        sizes,
-        list(zip(*map(both, sizes))),
-        f"n (marked: {n})",
-        "seconds",
-        legend=("CPU", "GPU, with copies"),
-        xscale="log",
-        yscale="log",
-        axes=axes,
-    )
-    axes.plot([n, n], chosen, "ko", mfc="none")
-    axes.set_title("CPU {}, GPU {}".format(*map(seconds, chosen)))
-    return figure
+    return figures.Figure(name, **settings)
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -4657,4 +4567,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 40a7366d79a6eb37, with the contents 6aeb7787835bc5bc.
+# Generated from d3b5fb6893799804, with the contents 7b900da2a559176a.

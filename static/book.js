@@ -523,6 +523,7 @@
     bookChoose: choose,
     bookLoad: load,
     bookPrepare: prepare,
+    bookLoad: load,
     bookTarget: targetOf,
   });
 
@@ -572,28 +573,10 @@
     all("[data-explorable]", within).forEach((figure) => observer.observe(figure));
   }
 
-  // The figures with an arithmetic of their own beside the common one.
-  const subjects = {
-    allocator: "memory",
-    collectives: "collective",
-    "memory-timeline": "memory",
-    plans: "memory parallel",
-    roofline: "performance",
-    sectors: "performance",
-    warps: "performance",
-  };
-
-  const withCards = ["memory-timeline", "plans", "roofline", "warps", "worth-moving"];
-
   async function explore(figure) {
-    const name = figure.dataset.explorable;
-    const shared = ["explorables.css", "arithmetic.js"];
-    if (withCards.includes(name)) shared.push("cards.js");
-    await Promise.all(shared.map((f) => load(`explorables/${f}`)));
-    for (const subject of (subjects[name] || "").split(" ").filter(Boolean))
-      await load(`explorables/${subject}-arithmetic.js`);
-    await load("explorables/explorable.js");
-    await load(`explorables/${name}.js`);
+    const { explorable: name, scripts } = figure.dataset;
+    await load("explorables/explorables.css");
+    for (const script of scripts.split(" ")) await load(`explorables/${script}.js`);
     const picture = figure.querySelector("img"); // It gives way to a drawing.
     const remains = (block) => block.contains(figure) || !block.contains(picture);
     const anchor = readingPosition(remains);

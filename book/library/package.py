@@ -19,6 +19,7 @@ from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import write_whole
 from book.base.paths import CODE
+from book.library import figures
 from book.sources.blocks import Cell
 from book.sources.book import Book
 
@@ -39,6 +40,7 @@ RUFF_SETTINGS = ["--isolated", "--no-cache", "--quiet", "--target-version=py311"
 RUFF_RULES = ["--config=src=[]", "--select=E,F,W,I,B,UP"]
 # A library is generated again if the code that generates it changes.
 CARDS = "cards.csv"
+FIGURE_USED = re.compile(r"d2l\.figure\(\s*['\"]([\w-]+)")
 IMPORT = re.compile(r"^(?:import|from) (?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
 # The last line of a library: hashes of what it was made from, and of the rest.
 SEAL = "# Generated from {}, with the contents {}.\n"
@@ -160,6 +162,21 @@ def data_files(book: Book) -> dict[str, str]:
     return {path.name: path.read_text("utf-8") for path in files}
 
 
+def figure_files(book: Book, code: str = "") -> dict[str, str]:
+    """Return the files of the package for the interactive figures, under their names.
+
+    Of the figures, they hold those that `code` shows, or all for an empty `code`.
+    """
+    used = FIGURE_USED.findall(code)
+    if code and not used:
+        return {}
+    files = [folder(book) / name for name in ("figures.py", figures.FILE)]
+    texts = {path.name: path.read_text("utf-8") for path in files if path.exists()}
+    if code and figures.FILE in texts:
+        texts[figures.FILE] = figures.part(texts[figures.FILE], used)
+    return texts
+
+
 def cards(book: Book) -> dict[str, dict[str, float]]:
     """Return the properties of each card in the package's data; empty without any."""
     found: dict[str, dict[str, float]] = {}
@@ -199,6 +216,8 @@ def check(book: Book) -> None:
 def _outdated_files(book: Book) -> dict[Path, str]:
     """Return the new text of each file of the package that is not up to date."""
     texts = {book.config.library["version_file"]: version_file(book)}
+    if text := figures.generate(book.root, cards(book)):
+        texts[str(folder(book).relative_to(book.root) / figures.FILE)] = text
     for tab in book.tabs:
         if tab in book.config.library:
             texts[_lib_file(book, tab)] = generated(book, tab)

@@ -113,7 +113,7 @@
       }
     }
 
-    // Shows the state of the framework's last run.
+    // Shows the state of the framework's last run. Returns whether its outputs are new.
     draw() {
       const run = this.runs[this.tab];
       const state = run?.state;
@@ -121,10 +121,13 @@
       this.stop.hidden = !working.includes(state);
       this.again.hidden = !["starting", "running", "error", "died"].includes(state);
       this.status.textContent = state ? [words[state], run.note].filter(Boolean).join(": ") : "";
-      if (!run || (!this.panel && !run.html && !this.recorded().length)) return;
+      if (!run || (!this.panel && !run.html && !this.recorded().length)) return false;
       this.panel ??= this.makePanel();
-      this.panel.innerHTML = run.html || '<p class="no-output">No output.</p>';
       if (run.answer) this.answer(run.answer);
+      if (this.drawn === run.html) return false; // A figure keeps the reader's setting.
+      this.drawn = run.html;
+      this.panel.innerHTML = run.html || '<p class="no-output">No output.</p>';
+      return true;
     }
 
     // Returns the panel of the cell's own output, in a switch beside the recorded one.
@@ -279,18 +282,21 @@
     for (const cell of cellsOf(run)) {
       const isNew = !Object.keys(cell.runs).length;
       cell.runs[run.tab] = run;
-      // After a reload, the page shows what the reader has made of the code.
+      // After a reload, the page shows what the reader has made of the code, unless the
+      // reader edits it already.
       const head = cell.head ? `${cell.head.textContent}\n` : "";
-      if (isNew && plain(run.code) !== plain(head + cell.text) && run.code.startsWith(head))
+      const isUntouched = plain(head + cell.text) === plain(cell.shown);
+      if (isNew && isUntouched && run.code.startsWith(head))
         cell.code.textContent = run.code.slice(head.length);
       if (run.tab !== cell.tab) continue;
-      bookChange(cell.row, () => cell.draw());
-      if (isNew && cell.panel) {
-        const set = cell.panel.parentElement;
-        if (cell.isNewSet) bookPrepare(set);
-        else joinSet(set.querySelector(`[data-choice="${LIVE}"]`));
-        bookChoose("machine", LIVE, cell.row);
-      }
+      let isDrawn = false;
+      bookChange(cell.row, () => (isDrawn = cell.draw()));
+      const isFirst = isNew && cell.panel;
+      const set = cell.panel?.parentElement;
+      if (isFirst && cell.isNewSet) bookPrepare(set);
+      else if (isDrawn) bookPrepare(cell.panel);
+      if (isFirst && !cell.isNewSet) joinSet(set.querySelector(`[data-choice="${LIVE}"]`));
+      if (isFirst) bookChoose("machine", LIVE, cell.row);
     }
   }
 
@@ -336,7 +342,7 @@
   prepareExercises();
   document.addEventListener("book:added", ({ detail }) => prepare(detail));
   document.addEventListener("book:choice", ({ detail }) => {
-    if (detail.axis !== "machine") cells.forEach((cell) => cell.draw());
+    if (detail.axis !== "machine") cells.forEach((cell) => cell.draw() && bookPrepare(cell.panel));
   });
   ask();
 })();

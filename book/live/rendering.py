@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nbformat import NotebookNode
 
 from book.pages import pictures, plots
-from book.pages.sphinx.extension import BookOutput
+from book.pages.sphinx.extension import BookOutput, figure_of_output
 from book.records import cleaning, outputs
 from book.records.images import problem_with_image
 from book.sources.blocks import Cell
@@ -28,6 +28,9 @@ def html_of(found: Sequence[NotebookNode], cell: Cell | None, prefix: str) -> st
 def _html(
     output: outputs.PrintedText | outputs.Picture, cell: Cell | None, prefix: str
 ) -> str:
+    if isinstance(output, outputs.InteractiveFigure):
+        identifier = f"{prefix}{output.name}"
+        return figure_of_output(output.text, output.name, output.settings, identifier)
     if isinstance(output, outputs.PrintedText):
         return _text(output.text)
     if problem := problem_with_image(output.kind, output.data):

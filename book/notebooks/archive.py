@@ -15,7 +15,7 @@ from book.sources.book import Book
 from book.sources.tabs import tab_name
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date in a zip archive
-READER_PACKAGES = ("jupyterlab", "ipywidgets")
+READER_PACKAGES = ("jupyterlab",)
 README = """\
 # {title}
 
@@ -28,8 +28,7 @@ Notebooks in {tabs}; each framework has a folder.
 
 `d2l` is the library that the notebooks import. It is not the package `d2l` of *Dive
 into Deep Learning*, although it has the same name; a cell of each notebook
-makes sure that the right one is imported. Some cells have controls, which need the
-package `ipywidgets` from the requirements.
+makes sure that the right one is imported.
 
 {contents}
 
@@ -49,7 +48,8 @@ def supporting_files(book: Book, numbers: Numbers) -> Files:
             name = Path(book.config.library[tab]["lib_file"]).name
             files[f"d2l/{name}"] = package.generated(book, tab)
     files["d2l/__init__.py"] = package.version_file(book)
-    for name, text in package.data_files(book).items():
+    data = package.data_files(book) | package.figure_files(book)
+    for name, text in data.items():
         files[f"d2l/{name}"] = text
     return {name: text.encode() for name, text in files.items()}
 

@@ -282,6 +282,7 @@ class Edition:
             part = needed_part(source, names_used)
             data = package.data_files(self.book)
             files = {module: part} | {n: data[n] for n in data if n in part + code}
+            files |= package.figure_files(self.book, code)
             texts = [f"{n!r}: {_readable_literal(text)}" for n, text in files.items()]
             calls.insert(0, f"LIBRARY = {{{', '.join(texts)}}}\n")
         return standalone.cell(functions, "\n".join(calls))

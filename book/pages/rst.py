@@ -31,7 +31,13 @@ from book.pages.merge import (
     origin,
     version_notices,
 )
-from book.records.outputs import PICTURES, Picture, PrintedText, read
+from book.records.outputs import (
+    PICTURES,
+    InteractiveFigure,
+    Picture,
+    PrintedText,
+    read,
+)
 from book.sources.blocks import (
     COMMAND_LINE,
     Block,
@@ -292,7 +298,10 @@ class _Writer:
     def _outputs(self, run: Run, cell: Cell) -> Iterator[str]:
         """Yield the texts and pictures that a run shows."""
         for output in read(run.outputs):
-            if isinstance(output, PrintedText):
+            if isinstance(output, InteractiveFigure):
+                address = json.dumps([output.name, output.settings])
+                yield _literal(output.text, f"   :figure: {address}\n")
+            elif isinstance(output, PrintedText):
                 yield _literal(output.text)
             else:
                 yield self._image(pictures.shown(output, cell))
@@ -346,10 +355,10 @@ def _indent(text: str, by: int) -> str:
     return "\n".join(f"{' ' * by}{line}".rstrip() for line in text.split("\n"))
 
 
-def _literal(text: str) -> str:
+def _literal(text: str, options: str = "") -> str:
     """Return a directive that shows a text unchanged; each line is a JSON string.
 
     Otherwise, reStructuredText would remove blank lines and spaces at line ends.
     """
     lines = "\n".join(f"   {json.dumps(line)}" for line in text.split("\n"))
-    return f".. book-output::\n\n{lines}"
+    return f".. book-output::\n{options}\n{lines}"

@@ -36,7 +36,8 @@ UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]
 
 SVG = "image/svg+xml"
 # What pages and notebooks show; a run may display more, such as scripts and widgets.
-SHOWN = ("text/plain", SVG, "image/png", "image/jpeg")
+FIGURE = "text/vnd.d2l.figure"  # the name and the settings of an interactive figure
+SHOWN = ("text/plain", FIGURE, SVG, "image/png", "image/jpeg")
 # Where each part of an SVG that nobody sees begins and ends.
 SVG_NOISE = (
     ("<!--", "-->"),

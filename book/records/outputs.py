@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
-from book.records.cleaning import SVG, as_on_terminal
+from book.records.cleaning import FIGURE, SVG, as_on_terminal
 
 # In the order of preference.
 PICTURES = {SVG: "svg", "image/png": "png", "image/jpeg": "jpg"}
@@ -16,6 +16,17 @@ class PrintedText:
     """A text, with no line break at its end."""
 
     text: str
+
+
+@dataclass(frozen=True)
+class InteractiveFigure(PrintedText):
+    """A figure of the book by its name, with settings as they stand in an address.
+
+    Its text says so where a figure cannot be interactive.
+    """
+
+    name: str
+    settings: str
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,9 @@ def _result(output: NotebookNode) -> Iterator[PrintedText | Picture]:
     kind = next((kind for kind in PICTURES if kind in output.data), None)
     if kind is not None:
         yield Picture(kind, output.data[kind], output.metadata.get("alt", ""))
+    elif figure := output.data.get(FIGURE, ""):
+        name, _, settings = figure.partition("?")
+        yield InteractiveFigure(output.data.get("text/plain", ""), name, settings)
     elif plain := output.data.get("text/plain", ""):
         yield _printed(plain)
 

@@ -170,6 +170,34 @@
     return state;
   };
 
+  /** Return the value of a control that is closest to a text, or undefined. */
+  const closest = (control, text) => {
+    const number = Number(text);
+    if (control.kind !== "range" || !text.trim() || Number.isNaN(number))
+      return parse(control, text);
+    const { values, min, max } = control;
+    if (!values) return Math.min(max, Math.max(min, number));
+    const nearer = (a, b) => (Math.abs(b - number) < Math.abs(a - number) ? b : a);
+    return values.reduce(nearer);
+  };
+
+  /** Return the state with which a figure begins: its own, changed by what it is given.
+   * @param {object} spec
+   * @param {string} [given] settings, as they stand in an address
+   */
+  const begin = (spec, given) => {
+    let state = settings(spec, () => "");
+    for (const [id, text] of new URLSearchParams(given)) {
+      const control = spec.controls.find((other) => other.id === id);
+      const value = control ? closest(control, text) : text;
+      if (value === undefined || !(id in state))
+        throw new Error(`The figure ${spec.name} has no setting ${id}=${text}.`);
+      state = { ...state, [id]: value };
+      if (spec.settle) state = spec.settle(state, id);
+    }
+    return state;
+  };
+
   /** Return the address of a state, with the settings that differ from initial ones. */
   const address = (spec, state, hash) => {
     const others = pairs().filter((pair) => !pair.startsWith(`${spec.name}.`));
@@ -310,7 +338,7 @@
 
   /** Return a button that copies the address of a state, or null without a clipboard. */
   const linkButton = (address) => {
-    if (!navigator.clipboard) return null;
+    if (!navigator.clipboard || location.protocol === "about:") return null;
     const said = make("span", { role: "status", class: "said" });
     const copy = async () => {
       try {
@@ -371,7 +399,7 @@
   });
 
   /** Return the box of a figure and the parts of it that show a state. */
-  const build = (spec, { change, act, reset, link }) => {
+  const build = (spec, { given, change, act, reset, link }) => {
     const seen = spec.controls.filter(({ kind }) => kind !== "hidden");
     const some = (more) =>
       fields(
@@ -385,7 +413,7 @@
     const box = make(
       "div",
       { class: "explorable" },
-      make("p", { class: "invite" }, spec.invite),
+      ...(given ? [] : [make("p", { class: "invite" }, spec.invite)]),
       ...(open.shows.length ? [open.box] : []),
       ...(buttons.length ? [row("actions", ...buttons)] : []),
       part.result,
@@ -461,14 +489,24 @@
 
   const prefersStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-  /** Make a figure interactive. */
-  const explorable = (figure, spec) => {
-    let state = settings(spec, (id) => parameter(spec, id));
+  /** Make a figure interactive. One with `data-settings` begins with these, and its id
+   * takes the place of the figure's name. */
+  const explorable = (figure, described) => {
+    const { settings: given } = figure.dataset;
+    const { name } = described;
+    const spec = given && figure.id ? { ...described, name: figure.id } : described;
+    const ids = new RegExp(`(id="|#)${name}-`, "g");
+    const hasAddress = pairs().some((pair) => pair.startsWith(`${spec.name}.`));
+    let state = hasAddress
+      ? settings(spec, (id) => parameter(spec, id))
+      : begin(spec, given);
     let width = 0;
     let timer = 0;
     let stop = () => {};
     const paint = (motion) => {
-      if (width) view.drawing.innerHTML = spec.draw(state, width, motion);
+      if (!width) return;
+      const drawn = spec.draw(state, width, motion);
+      view.drawing.innerHTML = drawn.replace(ids, `$1${spec.name}-`);
     };
     const announce = (text) => {
       view.announced.textContent = text;
@@ -497,9 +535,10 @@
       become(spec.settle ? spec.settle(next, id) : next);
     };
     const view = build(spec, {
+      given,
       change,
       act,
-      reset: () => become(settings(spec, () => "")),
+      reset: () => become(begin(spec, given)),
       link: () => address(spec, state, anchor(figure)),
     });
     figure.insertBefore(view.box, figure.querySelector("figcaption"));
@@ -526,6 +565,7 @@
     timeAxis,
     until,
     first,
+    begin,
     toValue,
   });
   globalThis.bookExplorable = explorable;

@@ -182,6 +182,22 @@
       .map(([what, mebibytes, bytes]) => [what, mebibytes * MEBI, bytes]);
   };
 
+  // The tape of a step that the reader has recorded, in MiB after each operation
+
+  const tapeOf = (state) => (state.tape || "").split(",").filter(Boolean).map(Number);
+  const highestOf = (tape) => MEBI * Math.max(0, ...tape);
+
+  /** Return the line of the reader's tape, as wide as the step. */
+  const tapeLine = (state, width, y) => {
+    const tape = tapeOf(state);
+    const step = (width - LEFT - RIGHT) / tape.length;
+    const ends = tape.map((mebibytes) => `V${y(mebibytes * MEBI)}h${step}`);
+    if (!tape.length) return "";
+    const d = `M${LEFT} ${y(tape[0] * MEBI)}${ends.join("")}`;
+    const text = `line: your tape, at most ${size(highestOf(tape))}`;
+    return tag("path", { d, class: "line1" }) + label(LEFT, 14, text, "ink small");
+  };
+
   // The drawing
 
   const KINDS = {
@@ -289,8 +305,9 @@
     const points = memory.timeline(setting(state));
     const best = memory.peak(points);
     const highest = total(best);
+    const most = Math.max(highest, highestOf(tapeOf(state)));
     const limit = card(state)[1] * GIGA;
-    const top = 1.1 * Math.max(highest, limit < 2 * highest ? limit : 0);
+    const top = 1.1 * Math.max(most, limit < 2 * most ? limit : 0);
     const end = points[points.length - 1].at;
     const x = (at) => LEFT + ((width - LEFT - RIGHT) * at) / end;
     const y = (bytes) => BOTTOM - ((BOTTOM - TOP) * bytes) / top;
@@ -312,6 +329,7 @@
         "ink small",
         anchor,
       ),
+      tapeLine(state, width, y),
       legend(best, width),
     );
   };
@@ -392,9 +410,11 @@
     const text = `${CARDS[state.card] ? "the " : ""}${name.split(",")[0]}`;
     const capacity = size(gigabytes * GIGA);
     const need = `${modelOf(state).name.split(",")[0]} needs ${size(bytes)} at its peak`;
+    const tape = highestOf(tapeOf(state));
+    const own = tape ? ` Your tape reaches ${size(tape)}.` : "";
     return left >= 0
-      ? `${need}, which fits on ${text} (${capacity}) and leaves ${size(left)}.`
-      : `${need}, ${size(-left)} too much for ${text} (${capacity}).`;
+      ? `${need}, which fits on ${text} (${capacity}) and leaves ${size(left)}.${own}`
+      : `${need}, ${size(-left)} too much for ${text} (${capacity}).${own}`;
   };
 
   /** Return when the peak is, what the most of it is, and what would lower it. */
@@ -673,6 +693,12 @@
         initial: 48,
         format: (value) => size(value * GIGA),
         more: true,
+      },
+      {
+        id: "tape",
+        kind: "hidden",
+        initial: "",
+        accepts: (text) => /^\d+(\.\d+)?(,\d+(\.\d+)?)*$/.test(text),
       },
     ],
     invite: "Press “Fused attention”, and see the peak fall below the dashed line.",

@@ -275,7 +275,7 @@
         ],
       },
       range("host", "h: the host queues a step", 1, 1000),
-      range("device", "d: the GPU computes a step", 1, 10000),
+      range("device", "d: the GPU computes a step", 1, 1e5),
       range("fetch", "c: the loss is fetched", 1, 1000),
     ],
     invite: "Drag the slider to “never”, and see the gaps of the GPU close.",

@@ -300,35 +300,6 @@ def test_the_picture_is_what_its_script_draws(node: str, tmp_path: Path, name) -
     assert int(re.search(r' width="(\d+)"', picture)[1]) <= 640  # type: ignore[index]
 
 
-def subjects_of(name: str) -> list[str]:
-    """Return the subjects whose arithmetic a script needs, in the order of loading."""
-    code = (ROOT / f"static/explorables/{name}.js").read_text("utf-8")
-    own = re.findall(r'require\("./(\w+)-arithmetic.js"\)', code)
-    inner = [subjects_of(f"{subject}-arithmetic") for subject in own]
-    return [*itertools.chain.from_iterable(inner), *own]
-
-
-def test_pages_load_the_arithmetic_that_a_figure_needs() -> None:
-    script = (ROOT / "static/book.js").read_text("utf-8")
-    subjects = re.search(r"const subjects = \{(.*?)\};", script, re.DOTALL)
-    assert subjects
-    loaded = dict(re.findall(r'"?([\w-]+)"?: "([\w ]+)"', subjects[1]))
-    needed = {name: " ".join(subjects_of(name)) for name in NAMES}
-    assert loaded == {name: text for name, text in needed.items() if text}
-
-
-def test_pages_load_the_cards_for_the_figures_that_need_them() -> None:
-    script = (ROOT / "static/book.js").read_text("utf-8")
-    listed = re.search(r"const withCards = \[(.*?)\];", script, re.DOTALL)
-    assert listed
-    needed = [
-        name
-        for name in NAMES
-        if "cards.js" in (ROOT / f"static/explorables/{name}.js").read_text("utf-8")
-    ]
-    assert sorted(re.findall(r'"([\w-]+)"', listed[1])) == sorted(needed)
-
-
 def test_figures_have_the_cards_of_the_library(
     run_js, page: Page, harness: str
 ) -> None:

@@ -109,6 +109,20 @@ def test_errors_pictures_and_long_outputs(live: Page):
     expect(output(row).locator("img.output")).to_be_visible()
 
 
+def test_an_interactive_figure_has_the_numbers_of_the_kernel(live: Page):
+    row = rows(live).nth(0)
+    code = (
+        "from d2l.figures import Figure\nFigure('queue', host={}, device=20, fetch=10)"
+    )
+    for host, total in ((30, "take 450 µs"), (40, "take 570 µs")):
+        run(row, code.format(host))
+        finish(row)
+        expect(output(row).locator(".result")).to_contain_text(
+            re.compile(total.replace(" ", r"\s"))
+        )
+    assert output(row).locator(".explorable").count() == 1
+
+
 def test_a_cell_that_runs_is_interrupted_and_found_again(live: Page):
     row = rows(live).nth(0)
     run(row, "import time\nprint('begun', flush=True)\ntime.sleep(600)")

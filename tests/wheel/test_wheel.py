@@ -81,9 +81,11 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel: Path):
     with zipfile.ZipFile(wheel) as archive:
         names = {n for n in archive.namelist() if ".dist-info/" not in n}
     modules = ("__init__.py", "__main__.py", "jax.py", "mxnet.py", "tensorflow.py")
-    others = ("torch.py", "memory_command.py", "py.typed")
+    others = ("torch.py", "figures.py", "memory_command.py", "py.typed")
     data = ("cards.csv", "cited.csv", "plans.csv", "kernels.csv", "collectives.csv")
-    assert names == {f"d2l/{name}" for name in (*modules, *others, *data)}
+    assert names == {
+        f"d2l/{name}" for name in (*modules, *others, *data, "figures.json")
+    }
 
 
 def test_metadata_agrees_with_the_settings_of_the_book(wheel: Path):

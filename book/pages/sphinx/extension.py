@@ -5,6 +5,7 @@ bibliography itself. It processes the output of `book.pages.html` and that of st
 `d2lbook build html --tab all`.
 """
 
+import html
 import json
 import re
 from pathlib import Path
@@ -56,12 +57,14 @@ class BookOutput(SphinxDirective):
     """Shows a text exactly as a cell printed it; each line is a JSON string.
 
     If a line is longer than any table, as error messages are, the page wraps the text.
+    On a page, the option `figure` is the name and the settings of an interactive
+    figure, and the text becomes its caption.
     """
 
     widest_table = 92  # nvidia-smi prints 91 columns
 
     has_content = True
-    option_spec = {"class": directives.class_option}
+    option_spec = {"class": directives.class_option, "figure": json.loads}
 
     def run(self) -> list[nodes.Node]:
         """Return the text, below a style for LaTeX."""
@@ -70,6 +73,9 @@ class BookOutput(SphinxDirective):
         long = any(len(line) > self.widest_table for line in lines)
         classes = ["output", "fold"] if long else ["output"]
         literal = nodes.literal_block(text, text, language="none", classes=classes)
+        if figure := self.options.get("figure"):
+            number = self.env.new_serialno("figure")
+            literal["figure"] = [*figure, f"{figure[0]}-{number + 1}"]
         self.set_source_info(literal)
         style = nodes.raw("", r"\diilbookstyleoutputcell", format="latex")
         return [style, literal]
@@ -87,6 +93,16 @@ NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 UNIT = r"(?:[kMGT]?i?B|[kMGT]bit|[MGT]?FLOPs?)(?:/s)?|[mµn]?s|[MG]Hz|W|%"
 BEFORE_UNIT = re.compile(rf"(?<=\d)\s(?=(?:{UNIT})(?![\w/]))")
 AFTER_EQUATION = re.compile(rf"\s?(?:(?:{UNIT})(?![\w/]))?[.,;:!?)’]*")
+
+
+def figure_of_output(text: str, name: str, settings: str, identifier: str) -> str:
+    """Return the HTML of an interactive figure that a cell shows."""
+    data = sphinx_site.explorable_data(name)
+    return (
+        f'<figure class="output" id="{html.escape(identifier)}" {data}'
+        f' data-settings="{html.escape(settings)}">'
+        f"<figcaption>{html.escape(text)}</figcaption></figure>\n"
+    )
 
 
 class DescribeImages(SphinxTransform):
@@ -198,10 +214,14 @@ class BookTranslator(HTML5Translator):
         super().visit_figure(node)
         if name := sphinx_site.explorable_name(node):
             tag = self.body[-1]
-            self.body[-1] = tag.replace("<figure", f'<figure data-explorable="{name}"')
+            data = sphinx_site.explorable_data(name)
+            self.body[-1] = tag.replace("<figure", f"<figure {data}")
 
     def visit_literal_block(self, node: nodes.Element) -> None:
         """Write code or an output, with its kind for readers who do not see it."""
+        if figure := node.get("figure"):
+            self.body.append(figure_of_output(node.astext(), *figure))
+            raise nodes.SkipNode
         kind = "Output" if "output" in node["classes"] else "Code"
         try:
             super().visit_literal_block(node)

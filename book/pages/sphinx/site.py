@@ -7,6 +7,7 @@ choices before the page is painted.
 
 import base64
 import hashlib
+import html
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from sphinx.highlighting import PygmentsBridge
 from book.base.drawing import draw_png
 from book.base.files import remove
 from book.base.paths import STATIC
+from book.library.figures import fill_cards, scripts_of
 from book.pages.sphinx import machines as sphinx_machines
 from book.pages.sphinx.tabs import tab_rules, tab_set
 from book.sources.tabs import tab_name
@@ -122,6 +124,12 @@ def explorable_name(figure: nodes.Element) -> str:
     return name if (EXPLORABLES / f"{name}.js").exists() else ""
 
 
+def explorable_data(name: str) -> str:
+    """Return the attributes by which a page finds the scripts of a figure."""
+    name = html.escape(name)
+    return f'data-explorable="{name}" data-scripts="{" ".join(scripts_of(name))}"'
+
+
 def is_within(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
     """Return True if a node is inside a node of one of these kinds."""
     parent = node.parent
@@ -166,6 +174,9 @@ def _write_files(app: Sphinx, error: Exception | None) -> None:
     (static / "site.js").write_text(jsmin("\n".join(scripts)), "utf-8")
     for name, text in filled_scripts(app.config.book_cards):
         (static / name).write_text(text, "utf-8")
+    for path in (static / "explorables").iterdir():
+        short = cssmin if path.suffix == ".css" else jsmin
+        path.write_text(short(path.read_text("utf-8")), "utf-8")
     for name in DRAWN:
         svg = STATIC / f"{name}.svg"
         png = draw_png(svg.read_text("utf-8"), svg, zoom=1)
@@ -179,7 +190,7 @@ def filled_scripts(cards: dict[str, dict[str, float]]) -> Iterator[tuple[str, st
     """Yield the name and the text of each script in which data take a name's place."""
     name = "explorables/cards.js"
     text = (STATIC / name).read_text("utf-8")
-    yield name, text.replace("BOOK_CARDS;", f"{json.dumps(cards)};")
+    yield name, fill_cards(text, cards)
 
 
 def _code_styles(app: Sphinx) -> list[StyleMeta]:

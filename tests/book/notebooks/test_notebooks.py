@@ -446,7 +446,7 @@ def test_the_folder_and_the_archive_are_complete(book: Book, tmp_path: Path):
         name for name in found if not name.startswith(("colab", "sagemaker", "made"))
     }
     requirements = (inside / "requirements-jax.txt").read_text()
-    assert requirements == "ipykernel==7.4.0\njupyterlab\nipywidgets\n"
+    assert requirements == "ipykernel==7.4.0\njupyterlab\n"
     nb = nbformat.read(inside / "jax/one.ipynb", as_version=4)
     for place in ("jax", "."):
         assert run_cells(nb, inside / place).endswith("42\n")

@@ -1,0 +1,93 @@
+"""Writes the interactive figures of the pages into one file of the library.
+
+`d2l/figures.py` shows them in notebooks.
+"""
+
+import functools
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from rcssmin import cssmin
+from rjsmin import jsmin
+
+from book.base.paths import STATIC
+
+FILE = "figures.json"
+NEEDS = re.compile(r'require\("\./([\w-]+)\.js"\)')
+COLORS = re.compile(r"^:root.*?\{.*?\}$", re.MULTILINE | re.DOTALL)
+
+
+def generate(root: Path, cards: dict[str, dict[str, float]]) -> str:
+    """Return the scripts, the pictures and the style of all figures, as JSON.
+
+    `needs` names the scripts of a figure in the order in which they run.
+    """
+    folder = root / "static" / "explorables"
+    texts = _scripts(folder)
+    pictures = {
+        path.stem: path.read_text("utf-8")
+        for path in sorted((root / "img").glob("*.svg"))
+        if path.stem in texts
+    }
+    if not pictures:
+        return ""
+    found = {
+        "needs": {name: _needed(name, texts) for name in pictures},
+        "pictures": pictures,
+        "scripts": {
+            name: jsmin(fill_cards(text, cards)) for name, text in sorted(texts.items())
+        },
+        "style": _style(root, folder),
+    }
+    return json.dumps(found, indent=0, ensure_ascii=False) + "\n"
+
+
+def fill_cards(text: str, cards: dict[str, dict[str, float]]) -> str:
+    """Return a script in which the data of the cards take the place of their name."""
+    return text.replace("BOOK_CARDS;", f"{json.dumps(cards)};")
+
+
+def part(text: str, names: Iterable[str]) -> str:
+    """Return what some figures need of the text of the file."""
+    whole = json.loads(text)
+    chosen = [name for name in whole["needs"] if name in names]
+    scripts = {script for name in chosen for script in whole["needs"][name]}
+    some = {"needs": chosen, "pictures": chosen, "scripts": scripts}
+    kept = {
+        key: {name: whole[key][name] for name in whole[key] if name in names}
+        for key, names in some.items()
+    }
+    return json.dumps(kept | {"style": whole["style"]}, indent=0, ensure_ascii=False)
+
+
+@functools.cache
+def scripts_of(name: str) -> list[str]:
+    """Return the scripts of a figure in the order in which they run."""
+    return _needed(name, _scripts(STATIC / "explorables"))
+
+
+def _scripts(folder: Path) -> dict[str, str]:
+    return {path.stem: path.read_text("utf-8") for path in folder.glob("*.js")}
+
+
+def _needed(name: str, texts: dict[str, str]) -> list[str]:
+    """Return a script after those that it requires, each after its own."""
+    before: list[str] = []
+    for other in NEEDS.findall(texts.get(name, "")):
+        before += [script for script in _needed(other, texts) if script not in before]
+    return [*before, name]
+
+
+def _style(root: Path, folder: Path) -> str:
+    """Return the style of the figures, and the colors that it takes from the pages."""
+    page = (root / "static" / "book.css").read_text("utf-8")
+    own = (folder / "explorables.css").read_text("utf-8")
+    return cssmin("\n".join([*COLORS.findall(page)[:1], own, *THEMES]))
+
+
+THEMES = (
+    ':root[data-theme="light"] { color-scheme: light; }',
+    ':root[data-theme="dark"] { color-scheme: dark; }',
+)

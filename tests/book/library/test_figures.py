@@ -1,0 +1,88 @@
+"""The file with the interactive figures, and what of it a notebook gets."""
+
+import json
+import re
+
+import pytest
+from nbformat.v4 import new_output
+
+from book.base.paths import CODE
+from book.library import figures, package
+from book.records import outputs
+from book.records.cleaning import clean_outputs
+from book.sources.book import Book
+from d2l.figures import MOST, Figure, as_text
+
+ROOT = CODE.parent
+TEXT = (ROOT / "d2l" / figures.FILE).read_text("utf-8")
+
+
+def test_scripts_come_after_those_that_they_need():
+    found = json.loads(TEXT)
+    for name, scripts in found["needs"].items():
+        assert scripts[-1] == name
+        for number, script in enumerate(scripts):
+            source = (ROOT / f"static/explorables/{script}.js").read_text("utf-8")
+            assert set(figures.NEEDS.findall(source)) <= {*scripts[:number]}
+
+
+def test_the_file_is_complete_without_a_network():
+    found = json.loads(TEXT)
+    assert found["pictures"].keys() == found["needs"].keys() >= {"queue", "roofline"}
+    for script in found["scripts"].values():
+        assert "BOOK_CARDS" not in script and "</script" not in script
+    assert "url(" not in found["style"] and "@import" not in found["style"]
+
+
+def test_a_part_holds_what_the_figure_needs():
+    some = json.loads(figures.part(TEXT, ["queue"]))
+    assert [*some["needs"]] == [*some["pictures"]] == ["queue"]
+    assert {*some["scripts"]} == {"arithmetic", "explorable", "queue"}
+
+
+def test_notebooks_get_the_figures_that_they_show():
+    book = Book(ROOT)
+    assert package.figure_files(book, "d2l.plot(x)") == {}
+    code = "d2l.figure('queue', host=1)\nd2l.figure('plans')"
+    files = package.figure_files(book, code)
+    assert {*json.loads(files[figures.FILE])["needs"]} == {"queue", "plans"}
+    assert "class Figure" in files["figures.py"]
+
+
+def test_a_figure_has_the_settings_for_each_medium():
+    figure = Figure("queue", host=44.2, every="1")
+    bundle = figure._repr_mimebundle_()
+    assert bundle["text/plain"] == "Interactive figure queue: host = 44.2; every = 1"
+    assert "data-settings=&quot;host=44.2&amp;amp;every=1&quot;" in bundle["text/html"]
+    assert not re.search(r"(?:src|href)=\"(?!data:)", bundle["text/html"])
+    (cleaned,) = clean_outputs([new_output("display_data", bundle)])
+    assert "text/html" not in cleaned.data
+    (shown,) = outputs.read([cleaned])
+    assert isinstance(shown, outputs.InteractiveFigure)
+    assert (shown.name, shown.settings) == ("queue", "host=44.2&every=1")
+    assert shown.text == bundle["text/plain"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a, b", "a, b"),
+        (3, "3"),
+        (1 / 3, "0.3333"),
+        ([1, 2.34567], "1,2.346"),
+        ([], ""),
+    ],
+)
+def test_settings_are_texts(value: object, text: str):
+    assert as_text(value) == text
+
+
+def test_a_long_list_keeps_its_largest_numbers():
+    numbers = [*range(10 * MOST), 0]
+    shown = [float(text) for text in as_text(numbers).split(",")]
+    assert len(shown) <= MOST and max(shown) == max(numbers)
+
+
+def test_an_unknown_figure():
+    with pytest.raises(ValueError, match="no figure is called 'queues'; .*roofline"):
+        Figure("queues")
