@@ -4821,4 +4821,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from f9b186d3c59b0699, with the contents ec9a8553e25227d7.
+# Generated from aa6fa7c250d8bd64, with the contents ec9a8553e25227d7.

@@ -4567,4 +4567,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from d3b5fb6893799804, with the contents 7b900da2a559176a.
+# Generated from 6bfe5dd84d027882, with the contents 7b900da2a559176a.
