@@ -4441,4 +4441,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 5bfc843b19575463, with the contents d286b71617625369.
+# Generated from cb207480ef2d3019, with the contents d286b71617625369.

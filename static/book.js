@@ -523,7 +523,6 @@
     bookChoose: choose,
     bookLoad: load,
     bookPrepare: prepare,
-    bookLoad: load,
     bookTarget: targetOf,
   });
 

@@ -4,6 +4,7 @@
 """
 
 import functools
+import itertools
 import json
 import re
 from collections.abc import Iterable
@@ -29,15 +30,17 @@ def generate(root: Path, cards: dict[str, dict[str, float]]) -> str:
     pictures = {
         path.stem: path.read_text("utf-8")
         for path in sorted((root / "img").glob("*.svg"))
-        if path.stem in texts
+        if "explorable(figure, spec)" in texts.get(path.stem, "")
     }
     if not pictures:
         return ""
+    needs = {name: _needed(name, texts) for name in pictures}
     found = {
-        "needs": {name: _needed(name, texts) for name in pictures},
+        "needs": needs,
         "pictures": pictures,
         "scripts": {
-            name: jsmin(fill_cards(text, cards)) for name, text in sorted(texts.items())
+            name: jsmin(fill_cards(texts[name], cards))
+            for name in sorted({*itertools.chain(*needs.values())})
         },
         "style": _style(root, folder),
     }

@@ -18,6 +18,7 @@
  *   draw      (state, width, motion) -> SVG as text; while the drawing moves, `motion` is
  *             {from, part}: the state before, and the part of the time, from 0 to 1
  *   summary   (state) -> the name of the drawing; result: (state) -> one sentence
+ *   experiment  the name of an experiment on the reader's GPU, optional (measure.js)
  *   log       (state) -> [[code, text, mark]], optional: below the drawing, or folded
  *             away if `logFolded`
  * What follows is folded away:
@@ -198,8 +199,10 @@
     return state;
   };
 
-  /** Return the address of a state, with the settings that differ from initial ones. */
-  const address = (spec, state, hash) => {
+  /** Return the address of a state, with the settings that differ from initial ones, but
+   * not with what was measured on the reader's GPU. */
+  const address = (spec, shown, hash) => {
+    const state = shown.measured ? first(spec) : shown;
     const others = pairs().filter((pair) => !pair.startsWith(`${spec.name}.`));
     const own = spec.controls
       .filter((control) => state[control.id] !== initial(control, state))
@@ -385,6 +388,26 @@
     return { buttons, shows };
   };
 
+  /** Return a button that opens an experiment, where a page can load its scripts. */
+  const measureButton = (experiment, take) => {
+    if (!experiment || !globalThis.bookLoad) return [];
+    const opener = button("Measure my GPU", async () => {
+      opener.disabled = true;
+      for (const script of ["device", "measure", "experiments"])
+        await bookLoad(`explorables/${script}.js`);
+      bookMeasure(opener, experiment, take);
+    });
+    return [opener];
+  };
+
+  /** Add an experiment to a picture. */
+  const measurable = (figure, experiment) => {
+    const buttons = row("actions", ...measureButton(experiment));
+    const box = make("div", { class: "explorable" }, buttons);
+    figure.insertBefore(box, figure.querySelector("figcaption"));
+    figure.classList.add("measurable");
+  };
+
   const row = (kind, ...buttons) => make("div", { class: kind }, ...buttons);
 
   /** Return the parts of a figure that show a state. */
@@ -399,7 +422,7 @@
   });
 
   /** Return the box of a figure and the parts of it that show a state. */
-  const build = (spec, { given, change, act, reset, link }) => {
+  const build = (spec, { given, change, act, take, reset, link }) => {
     const seen = spec.controls.filter(({ kind }) => kind !== "hidden");
     const some = (more) =>
       fields(
@@ -409,6 +432,7 @@
       );
     const [open, more] = [some(false), some(true)];
     const { buttons, shows } = actionButtons(spec, act);
+    buttons.push(...measureButton(spec.experiment, take));
     const part = parts();
     const box = make(
       "div",
@@ -538,6 +562,7 @@
       given,
       change,
       act,
+      take: (changes) => become({ ...state, ...changes }),
       reset: () => become(begin(spec, given)),
       link: () => address(spec, state, anchor(figure)),
     });
@@ -566,6 +591,7 @@
     until,
     first,
     begin,
+    measurable,
     toValue,
   });
   globalThis.bookExplorable = explorable;

@@ -253,6 +253,7 @@
 
   const spec = {
     name: "queue",
+    experiment: "queue",
     controls: [
       {
         id: "every",

@@ -332,6 +332,12 @@
     );
   };
 
+  /** Return the points that were measured on the reader's GPU. */
+  const measuredPoints = ({ measured = [] }, { x, y }) =>
+    measured.map(({ intensity, rate: found }) =>
+      tag("circle", { cx: x(intensity), cy: y(found), r: 4.5, class: "measured" }),
+    );
+
   const legend = (state, width) => {
     const dots = { "stroke-dasharray": "1 4", "stroke-width": 2 };
     const top = BOTTOM + 57;
@@ -378,6 +384,7 @@
         ceiling(state, place, width),
       ),
       roofs(state, place, width),
+      ...measuredPoints(state, place),
       point(state, place, width),
       label(middle, BOTTOM + 38, "FLOP per byte", "soft small", "middle"),
       legend(state, width),
@@ -566,7 +573,10 @@
     return { ...state, rate: rateOf(state), memory: memoryOf(state) };
   };
 
-  const settle = (state, id) => {
+  const settle = (before, id) => {
+    // What was measured belongs to a machine.
+    const ofMachine = ["machine", "line", "rate", "memory", "type"].includes(id);
+    const state = ofMachine ? { ...before, measured: undefined } : before;
     if (["rate", "memory"].includes(id)) return { ...state, machine: "own", line: "" };
     if (id === "line" && pasted(state))
       return adopt({ ...state, overhead: overheadOf(state) });
@@ -592,6 +602,7 @@
 
   const spec = {
     name: "roofline",
+    experiment: "roofline",
     controls: [
       select(
         "machine",

@@ -237,6 +237,7 @@
 
   const spec = {
     name: "sectors",
+    experiment: "sectors",
     controls: [
       {
         id: "preset",
