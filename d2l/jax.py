@@ -4821,4 +4821,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 0b954633ab9be823, with the contents ec9a8553e25227d7.
+# Generated from 3e384bbd6f8b81fa, with the contents ec9a8553e25227d7.

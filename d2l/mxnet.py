@@ -4441,4 +4441,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from cb207480ef2d3019, with the contents d286b71617625369.
+# Generated from d2db499e70a3f843, with the contents d286b71617625369.

@@ -4567,4 +4567,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 6cc4b370a59d2a77, with the contents 7b900da2a559176a.
+# Generated from 9b10a6843c2b9fac, with the contents 7b900da2a559176a.

@@ -11,12 +11,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rcssmin import cssmin
-from rjsmin import jsmin
 
 from book.base.paths import STATIC
 
 FILE = "figures.json"
 NEEDS = re.compile(r'require\("\./([\w-]+)\.js"\)')
+COMMENT = re.compile(r"^[ \t]*(?:/\*.*?\*/|//[^\n]*)[ \t]*\n", re.MULTILINE | re.DOTALL)
+INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
 COLORS = re.compile(r"^:root.*?\{.*?\}$", re.MULTILINE | re.DOTALL)
 
 
@@ -39,7 +40,7 @@ def generate(root: Path, cards: dict[str, dict[str, float]]) -> str:
         "needs": needs,
         "pictures": pictures,
         "scripts": {
-            name: jsmin(fill_cards(texts[name], cards))
+            name: shortened(fill_cards(texts[name], cards))
             for name in sorted({*itertools.chain(*needs.values())})
         },
         "style": _style(root, folder),
@@ -50,6 +51,14 @@ def generate(root: Path, cards: dict[str, dict[str, float]]) -> str:
 def fill_cards(text: str, cards: dict[str, dict[str, float]]) -> str:
     """Return a script in which the data of the cards take the place of their name."""
     return text.replace("BOOK_CARDS;", f"{json.dumps(cards)};")
+
+
+def shortened(script: str) -> str:
+    """Return a script without comments on lines of their own and without indentation.
+
+    rjsmin takes spaces out of templates within templates, so it is not for the figures.
+    """
+    return INDENTATION.sub("", COMMENT.sub("", script))
 
 
 def part(text: str, names: Iterable[str]) -> str:

@@ -12,6 +12,7 @@
   const MEBI = 2 ** 20;
   const GIGA = 1e9;
   const MICRO = 1e-6;
+  const LONG = 2; // ms of a round, compared with which starting it is short
   const GROUP = 256; // threads in a workgroup
   const ROW = 65535; // workgroups in one dimension, at most
 
@@ -44,6 +45,21 @@
     lab.submit(jobs);
     await lab.finished();
     return { seconds: NaN, most: NaN };
+  };
+
+  /**
+   * Return the first size for which a round of the jobs of `make`(size) takes long enough
+   * to be more than the cost of starting it, or the last size.
+   */
+  const sized = async (lab, sizes, make) => {
+    for (const size of lab.isSoftware ? [] : sizes.slice(0, -1)) {
+      const jobs = await make(size);
+      await lab.run(jobs, 1); // compiles
+      const { page } = await lab.run(jobs, 4);
+      lab.free();
+      if (page / 4 > LONG) return size;
+    }
+    return lab.isSoftware ? sizes[0] : sizes[sizes.length - 1];
   };
 
   const widest = (times) => {
@@ -133,15 +149,29 @@
     },
   };
 
-  /** Return the rate of a product of n x n matrices, after a check of 200 of its numbers. */
-  const product = async (lab, name, n) => {
+  const BEST = "in tiles and registers";
+
+  /** Return the job of a product of n x n matrices a and b, and its result c. */
+  const multiply = async (lab, name, n, a, b) => {
     const { tile, code } = PRODUCTS[name](n);
-    const [a, b] = [random(n * n), random(n * n).reverse()];
-    const arrays = [await lab.array(a.byteLength, a), await lab.array(b.byteLength, b)];
-    const c = await lab.array(a.byteLength);
+    const arrays = [await lab.array(4 * n * n, a), await lab.array(4 * n * n, b)];
+    const c = await lab.array(4 * n * n);
     const head = `${array(0, "a", "f32", "read")} ${array(1, "b", "f32", "read")} ${array(2, "c")}`;
     const kernel = await lab.kernel(`${head} ${code}`, [...arrays, c]);
-    const found = await timed(lab, [{ kernel, x: n / tile, y: n / tile }], { samples: 3 });
+    return { jobs: [{ kernel, x: n / tile, y: n / tile }], c };
+  };
+
+  /** Return the size of a product that suits this GPU. */
+  const sizeOfProduct = (lab) =>
+    sized(lab, lab.isSoftware ? [64] : [256, 512, 1024, 2048], async (n) =>
+      (await multiply(lab, BEST, n)).jobs,
+    );
+
+  /** Return the rate of a product of n x n matrices, after a check of 200 of its numbers. */
+  const product = async (lab, name, n) => {
+    const [a, b] = [random(n * n), random(n * n).reverse()];
+    const { jobs, c } = await multiply(lab, name, n, a, b);
+    const found = await timed(lab, jobs, { samples: 3 });
     const read = await lab.read(c, a.byteLength);
     for (let z = 0; z < 200; z += 1) {
       const [i, j] = [(z * 7919) % n, (z * 104729) % n];
@@ -170,31 +200,40 @@
 
   const CHAIN = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256]; // multiply-adds for each number
 
+  /** Return the job of a chain of multiply-adds, and its result b. */
+  const chainOf = async (lab, length, bytes, numbers) => {
+    const count = bytes / 16;
+    const [a, b] = [await lab.array(bytes, numbers), await lab.array(bytes)];
+    const one = "v = fma(v, m, m);";
+    const [many, rest] = [Math.floor(length / 16), length % 16];
+    const loop = many ? `for (var j = 0u; j < ${many}u; j++) { ${one.repeat(16)} }` : "";
+    const kernel = await lab.kernel(
+      `${array(0, "a", "vec4f", "read")} ${array(1, "b", "vec4f")}
+       ${MAIN} { ${ID} if (i < ${count}u) {
+         var v = a[i] + 1.0; let m = vec4f(0.5); ${one.repeat(rest)} ${loop} b[i] = v; } }`,
+      [a, b],
+    );
+    return { jobs: [{ kernel, ...grid(count) }], b };
+  };
+
   /** Return a point of the roofline for each length of a chain of multiply-adds. */
-  const points = async (lab, bytes) => {
+  const points = async (lab) => {
+    const sizes = [1, 4, 16, 64].map((mebi) => Math.min(mebi * MEBI, lab.largest));
+    const bytes = await sized(lab, sizes, async (size) => (await chainOf(lab, 0, size)).jobs);
     const count = bytes / 16;
     const numbers = random(1024);
-    const [a, b] = [await lab.array(bytes, numbers), await lab.array(bytes)];
     const found = [];
     for (const length of lab.isSoftware ? [0, 4] : CHAIN) {
-      const one = "v = fma(v, m, m);";
-      const [many, rest] = [Math.floor(length / 16), length % 16];
-      const loop = many ? `for (var j = 0u; j < ${many}u; j++) { ${one.repeat(16)} }` : "";
-      const kernel = await lab.kernel(
-        `${array(0, "a", "vec4f", "read")} ${array(1, "b", "vec4f")}
-         ${MAIN} { ${ID} if (i < ${count}u) {
-           var v = a[i] + 1.0; let m = vec4f(0.5); ${one.repeat(rest)} ${loop} b[i] = v; } }`,
-        [a, b],
-      );
-      const { seconds, most } = await timed(lab, [{ kernel, ...grid(count) }], { samples: 3 });
+      const { jobs, b } = await chainOf(lab, length, bytes, numbers);
+      const { seconds, most } = await timed(lab, jobs, { samples: 3 });
       const read = await lab.read(b, 4096);
+      lab.free();
       let [first] = [numbers[0] + 1];
       for (let j = 0; j < length; j += 1) first = first * 0.5 + 0.5;
       require(Math.abs(first - read[0]) < 1e-4, "A chain of multiply-adds");
       const work = 4 * count * (1 + 2 * length);
       found.push({ intensity: work / (2 * bytes), rate: work / seconds, seconds, most });
     }
-    lab.free();
     return found;
   };
 
@@ -206,11 +245,11 @@
       await say("the bandwidth");
       const copied = await copy(lab, bytes);
       await say("products of matrices");
-      const multiplied = await product(lab, "in tiles and registers", lab.isSoftware ? 64 : 1024);
+      const multiplied = await product(lab, BEST, await sizeOfProduct(lab));
       await say("the time of a dispatch");
       const dispatched = await dispatches(lab);
       await say("operations of rising intensity");
-      const measured = await points(lab, lab.isSoftware ? MEBI : Math.min(64 * MEBI, lab.largest));
+      const measured = await points(lab);
       // The roof is the best of all that was measured, so no point lies above it.
       const slope = Math.max(
         (2 * bytes) / copied.seconds,
@@ -273,7 +312,7 @@
         return { queued, done: performance.now() - start };
       };
       await say("a loop that never fetches");
-      await loop(0); // compiles
+      for (let i = 0; i < 2; i += 1) await loop(0); // compiles
       const never = [];
       for (let i = 0; i < 5; i += 1) never.push(await loop(0));
       const { seconds: device } = await timed(lab, jobs);
@@ -327,36 +366,40 @@
     question: "How many threads of your GPU execute the same instruction together?",
     unit: "threads",
     async run(lab, say) {
-      const groups = lab.isSoftware ? 2 : 1024;
-      const apart = lab.isSoftware ? [1, 4] : [1, 2, 4, 8, 16, 32, 64, 128];
+      const groups = lab.isSoftware ? 2 : 4096;
+      // One thread in `number` has all of the work; the total is the same each time.
+      const job = async (number, rounds) => {
+        const x = await lab.array(4 * GROUP * groups);
+        const kernel = await lab.kernel(
+          `${array(0, "x")} ${MAIN} {
+             var v = f32(g.x % 8u); var n = 0u;
+             if (g.x % ${number}u == 0u) { n = ${rounds * number}u; }
+             for (var j = 0u; j < n; j++) { v = fma(v, 0.5, 0.5); v = fma(v, 0.5, 0.5);
+               v = fma(v, 0.5, 0.5); v = fma(v, 0.5, 0.5); }
+             x[g.x] = v; }`,
+          [x],
+        );
+        return { jobs: [{ kernel, x: groups }], x };
+      };
+      const rounds = await sized(
+        lab,
+        [16, 64, 256, 1024],
+        async (count) => (await job(1, count)).jobs,
+      );
+      const apart = lab.isSoftware ? [1, 4] : [1, 2, 4, 8, 16, 32, 64];
       const times = [];
-      const ratios = [];
       for (const number of apart) {
         await say(`one busy thread in ${number}`);
-        // One thread in `number` has all of the work; the total is the same each time.
-        const pair = [];
-        for (const who of ["g.x", `g.x / ${GROUP}u`]) {
-          const x = await lab.array(4 * GROUP * groups, new Float32Array([0.5]));
-          const kernel = await lab.kernel(
-            `${array(0, "x")} ${MAIN} {
-               var v = f32(g.x % 8u); var n = 0u;
-               if ((${who}) % ${number}u == 0u) { n = ${64 * number}u; }
-               for (var j = 0u; j < n; j++) { v = fma(v, 0.5, 0.5); v = fma(v, 0.5, 0.5);
-                 v = fma(v, 0.5, 0.5); v = fma(v, 0.5, 0.5); }
-               x[g.x] = v; }`,
-            [x],
-          );
-          pair.push(await timed(lab, [{ kernel, x: groups }], { samples: 3 }));
-          const read = await lab.read(x, 4 * GROUP);
-          const idle = read.filter((v, i) => i % number && v !== i % 8).length;
-          const busy = read.filter((v, i) => i % number === 0 && Math.abs(v - 1) > 1e-5).length;
-          require(who !== "g.x" || idle + busy === 0, "The work of a thread");
-          lab.free();
-        }
-        times.push(...pair);
-        ratios.push(pair[0].seconds / pair[1].seconds);
+        const { jobs, x } = await job(number, rounds);
+        times.push(await timed(lab, jobs, { samples: 3 }));
+        const read = await lab.read(x, 4 * GROUP);
+        const isRight = (v, i) => (i % number ? v === i % 8 : Math.abs(v - 1) < 1e-3);
+        require(read.every(isRight), "The work of a thread");
+        lab.free();
       }
-      const width = 2 ** Math.round(Math.log2(Math.max(1, ratios[ratios.length - 1])));
+      const ratios = times.map(({ seconds }) => seconds / times[0].seconds);
+      const stop = Math.max(...ratios);
+      const width = 2 ** Math.round(Math.log2(stop));
       const [least, most] = lab.subgroups;
       const reported = least
         ? ` The adapter reports ${least === most ? least : `${least} to ${most}`}.`
@@ -365,16 +408,16 @@
         value: width,
         range: widest(times),
         text:
-          "If one thread in B has all of the work, the others of its warp wait: the time " +
-          "rises with B, until B is the width of a warp. A longer distance costs nothing " +
-          `more. Here it stops at about ${round(ratios[ratios.length - 1])}.${reported}`,
+          "If one thread in B has all of the work, the others of its warp wait. The work " +
+          "is the same in sum, but the time rises with B until B is the width of a warp. " +
+          `Here it stops at ${round(stop)} times.${reported}`,
         checked: "Each thread did its own work.",
         chart: {
           points: apart.map((number, i) => [`one in ${number}`, ratios[i]]),
-          unit: "times as long",
+          unit: "times",
         },
         table: {
-          head: ["one busy thread in", "time, compared with whole groups"],
+          head: ["one busy thread in", "time, compared with one in 1"],
           rows: apart.map((number, i) => [number, round(ratios[i])]),
         },
       };
@@ -387,23 +430,27 @@
     question: "What share of the bandwidth is left with a stride of 8 numbers?",
     unit: "%",
     async run(lab, say) {
-      const bytes = lab.isSoftware ? MEBI : Math.min(128 * MEBI, lab.largest);
-      const count = bytes / 4;
-      const strides = lab.isSoftware ? [1, 8] : [1, 2, 4, 8, 16, 32];
-      const times = [];
-      for (const stride of strides) {
-        await say(`a stride of ${stride}`);
-        // Every number is read once: neighbors read numbers that are `stride` apart.
-        const numbers = new Float32Array(count).map((_, i) => i % 1024);
+      // Every number is read once: neighbors read numbers that are `stride` apart.
+      const gather = async (stride, bytes, numbers) => {
+        const [count, part] = [bytes / 4, bytes / 4 / stride];
         const [a, b] = [await lab.array(bytes, numbers), await lab.array(bytes)];
-        const part = count / stride;
         const place = `(i % ${part}u) * ${stride}u + i / ${part}u`;
         const kernel = await lab.kernel(
           `${array(0, "a", "f32", "read")} ${array(1, "b")}
            ${MAIN} { ${ID} if (i < ${count}u) { b[i] = a[${place}]; } }`,
           [a, b],
         );
-        times.push(await timed(lab, [{ kernel, ...grid(count) }], { samples: 3 }));
+        return { jobs: [{ kernel, ...grid(count) }], b };
+      };
+      const sizes = [1, 8, 32, 128].map((mebi) => Math.min(mebi * MEBI, lab.largest));
+      const bytes = await sized(lab, sizes, async (size) => (await gather(1, size)).jobs);
+      const numbers = new Float32Array(bytes / 4).map((_, i) => i % 1024);
+      const strides = lab.isSoftware ? [1, 8] : [1, 2, 4, 8, 16, 32];
+      const times = [];
+      for (const stride of strides) {
+        await say(`a stride of ${stride}`);
+        const { jobs, b } = await gather(stride, bytes, numbers);
+        times.push(await timed(lab, jobs, { samples: 3 }));
         const read = await lab.read(b, 4096);
         require(read.every((x, i) => x === (i * stride) % 1024), `A stride of ${stride}`);
         lab.free();
@@ -441,7 +488,7 @@
     question: "How many times as fast is a product in tiles and registers as a naive one?",
     unit: "times",
     async run(lab, say) {
-      const n = lab.isSoftware ? 64 : 1024;
+      const n = await sizeOfProduct(lab);
       const found = {};
       for (const name of Object.keys(PRODUCTS)) {
         await say(`the product ${name}`);

@@ -6,7 +6,6 @@
  *   run       async (lab, say) -> a finding; `say`(text) tells what is being measured
  * and a finding these:
  *   value     the number that the reader has predicted
- *   least     whether less is better, for the word in the comparison
  *   range     [shortest, longest] of its measurements, in seconds
  *   text      one sentence on what it means
  *   checked   what was computed and found to be right
@@ -43,12 +42,8 @@
     const found = `${round(measured)}\u00a0${unit}`;
     if (!(predicted > 0)) return `Measured: ${found}.`;
     const factor = predicted / measured;
-    const off =
-      factor > 1.05
-        ? `${round(factor)} times as much as measured`
-        : factor < 1 / 1.05
-          ? `${round(1 / factor)} times less than measured`
-          : "nearly the same";
+    const [times, way] = factor > 1 ? [factor, "large"] : [1 / factor, "small"];
+    const off = times < 1.05 ? "right" : `too ${way} by a factor of ${round(times)}`;
     return `You predicted ${round(predicted)}\u00a0${unit}. Measured: ${found}. Your prediction was ${off}.`;
   };
 
@@ -135,7 +130,7 @@
     const box = make(
       "div",
       { class: "measure", role: "group", "aria-label": "An experiment on your GPU" },
-      make("label", { for: id }, `${experiment.question} Your prediction, in ${experiment.unit}:`),
+      make("label", { for: id }, `${experiment.question} Your prediction (${experiment.unit}):`),
       make("div", { class: "actions" }, input, start, stop),
       status,
       panel,
