@@ -72,7 +72,7 @@
       ["Chrome", /Chrome\/([\d.]+)/],
       ["Safari", /Version\/([\d.]+).*Safari/],
     ])
-      if (userAgent.match(pattern)) return `${name} ${parseInt(userAgent.match(pattern)[1])}`;
+      if (userAgent.match(pattern)) return `${name} ${parseInt(userAgent.match(pattern)[1], 10)}`;
     return "this browser";
   };
 
@@ -154,26 +154,23 @@
 
     /** Return a kernel with its arrays; an error names the lines that do not compile. */
     async kernel(code, arrays, entryPoint = "main") {
-      this.device.pushErrorScope("validation");
+      this.device.pushErrorScope("validation"); // the console stays empty
       const module = this.device.createShaderModule({ code });
       const { messages } = await module.getCompilationInfo();
+      await this.device.popErrorScope();
       const errors = messages.filter(({ type }) => type === "error");
-      try {
-        if (errors.length) throw compileError(errors);
-        const pipeline = await this.device.createComputePipelineAsync({
-          layout: "auto",
-          compute: { module, entryPoint },
-        });
-        const entries = arrays.map((buffer, binding) => ({
-          binding,
-          resource: { buffer },
-        }));
-        const layout = pipeline.getBindGroupLayout(0);
-        return { pipeline, group: this.device.createBindGroup({ layout, entries }) };
-      } finally {
-        const error = await this.device.popErrorScope();
-        if (error && !errors.length) throw new Error(error.message);
-      }
+      if (errors.length) throw compileError(errors);
+      const pipeline = await this.device.createComputePipelineAsync({
+        layout: "auto",
+        compute: { module, entryPoint },
+      });
+      this.device.pushErrorScope("validation");
+      const entries = arrays.map((buffer, binding) => ({ binding, resource: { buffer } }));
+      const layout = pipeline.getBindGroupLayout(0);
+      const group = this.device.createBindGroup({ layout, entries });
+      const error = await this.device.popErrorScope();
+      if (error) throw new Error(error.message);
+      return { pipeline, group };
     }
 
     /**

@@ -7,6 +7,6 @@
   const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
 
   if (!inNode)
-    globalThis.bookExplorables["pinned"] = (figure) =>
+    globalThis.bookExplorables.pinned = (figure) =>
       explorable.measurable(figure, "copies");
 })();

@@ -7,6 +7,6 @@
   const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
 
   if (!inNode)
-    globalThis.bookExplorables["tiles"] = (figure) =>
+    globalThis.bookExplorables.tiles = (figure) =>
       explorable.measurable(figure, "tiles");
 })();

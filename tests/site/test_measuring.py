@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from browsing import Violations
+from browsing import Violations, each
 from playwright.sync_api import Browser, Locator, Page, expect
 from tools import CHROMIUM_FLAGS, chromium
 
@@ -98,7 +98,7 @@ def test_a_program_is_checked_and_not_timed(page: Page, site: Path, name: str):
     assert figure.locator(".result").all_inner_texts() == before
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", each(FIGURES, ["pinned", "sectors"]))
 def test_an_experiment_compares_with_the_prediction(page: Page, site: Path, name: str):
     figure = open_panel(page, site, name, pretend())
     figure.get_by_role("spinbutton").fill("7")
@@ -127,6 +127,7 @@ def test_nothing_asks_for_a_gpu_before_the_second_click(page: Page, site: Path):
     assert page.evaluate("asked") == 1
 
 
+@pytest.mark.slow
 def test_two_figures_share_a_device(page: Page, site: Path):
     figure = open_panel(page, site, "sectors", pretend())
     other = page.locator("figure[data-explorable=gpu-parts]").first
