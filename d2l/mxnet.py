@@ -4441,4 +4441,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from d2db499e70a3f843, with the contents d286b71617625369.
+# Generated from 33e8871c1b77d39b, with the contents d286b71617625369.

@@ -4567,4 +4567,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 9b10a6843c2b9fac, with the contents 7b900da2a559176a.
+# Generated from 537f93d45fbd00d7, with the contents 7b900da2a559176a.

@@ -27,6 +27,7 @@ declare var bookArithmetic: any;
 declare var bookDevice: any;
 declare var bookExperiments: Record<string, any>;
 declare var bookExplorable: any;
+declare var bookKernelTask: (figure: any, task: any) => void;
 declare var bookPreviews: any;
 declare var bookSearchData: any;
 declare var bookSolutions: Record<string, string>;
