@@ -190,7 +190,8 @@ def reload(page: Page) -> None:
 
 HAS_COME = """() => {
   const all = (selector) => [...document.querySelectorAll(selector)];
-  return all("[data-explorable]").every((figure) => figure.matches(".live"))
+  return all("[data-explorable]").every((figure) =>
+    !figure.checkVisibility() || figure.matches(".live, .measurable"))
     && all(".solution[open]").every((one) => one.querySelector(".solution-source"))
     && all("img").every((image) => image.complete);
 }"""
@@ -202,7 +203,7 @@ def reach_everything(page: Page) -> None:
       document.querySelectorAll("details").forEach((details) => (details.open = true));
       document.querySelectorAll("img").forEach((image) => (image.loading = "eager"));
     }""")
-    for figure in page.locator("[data-explorable]").all():
+    for figure in page.locator("[data-explorable]:visible").all():
         figure.scroll_into_view_if_needed()
     page.wait_for_load_state("networkidle")
     wait_until(page, HAS_COME)
