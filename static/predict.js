@@ -2,16 +2,18 @@
 // it. The attribute data-predict of the root is "off" if the reader wants no covers.
 //
 // A question is asked once: its answer uncovers the outputs of the question in every
-// framework, and the arithmetic in the text above them. What readers have answered stays
-// in their browser.
+// framework, the arithmetic in the text above them, and the text below that explains them.
+// What readers have answered stays in their browser. Without a number, an output is only
+// shown, until the page is left.
 
 (() => {
   const root = document.documentElement;
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const predictions = all(".prediction");
   const KEY = "predictions";
-  // The answers on all pages: the reader's number, or "", under the page and the question.
+  // The answers on all pages: the reader's number under the page and the question.
   let answers = {};
+  const seen = new Set(); // the questions without an answer whose outputs are shown
 
   function read(key) {
     try {
@@ -32,33 +34,51 @@
   const keyOf = (prediction) =>
     `${location.pathname.split("/").at(-1)} ${prediction.dataset.question}`;
 
-  // Returns the first prediction below a text for the readers of each framework.
-  function predictionsBelow(text) {
+  // Returns the nearest prediction below or above a text for the readers of each framework.
+  function nearest(text, isBelow) {
     const within = (element) => element.closest('[data-axis="tab"] > .tab-panel');
-    const isBelow = (prediction) =>
-      text.compareDocumentPosition(prediction) & Node.DOCUMENT_POSITION_FOLLOWING;
+    const { DOCUMENT_POSITION_FOLLOWING: below, DOCUMENT_POSITION_PRECEDING: above } = Node;
+    const isThere = (prediction) =>
+      text.compareDocumentPosition(prediction) & (isBelow ? below : above);
     const isFor = (element, tab) =>
       within(element)?.dataset.choices.split(" ").includes(tab) ?? true;
     const tabs = all("#frameworks input").map((input) => input.value);
     return tabs
       .filter((tab) => isFor(text, tab))
-      .map((tab) => predictions.find((p) => isBelow(p) && isFor(p, tab)));
+      .map((tab) => {
+        const there = predictions.filter((p) => isThere(p) && isFor(p, tab));
+        return there.at(isBelow ? 0 : -1);
+      });
+  }
+
+  // Returns by which factor a prediction was off, in words.
+  function off(answer, prediction) {
+    const output = all("dt", prediction).find((dt) => dt.textContent.startsWith("Output"));
+    const printed = parseFloat(output?.nextElementSibling.textContent.replaceAll(",", ""));
+    if (!(answer > 0 && printed > 0)) return "";
+    const factor = answer / printed;
+    const times = Number(Math.max(factor, 1 / factor).toPrecision(2));
+    if (times < 1.05) return ", right";
+    return `, too ${factor > 1 ? "large" : "small"} by a factor of ${times}`;
   }
 
   // Shows what the reader has answered, and covers the rest.
   function update() {
     for (const prediction of predictions) {
       const answer = answers[keyOf(prediction)];
-      prediction.toggleAttribute("data-open", answer !== undefined);
+      prediction.toggleAttribute("data-open", Boolean(answer) || seen.has(keyOf(prediction)));
       const yours = prediction.querySelector(".yours");
       yours.hidden = !answer;
       const number = yours.querySelector("dd");
-      number.textContent = `${answer} ${number.dataset.unit}`.trim();
+      number.textContent = answer
+        ? `${answer} ${number.dataset.unit}`.trim() + off(answer, prediction)
+        : "";
     }
-    for (const text of all("p.arithmetic")) {
-      const isOpen = predictionsBelow(text).some((p) => !p || "open" in p.dataset);
-      text.toggleAttribute("data-open", isOpen);
-    }
+    const isOpen = (prediction) => !prediction || "open" in prediction.dataset;
+    for (const text of all(".arithmetic"))
+      text.toggleAttribute("data-open", nearest(text, true).some(isOpen));
+    for (const text of all(".explains"))
+      text.toggleAttribute("data-told", nearest(text, false).some(isOpen));
     for (const box of all(".covering input")) box.checked = root.dataset.predict === "on";
   }
 
@@ -75,20 +95,28 @@
     event.preventDefault();
     const prediction = event.target.parentElement;
     readAnswers();
-    answers[keyOf(prediction)] = event.target.querySelector("input").value;
+    const { value } = event.target.querySelector("input");
+    if (value) answers[keyOf(prediction)] = value;
+    else seen.add(keyOf(prediction));
     store(KEY, JSON.stringify(answers));
     bookChange(prediction, update);
     prediction.querySelector(".answers").focus({ preventScroll: true });
   }
 
-  // A reader who asks for covers again starts anew.
+  // Covers the outputs of a question again.
+  function cover({ target }) {
+    const prediction = target.closest(".prediction");
+    readAnswers();
+    delete answers[keyOf(prediction)];
+    seen.delete(keyOf(prediction));
+    store(KEY, JSON.stringify(answers));
+    bookChange(prediction, update);
+    prediction.querySelector(".guess input").focus({ preventScroll: true });
+  }
+
   function choose({ target }) {
     const value = target.checked ? "on" : "off";
     store("predict", value);
-    if (target.checked) {
-      answers = {};
-      store(KEY, "{}");
-    }
     bookChange(target, () => {
       root.dataset.predict = value;
       update();
@@ -98,6 +126,7 @@
   for (const prediction of predictions) {
     prediction.querySelector("form").addEventListener("submit", answer);
     prediction.querySelector(".covering").addEventListener("change", choose);
+    prediction.querySelector(".again").addEventListener("click", cover);
   }
 
   function start() {

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -46,6 +46,7 @@ from book.sources.blocks import (
     Figure,
     Heading,
     Labelled,
+    Prose,
     Table,
 )
 from book.sources.inline import Medium, for_medium, without_slide_marks
@@ -60,6 +61,7 @@ ROLES = {"eqref": "eq", "citet": "cite:t", "citep": "cite:p"}
 NO_OUTPUT = ".. rst-class:: no-output\n\nNo output."
 VARIES = ".. rst-class:: output-note\n\nYour output may differ."
 COVERED = ".. rst-class:: arithmetic\n\n"
+EXPLAINS = ".. rst-class:: explains\n\n"
 SPECIAL = re.compile(r"[\\*_`|]")
 NOTICE = "```{{=rst}}\n.. rst-class:: version-notice\n\n{}\n```"
 
@@ -205,6 +207,8 @@ class _Writer:
         self.texts = texts
         self.page = Page(medium=medium)
         self.next_line = 1
+        # The tabs in which the text explains an output that readers predict.
+        self.explaining: set[str] = set()
 
     def add(self, item: PageItem, indent: str = "") -> None:
         """Append an item to the page."""
@@ -233,6 +237,7 @@ class _Writer:
     def _add_part(self, part: Part, indent: str) -> None:
         self.page.lines.append((self.next_line, part.block.line))
         if isinstance(part.block, Cell):
+            (self.explaining.update if part.prediction else self._end)(part.tabs)
             for text in self._cell(part.block, part):
                 self._write(text, indent)
             return
@@ -242,7 +247,24 @@ class _Writer:
             text = _add_description(text, part.block)
         if self.medium == "web" and has_arithmetic(part.block):
             text = COVERED + text
+        elif self._explains(part):
+            text = EXPLAINS + text
         self._write(text, indent)
+
+    def _explains(self, part: Part) -> bool:
+        """Return True for a text between an output that readers predict and what follows.
+
+        A text that ends with a colon belongs to what it introduces.
+        """
+        if not isinstance(part.block, Prose):
+            self._end(part.tabs)
+            return False
+        introduces = part.block.text.rstrip("*)]").rstrip().endswith(":")
+        is_told = bool(self.explaining.intersection(part.tabs)) and not introduces
+        return is_told and self.medium == "web"
+
+    def _end(self, tabs: Iterable[str]) -> None:
+        self.explaining.difference_update(tabs)
 
     def _write(self, text: str, indent: str = "") -> None:
         """Append a text and a blank line to the page."""

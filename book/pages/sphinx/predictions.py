@@ -50,6 +50,7 @@ FORM = """\
 <dl>
 <div class="yours"><dt>You</dt><dd data-unit="{unit}"></dd></div>
 {row}</dl>
+<button type="button" class="again">Cover again</button>
 </div>
 <div class="covered">
 """
