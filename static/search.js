@@ -15,7 +15,7 @@ window.bookSearch = (() => {
   const BEFORE = 40; // characters of the excerpt before the first hit
   const KINDS = { figure: "Figure", table: "Table", equation: "Equation", source: "Source" };
 
-  let index, plain, dialog, input, status, list;
+  let index, plain, dialog, input, status, suggestions, list;
   let active = 0; // the index of the result that Enter opens
 
   function make(name, attributes, ...children) {
@@ -61,13 +61,37 @@ window.bookSearch = (() => {
     ["sm", "streaming multiprocessor"],
     ["gil", "interpreter lock"],
     ["pinned memory", "page-locked memory"],
-    ["remat", "rematerialization", "activation checkpointing", "gradient checkpointing"],
+    ["remat", "rematerialization", "activation checkpointing", "gradient checkpointing", "checkpointing", "computing twice"],
     ["batch size", "minibatch size"],
+    ["gradient accumulation", "accumulating gradients", "accumulate gradients"],
+    ["deadlock", "hang", "hangs", "hung", "stuck"],
+    ["not detected", "not found", "no gpu", "sees no gpu", "not recognized", "unavailable"],
+    ["slow", "slower", "idle", "utilization"],
+    ["device mismatch", "same device", "two devices", "different devices"],
+    ["multiple", "several", "many", "multi"],
+    ["fsdp", "fully sharded", "zero, stage 3"],
+    ["zero", "zero, stage"],
+    ["nan", "overflow", "not a number"],
+    ["jit", "compile", "compiling", "compilation"],
+    ["dataloader", "data loading", "loading data", "loads data"],
+    ["numpy", "to numpy"],
+    ["wrong", "differ", "differs", "results differ"],
+    ["leak", "memory grows", "memory leak"],
   ].map((group) => group.map(stems));
 
   function stems(text) {
     return words(text).map(([word]) => stem(word));
   }
+
+  // Words of questions, which say nothing of what is asked.
+  const STOP = new Set(
+    stems(
+      "a an and any are as at be been but by can could do does doing for from get gets getting " +
+        "go has have how i if in into is it its let me my of on or our should so some than that " +
+        "the their them then there this to too use using was we what when where which who why " +
+        "will with without work would you your",
+    ),
+  );
 
   // Returns the query as a list of words or synonyms: each is an array of alternatives,
   // and each alternative is an array of stems. A name has no synonyms, and where the library
@@ -75,7 +99,9 @@ window.bookSearch = (() => {
   // its type.
   function parts(query) {
     if (isName(query)) return stems(query.replace(/^d2l\./, "")).map((term) => [[term]]);
-    const left = stems(query.replace(ERROR_TYPE, ""));
+    const asked = stems(messageOf(query));
+    const telling = asked.filter((term) => !STOP.has(term));
+    const left = telling.length ? telling : asked;
     const found = [];
     while (left.length) {
       const starts = (name) => name.every((term, i) => left[i] === term);
@@ -88,7 +114,10 @@ window.bookSearch = (() => {
 
   // A query is about code if it is written like a name: device_put, DataLoader, jax.jit.
   const isName = (query) => /^\S*([_(]|\w\.[a-zA-Z]|[a-z][A-Z])\S*$/.test(query);
-  const ERROR_TYPE = /^[\w.]*(Error|Exception|Warning):?\s+/;
+  const ERROR = /^(?:.*\s)?[\w.]*(?:Error|Exception|Warning):?\s+/;
+
+  // Returns what is said after the last type of an error, such as in a traceback.
+  const messageOf = (query) => query.replace(ERROR, "") || query;
 
   // The index
 
@@ -114,22 +143,24 @@ window.bookSearch = (() => {
     return { id: place, heading, names: names.join(" "), text, code, trail: trail.join(" ") };
   }
 
-  // If no entry has all words, search for similar words, and then for most of the words.
-  // Short words are similar to too many others.
+  const ENOUGH = 5; // results, below which fewer words have to match
+
+  // If few entries have all words, search for similar words, and then for fewer and fewer of
+  // the words. Short words are similar to too many others.
   function find(query) {
     const wanted = parts(query);
     const similar = { fuzzy: (term) => (term.length > 4 ? 0.2 : false) };
+    const fewer = wanted.map((_, i) => wanted.length - i);
+    const found = new Map();
     /** @type {[number, object][]} */
-    const attempts = [
-      [wanted.length, {}],
-      [wanted.length, similar],
-      [Math.ceil((2 * wanted.length) / 3), similar],
-    ];
+    const attempts = [[wanted.length, {}], ...fewer.map((n) => /** @type {[number, object]} */ ([n, similar]))];
     for (const [least, options] of attempts) {
-      const found = findParts(wanted, least, { ...options, ...ranking(query) });
-      if (found.length) return forReader(found, isName(query));
+      const isFar = least < wanted.length / 2;
+      if (found.size >= (isFar ? 1 : ERROR.test(query) ? 2 : ENOUGH)) break;
+      for (const result of findParts(wanted, least, { ...options, ...ranking(query) }))
+        if (!found.has(result.id)) found.set(result.id, result);
     }
-    return [];
+    return forReader([...found.values()], isName(query));
   }
 
   // Returns the entries that have at least `least` of the wanted parts.
@@ -150,13 +181,23 @@ window.bookSearch = (() => {
     const phrases = parts(query)
       .reduce((all, names) => all.flatMap((a) => names.map((n) => [...a, ...n])), [[]])
       .map((phrase) => phrase.join(" "));
-    const boost = { heading: 3, names: 12, code: 6, trail: 0.5 };
+    const boost = isName(query)
+      ? { heading: 3, names: 12, code: 6, trail: 0.5 }
+      : { heading: 6, names: 5, code: 0.4, trail: 0.5 };
     return {
       boostDocument: (place) =>
         (phrases.some((phrase) => plain[place].includes(phrase)) ? 3 : 1) *
-        (bookSearchData.entries[place].kind === "source" ? 0.1 : 1),
-      ...(isName(query) ? { boost } : {}),
+        weightOf(bookSearchData.entries[place], query),
+      boost,
     };
+  }
+
+  // The text comes before what readers may skip: solutions, exercises, tools and sources.
+  function weightOf({ kind, page, trail, names = [] }, query) {
+    if (names.includes(query.replace(/^d2l\./, ""))) return 20; // the definition of a name
+    if (kind === "source") return 0.1;
+    const last = trail.at(-1) ?? "";
+    return /solutions|tools|references/.test(page) || /Exercises|Summary/.test(last) ? 0.3 : 1;
   }
 
   // Excludes entries whose only hits are in their headings, since the section is a result.
@@ -283,6 +324,7 @@ window.bookSearch = (() => {
     const found = query ? find(query) : [];
     list.replaceChildren(...found.slice(0, MOST).map(option));
     list.hidden = !found.length;
+    suggestions.hidden = Boolean(query);
     list.scrollTop = 0;
     input.setAttribute("aria-expanded", found.length > 0);
     status.textContent = statusText(query, found);
@@ -325,6 +367,24 @@ window.bookSearch = (() => {
     if (event.target.closest("a") && !isElsewhere) dialog.close();
   }
 
+  const SYMPTOMS = {
+    "It is slow": "the GPU is slow",
+    "Out of memory": "out of memory",
+    "Results are wrong": "results differ",
+    "It hangs": "the program hangs",
+    "There is no GPU": "there is no GPU",
+  };
+
+  function suggestion(text) {
+    const button = make("button", { type: "button" }, text);
+    button.addEventListener("click", () => {
+      input.value = SYMPTOMS[text];
+      show();
+      input.focus();
+    });
+    return button;
+  }
+
   function makeDialog() {
     input = make("input", {
       type: "text",
@@ -337,13 +397,20 @@ window.bookSearch = (() => {
       autocapitalize: "off",
       spellcheck: "false",
       enterkeyhint: "go",
-      placeholder: "Words, or a name from the code",
+      placeholder: "Words, a name from the code, or an error message",
     });
     const close = make("button", { type: "button" }, "Close");
     status = make("p", { role: "status", "aria-live": "polite", class: "search-status" });
+    suggestions = make(
+      "div",
+      { class: "search-suggestions" },
+      make("p", {}, "What is wrong?"),
+      ...Object.keys(SYMPTOMS).map(suggestion),
+      make("p", {}, "Or paste an error message."),
+    );
     list = make("div", { role: "listbox", id: "search-results", "aria-label": "Results" });
     const bar = make("div", { class: "search-bar" }, input, close);
-    dialog = make("dialog", { class: "search", "aria-label": "Search" }, bar, status, list);
+    dialog = make("dialog", { class: "search", "aria-label": "Search" }, bar, status, suggestions, list);
     input.addEventListener("input", show);
     input.addEventListener("keydown", press);
     list.addEventListener("click", leave);

@@ -252,7 +252,7 @@ class _Writer:
         self._write(text, indent)
 
     def _explains(self, part: Part) -> bool:
-        """Return True for a text between an output that readers predict and what follows.
+        """Return True for a text right below an output that readers predict.
 
         A text that ends with a colon belongs to what it introduces.
         """

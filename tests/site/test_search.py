@@ -267,6 +267,54 @@ def test_short_words_find_no_similar_words(open_http_page: Visitor, query: str):
     assert short <= {query.lower(), f"{query.lower()}s", "out", "of"}, short
 
 
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ("gradient accumulation", "out-of-memory.html#accumulating-gradients"),
+        ("gradient checkpointing", "out-of-memory.html#computing-twice"),
+        ("activation checkpointing", "out-of-memory.html#computing-twice"),
+        ("deadlock hang", "data-parallel.html#a-hang"),
+        ("the program hangs", "data-parallel.html#a-hang"),
+        ("why is my gpu slow", "pitfalls.html"),
+        ("how to use multiple gpus", "data-parallel.html"),
+        ("FSDP", "many-machines.html#sharding-the-state"),
+        ("mixed precision", "out-of-memory.html#fewer-bits"),
+        ("device mismatch error", "pitfalls.html"),
+        ("ZeRO", "many-machines.html#tab-zero"),
+        ("what is a warp", "tiles.html#how-many-warps-fit"),
+        ("slow data loading", "data-movement.html#a-thread-that-loads"),
+    ],
+)
+def test_questions_lead_to_the_text(open_http_page: Visitor, query: str, place: str):
+    page = open_http_page(f"{SECTION}?tab=pytorch")
+    search(page, query)
+    results = page.locator("#search-results > a")
+    found = [str(r.get_attribute("href")) for r in results.all()[:3]]
+    assert any(place in address for address in found), found
+    assert results.count() >= 5
+
+
+def test_of_a_traceback_the_message_is_searched(open_http_page: Visitor):
+    page = open_http_page(f"{SECTION}?tab=pytorch")
+    search(
+        page,
+        "Traceback (most recent call last): File 'a.py', line 3, in f x + y"
+        " RuntimeError: Expected all tensors to be on the same device, but found two",
+    )
+    results = page.locator("#search-results > a")
+    found = [str(r.get_attribute("href")) for r in results.all()[:3]]
+    assert any("pitfalls.html" in address for address in found), found
+
+
+def test_the_empty_dialog_offers_symptoms(open_http_page: Visitor):
+    page = open_http_page(f"{SECTION}?tab=pytorch")
+    page.keyboard.press("/")
+    page.get_by_role("button", name="It hangs").click()
+    expect(page.get_by_role("combobox")).to_be_focused()
+    expect(page.locator("#search-results > a").first).to_be_visible()
+    expect(page.get_by_role("button", name="It hangs")).to_be_hidden()
+
+
 def test_an_error_message_is_found_by_its_words(open_http_page: Visitor):
     page = open_http_page(SECTION)
     search(page, "RuntimeError: Expected all tensors to be on the same device")
