@@ -181,7 +181,8 @@
   const remainsWith = (value) => (block) => {
     const set = block.closest(".tab-set");
     if (block.closest(".tab-panel")) return false;
-    return !set || set.dataset.choices.split(" ").includes(value);
+    const shown = value === "none" ? root.dataset.tab : value; // the end of a comparison
+    return !set || set.dataset.choices.split(" ").includes(shown);
   };
 
   // Returns the element of a row to which a key leads from the focused one, if any.

@@ -305,7 +305,11 @@
     const points = memory.timeline(setting(state));
     const best = memory.peak(points);
     const highest = total(best);
-    const most = Math.max(highest, highestOf(tapeOf(state)));
+    // The remedies of the buttons do not change the scale, unless it would be too small.
+    const before = { ...state, attention: "plain", loss: "whole", recompute: "none" };
+    const worst = total(memory.peak(memory.timeline(setting(before))));
+    const kept = worst < 3 * highest ? worst : 0;
+    const most = Math.max(highest, kept, highestOf(tapeOf(state)));
     const limit = card(state)[1] * GIGA;
     const top = 1.1 * Math.max(most, limit < 2 * most ? limit : 0);
     const end = points[points.length - 1].at;

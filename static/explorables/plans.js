@@ -164,9 +164,14 @@
   const legendHeight = (values, width) =>
     20 * Math.ceil(shown(values).length / (width < 480 ? 1 : 2));
 
+  /** Return the steps with all ways to shard, whose scale is the same. */
+  const alternatives = (state) =>
+    ZEROS.map(([zero]) => stepOf({ ...state, zero })).filter(({ why }) => !why);
+
   const memoryPart = (state, { memory }, width) => {
     const limit = capacity(state);
-    const most = 1.04 * Math.max(parallel.total(memory), limit);
+    const sizes = alternatives(state).map((step) => parallel.total(step.memory));
+    const most = 1.04 * Math.max(...sizes, limit);
     const scale = (bytes) => (bytes / most) * (width - RIGHT);
     const at = 1 + scale(limit);
     const name = `${cardOf(state).name}: ${size(limit)}`;
@@ -180,8 +185,9 @@
     );
   };
 
-  const timePart = (step, top, width) => {
-    const { times, hidden, step: whole } = step;
+  const timePart = (state, step, top, width) => {
+    const { times, hidden } = step;
+    const whole = Math.max(...alternatives(state).map(({ step: seconds }) => seconds));
     const scale = (seconds) => (seconds / whole) * (width - RIGHT - 2);
     const below = top + TOP + TALL + 32;
     const marks = ticks(whole, width < 480 ? 3 : 6).map((x) => {
@@ -217,7 +223,7 @@
       middle + TOP + TALL + 50 + legendHeight(spans, width),
       tag("defs", {}, hatching("plans", "s2")),
       memoryPart(state, step, width),
-      timePart(step, middle, width),
+      timePart(state, step, middle, width),
     );
   };
 

@@ -148,7 +148,9 @@
   const draw = (state, width, motion) => {
     const run = arithmetic.runQueue(loop(state));
     const without = arithmetic.runQueue({ ...loop(state), every: 0 }).total;
-    const scale = (width - LEFT - RIGHT) / run.total;
+    // The axis does not depend on how often the loop fetches, so the ends can be compared.
+    const longest = arithmetic.runQueue({ ...loop(state), every: 1 }).total;
+    const scale = (width - LEFT - RIGHT) / longest;
     const now = motion ? motion.part * run.total : run.total;
     const place = { left: LEFT, right: RIGHT, y: ROWS.device + TALL + 8, width };
     return canvas(
@@ -162,7 +164,7 @@
       spans(until(gaps(run), now), ROWS.device, scale),
       spans(until(run.device, now), ROWS.device, scale),
       motion ? nowLine(run, now, LEFT + now * scale, width) : ends(run.total, without, scale, width),
-      timeAxis(run.total, place, time),
+      timeAxis(longest, place, time),
       legend(210, width),
     );
   };

@@ -171,6 +171,7 @@ def test_the_label_of_the_second_column_has_its_framework(open_http_page: Visito
 
 def test_a_place_without_the_first_framework_has_its_menu(open_http_page: Visitor):
     page = open_http_page(f"chapter_gpus/many-machines.html?tab={FIRST}&beside={OTHER}")
+    page.locator(".covering input:visible").first.uncheck()  # covers hide such places
     label = f".place:not([data-choices~={FIRST}]) .tab-label > button:visible"
     page.locator(label).first.focus()
     page.keyboard.press("Enter")

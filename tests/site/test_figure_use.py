@@ -30,6 +30,37 @@ def opened(page: Page, harness: str, request: pytest.FixtureRequest) -> Page:
     return page
 
 
+# What a setting changes can be compared
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "change"),
+    [
+        ("queue", "[class='soft small'][text-anchor=middle]", "queue.every={}"),
+        ("plans", "path.dashed", "plans.zero={}"),
+        ("memory-timeline", "path.dashed", "memory-timeline.attention={}"),
+    ],
+)
+def test_an_axis_stays_where_it_is(
+    page: Page, harness: str, name: str, line: str, change: str
+) -> None:
+    """The marks of the axis, and the lines that stand for a card."""
+    values = {
+        "queue": (1, 4, 0),
+        "plans": (0, 3),
+        "memory-timeline": ("plain", "fused"),
+    }
+    places, drawings = [], []
+    for value in values[name]:
+        page.goto(f"{harness}?{change.format(value)}")
+        drawing = page.locator(f"#fig-{name} .drawing")
+        found = drawing.locator(line)
+        places.append(found.evaluate_all("all => all.map((e) => e.outerHTML)"))
+        drawings.append(drawing.inner_html())
+    assert places[0] and all(place == places[0] for place in places)
+    assert len({*drawings}) == len(drawings)
+
+
 # At first sight
 
 
@@ -225,9 +256,9 @@ def test_buttons_that_only_move_a_drawing_are_hidden(still_page: Page) -> None:
 
 
 def test_a_step_waits_in_the_queue(run_js) -> None:
-    """After 100 of 600 µs, steps 1 to 4 are queued, and step 3 has started."""
+    """After 132 of 600 µs, steps 1 to 4 are queued, and step 3 has started."""
     first = "explorable.first(queue)"
-    svg = run_js(f"give(queue.draw({first}, 640, {{from: {first}, part: 0.19}}))")
+    svg = run_js(f"give(queue.draw({first}, 640, {{from: {first}, part: 0.22}}))")
     numbers = re.findall(r">(\d+)</text>", svg)
     assert numbers.count("4") == 2  # in the row of the host, and in the queue
     assert numbers.count("3") == 2  # in the row of the host, and in that of the GPU
