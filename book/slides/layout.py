@@ -49,6 +49,7 @@ FRONT_TEXT, FRONT, FRONT_TITLE, FRONT_CHARACTERS = 26, 138, 66, 35
 SCALES = (1.2, 1.1, 1.0, 0.95, 0.9, 0.85, 0.8, 0.75)
 WIDEST_TABLE = 92  # characters; longer printed lines are wrapped, as on the pages
 REFERENCE = re.compile(r":numref:`(\w+)`")
+LONG_QUOTES = re.compile(r'"""|\'\'\'')
 LINK = re.compile(r"\]\([^)]*\)")
 
 
@@ -265,6 +266,7 @@ NEW, EMPTY = 10.0, 4.0
 # The cost of a split in each of these places.
 IN_CELL, IN_CLASS, BEFORE_OUTPUT, BETWEEN_LINES = 0.5, 2.0, 5.0, 9.0
 AFTER_HEAD = 4.0  # after the first paragraph of a class
+IN_STRING = 6.0
 AFTER_TEXT = 3.0  # between a text and the code below it
 
 
@@ -352,6 +354,7 @@ def _units_of_code(slide: Slide, source: str, cost: float) -> Iterator[Unit]:
     for above, paragraph in pairwise([first, *rest]):
         in_class = AFTER_HEAD if above.startswith("class ") else IN_CLASS
         cost = in_class if paragraph.startswith(" ") else IN_CELL
+        cost = IN_STRING if _open_string(code) else cost
         context = _context(code, paragraph)
         unit = Unit(Code(paragraph), cost, "\n\n", context)
         yield from _split_long_unit(slide, unit, code)
@@ -361,8 +364,11 @@ def _units_of_code(slide: Slide, source: str, cost: float) -> Iterator[Unit]:
 def _context(code: str, following: str) -> str:
     """Return the first lines of the blocks in `code` that `following` continues.
 
-    The context is for a slide that begins with `following`; it may be empty.
+    The context is for a slide that begins with `following`; it may be empty. Within a
+    string, it is the line that begins the string.
     """
+    if opening := _open_string(code):
+        return f"{opening}\n..."
     context: list[str] = []
     indent = _indent(following)
     for line in reversed(code.split("\n")):
@@ -373,6 +379,17 @@ def _context(code: str, following: str) -> str:
     if context:
         context.append(" " * _indent(following) + "...")
     return "\n".join(context)
+
+
+def _open_string(code: str) -> str:
+    """Return the line up to the quotes of a long string that has no end in `code`."""
+    opening: re.Match[str] | None = None
+    for quotes in LONG_QUOTES.finditer(code):
+        if opening is None:
+            opening = quotes
+        elif quotes[0] == opening[0]:
+            opening = None
+    return code[: opening.end()].rpartition("\n")[2] if opening else ""
 
 
 def _indent(text: str) -> int:

@@ -618,3 +618,16 @@ def test_the_command(one: Book, capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().out == f"{index}\n" and index.exists()
     assert main(["slides", "--tab", "julia"]) == 1
     assert "TAB: unknown tab 'julia'" in capsys.readouterr().err
+
+
+def test_a_slide_that_begins_within_a_string_shows_its_beginning():
+    lines = [f"line {n} of the script, as long as code may be" for n in range(60)]
+    script = 'script = """\n' + "\n\n".join(lines) + '\n"""\nprint(script)'
+    slide = marks.Slide("Title", "", [marks.Code(script)])
+    first, *others = [part.slide for part in layout.pages(slide)]
+    sources = [block.source for part in others for block in part.blocks]
+    assert len(sources) > 1
+    assert all(source.startswith('script = """\n...\n') for source in sources)
+    html = deck_page.highlight_code(sources[-1])
+    assert html.rindex("line 59") < html.rindex("print")
+    assert '<span class="nb">print</span>' in html  # code again after the string
