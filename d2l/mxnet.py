@@ -4441,4 +4441,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 33e8871c1b77d39b, with the contents d286b71617625369.
+# Generated from 4f08058ba652f52a, with the contents d286b71617625369.

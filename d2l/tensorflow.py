@@ -4567,4 +4567,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 537f93d45fbd00d7, with the contents 7b900da2a559176a.
+# Generated from 208d982bc40040a5, with the contents 7b900da2a559176a.

@@ -17,7 +17,6 @@ from book.base.paths import STATIC
 FILE = "figures.json"
 NEEDS = re.compile(r'require\("\./([\w-]+)\.js"\)')
 COMMENT = re.compile(r"^[ \t]*(?:/\*.*?\*/|//[^\n]*)[ \t]*\n", re.MULTILINE | re.DOTALL)
-INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
 COLORS = re.compile(r"^:root.*?\{.*?\}$", re.MULTILINE | re.DOTALL)
 
 
@@ -54,11 +53,11 @@ def fill_cards(text: str, cards: dict[str, dict[str, float]]) -> str:
 
 
 def shortened(script: str) -> str:
-    """Return a script without comments on lines of their own and without indentation.
+    """Return a script without comments on lines of their own.
 
     rjsmin takes spaces out of templates within templates, so it is not for the figures.
     """
-    return INDENTATION.sub("", COMMENT.sub("", script))
+    return COMMENT.sub("", script)
 
 
 def part(text: str, names: Iterable[str]) -> str:

@@ -81,6 +81,13 @@ def test_the_first_kernel_of_neighbors_is_out_of_bounds(page: Page):
     assert "The result is right" in verdict and "2998 loads, 1000 stores" in verdict
 
 
+def test_the_code_is_indented(page: Page):
+    figure = task(page, "neighbors")
+    figure.get_by_role("button", name="Begin again").click()
+    code = figure.get_by_role("textbox").input_value()
+    assert code.startswith(f"{HEAD}\n  store_out(i, load_a(i - 1u)")
+
+
 def test_the_first_transpose_moves_many_sectors(page: Page):
     figure = task(page, "transpose")
     figure.get_by_role("button", name="Begin again").click()
