@@ -625,7 +625,8 @@ def test_a_slide_that_begins_within_a_string_shows_its_beginning():
     script = 'script = """\n' + "\n\n".join(lines) + '\n"""\nprint(script)'
     slide = marks.Slide("Title", "", [marks.Code(script)])
     first, *others = [part.slide for part in layout.pages(slide)]
-    sources = [block.source for part in others for block in part.blocks]
+    blocks = [block for part in others for block in part.blocks]
+    sources = [block.source for block in blocks if isinstance(block, Code)]
     assert len(sources) > 1
     assert all(source.startswith('script = """\n...\n') for source in sources)
     html = deck_page.highlight_code(sources[-1])
