@@ -4441,4 +4441,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4f08058ba652f52a, with the contents d286b71617625369.
+# Generated from b5d21a750aca6270, with the contents d286b71617625369.

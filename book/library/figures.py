@@ -16,7 +16,6 @@ from book.base.paths import STATIC
 
 FILE = "figures.json"
 NEEDS = re.compile(r'require\("\./([\w-]+)\.js"\)')
-COMMENT = re.compile(r"^[ \t]*(?:/\*.*?\*/|//[^\n]*)[ \t]*\n", re.MULTILINE | re.DOTALL)
 COLORS = re.compile(r"^:root.*?\{.*?\}$", re.MULTILINE | re.DOTALL)
 
 
@@ -39,7 +38,7 @@ def generate(root: Path, cards: dict[str, dict[str, float]]) -> str:
         "needs": needs,
         "pictures": pictures,
         "scripts": {
-            name: shortened(fill_cards(texts[name], cards))
+            name: fill_cards(texts[name], cards)
             for name in sorted({*itertools.chain(*needs.values())})
         },
         "style": _style(root, folder),
@@ -50,14 +49,6 @@ def generate(root: Path, cards: dict[str, dict[str, float]]) -> str:
 def fill_cards(text: str, cards: dict[str, dict[str, float]]) -> str:
     """Return a script in which the data of the cards take the place of their name."""
     return text.replace("BOOK_CARDS;", f"{json.dumps(cards)};")
-
-
-def shortened(script: str) -> str:
-    """Return a script without comments on lines of their own.
-
-    rjsmin takes spaces out of templates within templates, so it is not for the figures.
-    """
-    return COMMENT.sub("", script)
 
 
 def part(text: str, names: Iterable[str]) -> str:

@@ -510,7 +510,7 @@
       ),
       {
         ...{ id: "network", kind: "range", label: "Network, for each GPU" },
-        ...{ min: 0.5, max: 400, log: true, initial: fromCard("network"), more: true },
+        ...{ min: 0.01, max: 400, log: true, initial: fromCard("network"), more: true },
         format: (x) => bandwidth(x * GIGA),
       },
       {

@@ -1,7 +1,9 @@
 """The interactive figures as outputs of cells: in notebooks, and on pages."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 from figures import NAMES
@@ -124,7 +126,12 @@ def test_a_page_shows_the_recorded_numbers(site: Path, reader: Page):
     figure = reader.locator("figure[data-settings]:visible").first
     figure.scroll_into_view_if_needed()
     expect(figure.locator(".drawing svg")).to_be_visible()
-    assert "your own" not in figure.locator(".result").inner_text()
+    settings = parse_qs(figure.get_attribute("data-settings") or "")
+    bandwidth = re.search(r"memory ([\d.]+) GB/s", settings["line"][0])
+    assert bandwidth
+    expect(figure.locator(".drawing")).to_contain_text(
+        re.compile(rf"{re.escape(bandwidth[1])}\s*GB/s")
+    )
     other = reader.locator("figure[data-explorable=roofline]").first
     other.scroll_into_view_if_needed()
     ids = reader.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")

@@ -86,6 +86,8 @@ def test_the_code_is_indented(page: Page):
     figure.get_by_role("button", name="Begin again").click()
     code = figure.get_by_role("textbox").input_value()
     assert code.startswith(f"{HEAD}\n  store_out(i, load_a(i - 1u)")
+    figure.get_by_role("button", name="Show a solution").click()
+    assert "\n  // Each thread fetches" in figure.get_by_role("textbox").input_value()
 
 
 def test_the_first_transpose_moves_many_sectors(page: Page):

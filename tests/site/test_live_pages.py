@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 from browsing import Violations, free_port
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 ROOT = Path(__file__).parents[2]
 PAGE = "chapter_gpus/use-gpu.html"
@@ -161,6 +161,24 @@ def test_two_pages_share_a_kernel(live: Page):
     run(row, "x")
     finish(row)
     expect(output(row)).to_contain_text("from the other page")
+
+
+def test_a_page_keeps_what_is_typed_before_it_knows_of_earlier_runs(live: Page):
+    run(rows(live).nth(0), "print('earlier')")
+    finish(rows(live).nth(0))
+    other = live.context.new_page()
+    held: list[Route] = []
+    other.route("**/.live/state*", lambda route: held.append(route))
+    other.goto(live.url)
+    row = rows(other).nth(0)
+    code(row).fill("print('typed')")
+    while not held:
+        other.wait_for_timeout(20)
+    first = held.pop()
+    other.route("**/.live/state*", lambda route: route.continue_())
+    first.continue_()
+    expect(output(row)).to_contain_text("earlier")
+    expect(code(row)).to_have_text("print('typed')")
 
 
 def test_a_predicted_number_stays_covered_and_enters_the_row(live: Page):

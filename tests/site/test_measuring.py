@@ -241,9 +241,10 @@ def test_a_queue_that_answers_late(page: Page, site: Path):
         + """
     const done = GPUQueue.prototype.onSubmittedWorkDone;
     let submits = 0;
+    window.empty = 0;
     const submit = GPUQueue.prototype.submit;
     GPUQueue.prototype.submit = function (list) {
-      submits += 1; return submit.call(this, list);
+      submits += 1; empty += list.length === 0; return submit.call(this, list);
     };
     GPUQueue.prototype.onSubmittedWorkDone = async function () {
       await done.call(this);
@@ -256,6 +257,7 @@ def test_a_queue_that_answers_late(page: Page, site: Path):
     figure = open_panel(page, site, "pinned", script)
     press(figure, "Measure")
     expect(status(figure)).to_have_text("Measured.", timeout=60_000)
+    assert page.evaluate("empty") > 0  # an idle queue is reminded
 
 
 def test_without_an_adapter_the_figure_works_as_before(site: Path, browser: Browser):

@@ -26,7 +26,7 @@ from sphinx.highlighting import PygmentsBridge
 from book.base.drawing import draw_png
 from book.base.files import remove
 from book.base.paths import STATIC
-from book.library.figures import fill_cards, scripts_of, shortened
+from book.library.figures import fill_cards, scripts_of
 from book.pages.sphinx import machines as sphinx_machines
 from book.pages.sphinx.tabs import tab_rules, tab_set
 from book.sources.tabs import tab_name
@@ -174,9 +174,6 @@ def _write_files(app: Sphinx, error: Exception | None) -> None:
     (static / "site.js").write_text(jsmin("\n".join(scripts)), "utf-8")
     for name, text in filled_scripts(app.config.book_cards):
         (static / name).write_text(text, "utf-8")
-    for path in (static / "explorables").iterdir():
-        short = cssmin if path.suffix == ".css" else shortened
-        path.write_text(short(path.read_text("utf-8")), "utf-8")
     for name in DRAWN:
         svg = STATIC / f"{name}.svg"
         png = draw_png(svg.read_text("utf-8"), svg, zoom=1)
