@@ -432,7 +432,8 @@
       );
     const [open, more] = [some(false), some(true)];
     const { buttons, shows } = actionButtons(spec, act);
-    buttons.push(...measureButton(spec.experiment, take));
+    // What a cell shows has its numbers already, and an experiment is once on a page.
+    if (!given) buttons.push(...measureButton(spec.experiment, take));
     const part = parts();
     const box = make(
       "div",

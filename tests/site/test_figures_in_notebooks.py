@@ -132,6 +132,8 @@ def test_a_page_shows_the_recorded_numbers(site: Path, reader: Page):
     expect(figure.locator(".drawing")).to_contain_text(
         re.compile(rf"{re.escape(bandwidth[1])}\s*GB/s")
     )
+    button = figure.get_by_role("button", name="Measure my GPU")
+    expect(button).to_have_count(0)
     other = reader.locator("figure[data-explorable=roofline]").first
     other.scroll_into_view_if_needed()
     ids = reader.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
