@@ -4,11 +4,12 @@ A page that is open may write no error or warning to the console, raise nothing 
 is not caught, and ask nothing of another host; a test that opens one also tests this.
 """
 
+import re
 import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -177,15 +178,33 @@ def resize(page: Page, width: int) -> None:
 STORED = "JSON.stringify(Object.entries(localStorage).sort())"
 
 
-def reload(page: Page) -> None:
-    """Reload the page with what it has stored, which the browser writes a bit later."""
+def revisit(page: Page, go: Callable[[], object]) -> None:
+    """Leave a page for another or the same one, with what it has stored.
+
+    Chromium writes later what a file has stored, and may lose it if the file is left at
+    once, also without any script of ours. So another page has to see it before, and the
+    new one is loaded again until it does.
+    """
     stored = page.evaluate(STORED)
+    with closing(page.context.new_page()) as other:
+        other.goto(re.split(r"[?#]", page.url)[0])
+        _reload_until(other, stored)
+    go()
+    _reload_until(page, stored)
+
+
+def reload(page: Page) -> None:
+    """Reload the page with what it has stored."""
+    revisit(page, page.reload)
+
+
+def _reload_until(page: Page, stored: str) -> None:
     for _ in range(20):
-        page.reload()
         if page.evaluate(STORED) == stored:
             return
         page.wait_for_timeout(250)
-    raise AssertionError(f"after a reload {stored} is not stored any more")
+        page.reload()
+    raise AssertionError(f"{stored} is not stored any more")
 
 
 HAS_COME = """() => {

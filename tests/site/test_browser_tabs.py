@@ -14,7 +14,7 @@ from browsing import (
     each,
     probe,
     reach_everything,
-    reload,
+    revisit,
     wait_until,
 )
 from playwright.sync_api import Page
@@ -87,14 +87,15 @@ def test_the_choice_outlasts_reload_and_leads_on_to_other_pages(open_page: Visit
     page = open_page(SECTION)
     page.click(f".tab-list:visible > [data-choice={CHOSEN}]")
     assert f"tab={CHOSEN}" in page.url
-    for revisit in (
-        partial(reload, page),
-        partial(page.goto, open_page.base + SECTION),
-    ):
-        revisit()
+    for go in (page.reload, partial(page.goto, open_page.base + SECTION)):
+        revisit(page, go)
         assert chosen(page) == CHOSEN and probe(page, "wrongTabs") == []
-    with page.expect_navigation():
-        page.click("footer a[rel=prev]")
+
+    def follow_link() -> None:
+        with page.expect_navigation():
+            page.click("footer a[rel=prev]")
+
+    revisit(page, follow_link)
     assert SECTION not in page.url and chosen(page) == CHOSEN
 
 
