@@ -110,11 +110,24 @@
 
   // Differences
 
+  // What has a meaning: names, numbers and operators, but no brackets and commas, and no
+  // module in front of a name, which differs everywhere.
+  const MEANING = /\b(?!(?:gluon|jax|jnp|nn|np|npx|tf|torch)\.)\w+|[^\w\s"'()[\]{}.,:;]+/g;
+  const WITHOUT = ".sd, .c1"; // docstrings and comments
+
+  // Returns the code with spaces in place of what has no meaning.
+  function meaningOf(code) {
+    const copy = code.cloneNode(true);
+    for (const part of all(WITHOUT, copy))
+      part.textContent = part.textContent.replace(/[^\n]/g, " ");
+    return copy.textContent;
+  }
+
   function tokensOf(code) {
-    const lines = code.textContent.split(/(?<=\n)/);
+    const lines = meaningOf(code).split(/(?<=\n)/);
     let start = 0;
     return lines.flatMap((text, line) => {
-      const words = [...text.matchAll(WORD)].map(({ 0: word, index }) => ({
+      const words = [...text.matchAll(MEANING)].map(({ 0: word, index }) => ({
         text: word,
         start: start + index,
         end: start + index + word.length,

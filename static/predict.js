@@ -79,7 +79,18 @@
       text.toggleAttribute("data-open", nearest(text, true).some(isOpen));
     for (const text of all(".explains"))
       text.toggleAttribute("data-told", nearest(text, false).some(isOpen));
-    for (const box of all(".covering input")) box.checked = root.dataset.predict === "on";
+    placeSwitch();
+  }
+
+  // The setting for all covers stands below the first of them.
+  function placeSwitch() {
+    const isCovered = (p) => !("open" in p.dataset) && p.checkVisibility();
+    const first = predictions.find(isCovered);
+    for (const prediction of predictions) {
+      const label = prediction.querySelector(".covering");
+      label.hidden = prediction !== first;
+      label.querySelector("input").checked = root.dataset.predict === "on";
+    }
   }
 
   // Another tab of the browser may have stored answers since.
@@ -135,6 +146,7 @@
   }
 
   start();
+  document.addEventListener("book:choice", placeSwitch);
   // The reader may have answered on another page before coming back to this one.
   addEventListener("pageshow", ({ persisted }) => persisted && start());
 })();

@@ -59,7 +59,7 @@ TABLE_ROW = re.compile(r"^\|.*$", re.MULTILINE)
 MARK = re.compile(r":(ref|numref|eqref|cite|citet|citep):`([^`]+)`")
 ROLES = {"eqref": "eq", "citet": "cite:t", "citep": "cite:p"}
 NO_OUTPUT = ".. rst-class:: no-output\n\nNo output."
-VARIES = ".. rst-class:: output-note\n\nYour output may differ."
+VARIES = ".. rst-class:: output-note\n\nYour output may differ, here and below."
 COVERED = ".. rst-class:: arithmetic\n\n"
 EXPLAINS = ".. rst-class:: explains\n\n"
 SPECIAL = re.compile(r"[\\*_`|]")
@@ -209,6 +209,8 @@ class _Writer:
         self.next_line = 1
         # The tabs in which the text explains an output that readers predict.
         self.explaining: set[str] = set()
+        # The tabs whose readers know that their outputs may differ.
+        self.told: set[str] = set()
 
     def add(self, item: PageItem, indent: str = "") -> None:
         """Append an item to the page."""
@@ -283,7 +285,8 @@ class _Writer:
             outputs = [self._machine_set(cell, part)]
         else:
             outputs = [o for run in part.runs for o in self._outputs(run, cell)]
-        if outputs and cell.varies:
+        if outputs and cell.varies and not self.told.issuperset(part.tabs):
+            self.told.update(part.tabs)
             outputs.append(VARIES)
         if outputs and part.prediction and self.medium == "web":
             yield _covered(outputs, part.prediction)

@@ -144,7 +144,11 @@ def _sitemap(book: Book, settings: Hosting, draft: Path) -> str:
 
 def _missing_page_context(book: Book, settings: Hosting) -> dict[str, Any]:
     """Return the variables of the template for the 404 page."""
-    titles = {s.name: s.title.title for s in book.sections if s.title}
+    titles = {
+        section.name: section.title.title
+        for section in book.sections
+        if section.title and not Path(section.name).name.startswith("solutions-")
+    }
     return {
         "lang": book.config.project["lang"],
         "book": book.config.project["title"],

@@ -274,7 +274,11 @@
       paint(pool.reserved, setting(state).capacity, "idle"),
       ...spans.gaps.map(([from, to]) => paint(from, to, "wait")),
       ...spans.pieces.map(([from, to, name]) =>
-        paint(from, to, kind(name), short(name)),
+        tag(
+          "g",
+          isOwn(state) ? { "data-touch": name } : {},
+          paint(from, to, kind(name), short(name)),
+        ),
       ),
       motion ? arriving(motion, state, width, top) : failedBox(state, pool, width, below),
       chart ? history(state, width, after + 22) : "",
@@ -420,6 +424,13 @@
     return { ...state, did: textOf([...kept, ...next]) };
   };
 
+  const free = (name) =>
+    act((_, pool) =>
+      pool.segments.some(({ pieces }) => pieces.some((piece) => piece.name === name))
+        ? [`f${name}`]
+        : [],
+    );
+
   const spec = {
     name: "allocator",
     controls: [
@@ -477,6 +488,7 @@
         initial: "b",
         options: Array.from({ length: MOST_ACTIONS }, (_, i) => [letter(i), letter(i)]),
         when: isOwn,
+        more: true,
       },
       {
         id: "fit",
@@ -495,11 +507,7 @@
       {
         label: ({ piece }) => `Free ${piece}`,
         main: true,
-        run: act(({ piece }, pool) =>
-          pool.segments.some(({ pieces }) => pieces.some(({ name }) => name === piece))
-            ? [`f${piece}`]
-            : [],
-        ),
+        run: (state) => free(state.piece)(state),
         when: isOwn,
       },
       {
@@ -514,9 +522,9 @@
         when: isOwn,
       },
     ],
-    invite: "Press “Free b”, and then “Allocate 50” again.",
+    invite: "Touch b to free it, and then press “Allocate 50” again.",
     draw,
-    logFolded: true,
+    touch: (state, name) => free(name)({ ...state, piece: name }),
     summary,
     result,
     log,

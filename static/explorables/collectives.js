@@ -161,19 +161,17 @@
 
   /** Return the array of a device: pieces, each filled by the share of its terms. */
   const array = (state, device, held, { left, wide }) => {
-    const count = held.length;
-    const tall = HIGH / count;
-    return held
-      .map((set, piece) => {
-        const part = collective.size(set) / state.n;
-        const box = { x: left(device), y: BASE + piece * tall, height: tall - 2 };
-        const full = part === 1 ? "s3 solid" : "s1";
-        return (
-          tag("rect", { ...box, width: wide, class: "box" }) +
-          tag("rect", { ...box, width: wide * part, class: full })
-        );
-      })
-      .join("");
+    const tall = HIGH / held.length;
+    const outline = { x: left(device), y: BASE, width: wide, height: HIGH, class: "box" };
+    const pieces = held.map((set, piece) => {
+      const part = collective.size(set) / state.n;
+      const y = BASE + piece * tall;
+      const between = piece ? tag("path", { d: `M${left(device)} ${y}h${wide}`, class: "faint" }) : "";
+      const filled = { x: left(device), y, width: wide * part, height: tall };
+      const kind = part === 1 ? "s3 solid plain" : "s1 solid plain";
+      return tag("rect", { ...filled, class: kind }) + between;
+    });
+    return pieces.join("") + tag("rect", { ...outline, "fill-opacity": 0 });
   };
 
   const devices = (state, place, done) => {
@@ -198,9 +196,9 @@
     const text = `a complete piece${marked ? "; * has the slow link" : ""}`;
     const below = width < 480 ? [1, top + 22] : [width / 2, top];
     return (
-      area("collectives", "s1", 1, top, 18, 14) +
+      area("collectives", "s1 solid plain", 1, top, 18, 14) +
       label(25, top + 12, "terms of the sum that a piece has", "soft small") +
-      area("collectives", "s3 solid", below[0], below[1], 18, 14) +
+      area("collectives", "s3 solid plain", below[0], below[1], 18, 14) +
       label(below[0] + 24, below[1] + 12, text, "soft small")
     );
   };

@@ -15,12 +15,16 @@
  *             long the drawing moves. An action without `run` only moves the drawing.
  *   settle    (state, id) -> state after a change of the control `id`, optional
  *   follows   {id: axis}, the settings that are the reader's choices on the page
- *   draw      (state, width, motion) -> SVG as text; while the drawing moves, `motion` is
- *             {from, part}: the state before, and the part of the time, from 0 to 1
+ *   draw      (state, width, motion, last) -> SVG as text; while the drawing moves,
+ *             `motion` is {from, part}: the state before, and the part of the time, from 0
+ *             to 1; `last` is the setting before, if there is one
+ *   drag      {id(state), point(state, width) -> [x, y]}, optional: the control that the
+ *             reader changes by dragging a point of the drawing
+ *   touch     (state, name) -> state after a click on what the drawing marks with
+ *             `data-touch="name"`, optional; there is a control that does the same
  *   summary   (state) -> the name of the drawing; result: (state) -> one sentence
  *   experiment  the name of an experiment on the reader's GPU, optional (measure.js)
- *   log       (state) -> [[code, text, mark]], optional: below the drawing, or folded
- *             away if `logFolded`
+ *   log       (state) -> [[code, text, mark]], optional: below the drawing
  * What follows is folded away:
  *   formula   (state) -> [text]; notes: (state) -> [[text or [text, href]]]
  *   table     (state) -> {head: [text], rows: [[text]]}, optional: the numbers drawn
@@ -419,6 +423,7 @@
     formula: make("ul", { class: "formula" }),
     table: make("table"),
     notes: make("div", { class: "notes" }),
+    later: row("actions quiet"), // once a setting has changed
   });
 
   /** Return the box of a figure and the parts of it that show a state. */
@@ -443,18 +448,18 @@
       ...(buttons.length ? [row("actions", ...buttons)] : []),
       part.result,
       part.drawing,
-      ...(spec.log && !spec.logFolded ? [part.log] : []),
+      ...(spec.log ? [part.log] : []),
       ...(more.shows.length ? [folded("More settings", more.box)] : []),
       folded(
         "The arithmetic and its sources",
-        ...(spec.log && spec.logFolded ? [part.log] : []),
         part.formula,
         ...(spec.table ? [tableBox(part.table)] : []),
         part.notes,
       ),
-      row("actions quiet", ...(linkButton(link) || []), button("Reset", reset)),
+      part.later,
       part.announced,
     );
+    part.later.append(...(linkButton(link) || []), button("Reset", reset));
     const all = [...open.shows, ...more.shows, ...shows];
     return { ...part, box, controls: (state) => all.forEach((show) => show(state)) };
   };
@@ -512,6 +517,34 @@
     return () => cancelAnimationFrame(next);
   };
 
+  /** Let the reader drag the point of a drawing: the setting becomes the one whose point is
+   * nearest to the pointer. */
+  const draggable = (drawing, { drag, controls }, now, change) => {
+    const distance = ({ clientX, clientY }, state) => {
+      const box = drawing.getBoundingClientRect();
+      const [x, y] = drag.point(state, drawing.clientWidth);
+      return Math.hypot(clientX - box.left - x, clientY - box.top - y);
+    };
+    const follow = (event) => {
+      const control = controls.find(({ id }) => id === drag.id(now()));
+      const { min, max, step } = positions(control);
+      const values = Array.from({ length: (max - min) / step + 1 }, (_, i) =>
+        toValue(control, min + i * step),
+      );
+      const away = values.map((value) => distance(event, { ...now(), [control.id]: value }));
+      change(control.id, values[away.indexOf(Math.min(...away))]);
+    };
+    drawing.classList.add("draggable");
+    drawing.addEventListener("pointerdown", (event) => {
+      if (distance(event, now()) > 24) return;
+      event.preventDefault(); // or text would be selected
+      drawing.setPointerCapture(event.pointerId);
+      drawing.addEventListener("pointermove", follow);
+    });
+    for (const end of ["pointerup", "pointercancel"])
+      drawing.addEventListener(end, () => drawing.removeEventListener("pointermove", follow));
+  };
+
   const prefersStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
   /** Make a figure interactive. One with `data-settings` begins with these, and its id
@@ -527,10 +560,12 @@
       : begin(spec, given);
     let width = 0;
     let timer = 0;
+    let last; // the setting before the present one
+    let isChanging = false;
     let stop = () => {};
     const paint = (motion) => {
       if (!width) return;
-      const drawn = spec.draw(state, width, motion);
+      const drawn = spec.draw(state, width, motion, last);
       view.drawing.innerHTML = drawn.replace(ids, `$1${spec.name}-`);
     };
     const announce = (text) => {
@@ -538,14 +573,17 @@
     };
     const become = (next, ms = 0) => {
       const from = state;
+      if (!isChanging) last = state;
+      isChanging = true;
       state = next;
-      show(view, spec, state);
+      present(ms > 0);
       stop();
       if (ms > 0 && !prefersStill())
         stop = play(ms, (part) => paint(part < 1 ? { from, part } : undefined));
       else paint();
       clearTimeout(timer);
       timer = setTimeout(() => {
+        isChanging = false;
         announce(spec.result(state));
         remember(address(spec, state, location.hash));
         timer = setTimeout(announce, READ, "");
@@ -559,17 +597,34 @@
       const next = { ...state, [id]: value };
       become(spec.settle ? spec.settle(next, id) : next);
     };
+    const present = (isMoving = false) => {
+      show(view, spec, state);
+      const isFirst = JSON.stringify(state) === JSON.stringify(begin(spec, given));
+      view.later.hidden = isFirst && !isMoving;
+      figure.classList.toggle("changed", !isFirst); // which its caption does not know
+    };
+    const reset = () => {
+      become(begin(spec, given));
+      last = undefined;
+      paint();
+      view.box.querySelector("input, select, button").focus({ preventScroll: true });
+    };
     const view = build(spec, {
       given,
       change,
       act,
       take: (changes) => become({ ...state, ...changes }),
-      reset: () => become(begin(spec, given)),
+      reset,
       link: () => address(spec, state, anchor(figure)),
     });
     figure.insertBefore(view.box, figure.querySelector("figcaption"));
     figure.classList.add("live");
-    show(view, spec, state);
+    present();
+    view.drawing.addEventListener("click", ({ target }) => {
+      const touched = /** @type {HTMLElement} */ (target).closest("[data-touch]");
+      if (touched) become(spec.touch(state, touched.getAttribute("data-touch")));
+    });
+    if (spec.drag) draggable(view.drawing, spec, () => state, change);
     onWidth(view.drawing, (now) => {
       width = now;
       stop();

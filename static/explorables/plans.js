@@ -212,10 +212,30 @@
     );
   };
 
+  /** Return the smallest change of one slider that makes a plan possible, in words. */
+  const remedy = (state) => {
+    const changes = spec.controls
+      .filter(({ id, values }) => values && !["layers", "heads"].includes(id))
+      .flatMap((control) =>
+        control.values.map((value) => ({
+          text: `${control.label}: ${value}`,
+          state: { ...state, [control.id]: value },
+          far: Math.abs(Math.log(value / state[control.id])),
+        })),
+      )
+      .filter((change) => !stepOf(change.state).why)
+      .sort((a, b) => a.far - b.far);
+    return changes.length ? changes[0].text : "";
+  };
+
   const draw = (state, width) => {
     const step = stepOf(state);
     if (step.why)
-      return canvas(width, 60, label(0, 24, "This plan is not possible.", "bad strong"));
+      return canvas(
+        ...[width, 60],
+        label(0, 20, remedy(state) ? "Possible, for example:" : "", "soft small"),
+        label(0, 44, remedy(state), "ink strong"),
+      );
     const middle = TOP + TALL + 52 + legendHeight(step.memory, width);
     const spans = { ...step.times, hidden: step.hidden };
     return canvas(
@@ -464,9 +484,9 @@
         true,
       ),
       values("gpus", "GPUs", many),
-      select("zero", "Sharded among the copies", ZEROS, true),
-      values("tensor", "GPUs that share each layer", powers(4), true),
-      values("pipeline", "Stages of a pipeline", powers(6), true),
+      select("zero", "Sharded among the copies", ZEROS),
+      values("tensor", "GPUs that share each layer", powers(4)),
+      values("pipeline", "Stages of a pipeline", powers(6)),
       own("layers", "Layers", [12, 24, 32, 48, 64, 80, 96, 128], 24),
       own("width", "Width", [768, 1024, 2048, 4096, 6144, 8192, 12288, 16384], 2048),
       own("heads", "Heads", [8, 16, 32, 64, 96, 128], 16),
@@ -519,14 +539,7 @@
         format: (x) => rate(x * TERA),
       },
     ],
-    actions: [
-      {
-        label: "Shard everything",
-        run: (state) => ({ ...state, zero: state.zero === "3" ? "0" : "3" }),
-        pressed: ({ zero }) => zero === "3",
-      },
-    ],
-    invite: "Press “Shard everything”, and see what it does to memory and time.",
+    invite: "Shard everything (ZeRO-3), and see what it does to memory and time.",
     settle,
     draw,
     summary,

@@ -102,6 +102,17 @@
     );
   };
 
+  /** Return a mark at the end of the loop with the setting before, if it is another one. */
+  const lastEnd = (last, total, scale) => {
+    const before = arithmetic.runQueue(loop(last)).total;
+    if (Math.abs(before - total) < 1e-9) return "";
+    const x = LEFT + before * scale;
+    const line = `M${x} 34V${ROWS.device + TALL + 8}`;
+    const [at, anchor] = before > total ? [x + 4, "start"] : [x - 4, "end"];
+    const text = label(at, before > total ? 44 : 30, `before: ${time(before)}`, "soft small", anchor);
+    return tag("path", { d: line, class: "last" }) + text;
+  };
+
   const legend = (y, width) => {
     const columns = width < 480 ? 2 : 5;
     const widths = width < 480 ? [0, 150] : [0, 142, 232, 378, 484];
@@ -140,12 +151,15 @@
     return tag("path", { d: line, class: "now" }) + waiting(run, now, x, width);
   };
 
+  const sameAxis = (one, other) =>
+    ["host", "device", "fetch"].every((id) => one[id] === other[id]);
+
   const heading = (state, width) => {
     const text = `${STEPS} steps, ${ORIGINS[state.preset] || ORIGINS.own}`;
     return label(width, 14, text, "soft small", "end");
   };
 
-  const draw = (state, width, motion) => {
+  const draw = (state, width, motion, last) => {
     const run = arithmetic.runQueue(loop(state));
     const without = arithmetic.runQueue({ ...loop(state), every: 0 }).total;
     // The axis does not depend on how often the loop fetches, so the ends can be compared.
@@ -163,6 +177,7 @@
       spans(until(run.host, now), ROWS.host, scale),
       spans(until(gaps(run), now), ROWS.device, scale),
       spans(until(run.device, now), ROWS.device, scale),
+      last && sameAxis(last, state) ? lastEnd(last, run.total, scale) : "",
       motion ? nowLine(run, now, LEFT + now * scale, width) : ends(run.total, without, scale, width),
       timeAxis(longest, place, time),
       legend(210, width),

@@ -320,8 +320,21 @@
     return tag("path", { d: `M${points.join("L")}`, class: "axis", ...dots });
   };
 
-  const point = (state, { x, y }, width) => {
-    const [cx, cy] = [x(intensity(state)), y(attained(state))];
+  const pointOf = (state, { x, y }) => [x(intensity(state)), y(attained(state))];
+  const drag = {
+    id: (state) => operationOf(state).size,
+    point: (state, width) => pointOf(state, scales(state, width)),
+  };
+
+  /** Return the point of the setting before, in the present scales. */
+  const lastPoint = (last, place) => {
+    const [cx, cy] = pointOf(last, place);
+    return tag("circle", { cx, cy, r: 7, class: "last" });
+  };
+
+  const point = (state, place, width) => {
+    const [cx, cy] = pointOf(state, place);
+    const { y } = place;
     const beside = Math.min(cx + 13, width - RIGHT - 84);
     const known = published(state);
     const diamond = known && `M${cx} ${y(known.rate) - 5}l5 5l-5 5l-5 -5Z`;
@@ -357,7 +370,7 @@
     );
   };
 
-  const draw = (state, width) => {
+  const draw = (state, width, _, last) => {
     const place = scales(state, width);
     const middle = LEFT + (width - LEFT - RIGHT) / 2;
     const clip = tag(
@@ -382,6 +395,7 @@
         { "clip-path": "url(#roofline-chart)" },
         way(state, place),
         ceiling(state, place, width),
+        last ? lastPoint(last, place) : "",
       ),
       roofs(state, place, width),
       ...measuredPoints(state, place),
@@ -691,6 +705,7 @@
     invite: "Drag the slider to the right until the calls no longer decide.",
     settle,
     draw,
+    drag,
     summary,
     result,
     formula,

@@ -77,33 +77,26 @@
     return label(0, 12, "32 threads of a warp", "soft small") + boxes.join("");
   };
 
-  /** Return the lines from threads to the numbers that they read. */
-  const lines = (state, width) => {
-    const place = placeOf(state, width);
-    const { stride, size, offset } = setting(state);
-    const { wide } = shape(width);
-    const unit = (wide - GAP) / SECTOR;
-    return Array.from({ length: WARP }, (_, t) => {
-      const { x, y } = place(offset + t * stride * size);
-      const d = `M${threadPlace(t, width)} 34L${x + (size * unit) / 2} ${y}`;
-      return tag("path", { d, class: "faint" });
-    }).join("");
-  };
-
-  /** Return the bytes that a thread asks for, in one sector or in two. */
-  const numbers = (state, width) => {
+  /** Return each thread's line to the number that it reads, and this number. The one
+   * that is pointed at stands out. Lines to the last rows are behind all others. */
+  const reads = (state, width) => {
     const place = placeOf(state, width);
     const { stride, size, offset } = setting(state);
     const { wide, tall } = shape(width);
     const unit = (wide - GAP) / SECTOR;
     return Array.from({ length: WARP }, (_, t) => {
       const { x, y } = place(offset + t * stride * size);
+      const d = `M${threadPlace(t, width)} 34L${x + (size * unit) / 2} ${y}`;
       const box = { x, y, width: size * unit, height: tall };
-      return (
-        tag("rect", { ...box, class: "box" }) +
-        tag("rect", { ...box, class: "s1 solid" })
+      return tag(
+        ...["g", { class: "reads" }],
+        tag("path", { d, class: "axis", "stroke-opacity": 0.65 }),
+        tag("rect", { ...box, class: "box" }),
+        tag("rect", { ...box, class: "s1 solid" }),
       );
-    }).join("");
+    })
+      .reverse()
+      .join("");
   };
 
   const boxes = (state, width) => {
@@ -145,9 +138,8 @@
       below + 30,
       tag("defs", {}, hatching("sectors", "s2")),
       threads(width),
-      lines(state, width),
       boxes(state, width),
-      numbers(state, width),
+      reads(state, width),
       legend(below + 8, width),
     );
   };

@@ -135,7 +135,8 @@
     const wanted = needed(state);
     const long = Math.min(wanted, warps) * each;
     const more = wanted > warps && width >= 480 ? ` (an SM holds ${warps})` : "";
-    const text = `${round(wanted)} warps${more} would hide ${time(state.latency * NANO)}`;
+    const text =
+      `${round(wanted)} warps${more} would hide a latency of ${time(state.latency * NANO)}`;
     return (
       label(0, SLOTS - 8, `${blocks * state.warps} of ${warps} warps on an SM`, "ink small") +
       room +
@@ -217,6 +218,14 @@
       tag("path", { d: `M${x(state.n)} ${TOP}V${BOTTOM}`, class: "dashed" }) +
       tag("circle", { cx: x(state.n), cy: y(efficiency), r: 6, class: "ring" })
     );
+  };
+
+  const drag = {
+    id: () => "n",
+    point: (state, width) => {
+      const { x, y } = scales(width);
+      return [x(state.n), places(state) ? y(wavesOf(state, state.n).efficiency) : BOTTOM];
+    },
   };
 
   const legend = (top) =>
@@ -317,14 +326,17 @@
     const { blocks, share } = occupancy(state);
     const card = cardOf(state);
     const unit = Math.ceil((WARP * state.registers) / 256) * 256;
+    const quarter = Math.floor(16384 / unit);
+    const tiles = (side) => Math.ceil(state.n / side);
     const kept = performance.reserved(card.capability);
     const flying = (state.latency * card.bandwidth) / card.processors;
     const n = places(state) ? wavesOf(state, state.n).number : 0;
     return [
       `${upper(decision(state))} how many blocks an SM holds.`,
       enough(state),
-      `registers of a warp: ⌈32 · ${state.registers} / 256⌉ · 256 = ${unit}; blocks: ` +
-        `⌊4 · ⌊16384 / ${unit}⌋ / ${state.warps}⌋`,
+      `registers of a warp: 32 · ${state.registers}, rounded up to a multiple of 256: ` +
+        `${unit}; warps on a quarter of the SM: 16384 / ${unit}, rounded down: ${quarter}; ` +
+        `blocks: 4 · ${quarter} / ${state.warps}, rounded down`,
       `shared memory of a block: ${state.shared} B${kept ? ` + ${kept} B reserved` : ""}, ` +
         `of ${card.shared} B`,
       `occupancy: ${blocks} · ${state.warps} / ${card.warps} = ${percent(share)}`,
@@ -333,8 +345,9 @@
         `/ (32 · ${state.bytes} B) = ${round(needed(state))} warps`,
       ...(n
         ? [
-            `waves: ⌈⌈${state.n} / ${state.rows}⌉ · ⌈${state.n} / ${state.columns}⌉ / ` +
-              `${places(state)}⌉ = ${n}`,
+            `tiles: ${tiles(state.rows)} down (${state.n} / ${state.rows}, rounded up) by ` +
+              `${tiles(state.columns)} across; waves: ${tiles(state.rows)} · ` +
+              `${tiles(state.columns)} / ${places(state)}, rounded up: ${n}`,
           ]
         : []),
     ];
@@ -522,6 +535,7 @@
     invite: "Drag n to the left until about half of the places are idle.",
     settle,
     draw,
+    drag,
     summary,
     result,
     formula,

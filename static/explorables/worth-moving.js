@@ -260,8 +260,19 @@
     tag("path", { d: `M${x(n)} ${top - 6}V${bottom}`, class: "dashed" }) +
     label(x(n), top - 12, `n = ${n}`, "ink small strong", "middle");
 
-  const chart = (state, width, top, bottom) => {
-    const place = scales(state, width, top, bottom);
+  const [TOP, BOTTOM] = [172, 356];
+  const drag = {
+    id: () => "n",
+    point: (state, width) => {
+      const place = scales(state, width, TOP, BOTTOM);
+      const { cpu, gpu } = place.at(state.n);
+      return [place.x(state.n), place.y(Math.min(cpu, gpu))];
+    },
+  };
+
+  const chart = (state, width) => {
+    const place = scales(state, width, TOP, BOTTOM);
+    const [cx, cy] = drag.point(state, width);
     const { cpu, gpu } = place.at(SIZES[0]);
     const name = (text, t, up) =>
       label(place.x(SIZES[0]) + 8, place.y(t) + (up ? -10 : 22), text, "ink small");
@@ -272,7 +283,8 @@
       curve(place, "gpu", "line3") +
       name("CPU", cpu, cpu > gpu) +
       name(width < 480 ? "GPU" : "GPU + copies", gpu, cpu <= gpu) +
-      crossed(state, place, width)
+      crossed(state, place, width) +
+      tag("circle", { cx, cy, r: 5, class: "ring chip" })
     );
   };
 
@@ -283,7 +295,7 @@
       tag("defs", {}, hatching("worth-moving", "s2")),
       bars(state, width),
       label(0, 136, "Time for matrices of n by n", "soft small"),
-      chart(state, width, 172, 356),
+      chart(state, width),
       label(LEFT + (width - LEFT - RIGHT) / 2, 398, "n", "soft small", "middle"),
     );
 
@@ -410,6 +422,7 @@
     invite: "Drag n to the left until the CPU wins.",
     settle,
     draw,
+    drag,
     summary,
     result,
     formula,

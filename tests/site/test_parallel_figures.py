@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -538,7 +539,7 @@ def test_combined_settings_are_drawn(run_js) -> None:
           if (next() < 0.5)
             state = spec.settle({...state, [control.id]: value(control)}, control.id);
         const before = state;
-        for (const { run } of spec.actions) if (next() < 0.2) state = run(state);
+        for (const { run } of spec.actions ?? []) if (next() < 0.2) state = run(state);
         const result = spec.result(state);
         fitting += result.includes(" fits: ");
         const moving = {from: before, part: next()};
@@ -614,7 +615,7 @@ def test_a_plan_is_composed_by_keyboard(page: Page, harness: str) -> None:
     assert "Llama 3, 8 B does not fit" in result(page, "plans")
     for summary in figure.locator("summary").all():
         summary.click()
-    figure.get_by_role("button", name="Shard everything").click()
+    figure.get_by_label("Sharded among the copies").select_option("3")
     assert "fits: each H100 needs 24.3 GB" in result(page, "plans")
     figure.get_by_label("GPUs that share each layer").focus()
     for _ in range(3):
@@ -623,6 +624,7 @@ def test_a_plan_is_composed_by_keyboard(page: Page, harness: str) -> None:
     figure.get_by_label("Stages of a pipeline").focus()
     page.keyboard.press("ArrowRight")
     assert "8 GPUs cannot form groups of 8 × 2" in result(page, "plans")
+    figure.locator("svg text", has_text=re.compile("^GPUs: 16$")).wait_for()
     figure.get_by_label("Model").select_option("gpt1t")
     assert "GPT, 1 trillion fits: each A100 needs 53.4 GB" in result(page, "plans")
     assert "published: 163 TFLOP/s per GPU" in figure.locator(

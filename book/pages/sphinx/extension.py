@@ -233,7 +233,15 @@ class BookTranslator(HTML5Translator):
     def visit_table(self, node: nodes.Element) -> None:
         """Write a table in an element that scrolls if the table is too wide."""
         self.body.append('<div class="table-wrapper">\n')
+        if sphinx_tabs.mark_columns(node):
+            self.body.append(sphinx_tabs.ALL_COLUMNS)
         super().visit_table(node)
+
+    def visit_entry(self, node: nodes.Element) -> None:
+        """Write the start of a cell, with the framework that its column is for."""
+        super().visit_entry(node)
+        if tab := node.get("framework"):
+            self.body[-1] = re.sub("(?<=^<t.)", f' data-framework="{tab}"', self.body[-1])
 
     def depart_table(self, node: nodes.Element) -> None:
         """Write the end of a table."""

@@ -96,15 +96,16 @@ def _make_card(
     text.children[1:] = _without_punctuation(text.children[1:])
     shown = nodes.inline(text=number, classes=["section-number"])
     text.insert(0, [shown, nodes.Text(" ")])
-    pages = [section, *app.env.toctree_includes.get(section, [])]
-    minutes = sum(app.env.metadata[page]["minutes"] for page in pages)
-    time = nodes.inline(text=f"{minutes} min", classes=["minutes"])
     paragraphs = [node for node in item.children if isinstance(node, nodes.paragraph)]
     if len(paragraphs) == 1:
         paragraphs.append(nodes.paragraph())
         item += paragraphs[1]
     paragraphs[1]["classes"].append("requires")
-    paragraphs[1].insert(0, [time, nodes.Text(" ")])
+    # A section with pages of its own is not read in one go.
+    if section not in app.env.toctree_includes:
+        minutes = app.env.metadata[section]["minutes"]
+        time = nodes.inline(text=f"{minutes} min", classes=["minutes"])
+        paragraphs[1].insert(0, [time, nodes.Text(" ")])
 
 
 def _without_punctuation(rest: list[nodes.Node]) -> list[nodes.Node]:

@@ -256,7 +256,7 @@ def previews(name: str, page: BeautifulSoup, anchors: Iterable[str]) -> dict[str
 
 
 def _preview_target(page: BeautifulSoup, anchor: str) -> Tag | None:
-    """Return the figure, table, equation or source that an id names, or None."""
+    """Return what an id names: a figure, table, equation, source or section, or None."""
     element = page.find(id=anchor)
     if not isinstance(element, Tag):
         return None
@@ -266,7 +266,10 @@ def _preview_target(page: BeautifulSoup, anchor: str) -> Tag | None:
     # A label may be an empty element before the element that it names.
     is_label = element.name == "span" and not element.contents
     after = element.find_next_sibling() if is_label else None
-    return after if isinstance(after, Tag) and _has_preview(after) else None
+    if isinstance(after, Tag) and _has_preview(after):
+        return after
+    section = element.parent if is_label else element
+    return section if section is not None and section.name == "section" else None
 
 
 def _has_preview(tag: Tag) -> bool:
@@ -276,9 +279,10 @@ def _has_preview(tag: Tag) -> bool:
 def _preview_html(element: Tag, page: str) -> str:
     """Return the HTML of an element for use on another page.
 
-    It has no links and no ids; the paths of images are relative to the site.
+    It has no links and no ids; the paths of images are relative to the site. Of a
+    section, it has the title and the first paragraph.
     """
-    preview = copy.copy(element)
+    preview = _opening(element) if element.name == "section" else copy.copy(element)
     for extra in preview.select(".headerlink, annotation, span[id]:empty"):
         extra.decompose()
     for link in preview.select("a"):
@@ -290,6 +294,19 @@ def _preview_html(element: Tag, page: str) -> str:
         path = posixpath.join(posixpath.dirname(page), str(image["src"]))
         image["src"] = posixpath.normpath(path)
     return str(preview)
+
+
+def _opening(section: Tag) -> Tag:
+    """Return the title and the first paragraph of a section."""
+    opening = copy.copy(section)
+    parts = opening.find_all(["h1", "h2", "h3", "h4", "p"], recursive=False)
+    opening.name = "div"
+    opening.clear()
+    opening.extend(parts[:2])
+    for title in parts[:1]:
+        title.name = "p"
+        title["class"] = "previewed-title"
+    return opening
 
 
 # The build

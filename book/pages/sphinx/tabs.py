@@ -140,6 +140,27 @@ def depart_element(self: HTML5Translator, node: nodes.Element) -> None:
     self.body.append("</div>\n")
 
 
+# Tables with a column for each framework
+
+# Without this box, a page shows the columns of the chosen frameworks.
+ALL_COLUMNS = (
+    '<label class="columns-setting scripted"><input type="checkbox" autocomplete="off">'
+    " All frameworks</label>\n"
+)
+
+
+def mark_columns(table: nodes.Element) -> bool:
+    """Mark each cell below the name of a framework; return False if there is none."""
+    rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
+    tabs = {name: tab for tab, name in TAB_NAMES.items()}
+    columns = [tabs.get(entry.astext()) for entry in rows[0]]
+    for row in rows:
+        for entry, tab in zip(row, columns, strict=True):
+            if tab:
+                entry["framework"] = tab
+    return any(columns)
+
+
 def tab_rules(tabs: list[str]) -> str:
     """Return the CSS that shows only the chosen framework, unless all are printed."""
     hidden = (
@@ -148,6 +169,7 @@ def tab_rules(tabs: list[str]) -> str:
         f"{PAGE} [data-framework]",
     )
     shown = [selector for tab in tabs for selector in _shown(tab)]
+    shown.append(f"{PAGE} .table-wrapper:has(:checked) [data-framework]")
     return (
         ",\n".join(hidden) + " { display: none; }\n"
         + ",\n".join(shown) + " { display: revert; }\n"
@@ -160,6 +182,7 @@ def _shown(tab: str) -> tuple[str, ...]:
     has = f'[data-choices~="{tab}"]'
     return (
         f'{page} [data-framework="{tab}"]',
+        f'{beside} :is(td, th)[data-framework="{tab}"]',
         f"{page} {SET}{has}",
         f"{page} {SET}:not([data-shown]) > .tab-panel{has}",
         f"{beside} .place{SET}{has}",
