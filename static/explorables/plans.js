@@ -225,7 +225,7 @@
       )
       .filter((change) => !stepOf(change.state).why)
       .sort((a, b) => a.far - b.far);
-    return changes.length ? changes[0].text : "";
+    return changes[0]?.text;
   };
 
   const draw = (state, width) => {
@@ -233,8 +233,8 @@
     if (step.why)
       return canvas(
         ...[width, 60],
-        label(0, 20, remedy(state) ? "Possible, for example:" : "", "soft small"),
-        label(0, 44, remedy(state), "ink strong"),
+        label(0, 20, "Possible, for example:", "soft small"),
+        label(0, 44, remedy(state) ?? "the first setting (Reset)", "ink strong"),
       );
     const middle = TOP + TALL + 52 + legendHeight(step.memory, width);
     const spans = { ...step.times, hidden: step.hidden };

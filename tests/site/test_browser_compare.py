@@ -133,14 +133,31 @@ def test_keys_turn_the_comparison_on_and_off(open_page: Visitor):
     assert not page.evaluate(MARKED)
 
 
+@pytest.mark.parametrize("width", [1400, 1600])
+def test_text_and_columns_begin_at_the_same_edge(open_http_page: Visitor, width: int):
+    page = open_http_page(BOTH, viewport={"width": width, "height": 900})
+    edges = page.evaluate("""() => [...document.querySelectorAll(
+      "article > section > p, article h2, .pair > .first")]
+      .filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect().left)""")
+    assert len(edges) > 20 and max(edges) - min(edges) < 1
+    cut = page.evaluate("""() => [...document.querySelectorAll(
+      ".pair div:not(.output) > .highlight pre")]
+      .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth)
+      .map((e) => e.textContent)""")
+    assert cut == []
+
+
 def test_marks_are_what_differs(open_page: Visitor):
     page = open_page(f"{BOTH}&differences=on")
     code = ".pair:has(> .tab-list) > .{} pre"
     for side, words in [("first", "import torch"), ("second", "import jax")]:
         assert words in (page.locator(code.format(side)).first.text_content() or "")
     marked = page.evaluate(MARKED)
-    assert {"torch", "jax"} <= set(marked) and len(marked) > 100
+    assert {"torch", "jax", "device_put"} <= set(marked) and len(marked) > 60
     assert "warnings" not in marked
+    # Docstrings, brackets and the modules in front of names have no meaning of their own.
+    assert not any("Return" in mark or '"""' in mark for mark in marked)
+    assert not {",", "(", ")", "jnp", "torch."} & set(marked)
     assert not any("\n" in mark or mark.startswith("  ") for mark in marked)
     reload(page)
     assert page.evaluate(MARKED) == marked

@@ -406,3 +406,110 @@ def test_small_products_take_longer_than_a_call(page: Page, harness: str) -> Non
     figure.get_by_label("Size n of the matrices").press("Home")
     text = plain(figure.locator(".result").inner_text())
     assert text == "At n = 256, the CPU wins: 4.68 µs, against 86.8 µs on the GPU."
+
+
+# Points and pieces of a drawing
+
+
+@pytest.mark.parametrize(
+    ("name", "control"), [("roofline", "n"), ("warps", "n"), ("worth-moving", "n")]
+)
+def test_a_point_is_dragged(page: Page, harness: str, name: str, control: str) -> None:
+    page.goto(harness)
+    figure = page.locator(f"#fig-{name}")
+    slider = figure.locator(f"#{name}-{control}")
+    before = int(slider.input_value())
+    for aside in (60, -120):
+        ring = figure.locator(".drawing circle.ring").last
+        ring.scroll_into_view_if_needed()
+        box = ring.bounding_box()
+        assert box
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + aside, y, steps=6)
+        page.mouse.up()
+        page.mouse.move(x, y)  # which changes nothing any more
+        after = int(slider.input_value())
+        assert (after > before) == (aside > 0) and after != before
+        before = after
+
+
+def test_a_drag_begins_at_the_point_only(page: Page, harness: str) -> None:
+    page.goto(harness)
+    drawing = page.locator("#fig-warps .drawing")
+    before = page.locator("#warps-n").input_value()
+    drawing.hover(position={"x": 100, "y": 20})
+    page.mouse.down()
+    drawing.hover(position={"x": 300, "y": 20})
+    page.mouse.up()
+    assert page.locator("#warps-n").input_value() == before
+
+
+def test_the_setting_before_stays_in_view(page: Page, harness: str) -> None:
+    page.goto(harness)
+    figure = page.locator("#fig-queue")
+    assert figure.locator(".last").count() == 0
+    figure.locator("#queue-every").press("End")  # never
+    ends = figure.locator("svg text", has_text="before:")
+    assert plain(ends.text_content() or "") == "before: 600 µs"
+    marks = figure.locator("path.last, path.dashed")
+    places = [mark.bounding_box() for mark in marks.all()]
+    assert len(places) == 2 and len({box["x"] for box in places if box}) == 2
+    figure.get_by_role("button", name="Reset").click()
+    assert figure.locator(".last").count() == 0
+    assert figure.locator("input").first.evaluate("(e) => e === document.activeElement")
+
+
+def test_a_piece_is_freed_by_touching_it(page: Page, harness: str) -> None:
+    page.goto(harness)
+    figure = page.locator("#fig-allocator")
+    figure.locator("[data-touch=b]").click()
+    assert "100 of 100 are free" in figure.locator(".result").inner_text()
+    assert figure.locator("[data-touch]").count() == 0
+    figure.get_by_role("button", name="Allocate 50").click()
+    figure.locator("[data-touch]").first.click()
+    assert "100 of 100 are free" in figure.locator(".result").inner_text()
+
+
+@pytest.mark.parametrize("name", DRAGGED)
+def test_what_is_for_a_change_comes_with_it(page: Page, harness: str, name) -> None:
+    """The caption describes the first setting, and says so once it is another."""
+    page.goto(harness)
+    figure = page.locator(f"#fig-{name}")
+    reset = figure.get_by_role("button", name="Reset")
+    changed = page.locator(f"#fig-{name}.changed")
+    assert reset.is_hidden() and changed.count() == 0
+    page.evaluate(CHANGE, [name, None])
+    assert reset.is_visible() and changed.count() == 1
+    reset.click()
+    assert reset.is_hidden() and changed.count() == 0
+
+
+def test_all_threads_of_a_warp_have_lines_that_can_be_seen(
+    page: Page, harness: str
+) -> None:
+    page.goto(f"{harness}?sectors.stride=32")
+    lines = page.locator("#fig-sectors .reads path")
+    assert lines.count() == 32
+    before = lines.first.evaluate("(e) => getComputedStyle(e).strokeWidth")
+    page.locator("#fig-sectors .reads").first.locator("rect").last.hover()
+    after = lines.first.evaluate("(e) => getComputedStyle(e).strokeWidth")
+    assert (before, after) == ("1px", "3px")
+
+
+def test_every_impossible_plan_has_a_way_out(run_js) -> None:
+    texts = run_js("""
+      const out = [];
+      const first = explorable.first(plans);
+      for (const gpus of [1, 8, 12, 64])
+        for (const tensor of [1, 8, 16])
+          for (const pipeline of [1, 6, 8])
+            if (plans.stepOf({ ...first, gpus, tensor, pipeline }).why)
+              out.push(plans.draw({ ...first, gpus, tensor, pipeline }, 640));
+      give(out);
+    """)
+    assert len(texts) > 5
+    for svg in texts:
+        assert re.search(r">[A-Z][^<:]*: \d+<|Reset", svg), svg
+    assert sum("Reset" in svg for svg in texts) < len(texts) / 2

@@ -1,0 +1,65 @@
+"""Tables with a column for each framework show what the reader has chosen."""
+
+import pytest
+from browsing import PHONE, TABS, Visitor, choose
+from playwright.sync_api import Page
+
+GUIDE = "chapter_gpus/quick-guide.html"
+FIRST, OTHER = TABS[0], TABS[2]
+COLUMNS = """() => [...document.querySelector(".columns-setting + table").querySelectorAll(
+  "th[data-framework]")].filter((e) => e.checkVisibility()).map(
+  (e) => e.dataset.framework)"""
+
+
+def columns(page: Page) -> list[str]:
+    return page.evaluate(COLUMNS)
+
+
+def test_a_table_shows_the_chosen_framework_or_all(open_page: Visitor):
+    page = open_page(f"{GUIDE}?tab={FIRST}")
+    assert columns(page) == [FIRST]
+    choose(page, OTHER)
+    assert columns(page) == [OTHER]
+    cells = page.locator(".columns-setting + table").first.locator("tr td:visible")
+    rows = page.locator(".columns-setting + table").first.locator("tbody tr")
+    assert cells.count() == 2 * rows.count()
+    page.locator(".columns-setting input").first.check()
+    assert columns(page) == list(TABS)
+
+
+def test_a_comparison_shows_both_columns(open_page: Visitor):
+    page = open_page(f"{GUIDE}?tab={FIRST}&beside={OTHER}")
+    assert columns(page) == [FIRST, OTHER]
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_code_of_one_framework_is_in_one_piece(open_http_page: Visitor, tab: str):
+    page = open_http_page(f"{GUIDE}?tab={tab}", viewport={"width": 1400, "height": 900})
+    broken = page.evaluate("""() => [...document.querySelectorAll(
+      ".columns-setting + table code")].filter((e) => e.checkVisibility()
+      && new Set([...e.getClientRects()].map(({ top }) => top)).size > 1).map((e) => e.textContent)""")
+    assert broken == []
+    wide = page.evaluate("""() => [...document.querySelectorAll(
+      ".table-wrapper:has(.columns-setting)")].map(
+      (e) => e.scrollWidth - e.clientWidth)""")
+    assert wide == [0] * len(wide)
+
+
+def test_a_phone_shows_the_whole_column(open_http_page: Visitor):
+    page = open_http_page(GUIDE, viewport=PHONE, is_mobile=True, has_touch=True)
+    box = page.locator(".table-wrapper:has(.columns-setting)").first
+    assert box.evaluate("(e) => e.scrollWidth - e.clientWidth") == 0
+
+
+def test_without_scripts_and_in_print_of_all_no_column_is_missing(
+    open_http_page: Visitor,
+):
+    page = open_http_page(GUIDE, java_script_enabled=False)
+    assert page.locator(".columns-setting + table").first.locator(
+        "th[data-framework]:visible"
+    ).count() == len(TABS)
+    assert page.locator(".columns-setting:visible").count() == 0
+    page = open_http_page(GUIDE)
+    page.evaluate("document.documentElement.dataset.print = 'all'")
+    page.emulate_media(media="print")
+    assert columns(page) == list(TABS)
