@@ -13,6 +13,7 @@ from book.checks import (
     english,
     exercises,
     grounds,
+    leaks,
     markup,
     predictions,
     quotations,
@@ -27,6 +28,7 @@ FOR_BUILDS: tuple[Rule, ...] = (markup.problems, citations.wrong_citations)
 FOR_AUTHORS: tuple[Rule, ...] = (
     quotations.problems,
     predictions.wrong_answers,
+    leaks.problems,
     grounds.unfounded,
     exercises.problems,
     cells.problems,

@@ -72,6 +72,11 @@ def has_arithmetic(block: Block) -> bool:
     return any(True for _ in marked([block], "arithmetic"))
 
 
+def introduces(block: Block) -> bool:
+    """Return True if a text ends with a colon, and so belongs to what follows."""
+    return block.text.rstrip("*)]").rstrip().endswith(":")
+
+
 def result(span: Span) -> Quantity:
     """Return the number that a text marked `.arithmetic` arrives at, which is its last.
 

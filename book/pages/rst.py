@@ -19,7 +19,7 @@ from importlib.metadata import version
 import pypandoc
 
 from book.base.cache import Cache
-from book.facts.predictions import has_arithmetic
+from book.facts.predictions import has_arithmetic, introduces
 from book.pages import pictures
 from book.pages.folding import split, title
 from book.pages.merge import (
@@ -261,9 +261,8 @@ class _Writer:
         if not isinstance(part.block, Prose):
             self._end(part.tabs)
             return False
-        introduces = part.block.text.rstrip("*)]").rstrip().endswith(":")
-        is_told = bool(self.explaining.intersection(part.tabs)) and not introduces
-        return is_told and self.medium == "web"
+        is_told = bool(self.explaining.intersection(part.tabs))
+        return is_told and not introduces(part.block) and self.medium == "web"
 
     def _end(self, tabs: Iterable[str]) -> None:
         self.explaining.difference_update(tabs)

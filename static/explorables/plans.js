@@ -214,7 +214,9 @@
 
   /** Return the smallest change of one slider that makes a plan possible, in words. */
   const remedy = (state) => {
-    const changes = spec.controls
+    /** @type {any[]} */
+    const controls = spec.controls;
+    const changes = controls
       .filter(({ id, values }) => values && !["layers", "heads"].includes(id))
       .flatMap((control) =>
         control.values.map((value) => ({

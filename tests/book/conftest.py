@@ -9,7 +9,9 @@ from typing import Any
 
 import ipykernel
 import pytest
+from nbformat.v4 import new_output
 
+from book.records import fingerprint, store, validation
 from book.sources.book import Book
 
 ROOT = Path(__file__).parents[2]
@@ -158,3 +160,27 @@ def nvidia_smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
 def gpu(nvidia_smi: Callable[..., None]) -> None:
     """A machine with one GPU, as far as `nvidia-smi` tells."""
     nvidia_smi()
+
+
+# Records
+
+FACTS = dict.fromkeys(validation.FACTS, "") | {"python": "3.11.2", "date": "2026-01-02"}
+
+
+@pytest.fixture
+def asking(make_book: Callable[..., Book]) -> Callable[..., Book]:
+    """Call it with a text that has one cell, and with what the cell printed."""
+
+    def make(text: str, printed: str, machines: tuple[str, ...] = ("cpu",)) -> Book:
+        book = make_book(one=f"# One\n\n{text}")
+        section = book.section("one")
+        for tab in book.tabs:
+            nb = store.blank(book, section, tab)
+            nb.cells[0].outputs = [new_output("stream", name="stdout", text=printed)]
+            made = {"framework": tab}
+            made["fingerprint"] = fingerprint.fingerprint(book, section, tab)
+            for machine in machines:
+                store.write(book, section, tab, nb, FACTS | made | {"machine": machine})
+        return book
+
+    return make

@@ -155,7 +155,7 @@ def test_marks_are_what_differs(open_page: Visitor):
     marked = page.evaluate(MARKED)
     assert {"torch", "jax", "device_put"} <= set(marked) and len(marked) > 60
     assert "warnings" not in marked
-    # Docstrings, brackets and the modules in front of names have no meaning of their own.
+    # Docstrings, brackets and modules in front of names have no meaning.
     assert not any("Return" in mark or '"""' in mark for mark in marked)
     assert not {",", "(", ")", "jnp", "torch."} & set(marked)
     assert not any("\n" in mark or mark.startswith("  ") for mark in marked)
@@ -187,8 +187,8 @@ def test_the_label_of_the_second_column_has_its_framework(open_http_page: Visito
 
 
 def test_a_place_without_the_first_framework_has_its_menu(open_http_page: Visitor):
-    page = open_http_page(f"chapter_gpus/many-machines.html?tab={FIRST}&beside={OTHER}")
-    page.locator(".covering input:visible").first.uncheck()  # covers hide such places
+    solutions = "chapter_gpus/solutions-use-gpu.html"
+    page = open_http_page(f"{solutions}?tab={FIRST}&beside={OTHER}")
     label = f".place:not([data-choices~={FIRST}]) .tab-label > button:visible"
     page.locator(label).first.focus()
     page.keyboard.press("Enter")

@@ -173,6 +173,7 @@ def test_on_a_phone_tables_break_no_names(open_http_page: Visitor):
 
 def test_a_wide_table_scrolls_on_a_phone(open_http_page: Visitor):
     page = open_http_page(TABLES, **TOUCH_SCREEN)
+    page.locator(".columns-setting input").first.check()
     table = page.locator(".table-wrapper:visible").first
     table.evaluate("box => (box.scrollLeft = 1000)")
     assert table.evaluate("box => box.scrollLeft") > 100

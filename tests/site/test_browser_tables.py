@@ -6,8 +6,8 @@ from playwright.sync_api import Page
 
 GUIDE = "chapter_gpus/quick-guide.html"
 FIRST, OTHER = TABS[0], TABS[2]
-COLUMNS = """() => [...document.querySelector(".columns-setting + table").querySelectorAll(
-  "th[data-framework]")].filter((e) => e.checkVisibility()).map(
+COLUMNS = """() => [...document.querySelector(".columns-setting + table")
+  .querySelectorAll("th[data-framework]")].filter((e) => e.checkVisibility()).map(
   (e) => e.dataset.framework)"""
 
 
@@ -37,7 +37,8 @@ def test_code_of_one_framework_is_in_one_piece(open_http_page: Visitor, tab: str
     page = open_http_page(f"{GUIDE}?tab={tab}", viewport={"width": 1400, "height": 900})
     broken = page.evaluate("""() => [...document.querySelectorAll(
       ".columns-setting + table code")].filter((e) => e.checkVisibility()
-      && new Set([...e.getClientRects()].map(({ top }) => top)).size > 1).map((e) => e.textContent)""")
+      && new Set([...e.getClientRects()].map(({ top }) => top)).size > 1)
+      .map((e) => e.textContent)""")
     assert broken == []
     wide = page.evaluate("""() => [...document.querySelectorAll(
       ".table-wrapper:has(.columns-setting)")].map(

@@ -288,7 +288,9 @@ def test_buckets_go_round_the_ring(run_js) -> None:
     """)
     assert "Round 2 of 6" in svg[2]
     assert svg[2].count('rx="2" class="head"') == 4
-    arrays = [re.findall(r'width="([\d.]+)"[^>]*class="s1 solid plain"', text) for text in svg]
+    arrays = [
+        re.findall(r'width="([\d.]+)"[^>]*class="s1 solid plain"', text) for text in svg
+    ]
     assert arrays[2] == arrays[0] != arrays[1]
 
 

@@ -568,6 +568,7 @@ def test_pieces_are_allocated_and_freed_by_keyboard(opened: Page) -> None:
     for _ in range(3):
         figure.get_by_role("button", name="Allocate 40").press("Enter")
     assert "full: only 20 are free, too few for 40" in result(opened, "allocator")
+    figure.locator("summary", has_text="More settings").click()
     figure.get_by_label("Piece to free").select_option("a")
     figure.get_by_role("button", name="Free a", exact=True).press("Enter")
     before = result(opened, "allocator")

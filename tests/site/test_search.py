@@ -472,11 +472,16 @@ def test_a_preview_follows_the_focus_of_the_keyboard(page: Page):
     assert link.get_attribute("aria-describedby") is None
 
 
-def test_sections_and_touches_show_no_preview(open_http_page: Visitor):
+def test_a_reference_to_a_section_shows_what_it_is_about(open_http_page: Visitor):
     page = open_http_page(SECTION)
-    page.locator('main a.reference.internal[href*="#sec-"]').first.hover()
-    page.wait_for_timeout(600)
-    expect(page.locator(".preview")).to_be_hidden()
+    page.locator('main a[href="trainer.html#sec-trainer"]').first.hover()
+    preview = page.locator(".preview")
+    expect(preview.locator("p").first).to_have_text("1. A Trainer to Build On")
+    expect(preview.locator("p").last).to_contain_text("After this section you can")
+    assert preview.locator("p").count() == 2
+
+
+def test_touches_show_no_preview(open_http_page: Visitor):
     touched = open_http_page(SECTION, **TOUCH_SCREEN)
     touched.locator(PREVIEWED).first.evaluate(
         "e => e.addEventListener('click', (event) => event.preventDefault())"

@@ -237,11 +237,13 @@ class BookTranslator(HTML5Translator):
             self.body.append(sphinx_tabs.ALL_COLUMNS)
         super().visit_table(node)
 
-    def visit_entry(self, node: nodes.Element) -> None:
+    def visit_entry(self, node: nodes.entry) -> None:
         """Write the start of a cell, with the framework that its column is for."""
         super().visit_entry(node)
         if tab := node.get("framework"):
-            self.body[-1] = re.sub("(?<=^<t.)", f' data-framework="{tab}"', self.body[-1])
+            self.body[-1] = re.sub(
+                "(?<=^<t.)", f' data-framework="{tab}"', self.body[-1]
+            )
 
     def depart_table(self, node: nodes.Element) -> None:
         """Write the end of a table."""

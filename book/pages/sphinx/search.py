@@ -256,7 +256,7 @@ def previews(name: str, page: BeautifulSoup, anchors: Iterable[str]) -> dict[str
 
 
 def _preview_target(page: BeautifulSoup, anchor: str) -> Tag | None:
-    """Return what an id names: a figure, table, equation, source or section, or None."""
+    """Return the section, or what else has a preview, that an id names, or None."""
     element = page.find(id=anchor)
     if not isinstance(element, Tag):
         return None

@@ -144,7 +144,7 @@ def depart_element(self: HTML5Translator, node: nodes.Element) -> None:
 
 # Without this box, a page shows the columns of the chosen frameworks.
 ALL_COLUMNS = (
-    '<label class="columns-setting scripted"><input type="checkbox" autocomplete="off">'
+    '<label class="columns-setting scripted"><input type="checkbox">'
     " All frameworks</label>\n"
 )
 

@@ -1,39 +1,16 @@
 """The numbers that answer predictions are those of the records."""
 
-from collections.abc import Callable
-
 import pytest
-from nbformat.v4 import new_output
 
 from book.checks.predictions import wrong_answers
 from book.facts import predictions
-from book.records import fingerprint, store, validation
+from book.records import store
 from book.records.outputs import text_of
 from book.sources.book import Book
 
 CELL = "```{{.python .input .predict {}}}\n%%tab all\nprint(1)\n```\n"
 PLAIN = CELL.format('answer="measured ? s"')
 PRINTED = "predicted 0.83 s, measured 0.84 s"
-FACTS = dict.fromkeys(validation.FACTS, "") | {"python": "3.11.2", "date": "2026-01-02"}
-
-
-@pytest.fixture
-def asking(make_book: Callable[..., Book]) -> Callable[..., Book]:
-    """Call it with a text that has one cell, and with what the cell printed."""
-
-    def make(text: str, printed: str, machines: tuple[str, ...] = ("cpu",)) -> Book:
-        book = make_book(one=f"# One\n\n{text}")
-        section = book.section("one")
-        for tab in book.tabs:
-            nb = store.blank(book, section, tab)
-            nb.cells[0].outputs = [new_output("stream", name="stdout", text=printed)]
-            made = {"framework": tab}
-            made["fingerprint"] = fingerprint.fingerprint(book, section, tab)
-            for machine in machines:
-                store.write(book, section, tab, nb, FACTS | made | {"machine": machine})
-        return book
-
-    return make
 
 
 def problems(book: Book) -> list[str]:

@@ -81,7 +81,10 @@ def test_a_row_compares_arithmetic_the_output_and_a_citation(predicting):
     assert label is not None and label.text.split() == ["took", "ms"]
     covered = prediction.select_one(".covered")
     assert covered is not None
-    assert PRINTED in covered.text and "Your output may differ." in covered.text
+    assert (
+        PRINTED in covered.text
+        and "Your output may differ, here and below." in covered.text
+    )
     source = covered.select_one(".prediction-source")
     assert source is not None
     assert source.text.startswith("RTX 4090, PyTorch: a *long* queue (Williams, 2009)")

@@ -124,7 +124,7 @@ def test_a_page_shows_all_parts_of_its_section(one):
     book, page = one
     assert find(page, "h1").text.startswith("1. One")
     assert find(page, "div.output pre").text == ODD + "\n"
-    assert find(page, ".output-note").text == "Your output may differ."
+    assert find(page, ".output-note").text == "Your output may differ, here and below."
     # Shared code and output appear once, outside the tabs.
     assert page.text.count("shared()") == 1
     assert find(page, "div.output").find_parent(class_="tab-set") is None

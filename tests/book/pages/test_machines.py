@@ -127,7 +127,7 @@ def test_only_outputs_that_differ_have_a_switch(site_book):
     # Outputs that are the same in all tabs are not in the panel of a tab.
     assert switch.find_parent(class_="tab-panel") is None
     (note,) = page.select(".output-note")
-    assert note.text == "Your output may differ."
+    assert note.text == "Your output may differ, here and below."
     assert note.find_parent(class_="tab-panel") is None
 
 

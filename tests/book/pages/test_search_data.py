@@ -226,10 +226,12 @@ def test_a_removed_page_is_not_found(make_site_book: Make):
 
 def test_previews_show_what_other_pages_refer_to(static: Path):
     shown = read(static / "previews.js", "bookPreviews")
-    # A section is not previewed, and a figure on its own page needs none.
+    # A figure on its own page needs none.
     kinds = {key.partition("#")[2]: key.partition("#")[0] for key in shown}
     assert {"fig-a", "equation-eq-time", "tab-ages"} <= set(kinds)
-    assert "references.html" in kinds.values() and len(kinds) == 4
+    assert "references.html" in kinds.values() and len(kinds) == 5
+    section = shown[f"{PAGE}#sec-copying"]
+    assert section.count("<p") == 2 and "<h" not in section
     figure = shown[f"{PAGE}#fig-a"]
     assert 'src="_images/a.svg"' in figure and "Two devices." in figure
     assert "<math" in shown[f"{PAGE}#equation-eq-time"]
