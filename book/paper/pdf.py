@@ -105,7 +105,10 @@ def _settings(edition: Book, name: str) -> dict[str, object]:
     config = configparser.RawConfigParser()
     config.read(edition.root / "config.ini", encoding="utf-8")
     keywords = config.get("pdf", "keywords", fallback="")
+    front = edition.section(edition.config.build["index"]).title
     return {
+        # The printed book has the title of its front page.
+        "project": front.title if front else edition.config.project["title"],
         "book_name": name,
         "book_keywords": [k.strip() for k in keywords.split(",") if k.strip()],
         "book_stressed": config.get("pdf", "stressed", fallback="").split(),

@@ -43,7 +43,7 @@ class CollectIndexEntries(SphinxPostTransform):
         terms = {entry["text"] for _, entry in found if not entry["code"]}
         for node, entry in found:
             if not entry["code"]:
-                entry["text"] = _singular(entry["text"], terms)
+                entry["text"] = _singular(_as_within(entry["text"], terms), terms)
             place = _table_around(node) or node
             place.parent.insert(place.parent.index(place), entry)
 
@@ -102,6 +102,12 @@ def _uncapitalized(text: str) -> str:
     first, *others = text.split(" ")
     begins_sentence = first.istitle() and others and text[1:] == text[1:].lower()
     return text.lower() if begins_sentence else text
+
+
+def _as_within(term: str, terms: set[str]) -> str:
+    """Return a term as it is written within a sentence, if it is there as well."""
+    within = term[:1].lower() + term[1:]
+    return within if within in terms else term
 
 
 def _singular(term: str, terms: set[str]) -> str:

@@ -22,7 +22,7 @@ from book.sources.section import Section
 
 pytestmark = pytest.mark.slow
 INDEX = """\
-# A Made-Up Book
+# A Made-Up Book on Nothing
 
 What this book is about.
 
@@ -191,7 +191,7 @@ def test_a_pdf_has_the_whole_text(printed: Book) -> None:
     text = text_of(file)
 
     assert reader.metadata is not None
-    assert reader.metadata.title == "A Made-Up Book"
+    assert reader.metadata.title == "A Made-Up Book on Nothing"
     assert reader.metadata.author == "Nobody"
     assert "PyTorch" in str(reader.metadata["/Keywords"])
     assert reader.root_object["/Lang"] == "en"
