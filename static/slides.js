@@ -16,3 +16,24 @@ Reveal.initialize({
   pdfSeparateFragments: false,
   plugins: [RevealNotes],
 });
+
+// A figure that can be changed takes the place of its picture and of what else is below the
+// title. The scripts of figures fill this object.
+const deckFigures = {};
+
+for (const button of document.querySelectorAll("[data-figure]")) {
+  const { figure: name } = button.dataset;
+  const show = () => {
+    const frame = document.createElement("iframe");
+    Object.assign(frame, { srcdoc: deckFigures[name], title: "Interactive figure" });
+    button.parentElement.replaceChildren(frame);
+    frame.focus();
+  };
+  const load = () => {
+    const script = document.createElement("script");
+    Object.assign(script, { src: `../_static/figures/${name}.js`, onload: show });
+    document.head.append(script);
+  };
+  button.addEventListener("click", load);
+  button.addEventListener("keydown", (event) => event.stopPropagation()); // no next slide
+}

@@ -70,6 +70,14 @@ def scripts_of(name: str) -> list[str]:
     return _needed(name, _scripts(STATIC / "explorables"))
 
 
+def standalone(name: str, cards: dict[str, dict[str, float]]) -> dict[str, str]:
+    """Return the style and the scripts of a figure on a page of its own."""
+    texts = _scripts(STATIC / "explorables")
+    scripts = (fill_cards(texts[script], cards) for script in scripts_of(name))
+    style = _style(STATIC.parent, STATIC / "explorables")
+    return {"name": name, "style": style, "scripts": "".join(scripts)}
+
+
 def _scripts(folder: Path) -> dict[str, str]:
     return {path.stem: path.read_text("utf-8") for path in folder.glob("*.js")}
 

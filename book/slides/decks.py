@@ -5,6 +5,7 @@ which reveal.js shows as slides. `index.html` lists all decks in that folder.
 """
 
 import functools
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import imagesize
 from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import write_whole
+from book.library import figures, package
 from book.pages import merge, names
 from book.pages.sphinx.code_styles import Dark, Light
 from book.pages.sphinx.site import STATIC, code_rules
@@ -57,6 +59,7 @@ def build(
             ", ".join(f"{section.name}.md" for section in chosen_sections),
         )
     _write_static(folder / "_static")
+    _write_figures(book, folder / "_static" / "figures", "".join(decks.values()))
     for name, text in decks.items():
         if text:
             write_whole(folder / name, text)
@@ -166,6 +169,18 @@ def _write_static(folder: Path) -> None:
     css = "\n".join([*styles, code_rules(Light, Dark)])
     css = css.replace("font-display: optional", "font-display: swap")
     write_whole(folder / "slides.css", css)
+
+
+def _write_figures(book: Book, folder: Path, text: str) -> None:
+    """Write each interactive figure that the text of decks names, for slides.js.
+
+    A deck that is a file cannot read pages into frames, but it can load scripts.
+    """
+    for name in dict.fromkeys(re.findall(r'data-figure="([\w-]+)"', text)):
+        context = figures.standalone(name, package.cards(book))
+        page = deck_page.render_template("figure.html", **context)
+        script = f"deckFigures[{json.dumps(name)}] = {json.dumps(page)};\n"
+        write_whole(folder / f"{name}.js", script)
 
 
 def _remove_obsolete_decks(book: Book, folder: Path, empty: list[str]) -> None:

@@ -42,7 +42,7 @@ HIGHEST = HEIGHT - TITLE - TITLE_LINE - PART - SPACE
 SAVED_MARGIN = 14
 NEAR = 2  # slides
 # The front slide with a picture: its text, and the room for all but text and picture.
-FRONT_TEXT, FRONT, FRONT_TITLE, FRONT_CHARACTERS = 26, 138, 66, 35
+FRONT_TEXT, FRONT, FRONT_TITLE, FRONT_CHARACTERS = 26, 160, 66, 35
 
 # The scales of the contents, of which the largest that fits is used. Only code is
 # scaled above 1. A slide that does not fit at the smallest of these scales is split.

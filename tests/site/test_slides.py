@@ -28,7 +28,7 @@ from book.slides.layout import SMALLEST
 DECKS = [
     names.deck(BOOK, section, tab)
     for section in BOOK.sections
-    if "[**" in section.text
+    if re.search(r"\[\*\*|^\(\*\*", section.text, re.MULTILINE)
     for tab in TABS
 ]
 RICH = "jax/use-gpu.html"  # it has a slide of each kind
@@ -289,3 +289,44 @@ def test_the_list_opens_every_deck(open_deck: Visitor):
     with page.expect_navigation():
         links.first.click()
     assert ready(page).locator("h1").inner_text()
+
+
+# Interactive figures
+
+
+def test_a_figure_is_changed_on_its_slide(open_deck: Visitor):
+    page = ready(open_deck("pytorch/use-gpu.html", **LARGE))
+    button = page.locator("section:not(.front) [data-figure=worth-moving]").first
+    number = button.evaluate(
+        "(e) => [...document.querySelectorAll('.slides > section')]"
+        ".indexOf(e.closest('section'))"
+    )
+    page.evaluate(f"Reveal.slide({number}, 0, 99)")
+    button.focus()
+    page.keyboard.press("Enter")
+    frame = page.frame_locator("section.present iframe")
+    before = frame.locator(".result").inner_text()
+    frame.locator("input[type=range]").first.press("End")
+    assert frame.locator(".result").inner_text() != before
+    assert page.evaluate("Reveal.getIndices().h") == number  # keys change the figure
+    drawing = frame.locator(".drawing").bounding_box()
+    slide = page.locator("section.present").bounding_box()
+    assert drawing and slide
+    assert drawing["width"] > slide["width"] / 2
+    assert drawing["y"] + drawing["height"] <= slide["y"] + slide["height"]
+
+
+@pytest.mark.slow
+def test_a_plot_has_the_height_of_a_slide_with_text_only(open_deck: Visitor):
+    page = ready(open_deck("pytorch/performance.html", **LARGE))
+    plots = page.locator(".beside > .plotted")
+    assert plots.count() > 0
+    for plot in plots.all():
+        number = plot.evaluate(
+            "(e) => [...document.querySelectorAll('.slides > section')]"
+            ".indexOf(e.closest('section'))"
+        )
+        page.evaluate(f"Reveal.slide({number}, 0, 99)")
+        slide = page.locator("section.present").bounding_box()
+        box = plot.locator("svg").bounding_box()
+        assert box and slide and box["height"] > 0.6 * slide["height"]
