@@ -21,7 +21,9 @@ Reveal.initialize({
 // title. The scripts of figures fill this object.
 const deckFigures = {};
 
-for (const button of document.querySelectorAll("[data-figure]")) {
+/** @type {NodeListOf<HTMLElement>} */
+const figureButtons = document.querySelectorAll("[data-figure]");
+for (const button of figureButtons) {
   const { figure: name } = button.dataset;
   const show = () => {
     const frame = document.createElement("iframe");
