@@ -4441,4 +4441,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from b5d21a750aca6270, with the contents d286b71617625369.
+# Generated from 733bb595b074c6f3, with the contents d286b71617625369.

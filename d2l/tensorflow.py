@@ -4567,4 +4567,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from bd10682e9e6d55d1, with the contents 7b900da2a559176a.
+# Generated from 38766828076eb5af, with the contents 7b900da2a559176a.
