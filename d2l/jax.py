@@ -4821,4 +4821,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from ff093d933b571c74, with the contents ec9a8553e25227d7.
+# Generated from 73162194635b3fee, with the contents ec9a8553e25227d7.

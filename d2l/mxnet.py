@@ -4441,4 +4441,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 733bb595b074c6f3, with the contents d286b71617625369.
+# Generated from bca63b3fbea1757c, with the contents d286b71617625369.

@@ -4567,4 +4567,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 38766828076eb5af, with the contents 7b900da2a559176a.
+# Generated from bec925f866839034, with the contents 7b900da2a559176a.

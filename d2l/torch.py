@@ -4276,4 +4276,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from f4970f8a21e6a5fd, with the contents 6bf3e04659b3903f.
+# Generated from 3c416eedcb54fec6, with the contents 6bf3e04659b3903f.

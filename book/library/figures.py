@@ -15,6 +15,7 @@ from rcssmin import cssmin
 from book.base.paths import STATIC
 
 FILE = "figures.json"
+INTERACTIVE = "explorable(figure, spec)"  # in the script of a figure with settings
 NEEDS = re.compile(r'require\("\./([\w-]+)\.js"\)')
 COLORS = re.compile(r"^:root.*?\{.*?\}$", re.MULTILINE | re.DOTALL)
 
@@ -29,7 +30,7 @@ def generate(root: Path, cards: dict[str, dict[str, float]]) -> str:
     pictures = {
         path.stem: path.read_text("utf-8")
         for path in sorted((root / "img").glob("*.svg"))
-        if "explorable(figure, spec)" in texts.get(path.stem, "")
+        if INTERACTIVE in texts.get(path.stem, "")
     }
     if not pictures:
         return ""
@@ -68,6 +69,11 @@ def part(text: str, names: Iterable[str]) -> str:
 def scripts_of(name: str) -> list[str]:
     """Return the scripts of a figure in the order in which they run."""
     return _needed(name, _scripts(STATIC / "explorables"))
+
+
+def is_interactive(name: str) -> bool:
+    """Return True if the picture of this name has a version with settings."""
+    return INTERACTIVE in _scripts(STATIC / "explorables").get(name, "")
 
 
 def standalone(name: str, cards: dict[str, dict[str, float]]) -> dict[str, str]:

@@ -16,10 +16,11 @@ from pygments.lexers import get_lexer_by_name
 
 from book.base.errors import BookError
 from book.base.paths import TEMPLATES
+from book.library import figures
 from book.pages import plots, wording
 from book.pages.sphinx.code_styles import Light
 from book.pages.sphinx.math import ALIGNMENT_STYLE, align_lines, space_functions
-from book.pages.sphinx.site import CodeFormatter, is_explorable
+from book.pages.sphinx.site import CodeFormatter
 from book.records.cleaning import SVG
 from book.slides import marks
 from book.slides.layout import WIDEST_TABLE, LaidOutSlide
@@ -122,9 +123,8 @@ def _block(
         case SlideFigure(path, alt, is_alone=is_alone):
             caption = _unwrap(next(html))
             src = _file_address(find_figure(path))
-            name = Path(path).stem
-            shown = {"src": src, "alt": alt, "caption": caption}
-            shown["interactive"] = name if is_explorable(name) else ""
+            name = Path(path).stem if figures.is_interactive(Path(path).stem) else ""
+            shown = {"src": src, "alt": alt, "caption": caption, "interactive": name}
             return {"kind": "figure", **shown, "alone": is_alone}
         case Code(source):
             return {"kind": "code", "html": highlight_code(source)}

@@ -121,12 +121,7 @@ def explorable_name(figure: nodes.Element) -> str:
     """Return the name of a figure's interactive version, or "" if it has none."""
     images = figure.findall(nodes.image)
     name = next((Path(image["uri"]).stem for image in images), "")
-    return name if is_explorable(name) else ""
-
-
-def is_explorable(name: str) -> bool:
-    """Return True if the picture of this name has an interactive version."""
-    return (EXPLORABLES / f"{name}.js").exists()
+    return name if (EXPLORABLES / f"{name}.js").exists() else ""
 
 
 def explorable_data(name: str) -> str:

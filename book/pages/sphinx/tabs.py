@@ -155,7 +155,7 @@ def mark_columns(table: nodes.Element) -> bool:
     tabs = {name: tab for tab, name in TAB_NAMES.items()}
     columns = [tabs.get(entry.astext()) for entry in rows[0]]
     for row in rows:
-        for entry, tab in zip(row, columns, strict=True):
+        for entry, tab in zip(row, columns, strict=False):
             if tab:
                 entry["framework"] = tab
     return any(columns)
