@@ -38,6 +38,9 @@ def main(arguments: Sequence[str]) -> int:
     if {"-h", "--help"} & {*arguments}:
         print(__doc__)
         return 0
+    # The module of PyTorch has another name than the framework.
+    tabs = {module: tab for tab, module in MODULES.items()}
+    arguments = [tabs.get(name, name) for name in arguments]
     for name in arguments:
         if name not in MODULES:
             return _error(f"'{name}' is not a framework; use {', '.join(MODULES)}", 2)

@@ -7,7 +7,8 @@ python -m d2l memory 'models:ResNet(10)' --batch 32x3x224x224 32:int64
 MODEL is a model of this library: an instance, or a class or function that returns one,
 with its arguments if it has any. It is Python code and is run. --batch gives one shape
 for each item of a minibatch, the labels last; the type is float32 if it is not given,
-or one of float16, bfloat16, float64, int64, int32, uint8 and bool.
+or one of float16, bfloat16, float64, int64, int32, uint8 and bool. --accumulate and
+--precision are those of the trainer.
 The exit status is 2 for a mistake in the arguments.
 """
 
@@ -25,6 +26,7 @@ from typing import Any
 
 LIBRARIES = ("d2l.torch", "d2l.mxnet", "d2l.jax", "d2l.tensorflow")
 TYPES = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "uint8", "bool")
+PRECISIONS = ("float32", "bfloat16", "float16")
 ITEM = re.compile(rf"(\d+(?:x\d+)*)(?::({'|'.join(TYPES)}))?")
 CARDS = ("T4", "A100", "H100", "H200", "B200")
 
@@ -42,24 +44,32 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("model", metavar="MODULE:MODEL")
     parser.add_argument("--batch", nargs="+", required=True, metavar="SHAPE[:TYPE]")
+    parser.add_argument("--accumulate", type=int, default=1, metavar="N")
+    parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0])
     options = parser.parse_args(arguments)
     try:
-        print(table(options.model, options.batch))
+        print(table(**vars(options)))
     except UsageError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     return 0
 
 
-def table(path: str, items: Sequence[str]) -> str:
+def table(
+    model: str, batch: Sequence[str], accumulate: int = 1, precision: str = "float32"
+) -> str:
     """Return the table of the bytes of a step by role."""
+    path, items = model, batch
+    if accumulate < 1:
+        raise UsageError(f"--accumulate: write 1, 2, ..., not {accumulate}")
     shapes = [_shape(item) for item in items]
     logging.disable()  # PyTorch logs a traceback where one line is enough
-    model = _model(path)
-    library = _library(model)
+    net = _model(path)
+    library = _library(net)
+    settings = {"accumulate": accumulate} | _precision(library, precision)
     try:
-        batch = [_abstract(library, *shape) for shape in shapes]
-        size = library.predict_memory(model, batch)
+        arrays = [_abstract(library, *shape) for shape in shapes]
+        size = library.predict_memory(net, arrays, **settings)
     except Exception as error:
         given = " ".join(items)
         raise UsageError(
@@ -112,6 +122,19 @@ def _library(model: Any) -> ModuleType:
             return sys.modules[kind.__module__]
     name = type(model).__name__
     raise UsageError(f"{name} is no d2l.Module, so it has no loss and no optimizer")
+
+
+def _precision(library: ModuleType, name: str) -> dict[str, Any]:
+    """Return the argument of `predict_memory` for a precision, if it is not float32."""
+    if name == PRECISIONS[0]:
+        return {}
+    if "precision" not in inspect.signature(library.predict_memory).parameters:
+        raise UsageError(
+            f"--precision: {library.__name__} predicts a step in float32 only; "
+            "cast the model, and give the types of --batch"
+        )
+    frameworks = {"d2l.torch": "torch", "d2l.jax": "jnp", "d2l.tensorflow": "tf"}
+    return {"precision": getattr(vars(library)[frameworks[library.__name__]], name)}
 
 
 def _abstract(library: ModuleType, shape: tuple[int, ...], kind: str) -> Any:

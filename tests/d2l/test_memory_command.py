@@ -48,6 +48,25 @@ def test_a_model_of_ones_own(
     assert rows(capsys.readouterr().out)["peak"] > 0
 
 
+def test_the_settings_of_the_trainer(
+    fw: Framework, library: str, capsys: pytest.CaptureFixture[str]
+):
+    def peak(*settings: str) -> float:
+        model = f"{library}:DeepMLP(4, 64)"
+        arguments = ["memory", model, "--batch", "512x64", "512x64", *settings]
+        assert command.main(arguments) == 0
+        return rows(capsys.readouterr().out)["peak"]
+
+    whole = peak()
+    assert peak("--accumulate", "4") < 0.9 * whole
+    if library != "d2l.mxnet":
+        assert peak("--precision", "bfloat16") != whole
+        return
+    arguments = ["d2l.mxnet:DeepMLP", "--batch", "4x4", "--precision", "bfloat16"]
+    assert memory_command.main(arguments) == 2
+    assert "in float32 only; cast the model" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("model", "batch", "message"),
     [
@@ -58,6 +77,7 @@ def test_a_model_of_ones_own(
         ("LIBRARY:Timer", ["3x3"], "Timer is no d2l.Module"),
         ("LIBRARY:DeepMLP", ["3xa"], "'3xa' is no shape"),
         ("LIBRARY:DeepMLP", ["3x4:float"], "'3x4:float' is no shape"),
+        ("LIBRARY:DeepMLP", ["4x4", "4x4", "--accumulate", "0"], "1, 2, ..."),
         ("LIBRARY:DeepMLP", ["4x3", "4x3"], "fails on a minibatch 4x3 4x3"),
     ],
 )

@@ -664,6 +664,12 @@ def test_command_on_a_machine_without_a_gpu(fw, tmp_path):
     assert (status, errors) == (0, []) and "no NVIDIA GPU was found" in printed
 
 
+def test_command_with_the_name_of_a_module(fw):
+    """`python -m d2l torch` is about d2l.torch, whose framework is PyTorch."""
+    module = fw.d2l.__name__.removeprefix("d2l.")
+    assert run(module, fw.tab) == run(fw.tab)
+
+
 def test_command_with_an_unknown_framework():
     status, printed, errors = run("pytorhc")
     assert status == 2 and printed == "" and "'pytorhc'" in only(errors)

@@ -98,6 +98,17 @@ def test_a_program_is_checked_and_not_timed(page: Page, site: Path, name: str):
     assert figure.locator(".result").all_inner_texts() == before
 
 
+def test_a_coarse_clock_gives_numbers(page: Page, site: Path):
+    coarse = """(() => { const now = performance.now.bind(performance);
+    performance.now = () => Math.floor(now() / 50) * 50; })();"""
+    figure = open_panel(page, site, "pinned", pretend() + coarse)
+    press(figure, "Measure")
+    expect(status(figure)).to_have_text("Measured.", timeout=120_000)
+    text = finding(figure).inner_text()
+    assert "Writing costs" in text
+    assert "NaN" not in text and "Infinity" not in text
+
+
 @pytest.mark.parametrize("name", each(FIGURES, ["pinned", "sectors"]))
 def test_an_experiment_compares_with_the_prediction(page: Page, site: Path, name: str):
     figure = open_panel(page, site, name, pretend())
