@@ -281,9 +281,10 @@
   };
 
   const roofs = (state, place, width) => {
-    const { rate: peak } = machine(state);
+    const { rate: peak, bandwidth: slope } = machine(state);
     const { y } = place;
     const factor = sparseFactor(state);
+    const isReached = peak <= slope * MOST;
     const sparse =
       factor > 1
         ? roof(state, place, factor * peak, "dashed") +
@@ -293,7 +294,7 @@
     return (
       sparse +
       roof(state, place, peak, "line1") +
-      label(width - RIGHT, above, rate(peak), "ink small", "end")
+      (isReached ? label(width - RIGHT, above, rate(peak), "ink small", "end") : "")
     );
   };
 
@@ -335,12 +336,13 @@
   const point = (state, place, width) => {
     const [cx, cy] = pointOf(state, place);
     const { y } = place;
+    const isAtPeak = attained(state) > 0.99 * machine(state).rate; // whose label is there
     const beside = Math.min(cx + 13, width - RIGHT - 84);
     const known = published(state);
     const diamond = known && `M${cx} ${y(known.rate) - 5}l5 5l-5 5l-5 -5Z`;
     return (
       tag("circle", { cx, cy, r: 7, class: "ring" }) +
-      label(beside, cy + 22, rate(attained(state)), "ink small strong") +
+      (isAtPeak ? "" : label(beside, cy + 22, rate(attained(state)), "ink small strong")) +
       (known ? tag("path", { d: diamond, class: "s2 solid" }) : "")
     );
   };

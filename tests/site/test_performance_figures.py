@@ -616,3 +616,16 @@ def test_sectors_follow_the_keyboard(page: Page, harness: str) -> None:
     figure.get_by_label("First number").focus()
     page.keyboard.press("ArrowRight")
     assert figure.get_by_label("What the warp reads").input_value() == "own"
+
+
+@pytest.mark.parametrize(
+    ("setting", "count"),
+    [
+        ("{ n: 16384, rate: 10000, memory: 20000 }", 1),  # the point is at the peak
+        ("{ n: 512, rate: 10000, memory: 1 }", 0),  # the roof is beyond the chart
+    ],
+)
+def test_the_peak_is_named_once_where_it_is_reached(run_js, setting, count):
+    svg = run_js(f"""give(roofline.draw(
+      {{ ...explorable.first(roofline), machine: "own", ...{setting} }}, 640))""")
+    assert svg.replace("\N{NO-BREAK SPACE}", " ").count(">10000 TFLOP/s<") == count
