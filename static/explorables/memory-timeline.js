@@ -301,7 +301,15 @@
     }).join("");
   };
 
-  const draw = (state, width) => {
+  /** Return a line at the peak of the setting before, if it is in the chart. */
+  const lastPeak = (last, highest, top, width, y) => {
+    const before = last ? total(memory.peak(memory.timeline(setting(last)))) : highest;
+    if (before === highest || before > top) return "";
+    const line = tag("path", { d: `M${LEFT} ${y(before)}H${width - RIGHT}`, class: "last" });
+    return line + label(width - RIGHT, y(before) - 4, "before", "soft small", "end");
+  };
+
+  const draw = (state, width, _, last) => {
     const points = memory.timeline(setting(state));
     const best = memory.peak(points);
     const highest = total(best);
@@ -325,6 +333,7 @@
       phases(points, state, x),
       ...ROLES.map((role) => layerOf(points, role, x, y)),
       capacityLine(state, top, width, y, highest),
+      lastPeak(last, highest, top, width, y),
       tag("circle", { cx: x(best.at), cy: y(highest), r: 5, class: "ring" }),
       label(
         x(best.at) + aside,

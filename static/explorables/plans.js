@@ -168,7 +168,15 @@
   const alternatives = (state) =>
     ZEROS.map(([zero]) => stepOf({ ...state, zero })).filter(({ why }) => !why);
 
-  const memoryPart = (state, { memory }, width) => {
+  /** Return a mark at the value of the setting before, if it is in the drawing. */
+  const lastMark = (before, now, most, top, scale) => {
+    if (!(before <= most) || before === now) return "";
+    const x = 1 + scale(before);
+    const line = tag("path", { d: `M${x} ${top - 6}v${TALL + 12}`, class: "last" });
+    return line + label(x + 4, top - 10, "before", "soft small", "end");
+  };
+
+  const memoryPart = (state, { memory }, width, last) => {
     const limit = capacity(state);
     const sizes = alternatives(state).map((step) => parallel.total(step.memory));
     const most = 1.04 * Math.max(...sizes, limit);
@@ -180,12 +188,13 @@
       label(0, 14, "memory of a GPU", "ink small strong") +
       stack(memory, ROLES, TOP, TALL, scale) +
       tag("path", { d: `M${at} ${TOP - 6}V${TOP + TALL + 6}`, class: "dashed" }) +
+      lastMark(last && parallel.total(last.memory), parallel.total(memory), most, TOP, scale) +
       label(at, TOP + TALL + 20, name, "ink small", side) +
       legend(memory, ROLES, TOP + TALL + 30, width, (x) => size(x, 2))
     );
   };
 
-  const timePart = (state, step, top, width) => {
+  const timePart = (state, step, top, width, last) => {
     const { times, hidden } = step;
     const whole = Math.max(...alternatives(state).map(({ step: seconds }) => seconds));
     const scale = (seconds) => (seconds / whole) * (width - RIGHT - 2);
@@ -198,6 +207,7 @@
     return (
       label(0, top + 14, "time of a step", "ink small strong") +
       stack(times, SPANS, top + TOP, TALL, scale) +
+      lastMark(last?.step, step.step, whole, top + TOP, scale) +
       (hidden > 0
         ? area("plans", "s3", 1, top + TOP + TALL + 4, Math.max(1, behind), 12)
         : "") +
@@ -230,8 +240,10 @@
     return changes[0]?.text;
   };
 
-  const draw = (state, width) => {
+  const draw = (state, width, _, before) => {
     const step = stepOf(state);
+    const possible = before && stepOf(before);
+    const last = possible && !possible.why ? possible : undefined;
     if (step.why)
       return canvas(
         ...[width, 60],
@@ -244,8 +256,8 @@
       width,
       middle + TOP + TALL + 50 + legendHeight(spans, width),
       tag("defs", {}, hatching("plans", "s2")),
-      memoryPart(state, step, width),
-      timePart(state, step, middle, width),
+      memoryPart(state, step, width, last),
+      timePart(state, step, middle, width, last),
     );
   };
 

@@ -463,6 +463,21 @@ def test_the_setting_before_stays_in_view(page: Page, harness: str) -> None:
     assert figure.locator("input").first.evaluate("(e) => e === document.activeElement")
 
 
+def test_bars_and_peaks_can_be_compared_with_the_setting_before(
+    page: Page, harness: str
+) -> None:
+    page.goto(harness)
+    plans, timeline = page.locator("#fig-plans"), page.locator("#fig-memory-timeline")
+    before = re.compile("^before$")
+    for figure in (plans, timeline):
+        assert figure.locator(".last").count() == 0
+    plans.locator("#plans-zero").select_option("3")
+    timeline.get_by_role("button", name="Checkpointing").click()
+    for figure in (plans, timeline):
+        assert figure.locator("path.last").count() == 1
+        assert figure.locator("svg text", has_text=before).count() == 1
+
+
 def test_a_piece_is_freed_by_touching_it(page: Page, harness: str) -> None:
     page.goto(harness)
     figure = page.locator("#fig-allocator")
