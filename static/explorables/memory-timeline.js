@@ -305,8 +305,7 @@
   const lastPeak = (last, highest, top, width, y) => {
     const before = last ? total(memory.peak(memory.timeline(setting(last)))) : highest;
     if (before === highest || before > top) return "";
-    const line = tag("path", { d: `M${LEFT} ${y(before)}H${width - RIGHT}`, class: "last" });
-    return line + label(width - RIGHT, y(before) - 4, "before", "soft small", "end");
+    return tag("path", { d: `M${LEFT} ${y(before)}H${width - RIGHT}`, class: "last" });
   };
 
   const draw = (state, width, _, last) => {

@@ -164,16 +164,14 @@
   const legendHeight = (values, width) =>
     20 * Math.ceil(shown(values).length / (width < 480 ? 1 : 2));
 
-  /** Return the steps with all ways to shard, whose scale is the same. */
+  /** Return the steps with all ways to shard. */
   const alternatives = (state) =>
     ZEROS.map(([zero]) => stepOf({ ...state, zero })).filter(({ why }) => !why);
 
-  /** Return a mark at the value of the setting before, if it is in the drawing. */
+  /** Return a mark at the value before. */
   const lastMark = (before, now, most, top, scale) => {
     if (!(before <= most) || before === now) return "";
-    const x = 1 + scale(before);
-    const line = tag("path", { d: `M${x} ${top - 6}v${TALL + 12}`, class: "last" });
-    return line + label(x + 4, top - 10, "before", "soft small", "end");
+    return tag("path", { d: `M${1 + scale(before)} ${top - 6}v${TALL + 12}`, class: "last" });
   };
 
   const memoryPart = (state, { memory }, width, last) => {
@@ -222,11 +220,9 @@
     );
   };
 
-  /** Return the smallest change of one slider that makes a plan possible, in words. */
+  /** Return the smallest change of a slider that makes a plan possible. */
   const remedy = (state) => {
-    /** @type {any[]} */
-    const controls = spec.controls;
-    const changes = controls
+    const changes = /** @type {any[]} */ (spec.controls)
       .filter(({ id, values }) => values && !["layers", "heads"].includes(id))
       .flatMap((control) =>
         control.values.map((value) => ({
@@ -242,8 +238,7 @@
 
   const draw = (state, width, _, before) => {
     const step = stepOf(state);
-    const possible = before && stepOf(before);
-    const last = possible && !possible.why ? possible : undefined;
+    const last = before && !stepOf(before).why ? stepOf(before) : undefined;
     if (step.why)
       return canvas(
         ...[width, 60],
@@ -290,7 +285,7 @@
     data: "of gradients and weights",
   };
 
-  /** Return the parts of a step that are not arithmetic, as the end of a sentence. */
+  /** Return what a step does besides arithmetic. */
   const losses = ({ times, step }) => {
     const share = (x) => (x / step < 0.005 ? "less than 1\u00a0%" : percent(x / step));
     const exposed = times.tensor + times.pipeline + times.data;
@@ -329,11 +324,10 @@
       ? `${round(count / 1e12)}\u00a0trillion`
       : `${round(count / 1e9)}\u00a0billion`;
 
-  // A throughput that was published for the settings of a model, in TFLOP/s of a GPU,
-  // which counts what is computed twice.
+  // Published FLOP/s of a GPU, which count what is computed twice.
   const PUBLISHED = { gpt1t: 502e15 / 3072 };
 
-  /** Return the published and the predicted rate if the state is one that was run. */
+  /** Return the published and the predicted rate of a run. */
   const published = (state) => {
     const { settings } = modelOf(state);
     const same = Object.keys(settings).every((id) => state[id] === settings[id]);
