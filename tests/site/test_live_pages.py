@@ -66,6 +66,8 @@ def code(row: Locator) -> Locator:
 def run(row: Locator, text: str = "", name: str = "Run") -> None:
     if text:
         code(row).fill(text)
+        if (code(row).text_content() or "").strip() != text:
+            code(row).fill(text)  # the page has put in what ran earlier meanwhile
     row.get_by_role("button", name=name, exact=True).click()
 
 
