@@ -48,7 +48,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0])
     options = parser.parse_args(arguments)
     try:
-        print(table(**vars(options)))
+        print(
+            table(options.model, options.batch, options.accumulate, options.precision)
+        )
     except UsageError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
@@ -56,20 +58,19 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def table(
-    model: str, batch: Sequence[str], accumulate: int = 1, precision: str = "float32"
+    path: str, items: Sequence[str], accumulate: int = 1, precision: str = "float32"
 ) -> str:
     """Return the table of the bytes of a step by role."""
-    path, items = model, batch
     if accumulate < 1:
         raise UsageError(f"--accumulate: write 1, 2, ..., not {accumulate}")
     shapes = [_shape(item) for item in items]
     logging.disable()  # PyTorch logs a traceback where one line is enough
-    net = _model(path)
-    library = _library(net)
+    model = _model(path)
+    library = _library(model)
     settings = {"accumulate": accumulate} | _precision(library, precision)
     try:
-        arrays = [_abstract(library, *shape) for shape in shapes]
-        size = library.predict_memory(net, arrays, **settings)
+        batch = [_abstract(library, *shape) for shape in shapes]
+        size = library.predict_memory(model, batch, **settings)
     except Exception as error:
         given = " ".join(items)
         raise UsageError(

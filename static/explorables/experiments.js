@@ -555,9 +555,22 @@
 
   // Copies
 
-  // The clock of a page goes in steps of up to 1 ms, so a copy may seem to take no time.
-  const LEAST = 5e-5; // s
-  const shortest = (times) => Math.max(LEAST, Math.min(...times.slice(1)));
+  // The clock of a page goes in steps of up to 1 ms, so copies follow each other for longer.
+  const SPAN = 0.01; // s
+
+  /** Return the shortest and the longest seconds of a copy; the first sample is dropped. */
+  const timesOf = async (copy, samples) => {
+    const found = [];
+    for (let count = 1; found.length < samples; ) {
+      const start = performance.now();
+      for (let i = 0; i < count; i += 1) await copy();
+      const seconds = (performance.now() - start) / 1e3;
+      if (seconds < SPAN && count < 1024) count *= 2;
+      else found.push(seconds / count);
+    }
+    const kept = found.slice(1);
+    return [Math.min(...kept), Math.max(...kept)];
+  };
 
   /** Return what copies cost, as the end of a sentence. */
   const costs = ({ latency, bandwidth }) => {
@@ -572,23 +585,20 @@
     async run(lab, say) {
       const sizes = (lab.isSoftware ? [4096] : [4, 64, 1024, 4096, 16384]).map((k) => k * 1024);
       const target = await lab.array(Math.max(...sizes));
+      const samples = lab.isSoftware ? 2 : 6;
       const [up, down] = [[], []];
       for (const bytes of [4, ...sizes]) {
         await say(`copies of ${bytes >= MEBI ? `${bytes / MEBI} MiB` : `${bytes} bytes`}`);
         const numbers = new Uint8Array(bytes).fill(7);
-        const [there, back] = [[], []];
-        for (let i = 0; i < (lab.isSoftware ? 1 : 9); i += 1) {
-          let start = performance.now();
+        const write = () => {
           lab.device.queue.writeBuffer(target, 0, numbers);
-          await lab.finished();
-          there.push((performance.now() - start) / 1e3);
-          start = performance.now();
-          const read = await lab.read(target, bytes, Uint8Array);
-          back.push((performance.now() - start) / 1e3);
-          require(read.every((x) => x === 7), "A copy");
-        }
-        up.push([bytes, shortest(there), Math.max(...there.slice(1))]);
-        down.push([bytes, shortest(back), Math.max(...back.slice(1))]);
+          return lab.finished();
+        };
+        const read = () => lab.read(target, bytes, Uint8Array);
+        await write();
+        require((await read()).every((x) => x === 7), "A copy");
+        up.push([bytes, ...(await timesOf(write, samples))]);
+        down.push([bytes, ...(await timesOf(read, samples))]);
       }
       const [to, from] = [fit(up), fit(down)];
       const name = (bytes) => (bytes >= MEBI ? `${bytes / MEBI} MiB` : `${bytes / 1024} KiB`);

@@ -118,6 +118,10 @@
     return tag("path", { d: `M${left} ${y}H${width - right}`, class: "axis" }) + marks.join("");
   };
 
+  /** Return what a value was in the setting before, for the end of a label. */
+  const was = (before, now, text) =>
+    before && before !== now ? `, before ${text(before)}` : "";
+
   /** Return what has happened at a time: spans {start, end}, the last one cut. */
   const until = (spans, now) =>
     spans
@@ -645,6 +649,7 @@
     ticks,
     timeAxis,
     until,
+    was,
     first,
     begin,
     measurable,

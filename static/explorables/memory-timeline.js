@@ -10,7 +10,7 @@
   const memory = inNode ? require("./memory-arithmetic.js") : globalThis.bookMemory;
   const cards = inNode ? require("./cards.js") : globalThis.bookCards;
   const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
-  const { tag, label, canvas, hatching, area, ticks } = explorable;
+  const { tag, label, canvas, hatching, area, ticks, was } = explorable;
   const { size, percent } = arithmetic;
   const { ROLES, total } = memory;
 
@@ -302,19 +302,19 @@
   };
 
   /** Return a line at the peak of the setting before, if it is in the chart. */
-  const lastPeak = (last, highest, top, width, y) => {
-    const before = last ? total(memory.peak(memory.timeline(setting(last)))) : highest;
-    if (before === highest || before > top) return "";
-    return tag("path", { d: `M${LEFT} ${y(before)}H${width - RIGHT}`, class: "last" });
-  };
+  const lastPeak = (before, top, width, y) =>
+    before > top
+      ? ""
+      : tag("path", { d: `M${LEFT} ${y(before)}H${width - RIGHT}`, class: "last" });
 
   const draw = (state, width, _, last) => {
     const points = memory.timeline(setting(state));
     const best = memory.peak(points);
     const highest = total(best);
+    const before = last && total(memory.peak(memory.timeline(setting(last))));
     // The remedies of the buttons do not change the scale, unless it would be too small.
-    const before = { ...state, attention: "plain", loss: "whole", recompute: "none" };
-    const worst = total(memory.peak(memory.timeline(setting(before))));
+    const plain = { ...state, attention: "plain", loss: "whole", recompute: "none" };
+    const worst = total(memory.peak(memory.timeline(setting(plain))));
     const kept = worst < 3 * highest ? worst : 0;
     const most = Math.max(highest, kept, highestOf(tapeOf(state)));
     const limit = card(state)[1] * GIGA;
@@ -332,12 +332,12 @@
       phases(points, state, x),
       ...ROLES.map((role) => layerOf(points, role, x, y)),
       capacityLine(state, top, width, y, highest),
-      lastPeak(last, highest, top, width, y),
+      before && before !== highest ? lastPeak(before, top, width, y) : "",
       tag("circle", { cx: x(best.at), cy: y(highest), r: 5, class: "ring" }),
       label(
         x(best.at) + aside,
         y(highest) - 8,
-        `peak: ${size(highest)}`,
+        `peak: ${size(highest)}${width < 480 ? "" : was(before, highest, size)}`,
         "ink small",
         anchor,
       ),

@@ -12,7 +12,7 @@
     : globalThis.bookParallel;
   const cards = inNode ? require("./cards.js") : globalThis.bookCards;
   const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
-  const { tag, label, canvas, hatching, area, ticks } = explorable;
+  const { tag, label, canvas, hatching, area, ticks, was } = explorable;
   const { time, size, bandwidth, rate, percent, round } = arithmetic;
 
   const GIGA = 1e9;
@@ -168,12 +168,6 @@
   const alternatives = (state) =>
     ZEROS.map(([zero]) => stepOf({ ...state, zero })).filter(({ why }) => !why);
 
-  /** Return a mark at the value before. */
-  const lastMark = (before, now, most, top, scale) => {
-    if (!(before <= most) || before === now) return "";
-    return tag("path", { d: `M${1 + scale(before)} ${top - 6}v${TALL + 12}`, class: "last" });
-  };
-
   const memoryPart = (state, { memory }, width, last) => {
     const limit = capacity(state);
     const sizes = alternatives(state).map((step) => parallel.total(step.memory));
@@ -183,10 +177,12 @@
     const name = `${cardOf(state).name}: ${size(limit)}`;
     const side = at > width / 2 ? "end" : "start";
     return (
-      label(0, 14, "memory of a GPU", "ink small strong") +
+      label(0, 14, `memory of a GPU${was(last?.bytes, parallel.total(memory), size)}`, "ink small strong") +
       stack(memory, ROLES, TOP, TALL, scale) +
       tag("path", { d: `M${at} ${TOP - 6}V${TOP + TALL + 6}`, class: "dashed" }) +
-      lastMark(last && parallel.total(last.memory), parallel.total(memory), most, TOP, scale) +
+      (last?.bytes <= most
+        ? tag("path", { d: `M${1 + scale(last.bytes)} ${TOP - 6}v${TALL + 12}`, class: "last" })
+        : "") +
       label(at, TOP + TALL + 20, name, "ink small", side) +
       legend(memory, ROLES, TOP + TALL + 30, width, (x) => size(x, 2))
     );
@@ -203,9 +199,8 @@
     });
     const behind = scale(Math.min(hidden, whole));
     return (
-      label(0, top + 14, "time of a step", "ink small strong") +
+      label(0, top + 14, `time of a step${was(last?.step, step.step, time)}`, "ink small strong") +
       stack(times, SPANS, top + TOP, TALL, scale) +
-      lastMark(last?.step, step.step, whole, top + TOP, scale) +
       (hidden > 0
         ? area("plans", "s3", 1, top + TOP + TALL + 4, Math.max(1, behind), 12)
         : "") +
@@ -238,7 +233,8 @@
 
   const draw = (state, width, _, before) => {
     const step = stepOf(state);
-    const last = before && !stepOf(before).why ? stepOf(before) : undefined;
+    const then = before && stepOf(before);
+    const last = then && !then.why ? { ...then, bytes: parallel.total(then.memory) } : undefined;
     if (step.why)
       return canvas(
         ...[width, 60],
