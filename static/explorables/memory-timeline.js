@@ -338,7 +338,7 @@
         x(best.at) + aside,
         y(highest) - 8,
         `peak: ${size(highest)}${width < 480 ? "" : was(before, highest, size)}`,
-        "ink small",
+        "ink small halo",
         anchor,
       ),
       tapeLine(state, width, y),
