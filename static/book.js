@@ -180,7 +180,7 @@
   // Returns whether an element is there both before and after the choice of `value`.
   const remainsWith = (value) => (block) => {
     const set = block.closest(".tab-set");
-    if (block.closest(".tab-panel")) return false;
+    if (block.closest(".tab-panel, .covering")) return false;
     const shown = value === "none" ? root.dataset.tab : value; // the end of a comparison
     return !set || set.dataset.choices.split(" ").includes(shown);
   };
@@ -560,12 +560,21 @@
 
   // A figure becomes interactive shortly before it is in view. Its picture remains for
   // printing.
+  const explored = new Set();
+
   function watchExplorables(within) {
     const observer = new IntersectionObserver(
       (entries) => {
         for (const { target } of entries.filter((e) => e.isIntersecting)) {
-          observer.unobserve(target);
-          explore(target);
+          // Those of the other frameworks come too, so that a choice moves nothing later.
+          const place = target.closest(".place");
+          const figures = place?.querySelectorAll("[data-explorable]") ?? [target];
+          for (const figure of figures) {
+            if (explored.has(figure)) continue;
+            explored.add(figure);
+            observer.unobserve(figure);
+            explore(figure);
+          }
         }
       },
       { rootMargin: "600px" },

@@ -629,12 +629,16 @@
       if (touched) become(spec.touch(state, touched.getAttribute("data-touch")));
     });
     if (spec.drag) draggable(view.drawing, spec, () => state, change);
-    onWidth(view.drawing, (now) => {
+    const fill = (now) => {
       width = now;
       stop();
       paint();
-    });
+    };
+    onWidth(view.drawing, fill);
     document.addEventListener("book:choice", ({ detail }) => {
+      // A drawing that comes into view has its height before the page is scrolled.
+      const now = view.drawing.clientWidth;
+      if (now && now !== width) fill(now);
       for (const [id, axis] of Object.entries(spec.follows || {}))
         if (axis === detail.axis) become({ ...state, [id]: detail.value });
     });

@@ -193,6 +193,16 @@ def revisit(page: Page, go: Callable[[], object]) -> None:
     _reload_until(page, stored)
 
 
+def turn(page: Page, to: str = "next") -> None:
+    """Go to the next or the previous page with what this one has stored."""
+
+    def follow_link() -> None:
+        with page.expect_navigation():
+            page.click(f"footer a[rel={to}]")
+
+    revisit(page, follow_link)
+
+
 def reload(page: Page) -> None:
     """Reload the page with what it has stored."""
     revisit(page, page.reload)

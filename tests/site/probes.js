@@ -127,7 +127,7 @@ function mark(part) {
   const offered = every("#frameworks input").length;
   const stays = (element) => {
     const set = element.closest(".tab-set");
-    const inPanel = element.closest(".tab-panel");
+    const inPanel = element.closest(".tab-panel, .covering");
     return !inPanel && (!set || set.dataset.choices.split(" ").length === offered);
   };
   window.marked = every("article > section *").find(

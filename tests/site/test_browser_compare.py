@@ -14,6 +14,7 @@ from browsing import (
     probe,
     reload,
     resize,
+    turn,
 )
 from playwright.sync_api import Page, expect
 from tabsets import chosen
@@ -111,8 +112,7 @@ def test_the_comparison_is_remembered_and_can_be_shared(open_page: Visitor):
         assert address in page.url
     reload(page)
     assert beside(page) == OTHER
-    with page.expect_navigation():
-        page.click("footer a[rel=next]")
+    turn(page)
     assert beside(page) == OTHER and pairs(page)
     page.goto(f"{open_page.base}{SECTION}?beside=none")
     assert beside(page) == "none" and not pairs(page)
@@ -275,3 +275,15 @@ def test_a_drawer_holds_the_contents_beside_a_comparison(open_http_page: Visitor
         open_drawer()
         assert page.is_visible(f"#{drawer}")
         page.keyboard.press("Escape")
+
+
+def test_a_figure_of_two_frameworks_comes_once_in_each(open_http_page: Visitor):
+    page = open_http_page(
+        f"chapter_gpus/memory.html?tab={FIRST}&beside={OTHER}", viewport=WIDE
+    )
+    figures = page.locator("figure.output[data-explorable]:visible")
+    figures.first.scroll_into_view_if_needed()
+    expect(page.locator("figure.output.live:visible")).to_have_count(figures.count())
+    assert figures.count() >= 2
+    for figure in figures.all():
+        assert figure.locator(".explorable").count() == 1

@@ -3,7 +3,17 @@
 from functools import partial
 
 import pytest
-from browsing import PHONE, TABS, WIDE, Visitor, choose, probe, reload, wait_until
+from browsing import (
+    PHONE,
+    TABS,
+    WIDE,
+    Visitor,
+    choose,
+    probe,
+    reload,
+    turn,
+    wait_until,
+)
 from playwright.sync_api import Locator, Page, expect
 from tabsets import chosen
 
@@ -134,8 +144,7 @@ def test_a_place_keeps_its_framework_until_a_later_choice(open_page: Visitor):
     place = show_here(page, OTHER, 1)
     reload(page)
     assert OTHER in shown(place).split()
-    with page.expect_navigation():
-        page.click("footer a[rel=next]")
+    turn(page)
     page.go_back()
     assert OTHER in shown(place).split() and chosen(page) == FIRST
     choose(page, LAST)
@@ -231,16 +240,14 @@ def test_a_rule_in_the_margin_is_as_long_as_the_place(
 def test_a_choice_through_the_address_is_remembered(open_page: Visitor):
     page = open_page(f"{SECTION}?tab={OTHER}")
     for _ in range(2):
-        with page.expect_navigation():
-            page.click("footer a[rel=next]")
+        turn(page)
         assert chosen(page) == OTHER and probe(page, "wrongTabs") == []
 
 
 def test_a_link_into_a_panel_is_remembered(open_page: Visitor):
     anchor = probe(open_page(SECTION), "anchorsOf", OTHER)[0]
     page = open_page(f"{SECTION}#{anchor}")
-    with page.expect_navigation():
-        page.click("footer a[rel=next]")
+    turn(page)
     assert chosen(page) == OTHER
 
 
@@ -261,8 +268,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_the_latest_choice_wins_after_back_and_forward(open_page: Visitor, way: str):
     page = open_page(f"{SECTION}?tab={OTHER}")
-    with page.expect_navigation():
-        page.click("footer a[rel=next]")
+    turn(page)
     WAYS[way](page, LAST)
     reload(page)  # the browser stores the choice a bit later
     for move in (page.go_back, partial(reload, page), page.go_forward):
@@ -276,8 +282,7 @@ def test_the_latest_choice_wins_over_a_panel_in_the_address(open_page: Visitor):
     anchor = probe(open_page(SECTION), "anchorsOf", OTHER)[0]
     page = open_page(f"{SECTION}#{anchor}")
     choose(page, LAST)
-    with page.expect_navigation():
-        page.click("footer a[rel=next]")
+    turn(page)
     page.go_back()
     assert chosen(page) == LAST
     # What the address leads to is still there to be seen, at its place.

@@ -15,6 +15,7 @@ from browsing import (
     probe,
     reach_everything,
     revisit,
+    turn,
     wait_until,
 )
 from playwright.sync_api import Page
@@ -90,12 +91,7 @@ def test_the_choice_outlasts_reload_and_leads_on_to_other_pages(open_page: Visit
     for go in (page.reload, partial(page.goto, open_page.base + SECTION)):
         revisit(page, go)
         assert chosen(page) == CHOSEN and probe(page, "wrongTabs") == []
-
-    def follow_link() -> None:
-        with page.expect_navigation():
-            page.click("footer a[rel=prev]")
-
-    revisit(page, follow_link)
+    turn(page, "prev")
     assert SECTION not in page.url and chosen(page) == CHOSEN
 
 
