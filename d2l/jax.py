@@ -9,14 +9,15 @@ import contextlib
 import copy
 import csv
 import ctypes
+import difflib
 import faulthandler
 import gzip
 import hashlib
 import importlib.util
+import inspect
 import json
 import math
 import os
-import pickle
 import platform
 import random
 import re
@@ -54,15 +55,11 @@ import numpy as onp
 import optax
 from flax import linen as nn
 from flax.training import train_state
-from IPython import display, get_ipython
 from jax import numpy as jnp
 from jax.experimental import multihost_utils, topologies
 from jax.extend import core
 from jax.sharding import AbstractMesh, Mesh, NamedSharding, SingleDeviceSharding
 from jax.sharding import PartitionSpec as P
-from matplotlib import pyplot as plt
-from matplotlib_inline import backend_inline
-from sklearn import datasets
 
 from d2l import figures
 
@@ -71,6 +68,8 @@ __all__ = [
     "Benchmark",
     "BetweenSteps",
     "Block",
+    "Callback",
+    "Checkpoints",
     "Cited",
     "Classifier",
     "Collective",
@@ -93,6 +92,7 @@ __all__ = [
     "LINKS",
     "LinearRegression",
     "LinearRegressionScratch",
+    "MFU",
     "MLP",
     "Machine",
     "Module",
@@ -104,6 +104,7 @@ __all__ = [
     "ProgressBoard",
     "ResumableLoader",
     "SGD",
+    "Setting",
     "StepMemory",
     "SyntheticRegressionData",
     "TARGET",
@@ -112,6 +113,7 @@ __all__ = [
     "TrainState",
     "Trainer",
     "TransformerLayer",
+    "WrongCheckpoint",
     "abs",
     "accelerator",
     "adam_state",
@@ -119,17 +121,23 @@ __all__ = [
     "add_point",
     "add_to_class",
     "add_up",
+    "apply_settings",
     "arange",
+    "are_devices",
     "argmax",
     "array_bytes",
     "astype",
     "block_places",
+    "board_state",
     "build_problems",
     "bus_bandwidth",
     "card_data",
+    "check_arrays",
     "check_file",
     "check_limits",
+    "check_objects",
     "check_ranks",
+    "check_run",
     "check_shapes",
     "chunked_loss",
     "cited",
@@ -226,6 +234,7 @@ __all__ = [
     "nvidia_cards",
     "nvidia_smi",
     "occupancy",
+    "one_optimizer",
     "ones",
     "ones_like",
     "operation_flops",
@@ -233,6 +242,7 @@ __all__ = [
     "output_shardings",
     "own_line",
     "own_memory",
+    "pack",
     "pipeline_order",
     "pipeline_times",
     "place",
@@ -263,10 +273,12 @@ __all__ = [
     "report_text",
     "require_gpu",
     "reshape",
+    "restore_board",
     "restored_like",
     "ring_all_reduce",
     "ring_time",
     "rotate",
+    "run_arguments",
     "run_kernel",
     "run_rank",
     "saved_for_backward",
@@ -293,6 +305,7 @@ __all__ = [
     "start_rank",
     "state_shapes",
     "step_activations",
+    "step_flops",
     "step_needs",
     "stored_collectives",
     "stored_kernel",
@@ -310,9 +323,11 @@ __all__ = [
     "try_all_gpus",
     "try_devices",
     "try_gpu",
+    "unpack",
     "use_svg_display",
     "verdict",
     "visible_gpus",
+    "wait_for_disk",
     "wait_for_ranks",
     "warn_if_over",
     "wave_efficiency",
@@ -389,15 +404,21 @@ class HyperParameters:
     def save_hyperparameters(self, ignore: Sequence[str] = ()) -> None:
         """Keep the caller's arguments as attributes and in the dict `hparams`.
 
-        Arguments that are named in `ignore` or begin with `_` are left out.
+        Arguments that are named in `ignore` or begin with `_` are left out. Raises
+        ValueError if an argument has the name of a method.
         """
-        arguments = sys._getframe(1).f_locals
+        names, *others, values = inspect.getargvalues(sys._getframe(1))
         self.hparams = {
-            name: value
-            for name, value in arguments.items()
+            name: values[name]
+            for name in [*names, *filter(None, others)]
             if name not in {"self", *ignore} and not name.startswith("_")
         }
         for name, value in self.hparams.items():
+            if callable(getattr(type(self), name, None)):
+                raise ValueError(
+                    f"rename the argument {name!r}, which would hide the "
+                    f"method {name} of {type(self).__name__}"
+                )
             setattr(self, name, value)
 
 
@@ -538,6 +559,49 @@ def locate_errors() -> Iterator[None]:
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
+class Setting:
+    """A keyword argument of a trainer, which is also an attribute.
+
+    `values` says in words which values the function `allows` accepts.
+    """
+
+    def __init__(
+        self, name: str, default: Any, meaning: str, values: str, allows: Callable
+    ):
+        self.name, self.default, self.values, self.allows = (
+            name,
+            default,
+            values,
+            allows,
+        )
+        self.__doc__ = f"{meaning}: {values}. The default is {default!r}."
+
+    def __get__(self, trainer: Any, owner: type) -> Any:
+        return self if trainer is None else vars(trainer).get(self.name, self.default)
+
+    def __set__(self, trainer: Any, value: Any) -> None:
+        if not self.allows(value):
+            raise ValueError(f"{self.name} must be {self.values}, not {value!r}")
+        vars(trainer)[self.name] = value
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
+    """Set the settings of a trainer; raise TypeError for a name that is not one."""
+    known = [
+        name
+        for name, kind in inspect.getmembers(type(trainer))
+        if isinstance(kind, Setting)
+    ]
+    for name, value in settings.items():
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            advice = f"did you mean {close[0]!r}?" if close else f"use {known}"
+            raise TypeError(f"{name!r} is not a setting of the trainer; {advice}")
+        setattr(trainer, name, value)
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class BetweenSteps:
     """An attribute of a trainer that a compiled step cannot read."""
 
@@ -571,6 +635,8 @@ class Trainer(HyperParameters):
     num_gpus: the number of GPUs to train on; 0 means the CPU.
     gradient_clip_val: an upper limit for the joint norm of all gradients; 0 means
         no limit.
+    settings: further arguments, such as `callbacks`. `help(Trainer)` lists them
+        among the data descriptors. They may be changed between two calls of `fit`.
 
     Example: `Trainer(max_epochs=3).fit(model, data)` trains the module `model` on
     the data module `data`. Afterwards `model.board.data['val_loss'][-1].y` is the
@@ -584,12 +650,17 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def __init__(
-        self, max_epochs: int, num_gpus: int = 0, gradient_clip_val: float = 0
+        self,
+        max_epochs: int,
+        num_gpus: int = 0,
+        gradient_clip_val: float = 0,
+        **settings: Any,
     ):
         check_limits(max_epochs, gradient_clip_val)
-        self.save_hyperparameters()
+        self.save_hyperparameters(ignore=["settings"])
         self.gpus = first_gpus(num_gpus)
-        self.devices = in_all_processes(self.gpus or [cpu()])
+        self.devices: Any = in_all_processes(self.gpus or [cpu()])
+        apply_settings(self, settings)
 
     def prepare_data(self, data: Any) -> None:
         """Get the minibatches, and count them."""
@@ -626,7 +697,7 @@ class Trainer(HyperParameters):
         """Get the model, its optimizer and its parameters ready on all devices."""
         model.trainer = self
         model.board.xlabel, model.board.xlim = "epoch", [0, self.max_epochs]
-        self.model, self.optim = model, model.configure_optimizers()
+        self.model, self.optim = model, one_optimizer(model)
         scaled = self.precision == jnp.float16
         if scaled:
             self.optim = optax.apply_if_finite(self.optim, 100)
@@ -669,7 +740,15 @@ class Trainer(HyperParameters):
 
         return jax.tree.map(place, batch)
 
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def start(self, model: Module, data: Any) -> None:
+        """Get everything ready for the first step."""
+        self.prepare_data(data)
+        self.prepare_model(model)
+        self.epoch = self.train_batch_idx = self.val_batch_idx = 0
+        self.train = Compiled(self.train_step, model)
+        self.validate = Compiled(self.val_step, model)
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     @locate_errors()
     def fit(
         self,
@@ -682,31 +761,26 @@ class Trainer(HyperParameters):
 
         The initial parameters and the dropout depend on the random key `key`. In a
         group of processes, each process calls `fit` with the same data. With
-        `checkpoint_dir`, save checkpoints there, and continue from the newest.
+        `checkpoint_dir`, save checkpoints there and continue from the newest.
         """
-        if checkpoint_dir:  # no curves of an earlier run in the checkpoints
-            model.board.data.clear()
-            model.board.waiting.clear()
+        check_objects(model, data)
         share_random_state()
         self.key = get_key() if key is None else key
-        self.prepare_data(data)
-        self.prepare_model(model)
-        self.epoch = self.train_batch_idx = self.val_batch_idx = 0
-        self.train = Compiled(self.train_step, model)
-        self.validate = Compiled(self.val_step, model)
-        self.start_checkpoints(checkpoint_dir)
+        self.start(model, data)
+        self.checkpoints = checkpoint_dir and self.checkpoint_class(
+            self, checkpoint_dir
+        )
         first = jax.process_index() == 0
         bar = progress_bar(self) if first else contextlib.nullcontext()
         with bar:
             for self.epoch in range(self.epoch, self.max_epochs):
                 self.fit_epoch()
-                self.end_epoch()
+                if self.checkpoints:
+                    self.checkpoints.end_epoch()
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, state: TrainState, batch: Any) -> TrainState:
         """Return the state after a step on `accumulate` parts of the minibatch."""
-        if self.accumulate < 1:
-            raise ValueError(f"accumulate must be 1, 2, ..., not {self.accumulate}")
         count = len(jax.tree.leaves(batch)[0])
         size = -(-count // self.accumulate)
         first = count - (count - 1) // size * size
@@ -743,26 +817,17 @@ class Trainer(HyperParameters):
         """Validate the model on a minibatch."""
         self.model.validation_step(state.params, self.divide(batch), state)
 
-    # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
     def fit_epoch(self) -> None:
-        """Train on each minibatch once, then validate; draw the MFU on request."""
+        """Train on each minibatch once, then validate."""
         self.model.training = True
-        timer, sizes = Timer(), []
         for batch in self.train_dataloader:
             batch = self.prepare_batch(batch)
-            if self.machine:
-                sizes.append(len(batch[0]))
-            if self.machine and self.train_batch_idx == 0:
-                self.step_flops = self.model_flops(batch)
-                timer.start()  # counting is not part of the epoch
+            for callback in self.callbacks:
+                callback.before_step(self, batch)
             self.state = self.train(self.state, batch)
             self.train_batch_idx += 1
-        if self.machine:
-            synchronize()
-            steps = sum(sizes) / sizes[0]  # the last may be a fraction
-            rate = self.step_flops * steps / timer.stop()
-            mfu = rate / self.machine.rates[jnp.dtype(self.precision).name]
-            self.model.board.draw(self.epoch + 1, mfu, "mfu")
+            for callback in self.callbacks:
+                callback.after_step(self)
         if self.val_dataloader is None:
             return
         self.model.training = False
@@ -787,17 +852,6 @@ class Trainer(HyperParameters):
             jax.random.fold_in(state.dropout_rng, 1),
             jax.tree.map(lambda x: share * x, (grads, curves)),
         )
-
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def model_flops(self, batch: Any) -> float:
-        """Return the FLOPs of a step on a device, three times a forward pass."""
-        state = self.state
-        variables = {"params": state.params, "batch_stats": state.batch_stats}
-        self.model.training = False
-        forward = partial(state.apply_fn, variables)
-        counted = list_operations(forward, *batch[:-1])
-        self.model.training = True
-        return 3 * sum(op.flops for op in counted) / len(self.devices)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def sharding(self, divided: bool = False) -> Any:
@@ -830,158 +884,29 @@ class Trainer(HyperParameters):
             arrays,
         )
 
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def random_state(self) -> dict[str, Any]:
-        """Return the states of all generators of random numbers."""
-        state = {"python": random.getstate(), "numpy": np.random.get_state()}
-        if generator := getattr(self.loader, "rng", None):
-            state["loader"] = generator.bit_generator.state
-        return state
 
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def set_random_state(self, state: dict[str, Any]) -> None:
-        """Restore the states that `random_state` returned."""
-        random.setstate(state["python"])
-        np.random.set_state(state["numpy"])
-        if "loader" in state:
-            self.loader.rng.bit_generator.state = state["loader"]
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+class Callback:
+    """What else happens in a training step; a subclass defines what it needs."""
 
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def save_checkpoint(self, epoch: int, position: int) -> None:
-        """Save all that is needed to continue at a minibatch of an epoch."""
-        arrays, first = named_arrays(self.state), jax.process_index() == 0
-        draft = Path(self.checkpoint_dir, f"step-{self.train_batch_idx:08}.draft")
-        if first:
-            draft = draft_checkpoint(self.checkpoint_dir, self.train_batch_idx)
-            (draft / "progress").write_bytes(
-                pickle.dumps(
-                    {
-                        "shapes": {name: array.shape for name, array in arrays.items()},
-                        "num_train_batches": self.num_train_batches,
-                        "epoch": epoch,
-                        "position": position,
-                        "epoch_start": self.epoch_start,
-                        "random": self.random_state(),
-                        "counters": self.counters(),
-                        "board": self.board_state(),
-                    }
-                )
-            )
-        write_arrays(arrays, draft / "arrays")
-        if first:
-            publish_checkpoint(draft)
-        if jax.process_count() > 1:  # no process goes on before it is complete
-            multihost_utils.sync_global_devices("checkpoint")
+    def before_step(self, trainer: Trainer, batch: Any) -> None:
+        """Is called before each training step, with its minibatch."""
 
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def load_checkpoint(self, path: Path) -> None:
-        """Restore what `save_checkpoint` saved.
+    def after_step(self, trainer: Trainer) -> None:
+        """Is called after each training step."""
 
-        Raises ValueError if it was saved by another model, with another optimizer
-        or with another number of minibatches in an epoch.
-        """
-        progress = pickle.loads((path / "progress").read_bytes())
-        arrays = named_arrays(self.state)
-        self.check_progress(progress, arrays, path)
-        saved = read_arrays(path / "arrays", arrays)
-        self.state = restored_like(self.state, saved)
-        vars(self).update(progress["counters"])
-        self.epoch, self.position = progress["epoch"], progress["position"]
-        self.restore_board(*progress["board"])
-        self.epoch_start, self.resume_state = (
-            progress["epoch_start"],
-            progress["random"],
-        )
-        self.set_random_state(self.resume_state)
 
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def start_checkpoints(self, folder: str | Path | None) -> None:
-        """Make a folder if it is missing; continue from the newest checkpoint in it.
-
-        Raises ValueError if the folder cannot be made, the checkpoint does not fit
-        this run, or `save_every` is not positive.
-        """
-        if self.save_every is not None and not self.save_every > 0:
-            raise ValueError(
-                "save_every must be None (after each epoch) or a "
-                f"positive number, not {self.save_every!r}"
-            )
-        self.checkpoint_dir: Any = Path(folder) if folder else None
-        self.position = 0
-        if folder:
-            self.loader: Any = self.train_dataloader
-            self.train_dataloader = ResumableLoader(self, self.loader)
-            make_folder(folder)
-            if newest := latest_checkpoint(folder):
-                check_file(newest)
-                self.load_checkpoint(newest)
-                warn_if_over(self, newest)
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def save_if_due(self) -> None:
-        """Save a checkpoint if `save_every` minibatches have passed."""
-        if self.save_every and self.train_batch_idx % self.save_every == 0:
-            self.save_checkpoint(self.epoch, self.position)
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def end_epoch(self) -> None:
-        """Save a checkpoint after an epoch, if one is due."""
-        self.position = 0
-        last = self.epoch == self.max_epochs - 1
-        if self.checkpoint_dir and (last or not self.save_every):
-            self.save_checkpoint(self.epoch + 1, 0)
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def counters(self) -> dict[str, Any]:
-        """Return the attributes that count steps, and the FLOPs of a step."""
-        names = "train_batch_idx", "val_batch_idx", "step_flops"
-        return {name: vars(self)[name] for name in names if name in vars(self)}
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def board_state(self) -> tuple[dict, dict]:
-        """Return the points of the board, and the values of unfinished means."""
-        board = self.model.board
-        return (
-            {k: [tuple(p) for p in ps] for k, ps in board.data.items()},
-            {
-                k: [(x, np.asarray(y)) for x, y in points]
-                for k, points in board.waiting.items()
-            },
-        )
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def check_progress(self, progress: dict, arrays: dict, path: Path) -> None:
-        """Raise ValueError unless a checkpoint fits the model and the data."""
-        saved, own = progress["shapes"], {k: a.shape for k, a in arrays.items()}
-        model, own_model, optimizer, own_optimizer = (
-            {
-                name: shape
-                for name, shape in shapes.items()
-                if name.startswith("opt_state") == of_optimizer
-            }
-            for of_optimizer in (False, True)
-            for shapes in (saved, own)
-        )
-        check_shapes(model, own_model, path)
-        if optimizer != own_optimizer:
-            raise ValueError(
-                f"{path} was saved with another optimizer; resume with "
-                "the same, or choose another folder"
-            )
-        if progress["num_train_batches"] != self.num_train_batches:
-            raise ValueError(
-                f"{path} was saved with num_train_batches "
-                f"{progress['num_train_batches']}, and this run has "
-                f"{self.num_train_batches}; resume with the same, or choose "
-                "another folder"
-            )
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def restore_board(self, data: dict, waiting: dict) -> None:
-        """Put all points of a checkpoint on the board."""
-        board = self.model.board
-        board.data = {k: [Point(*p) for p in ps] for k, ps in data.items()}
-        board.waiting = waiting
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+Trainer.callbacks = Setting(
+    "callbacks",
+    (),
+    "Objects that are called in each step",
+    "a list of `Callback`s",
+    lambda values: (
+        isinstance(values, (list, tuple))
+        and all(isinstance(value, Callback) for value in values)
+    ),
+)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -1103,6 +1028,8 @@ class Digits(DataModule):
     def __init__(self, batch_size: int = 64, num_train: int = 1437):
         super().__init__()
         self.save_hyperparameters()
+        from sklearn import datasets  # takes two seconds
+
         X, y = datasets.load_digits(return_X_y=True)
         order = np.random.default_rng(0).permutation(len(X))
         self.X = (X[order] / 16).astype(np.float32)
@@ -1251,6 +1178,27 @@ def first_gpus(n: int) -> list:
         found = f"only {num_gpus()} GPU(s)" if num_gpus() else "no GPU; using the CPU"
         warnings.warn(f"num_gpus={n}, but this machine has {found}", stacklevel=3)
     return [gpu(i) for i in range(min(n, num_gpus()))]
+
+
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+def are_devices(values: Any) -> bool:
+    """Return whether a value is a list of one or more devices."""
+    kind: type = jax.Device
+    return (
+        isinstance(values, (list, tuple))
+        and len(values) > 0
+        and all(isinstance(value, kind) for value in values)
+    )
+
+
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+Trainer.devices = Setting(
+    "devices",
+    (),
+    "The devices to train on, in place of `num_gpus` GPUs",
+    "a list of devices, such as `d2l.try_devices(2)`",
+    are_devices,
+)
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
@@ -1551,9 +1499,23 @@ def state_shapes(trainer: Trainer, batch: Sequence) -> Any:
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
 def step_activations(
-    model: Module, state: Any, batch: Sequence, accumulate: int = 1
+    model: Module, state: Any, batch: Any, accumulate: int = 1
 ) -> list:
-    """Return the shapes that a part of a minibatch keeps for its gradients."""
+    """Return the shapes that a part of a minibatch keeps for its gradients.
+
+    Warns if the training step of the model does not call `loss` in the usual way.
+    """
+    own = type(model).training_step not in (
+        Module.training_step,
+        Classifier.training_step,
+    )
+    if own:
+        warnings.warn(
+            f"{type(model).__name__} has a training_step of its own; its "
+            "activations are a part of peak, but are not listed",
+            stacklevel=3,
+        )
+        return []
 
     def loss(params, batch, state):
         value = model.loss(params, batch[:-1], batch[-1], state)
@@ -1831,14 +1793,25 @@ class Block:
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 def largest_batch(fits: Callable, batch_size: int) -> int:
-    """Return the first of batch_size, batch_size // 2, ... that fits, or 0."""
+    """Return the first of batch_size, batch_size // 2, ... that fits, or 0.
+
+    Raises ValueError if `batch_size` is not a whole number or is negative.
+    """
+    if not isinstance(batch_size, int) or batch_size < 0:
+        raise ValueError(f"batch_size must be 0, 1, 2, ..., not {batch_size!r}")
     while batch_size and not fits(batch_size):
         batch_size //= 2
     return batch_size
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-Trainer.accumulate = 1
+Trainer.accumulate = Setting(
+    "accumulate",
+    1,
+    "The number of parts of each minibatch",
+    "1, 2, ...",
+    lambda value: isinstance(value, int) and value >= 1,
+)
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
@@ -1852,7 +1825,13 @@ def scan_in_python(function: Callable, carry: Any, items: Any) -> tuple:
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-Trainer.precision = jnp.float32
+Trainer.precision = Setting(
+    "precision",
+    jnp.float32,
+    "The type in which the model computes",
+    "jnp.float32, jnp.bfloat16 or jnp.float16",
+    lambda value: value in (jnp.float32, jnp.bfloat16, jnp.float16),
+)
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
@@ -2103,7 +2082,50 @@ def trace_events(function: Callable, path: str) -> list[tuple]:
 
 
 # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
-Trainer.machine = None
+def step_flops(trainer: Trainer, batch: Any) -> float:
+    """Return the FLOPs of a step on each device, three times a forward pass."""
+    state, mode = trainer.state, trainer.model.training
+    variables = {"params": state.params, "batch_stats": state.batch_stats}
+    trainer.model.training = False
+    forward = partial(state.apply_fn, variables)
+    inputs = (batch,) if isinstance(batch, dict) else batch[:-1]
+    counted = list_operations(forward, *inputs)
+    trainer.model.training = mode
+    return 3 * sum(op.flops for op in counted) / len(trainer.devices)
+
+
+# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+class MFU(Callback):
+    """Draws the model FLOPs utilization of the training steps of each epoch.
+
+    machine: the `Machine` with the peak of each data type.
+    """
+
+    def __init__(self, machine: Machine):
+        self.machine = machine
+        self.model: Any = None
+        self.timer: Any = None
+
+    def before_step(self, trainer: Trainer, batch: Any) -> None:
+        """Count the FLOPs of the first step; start a timer in each epoch."""
+        examples = len(jax.tree.leaves(batch)[0])
+        if self.model is not trainer.model:
+            self.model, self.timer = trainer.model, None
+            self.step_flops, self.size = step_flops(trainer, batch), examples
+        first = trainer.train_batch_idx % trainer.num_train_batches == 0
+        if first or self.timer is None:
+            self.examples, self.timer = 0, Timer()
+        self.examples += examples
+
+    def after_step(self, trainer: Trainer) -> None:
+        """Draw the MFU after the last step of an epoch."""
+        if trainer.train_batch_idx % trainer.num_train_batches:
+            return
+        synchronize()
+        rate = self.step_flops * self.examples / self.size / self.timer.stop()
+        name = jnp.dtype(trainer.precision).name
+        mfu = rate / self.machine.rates[name]
+        trainer.model.board.draw(trainer.epoch + 1, mfu, "mfu")
 
 
 # Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
@@ -2791,30 +2813,166 @@ def layout_program(layout: str, devices: list) -> str:
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-class ResumableLoader:
-    """The minibatches of a loader, from the position of a trainer on."""
+class Checkpoints:
+    """The checkpoints of a training run in a folder."""
 
-    def __init__(self, trainer: Trainer, loader: Any):
-        self.trainer, self.loader = trainer, loader
+    def __init__(self, trainer: Trainer, folder: str | Path):
+        make_folder(folder)
+        self.trainer, self.folder, self.position = trainer, Path(folder), 0
+        self.loader: Any = trainer.train_dataloader
+        trainer.train_dataloader = ResumableLoader(self)
+        trainer.model.board.clear()  # no curves of an earlier run
+        pack(self.other_progress(), {})  # refuses what it could not restore
+        self.resume()
+
+    def random_state(self) -> dict[str, Any]:
+        """Return the states of all generators of random numbers."""
+        state = {"python": random.getstate(), "numpy": np.random.get_state()}
+        if generator := getattr(self.loader, "rng", None):
+            state["loader"] = generator.bit_generator.state
+        return state
+
+    def set_random_state(self, state: dict[str, Any]) -> None:
+        """Restore the states that `random_state` returned."""
+        random.setstate(state["python"])
+        np.random.set_state(state["numpy"])
+        if "loader" in state:
+            self.loader.rng.bit_generator.state = state["loader"]
+
+    def progress(self, epoch: int, position: int) -> dict[str, Any]:
+        """Return what a checkpoint contains besides the model and the optimizer."""
+        trainer = self.trainer
+        return {
+            "epoch": epoch,
+            "position": position,
+            "epoch_start": self.epoch_start,
+            "train_batch_idx": trainer.train_batch_idx,
+            "val_batch_idx": trainer.val_batch_idx,
+            "num_train_batches": trainer.num_train_batches,
+            "arguments": run_arguments(trainer),
+            "random": self.random_state(),
+            "board": board_state(trainer.model.board),
+        } | self.other_progress()
+
+    def restore_progress(self, progress: dict[str, Any]) -> None:
+        """Restore the counters, the curves and the position of a run."""
+        trainer = self.trainer
+        trainer.train_batch_idx = progress["train_batch_idx"]
+        trainer.val_batch_idx = progress["val_batch_idx"]
+        trainer.epoch, self.position = progress["epoch"], progress["position"]
+        restore_board(trainer, *progress["board"])
+        self.epoch_start, self.resume_state = (
+            progress["epoch_start"],
+            progress["random"],
+        )
+
+    def other_progress(self) -> dict[str, Any]:
+        """Return what a checkpoint in JAX also contains."""
+        arrays = named_arrays(self.trainer.state)
+        return {"shapes": {name: array.shape for name, array in arrays.items()}}
+
+    def save(self, epoch: int, position: int) -> None:
+        """Save all that is needed to continue at a minibatch of an epoch."""
+        step, first = self.trainer.train_batch_idx, jax.process_index() == 0
+        draft = self.folder / f"step-{step:08}.draft"
+        if first:
+            draft_checkpoint(self.folder, step)
+            packed = pack(self.progress(epoch, position))
+            (draft / "progress.json").write_text(json.dumps(packed))
+        write_arrays(named_arrays(self.trainer.state), draft / "arrays")
+        if first:
+            publish_checkpoint(draft)
+        if jax.process_count() > 1:  # no process goes on before it is complete
+            multihost_utils.sync_global_devices("checkpoint")
+
+    def load(self, path: Path) -> None:
+        """Restore what `save` saved.
+
+        Raises WrongCheckpoint if it was saved by another model, with another
+        optimizer or with another number of minibatches in an epoch.
+        """
+        progress = unpack(json.loads((path / "progress.json").read_text()))
+        arrays = named_arrays(self.trainer.state)
+        check_arrays(progress["shapes"], arrays, path)
+        check_run(progress, self.trainer, path)
+        saved = read_arrays(path / "arrays", arrays)
+        self.trainer.state = restored_like(self.trainer.state, saved)
+        self.restore_progress(progress)
+        self.set_random_state(self.resume_state)
+
+    def resume(self) -> None:
+        """Continue from the newest checkpoint in the folder, if there is one.
+
+        Raises ValueError if a checkpoint is damaged or does not fit this run.
+        """
+        for path in reversed(complete_checkpoints(self.folder)):
+            check_file(path)
+            try:
+                self.load(path)
+            except WrongCheckpoint:
+                raise
+            except Exception as error:
+                text = f"{path} cannot be read ({type(error).__name__})"
+                if not self.trainer.skip_damaged:
+                    raise ValueError(
+                        f"{text}; set skip_damaged=True to continue from the "
+                        "checkpoint before it"
+                    ) from error
+                warnings.warn(
+                    f"{text}; the run continues from the one before", stacklevel=2
+                )
+            else:
+                warn_if_over(self, path)
+                return
+        if latest_checkpoint(self.folder):
+            raise ValueError(
+                f"no checkpoint in {self.folder} can be read; choose another "
+                "folder to start from the beginning"
+            )
+
+    def save_if_due(self) -> None:
+        """Save a checkpoint if `save_every` minibatches have passed."""
+        trainer = self.trainer
+        if trainer.save_every and trainer.train_batch_idx % trainer.save_every == 0:
+            self.save(trainer.epoch, self.position)
+
+    def end_epoch(self) -> None:
+        """Save a checkpoint after an epoch, if one is due."""
+        self.position = 0
+        trainer = self.trainer
+        if trainer.epoch == trainer.max_epochs - 1 or not trainer.save_every:
+            self.save(trainer.epoch + 1, 0)
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+Trainer.checkpoint_class = Checkpoints
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+class ResumableLoader:
+    """The minibatches of a loader, from the position of a training run on."""
+
+    def __init__(self, run: Checkpoints):
+        self.run = run
 
     def __len__(self) -> int:
-        return len(self.loader)
+        return len(self.run.loader)
 
     def __iter__(self) -> Iterator:
-        trainer = self.trainer
-        if trainer.position:
-            trainer.set_random_state(trainer.epoch_start)
+        run = self.run
+        if run.position:
+            run.set_random_state(run.epoch_start)
         else:
-            trainer.epoch_start = trainer.random_state()
-        batches = iter(self.loader)
-        for _ in zip(range(trainer.position), batches):
+            run.epoch_start = run.random_state()
+        batches = iter(run.loader)
+        for _ in zip(range(run.position), batches):
             pass  # these steps are done
-        if trainer.position:
-            trainer.set_random_state(trainer.resume_state)
+        if run.position:
+            run.set_random_state(run.resume_state)
         for batch in batches:
             yield batch
-            trainer.position += 1  # the step with this minibatch is over
-            trainer.save_if_due()
+            run.position += 1  # the step with this minibatch is over
+            run.save_if_due()
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
@@ -2849,19 +3007,28 @@ def draft_checkpoint(folder: str | Path, step: int) -> Path:
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def wait_for_disk(path: Path) -> None:
+    """Wait until a file, or the list of names in a folder, is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
     """Give a complete draft its final name, and return it.
 
     Only the newest `keep` checkpoints stay in the folder.
     """
-    files = [path for path in draft.rglob("*") if path.is_file()]
-    for path in files:
-        with path.open("r+b") as file:
-            os.fsync(file.fileno())  # wait for the disk
+    for path in [*draft.rglob("*"), draft]:
+        wait_for_disk(path)
     final, replaced = draft.with_suffix(""), draft.with_suffix(".old")
     if final.exists():  # the same minibatch was saved before
         final.rename(replaced)
     draft.rename(final)
+    wait_for_disk(final.parent)  # the new name
     shutil.rmtree(replaced, ignore_errors=True)
     for old in complete_checkpoints(draft.parent)[:-keep]:
         shutil.rmtree(old)
@@ -2869,7 +3036,24 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-Trainer.save_every = None
+Trainer.save_every = Setting(
+    "save_every",
+    None,
+    "The number of minibatches between two checkpoints",
+    "None (after each epoch) or 1, 2, ...",
+    lambda value: value is None or isinstance(value, int) and value >= 1,
+)
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+Trainer.skip_damaged = Setting(
+    "skip_damaged",
+    False,
+    "Whether a run may continue from an earlier checkpoint "
+    "if the newest one cannot be read",
+    "True or False",
+    lambda value: value in (True, False),
+)
 
 
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
@@ -2913,6 +3097,20 @@ def check_limits(max_epochs: int, gradient_clip_val: float) -> None:
             "gradient_clip_val must be 0 (no limit) or a positive "
             f"number, not {gradient_clip_val!r}"
         )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def check_objects(model: Any, data: Any) -> None:
+    """Raise TypeError unless a trainer can train `model` on `data`."""
+    for value, name, method in (
+        (model, "model", "training_step"),
+        (data, "data", "train_dataloader"),
+    ):
+        if isinstance(value, type) or not hasattr(value, method):
+            raise TypeError(
+                f"fit(model, data) needs an object with the method {method} "
+                f"as {name}, not {value!r:.60}"
+            )
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -2976,7 +3174,8 @@ def mean(values: Sequence) -> Any:
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def in_notebook() -> bool:
     """Return whether this program runs in a notebook, and can show pictures."""
-    return getattr(get_ipython(), "kernel", None) is not None
+    ipython = sys.modules.get("IPython")  # a notebook has imported it
+    return getattr(ipython and ipython.get_ipython(), "kernel", None) is not None
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -3016,6 +3215,11 @@ class ProgressBoard(HyperParameters):
         self.lines: dict[str, Any] = {}
         self.picture, self.due = None, 0.0
 
+    def clear(self) -> None:
+        """Forget all points."""
+        self.data.clear()
+        self.waiting.clear()
+
     def draw(self, x: float, y: Any, label: str, every_n: int = 1) -> None:
         """Add the point (x, y) to curve `label`; draw the mean of each `every_n`.
 
@@ -3034,6 +3238,8 @@ class ProgressBoard(HyperParameters):
 
     def start(self) -> None:
         """Make the figure and its axes."""
+        from matplotlib import pyplot as plt  # takes a while
+
         use_svg_display()
         if self.fig is None and self.axes is None:
             self.fig = plt.figure(figsize=self.figsize)
@@ -3074,12 +3280,16 @@ class ProgressBoard(HyperParameters):
             self.replace_picture()
             end = time.perf_counter()
             self.due = end + max(0.1, 20 * (end - start))
+        from IPython import get_ipython
+
         events = get_ipython().events
         if self.finish not in events.callbacks["post_run_cell"]:
             events.register("post_run_cell", self.finish)
 
     def replace_picture(self) -> None:
         """Draw the picture, and show it in place of the previous one."""
+        from IPython import display
+
         self.show()
         figure = self.axes.figure
         if self.picture is None:
@@ -3089,6 +3299,8 @@ class ProgressBoard(HyperParameters):
 
     def finish(self, _result: Any) -> None:
         """Draw the last picture of a cell."""
+        from IPython import get_ipython
+
         get_ipython().events.unregister("post_run_cell", self.finish)
         self.replace_picture()
         self.picture = None  # another cell has a picture of its own
@@ -3098,6 +3310,8 @@ class ProgressBoard(HyperParameters):
 def use_svg_display() -> None:
     """Show plots as vector graphics, if this is a notebook."""
     if in_notebook():
+        from matplotlib_inline import backend_inline
+
         backend_inline.set_matplotlib_formats("svg")
 
 
@@ -3109,12 +3323,13 @@ def add_point(trainer: Any, label: str, value: Any) -> None:
         return
     model = trainer.model
     if label.startswith("train_"):
-        x = trainer.train_batch_idx / trainer.num_train_batches
-        n = trainer.num_train_batches / model.plot_train_per_epoch
+        count, per_epoch = trainer.num_train_batches, model.plot_train_per_epoch
+        x = trainer.train_batch_idx / count
     else:
+        count, per_epoch = trainer.num_val_batches, model.plot_valid_per_epoch
         x = trainer.epoch + 1
-        n = trainer.num_val_batches / model.plot_valid_per_epoch
-    model.board.draw(x, value, label, every_n=int(n))
+    if per_epoch:  # 0 draws nothing
+        model.board.draw(x, value, label, every_n=int(count / per_epoch))
     if model.board.bar is not None:
         last = {name: points[-1].y for name, points in model.board.data.items()}
         model.board.bar.set_postfix(last, refresh=False)
@@ -3126,7 +3341,8 @@ def add_point(trainer: Any, label: str, value: Any) -> None:
 def progress_bar(trainer: Any) -> Iterator[None]:
     """Show a bar in a terminal while `trainer` trains; elsewhere do nothing."""
     in_terminal = not in_notebook() and sys.stderr.isatty()
-    if getattr(trainer, "rank", 0):  # only rank 0 shows a bar
+    ranks = getattr(trainer, "ranks", trainer)
+    if getattr(ranks, "rank", 0):  # only rank 0 shows a bar
         in_terminal = False
     if not in_terminal or importlib.util.find_spec("tqdm") is None:
         yield
@@ -3147,8 +3363,20 @@ def progress_bar(trainer: Any) -> Iterator[None]:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def __getattr__(name: str) -> Any:
+    """Return `d2l.plt`, Matplotlib's pyplot, which is imported when it is needed."""
+    if name != "plt":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from matplotlib import pyplot as plt
+
+    return plt
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def set_figsize(figsize: tuple[float, float] = (3.5, 2.5)) -> None:
     """Set the size of the figures that follow, in inches."""
+    from matplotlib import pyplot as plt
+
     use_svg_display()
     plt.rcParams["figure.figsize"] = figsize
 
@@ -3190,6 +3418,8 @@ def plot(
 
     ys = curves(X if Y is None else Y)
     xs = [range(len(y)) for y in ys] if Y is None else curves(X)
+    from matplotlib import pyplot as plt
+
     set_figsize(figsize)
     axes = axes or plt.gca()
     axes.cla()
@@ -3226,6 +3456,18 @@ class Timer:
     def cumsum(self) -> list[float]:
         """Return the running sums of the times."""
         return [sum(self.times[: i + 1]) for i in range(len(self.times))]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def one_optimizer(model: Any) -> Any:
+    """Return the optimizer of a model; raise TypeError if there are several."""
+    optim = model.configure_optimizers()
+    if not hasattr(optim, "update"):
+        raise TypeError(
+            "configure_optimizers must return one optimizer; make one of "
+            "several by optax.multi_transform"
+        )
+    return optim
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -3380,6 +3622,8 @@ def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
 
     An image is a tensor on any device, or an array of NumPy.
     """
+    from matplotlib import pyplot as plt
+
     figsize = (num_cols * scale, num_rows * scale)
     _, axes = plt.subplots(num_rows, num_cols, figsize=figsize)
     axes = onp.ravel(axes)
@@ -3589,6 +3833,8 @@ def plot_trace(traces: dict[str, list], aligned: bool = True) -> None:
 
     If not `aligned`, all rows have one clock, which starts with the first.
     """
+    from matplotlib import pyplot as plt
+
     use_svg_display()
     first = min(e[1] for events in traces.values() for e in events)
     bars: dict[str, list] = {}
@@ -3610,6 +3856,8 @@ def plot_trace(traces: dict[str, list], aligned: bool = True) -> None:
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def plot_ladder(ladders: dict[str, dict]) -> None:
     """Plot the speeds of each machine, relative to its first."""
+    from matplotlib import pyplot as plt
+
     use_svg_display()
     figure, plots = plt.subplots(
         1,
@@ -4685,18 +4933,62 @@ def share_random_state() -> None:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+class WrongCheckpoint(ValueError):
+    """A checkpoint belongs to another run."""
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def check_shapes(saved: dict, own: dict, path: Path) -> None:
-    """Raise ValueError unless a checkpoint and a model have the same arrays.
+    """Raise WrongCheckpoint unless a checkpoint and a model have the same arrays.
 
     `saved` and `own` map names to shapes.
     """
     for name in sorted({*saved, *own}):
         there, here = saved.get(name, "missing"), own.get(name, "missing")
         if there != here:
-            raise ValueError(
+            raise WrongCheckpoint(
                 f"{path} is a checkpoint of another model: the shape of {name} "
                 f"is {there} in the checkpoint and {here} in the model; "
                 "resume with the same model, or choose another folder"
+            )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def run_arguments(trainer: Trainer) -> dict[str, Any]:
+    """Return the plain arguments of a model and of its trainer."""
+    arguments = dict(vars(trainer.model))
+    arguments = {f"model.{name}": value for name, value in arguments.items()}
+    arguments |= {
+        name: getattr(trainer, name) for name in ("accumulate", "gradient_clip_val")
+    } | {"precision": f"{trainer.precision}"}
+    return {
+        name: value
+        for name, value in arguments.items()
+        if isinstance(value, (int, float, str))
+    }
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_run(
+    progress: dict[str, Any], trainer: Trainer, path: Path, optimizer: str | None = None
+) -> None:
+    """Raise WrongCheckpoint unless a checkpoint fits a run; warn of changes."""
+    for name, own in (
+        ("optimizer", optimizer),
+        ("num_train_batches", trainer.num_train_batches),
+    ):
+        if progress.get(name) != own:
+            raise WrongCheckpoint(
+                f"{path} was saved with {name} {progress[name]}, and this run "
+                f"has {own}; resume with the same, or choose another folder"
+            )
+    for name, own in run_arguments(trainer).items():
+        saved = progress["arguments"].get(name, own)
+        if saved != own:
+            what = "the new value counts"
+            warnings.warn(
+                f"{path} was saved with {name}={saved}, and this run has {own}; {what}",
+                stacklevel=2,
             )
 
 
@@ -4713,14 +5005,81 @@ def make_folder(folder: str | Path) -> None:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def warn_if_over(trainer: Trainer, path: Path) -> None:
-    """Warn if a checkpoint comes after the last epoch of a trainer."""
-    if (trainer.epoch, trainer.position) > (trainer.max_epochs, 0):
+def warn_if_over(run: Checkpoints, path: Path) -> None:
+    """Warn if a checkpoint comes after the last epoch of a run."""
+    last = run.trainer.max_epochs
+    if (run.trainer.epoch, run.position) > (last, 0):
         warnings.warn(
-            f"{path} comes from a later epoch than max_epochs="
-            f"{trainer.max_epochs}, so nothing is left to train",
+            f"{path} comes from a later epoch than max_epochs={last}, "
+            "so nothing is left to train",
             stacklevel=2,
         )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def pack(value: Any, arrays: dict[str, Any] | None = None) -> Any:
+    """Return a value as data for JSON; arrays of the framework go to `arrays`.
+
+    Raises TypeError unless the value consists of numbers, strings, arrays, lists,
+    tuples and dicts.
+    """
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        kind = "list" if isinstance(value, list) else "tuple"
+        return {kind: [pack(item, arrays) for item in value]}
+    if isinstance(value, dict):
+        return {
+            "dict": [[pack(key), pack(item, arrays)] for key, item in value.items()]
+        }
+    if isinstance(value, (onp.ndarray, onp.generic)):
+        return {"numpy": [value.dtype.name, value.tolist()]}
+    if arrays is None or not hasattr(value, "dtype"):
+        raise TypeError(
+            f"a checkpoint cannot restore {value!r:.60}; keep numbers, "
+            "strings, arrays, lists, tuples and dicts"
+        )
+    name = f"progress.{len(arrays)}"
+    arrays[name] = value
+    return {"array": name}
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def unpack(value: Any, arrays: dict[str, Any] | None = None) -> Any:
+    """Return the value that `pack` has packed."""
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "dict":
+        return {unpack(key): unpack(item, arrays) for key, item in content}
+    if kind == "numpy":
+        return onp.array(content[1], content[0])
+    if kind == "array":
+        return (arrays or {})[content]
+    items = [unpack(item, arrays) for item in content]
+    return items if kind == "list" else tuple(items)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def board_state(board: ProgressBoard) -> tuple[dict, dict]:
+    """Return the points of a board, and the values of unfinished means."""
+
+    def on_host(value):
+        value = np.asarray(value)
+        return value
+
+    return (
+        {k: [tuple(p) for p in ps] for k, ps in board.data.items()},
+        {k: [(x, on_host(y)) for x, y in ps] for k, ps in board.waiting.items()},
+    )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
+    """Put all points of a checkpoint on the board."""
+    board = trainer.model.board
+    board.data = {k: [Point(*p) for p in ps] for k, ps in data.items()}
+    board.waiting = waiting
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4784,6 +5143,27 @@ def read_arrays(path: Path, like: dict[str, Any]) -> dict[str, Any]:
         return checkpointer.restore(path.absolute(), places)
 
 
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_arrays(saved: dict, arrays: dict, path: Path) -> None:
+    """Raise WrongCheckpoint unless a checkpoint fits the model and the optimizer."""
+    own = {name: array.shape for name, array in arrays.items()}
+    model, own_model, optimizer, own_optimizer = (
+        {
+            name: shape
+            for name, shape in shapes.items()
+            if name.startswith("opt_state") == of_optimizer
+        }
+        for of_optimizer in (False, True)
+        for shapes in (saved, own)
+    )
+    check_shapes(model, own_model, path)
+    if optimizer != own_optimizer:
+        raise WrongCheckpoint(
+            f"{path} was saved with another optimizer; resume with "
+            "the same, or choose another folder"
+        )
+
+
 # Aliases from config.ini
 def reshape(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.reshape(*args, **kwargs)
@@ -4821,4 +5201,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 73162194635b3fee, with the contents ec9a8553e25227d7.
+# Generated from 9bebd9c141ff0f1f, with the contents 49f45435647eac8e.

@@ -9,12 +9,14 @@ import atexit
 import contextlib
 import csv
 import ctypes
+import difflib
 import faulthandler
 import functools
 import gc
 import gzip
 import hashlib
 import importlib.util
+import inspect
 import itertools
 import json
 import os
@@ -50,14 +52,10 @@ from urllib.request import urlopen
 import cloudpickle
 import mxnet as mx
 import numpy as onp
-from IPython import display, get_ipython
-from matplotlib import pyplot as plt
-from matplotlib_inline import backend_inline
 from mxnet import autograd, gluon, init, np, npx
 from mxnet.gluon import nn
 from mxnet.ndarray import register
 from mxnet.symbol.register import _symbol_creator
-from sklearn import datasets
 
 from d2l import figures
 
@@ -65,7 +63,9 @@ __all__ = [
     "ArrayLoader",
     "Benchmark",
     "Block",
+    "Callback",
     "Checkpoint",
+    "Checkpoints",
     "ChunkedLoss",
     "Cited",
     "Classifier",
@@ -86,17 +86,20 @@ __all__ = [
     "LINKS",
     "LinearRegression",
     "LinearRegressionScratch",
+    "MFU",
     "MLP",
     "Machine",
     "MemoryTape",
     "Module",
     "Operation",
     "OperationRecorder",
+    "Optimizers",
     "Plan",
     "Point",
     "ProgressBoard",
     "ResumableLoader",
     "SGD",
+    "Setting",
     "StepMemory",
     "SyntheticRegressionData",
     "Timer",
@@ -104,14 +107,18 @@ __all__ = [
     "Trainer",
     "TransformerLayer",
     "WatchedArray",
+    "WrongCheckpoint",
     "abs",
     "add_point",
     "add_to_class",
     "all_arrays",
+    "apply_settings",
     "arange",
+    "are_devices",
     "argmax",
     "astype",
     "batch_matmul",
+    "board_state",
     "build_problems",
     "bus_bandwidth",
     "card_data",
@@ -119,7 +126,9 @@ __all__ = [
     "check_file",
     "check_limits",
     "check_loss",
+    "check_objects",
     "check_ranks",
+    "check_run",
     "check_shapes",
     "checkpoint",
     "chunked_loss",
@@ -158,6 +167,7 @@ __all__ = [
     "float32",
     "framework_info",
     "free_ports",
+    "gluon_trainers",
     "gpu",
     "gpu_info",
     "gpu_limits",
@@ -181,9 +191,11 @@ __all__ = [
     "list_operations",
     "load_arrays",
     "load_fashion_mnist",
+    "load_states",
     "locate_errors",
     "log",
     "make_folder",
+    "make_lazy_parameters",
     "matmul",
     "mean",
     "measure_machine",
@@ -196,6 +208,7 @@ __all__ = [
     "nbytes",
     "new_key",
     "nn_Module",
+    "no_plots",
     "normal",
     "num_gpus",
     "number_error",
@@ -204,6 +217,7 @@ __all__ = [
     "nvidia_folder",
     "nvidia_smi",
     "occupancy",
+    "one_optimizer",
     "ones",
     "ones_like",
     "operator_name",
@@ -213,6 +227,7 @@ __all__ = [
     "own_attributes",
     "own_line",
     "own_memory",
+    "pack",
     "pipeline_order",
     "pipeline_times",
     "plain_arrays",
@@ -241,8 +256,10 @@ __all__ = [
     "report_text",
     "require_gpu",
     "reshape",
+    "restore_board",
     "ring_all_reduce",
     "ring_time",
+    "run_arguments",
     "run_kernel",
     "run_rank",
     "run_small",
@@ -272,6 +289,7 @@ __all__ = [
     "star_all_reduce",
     "start_rank",
     "start_servers",
+    "step_flops",
     "step_needs",
     "stored_collectives",
     "stored_plans",
@@ -287,13 +305,16 @@ __all__ = [
     "trace_events",
     "trained_arrays",
     "transpose",
+    "tree_map",
     "try_all_gpus",
     "try_devices",
     "try_gpu",
+    "unpack",
     "use_svg_display",
     "verdict",
     "visible_gpus",
     "wait_for_checkpoints",
+    "wait_for_disk",
     "wait_for_ranks",
     "warn_if_over",
     "wave_efficiency",
@@ -378,15 +399,21 @@ class HyperParameters:
     def save_hyperparameters(self, ignore: Sequence[str] = ()) -> None:
         """Keep the caller's arguments as attributes and in the dict `hparams`.
 
-        Arguments that are named in `ignore` or begin with `_` are left out.
+        Arguments that are named in `ignore` or begin with `_` are left out. Raises
+        ValueError if an argument has the name of a method.
         """
-        arguments = sys._getframe(1).f_locals
+        names, *others, values = inspect.getargvalues(sys._getframe(1))
         self.hparams = {
-            name: value
-            for name, value in arguments.items()
+            name: values[name]
+            for name in [*names, *filter(None, others)]
             if name not in {"self", *ignore} and not name.startswith("_")
         }
         for name, value in self.hparams.items():
+            if callable(getattr(type(self), name, None)):
+                raise ValueError(
+                    f"rename the argument {name!r}, which would hide the "
+                    f"method {name} of {type(self).__name__}"
+                )
             setattr(self, name, value)
 
 
@@ -420,7 +447,7 @@ class Module(nn.Block, HyperParameters):
             warnings.warn(
                 "only the layers are trained, not the plain arrays beside "
                 "them; define configure_optimizers to train both",
-                stacklevel=4,
+                stacklevel=6,
             )
         return gluon.Trainer(params, "sgd", {"learning_rate": self.lr})
 
@@ -557,6 +584,49 @@ def locate_errors() -> Iterator[None]:
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
+class Setting:
+    """A keyword argument of a trainer, which is also an attribute.
+
+    `values` says in words which values the function `allows` accepts.
+    """
+
+    def __init__(
+        self, name: str, default: Any, meaning: str, values: str, allows: Callable
+    ):
+        self.name, self.default, self.values, self.allows = (
+            name,
+            default,
+            values,
+            allows,
+        )
+        self.__doc__ = f"{meaning}: {values}. The default is {default!r}."
+
+    def __get__(self, trainer: Any, owner: type) -> Any:
+        return self if trainer is None else vars(trainer).get(self.name, self.default)
+
+    def __set__(self, trainer: Any, value: Any) -> None:
+        if not self.allows(value):
+            raise ValueError(f"{self.name} must be {self.values}, not {value!r}")
+        vars(trainer)[self.name] = value
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
+    """Set the settings of a trainer; raise TypeError for a name that is not one."""
+    known = [
+        name
+        for name, kind in inspect.getmembers(type(trainer))
+        if isinstance(kind, Setting)
+    ]
+    for name, value in settings.items():
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            advice = f"did you mean {close[0]!r}?" if close else f"use {known}"
+            raise TypeError(f"{name!r} is not a setting of the trainer; {advice}")
+        setattr(trainer, name, value)
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class Trainer(HyperParameters):
     """Trains a model.
 
@@ -564,20 +634,27 @@ class Trainer(HyperParameters):
     num_gpus: the number of GPUs to train on; 0 means the CPU.
     gradient_clip_val: an upper limit for the joint norm of all gradients; 0 means
         no limit.
+    settings: further arguments, such as `callbacks`. `help(Trainer)` lists them
+        among the data descriptors. They may be changed between two calls of `fit`.
 
     Example: `Trainer(max_epochs=3).fit(model, data)` trains the module `model` on
     the data module `data`. Afterwards `model.board.data['val_loss'][-1].y` is the
     last validation loss.
     """
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def __init__(
-        self, max_epochs: int, num_gpus: int = 0, gradient_clip_val: float = 0
+        self,
+        max_epochs: int,
+        num_gpus: int = 0,
+        gradient_clip_val: float = 0,
+        **settings: Any,
     ):
         check_limits(max_epochs, gradient_clip_val)
-        self.save_hyperparameters()
+        self.save_hyperparameters(ignore=["settings"])
         self.gpus = first_gpus(num_gpus)
-        self.devices = self.gpus or [cpu()]
+        self.devices: Any = self.gpus or [cpu()]
+        apply_settings(self, settings)
         self.device = self.devices[0]
 
     def prepare_data(self, data: Any) -> None:
@@ -605,32 +682,38 @@ class Trainer(HyperParameters):
         """Return a minibatch, on the trainer's GPU if there is only one GPU."""
         return move_to(batch, self.device) if len(self.gpus) == 1 else batch
 
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def start(self, model: Module, data: Any) -> None:
+        """Get everything ready for the first step."""
+        self.prepare_data(data)
+        self.prepare_model(model)
+        self.optim = one_optimizer(model)
+        self.epoch = self.train_batch_idx = self.val_batch_idx = 0
+        self.train = Compiled(self.train_step, model)
+        self.validate = Compiled(self.val_step, model)
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     @locate_errors()
     def fit(
         self, model: Module, data: Any, checkpoint_dir: str | Path | None = None
     ) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`.
 
-        With `checkpoint_dir`, save checkpoints there, and continue from the newest.
+        With `checkpoint_dir`, save checkpoints there and continue from the newest.
+        Read only checkpoints that you trust: a changed one can run code.
         """
-        if checkpoint_dir:  # no curves of an earlier run in the checkpoints
-            model.board.data.clear()
-            model.board.waiting.clear()
+        check_objects(model, data)
         self.join_ranks()
-        self.prepare_data(data)
-        self.prepare_model(model)
-        self.optim = model.configure_optimizers()
+        self.start(model, data)
         self.prepare_optimizer()
-        self.epoch = self.train_batch_idx = self.val_batch_idx = 0
-        self.train = Compiled(self.train_step, model)
-        self.validate = Compiled(self.val_step, model)
-        self.start_checkpoints(checkpoint_dir)
+        self.checkpoints = checkpoint_dir and self.checkpoint_class(
+            self, checkpoint_dir
+        )
         epochs = range(self.epoch, self.max_epochs)
         with progress_bar(self):
             for self.epoch in epochs:
                 self.fit_epoch()
-                self.end_epoch()
+                if self.checkpoints:
+                    self.checkpoints.end_epoch()
         self.keep_first_copy()
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
@@ -663,25 +746,16 @@ class Trainer(HyperParameters):
                 self.model.validation_step(share)
         self.draw_values()
 
-    # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
     def fit_epoch(self) -> None:
-        """Train on each minibatch once, then validate; draw the MFU on request."""
-        timer, sizes = Timer(), []
+        """Train on each minibatch once, then validate."""
         for batch in self.train_dataloader:
             batch = self.prepare_batch(batch)
-            if self.machine:
-                sizes.append(len(batch[0]))
-            if self.machine and self.train_batch_idx == 0:
-                self.step_flops = self.model_flops(batch)
-                timer.start()  # counting is not part of the epoch
+            for callback in self.callbacks:
+                callback.before_step(self, batch)
             self.train(batch)
             self.train_batch_idx += 1
-        if self.machine:
-            synchronize()
-            steps = sum(sizes) / sizes[0]  # the last may be a fraction
-            rate = self.step_flops * steps / timer.stop()
-            mfu = rate / self.machine.rates[onp.dtype(self.precision).name]
-            self.model.board.draw(self.epoch + 1, mfu, "mfu")
+            for callback in self.callbacks:
+                callback.after_step(self)
         if self.val_dataloader is None:
             return
         for batch in self.val_dataloader:
@@ -704,11 +778,6 @@ class Trainer(HyperParameters):
 
         Raises ValueError if MXNet cannot train with this precision.
         """
-        if self.precision not in (np.float32, np.float16):
-            raise ValueError(
-                "precision must be np.float32 or np.float16; mxnet.np has no "
-                "other type for training"
-            )
         if self.precision == np.float16 and not self.gpus:
             raise ValueError("MXNet multiplies float16 only on GPUs; use np.float32")
         if self.precision == np.float16 and self.gradient_clip_val > 0:
@@ -734,13 +803,6 @@ class Trainer(HyperParameters):
             self.optim.step(scale)
         if self.num_shares > 1:
             self.copy_parameters()
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def model_flops(self, batch: Any) -> float:
-        """Return the FLOPs of a step on each device, three times a forward pass."""
-        with self.device:
-            counted = list_operations(self.model, *move_to(batch[:-1], self.device))
-        return 3 * sum(op.flops for op in counted) / self.num_shares
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def shares(self, batch: Any) -> Iterator[tuple]:
@@ -790,134 +852,13 @@ class Trainer(HyperParameters):
                 add_point(self, label, total / weight)
         self.values.clear()
 
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def random_state(self) -> dict[str, Any]:
-        """Give MXNet a new seed; return it with the states of the other generators."""
-        self.make_lazy_parameters()
-        state, numbers = self.host_states(), onp.random.get_state()[1]
-        rng = onp.random.default_rng([numbers[0], self.train_batch_idx])
-        state["mxnet"] = int(rng.integers(2**31))
-        self.set_random_state(state)
-        return state
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def host_states(self) -> dict[str, Any]:
-        """Return the states of the generators of Python, NumPy and the loader."""
-        state = {"python": random.getstate(), "numpy": onp.random.get_state()}
-        if generator := getattr(self.loader, "rng", None):
-            state["loader"] = generator.bit_generator.state
-        return state
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def set_random_state(self, state: dict[str, Any]) -> None:
-        """Restore the states; MXNet gets another seed on each rank."""
-        random.setstate(state["python"])
-        onp.random.set_state(state["numpy"])
-        if "loader" in state:
-            self.loader.rng.bit_generator.state = state["loader"]
-        if "mxnet" in state:
-            mx.random.seed((state["mxnet"] + 7919 * self.rank) % 2**31)
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def save_checkpoint(self, epoch: int, position: int) -> None:
-        """Save all that is needed to continue at a minibatch of an epoch."""
-        random_state = self.random_state()
-        self.share_statistics()
-        progress = {
-            "epoch": epoch,
-            "position": position,
-            "optimizer": optimizer_name(self.optim),
-            "num_train_batches": self.num_train_batches,
-            "epoch_start": self.epoch_start,
-            "random": random_state,
-            "counters": self.counters(),
-            "board": self.board_state(),
-        }
-        if self.rank == 0:  # rank 0 saves for all
-            self.write_checkpoint(progress)
-        if self.num_ranks > 1:  # the others wait until the checkpoint is complete
-            self.sum_over_ranks("saved", np.zeros(1)).wait_to_read()
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def write_checkpoint(self, progress: dict[str, Any]) -> None:
-        """Write the arrays, the optimizer and `progress` into a new checkpoint."""
-        draft = draft_checkpoint(self.checkpoint_dir, self.train_batch_idx)
-        npx.save(str(draft / "model.params"), named_arrays(self.model, self.device))
-        if isinstance(self.optim, gluon.Trainer):
-            self.optim.save_states(str(draft / "trainer.states"))
-        else:
-            progress["attributes"] = own_attributes(self.optim, self.model)
-        (draft / "progress").write_bytes(pickle.dumps(progress))
-        publish_checkpoint(draft)
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def load_checkpoint(self, path: Path) -> None:
-        """Restore what `save_checkpoint` saved.
-
-        Raises ValueError if it was saved by another model, with another optimizer
-        or with another number of minibatches in an epoch.
-        """
-        progress = pickle.loads((path / "progress").read_bytes())
-        self.check_progress(progress, path)
-        self.make_lazy_parameters()
-        load_arrays(self.model, self.device, path)
-        self.load_optimizer(progress, path)
-        vars(self).update(progress["counters"])
-        self.epoch, self.position = progress["epoch"], progress["position"]
-        points, waiting = progress["board"]
-        board = self.model.board
-        board.data = {k: [Point(*p) for p in ps] for k, ps in points.items()}
-        board.waiting = move_to(waiting, self.device)
-        self.epoch_start, self.resume_state = (
-            progress["epoch_start"],
-            progress["random"],
-        )
-        self.set_random_state(self.resume_state)
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def start_checkpoints(self, folder: str | Path | None) -> None:
-        """Make a folder if it is missing; continue from the newest checkpoint in it.
-
-        Raises ValueError if the folder cannot be made, the checkpoint does not fit
-        this run, or `save_every` is not positive.
-        """
-        if self.save_every is not None and not self.save_every > 0:
-            raise ValueError(
-                "save_every must be None (after each epoch) or a "
-                f"positive number, not {self.save_every!r}"
-            )
-        self.checkpoint_dir: Any = Path(folder) if folder else None
-        self.position = 0
-        if folder:
-            self.loader: Any = self.train_dataloader
-            self.train_dataloader = ResumableLoader(self, self.loader)
-            make_folder(folder)
-            if newest := latest_checkpoint(folder):
-                check_file(newest)
-                self.load_checkpoint(newest)
-                warn_if_over(self, newest)
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def save_if_due(self) -> None:
-        """Save a checkpoint if `save_every` minibatches have passed."""
-        if self.save_every and self.train_batch_idx % self.save_every == 0:
-            self.save_checkpoint(self.epoch, self.position)
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def end_epoch(self) -> None:
-        """Save a checkpoint after an epoch, if one is due."""
-        self.position = 0
-        last = self.epoch == self.max_epochs - 1
-        if self.checkpoint_dir and (last or not self.save_every):
-            self.save_checkpoint(self.epoch + 1, 0)
-
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def join_ranks(self) -> None:
         """Find out which rank this process is, and share the states of rank 0.
 
-        Raises ValueError if a device is listed twice, or if there is none.
+        Raises ValueError if a device is listed twice.
         """
-        if not self.devices or len(set(self.devices)) < len(self.devices):
+        if len(set(self.devices)) < len(self.devices):
             raise ValueError(
                 "trainer.devices must be different devices, such as "
                 f"d2l.try_devices(2), not {self.devices}"
@@ -937,10 +878,8 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def connect_devices(self, batch: Any) -> None:
         """List the copies of each array, and give all of them the values of rank 0."""
-        with self.device:  # a forward pass makes lazy parameters
-            few = take_examples(batch, slice(2))
-            self.model.training_step(move_to(few, self.device))
-        self.values.clear()
+        if any(p._deferred_init for p in self.model.parameters()):
+            self.draw_nothing(take_examples(batch, slice(2)))
         self.plain = [
             [array, *(copy_to(array, d) for d in self.devices[1:])]
             for array in self.model.get_scratch_params()
@@ -950,6 +889,22 @@ class Trainer(HyperParameters):
         self.keys = [new_key() for _ in self.replicas]
         for key, arrays in zip(self.keys, self.replicas):
             self.store.broadcast(key, arrays[0], arrays)
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def draw_nothing(self, batch: Any) -> None:
+        """Compute the loss of a minibatch, which makes lazy parameters."""
+        model: Any = self.model
+        vars(model)["plot"] = lambda *args, **kwargs: None  # hides the method
+        try:
+            with (
+                self.device,
+                mock.patch.object(  # some layers cannot be compiled
+                    gluon.HybridBlock, "_call_cached_op", run_uncompiled
+                ),
+            ):
+                model.training_step(move_to(batch, self.device))
+        finally:
+            del vars(model)["plot"]
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     @contextlib.contextmanager
@@ -993,7 +948,7 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def copy_parameters(self) -> None:
         """Copy what the optimizer has changed on the first device only."""
-        every = isinstance(self.optim, gluon.Trainer)
+        every = bool(gluon_trainers(self.optim))
         for first, *others in self.plain if every else self.replicas:
             for other in others:
                 first.copyto(other)
@@ -1004,8 +959,9 @@ class Trainer(HyperParameters):
         self.replicas = None
         self.values: dict[str, list] = {}
         self.buffers: dict[str, tuple] = {}
-        if self.num_shares > 1 and isinstance(self.optim, gluon.Trainer):
-            self.optim._kvstore_params["kvstore"] = None
+        if self.num_shares > 1:
+            for optim in gluon_trainers(self.optim):
+                optim._kvstore_params["kvstore"] = None
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def keep_first_copy(self) -> None:
@@ -1021,62 +977,35 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def has_overflow(self) -> bool:
         """Return whether a gradient is infinite or not a number."""
-        self.optim.optimizer.multi_precision = True
+        for optim in gluon_trainers(self.optim):
+            optim.optimizer.multi_precision = True
         with self.on_device(0):
             grads = [a.grad.as_nd_ndarray() for a in trained_arrays(self.model)]
         return not mx.nd.multi_all_finite(*grads, num_arrays=len(grads)).asscalar()
 
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def counters(self) -> dict[str, Any]:
-        """Return the attributes that count steps, and the scale of the loss."""
-        names = ("train_batch_idx", "val_batch_idx", "step_flops", "loss_scale")
-        return {name: vars(self)[name] for name in names if name in vars(self)}
 
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def board_state(self) -> tuple[dict, dict]:
-        """Return the points of the board, and the values of unfinished means."""
-        board = self.model.board
-        waiting = {k: move_to(ps, cpu()) for k, ps in board.waiting.items()}
-        return {k: [tuple(p) for p in ps] for k, ps in board.data.items()}, waiting
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+class Callback:
+    """What else happens in a training step; a subclass defines what it needs."""
 
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def check_progress(self, progress: dict[str, Any], path: Path) -> None:
-        """Raise ValueError unless a checkpoint fits the optimizer and the data."""
-        for name, own in (
-            ("optimizer", optimizer_name(self.optim)),
-            ("num_train_batches", self.num_train_batches),
-        ):
-            if progress[name] != own:
-                raise ValueError(
-                    f"{path} was saved with {name} {progress[name]}, and this run "
-                    f"has {own}; resume with the same, or choose another folder"
-                )
+    def before_step(self, trainer: Trainer, batch: Any) -> None:
+        """Is called before each training step, with its minibatch."""
 
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def make_lazy_parameters(self) -> None:
-        """Give lazy layers their shapes by computing the loss of two examples."""
-        model: Any = self.model
-        if any(p._deferred_init for p in model.parameters()):
-            states = self.host_states()
-            batch = take_examples(next(iter(self.loader)), slice(2))
-            self.set_random_state(states)  # as if no minibatch had been loaded
-            vars(model)["plot"] = lambda *args, **kwargs: None  # hides the method
-            try:
-                with self.device:
-                    model.training_step(move_to(batch, self.device))
-            finally:
-                del vars(model)["plot"]
+    def after_step(self, trainer: Trainer) -> None:
+        """Is called after each training step."""
 
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def load_optimizer(self, progress: dict[str, Any], path: Path) -> None:
-        """Restore the state of the optimizer, on any number of devices."""
-        if not isinstance(self.optim, gluon.Trainer):
-            attributes = move_to(progress["attributes"], self.device)
-            vars(self.optim).update(attributes)
-            return
-        self.optim.load_states(str(path / "trainer.states"))
-        optimizer = self.optim.optimizer  # it counts the updates of each device
-        optimizer.begin_num_update = optimizer.num_update
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+Trainer.callbacks = Setting(
+    "callbacks",
+    (),
+    "Objects that are called in each step",
+    "a list of `Callback`s",
+    lambda values: (
+        isinstance(values, (list, tuple))
+        and all(isinstance(value, Callback) for value in values)
+    ),
+)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -1170,6 +1099,8 @@ class Digits(DataModule):
     def __init__(self, batch_size: int = 64, num_train: int = 1437):
         super().__init__()
         self.save_hyperparameters()
+        from sklearn import datasets  # takes two seconds
+
         X, y = datasets.load_digits(return_X_y=True)
         order = onp.random.default_rng(0).permutation(len(X))
         self.X = np.array(X[order] / 16, dtype=np.float32)
@@ -1302,17 +1233,45 @@ def first_gpus(n: int) -> list:
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def move_to(batch: Any, device: Any) -> Any:
-    """Return an array, or a tuple, list or dict of arrays, on `device`."""
-    if isinstance(batch, np.ndarray):
-        return batch.as_in_ctx(device)
+def are_devices(values: Any) -> bool:
+    """Return whether a value is a list of one or more devices."""
+    kind: type = mx.Context
+    return (
+        isinstance(values, (list, tuple))
+        and len(values) > 0
+        and all(isinstance(value, kind) for value in values)
+    )
+
+
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+Trainer.devices = Setting(
+    "devices",
+    (),
+    "The devices to train on, in place of `num_gpus` GPUs",
+    "a list of devices, such as `d2l.try_devices(2)`",
+    are_devices,
+)
+
+
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+def tree_map(function: Callable, batch: Any) -> Any:
+    """Return a tuple, list or dict like `batch`, with `function` of each item."""
     if isinstance(batch, dict):
-        return {key: move_to(item, device) for key, item in batch.items()}
+        return {key: tree_map(function, item) for key, item in batch.items()}
     if isinstance(batch, (tuple, list)):
-        items = [move_to(item, device) for item in batch]
+        items = [tree_map(function, item) for item in batch]
         named = hasattr(batch, "_fields")  # a namedtuple
         return type(batch)(*items) if named else type(batch)(items)
-    return batch
+    return function(batch)
+
+
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+def move_to(batch: Any, device: Any) -> Any:
+    """Return an array, or a tuple, list or dict of arrays, on `device`."""
+    return tree_map(
+        lambda item: item.as_in_ctx(device) if isinstance(item, np.ndarray) else item,
+        batch,
+    )
 
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
@@ -1604,14 +1563,15 @@ def predict_memory(model: Module, batch: Sequence, accumulate: int = 1) -> StepM
             f"{type(model).__name__} does not allocate the same arrays "
             "in each step, so its memory cannot be predicted"
         )
-    part = -(-len(batch[-1]) // accumulate)  # rounded up
+    items = flatten(batch)
+    part = -(-len(items[0]) // accumulate)  # rounded up
     saved, tape = (a + (b - a) * (part - 4) / 4 for a, b in zip(*passes))
     weights, trained = all_arrays(model), trained_arrays(model)
-    state, update = optimizer_bytes(model.configure_optimizers(), trained)
+    state, update = optimizer_bytes(one_optimizer(model), trained)
     fixed = nbytes(weights), nbytes([a.grad for a in trained]), state
     size = sum(
         onp.dtype(item.dtype).itemsize * item.size
-        for item in {id(item): item for item in batch}.values()
+        for item in {id(item): item for item in items}.values()
     )
     peak = sum(fixed) + size + max(update, int(tape.max()))
     return StepMemory(*fixed, int(saved), size, peak)
@@ -1637,17 +1597,17 @@ def run_small(model: Module, batch: Sequence, n: int) -> tuple:
             *(p.list_ctx()[0] for p in model.parameters()),
             *(a.ctx for a in scratch_tensors(model)),
         ][0]
-        small = [few_examples(item, n, device) for item in batch]
+        small = tree_map(lambda item: few_examples(item, n, device), batch)
 
         def loss():
-            return model.loss(model(*small[:-1]), small[-1])
+            return model.training_step(small)
 
         def step():
             with autograd.record():
                 value = loss()
             value.backward()
 
-        with keep_statistics(model):
+        with no_plots(model), keep_statistics(model):
             Compiled(step, model)()  # compiles the layers, if possible
             for _ in range(2):
                 step()  # operators take workspaces that they keep
@@ -1662,6 +1622,17 @@ def run_small(model: Module, batch: Sequence, n: int) -> tuple:
         raise RuntimeError(
             f"{type(model).__name__} does not run on {n} examples: {reason}"
         ) from error
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+@contextlib.contextmanager
+def no_plots(model: Any) -> Iterator[None]:
+    """Let a model plot nothing in a `with` block."""
+    vars(model)["plot"] = lambda *args, **kwargs: None  # hides the method
+    try:
+        yield
+    finally:
+        del vars(model)["plot"]
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
@@ -1690,6 +1661,12 @@ def optimizer_bytes(optimizer: Any, arrays: Sequence) -> tuple[int, int]:
 
     The optimizers of Gluon update in place, except for the rarer ones.
     """
+    if isinstance(optimizer, Optimizers):
+        pairs = [
+            optimizer_bytes(each, [p.data() for p in each._params])
+            for each in optimizer.optimizers
+        ]
+        return sum(size for size, _ in pairs), max(update for _, update in pairs)
     if not isinstance(optimizer, gluon.Trainer):
         known = {id(a) for a in arrays}
         state = [a for a in scratch_tensors(vars(optimizer)) if id(a) not in known]
@@ -1704,7 +1681,8 @@ def optimizer_bytes(optimizer: Any, arrays: Sequence) -> tuple[int, int]:
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
 def flatten(state: Any) -> list:
-    """Return the arrays in nested tuples."""
+    """Return the arrays in nested tuples, lists and dicts."""
+    state = [*state.values()] if isinstance(state, dict) else state
     if isinstance(state, (tuple, list)):
         return [array for item in state for array in flatten(item)]
     return [] if state is None else [state]
@@ -1740,7 +1718,12 @@ class Block:
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 def largest_batch(fits: Callable, batch_size: int) -> int:
-    """Return the first of batch_size, batch_size // 2, ... that fits, or 0."""
+    """Return the first of batch_size, batch_size // 2, ... that fits, or 0.
+
+    Raises ValueError if `batch_size` is not a whole number or is negative.
+    """
+    if not isinstance(batch_size, int) or batch_size < 0:
+        raise ValueError(f"batch_size must be 0, 1, 2, ..., not {batch_size!r}")
     while batch_size and not fits(batch_size):
         batch_size //= 2
     return batch_size
@@ -1795,7 +1778,13 @@ def wait_for_checkpoints() -> None:
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-Trainer.accumulate = 1
+Trainer.accumulate = Setting(
+    "accumulate",
+    1,
+    "The number of parts of each minibatch",
+    "1, 2, ...",
+    lambda value: isinstance(value, int) and value >= 1,
+)
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
@@ -1808,16 +1797,22 @@ def split_batch(batch: Any, num_parts: int) -> list:
         raise ValueError(f"accumulate must be 1, 2, ..., not {num_parts}")
     if num_parts == 1:
         return [(batch, 1)]
-    total = len(batch[-1])
+    total = len(flatten(batch)[0])
     size = -(-total // num_parts)  # rounded up
     return [
-        ([item[i : i + size] for item in batch], min(size, total - i) / total)
+        (take_examples(batch, slice(i, i + size)), min(size, total - i) / total)
         for i in range(0, total, size)
     ]
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-Trainer.precision = np.float32
+Trainer.precision = Setting(
+    "precision",
+    np.float32,
+    "The type in which the model computes",
+    "np.float32 or np.float16",
+    lambda value: value in (np.float32, np.float16),
+)
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
@@ -2046,7 +2041,47 @@ def profile(function: Callable, path: str) -> list[dict]:
 
 
 # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
-Trainer.machine = None
+def step_flops(trainer: Trainer, batch: Any) -> float:
+    """Return the FLOPs of a step on each device, three times a forward pass."""
+    with trainer.device:
+        inputs = (batch,) if isinstance(batch, dict) else batch[:-1]
+        inputs = move_to(inputs, trainer.device)
+        counted = list_operations(trainer.model, *inputs)
+    return 3 * sum(op.flops for op in counted) / trainer.num_shares
+
+
+# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+class MFU(Callback):
+    """Draws the model FLOPs utilization of the training steps of each epoch.
+
+    machine: the `Machine` with the peak of each data type.
+    """
+
+    def __init__(self, machine: Machine):
+        self.machine = machine
+        self.model: Any = None
+        self.timer: Any = None
+
+    def before_step(self, trainer: Trainer, batch: Any) -> None:
+        """Count the FLOPs of the first step; start a timer in each epoch."""
+        examples = len(flatten(batch)[0])
+        if self.model is not trainer.model:
+            self.model, self.timer = trainer.model, None
+            self.step_flops, self.size = step_flops(trainer, batch), examples
+        first = trainer.train_batch_idx % trainer.num_train_batches == 0
+        if first or self.timer is None:
+            self.examples, self.timer = 0, Timer()
+        self.examples += examples
+
+    def after_step(self, trainer: Trainer) -> None:
+        """Draw the MFU after the last step of an epoch."""
+        if trainer.train_batch_idx % trainer.num_train_batches:
+            return
+        synchronize()
+        rate = self.step_flops * self.examples / self.size / self.timer.stop()
+        name = onp.dtype(trainer.precision).name
+        mfu = rate / self.machine.rates[name]
+        trainer.model.board.draw(trainer.epoch + 1, mfu, "mfu")
 
 
 # Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
@@ -2411,30 +2446,190 @@ def pipeline_times(
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-class ResumableLoader:
-    """The minibatches of a loader, from the position of a trainer on."""
+class Checkpoints:
+    """The checkpoints of a training run in a folder."""
 
-    def __init__(self, trainer: Trainer, loader: Any):
-        self.trainer, self.loader = trainer, loader
+    def __init__(self, trainer: Trainer, folder: str | Path):
+        make_folder(folder)
+        self.trainer, self.folder, self.position = trainer, Path(folder), 0
+        self.loader: Any = trainer.train_dataloader
+        trainer.train_dataloader = ResumableLoader(self)
+        trainer.model.board.clear()  # no curves of an earlier run
+        pack(self.other_progress(), {})  # refuses what it could not restore
+        self.resume()
+
+    def random_state(self) -> dict[str, Any]:
+        """Give MXNet a new seed; return it with the states of the other generators."""
+        make_lazy_parameters(self)
+        state, numbers = self.host_states(), onp.random.get_state()[1]
+        rng = onp.random.default_rng([int(numbers[0]), self.trainer.train_batch_idx])
+        state["mxnet"] = int(rng.integers(2**31))
+        self.set_random_state(state)
+        return state
+
+    def host_states(self) -> dict[str, Any]:
+        """Return the states of the generators of Python, NumPy and the loader."""
+        state = {"python": random.getstate(), "numpy": onp.random.get_state()}
+        if generator := getattr(self.loader, "rng", None):
+            state["loader"] = generator.bit_generator.state
+        return state
+
+    def set_random_state(self, state: dict[str, Any]) -> None:
+        """Restore the states; MXNet gets another seed on each rank."""
+        random.setstate(state["python"])
+        onp.random.set_state(state["numpy"])
+        if "loader" in state:
+            self.loader.rng.bit_generator.state = state["loader"]
+        if "mxnet" in state:
+            mx.random.seed((state["mxnet"] + 7919 * self.trainer.rank) % 2**31)
+
+    def progress(self, epoch: int, position: int) -> dict[str, Any]:
+        """Return what a checkpoint contains besides the model and the optimizer."""
+        trainer = self.trainer
+        return {
+            "epoch": epoch,
+            "position": position,
+            "epoch_start": self.epoch_start,
+            "train_batch_idx": trainer.train_batch_idx,
+            "val_batch_idx": trainer.val_batch_idx,
+            "num_train_batches": trainer.num_train_batches,
+            "arguments": run_arguments(trainer),
+            "random": self.random_state(),
+            "board": board_state(trainer.model.board),
+        } | self.other_progress()
+
+    def restore_progress(self, progress: dict[str, Any]) -> None:
+        """Restore the counters, the curves and the position of a run."""
+        trainer = self.trainer
+        trainer.train_batch_idx = progress["train_batch_idx"]
+        trainer.val_batch_idx = progress["val_batch_idx"]
+        trainer.epoch, self.position = progress["epoch"], progress["position"]
+        restore_board(trainer, *progress["board"])
+        self.epoch_start, self.resume_state = (
+            progress["epoch_start"],
+            progress["random"],
+        )
+
+    def other_progress(self) -> dict[str, Any]:
+        """Return what a checkpoint in MXNet also contains."""
+        trainer, own = self.trainer, {}
+        if not isinstance(trainer.optim, (gluon.Trainer, Optimizers)):
+            own = own_attributes(trainer.optim, trainer.model)
+        return {
+            "optimizer": optimizer_name(trainer.optim),
+            "attributes": own,
+            "loss_scale": trainer.loss_scale,
+        }
+
+    def save(self, epoch: int, position: int) -> None:
+        """Save all that is needed to continue at a minibatch of an epoch."""
+        trainer, progress = self.trainer, self.progress(epoch, position)
+        trainer.share_statistics()
+        if trainer.rank == 0:  # rank 0 saves for all
+            arrays = named_arrays(trainer.model, trainer.device)
+            packed = pack(progress, arrays)
+            draft = draft_checkpoint(self.folder, trainer.train_batch_idx)
+            (draft / "progress.json").write_text(json.dumps(packed))
+            npx.save(str(draft / "model.params"), arrays)
+            for i, optim in enumerate(gluon_trainers(trainer.optim)):
+                optim.save_states(str(draft / f"{i}.states"))
+            publish_checkpoint(draft)
+        if trainer.num_ranks > 1:  # the others wait until the checkpoint is complete
+            trainer.sum_over_ranks("saved", np.zeros(1)).wait_to_read()
+
+    def load(self, path: Path) -> None:
+        """Restore what `save` saved.
+
+        Raises WrongCheckpoint if it was saved by another model, with another
+        optimizer or with another number of minibatches in an epoch.
+        """
+        trainer, arrays = self.trainer, npx.load(str(path / "model.params"))
+        packed = json.loads((path / "progress.json").read_text())
+        progress = unpack(packed, arrays)
+        check_run(progress, trainer, path, optimizer_name(trainer.optim))
+        make_lazy_parameters(self)
+        load_arrays(trainer.model, trainer.device, arrays, path)
+        for i, optim in enumerate(gluon_trainers(trainer.optim)):
+            load_states(optim, path / f"{i}.states")
+        vars(trainer.optim).update(move_to(progress["attributes"], trainer.device))
+        if trainer.loss_scale != progress["loss_scale"]:
+            trainer.loss_scale = progress["loss_scale"]
+        self.restore_progress(progress)
+        self.set_random_state(self.resume_state)
+
+    def resume(self) -> None:
+        """Continue from the newest checkpoint in the folder, if there is one.
+
+        Raises ValueError if a checkpoint is damaged or does not fit this run.
+        """
+        for path in reversed(complete_checkpoints(self.folder)):
+            check_file(path)
+            try:
+                self.load(path)
+            except WrongCheckpoint:
+                raise
+            except Exception as error:
+                text = f"{path} cannot be read ({type(error).__name__})"
+                if not self.trainer.skip_damaged:
+                    raise ValueError(
+                        f"{text}; set skip_damaged=True to continue from the "
+                        "checkpoint before it"
+                    ) from error
+                warnings.warn(
+                    f"{text}; the run continues from the one before", stacklevel=2
+                )
+            else:
+                warn_if_over(self, path)
+                return
+        if latest_checkpoint(self.folder):
+            raise ValueError(
+                f"no checkpoint in {self.folder} can be read; choose another "
+                "folder to start from the beginning"
+            )
+
+    def save_if_due(self) -> None:
+        """Save a checkpoint if `save_every` minibatches have passed."""
+        trainer = self.trainer
+        if trainer.save_every and trainer.train_batch_idx % trainer.save_every == 0:
+            self.save(trainer.epoch, self.position)
+
+    def end_epoch(self) -> None:
+        """Save a checkpoint after an epoch, if one is due."""
+        self.position = 0
+        trainer = self.trainer
+        if trainer.epoch == trainer.max_epochs - 1 or not trainer.save_every:
+            self.save(trainer.epoch + 1, 0)
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+Trainer.checkpoint_class = Checkpoints
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+class ResumableLoader:
+    """The minibatches of a loader, from the position of a training run on."""
+
+    def __init__(self, run: Checkpoints):
+        self.run = run
 
     def __len__(self) -> int:
-        return len(self.loader)
+        return len(self.run.loader)
 
     def __iter__(self) -> Iterator:
-        trainer = self.trainer
-        if trainer.position:
-            trainer.set_random_state(trainer.epoch_start)
+        run = self.run
+        if run.position:
+            run.set_random_state(run.epoch_start)
         else:
-            trainer.epoch_start = trainer.random_state()
-        batches = iter(self.loader)
-        for _ in zip(range(trainer.position), batches):
+            run.epoch_start = run.random_state()
+        batches = iter(run.loader)
+        for _ in zip(range(run.position), batches):
             pass  # these steps are done
-        if trainer.position:
-            trainer.set_random_state(trainer.resume_state)
+        if run.position:
+            run.set_random_state(run.resume_state)
         for batch in batches:
             yield batch
-            trainer.position += 1  # the step with this minibatch is over
-            trainer.save_if_due()
+            run.position += 1  # the step with this minibatch is over
+            run.save_if_due()
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
@@ -2469,19 +2664,28 @@ def draft_checkpoint(folder: str | Path, step: int) -> Path:
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def wait_for_disk(path: Path) -> None:
+    """Wait until a file, or the list of names in a folder, is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
     """Give a complete draft its final name, and return it.
 
     Only the newest `keep` checkpoints stay in the folder.
     """
-    files = [path for path in draft.rglob("*") if path.is_file()]
-    for path in files:
-        with path.open("r+b") as file:
-            os.fsync(file.fileno())  # wait for the disk
+    for path in [*draft.rglob("*"), draft]:
+        wait_for_disk(path)
     final, replaced = draft.with_suffix(""), draft.with_suffix(".old")
     if final.exists():  # the same minibatch was saved before
         final.rename(replaced)
     draft.rename(final)
+    wait_for_disk(final.parent)  # the new name
     shutil.rmtree(replaced, ignore_errors=True)
     for old in complete_checkpoints(draft.parent)[:-keep]:
         shutil.rmtree(old)
@@ -2489,7 +2693,24 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-Trainer.save_every = None
+Trainer.save_every = Setting(
+    "save_every",
+    None,
+    "The number of minibatches between two checkpoints",
+    "None (after each epoch) or 1, 2, ...",
+    lambda value: value is None or isinstance(value, int) and value >= 1,
+)
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+Trainer.skip_damaged = Setting(
+    "skip_damaged",
+    False,
+    "Whether a run may continue from an earlier checkpoint "
+    "if the newest one cannot be read",
+    "True or False",
+    lambda value: value in (True, False),
+)
 
 
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
@@ -2533,6 +2754,20 @@ def check_limits(max_epochs: int, gradient_clip_val: float) -> None:
             "gradient_clip_val must be 0 (no limit) or a positive "
             f"number, not {gradient_clip_val!r}"
         )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def check_objects(model: Any, data: Any) -> None:
+    """Raise TypeError unless a trainer can train `model` on `data`."""
+    for value, name, method in (
+        (model, "model", "training_step"),
+        (data, "data", "train_dataloader"),
+    ):
+        if isinstance(value, type) or not hasattr(value, method):
+            raise TypeError(
+                f"fit(model, data) needs an object with the method {method} "
+                f"as {name}, not {value!r:.60}"
+            )
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -2588,7 +2823,8 @@ def mean(values: Sequence) -> Any:
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def in_notebook() -> bool:
     """Return whether this program runs in a notebook, and can show pictures."""
-    return getattr(get_ipython(), "kernel", None) is not None
+    ipython = sys.modules.get("IPython")  # a notebook has imported it
+    return getattr(ipython and ipython.get_ipython(), "kernel", None) is not None
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -2628,6 +2864,11 @@ class ProgressBoard(HyperParameters):
         self.lines: dict[str, Any] = {}
         self.picture, self.due = None, 0.0
 
+    def clear(self) -> None:
+        """Forget all points."""
+        self.data.clear()
+        self.waiting.clear()
+
     def draw(self, x: float, y: Any, label: str, every_n: int = 1) -> None:
         """Add the point (x, y) to curve `label`; draw the mean of each `every_n`.
 
@@ -2646,6 +2887,8 @@ class ProgressBoard(HyperParameters):
 
     def start(self) -> None:
         """Make the figure and its axes."""
+        from matplotlib import pyplot as plt  # takes a while
+
         use_svg_display()
         if self.fig is None and self.axes is None:
             self.fig = plt.figure(figsize=self.figsize)
@@ -2686,12 +2929,16 @@ class ProgressBoard(HyperParameters):
             self.replace_picture()
             end = time.perf_counter()
             self.due = end + max(0.1, 20 * (end - start))
+        from IPython import get_ipython
+
         events = get_ipython().events
         if self.finish not in events.callbacks["post_run_cell"]:
             events.register("post_run_cell", self.finish)
 
     def replace_picture(self) -> None:
         """Draw the picture, and show it in place of the previous one."""
+        from IPython import display
+
         self.show()
         figure = self.axes.figure
         if self.picture is None:
@@ -2701,6 +2948,8 @@ class ProgressBoard(HyperParameters):
 
     def finish(self, _result: Any) -> None:
         """Draw the last picture of a cell."""
+        from IPython import get_ipython
+
         get_ipython().events.unregister("post_run_cell", self.finish)
         self.replace_picture()
         self.picture = None  # another cell has a picture of its own
@@ -2710,6 +2959,8 @@ class ProgressBoard(HyperParameters):
 def use_svg_display() -> None:
     """Show plots as vector graphics, if this is a notebook."""
     if in_notebook():
+        from matplotlib_inline import backend_inline
+
         backend_inline.set_matplotlib_formats("svg")
 
 
@@ -2722,12 +2973,13 @@ def add_point(trainer: Any, label: str, value: Any, step: int | None = None) -> 
     model = trainer.model
     step = trainer.train_batch_idx if step is None else step
     if label.startswith("train_"):
-        x = step / trainer.num_train_batches
-        n = trainer.num_train_batches / model.plot_train_per_epoch
+        x, count = step / trainer.num_train_batches, trainer.num_train_batches
+        per_epoch = model.plot_train_per_epoch
     else:
-        x = trainer.epoch + 1
-        n = trainer.num_val_batches / model.plot_valid_per_epoch
-    model.board.draw(x, value, label, every_n=int(n))
+        x, count = trainer.epoch + 1, trainer.num_val_batches
+        per_epoch = model.plot_valid_per_epoch
+    if per_epoch:  # 0 draws nothing
+        model.board.draw(x, value, label, every_n=int(count / per_epoch))
     if model.board.bar is not None:
         last = {name: points[-1].y for name, points in model.board.data.items()}
         model.board.bar.set_postfix(last, refresh=False)
@@ -2739,7 +2991,8 @@ def add_point(trainer: Any, label: str, value: Any, step: int | None = None) -> 
 def progress_bar(trainer: Any) -> Iterator[None]:
     """Show a bar in a terminal while `trainer` trains; elsewhere do nothing."""
     in_terminal = not in_notebook() and sys.stderr.isatty()
-    if getattr(trainer, "rank", 0):  # only rank 0 shows a bar
+    ranks = getattr(trainer, "ranks", trainer)
+    if getattr(ranks, "rank", 0):  # only rank 0 shows a bar
         in_terminal = False
     if not in_terminal or importlib.util.find_spec("tqdm") is None:
         yield
@@ -2760,8 +3013,20 @@ def progress_bar(trainer: Any) -> Iterator[None]:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def __getattr__(name: str) -> Any:
+    """Return `d2l.plt`, Matplotlib's pyplot, which is imported when it is needed."""
+    if name != "plt":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from matplotlib import pyplot as plt
+
+    return plt
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def set_figsize(figsize: tuple[float, float] = (3.5, 2.5)) -> None:
     """Set the size of the figures that follow, in inches."""
+    from matplotlib import pyplot as plt
+
     use_svg_display()
     plt.rcParams["figure.figsize"] = figsize
 
@@ -2803,6 +3068,8 @@ def plot(
 
     ys = curves(X if Y is None else Y)
     xs = [range(len(y)) for y in ys] if Y is None else curves(X)
+    from matplotlib import pyplot as plt
+
     set_figsize(figsize)
     axes = axes or plt.gca()
     axes.cla()
@@ -2860,6 +3127,26 @@ def scratch_tensors(module: nn.Block) -> list[np.ndarray]:
 
     visit(module)
     return found
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Optimizers:
+    """Several optimizers, each with parameters of its own, as one."""
+
+    def __init__(self, optimizers: Sequence):
+        self.optimizers = list(optimizers)
+
+    def step(self, batch_size: float) -> None:
+        """Change the parameters of all optimizers."""
+        for optim in self.optimizers:
+            optim.step(batch_size)
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def one_optimizer(model: Any) -> Any:
+    """Return the optimizer of a model; several become one."""
+    optim = model.configure_optimizers()
+    return Optimizers(optim) if isinstance(optim, (list, tuple)) else optim
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -3002,6 +3289,8 @@ def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
 
     An image is a tensor on any device, or an array of NumPy.
     """
+    from matplotlib import pyplot as plt
+
     figsize = (num_cols * scale, num_rows * scale)
     _, axes = plt.subplots(num_rows, num_cols, figsize=figsize)
     axes = onp.ravel(axes)
@@ -3209,6 +3498,8 @@ def plot_trace(traces: dict[str, list], aligned: bool = True) -> None:
 
     If not `aligned`, all rows have one clock, which starts with the first.
     """
+    from matplotlib import pyplot as plt
+
     use_svg_display()
     first = min(e[1] for events in traces.values() for e in events)
     bars: dict[str, list] = {}
@@ -3230,6 +3521,8 @@ def plot_trace(traces: dict[str, list], aligned: bool = True) -> None:
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def plot_ladder(ladders: dict[str, dict]) -> None:
     """Plot the speeds of each machine, relative to its first."""
+    from matplotlib import pyplot as plt
+
     use_svg_display()
     figure, plots = plt.subplots(
         1,
@@ -4251,10 +4544,7 @@ def exchange_handles(pairs: list[tuple]) -> None:
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def take_examples(batch: Any, part: slice) -> Any:
     """Return some examples of a minibatch."""
-    if isinstance(batch, np.ndarray):
-        return batch[part]
-    items = [take_examples(item, part) for item in batch]
-    return type(batch)(*items) if hasattr(batch, "_fields") else type(batch)(items)
+    return tree_map(lambda item: item[part], batch)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4278,18 +4568,64 @@ def check_examples(batch: Any) -> int:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+class WrongCheckpoint(ValueError):
+    """A checkpoint belongs to another run."""
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def check_shapes(saved: dict, own: dict, path: Path) -> None:
-    """Raise ValueError unless a checkpoint and a model have the same arrays.
+    """Raise WrongCheckpoint unless a checkpoint and a model have the same arrays.
 
     `saved` and `own` map names to shapes.
     """
     for name in sorted({*saved, *own}):
         there, here = saved.get(name, "missing"), own.get(name, "missing")
         if there != here:
-            raise ValueError(
+            raise WrongCheckpoint(
                 f"{path} is a checkpoint of another model: the shape of {name} "
                 f"is {there} in the checkpoint and {here} in the model; "
                 "resume with the same model, or choose another folder"
+            )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def run_arguments(trainer: Trainer) -> dict[str, Any]:
+    """Return the plain arguments of a model and of its trainer."""
+    arguments = dict(trainer.model.hparams)
+    arguments = {f"model.{name}": value for name, value in arguments.items()}
+    arguments |= {
+        name: getattr(trainer, name) for name in ("accumulate", "gradient_clip_val")
+    } | {"precision": f"{trainer.precision}"}
+    return {
+        name: value
+        for name, value in arguments.items()
+        if isinstance(value, (int, float, str))
+    }
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_run(
+    progress: dict[str, Any], trainer: Trainer, path: Path, optimizer: str | None = None
+) -> None:
+    """Raise WrongCheckpoint unless a checkpoint fits a run; warn of changes."""
+    for name, own in (
+        ("optimizer", optimizer),
+        ("num_train_batches", trainer.num_train_batches),
+    ):
+        if progress.get(name) != own:
+            raise WrongCheckpoint(
+                f"{path} was saved with {name} {progress[name]}, and this run "
+                f"has {own}; resume with the same, or choose another folder"
+            )
+    for name, own in run_arguments(trainer).items():
+        saved = progress["arguments"].get(name, own)
+        if saved != own:
+            what = "the new value counts"
+            if name.startswith("model."):
+                what = "the optimizer keeps what was saved"
+            warnings.warn(
+                f"{path} was saved with {name}={saved}, and this run has {own}; {what}",
+                stacklevel=2,
             )
 
 
@@ -4306,14 +4642,81 @@ def make_folder(folder: str | Path) -> None:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def warn_if_over(trainer: Trainer, path: Path) -> None:
-    """Warn if a checkpoint comes after the last epoch of a trainer."""
-    if (trainer.epoch, trainer.position) > (trainer.max_epochs, 0):
+def warn_if_over(run: Checkpoints, path: Path) -> None:
+    """Warn if a checkpoint comes after the last epoch of a run."""
+    last = run.trainer.max_epochs
+    if (run.trainer.epoch, run.position) > (last, 0):
         warnings.warn(
-            f"{path} comes from a later epoch than max_epochs="
-            f"{trainer.max_epochs}, so nothing is left to train",
+            f"{path} comes from a later epoch than max_epochs={last}, "
+            "so nothing is left to train",
             stacklevel=2,
         )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def pack(value: Any, arrays: dict[str, Any] | None = None) -> Any:
+    """Return a value as data for JSON; arrays of the framework go to `arrays`.
+
+    Raises TypeError unless the value consists of numbers, strings, arrays, lists,
+    tuples and dicts.
+    """
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        kind = "list" if isinstance(value, list) else "tuple"
+        return {kind: [pack(item, arrays) for item in value]}
+    if isinstance(value, dict):
+        return {
+            "dict": [[pack(key), pack(item, arrays)] for key, item in value.items()]
+        }
+    if isinstance(value, (onp.ndarray, onp.generic)):
+        return {"numpy": [value.dtype.name, value.tolist()]}
+    if arrays is None or not hasattr(value, "dtype"):
+        raise TypeError(
+            f"a checkpoint cannot restore {value!r:.60}; keep numbers, "
+            "strings, arrays, lists, tuples and dicts"
+        )
+    name = f"progress.{len(arrays)}"
+    arrays[name] = value
+    return {"array": name}
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def unpack(value: Any, arrays: dict[str, Any] | None = None) -> Any:
+    """Return the value that `pack` has packed."""
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "dict":
+        return {unpack(key): unpack(item, arrays) for key, item in content}
+    if kind == "numpy":
+        return onp.array(content[1], content[0])
+    if kind == "array":
+        return (arrays or {})[content]
+    items = [unpack(item, arrays) for item in content]
+    return items if kind == "list" else tuple(items)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def board_state(board: ProgressBoard) -> tuple[dict, dict]:
+    """Return the points of a board, and the values of unfinished means."""
+
+    def on_host(value):
+        return value
+
+    return (
+        {k: [tuple(p) for p in ps] for k, ps in board.data.items()},
+        {k: [(x, on_host(y)) for x, y in ps] for k, ps in board.waiting.items()},
+    )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
+    """Put all points of a checkpoint on the board."""
+    board = trainer.model.board
+    board.data = {k: [Point(*p) for p in ps] for k, ps in data.items()}
+    waiting = move_to(waiting, trainer.device)
+    board.waiting = waiting
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4357,15 +4760,19 @@ def named_arrays(model: Module, device: mx.Context) -> dict:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def load_arrays(model: Module, device: mx.Context, path: Path) -> None:
+def load_arrays(model: Module, device: mx.Context, saved: dict, path: Path) -> None:
     """Restore the arrays of a model.
 
-    Raises ValueError if parameters have other names or shapes. A plain array that
-    is not trained is skipped if it has another shape or is missing.
+    Raises WrongCheckpoint if parameters have other names or shapes. A plain array
+    that is not trained is skipped if it has another shape or is missing.
     """
-    saved, own = npx.load(str(path / "model.params")), named_arrays(model, device)
+    own = named_arrays(model, device)
     shapes, own_shapes = (
-        {name: a.shape for name, a in arrays.items() if not name.startswith("plain:")}
+        {
+            name: a.shape
+            for name, a in arrays.items()
+            if not name.startswith(("plain:", "progress."))
+        }
         for arrays in (saved, own)
     )
     check_shapes(shapes, own_shapes, path)
@@ -4379,6 +4786,8 @@ def load_arrays(model: Module, device: mx.Context, path: Path) -> None:
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def optimizer_name(optim: Any) -> str:
     """Return the name of an optimizer, such as `SGD` or `Trainer('adam')`."""
+    if isinstance(optim, Optimizers):
+        return ", ".join(map(optimizer_name, optim.optimizers))
     name = type(optim).__name__
     if isinstance(optim, gluon.Trainer):
         name += f"({type(optim.optimizer).__name__.lower()!r})"
@@ -4394,6 +4803,31 @@ def own_attributes(optim: Any, model: Module) -> dict[str, Any]:
         for name, value in vars(optim).items()
         if not any(id(a) in arrays for a in scratch_tensors({"": value}))
     }
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def make_lazy_parameters(run: Checkpoints) -> None:
+    """Give lazy layers their shapes by computing the loss of two examples."""
+    if any(p._deferred_init for p in run.trainer.model.parameters()):
+        states = run.host_states()
+        batch = take_examples(next(iter(run.loader)), slice(2))
+        run.set_random_state(states)  # as if no minibatch had been loaded
+        run.trainer.draw_nothing(batch)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def gluon_trainers(optim: Any) -> list[gluon.Trainer]:
+    """Return the trainers of Gluon of which an optimizer consists."""
+    optims = optim.optimizers if isinstance(optim, Optimizers) else [optim]
+    return [each for each in optims if isinstance(each, gluon.Trainer)]
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def load_states(optim: gluon.Trainer, path: Path) -> None:
+    """Restore the state of a trainer of Gluon, on any number of devices."""
+    optim.load_states(str(path))
+    optimizer = optim.optimizer  # it counts the updates of each device
+    optimizer.begin_num_update = optimizer.num_update
 
 
 # Aliases from config.ini
@@ -4441,4 +4875,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from bca63b3fbea1757c, with the contents d286b71617625369.
+# Generated from 47e6008a44888915, with the contents 66e6935be045f66f.

@@ -9,11 +9,13 @@ import contextlib
 import copy
 import csv
 import ctypes
+import difflib
 import faulthandler
 import functools
 import gzip
 import hashlib
 import importlib.util
+import inspect
 import json
 import os
 import pickle
@@ -52,10 +54,6 @@ import cloudpickle
 import numpy as np
 import numpy as onp
 import tensorflow as tf
-from IPython import display, get_ipython
-from matplotlib import pyplot as plt
-from matplotlib_inline import backend_inline
-from sklearn import datasets
 from tensorflow.experimental import dtensor
 from tensorflow.python.eager import context as eager_context
 
@@ -67,6 +65,8 @@ __all__ = [
     "BetweenSteps",
     "Block",
     "CALLS",
+    "Callback",
+    "Checkpoints",
     "Cited",
     "Classifier",
     "Collective",
@@ -88,17 +88,19 @@ __all__ = [
     "LINKS",
     "LinearRegression",
     "LinearRegressionScratch",
+    "MFU",
     "MLP",
     "Machine",
     "Module",
     "Operation",
+    "Optimizers",
     "Plan",
     "Point",
-    "Progress",
     "ProgressBoard",
     "ResumableLoader",
     "SGD",
     "SHAPE_OPERATIONS",
+    "Setting",
     "StepMemory",
     "SyntheticRegressionData",
     "Timer",
@@ -108,14 +110,18 @@ __all__ = [
     "TransformerLayer",
     "UNCOUNTED",
     "WatchedArray",
+    "WrongCheckpoint",
     "abs",
     "add_gradients",
     "add_point",
     "add_to_class",
+    "apply_settings",
     "arange",
+    "are_devices",
     "argmax",
     "astype",
     "batch_matmul",
+    "board_state",
     "build_problems",
     "bus_bandwidth",
     "called_operations",
@@ -125,7 +131,9 @@ __all__ = [
     "check_file",
     "check_limits",
     "check_loss",
+    "check_objects",
     "check_ranks",
+    "check_run",
     "check_shapes",
     "checkpoint_variables",
     "chunked_loss",
@@ -189,6 +197,7 @@ __all__ = [
     "locate_errors",
     "log",
     "make_folder",
+    "make_variables",
     "matmul",
     "mean",
     "measure_machine",
@@ -212,11 +221,13 @@ __all__ = [
     "nvidia_folder",
     "nvidia_smi",
     "occupancy",
+    "one_optimizer",
     "ones",
     "ones_like",
     "other_processes",
     "own_line",
     "own_memory",
+    "pack",
     "pipeline_order",
     "pipeline_times",
     "plan_kernel",
@@ -233,6 +244,7 @@ __all__ = [
     "query_gpus",
     "queue_times",
     "rand",
+    "random_states",
     "rank_environment",
     "rank_error",
     "rank_log",
@@ -246,8 +258,11 @@ __all__ = [
     "report_text",
     "require_gpu",
     "reshape",
+    "restart_loader",
+    "restore_board",
     "ring_all_reduce",
     "ring_time",
+    "run_arguments",
     "run_kernel",
     "run_on",
     "run_rank",
@@ -259,6 +274,7 @@ __all__ = [
     "send",
     "set_axes",
     "set_figsize",
+    "set_random_states",
     "share_statistics",
     "show_error",
     "show_images",
@@ -275,6 +291,7 @@ __all__ = [
     "stack",
     "star_all_reduce",
     "start_rank",
+    "step_flops",
     "step_needs",
     "storages",
     "stored_collectives",
@@ -292,10 +309,12 @@ __all__ = [
     "try_all_gpus",
     "try_devices",
     "try_gpu",
+    "unpack",
     "unscaled_losses",
     "use_svg_display",
     "verdict",
     "visible_gpus",
+    "wait_for_disk",
     "wait_for_ranks",
     "warn_if_over",
     "wave_efficiency",
@@ -390,15 +409,21 @@ class HyperParameters:
     def save_hyperparameters(self, ignore: Sequence[str] = ()) -> None:
         """Keep the caller's arguments as attributes and in the dict `hparams`.
 
-        Arguments that are named in `ignore` or begin with `_` are left out.
+        Arguments that are named in `ignore` or begin with `_` are left out. Raises
+        ValueError if an argument has the name of a method.
         """
-        arguments = sys._getframe(1).f_locals
+        names, *others, values = inspect.getargvalues(sys._getframe(1))
         self.hparams = {
-            name: value
-            for name, value in arguments.items()
+            name: values[name]
+            for name in [*names, *filter(None, others)]
             if name not in {"self", *ignore} and not name.startswith("_")
         }
         for name, value in self.hparams.items():
+            if callable(getattr(type(self), name, None)):
+                raise ValueError(
+                    f"rename the argument {name!r}, which would hide the "
+                    f"method {name} of {type(self).__name__}"
+                )
             setattr(self, name, value)
 
 
@@ -557,6 +582,49 @@ def locate_errors() -> Iterator[None]:
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
+class Setting:
+    """A keyword argument of a trainer, which is also an attribute.
+
+    `values` says in words which values the function `allows` accepts.
+    """
+
+    def __init__(
+        self, name: str, default: Any, meaning: str, values: str, allows: Callable
+    ):
+        self.name, self.default, self.values, self.allows = (
+            name,
+            default,
+            values,
+            allows,
+        )
+        self.__doc__ = f"{meaning}: {values}. The default is {default!r}."
+
+    def __get__(self, trainer: Any, owner: type) -> Any:
+        return self if trainer is None else vars(trainer).get(self.name, self.default)
+
+    def __set__(self, trainer: Any, value: Any) -> None:
+        if not self.allows(value):
+            raise ValueError(f"{self.name} must be {self.values}, not {value!r}")
+        vars(trainer)[self.name] = value
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
+    """Set the settings of a trainer; raise TypeError for a name that is not one."""
+    known = [
+        name
+        for name, kind in inspect.getmembers(type(trainer))
+        if isinstance(kind, Setting)
+    ]
+    for name, value in settings.items():
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            advice = f"did you mean {close[0]!r}?" if close else f"use {known}"
+            raise TypeError(f"{name!r} is not a setting of the trainer; {advice}")
+        setattr(trainer, name, value)
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class BetweenSteps:
     """An attribute of a trainer that a compiled step cannot read."""
 
@@ -582,6 +650,8 @@ class Trainer(HyperParameters):
     num_gpus: the number of GPUs to train on; 0 means the CPU.
     gradient_clip_val: an upper limit for the joint norm of all gradients; 0 means
         no limit.
+    settings: further arguments, such as `callbacks`. `help(Trainer)` lists them
+        among the data descriptors. They may be changed between two calls of `fit`.
 
     Example: `Trainer(max_epochs=3).fit(model, data)` trains the module `model` on
     the data module `data`. Afterwards `model.board.data['val_loss'][-1].y` is the
@@ -592,15 +662,20 @@ class Trainer(HyperParameters):
     train_batch_idx = BetweenSteps()
     val_batch_idx = BetweenSteps()
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def __init__(
-        self, max_epochs: int, num_gpus: int = 0, gradient_clip_val: float = 0
+        self,
+        max_epochs: int,
+        num_gpus: int = 0,
+        gradient_clip_val: float = 0,
+        **settings: Any,
     ):
         check_limits(max_epochs, gradient_clip_val)
-        self.save_hyperparameters()
+        self.save_hyperparameters(ignore=["settings"])
         self.gpus = first_gpus(num_gpus)
-        self.device = self.gpus[0] if self.gpus else cpu()
-        self.devices = self.gpus or [cpu()]
+        self.devices: Any = self.gpus or [cpu()]
+        apply_settings(self, settings)
+        self.device = self.devices[0]
 
     def prepare_data(self, data: Any) -> None:
         """Get the minibatches, and count them."""
@@ -641,35 +716,41 @@ class Trainer(HyperParameters):
             finally:
                 vars(self.model).pop("call", None)
 
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    def start(self, model: Module) -> None:
+        """Make the optimizer and the steps, and count from 0."""
+        self.optim = one_optimizer(model)
+        self.epoch = self.train_batch_idx = self.val_batch_idx = 0
+        self.train = Compiled(self.train_step, model)
+        self.validate = Compiled(self.val_step, model)
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     @locate_errors()
     def fit(
         self, model: Module, data: Any, checkpoint_dir: str | Path | None = None
     ) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`.
 
-        With `checkpoint_dir`, save checkpoints there, and resume from the newest.
+        With `checkpoint_dir`, save checkpoints there and continue from the newest.
         """
+        check_objects(model, data)
         self.rank = worker_rank()
         self.share_random_state()
-        if checkpoint_dir:  # no curves of an earlier run in the checkpoints
-            model.board.data.clear()
-            model.board.waiting.clear()
+        if checkpoint_dir:
             self.ensure_seed()
-        self.data, self.start = data, self.random_state()
+        self.data, self.first_states = data, random_states()
         self.prepare_data(data)
         self.prepare_model(model)
-        self.epoch = self.train_batch_idx = self.val_batch_idx = 0
         with self.on_devices(data):
-            self.optim = model.configure_optimizers()
-            self.train = Compiled(self.train_step, model)
-            self.validate = Compiled(self.val_step, model)
+            self.start(model)
             self.prepare_optimizer()
-            self.start_checkpoints(checkpoint_dir)
+            self.checkpoints = checkpoint_dir and self.checkpoint_class(
+                self, checkpoint_dir
+            )
             with self.device_scope(), progress_bar(self):
                 for self.epoch in range(self.epoch, self.max_epochs):
                     self.fit_epoch()
-                    self.end_epoch()
+                    if self.checkpoints:
+                        self.checkpoints.end_epoch()
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def train_step(self, batch: Any) -> None:
@@ -681,26 +762,17 @@ class Trainer(HyperParameters):
         """Validate the model on a minibatch."""
         self.run_step(self.validate_share, batch)
 
-    # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
     def fit_epoch(self) -> None:
-        """Train on each minibatch once, then validate; draw the MFU on request."""
+        """Train on each minibatch once, then validate."""
         self.model.training = True
-        timer, sizes = Timer(), []
         for batch in self.train_dataloader:
             batch = self.prepare_batch(batch)
-            if self.machine:
-                sizes.append(len(batch[0]))
-            if self.machine and self.train_batch_idx == 0:
-                self.step_flops: float = self.model_flops(batch)
-                timer.start()  # counting is not part of the epoch
+            for callback in self.callbacks:
+                callback.before_step(self, batch)
             self.train(batch)
             self.train_batch_idx += 1
-        if self.machine:
-            synchronize()
-            steps = sum(sizes) / sizes[0]  # the last may be a fraction
-            rate = self.step_flops * steps / timer.stop()
-            mfu = rate / self.machine.rates[self.precision.name]
-            self.model.board.draw(self.epoch + 1, mfu, "mfu")
+            for callback in self.callbacks:
+                callback.after_step(self)
         if self.val_dataloader is None:
             return
         self.model.training = False
@@ -748,16 +820,6 @@ class Trainer(HyperParameters):
         return self.optim.scale_loss(1.0)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def model_flops(self, batch: Any) -> float:
-        """Return the FLOPs of a step per device, three times a forward pass."""
-        mode = self.model.training
-        counted = list_operations(
-            lambda *X: self.model(*X, training=False), *batch[:-1]
-        )
-        self.model.training = mode
-        return 3 * sum(op.flops for op in counted) / num_replicas()
-
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def make_strategy(self) -> tf.distribute.Strategy:
         """Return the strategy of an open scope, of all workers, or a new one.
 
@@ -767,7 +829,7 @@ class Trainer(HyperParameters):
             return join_workers()
         if len(self.devices) == 1:
             return tf.distribute.get_strategy()
-        if not self.devices or len({*self.devices}) < len(self.devices):
+        if len({*self.devices}) < len(self.devices):
             raise ValueError(
                 "trainer.devices must be different devices, not "
                 f"{self.devices}; to divide the CPU, call "
@@ -890,121 +952,12 @@ class Trainer(HyperParameters):
         for (key, train), value in results.items():
             self.model.plot(key, strategy.reduce("SUM", value, axis=None), train)
 
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def random_state(self) -> dict[str, Any]:
-        """Return the states of the generators outside of models."""
-        context = eager_context.context()
-        state = {"python": random.getstate(), "numpy": np.random.get_state()}
-        if context._seed is not None:
-            state |= {"seed": context._seed, "operations": context._rng.getstate()}
-        return state
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def set_random_state(self, state: dict[str, Any]) -> None:
-        """Restore the states that `random_state` returned."""
-        random.setstate(state["python"])
-        np.random.set_state(state["numpy"])
-        if "seed" in state:
-            tf.random.set_seed(state["seed"])
-            eager_context.context()._rng.setstate(state["operations"])
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def save_checkpoint(self, epoch: int, position: int) -> None:
-        """Save all that is needed to continue at a minibatch of an epoch."""
-        if worker_rank() > 0:
-            return
-        draft = draft_checkpoint(self.checkpoint_dir, self.train_batch_idx)
-        variables = checkpoint_variables(self)
-        names = "train_batch_idx", "val_batch_idx", "step_flops"
-        progress = Progress(
-            {
-                "epoch": epoch,
-                "position": position,
-                "optimizer": type(self.optim).__name__,
-                "num_train_batches": self.num_train_batches,
-                "shapes": {name: tuple(v.shape) for name, v in variables.items()},
-                "start": self.start,
-                "epoch_start": self.epoch_start,
-                "random": self.random_state(),
-                "board": self.board_state(),
-                "counters": {
-                    name: vars(self)[name] for name in names if name in vars(self)
-                },
-            }
-        )
-        tf.train.Checkpoint(progress=progress, variables=variables).write(
-            str(draft / "state")
-        )
-        publish_checkpoint(draft)
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def load_checkpoint(self, path: Path) -> None:
-        """Restore what `save_checkpoint` saved.
-
-        Raises ValueError if it was saved by another model, with another optimizer
-        or with another number of minibatches in an epoch.
-        """
-        state = Progress()
-        saved = tf.train.Checkpoint(progress=state).read(str(path / "state"))
-        saved.expect_partial()
-        progress = state.values
-        self.make_variables()
-        self.check_progress(progress, path)
-        variables = checkpoint_variables(self)
-        check_shapes(
-            progress["shapes"],
-            {name: tuple(v.shape) for name, v in variables.items()},
-            path,
-        )
-        tf.train.Checkpoint(variables=variables).read(
-            str(path / "state")
-        ).expect_partial()
-        self.restore_progress(progress)
-        self.separate_seeds()
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def start_checkpoints(self, folder: str | Path | None) -> None:
-        """Make a folder if it is missing; continue from the newest checkpoint in it.
-
-        Raises ValueError if the folder cannot be made, the checkpoint does not fit
-        this run, or `save_every` is not positive.
-        """
-        if self.save_every is not None and not self.save_every > 0:
-            raise ValueError(
-                "save_every must be None (after each epoch) or a "
-                f"positive number, not {self.save_every!r}"
-            )
-        self.checkpoint_dir: Any = Path(folder) if folder else None
-        self.position = 0
-        if folder:
-            self.loader: Any = self.train_dataloader
-            self.train_dataloader = ResumableLoader(self, self.loader)
-            make_folder(folder)
-            if newest := latest_checkpoint(folder):
-                check_file(newest)
-                self.load_checkpoint(newest)
-                warn_if_over(self, newest)
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def save_if_due(self) -> None:
-        """Save a checkpoint if `save_every` minibatches have passed."""
-        if self.save_every and self.train_batch_idx % self.save_every == 0:
-            self.save_checkpoint(self.epoch, self.position)
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def end_epoch(self) -> None:
-        """Save a checkpoint after an epoch, if one is due."""
-        self.position = 0
-        last = self.epoch == self.max_epochs - 1
-        if self.checkpoint_dir and (last or not self.save_every):
-            self.save_checkpoint(self.epoch + 1, 0)
-
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def build_model(self, data: Any) -> None:
         """Let the layers make their variables, for a minibatch of `data`."""
-        state = self.random_state()
+        state = random_states()
         batch = next(iter(data.train_dataloader()))
-        self.set_random_state(state)
+        set_random_states(state)
         if tf.distribute.has_strategy():
             self.model(*batch[:-1])  # makes the variables in the open scope
             return
@@ -1043,10 +996,12 @@ class Trainer(HyperParameters):
             return
         self.train.first = self.validate.first = False  # compiled, too
         self.loss_scale()  # may put the optimizer into another one
-        inner = getattr(self.optim, "inner_optimizer", self.optim)
-        if isinstance(inner, tf.keras.optimizers.Optimizer):
-            self.optim.build(self.model.trainable_variables)
-            inner._all_reduce_sum_gradients = lambda pairs: pairs
+        pairs = getattr(self.optim, "pairs", [(self.optim, self.model)])
+        for optim, layer in pairs:
+            inner = getattr(optim, "inner_optimizer", optim)
+            if isinstance(inner, tf.keras.optimizers.Optimizer):
+                optim.build(layer.trainable_variables)
+                inner._all_reduce_sum_gradients = lambda pairs: pairs
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def ensure_seed(self) -> None:
@@ -1060,70 +1015,35 @@ class Trainer(HyperParameters):
         if len(worker_addresses()) < 2:
             return
         self.ensure_seed()
-        state = np.frombuffer(pickle.dumps(self.random_state()), np.uint8)
+        state = np.frombuffer(pickle.dumps(random_states()), np.uint8)
         with join_workers().scope():  # which sends the first worker's values
             shared = tf.Variable(np.resize(state, 2**16).astype(np.int64))
         state = shared.numpy().astype(np.uint8).tobytes()
-        self.set_random_state(pickle.loads(state))
+        set_random_states(pickle.loads(state))
 
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def board_state(self) -> tuple[dict, dict]:
-        """Return the points of the board, and the values of unfinished means."""
-        board = self.model.board
-        waiting = tf.nest.map_structure(
-            lambda y: y.numpy() if tf.is_tensor(y) else y, board.waiting
-        )
-        return {k: [tuple(p) for p in ps] for k, ps in board.data.items()}, waiting
 
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def check_progress(self, progress: dict[str, Any], path: Path) -> None:
-        """Raise ValueError unless a checkpoint fits the optimizer and the data."""
-        for name, own in (
-            ("optimizer", type(self.optim).__name__),
-            ("num_train_batches", self.num_train_batches),
-        ):
-            if progress[name] != own:
-                raise ValueError(
-                    f"{path} was saved with {name} {progress[name]}, and this run "
-                    f"has {own}; resume with the same, or choose another folder"
-                )
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+class Callback:
+    """What else happens in a training step; a subclass defines what it needs."""
 
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def make_variables(self) -> None:
-        """Make the variables of the layers and of the optimizer."""
-        if num_replicas() == 1:
-            self.build_model(self.data)
-        self.loss_scale()  # may put the optimizer into another one
-        params = self.model.trainable_variables
-        if not getattr(self.optim, "built", True):
-            self.optim.build(params)
-        elif not hasattr(self.optim, "variables"):  # it may make them in its first step
-            own = vars(self.optim)
-            numbers = {k: v for k, v in own.items() if isinstance(v, (int, float))}
-            pairs = [(tf.zeros_like(param), param) for param in params]
-            with self.device_scope():
-                tf.distribute.get_strategy().run(self.optim.apply_gradients, (pairs,))
-            own.update(numbers)
+    def before_step(self, trainer: Trainer, batch: Any) -> None:
+        """Is called before each training step, with its minibatch."""
 
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def restore_progress(self, progress: dict[str, Any]) -> None:
-        """Restore counters, curves and random states; advance the loader."""
-        vars(self).update(progress["counters"])
-        self.epoch, self.position = progress["epoch"], progress["position"]
-        points, waiting = progress["board"]
-        board = self.model.board
-        board.data = {k: [Point(*p) for p in ps] for k, ps in points.items()}
-        board.waiting = waiting
-        self.train.first &= self.train_batch_idx == 0  # later steps are compiled
-        self.validate.first &= self.val_batch_idx == 0
-        self.start = progress["start"]
-        self.set_random_state(self.start)
-        self.loader = self.train_dataloader.loader = self.data.train_dataloader()
-        for _ in range(self.epoch):
-            iter(self.loader)  # a data set of tf.data has an order for each pass
-        self.epoch_start = progress["epoch_start"]
-        self.resume_state = progress["random"]
-        self.set_random_state(self.resume_state)
+    def after_step(self, trainer: Trainer) -> None:
+        """Is called after each training step."""
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+Trainer.callbacks = Setting(
+    "callbacks",
+    (),
+    "Objects that are called in each step",
+    "a list of `Callback`s",
+    lambda values: (
+        isinstance(values, (list, tuple))
+        and all(isinstance(value, Callback) for value in values)
+    ),
+)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -1217,6 +1137,8 @@ class Digits(DataModule):
     def __init__(self, batch_size: int = 64, num_train: int = 1437):
         super().__init__()
         self.save_hyperparameters()
+        from sklearn import datasets  # takes two seconds
+
         X, y = datasets.load_digits(return_X_y=True)
         order = np.random.default_rng(0).permutation(len(X))
         with tf.device("/CPU:0"):
@@ -1369,6 +1291,27 @@ def first_gpus(n: int) -> list:
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+def are_devices(values: Any) -> bool:
+    """Return whether a value is a list of one or more devices."""
+    kind: type = str
+    return (
+        isinstance(values, (list, tuple))
+        and len(values) > 0
+        and all(isinstance(value, kind) for value in values)
+    )
+
+
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+Trainer.devices = Setting(
+    "devices",
+    (),
+    "The devices to train on, in place of `num_gpus` GPUs",
+    "a list of devices, such as `d2l.try_devices(2)`",
+    are_devices,
+)
+
+
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def move_to(batch: Any, device: Device) -> Any:
     """Return a tensor, or a tuple, list or dict of tensors, on `device`."""
 
@@ -1515,12 +1458,16 @@ def memory_tape(graph: tf.Graph) -> list[int]:
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
 @contextlib.contextmanager
 def in_precision(model: Module, precision: tf.DType) -> Iterator:
-    """Let the layers of a model compute in `precision`, in a `with` block."""
+    """Let the layers of a model compute in `precision`, in a `with` block.
+
+    A model with variables from scratch, which Keras does not convert, computes in
+    32 bits itself.
+    """
     policy = {tf.bfloat16: "mixed_bfloat16", tf.float16: "mixed_float16"}.get(precision)
     layers = [
         (layer, layer.dtype_policy)
         for layer in dict.fromkeys(model._flatten_layers())
-        if not isinstance(layer, Module)
+        if not (isinstance(layer, Module) and layer.get_scratch_params())
     ]
     for layer, own in layers:
         if policy and own.name == "float32":
@@ -1590,16 +1537,18 @@ def trace_step(
     is a list of tensors of the graph. The state of the optimizer is part of a
     graph, too, and takes no memory. Layers without variables make them now.
     """
-    specs = [tf.TensorSpec(item.shape, item.dtype) for item in batch]
+    specs = tf.nest.map_structure(
+        lambda item: tf.TensorSpec(item.shape, item.dtype), batch
+    )
     forward: set = set()
     sums: list = []
 
-    def step(*args):
+    def step(batch):
         forward.clear()  # TensorFlow may trace twice
         sums.clear()
-        for part, _ in split_batch(args, accumulate):
+        for part, _ in split_batch(batch, accumulate):
             with tf.GradientTape() as gradient_tape:
-                loss = model.loss(model(*part[:-1], training=True), part[-1])
+                loss = model.training_step(part)
             if not sums:
                 forward.update(tf.nest.flatten(loss)[0].graph.get_operations())
             grads = gradient_tape.gradient(loss, model.trainable_variables)
@@ -1607,12 +1556,17 @@ def trace_step(
         optimizer.apply_gradients(zip(sums, model.trainable_variables))
 
     mode, eager = model.training, tf.executing_eagerly()
-    with in_precision(model, precision):
-        trace(lambda *X: model(*X, training=True), *specs[:-1])
-        with tf.Graph().as_default() if eager else contextlib.nullcontext():
-            optimizer = model.configure_optimizers()
-            graph = trace(step, *specs)
-    model.training = mode
+    model.training = True
+    model.__dict__["plot"] = lambda *args, **kwargs: None  # hides the method
+    try:
+        with in_precision(model, precision):
+            trace(model.training_step, specs)  # makes the variables of the layers
+            with tf.Graph().as_default() if eager else contextlib.nullcontext():
+                optimizer = one_optimizer(model)
+                graph = trace(step, specs)
+    finally:
+        del model.__dict__["plot"]
+        model.training = mode
     return TracedStep(graph, forward, sums, optimizer)
 
 
@@ -1766,7 +1720,7 @@ def predict_memory(
             f"{type(model).__name__} cannot be traced; "
             f"{place}{[*reasons, repr(error)][0]}"
         ) from error
-    weights = nbytes(model.variables)
+    weights, size = nbytes(model.variables), nbytes(tf.nest.flatten(batch))
     state = nbytes(getattr(step.optimizer, "variables", []))
     gradients = [getattr(g, "values", g) for g in step.gradients if g is not None]
     saved = sum(size for _, size in saved_tensors(step.graph, step.forward))
@@ -1775,8 +1729,8 @@ def predict_memory(
         nbytes(gradients),
         state,
         saved,
-        nbytes(batch),
-        weights + state + nbytes(batch) + max(tape),
+        size,
+        weights + state + size + max(tape),
     )
 
 
@@ -1810,18 +1764,35 @@ class Block:
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 def largest_batch(fits: Callable, batch_size: int) -> int:
-    """Return the first of batch_size, batch_size // 2, ... that fits, or 0."""
+    """Return the first of batch_size, batch_size // 2, ... that fits, or 0.
+
+    Raises ValueError if `batch_size` is not a whole number or is negative.
+    """
+    if not isinstance(batch_size, int) or batch_size < 0:
+        raise ValueError(f"batch_size must be 0, 1, 2, ..., not {batch_size!r}")
     while batch_size and not fits(batch_size):
         batch_size //= 2
     return batch_size
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-Trainer.accumulate = 1
+Trainer.accumulate = Setting(
+    "accumulate",
+    1,
+    "The number of parts of each minibatch",
+    "1, 2, ...",
+    lambda value: isinstance(value, int) and value >= 1,
+)
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-Trainer.precision = tf.float32
+Trainer.precision = Setting(
+    "precision",
+    tf.float32,
+    "The type in which the model computes",
+    "tf.float32, tf.bfloat16 or tf.float16",
+    lambda value: value in (tf.float32, tf.bfloat16, tf.float16),
+)
 
 
 # Defined in chapter_gpus/performance.md (sec_gpu_performance)
@@ -1972,7 +1943,13 @@ Operation = namedtuple("Operation", "name flops nbytes dtype")
 
 
 # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
-Trainer.compiled = False
+Trainer.compiled = Setting(
+    "compiled",
+    False,
+    "Whether the calls of the model are compiled",
+    "True or False",
+    lambda value: value in (True, False),
+)
 
 
 # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
@@ -2045,7 +2022,47 @@ def trace_events(function: Callable, path: str) -> list[tuple]:
 
 
 # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
-Trainer.machine = None
+def step_flops(trainer: Trainer, batch: Any) -> float:
+    """Return the FLOPs of a step on each device, three times a forward pass."""
+    model, mode = trainer.model, trainer.model.training
+    inputs = (batch,) if isinstance(batch, dict) else batch[:-1]
+    counted = list_operations(lambda *X: model(*X, training=False), *inputs)
+    model.training = mode
+    return 3 * sum(op.flops for op in counted) / num_replicas()
+
+
+# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+class MFU(Callback):
+    """Draws the model FLOPs utilization of the training steps of each epoch.
+
+    machine: the `Machine` with the peak of each data type.
+    """
+
+    def __init__(self, machine: Machine):
+        self.machine = machine
+        self.model: Any = None
+        self.timer: Any = None
+
+    def before_step(self, trainer: Trainer, batch: Any) -> None:
+        """Count the FLOPs of the first step; start a timer in each epoch."""
+        examples = len(tf.nest.flatten(batch)[0])
+        if self.model is not trainer.model:
+            self.model, self.timer = trainer.model, None
+            self.step_flops, self.size = step_flops(trainer, batch), examples
+        first = trainer.train_batch_idx % trainer.num_train_batches == 0
+        if first or self.timer is None:
+            self.examples, self.timer = 0, Timer()
+        self.examples += examples
+
+    def after_step(self, trainer: Trainer) -> None:
+        """Draw the MFU after the last step of an epoch."""
+        if trainer.train_batch_idx % trainer.num_train_batches:
+            return
+        synchronize()
+        rate = self.step_flops * self.examples / self.size / self.timer.stop()
+        name = trainer.precision.name
+        mfu = rate / self.machine.rates[name]
+        trainer.model.board.draw(trainer.epoch + 1, mfu, "mfu")
 
 
 # Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
@@ -2474,30 +2491,189 @@ def pipeline_times(
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-class ResumableLoader:
-    """The minibatches of a loader, from the position of a trainer on."""
+class Checkpoints:
+    """The checkpoints of a training run in a folder."""
 
-    def __init__(self, trainer: Trainer, loader: Any):
-        self.trainer, self.loader = trainer, loader
+    def __init__(self, trainer: Trainer, folder: str | Path):
+        make_folder(folder)
+        self.trainer, self.folder, self.position = trainer, Path(folder), 0
+        self.loader: Any = trainer.train_dataloader
+        trainer.train_dataloader = ResumableLoader(self)
+        trainer.model.board.clear()  # no curves of an earlier run
+        pack(self.other_progress(), {})  # refuses what it could not restore
+        self.resume()
+
+    def random_state(self) -> dict[str, Any]:
+        """Return the states of the generators outside of models."""
+        return random_states()
+
+    def set_random_state(self, state: dict[str, Any]) -> None:
+        """Restore the states that `random_state` returned."""
+        set_random_states(state)
+
+    def progress(self, epoch: int, position: int) -> dict[str, Any]:
+        """Return what a checkpoint contains besides the model and the optimizer."""
+        trainer = self.trainer
+        return {
+            "epoch": epoch,
+            "position": position,
+            "epoch_start": self.epoch_start,
+            "train_batch_idx": trainer.train_batch_idx,
+            "val_batch_idx": trainer.val_batch_idx,
+            "num_train_batches": trainer.num_train_batches,
+            "arguments": run_arguments(trainer),
+            "random": self.random_state(),
+            "board": board_state(trainer.model.board),
+        } | self.other_progress()
+
+    def restore_progress(self, progress: dict[str, Any]) -> None:
+        """Restore the counters, the curves and the position of a run."""
+        trainer = self.trainer
+        trainer.train_batch_idx = progress["train_batch_idx"]
+        trainer.val_batch_idx = progress["val_batch_idx"]
+        trainer.epoch, self.position = progress["epoch"], progress["position"]
+        restore_board(trainer, *progress["board"])
+        self.epoch_start, self.resume_state = (
+            progress["epoch_start"],
+            progress["random"],
+        )
+
+    def other_progress(self) -> dict[str, Any]:
+        """Return what a checkpoint in TensorFlow also contains."""
+        variables = checkpoint_variables(self.trainer)
+        return {
+            "optimizer": type(self.trainer.optim).__name__,
+            "start": self.trainer.first_states,
+            "shapes": {name: tuple(v.shape) for name, v in variables.items()},
+        }
+
+    def save(self, epoch: int, position: int) -> None:
+        """Save all that is needed to continue at a minibatch of an epoch."""
+        if worker_rank() > 0:
+            return
+        draft = draft_checkpoint(self.folder, self.trainer.train_batch_idx)
+        packed = pack(self.progress(epoch, position))
+        (draft / "progress.json").write_text(json.dumps(packed))
+        variables = checkpoint_variables(self.trainer)
+        tf.train.Checkpoint(variables=variables).write(str(draft / "state"))
+        publish_checkpoint(draft)
+
+    def load(self, path: Path) -> None:
+        """Restore what `save` saved.
+
+        Raises WrongCheckpoint if it was saved by another model, with another
+        optimizer or with another number of minibatches in an epoch.
+        """
+        trainer = self.trainer
+        progress = unpack(json.loads((path / "progress.json").read_text()))
+        make_variables(trainer)
+        check_run(progress, trainer, path, type(trainer.optim).__name__)
+        variables = checkpoint_variables(trainer)
+        check_shapes(
+            progress["shapes"],
+            {name: tuple(v.shape) for name, v in variables.items()},
+            path,
+        )
+        tf.train.Checkpoint(variables=variables).read(
+            str(path / "state")
+        ).expect_partial()
+        self.restore_progress(progress)
+        restart_loader(self, progress)
+        trainer.separate_seeds()
+
+    def resume(self) -> None:
+        """Continue from the newest checkpoint in the folder, if there is one.
+
+        Raises ValueError if a checkpoint is damaged or does not fit this run.
+        """
+        for path in reversed(complete_checkpoints(self.folder)):
+            check_file(path)
+            try:
+                self.load(path)
+            except WrongCheckpoint:
+                raise
+            except Exception as error:
+                text = f"{path} cannot be read ({type(error).__name__})"
+                if not self.trainer.skip_damaged:
+                    raise ValueError(
+                        f"{text}; set skip_damaged=True to continue from the "
+                        "checkpoint before it"
+                    ) from error
+                warnings.warn(
+                    f"{text}; the run continues from the one before", stacklevel=2
+                )
+            else:
+                warn_if_over(self, path)
+                return
+        if latest_checkpoint(self.folder):
+            raise ValueError(
+                f"no checkpoint in {self.folder} can be read; choose another "
+                "folder to start from the beginning"
+            )
+
+    def save_if_due(self) -> None:
+        """Save a checkpoint if `save_every` minibatches have passed."""
+        trainer = self.trainer
+        if trainer.save_every and trainer.train_batch_idx % trainer.save_every == 0:
+            self.save(trainer.epoch, self.position)
+
+    def end_epoch(self) -> None:
+        """Save a checkpoint after an epoch, if one is due."""
+        self.position = 0
+        trainer = self.trainer
+        if trainer.epoch == trainer.max_epochs - 1 or not trainer.save_every:
+            self.save(trainer.epoch + 1, 0)
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+Trainer.checkpoint_class = Checkpoints
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def random_states() -> dict[str, Any]:
+    """Return the states of the generators outside of models."""
+    context = eager_context.context()
+    state = {"python": random.getstate(), "numpy": np.random.get_state()}
+    if context._seed is not None:
+        state |= {"seed": context._seed, "operations": context._rng.getstate()}
+    return state
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def set_random_states(state: dict[str, Any]) -> None:
+    """Restore the states that `random_states` returned."""
+    random.setstate(state["python"])
+    np.random.set_state(state["numpy"])
+    if "seed" in state:
+        tf.random.set_seed(state["seed"])
+        eager_context.context()._rng.setstate(state["operations"])
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+class ResumableLoader:
+    """The minibatches of a loader, from the position of a training run on."""
+
+    def __init__(self, run: Checkpoints):
+        self.run = run
 
     def __len__(self) -> int:
-        return len(self.loader)
+        return len(self.run.loader)
 
     def __iter__(self) -> Iterator:
-        trainer = self.trainer
-        if trainer.position:
-            trainer.set_random_state(trainer.epoch_start)
+        run = self.run
+        if run.position:
+            run.set_random_state(run.epoch_start)
         else:
-            trainer.epoch_start = trainer.random_state()
-        batches = iter(self.loader)
-        for _ in zip(range(trainer.position), batches):
+            run.epoch_start = run.random_state()
+        batches = iter(run.loader)
+        for _ in zip(range(run.position), batches):
             pass  # these steps are done
-        if trainer.position:
-            trainer.set_random_state(trainer.resume_state)
+        if run.position:
+            run.set_random_state(run.resume_state)
         for batch in batches:
             yield batch
-            trainer.position += 1  # the step with this minibatch is over
-            trainer.save_if_due()
+            run.position += 1  # the step with this minibatch is over
+            run.save_if_due()
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
@@ -2532,19 +2708,28 @@ def draft_checkpoint(folder: str | Path, step: int) -> Path:
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def wait_for_disk(path: Path) -> None:
+    """Wait until a file, or the list of names in a folder, is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
     """Give a complete draft its final name, and return it.
 
     Only the newest `keep` checkpoints stay in the folder.
     """
-    files = [path for path in draft.rglob("*") if path.is_file()]
-    for path in files:
-        with path.open("r+b") as file:
-            os.fsync(file.fileno())  # wait for the disk
+    for path in [*draft.rglob("*"), draft]:
+        wait_for_disk(path)
     final, replaced = draft.with_suffix(""), draft.with_suffix(".old")
     if final.exists():  # the same minibatch was saved before
         final.rename(replaced)
     draft.rename(final)
+    wait_for_disk(final.parent)  # the new name
     shutil.rmtree(replaced, ignore_errors=True)
     for old in complete_checkpoints(draft.parent)[:-keep]:
         shutil.rmtree(old)
@@ -2552,7 +2737,24 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-Trainer.save_every = None
+Trainer.save_every = Setting(
+    "save_every",
+    None,
+    "The number of minibatches between two checkpoints",
+    "None (after each epoch) or 1, 2, ...",
+    lambda value: value is None or isinstance(value, int) and value >= 1,
+)
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+Trainer.skip_damaged = Setting(
+    "skip_damaged",
+    False,
+    "Whether a run may continue from an earlier checkpoint "
+    "if the newest one cannot be read",
+    "True or False",
+    lambda value: value in (True, False),
+)
 
 
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
@@ -2596,6 +2798,20 @@ def check_limits(max_epochs: int, gradient_clip_val: float) -> None:
             "gradient_clip_val must be 0 (no limit) or a positive "
             f"number, not {gradient_clip_val!r}"
         )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def check_objects(model: Any, data: Any) -> None:
+    """Raise TypeError unless a trainer can train `model` on `data`."""
+    for value, name, method in (
+        (model, "model", "training_step"),
+        (data, "data", "train_dataloader"),
+    ):
+        if isinstance(value, type) or not hasattr(value, method):
+            raise TypeError(
+                f"fit(model, data) needs an object with the method {method} "
+                f"as {name}, not {value!r:.60}"
+            )
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -2651,7 +2867,8 @@ def mean(values: Sequence) -> Any:
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def in_notebook() -> bool:
     """Return whether this program runs in a notebook, and can show pictures."""
-    return getattr(get_ipython(), "kernel", None) is not None
+    ipython = sys.modules.get("IPython")  # a notebook has imported it
+    return getattr(ipython and ipython.get_ipython(), "kernel", None) is not None
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -2691,6 +2908,11 @@ class ProgressBoard(HyperParameters):
         self.lines: dict[str, Any] = {}
         self.picture, self.due = None, 0.0
 
+    def clear(self) -> None:
+        """Forget all points."""
+        self.data.clear()
+        self.waiting.clear()
+
     def draw(self, x: float, y: Any, label: str, every_n: int = 1) -> None:
         """Add the point (x, y) to curve `label`; draw the mean of each `every_n`.
 
@@ -2709,6 +2931,8 @@ class ProgressBoard(HyperParameters):
 
     def start(self) -> None:
         """Make the figure and its axes."""
+        from matplotlib import pyplot as plt  # takes a while
+
         use_svg_display()
         if self.fig is None and self.axes is None:
             self.fig = plt.figure(figsize=self.figsize)
@@ -2749,12 +2973,16 @@ class ProgressBoard(HyperParameters):
             self.replace_picture()
             end = time.perf_counter()
             self.due = end + max(0.1, 20 * (end - start))
+        from IPython import get_ipython
+
         events = get_ipython().events
         if self.finish not in events.callbacks["post_run_cell"]:
             events.register("post_run_cell", self.finish)
 
     def replace_picture(self) -> None:
         """Draw the picture, and show it in place of the previous one."""
+        from IPython import display
+
         self.show()
         figure = self.axes.figure
         if self.picture is None:
@@ -2764,6 +2992,8 @@ class ProgressBoard(HyperParameters):
 
     def finish(self, _result: Any) -> None:
         """Draw the last picture of a cell."""
+        from IPython import get_ipython
+
         get_ipython().events.unregister("post_run_cell", self.finish)
         self.replace_picture()
         self.picture = None  # another cell has a picture of its own
@@ -2773,6 +3003,8 @@ class ProgressBoard(HyperParameters):
 def use_svg_display() -> None:
     """Show plots as vector graphics, if this is a notebook."""
     if in_notebook():
+        from matplotlib_inline import backend_inline
+
         backend_inline.set_matplotlib_formats("svg")
 
 
@@ -2784,12 +3016,13 @@ def add_point(trainer: Any, label: str, value: Any) -> None:
         return
     model = trainer.model
     if label.startswith("train_"):
-        x = trainer.train_batch_idx / trainer.num_train_batches
-        n = trainer.num_train_batches / model.plot_train_per_epoch
+        count, per_epoch = trainer.num_train_batches, model.plot_train_per_epoch
+        x = trainer.train_batch_idx / count
     else:
+        count, per_epoch = trainer.num_val_batches, model.plot_valid_per_epoch
         x = trainer.epoch + 1
-        n = trainer.num_val_batches / model.plot_valid_per_epoch
-    model.board.draw(x, value, label, every_n=int(n))
+    if per_epoch:  # 0 draws nothing
+        model.board.draw(x, value, label, every_n=int(count / per_epoch))
     if model.board.bar is not None:
         last = {name: points[-1].y for name, points in model.board.data.items()}
         model.board.bar.set_postfix(last, refresh=False)
@@ -2801,7 +3034,8 @@ def add_point(trainer: Any, label: str, value: Any) -> None:
 def progress_bar(trainer: Any) -> Iterator[None]:
     """Show a bar in a terminal while `trainer` trains; elsewhere do nothing."""
     in_terminal = not in_notebook() and sys.stderr.isatty()
-    if getattr(trainer, "rank", 0):  # only rank 0 shows a bar
+    ranks = getattr(trainer, "ranks", trainer)
+    if getattr(ranks, "rank", 0):  # only rank 0 shows a bar
         in_terminal = False
     if not in_terminal or importlib.util.find_spec("tqdm") is None:
         yield
@@ -2822,8 +3056,20 @@ def progress_bar(trainer: Any) -> Iterator[None]:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def __getattr__(name: str) -> Any:
+    """Return `d2l.plt`, Matplotlib's pyplot, which is imported when it is needed."""
+    if name != "plt":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from matplotlib import pyplot as plt
+
+    return plt
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def set_figsize(figsize: tuple[float, float] = (3.5, 2.5)) -> None:
     """Set the size of the figures that follow, in inches."""
+    from matplotlib import pyplot as plt
+
     use_svg_display()
     plt.rcParams["figure.figsize"] = figsize
 
@@ -2865,6 +3111,8 @@ def plot(
 
     ys = curves(X if Y is None else Y)
     xs = [range(len(y)) for y in ys] if Y is None else curves(X)
+    from matplotlib import pyplot as plt
+
     set_figsize(figsize)
     axes = axes or plt.gca()
     axes.cla()
@@ -2922,6 +3170,43 @@ def scratch_tensors(module: tf.keras.layers.Layer) -> list[tf.Variable]:
 
     visit(module)
     return found
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Optimizers:
+    """Several optimizers, each for the variables of its own layer, as one."""
+
+    def __init__(self, pairs: Sequence):
+        self.pairs = list(pairs)
+
+    @property
+    def variables(self) -> list:
+        """The variables of all optimizers."""
+        return [v for optim, _ in self.pairs for v in optim.variables]
+
+    @property
+    def built(self) -> bool:
+        """Whether all optimizers have made their variables."""
+        return all(optim.built for optim, _ in self.pairs)
+
+    def build(self, params: Sequence) -> None:
+        """Make the variables of all optimizers."""
+        for optim, layer in self.pairs:
+            optim.build(layer.trainable_variables)
+
+    def apply_gradients(self, pairs: Iterable) -> None:
+        """Change the variables of all layers by their gradients."""
+        grads = {id(param): grad for grad, param in pairs}
+        for optim, layer in self.pairs:
+            own = layer.trainable_variables
+            optim.apply_gradients(zip([grads[id(param)] for param in own], own))
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def one_optimizer(model: Any) -> Any:
+    """Return the optimizer of a model; several become one."""
+    optim = model.configure_optimizers()
+    return Optimizers(optim) if isinstance(optim, (list, tuple)) else optim
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -3040,6 +3325,8 @@ def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
 
     An image is a tensor on any device, or an array of NumPy.
     """
+    from matplotlib import pyplot as plt
+
     figsize = (num_cols * scale, num_rows * scale)
     _, axes = plt.subplots(num_rows, num_cols, figsize=figsize)
     axes = onp.ravel(axes)
@@ -3346,6 +3633,8 @@ def plot_trace(traces: dict[str, list], aligned: bool = True) -> None:
 
     If not `aligned`, all rows have one clock, which starts with the first.
     """
+    from matplotlib import pyplot as plt
+
     use_svg_display()
     first = min(e[1] for events in traces.values() for e in events)
     bars: dict[str, list] = {}
@@ -3367,6 +3656,8 @@ def plot_trace(traces: dict[str, list], aligned: bool = True) -> None:
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def plot_ladder(ladders: dict[str, dict]) -> None:
     """Plot the speeds of each machine, relative to its first."""
+    from matplotlib import pyplot as plt
+
     use_svg_display()
     figure, plots = plt.subplots(
         1,
@@ -4469,18 +4760,64 @@ def share_statistics(model: Module) -> None:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+class WrongCheckpoint(ValueError):
+    """A checkpoint belongs to another run."""
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def check_shapes(saved: dict, own: dict, path: Path) -> None:
-    """Raise ValueError unless a checkpoint and a model have the same arrays.
+    """Raise WrongCheckpoint unless a checkpoint and a model have the same arrays.
 
     `saved` and `own` map names to shapes.
     """
     for name in sorted({*saved, *own}):
         there, here = saved.get(name, "missing"), own.get(name, "missing")
         if there != here:
-            raise ValueError(
+            raise WrongCheckpoint(
                 f"{path} is a checkpoint of another model: the shape of {name} "
                 f"is {there} in the checkpoint and {here} in the model; "
                 "resume with the same model, or choose another folder"
+            )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def run_arguments(trainer: Trainer) -> dict[str, Any]:
+    """Return the plain arguments of a model and of its trainer."""
+    arguments = dict(trainer.model.hparams)
+    arguments = {f"model.{name}": value for name, value in arguments.items()}
+    arguments |= {
+        name: getattr(trainer, name) for name in ("accumulate", "gradient_clip_val")
+    } | {"precision": f"{trainer.precision}"}
+    return {
+        name: value
+        for name, value in arguments.items()
+        if isinstance(value, (int, float, str))
+    }
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_run(
+    progress: dict[str, Any], trainer: Trainer, path: Path, optimizer: str | None = None
+) -> None:
+    """Raise WrongCheckpoint unless a checkpoint fits a run; warn of changes."""
+    for name, own in (
+        ("optimizer", optimizer),
+        ("num_train_batches", trainer.num_train_batches),
+    ):
+        if progress.get(name) != own:
+            raise WrongCheckpoint(
+                f"{path} was saved with {name} {progress[name]}, and this run "
+                f"has {own}; resume with the same, or choose another folder"
+            )
+    for name, own in run_arguments(trainer).items():
+        saved = progress["arguments"].get(name, own)
+        if saved != own:
+            what = "the new value counts"
+            if name.startswith("model."):
+                what = "the optimizer keeps what was saved"
+            warnings.warn(
+                f"{path} was saved with {name}={saved}, and this run has {own}; {what}",
+                stacklevel=2,
             )
 
 
@@ -4497,14 +4834,81 @@ def make_folder(folder: str | Path) -> None:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def warn_if_over(trainer: Trainer, path: Path) -> None:
-    """Warn if a checkpoint comes after the last epoch of a trainer."""
-    if (trainer.epoch, trainer.position) > (trainer.max_epochs, 0):
+def warn_if_over(run: Checkpoints, path: Path) -> None:
+    """Warn if a checkpoint comes after the last epoch of a run."""
+    last = run.trainer.max_epochs
+    if (run.trainer.epoch, run.position) > (last, 0):
         warnings.warn(
-            f"{path} comes from a later epoch than max_epochs="
-            f"{trainer.max_epochs}, so nothing is left to train",
+            f"{path} comes from a later epoch than max_epochs={last}, "
+            "so nothing is left to train",
             stacklevel=2,
         )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def pack(value: Any, arrays: dict[str, Any] | None = None) -> Any:
+    """Return a value as data for JSON; arrays of the framework go to `arrays`.
+
+    Raises TypeError unless the value consists of numbers, strings, arrays, lists,
+    tuples and dicts.
+    """
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        kind = "list" if isinstance(value, list) else "tuple"
+        return {kind: [pack(item, arrays) for item in value]}
+    if isinstance(value, dict):
+        return {
+            "dict": [[pack(key), pack(item, arrays)] for key, item in value.items()]
+        }
+    if isinstance(value, (onp.ndarray, onp.generic)):
+        return {"numpy": [value.dtype.name, value.tolist()]}
+    if arrays is None or not hasattr(value, "dtype"):
+        raise TypeError(
+            f"a checkpoint cannot restore {value!r:.60}; keep numbers, "
+            "strings, arrays, lists, tuples and dicts"
+        )
+    name = f"progress.{len(arrays)}"
+    arrays[name] = value
+    return {"array": name}
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def unpack(value: Any, arrays: dict[str, Any] | None = None) -> Any:
+    """Return the value that `pack` has packed."""
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "dict":
+        return {unpack(key): unpack(item, arrays) for key, item in content}
+    if kind == "numpy":
+        return onp.array(content[1], content[0])
+    if kind == "array":
+        return (arrays or {})[content]
+    items = [unpack(item, arrays) for item in content]
+    return items if kind == "list" else tuple(items)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def board_state(board: ProgressBoard) -> tuple[dict, dict]:
+    """Return the points of a board, and the values of unfinished means."""
+
+    def on_host(value):
+        value = value.numpy() if tf.is_tensor(value) else value
+        return value
+
+    return (
+        {k: [tuple(p) for p in ps] for k, ps in board.data.items()},
+        {k: [(x, on_host(y)) for x, y in ps] for k, ps in board.waiting.items()},
+    )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
+    """Put all points of a checkpoint on the board."""
+    board = trainer.model.board
+    board.data = {k: [Point(*p) for p in ps] for k, ps in data.items()}
+    board.waiting = waiting
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4514,22 +4918,6 @@ def check_file(path: Path) -> None:
         raise ValueError(
             f"{path} is not a checkpoint of TensorFlow; choose another folder"
         )
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-class Progress(tf.train.experimental.PythonState):
-    """The part of a checkpoint that is not in variables: a dict `values`."""
-
-    def __init__(self, values: dict | None = None):
-        self.values = values or {}
-
-    def serialize(self) -> bytes:
-        """Return the values as a string of bytes."""
-        return pickle.dumps(self.values)
-
-    def deserialize(self, string_value: bytes) -> None:
-        """Restore the values from a string of bytes."""
-        self.values = pickle.loads(string_value)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4558,6 +4946,38 @@ def scratch_variables(attributes: dict) -> list[tf.Variable]:
     return list(found.values())
 
 
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def make_variables(trainer: Trainer) -> None:
+    """Make the variables of the layers and of the optimizer."""
+    if num_replicas() == 1:
+        trainer.build_model(trainer.data)
+    trainer.loss_scale()  # may put the optimizer into another one
+    optim, params = trainer.optim, trainer.model.trainable_variables
+    if not getattr(optim, "built", True):
+        optim.build(params)
+    elif not hasattr(optim, "variables"):  # it may make them in its first step
+        own = vars(optim)
+        numbers = {k: v for k, v in own.items() if isinstance(v, (int, float))}
+        pairs = [(tf.zeros_like(param), param) for param in params]
+        with trainer.device_scope():
+            tf.distribute.get_strategy().run(optim.apply_gradients, (pairs,))
+        own.update(numbers)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def restart_loader(run: Checkpoints, progress: dict[str, Any]) -> None:
+    """Advance the loader to the epoch of the checkpoint."""
+    trainer = run.trainer
+    trainer.train.first &= trainer.train_batch_idx == 0  # later steps are compiled
+    trainer.validate.first &= trainer.val_batch_idx == 0
+    trainer.first_states = progress["start"]
+    run.set_random_state(trainer.first_states)
+    run.loader = trainer.data.train_dataloader()
+    for _ in range(trainer.epoch):
+        iter(run.loader)  # a data set of tf.data has an order for each pass
+    run.set_random_state(run.resume_state)
+
+
 # Aliases from config.ini
 def numpy(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.numpy(*args, **kwargs)
@@ -4567,4 +4987,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from bec925f866839034, with the contents 7b900da2a559176a.
+# Generated from e83fb5c5d34eb3e1, with the contents 381387e19d75fa7a.

@@ -9,11 +9,13 @@ import contextlib
 import copy
 import csv
 import ctypes
+import difflib
 import faulthandler
 import gzip
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import json
 import multiprocessing
 import os
@@ -53,10 +55,6 @@ import cloudpickle
 import numpy as np
 import numpy as onp
 import torch
-from IPython import display, get_ipython
-from matplotlib import pyplot as plt
-from matplotlib_inline import backend_inline
-from sklearn import datasets
 from torch import distributed as dist
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -65,14 +63,23 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import profile
 from torch.utils import flop_counter
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
+from torch.utils._pytree import (
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_map_only,
+    tree_unflatten,
+)
 from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader, IterableDataset
 
 from d2l import figures
 
 __all__ = [
     "Benchmark",
     "Block",
+    "Callback",
+    "Checkpoints",
     "Cited",
     "Classifier",
     "Collective",
@@ -92,17 +99,23 @@ __all__ = [
     "LINKS",
     "LinearRegression",
     "LinearRegressionScratch",
+    "MFU",
     "MLP",
     "Machine",
     "MemoryTape",
     "Module",
+    "OneRank",
     "Operation",
     "OperationRecorder",
+    "Optimizers",
     "Plan",
     "Point",
     "ProgressBoard",
+    "Ranks",
     "ResumableLoader",
     "SGD",
+    "Setting",
+    "ShareLoader",
     "SlicedDataset",
     "StepMemory",
     "SyntheticRegressionData",
@@ -111,23 +124,28 @@ __all__ = [
     "Trainer",
     "TrainingStep",
     "TransformerLayer",
+    "WrongCheckpoint",
     "abs",
     "accelerator",
     "add_point",
     "add_to_class",
     "all_tensors",
+    "apply_settings",
     "arange",
+    "are_devices",
     "argmax",
     "astype",
     "batch_matmul",
+    "board_state",
     "build_problems",
     "bus_bandwidth",
     "capability_range",
     "card_data",
-    "check_examples",
     "check_file",
     "check_limits",
     "check_loss",
+    "check_objects",
+    "check_run",
     "check_shapes",
     "chunked_loss",
     "cited",
@@ -140,6 +158,7 @@ __all__ = [
     "cosh",
     "count_batches",
     "count_collectives",
+    "count_examples",
     "count_step",
     "count_traffic",
     "cpu",
@@ -148,6 +167,7 @@ __all__ = [
     "describe_links",
     "draft_checkpoint",
     "draw_for_caller",
+    "draw_seed",
     "driver_is_too_old",
     "driver_problems",
     "driver_versions",
@@ -157,11 +177,14 @@ __all__ = [
     "expand_dims",
     "eye",
     "fake",
+    "fake_copy",
     "fetch_fashion_mnist",
     "figure",
+    "find_ranks",
     "first_gpus",
     "fit_as_rank",
     "fit_copy",
+    "fit_in_ranks",
     "float32",
     "flop_formula",
     "framework_info",
@@ -189,10 +212,10 @@ __all__ = [
     "list_operations",
     "load_fashion_mnist",
     "load_model",
-    "load_optimizer",
     "locate_errors",
     "log",
     "make_folder",
+    "make_lazy_parameters",
     "matmul",
     "mean",
     "measure_machine",
@@ -204,7 +227,7 @@ __all__ = [
     "named_tensors",
     "nbytes",
     "nn_Module",
-    "no_stderr",
+    "no_plots",
     "normal",
     "num_gpus",
     "number_error",
@@ -212,15 +235,18 @@ __all__ = [
     "nvidia_cards",
     "nvidia_smi",
     "occupancy",
+    "one_optimizer",
     "ones",
     "ones_like",
     "optimizer_state",
     "other_processes",
     "own_line",
     "own_memory",
-    "own_rank",
+    "pack",
     "pipeline_order",
     "pipeline_times",
+    "plain_kernels",
+    "plain_tensors",
     "plot",
     "plot_ladder",
     "plot_trace",
@@ -236,7 +262,7 @@ __all__ = [
     "rand",
     "randn",
     "random_states",
-    "read_state",
+    "read_tensors",
     "read_usage",
     "receive_from",
     "reduce_mean",
@@ -246,8 +272,10 @@ __all__ = [
     "report_text",
     "require_gpu",
     "reshape",
+    "restore_board",
     "ring_all_reduce",
     "ring_time",
+    "run_arguments",
     "run_kernel",
     "run_rank",
     "saved_for_backward",
@@ -271,6 +299,7 @@ __all__ = [
     "stack",
     "star_all_reduce",
     "start_rank",
+    "step_flops",
     "step_needs",
     "stored_collectives",
     "stored_plans",
@@ -289,14 +318,17 @@ __all__ = [
     "try_all_gpus",
     "try_devices",
     "try_gpu",
+    "unpack",
     "use_svg_display",
     "verdict",
     "visible_gpus",
+    "wait_for_disk",
     "wait_for_ranks",
     "warn_if_over",
     "watch_access",
     "wave_efficiency",
-    "write_state",
+    "with_batches",
+    "write_tensors",
     "zeros",
     "zeros_like",
 ]
@@ -371,15 +403,21 @@ class HyperParameters:
     def save_hyperparameters(self, ignore: Sequence[str] = ()) -> None:
         """Keep the caller's arguments as attributes and in the dict `hparams`.
 
-        Arguments that are named in `ignore` or begin with `_` are left out.
+        Arguments that are named in `ignore` or begin with `_` are left out. Raises
+        ValueError if an argument has the name of a method.
         """
-        arguments = sys._getframe(1).f_locals
+        names, *others, values = inspect.getargvalues(sys._getframe(1))
         self.hparams = {
-            name: value
-            for name, value in arguments.items()
+            name: values[name]
+            for name in [*names, *filter(None, others)]
             if name not in {"self", *ignore} and not name.startswith("_")
         }
         for name, value in self.hparams.items():
+            if callable(getattr(type(self), name, None)):
+                raise ValueError(
+                    f"rename the argument {name!r}, which would hide the "
+                    f"method {name} of {type(self).__name__}"
+                )
             setattr(self, name, value)
 
 
@@ -427,13 +465,14 @@ class Module(nn.Module, HyperParameters):
         """Add `value`, a scalar, to the curve train_`key` or val_`key`."""
         trainer, value = self.trainer, torch.as_tensor(value).detach()
         label = f"train_{key}" if train else f"val_{key}"
-        if trainer.num_ranks == trainer.accumulate == 1:
+        ranks = trainer.ranks
+        if ranks.size == trainer.accumulate == 1:
             add_point(trainer, label, value)
             return
         step = trainer.train_batch_idx if train else trainer.val_batch_idx
-        mean = trainer.values.setdefault((label, step), [0.0, 0.0])
-        mean[0] += trainer.part_weight * value
-        mean[1] += trainer.part_weight
+        mean = ranks.values.setdefault((label, step), [0.0, 0.0])
+        mean[0] += ranks.part_weight * value
+        mean[1] += ranks.part_weight
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def set_scratch_params_device(self, device: torch.device) -> None:
@@ -530,6 +569,49 @@ def locate_errors() -> Iterator[None]:
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
+class Setting:
+    """A keyword argument of a trainer, which is also an attribute.
+
+    `values` says in words which values the function `allows` accepts.
+    """
+
+    def __init__(
+        self, name: str, default: Any, meaning: str, values: str, allows: Callable
+    ):
+        self.name, self.default, self.values, self.allows = (
+            name,
+            default,
+            values,
+            allows,
+        )
+        self.__doc__ = f"{meaning}: {values}. The default is {default!r}."
+
+    def __get__(self, trainer: Any, owner: type) -> Any:
+        return self if trainer is None else vars(trainer).get(self.name, self.default)
+
+    def __set__(self, trainer: Any, value: Any) -> None:
+        if not self.allows(value):
+            raise ValueError(f"{self.name} must be {self.values}, not {value!r}")
+        vars(trainer)[self.name] = value
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
+    """Set the settings of a trainer; raise TypeError for a name that is not one."""
+    known = [
+        name
+        for name, kind in inspect.getmembers(type(trainer))
+        if isinstance(kind, Setting)
+    ]
+    for name, value in settings.items():
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            advice = f"did you mean {close[0]!r}?" if close else f"use {known}"
+            raise TypeError(f"{name!r} is not a setting of the trainer; {advice}")
+        setattr(trainer, name, value)
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class Trainer(HyperParameters):
     """Trains a model.
 
@@ -537,51 +619,63 @@ class Trainer(HyperParameters):
     num_gpus: the number of GPUs to train on; 0 means the CPU.
     gradient_clip_val: an upper limit for the joint norm of all gradients; 0 means
         no limit.
+    settings: further arguments, such as `callbacks`. `help(Trainer)` lists them
+        among the data descriptors. They may be changed between two calls of `fit`.
 
     Example: `Trainer(max_epochs=3).fit(model, data)` trains the module `model` on
     the data module `data`. Afterwards `model.board.data['val_loss'][-1].y` is the
     last validation loss.
     """
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def __init__(
-        self, max_epochs: int, num_gpus: int = 0, gradient_clip_val: float = 0
+        self,
+        max_epochs: int,
+        num_gpus: int = 0,
+        gradient_clip_val: float = 0,
+        **settings: Any,
     ):
         check_limits(max_epochs, gradient_clip_val)
-        self.save_hyperparameters()
+        self.save_hyperparameters(ignore=["settings"])
         self.gpus = first_gpus(num_gpus)
-        self.devices = self.gpus or [cpu()]
+        self.devices: Any = self.gpus or [cpu()]
+        apply_settings(self, settings)
         self.device = self.devices[0]
 
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def prepare_data(self, data: Any) -> None:
-        """Get the minibatches, and count them."""
-        self.train_dataloader = data.train_dataloader()
-        self.val_dataloader = data.val_dataloader()
-        self.num_train_batches = count_batches(self.train_dataloader)
-        self.num_val_batches = (
-            0 if self.val_dataloader is None else count_batches(self.val_dataloader)
-        )
+        """Get this rank's shares of the minibatches, and count them."""
+        train, val = data.train_dataloader(), data.val_dataloader()
+        self.num_train_batches = count_batches(train)
+        self.num_val_batches = 0 if val is None else count_batches(val)
+        self.train_dataloader = self.ranks.own_loader(self, train, True)
+        self.val_dataloader = self.ranks.own_loader(self, val, False)
 
-    # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_model(self, model: Module) -> None:
-        """Get the model ready for training; compile it on request."""
+        """Get the model ready for training on the trainer's device."""
         model.trainer = self
         model.board.xlabel, model.board.xlim = "epoch", [0, self.max_epochs]
         model.to(self.device)
         model.set_scratch_params_device(self.device)
-        if self.compiled:
-            model.compile()  # the calls of the model, forward and backward
         self.model = model
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_batch(self, batch: Any) -> Any:
-        """Return this rank's share of a minibatch, on the trainer's device."""
-        if self.num_ranks > 1:
-            batch = self.take_share(batch)
-        on_cpu = not self.gpus and self.device == cpu()
-        return batch if on_cpu else move_to(batch, self.device)
+        """Return a minibatch on the trainer's GPU, or as it is if there is none."""
+        return move_to(batch, self.device) if self.gpus else batch
 
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+    # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
+    def start(self, model: Module, data: Any) -> None:
+        """Get everything ready for the first step; compile the model on request."""
+        self.prepare_data(data)
+        self.prepare_model(model)
+        if self.compiled:
+            model.compile()  # the calls of the model, forward and backward
+        self.optim = one_optimizer(model)
+        self.epoch = self.train_batch_idx = self.val_batch_idx = 0
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     @locate_errors()
     def fit(
         self, model: Module, data: Any, checkpoint_dir: str | Path | None = None
@@ -589,83 +683,72 @@ class Trainer(HyperParameters):
         """Train `model` for `max_epochs` passes over the minibatches of `data`.
 
         With `checkpoint_dir`, save checkpoints there and continue from the newest.
+        Read only checkpoints that you trust: a changed one can run code.
         """
-        if checkpoint_dir:  # no curves of an earlier run in the checkpoints
-            model.board.data.clear()
-            model.board.waiting.clear()
-        if self.needs_ranks():
-            return self.fit_in_ranks(model, data, checkpoint_dir=checkpoint_dir)
-        self.prepare_data(data)
-        self.prepare_model(model)
-        self.optim = model.configure_optimizers()
-        self.epoch = self.train_batch_idx = self.val_batch_idx = 0
-        self.start_checkpoints(checkpoint_dir)
+        check_objects(model, data)
+        find_ranks(self)
+        if self.ranks.size == 1 and len(self.devices) > 1:
+            return fit_in_ranks(self, model, data, checkpoint_dir)
+        self.start(model, data)
+        self.checkpoints = checkpoint_dir and self.checkpoint_class(
+            self, checkpoint_dir
+        )
         with progress_bar(self):
             for self.epoch in range(self.epoch, self.max_epochs):
                 self.fit_epoch()
-                self.end_epoch()
+                if self.checkpoints:
+                    self.checkpoints.end_epoch()
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, batch: Any) -> None:
         """Change the parameters once, after `accumulate` parts of a minibatch."""
-        if "scaler" not in vars(self):
-            self.scaler = torch.amp.GradScaler(
-                self.device.type, enabled=self.precision == torch.float16
-            )
-        if self.num_ranks > 1 and self.ddp is None:
-            self.connect_ranks()
+        scaled = self.precision == torch.float16
+        if self.scaler is None or self.scaler.is_enabled() != scaled:
+            self.scaler: Any = torch.amp.GradScaler(self.device.type, enabled=scaled)
         self.optim.zero_grad()
-        with self.own_randomness():
-            self.compute_gradients(batch)
+        self.compute_gradients(batch)
         with torch.no_grad():
             if self.gradient_clip_val > 0:
                 self.scaler.unscale_(self.optim)
                 self.clip_gradients(self.gradient_clip_val, self.model)
             self.scaler.step(self.optim)
             self.scaler.update()
-        self.draw_if_due(
-            self.train_batch_idx + 1,
-            self.num_train_batches,
-            self.model.plot_train_per_epoch,
-        )
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     @torch.no_grad()
     def val_step(self, batch: Any) -> None:
-        """Validate the model on a minibatch, in the trainer's precision."""
-        if self.num_ranks > 1 and self.val_batch_idx % self.num_val_batches == 0:
-            self.share_buffers()
-        self.part_weight: float = self.weight
-        if self.weight:  # otherwise, this rank has no example
-            with self.autocast(), self.own_randomness():
+        """Validate the model on this rank's share of a minibatch."""
+        ranks = self.ranks
+        if self.val_batch_idx % self.num_val_batches == 0:
+            ranks.share_buffers(self.model)
+        ranks.part_weight = ranks.weight
+        if ranks.weight:  # otherwise, this rank has no example
+            with self.step_context(), ranks.own_randomness(3, self.val_batch_idx):
                 self.model.validation_step(batch)
-        self.draw_if_due(
+        self.draw_values(
             self.val_batch_idx + 1,
             self.num_val_batches,
             self.model.plot_valid_per_epoch,
         )
 
-    # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def step_context(self) -> contextlib.AbstractContextManager:
+        """Return the context in which the model computes, in its precision."""
+        if self.precision == torch.float32:
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, self.precision)
+
     def fit_epoch(self) -> None:
-        """Train on each minibatch once, then validate; draw the MFU on request."""
+        """Train on each minibatch once, then validate."""
         self.model.train()
-        timer, sizes = Timer(), []
         for batch in self.train_dataloader:
             batch = self.prepare_batch(batch)
-            if self.machine:
-                sizes.append(len(batch[0]))
-            if self.machine and self.train_batch_idx == 0:
-                self.step_flops = self.model_flops(batch)
-                timer.start()  # counting is not part of the epoch
+            for callback in self.callbacks:
+                callback.before_step(self, batch)
             self.train_step(batch)
             self.train_batch_idx += 1
-        if self.machine:
-            synchronize()
-            dtype = str(getattr(self, "precision", torch.float32)).split(".")[-1]
-            steps = sum(sizes) / sizes[0]  # the last may be a fraction
-            rate = self.step_flops * steps / timer.stop()
-            mfu = rate / self.machine.rates[dtype]
-            self.model.board.draw(self.epoch + 1, mfu, "mfu")
+            for callback in self.callbacks:
+                callback.after_step(self)
         if self.val_dataloader is None:
             return
         self.model.eval()
@@ -678,400 +761,68 @@ class Trainer(HyperParameters):
         params = [*model.parameters(), *model.get_scratch_params()]
         nn.utils.clip_grad_norm_(params, grad_clip_val)
 
-    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-    def autocast(self) -> contextlib.AbstractContextManager:
-        """Return a context in which operations use the trainer's precision."""
-        if self.precision == torch.float32:
-            return contextlib.nullcontext()
-        return torch.autocast(self.device.type, self.precision)
-
-    # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
-    @torch.no_grad()
-    def model_flops(self, batch: Any) -> int:
-        """Return the FLOPs of a step, three times those of a forward pass."""
-        self.model.eval()
-        with torch.compiler.set_stance("force_eager"):
-            counted = list_operations(self.model, *batch[:-1])
-        self.model.train()
-        return 3 * sum(op.flops for op in counted)
-
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def take_share(self, batch: Any) -> Any:
-        """Return this rank's share of a minibatch, and set the weight of the share.
-
-        Raises TypeError or ValueError if the minibatch cannot be divided.
-        """
-        items, structure = tree_flatten(batch)
-        check_examples(items)
-        shares = [item.tensor_split(self.num_ranks)[self.rank] for item in items]
-        self.num_examples, own = len(items[0]), len(shares[0])
-        self.weight: float = self.num_ranks * own / self.num_examples
-        self.sample = tree_unflatten([item[:2] for item in items], structure)
-        return tree_unflatten(shares, structure)
-
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def compute_gradients(self, batch: Any) -> None:
         """Compute the gradients of the mean loss of the global minibatch, in parts."""
-        small = self.num_ranks > 1 and self.num_examples < self.num_ranks
-        ddp = None if small or self.num_ranks == 1 else self.ddp
-        parts = list(split_batch(batch, self.accumulate)) if self.weight else []
+        parts = list(split_batch(batch, self.accumulate))
         for i, (part, share) in enumerate(parts, 1):
-            self.part_weight = share * self.weight
-            wait = ddp.no_sync() if ddp and i < len(parts) else contextlib.nullcontext()
-            with self.autocast(), wait:
-                loss = (ddp or self.model.training_step)(part)
-            check_loss(loss.shape, loss.numel())
+            self.ranks.part_weight = share * self.ranks.weight
+            with self.step_context():
+                loss = self.ranks.loss(self, part, left=len(parts) - i)
+            check_loss(loss)
             loss = self.scaler.scale(loss)
-            loss.backward(torch.full_like(loss, self.part_weight))
-        if small:
-            self.sum_gradients()
+            loss.backward(torch.full_like(loss, self.ranks.part_weight))
+        self.draw_values(
+            self.train_batch_idx + 1,
+            self.num_train_batches,
+            self.model.plot_train_per_epoch,
+        )
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def draw_values(self) -> None:
-        """Draw the means of the plotted values over all examples of all ranks."""
-        everyone: list = [self.values]
-        if self.num_ranks > 1:
-            own = {
-                place: (float(total), weight)
-                for place, (total, weight) in self.values.items()
-            }
-            everyone = [None] * self.num_ranks
-            dist.all_gather_object(everyone, own)
+    def draw_values(
+        self, count: int = 0, num_batches: int = 1, per_epoch: float = 1
+    ) -> None:
+        """Draw the plotted values if `count` minibatches complete a point of a curve.
+
+        A point is the mean over all examples of all ranks.
+        """
+        every = (
+            max(1, int(num_batches / (per_epoch or 1))) if self.ranks.size > 1 else 1
+        )
+        if count % num_batches % every:
+            return
+        everyone = self.ranks.gather()
         for label, step in everyone[0]:  # rank 0 has a share of each minibatch
             sums = [
                 values[label, step] for values in everyone if (label, step) in values
             ]
             total, weight = map(sum, zip(*sums))
             add_point(self, label, total / weight, step)
-        self.values.clear()
+        self.ranks.values.clear()
 
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def random_state(self) -> dict[str, Any]:
-        """Return the states of all generators of random numbers."""
-        state = {
-            "python": random.getstate(),
-            "numpy": np.random.get_state(),
-            "torch": torch.get_rng_state(),
-        }
-        if num_gpus():
-            state["gpu"] = torch.get_device_module().get_rng_state()
-        if generator := getattr(self.loader, "generator", None):
-            state["loader"] = generator.get_state()
-        return state
 
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def set_random_state(self, state: dict[str, Any]) -> None:
-        """Restore the states that `random_state` returned."""
-        random.setstate(state["python"])
-        np.random.set_state(state["numpy"])
-        torch.set_rng_state(state["torch"])
-        if "gpu" in state and num_gpus():
-            torch.get_device_module().set_rng_state(state["gpu"])
-        if "loader" in state:
-            self.loader.generator.set_state(state["loader"])
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+class Callback:
+    """What else happens in a training step; a subclass defines what it needs."""
 
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def save_checkpoint(self, epoch: int, position: int) -> None:
-        """Save all that is needed to continue at a minibatch of an epoch."""
-        self.draw_values()  # no rank keeps values that are not on the board
-        if self.num_ranks > 1:
-            self.share_buffers()  # rank 0 saves them for all ranks
-        leaves, structure = tree_flatten(optimizer_state(self.model, self.optim))
-        state = {  # results that a forward pass has kept differ between ranks
-            name: t
-            for name, t in model_tensors(self.model).items()
-            if self.rank == 0 or not name.startswith("plain.")
-        }
-        state |= {f"optim.{i}": leaf for i, leaf in enumerate(leaves)}
-        draft = Path(self.checkpoint_dir, f"step-{self.train_batch_idx:08}.draft")
-        if self.rank == 0:
-            draft = draft_checkpoint(self.checkpoint_dir, self.train_batch_idx)
-            extra = {
-                name: value  # from get_extra_state
-                for name, value in self.model.state_dict().items()
-                if not isinstance(value, torch.Tensor)
-            }
-            state["progress"] = {
-                "epoch": epoch,
-                "position": position,
-                "structure": structure,
-                "optimizer": type(self.optim).__name__,
-                "extra": extra,
-                "num_train_batches": self.num_train_batches,
-                "epoch_start": self.epoch_start,
-                "random": self.random_state(),
-                "counters": self.counters(),
-                "board": self.board_state(),
-            }
-        if self.num_ranks > 1:
-            dist.barrier()  # until rank 0 has made the draft
-        write_state(state, draft)
-        if self.rank == 0:
-            publish_checkpoint(draft)
+    def before_step(self, trainer: Trainer, batch: Any) -> None:
+        """Is called before each training step, with its minibatch."""
 
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def load_checkpoint(self, path: Path) -> None:
-        """Restore what `save_checkpoint` saved.
+    def after_step(self, trainer: Trainer) -> None:
+        """Is called after each training step."""
 
-        Raises ValueError if it was saved by another model, with another optimizer
-        or with another number of minibatches in an epoch.
-        """
-        state = read_state(path)
-        progress = state.pop("progress")
-        self.check_progress(progress, path)
-        if self.has_lazy_parameters():
-            self.make_lazy_parameters(self.prepare_batch(next(iter(self.loader))))
-        load_model(self.model, state, path)
-        extra = progress.get("extra", {})  # dcp.save drops an empty dictionary
-        self.model.load_state_dict(extra, strict=False)
-        self.model.eval()  # fit_epoch changes this if an epoch is left
-        load_optimizer(self.optim, self.model, state, progress["structure"])
-        vars(self).update(progress["counters"])
-        self.epoch, self.position = progress["epoch"], progress["position"]
-        self.restore_board(*progress["board"])
-        self.epoch_start, self.resume_state = (
-            progress["epoch_start"],
-            progress["random"],
-        )
-        self.set_random_state(self.resume_state)
 
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def start_checkpoints(self, folder: str | Path | None) -> None:
-        """Make a folder if it is missing; continue from the newest checkpoint in it.
-
-        Raises ValueError if the folder cannot be made, the checkpoint does not fit
-        this run, or `save_every` is not positive.
-        """
-        if self.save_every is not None and not self.save_every > 0:
-            raise ValueError(
-                "save_every must be None (after each epoch) or a "
-                f"positive number, not {self.save_every!r}"
-            )
-        self.checkpoint_dir: Any = Path(folder) if folder else None
-        self.position = 0
-        if folder:
-            self.loader: Any = self.train_dataloader
-            self.train_dataloader = ResumableLoader(self, self.loader)
-            make_folder(folder)
-            if newest := latest_checkpoint(folder):
-                check_file(newest)
-                self.load_checkpoint(newest)
-                warn_if_over(self, newest)
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def save_if_due(self) -> None:
-        """Save a checkpoint if `save_every` minibatches have passed."""
-        if self.save_every and self.train_batch_idx % self.save_every == 0:
-            self.save_checkpoint(self.epoch, self.position)
-
-    # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-    def end_epoch(self) -> None:
-        """Save a checkpoint after an epoch, if one is due."""
-        self.position = 0
-        last = self.epoch == self.max_epochs - 1
-        if self.checkpoint_dir and (last or not self.save_every):
-            self.save_checkpoint(self.epoch + 1, 0)
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def needs_ranks(self) -> bool:
-        """Return whether `fit` has to start a rank for each device.
-
-        Otherwise, find out which rank this process is, and which device it has.
-        """
-        self.rank, self.num_ranks = own_rank()
-        self.ddp, self.values = None, dict[tuple, list]()
-        if self.num_ranks == 1:
-            self.device = self.devices[0]
-            return len(self.devices) > 1
-        local = int(os.environ.get("LOCAL_RANK", self.rank))
-        other = gpu(local) if self.gpus else cpu()
-        self.device = self.devices[local] if local < len(self.devices) else other
-        self.seed = share_random_states()
-        return False
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    @contextlib.contextmanager
-    def own_randomness(self) -> Iterator[None]:
-        """Let each rank draw random numbers of its own, in a `with` block."""
-        if self.num_ranks == 1:
-            yield
-            return
-        state = torch.get_rng_state()
-        step = self.train_batch_idx + self.val_batch_idx
-        seed = (self.seed + step * self.num_ranks + self.rank) % 2**63
-        torch.default_generator.manual_seed(seed)
-        if self.device.type == "cuda":
-            torch.cuda.manual_seed(seed)
-        yield
-        torch.set_rng_state(state)
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def connect_ranks(self) -> None:
-        """Wrap the training step in DDP, with the parameters of rank 0 in all ranks."""
-        step = TrainingStep(self.model)
-        if self.has_lazy_parameters():
-            self.make_lazy_parameters(self.sample)
-        self.share_plain_tensors()
-        options: dict = {
-            "gradient_as_bucket_view": True,
-            "find_unused_parameters": True,
-        }
-        norm, X = (
-            nn.LayerNorm(1, device=self.device),
-            torch.ones(1, 1, device=self.device),
-        )
-        with no_stderr():  # PyTorch warns once if all parameters have a gradient
-            DistributedDataParallel(norm, **options)(X)
-        self.ddp = DistributedDataParallel(step, **options)
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def has_lazy_parameters(self) -> bool:
-        """Return whether a layer does not know its shape yet."""
-        return any(map(nn.parameter.is_lazy, self.model.parameters()))
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def make_lazy_parameters(self, batch: Any) -> None:
-        """Give lazy layers their shapes by computing the loss of a minibatch."""
-        model: Any = self.model
-        training = model.training
-        model.eval()
-        vars(model)["plot"] = lambda *args, **kwargs: None  # hides the method
-        try:
-            with self.autocast(), torch.compiler.set_stance("force_eager"):
-                model.training_step(move_to(batch, self.device))
-        finally:
-            del vars(model)["plot"]
-            model.train(training)
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def share_buffers(self) -> None:
-        """Give all ranks the buffers and the untrained plain tensors of rank 0."""
-        for buffer in self.model.buffers():
-            dist.broadcast(buffer, 0)
-        self.share_plain_tensors()
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def share_plain_tensors(self) -> None:
-        """Give all ranks rank 0's untrained tensors in plain attributes."""
-        tensors = {
-            name: t
-            for name, t in model_tensors(self.model).items()
-            if name.startswith("plain.")
-        }
-        shared: list = [{name: t.cpu() for name, t in tensors.items()}]
-        dist.broadcast_object_list(shared)
-        for name, tensor in tensors.items():
-            if name in shared[0] and shared[0][name].shape == tensor.shape:
-                tensor.data = shared[0][name].to(tensor)
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def sum_gradients(self) -> None:
-        """Average the gradients over all ranks if some ranks have no example."""
-        params = self.ddp.module.trained()
-        has_grad = [param.grad is not None for param in params]
-        counts = torch.tensor(has_grad, dtype=torch.float32, device=self.device)
-        dist.all_reduce(counts)
-        for param, count in zip(params, counts.tolist()):
-            if count:  # otherwise, no rank has a gradient
-                if param.grad is None:
-                    param.grad = torch.zeros_like(param)
-                dist.all_reduce(param.grad)
-                param.grad /= self.num_ranks
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def draw_if_due(self, count: int, num_batches: int, per_epoch: int) -> None:
-        """Draw the plotted values if `count` minibatches complete a point."""
-        every = max(1, int(num_batches / per_epoch)) if self.num_ranks > 1 else 1
-        if count % num_batches % every == 0:
-            self.draw_values()
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def fit_in_ranks(self, model: Module, data: Any, **options: Any) -> None:
-        """Train `model` with a process for each device, and keep rank 0's results."""
-        for name in "model", "optim", "train_dataloader", "val_dataloader":
-            vars(self).pop(name, None)  # the ranks make their own
-        vars(model).pop("trainer", None)
-        board, model.board = model.board, ProgressBoard()
-        board.xlabel, board.xlim = "epoch", [0, self.max_epochs]
-        try:
-            results = launch(
-                fit_as_rank,
-                len(self.devices),
-                self,
-                model,
-                data,
-                options,
-                timeout=float("inf"),
-                receive=board.draw,
-            )
-        finally:
-            model.board = board
-        self.take_over(model, *results[0])
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def take_over(
-        self,
-        model: Module,
-        tensors: dict,
-        optimizer: dict,
-        counts: dict,
-        states: list,
-        training: bool,
-    ) -> None:
-        """Take over the tensors, optimizer, counts, random states and mode of rank 0.
-
-        A tensor that `model` does not have, such as a result that the forward pass
-        of rank 0 has kept, is ignored.
-        """
-        self.prepare_model(model)
-        for name, old in named_tensors(model).items():
-            new = tensors.get(name)
-            if new is not None and nn.parameter.is_lazy(old):
-                old.materialize(new.shape, dtype=new.dtype)
-            if new is not None:
-                old.data = new.to(old.device)
-        self.optim = model.configure_optimizers()
-        if optimizer:
-            self.optim.load_state_dict(optimizer)
-        vars(self).update(counts)
-        set_random_states(states)
-        model.train(training)
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def counters(self) -> dict[str, Any]:
-        """Return the attributes that count steps, and the scale of the loss."""
-        names = ("train_batch_idx", "val_batch_idx", "step_flops", "seed", "scaler")
-        return {name: vars(self)[name] for name in names if name in vars(self)}
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def board_state(self) -> tuple[dict, dict]:
-        """Return the points of the board, and the values of unfinished means."""
-        board = self.model.board
-        waiting = tree_map_only(torch.Tensor, torch.Tensor.cpu, board.waiting)
-        return {k: [tuple(p) for p in ps] for k, ps in board.data.items()}, waiting
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def restore_board(self, data: dict, waiting: dict) -> None:
-        """Draw all points of a checkpoint on an empty board."""
-        both = (data, 1), (waiting, sys.maxsize)
-        for points, every_n in both:
-            for label, pairs in points.items():
-                pairs = move_to(pairs, self.device)
-                for x, y in pairs:
-                    self.model.board.draw(x, y, label, every_n)
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def check_progress(self, progress: dict[str, Any], path: Path) -> None:
-        """Raise ValueError unless a checkpoint fits the optimizer and the data."""
-        for name, own in (
-            ("optimizer", type(self.optim).__name__),
-            ("num_train_batches", self.num_train_batches),
-        ):
-            if progress[name] != own:
-                raise ValueError(
-                    f"{path} was saved with {name} {progress[name]}, and this run "
-                    f"has {own}; resume with the same, or choose another folder"
-                )
+# Defined in chapter_gpus/trainer.md (sec_trainer)
+Trainer.callbacks = Setting(
+    "callbacks",
+    (),
+    "Objects that are called in each step",
+    "a list of `Callback`s",
+    lambda values: (
+        isinstance(values, (list, tuple))
+        and all(isinstance(value, Callback) for value in values)
+    ),
+)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -1169,6 +920,8 @@ class Digits(DataModule):
     def __init__(self, batch_size: int = 64, num_train: int = 1437):
         super().__init__()
         self.save_hyperparameters()
+        from sklearn import datasets  # takes two seconds
+
         X, y = datasets.load_digits(return_X_y=True)
         order = np.random.default_rng(0).permutation(len(X))
         self.X = torch.tensor(X[order] / 16, dtype=torch.float32)
@@ -1305,6 +1058,27 @@ def first_gpus(n: int) -> list:
         found = f"only {num_gpus()} GPU(s)" if num_gpus() else "no GPU; using the CPU"
         warnings.warn(f"num_gpus={n}, but this machine has {found}", stacklevel=3)
     return [gpu(i) for i in range(min(n, num_gpus()))]
+
+
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+def are_devices(values: Any) -> bool:
+    """Return whether a value is a list of one or more devices."""
+    kind: type = torch.device
+    return (
+        isinstance(values, (list, tuple))
+        and len(values) > 0
+        and all(isinstance(value, kind) for value in values)
+    )
+
+
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+Trainer.devices = Setting(
+    "devices",
+    (),
+    "The devices to train on, in place of `num_gpus` GPUs",
+    "a list of devices, such as `d2l.try_devices(2)`",
+    are_devices,
+)
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
@@ -1562,16 +1336,20 @@ def predict_memory(
     `peak` is the highest point of a later step, when the optimizer has its
     state. `accumulate` and `precision` are those of the trainer. No step runs,
     so the model and the batch may be on the device meta. A model that reads
-    the value of a tensor raises an error.
+    the value of a tensor raises an error. The temporary memory of convolutions
+    and of recurrent layers is left out, with a warning.
     """
-    if any(isinstance(p, nn.UninitializedParameter) for p in model.parameters()):
-        device = next(model.parameters()).device
-        with torch.no_grad():
-            model(*(torch.zeros_like(item[:2], device=device) for item in batch[:-1]))
-    with FakeTensorMode():
-        copies = {id(t): fake(t) for t in [*all_tensors(model), *batch]}
-        copies |= {id(vars(model).get(name)): None for name in ("trainer", "board")}
-        model, batch = copy.deepcopy((model, batch), copies)
+    make_lazy_parameters(model, batch)
+    kinds = nn.modules.conv._ConvNd, nn.RNNBase
+    if any(isinstance(layer, kinds) for layer in model.modules()):
+        warnings.warn(
+            "the peak leaves out the temporary memory of convolutions and "
+            "recurrent layers, which depends on the library that computes "
+            "them; leave room for it",
+            stacklevel=2,
+        )
+    with FakeTensorMode(), plain_kernels():
+        model, batch = fake_copy(model, batch)
         return count_step(model, batch, accumulate, precision)
 
 
@@ -1579,6 +1357,41 @@ def predict_memory(
 def all_tensors(model: nn.Module) -> list[torch.Tensor]:
     """Return the parameters, the buffers and the plain tensors of a model."""
     return [*model.parameters(), *model.buffers(), *scratch_tensors(model)]
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+@contextlib.contextmanager
+def no_plots(model: Any) -> Iterator[None]:
+    """Let a model plot nothing in a `with` block."""
+    vars(model)["plot"] = lambda *args, **kwargs: None  # hides the method
+    try:
+        yield
+    finally:
+        del vars(model)["plot"]
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+@contextlib.contextmanager
+def plain_kernels() -> Iterator[None]:
+    """Let recurrent layers call operations that can be counted, in a `with` block."""
+    with (
+        warnings.catch_warnings(action="ignore"),  # of a setting for other GPUs
+        torch.backends.mkldnn.flags(enabled=False),
+        torch.backends.cudnn.flags(enabled=False),
+    ):
+        yield
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def make_lazy_parameters(model: Module, batch: Any) -> None:
+    """Give lazy layers their shapes by computing the loss of two examples."""
+    if not any(map(nn.parameter.is_lazy, model.parameters())):
+        return
+    device, training = next(model.parameters()).device, model.training
+    few = tree_map(lambda item: torch.zeros_like(item[:2], device=device), batch)
+    with no_plots(model.eval()), torch.compiler.set_stance("force_eager"):
+        model.training_step(few)
+    model.train(training)
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
@@ -1595,35 +1408,47 @@ def fake(tensor: torch.Tensor) -> torch.Tensor:
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
+def fake_copy(model: Module, batch: Any) -> tuple:
+    """Return copies of a model and a minibatch whose tensors are fake."""
+    tensors = [*all_tensors(model), *filter(torch.is_tensor, tree_leaves(batch))]
+    copies = {id(tensor): fake(tensor) for tensor in tensors}
+    shared = [vars(model).get(name) for name in ("trainer", "board")]
+    return copy.deepcopy((model, batch), copies | {id(item): item for item in shared})
+
+
+# Defined in chapter_gpus/memory.md (sec_gpu_memory)
 def count_step(
-    model: Module, batch: Sequence, accumulate: int, precision: torch.dtype
+    model: Module, batch: Any, accumulate: int, precision: torch.dtype
 ) -> StepMemory:
     """Return the bytes that two training steps take, by role."""
-    parts = list(zip(*(item.chunk(accumulate) for item in batch)))
-    lower = precision != torch.float32
+    parts = [part for part, _ in split_batch(batch, accumulate)]
+    items = tree_leaves(batch)
 
     def loss(part) -> torch.Tensor:
-        with torch.autocast(part[-1].device.type, precision, enabled=lower):
-            return model.loss(model(*part[:-1]), part[-1])
+        with torch.autocast(
+            items[0].device.type, precision, enabled=precision != torch.float32
+        ):
+            return model.training_step(part)
 
-    weights, optimizer = all_tensors(model), model.configure_optimizers()
-    activations = saved_for_backward(lambda: loss(parts[0]), [*weights, *batch])
-    with MemoryTape([*weights, *batch]) as record:
-        for _ in range(2):
-            optimizer.zero_grad()
-            for part in parts:
-                loss(part).backward()
-            with torch.no_grad():
-                optimizer.step()
+    weights, optimizer = all_tensors(model), one_optimizer(model)
+    with no_plots(model):
+        activations = saved_for_backward(lambda: loss(parts[0]), [*weights, *items])
+        with MemoryTape([*weights, *items]) as record:
+            for _ in range(2):
+                optimizer.zero_grad()
+                for part in parts:
+                    loss(part).backward()
+                with torch.no_grad():
+                    optimizer.step()
     gradients = [t.grad for t in weights if t.grad is not None]
-    state = list(vars(optimizer).get("state", {}).values())
+    state = list(getattr(optimizer, "state", {}).values())
     state = [item for item in tree_leaves(state) if isinstance(item, torch.Tensor)]
     return StepMemory(
         nbytes(weights),
         nbytes(gradients),
         nbytes(state),
         nbytes(activations),
-        nbytes(batch),
+        nbytes(items),
         max(record.tape),
     )
 
@@ -1658,14 +1483,25 @@ class Block:
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 def largest_batch(fits: Callable, batch_size: int) -> int:
-    """Return the first of batch_size, batch_size // 2, ... that fits, or 0."""
+    """Return the first of batch_size, batch_size // 2, ... that fits, or 0.
+
+    Raises ValueError if `batch_size` is not a whole number or is negative.
+    """
+    if not isinstance(batch_size, int) or batch_size < 0:
+        raise ValueError(f"batch_size must be 0, 1, 2, ..., not {batch_size!r}")
     while batch_size and not fits(batch_size):
         batch_size //= 2
     return batch_size
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-Trainer.accumulate = 1
+Trainer.accumulate = Setting(
+    "accumulate",
+    1,
+    "The number of parts of each minibatch",
+    "1, 2, ...",
+    lambda value: isinstance(value, int) and value >= 1,
+)
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
@@ -1685,7 +1521,17 @@ def split_batch(batch: Any, number: int) -> Iterator:
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-Trainer.precision = torch.float32
+Trainer.precision = Setting(
+    "precision",
+    torch.float32,
+    "The type in which the model computes",
+    "torch.float32, torch.bfloat16 or torch.float16",
+    lambda value: value in (torch.float32, torch.bfloat16, torch.float16),
+)
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+Trainer.scaler = None
 
 
 # Defined in chapter_gpus/performance.md (sec_gpu_performance)
@@ -1874,9 +1720,19 @@ def tensor_bytes(tensor: torch.Tensor) -> int:
 
 # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
 def flop_formula(name: str) -> Callable:
-    """Return PyTorch's formula for the FLOPs of an operation, or one for 0."""
+    """Return PyTorch's formula for the FLOPs of an operation, or one for 0.
+
+    Warns if the operation contains products that the formula leaves out.
+    """
     name = name.replace("_for_cpu", "")  # the CPU's attention has none
     packet = getattr(torch.ops.aten, name, None)
+    if packet not in flop_counter.flop_registry and re.search(
+        "rnn|lstm|gru|layer_fwd|cdist|fft|linalg", name
+    ):
+        warnings.warn(
+            f"PyTorch has no formula for the FLOPs of {name}; they count 0",
+            stacklevel=2,
+        )
     return flop_counter.flop_registry.get(packet, lambda *_, **__: 0)
 
 
@@ -1889,7 +1745,13 @@ def list_operations(function: Callable, *args: Any) -> list[Operation]:
 
 
 # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
-Trainer.compiled = False
+Trainer.compiled = Setting(
+    "compiled",
+    False,
+    "Whether the calls of the model are compiled",
+    "True or False",
+    lambda value: value in (True, False),
+)
 
 
 # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
@@ -1936,7 +1798,48 @@ def trace_events(function: Callable, path: str) -> list[tuple]:
 
 
 # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
-Trainer.machine = None
+def step_flops(trainer: Trainer, batch: Any) -> int:
+    """Return the FLOPs of a step, three times those of its forward pass."""
+    make_lazy_parameters(trainer.model, batch)
+    with FakeTensorMode(), plain_kernels():
+        model, batch = fake_copy(trainer.model, batch)
+        with no_plots(model), torch.compiler.set_stance("force_eager"):
+            counted = list_operations(model.training_step, batch)
+    return 3 * sum(op.flops for op in counted)
+
+
+# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
+class MFU(Callback):
+    """Draws the model FLOPs utilization of the training steps of each epoch.
+
+    machine: the `Machine` with the peak of each data type.
+    """
+
+    def __init__(self, machine: Machine):
+        self.machine = machine
+        self.model: Any = None
+        self.timer: Any = None
+
+    def before_step(self, trainer: Trainer, batch: Any) -> None:
+        """Count the FLOPs of the first step; start a timer in each epoch."""
+        examples = len(tree_leaves(batch)[0])
+        if self.model is not trainer.model:
+            self.model, self.timer = trainer.model, None
+            self.step_flops, self.size = step_flops(trainer, batch), examples
+        first = trainer.train_batch_idx % trainer.num_train_batches == 0
+        if first or self.timer is None:
+            self.examples, self.timer = 0, Timer()
+        self.examples += examples
+
+    def after_step(self, trainer: Trainer) -> None:
+        """Draw the MFU after the last step of an epoch."""
+        if trainer.train_batch_idx % trainer.num_train_batches:
+            return
+        synchronize()
+        rate = self.step_flops * self.examples / self.size / self.timer.stop()
+        name = str(trainer.precision).split(".")[-1]
+        mfu = rate / self.machine.rates[name]
+        trainer.model.board.draw(trainer.epoch + 1, mfu, "mfu")
 
 
 # Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
@@ -2183,11 +2086,186 @@ def schedule_buckets(
 
 
 # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-Trainer.weight = 1.0
+class OneRank:
+    """A process that trains alone: rank 0 of 1, with nothing to share."""
+
+    rank, size = 0, 1
+    weight = part_weight = 1.0  # of this rank's share, and of a part of it
+
+    def __init__(self) -> None:
+        self.values: dict[tuple, list] = {}  # sums of plotted values, and weights
+
+    def own_loader(self, trainer: Trainer, loader: Any, train: bool) -> Any:
+        """Return a loader of this rank's shares of the minibatches of `loader`."""
+        return loader
+
+    def own_randomness(self, *place: int) -> contextlib.AbstractContextManager:
+        """Return a context in which each rank draws random numbers of its own."""
+        return contextlib.nullcontext()
+
+    def loss(self, trainer: Trainer, batch: Any, left: int) -> torch.Tensor:
+        """Return the loss of a part of a share, of which `left` parts follow."""
+        return trainer.model.training_step(batch)
+
+    def share_buffers(self, model: Module) -> None:
+        """Give all ranks the buffers of rank 0."""
+
+    def gather(self) -> list[dict]:
+        """Return the plotted values of all ranks."""
+        return [self.values]
+
+    def wait(self) -> None:
+        """Wait until all ranks are here."""
 
 
 # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-Trainer.part_weight = 1.0
+class Ranks(OneRank):
+    """The processes that train together, as seen by one of them."""
+
+    def __init__(self, rank: int, size: int, device: torch.device):
+        super().__init__()
+        self.rank, self.size, self.device = rank, size, device
+        self.seed = share_random_states()
+        self.ddp: Any = None
+
+    def wait(self) -> None:
+        """Wait until all ranks are here."""
+        dist.barrier()
+
+    def own_loader(self, trainer: Trainer, loader: Any, train: bool) -> Any:
+        """Return a loader of this rank's shares of the minibatches of `loader`."""
+        return None if loader is None else ShareLoader(trainer, loader, train)
+
+    def connect(self, trainer: Trainer, batch: Any) -> None:
+        """Wrap the training step in DDP, which gives all ranks rank 0's parameters."""
+        make_lazy_parameters(trainer.model, batch)
+        self.plain = plain_tensors(trainer.model)
+        self.ddp = DistributedDataParallel(
+            TrainingStep(trainer.model),
+            gradient_as_bucket_view=True,
+            find_unused_parameters=trainer.find_unused_parameters,
+        )
+
+    def loss(self, trainer: Trainer, batch: Any, left: int) -> torch.Tensor:
+        """Return the loss of a part of a share; DDP adds up gradients in the last."""
+        if self.ddp is None:
+            self.connect(trainer, batch)
+        wait = self.ddp.no_sync() if left else contextlib.nullcontext()
+        with wait, self.own_randomness(2, trainer.train_batch_idx, left):
+            return self.ddp(batch)
+
+    def gather(self) -> list[dict]:
+        """Return the plotted values of all ranks."""
+        own = {
+            place: (float(total), weight)
+            for place, (total, weight) in self.values.items()
+        }
+        everyone: list = [None] * self.size
+        dist.all_gather_object(everyone, own)
+        return everyone
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    @contextlib.contextmanager
+    def own_randomness(self, *place: int) -> Iterator[None]:
+        """Let each rank draw random numbers of its own, in a `with` block.
+
+        They depend on the seed of rank 0, on the rank and on the numbers `place`.
+        """
+        seed = hash((self.seed, self.rank, *place)) % 2**63
+        states = random.getstate(), np.random.get_state()
+        gpus = [self.device] if self.device.type == "cuda" else []
+        with torch.random.fork_rng(gpus):
+            torch.manual_seed(seed)
+            random.seed(seed)
+            np.random.seed(seed % 2**32)
+            try:
+                yield
+            finally:
+                random.setstate(states[0])
+                np.random.set_state(states[1])
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def share_buffers(self, model: Module) -> None:
+        """Give all ranks the buffers of rank 0; warn of tensors that are no buffers."""
+        if self.ddp is None:
+            return  # no step has changed them
+        for buffer in model.buffers():
+            dist.broadcast(buffer, 0)
+        now = plain_tensors(model)
+        for name, (tensor, version) in self.plain.items():
+            if name in now and (now[name][0] is not tensor or now[name][1] != version):
+                warnings.warn(
+                    f"{name} changes while the model trains, and several devices "
+                    "share only parameters and buffers; use register_buffer",
+                    stacklevel=2,
+                )
+        self.plain = now
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+Trainer.ranks = OneRank()
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+class ShareLoader:
+    """One rank's shares of the minibatches of a loader.
+
+    Raises ValueError for a minibatch to train on that has fewer examples than
+    there are ranks, and TypeError or ValueError for one that cannot be divided.
+    """
+
+    def __init__(self, trainer: Trainer, loader: Any, train: bool):
+        self.trainer, self.loader, self.train = trainer, loader, train
+        self.generator = getattr(loader, "generator", None)
+        self.rows: list = []  # those of this rank in each minibatch
+        self.own = with_batches(loader, self.rows)
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def own_slice(self, total: int) -> slice:
+        """Set the weight of this rank's share of `total` examples; return its place."""
+        ranks = self.trainer.ranks
+        if self.train and total < ranks.size:
+            raise ValueError(
+                f"{ranks.size} devices cannot share a minibatch of {total} "
+                "example(s); use a batch size that leaves more, or "
+                "drop_last=True, or fewer devices"
+            )
+        start, stop = (
+            -(-total * i // ranks.size) for i in (ranks.rank, ranks.rank + 1)
+        )
+        ranks.weight = ranks.size * (stop - start) / total
+        return slice(start, stop)
+
+    def __iter__(self) -> Iterator:
+        if self.own is None:  # no loader of single examples
+            for batch in self.loader:
+                rows = self.own_slice(count_examples(batch))
+                yield tree_map(lambda item, rows=rows: item[rows], batch)
+            return
+        ranks, epoch = self.trainer.ranks, self.trainer.epoch
+        draw_seed(self.loader)  # as a loader does before it draws an order
+        batches = [list(batch) for batch in self.loader.batch_sampler]
+        parts = [batch[self.own_slice(len(batch))] for batch in batches]
+        self.rows[:] = filter(None, parts)  # none may be left for this rank
+        with ranks.own_randomness(self.train, epoch, -1):
+            loaded = iter(self.own)
+        for i, (batch, part) in enumerate(zip(batches, parts)):
+            with ranks.own_randomness(self.train, epoch, i):
+                share = next(loaded) if part else None
+            self.own_slice(len(batch))
+            yield share
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+Trainer.find_unused_parameters = Setting(
+    "find_unused_parameters",
+    False,
+    "Whether a step of several ranks may leave out parameters",
+    "True or False",
+    lambda value: value in (True, False),
+)
 
 
 # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
@@ -2302,30 +2380,201 @@ def pipeline_times(
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-class ResumableLoader:
-    """The minibatches of a loader, from the position of a trainer on."""
+class Checkpoints:
+    """The checkpoints of a training run in a folder."""
 
-    def __init__(self, trainer: Trainer, loader: Any):
-        self.trainer, self.loader = trainer, loader
+    def __init__(self, trainer: Trainer, folder: str | Path):
+        make_folder(folder)
+        self.trainer, self.folder, self.position = trainer, Path(folder), 0
+        self.loader: Any = trainer.train_dataloader
+        trainer.train_dataloader = ResumableLoader(self)
+        trainer.model.board.clear()  # no curves of an earlier run
+        pack(self.other_progress(), {})  # refuses what it could not restore
+        self.resume()
+
+    def random_state(self) -> dict[str, Any]:
+        """Return the states of the generators of this process and its GPU."""
+        state = {
+            "python": random.getstate(),
+            "numpy": np.random.get_state(),
+            "torch": torch.get_rng_state(),
+        }
+        if num_gpus():
+            state["gpu"] = torch.get_device_module().get_rng_state()
+        if generator := getattr(self.loader, "generator", None):
+            state["loader"] = generator.get_state()
+        return state
+
+    def set_random_state(self, state: dict[str, Any]) -> None:
+        """Restore the states that `random_state` returned."""
+        random.setstate(state["python"])
+        np.random.set_state(state["numpy"])
+        torch.set_rng_state(state["torch"])
+        if "gpu" in state and num_gpus():
+            torch.get_device_module().set_rng_state(state["gpu"])
+        if "loader" in state:
+            self.loader.generator.set_state(state["loader"])
+
+    def progress(self, epoch: int, position: int) -> dict[str, Any]:
+        """Return what a checkpoint contains besides the model and the optimizer."""
+        trainer = self.trainer
+        return {
+            "epoch": epoch,
+            "position": position,
+            "epoch_start": self.epoch_start,
+            "train_batch_idx": trainer.train_batch_idx,
+            "val_batch_idx": trainer.val_batch_idx,
+            "num_train_batches": trainer.num_train_batches,
+            "arguments": run_arguments(trainer),
+            "random": self.random_state(),
+            "board": board_state(trainer.model.board),
+        } | self.other_progress()
+
+    def restore_progress(self, progress: dict[str, Any]) -> None:
+        """Restore the counters, the curves and the position of a run."""
+        trainer = self.trainer
+        trainer.train_batch_idx = progress["train_batch_idx"]
+        trainer.val_batch_idx = progress["val_batch_idx"]
+        trainer.epoch, self.position = progress["epoch"], progress["position"]
+        restore_board(trainer, *progress["board"])
+        self.epoch_start, self.resume_state = (
+            progress["epoch_start"],
+            progress["random"],
+        )
+
+    def other_progress(self) -> dict[str, Any]:
+        """Return what a checkpoint in PyTorch also contains."""
+        trainer = self.trainer
+        extra = {
+            name: value
+            for name, value in trainer.model.state_dict().items()
+            if not isinstance(value, torch.Tensor)
+        }  # from get_extra_state
+        return {
+            "optimizer": type(trainer.optim).__name__,
+            "extra": extra,
+            "state": optimizer_state(trainer.optim),
+            "seed": getattr(trainer.ranks, "seed", None),
+            "scaler": trainer.scaler.state_dict() if trainer.scaler else {},
+        }
+
+    def save(self, epoch: int, position: int) -> None:
+        """Save all that is needed to continue at a minibatch of an epoch."""
+        trainer, ranks = self.trainer, self.trainer.ranks
+        trainer.draw_values()  # no rank keeps values that are not on the board
+        ranks.share_buffers(trainer.model)  # rank 0 saves them for all ranks
+        tensors = {
+            name: t
+            for name, t in model_tensors(trainer.model).items()
+            if ranks.rank == 0 or not name.startswith("plain.")
+        }
+        packed = pack(self.progress(epoch, position), tensors)
+        draft = self.folder / f"step-{trainer.train_batch_idx:08}.draft"
+        if ranks.rank == 0:
+            draft_checkpoint(self.folder, trainer.train_batch_idx)
+            (draft / "progress.json").write_text(json.dumps(packed))
+        ranks.wait()  # until rank 0 has made the draft
+        write_tensors(tensors, draft)
+        if ranks.rank == 0:
+            publish_checkpoint(draft)
+
+    def load(self, path: Path) -> None:
+        """Restore what `save` saved.
+
+        Raises WrongCheckpoint if it was saved by another model, with another
+        optimizer or with another number of minibatches in an epoch.
+        """
+        trainer, tensors = self.trainer, read_tensors(path)
+        packed = json.loads((path / "progress.json").read_text())
+        progress = unpack(packed, tensors)
+        check_run(progress, trainer, path, type(trainer.optim).__name__)
+        make_lazy_parameters(trainer.model, next(iter(self.loader)))
+        load_model(trainer.model, tensors, path)
+        trainer.model.load_state_dict(progress["extra"], strict=False)
+        trainer.model.eval()  # fit_epoch changes this if an epoch is left
+        if progress["state"]:
+            trainer.optim.load_state_dict(progress["state"])
+        if progress["scaler"] and trainer.precision == torch.float16:
+            trainer.scaler = torch.amp.GradScaler(trainer.device.type)
+            trainer.scaler.load_state_dict(progress["scaler"])
+        if trainer.ranks.size > 1 and progress["seed"] is not None:
+            trainer.ranks.seed = progress["seed"]
+        self.restore_progress(progress)
+        self.set_random_state(self.resume_state)
+
+    def resume(self) -> None:
+        """Continue from the newest checkpoint in the folder, if there is one.
+
+        Raises ValueError if a checkpoint is damaged or does not fit this run.
+        """
+        for path in reversed(complete_checkpoints(self.folder)):
+            check_file(path)
+            try:
+                self.load(path)
+            except WrongCheckpoint:
+                raise
+            except Exception as error:
+                text = f"{path} cannot be read ({type(error).__name__})"
+                if not self.trainer.skip_damaged:
+                    raise ValueError(
+                        f"{text}; set skip_damaged=True to continue from the "
+                        "checkpoint before it"
+                    ) from error
+                warnings.warn(
+                    f"{text}; the run continues from the one before", stacklevel=2
+                )
+            else:
+                warn_if_over(self, path)
+                return
+        if latest_checkpoint(self.folder):
+            raise ValueError(
+                f"no checkpoint in {self.folder} can be read; choose another "
+                "folder to start from the beginning"
+            )
+
+    def save_if_due(self) -> None:
+        """Save a checkpoint if `save_every` minibatches have passed."""
+        trainer = self.trainer
+        if trainer.save_every and trainer.train_batch_idx % trainer.save_every == 0:
+            self.save(trainer.epoch, self.position)
+
+    def end_epoch(self) -> None:
+        """Save a checkpoint after an epoch, if one is due."""
+        self.position = 0
+        trainer = self.trainer
+        if trainer.epoch == trainer.max_epochs - 1 or not trainer.save_every:
+            self.save(trainer.epoch + 1, 0)
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+Trainer.checkpoint_class = Checkpoints
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+class ResumableLoader:
+    """The minibatches of a loader, from the position of a training run on."""
+
+    def __init__(self, run: Checkpoints):
+        self.run = run
 
     def __len__(self) -> int:
-        return len(self.loader)
+        return len(self.run.loader)
 
     def __iter__(self) -> Iterator:
-        trainer = self.trainer
-        if trainer.position:
-            trainer.set_random_state(trainer.epoch_start)
+        run = self.run
+        if run.position:
+            run.set_random_state(run.epoch_start)
         else:
-            trainer.epoch_start = trainer.random_state()
-        batches = iter(self.loader)
-        for _ in zip(range(trainer.position), batches):
+            run.epoch_start = run.random_state()
+        batches = iter(run.loader)
+        for _ in zip(range(run.position), batches):
             pass  # these steps are done
-        if trainer.position:
-            trainer.set_random_state(trainer.resume_state)
+        if run.position:
+            run.set_random_state(run.resume_state)
         for batch in batches:
             yield batch
-            trainer.position += 1  # the step with this minibatch is over
-            trainer.save_if_due()
+            run.position += 1  # the step with this minibatch is over
+            run.save_if_due()
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
@@ -2360,19 +2609,28 @@ def draft_checkpoint(folder: str | Path, step: int) -> Path:
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+def wait_for_disk(path: Path) -> None:
+    """Wait until a file, or the list of names in a folder, is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
     """Give a complete draft its final name, and return it.
 
     Only the newest `keep` checkpoints stay in the folder.
     """
-    files = [path for path in draft.rglob("*") if path.is_file()]
-    for path in files:
-        with path.open("r+b") as file:
-            os.fsync(file.fileno())  # wait for the disk
+    for path in [*draft.rglob("*"), draft]:
+        wait_for_disk(path)
     final, replaced = draft.with_suffix(""), draft.with_suffix(".old")
     if final.exists():  # the same minibatch was saved before
         final.rename(replaced)
     draft.rename(final)
+    wait_for_disk(final.parent)  # the new name
     shutil.rmtree(replaced, ignore_errors=True)
     for old in complete_checkpoints(draft.parent)[:-keep]:
         shutil.rmtree(old)
@@ -2380,7 +2638,24 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
-Trainer.save_every = None
+Trainer.save_every = Setting(
+    "save_every",
+    None,
+    "The number of minibatches between two checkpoints",
+    "None (after each epoch) or 1, 2, ...",
+    lambda value: value is None or isinstance(value, int) and value >= 1,
+)
+
+
+# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
+Trainer.skip_damaged = Setting(
+    "skip_damaged",
+    False,
+    "Whether a run may continue from an earlier checkpoint "
+    "if the newest one cannot be read",
+    "True or False",
+    lambda value: value in (True, False),
+)
 
 
 # Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
@@ -2424,6 +2699,20 @@ def check_limits(max_epochs: int, gradient_clip_val: float) -> None:
             "gradient_clip_val must be 0 (no limit) or a positive "
             f"number, not {gradient_clip_val!r}"
         )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def check_objects(model: Any, data: Any) -> None:
+    """Raise TypeError unless a trainer can train `model` on `data`."""
+    for value, name, method in (
+        (model, "model", "training_step"),
+        (data, "data", "train_dataloader"),
+    ):
+        if isinstance(value, type) or not hasattr(value, method):
+            raise TypeError(
+                f"fit(model, data) needs an object with the method {method} "
+                f"as {name}, not {value!r:.60}"
+            )
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -2479,7 +2768,8 @@ def mean(values: Sequence) -> Any:
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def in_notebook() -> bool:
     """Return whether this program runs in a notebook, and can show pictures."""
-    return getattr(get_ipython(), "kernel", None) is not None
+    ipython = sys.modules.get("IPython")  # a notebook has imported it
+    return getattr(ipython and ipython.get_ipython(), "kernel", None) is not None
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -2519,6 +2809,11 @@ class ProgressBoard(HyperParameters):
         self.lines: dict[str, Any] = {}
         self.picture, self.due = None, 0.0
 
+    def clear(self) -> None:
+        """Forget all points."""
+        self.data.clear()
+        self.waiting.clear()
+
     def draw(self, x: float, y: Any, label: str, every_n: int = 1) -> None:
         """Add the point (x, y) to curve `label`; draw the mean of each `every_n`.
 
@@ -2537,6 +2832,8 @@ class ProgressBoard(HyperParameters):
 
     def start(self) -> None:
         """Make the figure and its axes."""
+        from matplotlib import pyplot as plt  # takes a while
+
         use_svg_display()
         if self.fig is None and self.axes is None:
             self.fig = plt.figure(figsize=self.figsize)
@@ -2577,12 +2874,16 @@ class ProgressBoard(HyperParameters):
             self.replace_picture()
             end = time.perf_counter()
             self.due = end + max(0.1, 20 * (end - start))
+        from IPython import get_ipython
+
         events = get_ipython().events
         if self.finish not in events.callbacks["post_run_cell"]:
             events.register("post_run_cell", self.finish)
 
     def replace_picture(self) -> None:
         """Draw the picture, and show it in place of the previous one."""
+        from IPython import display
+
         self.show()
         figure = self.axes.figure
         if self.picture is None:
@@ -2592,6 +2893,8 @@ class ProgressBoard(HyperParameters):
 
     def finish(self, _result: Any) -> None:
         """Draw the last picture of a cell."""
+        from IPython import get_ipython
+
         get_ipython().events.unregister("post_run_cell", self.finish)
         self.replace_picture()
         self.picture = None  # another cell has a picture of its own
@@ -2601,6 +2904,8 @@ class ProgressBoard(HyperParameters):
 def use_svg_display() -> None:
     """Show plots as vector graphics, if this is a notebook."""
     if in_notebook():
+        from matplotlib_inline import backend_inline
+
         backend_inline.set_matplotlib_formats("svg")
 
 
@@ -2613,12 +2918,13 @@ def add_point(trainer: Any, label: str, value: Any, step: int | None = None) -> 
     model = trainer.model
     step = trainer.train_batch_idx if step is None else step
     if label.startswith("train_"):
-        x = step / trainer.num_train_batches
-        n = trainer.num_train_batches / model.plot_train_per_epoch
+        x, count = step / trainer.num_train_batches, trainer.num_train_batches
+        per_epoch = model.plot_train_per_epoch
     else:
-        x = trainer.epoch + 1
-        n = trainer.num_val_batches / model.plot_valid_per_epoch
-    model.board.draw(x, value, label, every_n=int(n))
+        x, count = trainer.epoch + 1, trainer.num_val_batches
+        per_epoch = model.plot_valid_per_epoch
+    if per_epoch:  # 0 draws nothing
+        model.board.draw(x, value, label, every_n=int(count / per_epoch))
     if model.board.bar is not None:
         last = {name: points[-1].y for name, points in model.board.data.items()}
         model.board.bar.set_postfix(last, refresh=False)
@@ -2630,7 +2936,8 @@ def add_point(trainer: Any, label: str, value: Any, step: int | None = None) -> 
 def progress_bar(trainer: Any) -> Iterator[None]:
     """Show a bar in a terminal while `trainer` trains; elsewhere do nothing."""
     in_terminal = not in_notebook() and sys.stderr.isatty()
-    if getattr(trainer, "rank", 0):  # only rank 0 shows a bar
+    ranks = getattr(trainer, "ranks", trainer)
+    if getattr(ranks, "rank", 0):  # only rank 0 shows a bar
         in_terminal = False
     if not in_terminal or importlib.util.find_spec("tqdm") is None:
         yield
@@ -2651,8 +2958,20 @@ def progress_bar(trainer: Any) -> Iterator[None]:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def __getattr__(name: str) -> Any:
+    """Return `d2l.plt`, Matplotlib's pyplot, which is imported when it is needed."""
+    if name != "plt":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from matplotlib import pyplot as plt
+
+    return plt
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def set_figsize(figsize: tuple[float, float] = (3.5, 2.5)) -> None:
     """Set the size of the figures that follow, in inches."""
+    from matplotlib import pyplot as plt
+
     use_svg_display()
     plt.rcParams["figure.figsize"] = figsize
 
@@ -2694,6 +3013,8 @@ def plot(
 
     ys = curves(X if Y is None else Y)
     xs = [range(len(y)) for y in ys] if Y is None else curves(X)
+    from matplotlib import pyplot as plt
+
     set_figsize(figsize)
     axes = axes or plt.gca()
     axes.cla()
@@ -2752,6 +3073,50 @@ def scratch_tensors(module: nn.Module) -> list[torch.Tensor]:
 
     visit(module)
     return [tensor for tensor in found if id(tensor) not in known]
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Optimizers:
+    """Several optimizers, each with parameters of its own, as one."""
+
+    def __init__(self, optimizers: Sequence):
+        self.optimizers = list(optimizers)
+
+    @property
+    def param_groups(self) -> list[dict]:
+        """The parameters of all optimizers."""
+        return [group for optim in self.optimizers for group in optim.param_groups]
+
+    @property
+    def state(self) -> dict:
+        """The tensors that the optimizers keep, by parameter."""
+        return {k: v for optim in self.optimizers for k, v in optim.state.items()}
+
+    def zero_grad(self) -> None:
+        """Set all gradients to zero."""
+        for optim in self.optimizers:
+            optim.zero_grad()
+
+    def step(self) -> None:
+        """Change the parameters of all optimizers."""
+        for optim in self.optimizers:
+            optim.step()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the states of all optimizers."""
+        return {f"{i}": optim.state_dict() for i, optim in enumerate(self.optimizers)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore the states that `state_dict` returned."""
+        for i, optim in enumerate(self.optimizers):
+            optim.load_state_dict(state[f"{i}"])
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def one_optimizer(model: Any) -> Any:
+    """Return the optimizer of a model; several become one."""
+    optim = model.configure_optimizers()
+    return Optimizers(optim) if isinstance(optim, (list, tuple)) else optim
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -2843,6 +3208,8 @@ def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
 
     An image is a tensor on any device, or an array of NumPy.
     """
+    from matplotlib import pyplot as plt
+
     figsize = (num_cols * scale, num_rows * scale)
     _, axes = plt.subplots(num_rows, num_cols, figsize=figsize)
     axes = onp.ravel(axes)
@@ -2916,6 +3283,8 @@ def plot_trace(traces: dict[str, list], aligned: bool = True) -> None:
 
     If not `aligned`, all rows have one clock, which starts with the first.
     """
+    from matplotlib import pyplot as plt
+
     use_svg_display()
     first = min(e[1] for events in traces.values() for e in events)
     bars: dict[str, list] = {}
@@ -2937,6 +3306,8 @@ def plot_trace(traces: dict[str, list], aligned: bool = True) -> None:
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def plot_ladder(ladders: dict[str, dict]) -> None:
     """Plot the speeds of each machine, relative to its first."""
+    from matplotlib import pyplot as plt
+
     use_svg_display()
     figure, plots = plt.subplots(
         1,
@@ -3679,6 +4050,7 @@ def init_group(local_rank: int, local_size: int, **options: Any) -> None:
     gpus = torch.cuda.device_count() >= local_size
     if gpus:
         torch.cuda.set_device(local_rank)
+        options["device_id"] = torch.device("cuda", local_rank)
     dist.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo", **options)
 
 
@@ -3714,7 +4086,9 @@ def join_ranks(rank: int, size: int, folder: str) -> None:
     threading.Thread(target=end_with_caller, daemon=True).start()
     stack = os.open(f"{folder}/{rank}", os.O_CREAT | os.O_WRONLY)
     faulthandler.register(signal.SIGUSR1, stack, all_threads=False)
-    if get_ipython():
+    if in_notebook():
+        from IPython import get_ipython
+
         type(get_ipython()).clear_instance()  # only the caller shows pictures
     inductor = sys.modules.get("torch._inductor.config")
     if inductor:
@@ -3750,7 +4124,8 @@ def run_rank(
         message = (pickle if forked else cloudpickle).dumps(result)
     except BaseException as error:
         text = f"{type(error).__name__}: {error}".strip().split("\n")[0]
-        details = time.monotonic(), rank, text, traceback.format_exc()
+        follows = bool(re.search("Connection|remote process", text))
+        details = follows, time.monotonic(), rank, text, traceback.format_exc()
         message = pickle.dumps(("error", details))
     pipe.send_bytes(message)
     threading.Event().wait()
@@ -3788,7 +4163,7 @@ def raise_first(errors: list, processes: list) -> None:
     for rank, process in enumerate(processes):
         if process.exitcode is not None:
             raise RuntimeError(f"rank {rank} of {n} {describe_end(process.exitcode)}")
-    _, rank, text, trace = min(errors)
+    _, _, rank, text, trace = min(errors)
     error = RuntimeError(f"rank {rank} of {n} raised {text}")
     error.add_note(f"Rank {rank}: {trace.rstrip()}")
     raise error
@@ -3841,9 +4216,16 @@ def wait_for_ranks(
                 results[rank] = content
         if errors or any(p.exitcode is not None for p in processes):
             time.sleep(0.2)
-            late = receive_from(pipes, 0)
-            errors += [content for _, kind, content in late if kind == "error"]
-            raise_first(errors, processes)
+            patience = time.monotonic() + 2
+            while True:  # an error may only follow from that of another rank
+                late = receive_from(pipes, 0.05)
+                errors += [content for _, kind, content in late if kind == "error"]
+                if (
+                    any(not follows for follows, *_ in errors)
+                    or any(p.exitcode is not None for p in processes)
+                    or time.monotonic() > patience
+                ):
+                    raise_first(errors, processes)
         if time.monotonic() > deadline:
             silent = [rank for rank in range(n) if rank not in results]
             raise_timeout(silent, processes, folder, limit)
@@ -3917,8 +4299,8 @@ def launch(
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def own_rank() -> tuple[int, int]:
-    """Return the number of this rank and the number of ranks; 0 and 1 without a group.
+def find_ranks(trainer: Trainer) -> None:
+    """Give a trainer its place among the ranks of a group, if there is one.
 
     Joins the group first if a launcher, such as torchrun, describes one.
     """
@@ -3928,9 +4310,13 @@ def own_rank() -> tuple[int, int]:
             int(os.environ.get("LOCAL_RANK", 0)),
             int(os.environ.get("LOCAL_WORLD_SIZE", 1)),
         )
-    if not dist.is_initialized():
-        return 0, 1
-    return dist.get_rank(), dist.get_world_size()
+    trainer.ranks, trainer.device = OneRank(), trainer.devices[0]
+    if not dist.is_initialized() or dist.get_world_size() == 1:
+        return
+    local = int(os.environ.get("LOCAL_RANK", dist.get_rank()))
+    other = gpu(local) if trainer.gpus else cpu()
+    trainer.device = trainer.devices[local] if local < len(trainer.devices) else other
+    trainer.ranks = Ranks(dist.get_rank(), dist.get_world_size(), trainer.device)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -3943,12 +4329,44 @@ def share_random_states() -> int:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-Trainer.rank, Trainer.num_ranks = 0, 1
+def with_batches(loader: Any, rows: list) -> DataLoader | None:
+    """Return a loader like `loader` that loads the minibatches of examples `rows`.
+
+    Returns None if `loader` does not load single examples by their numbers.
+    """
+    if (
+        type(loader) is not DataLoader
+        or loader.batch_sampler is None
+        or isinstance(loader.dataset, IterableDataset)
+    ):
+        return None
+    names = (
+        "num_workers",
+        "collate_fn",
+        "pin_memory",
+        "timeout",
+        "worker_init_fn",
+        "multiprocessing_context",
+        "prefetch_factor",
+        "persistent_workers",
+    )
+    options = {name: getattr(loader, name) for name in names}
+    return DataLoader(loader.dataset, batch_sampler=rows, **options)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def check_examples(items: Sequence) -> None:
-    """Raise an error unless all items are tensors of the same length."""
+def draw_seed(loader: DataLoader) -> None:
+    """Draw the number that a loader draws at the start of each pass."""
+    torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def count_examples(batch: Any) -> int:
+    """Return the number of examples of a minibatch.
+
+    Raises TypeError or ValueError unless all items are tensors of one length.
+    """
+    items = tree_leaves(batch)
     for item in items:
         if not isinstance(item, torch.Tensor) or item.ndim == 0:
             raise TypeError(
@@ -3962,14 +4380,18 @@ def check_examples(items: Sequence) -> None:
             "have the same length; the lengths of this one are "
             + ", ".join(map(str, sizes))
         )
+    return len(items[0])
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def check_loss(shape: Sequence, size: int | None) -> None:
-    """Raise ValueError unless a loss has one element; None is an unknown size."""
-    if size not in (1, None):
+def check_loss(loss: Any) -> None:
+    """Raise an error unless a loss is a tensor with one element."""
+    if not isinstance(loss, torch.Tensor):
+        raise TypeError(f"training_step must return the loss, not {loss!r:.40}")
+    if loss.numel() != 1:
         raise ValueError(
-            f"the loss must be a scalar, not of shape {tuple(shape)}; take its mean"
+            "the loss must be a scalar, not of shape "
+            f"{tuple(loss.shape)}; take its mean"
         )
 
 
@@ -3979,36 +4401,11 @@ class TrainingStep(nn.Module):
 
     def __init__(self, model: Module):
         super().__init__()
-        named = {id(p) for p in nn.Module.parameters(model)}
-        tensors = [*model.parameters(), *model.get_scratch_params()]
-        self.model, self.others = model, [t for t in tensors if id(t) not in named]
+        self.model = model
 
     def forward(self, batch: Any) -> torch.Tensor:
         """Return the loss of a minibatch."""
         return self.model.training_step(batch)
-
-    def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator:
-        """Yield the names and the tensors of everything that is trained."""
-        yield from super().named_parameters(*args, **kwargs)
-        yield from ((f"other{i}", t) for i, t in enumerate(self.others))
-
-    def trained(self) -> list[torch.Tensor]:
-        """Return the tensors that get a gradient."""
-        return [t for _, t in self.named_parameters() if t.requires_grad]
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-@contextlib.contextmanager
-def no_stderr() -> Iterator[None]:
-    """Hide what this process, also its C++ code, writes to standard error."""
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as file:
-        os.dup2(file.fileno(), 2)
-        try:
-            yield
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4029,40 +4426,109 @@ def named_tensors(model: Module) -> dict[str, torch.Tensor]:
             for key, item in pairs:
                 visit(f"{name}.{key}", item)
 
-    visit("model", [model, [*model.parameters()]])
+    visit("model", model)
+    visit("parameters", [*model.parameters()])  # in case it is overridden
     return found
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def plain_tensors(model: Module) -> dict[str, tuple]:
+    """Return the untrained tensors in plain attributes, with their versions.
+
+    Raises ValueError if several devices cannot share the model.
+    """
+    known = {id(t) for t in [*nn.Module.parameters(model), *model.buffers()]}
+    plain = {
+        name: t
+        for name, t in named_tensors(model).items()
+        if t.is_leaf and id(t) not in known
+    }
+    for name, tensor in plain.items():
+        if tensor.requires_grad:
+            raise ValueError(
+                f"{name} is trained, but is no parameter, so several "
+                "devices cannot share it; make it an nn.Parameter"
+            )
+    return {name: (t, t._version) for name, t in plain.items()}
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def fit_in_ranks(
+    trainer: Trainer, model: Module, data: Any, checkpoint_dir: str | Path | None
+) -> None:
+    """Train a model with a process for each device, and load rank 0's results."""
+    for name in (
+        "model",
+        "optim",
+        "train_dataloader",
+        "val_dataloader",
+        "ranks",
+        "checkpoints",
+    ):
+        vars(trainer).pop(name, None)  # the ranks make their own
+    vars(model).pop("trainer", None)
+    board, model.board = model.board, ProgressBoard()
+    board.xlabel, board.xlim = "epoch", [0, trainer.max_epochs]
+    if checkpoint_dir:  # no curves of an earlier run in the checkpoints
+        board.clear()
+    try:
+        state = launch(
+            fit_as_rank,
+            len(trainer.devices),
+            trainer,
+            model,
+            data,
+            checkpoint_dir,
+            timeout=float("inf"),
+            receive=board.draw,
+        )[0]
+    finally:
+        model.board = board
+    trainer.prepare_model(model)
+    model.load_state_dict(state["model"], strict=False)
+    for name, buffer in model.named_buffers():
+        buffer.copy_(state["buffers"][name])  # also those that are not persistent
+    trainer.optim = one_optimizer(model)
+    if "optim" in state:
+        trainer.optim.load_state_dict(state["optim"])
+    vars(trainer).update(state["counts"])
+    set_random_states(state["random"])
+    model.train(state["training"])
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def fit_as_rank(
-    trainer: Trainer, model: Module, data: Any, options: dict
-) -> tuple | None:
-    """Train as a rank; in rank 0, return the arguments of `take_over`."""
+    trainer: Trainer, model: Module, data: Any, checkpoint_dir: str | Path | None
+) -> dict[str, Any] | None:
+    """Train as a rank; in rank 0, return what the caller of `fit` gets."""
     if dist.get_rank() == 0:
         draw_for_caller(model.board)
-    trainer.fit(model, data, **options)
-    resumed = bool(options.get("checkpoint_dir"))  # perhaps nothing was left to do
-    if trainer.ddp is None and trainer.max_epochs > 0 and not resumed:
+    trainer.fit(model, data, checkpoint_dir)
+    if trainer.max_epochs > 0 and not (trainer.ranks.ddp or checkpoint_dir):
         raise RuntimeError(
             "a fit_epoch of your own must call train_step, which "
             "adds up the gradients of all ranks"
         )
     if dist.get_rank() != 0:
         return None
-    named = {
-        name: t
-        for name, t in named_tensors(model).items()
-        if not nn.parameter.is_lazy(t)
-    }
-    copies = {id(t): t.detach().cpu() for t in named.values()}  # each is sent once
-    tensors = {name: copies[id(t)] for name, t in named.items()}
-    optimizer: dict = getattr(trainer.optim, "state_dict", dict)()
     counts = {
         name: value
         for name, value in vars(trainer).items()
-        if name.endswith(("_idx", "_batches", "_flops")) or name == "epoch"
+        if name.endswith(("_idx", "_batches")) or name == "epoch"
     }
-    return tensors, optimizer, counts, random_states(), model.training
+    known = {
+        name: t for name, t in model.state_dict().items() if not nn.parameter.is_lazy(t)
+    }  # all, if there was a step
+    state = {
+        "model": known,
+        "buffers": dict(model.named_buffers()),
+        "counts": counts,
+        "random": random_states(),
+        "training": model.training,
+    }
+    if hasattr(trainer.optim, "state_dict"):
+        state["optim"] = trainer.optim.state_dict()
+    return tree_map_only(torch.Tensor, lambda t: t.detach().cpu(), state)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4078,18 +4544,64 @@ def draw_for_caller(board: ProgressBoard) -> None:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+class WrongCheckpoint(ValueError):
+    """A checkpoint belongs to another run."""
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def check_shapes(saved: dict, own: dict, path: Path) -> None:
-    """Raise ValueError unless a checkpoint and a model have the same arrays.
+    """Raise WrongCheckpoint unless a checkpoint and a model have the same arrays.
 
     `saved` and `own` map names to shapes.
     """
     for name in sorted({*saved, *own}):
         there, here = saved.get(name, "missing"), own.get(name, "missing")
         if there != here:
-            raise ValueError(
+            raise WrongCheckpoint(
                 f"{path} is a checkpoint of another model: the shape of {name} "
                 f"is {there} in the checkpoint and {here} in the model; "
                 "resume with the same model, or choose another folder"
+            )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def run_arguments(trainer: Trainer) -> dict[str, Any]:
+    """Return the plain arguments of a model and of its trainer."""
+    arguments = dict(trainer.model.hparams)
+    arguments = {f"model.{name}": value for name, value in arguments.items()}
+    arguments |= {
+        name: getattr(trainer, name) for name in ("accumulate", "gradient_clip_val")
+    } | {"precision": f"{trainer.precision}"}
+    return {
+        name: value
+        for name, value in arguments.items()
+        if isinstance(value, (int, float, str))
+    }
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def check_run(
+    progress: dict[str, Any], trainer: Trainer, path: Path, optimizer: str | None = None
+) -> None:
+    """Raise WrongCheckpoint unless a checkpoint fits a run; warn of changes."""
+    for name, own in (
+        ("optimizer", optimizer),
+        ("num_train_batches", trainer.num_train_batches),
+    ):
+        if progress.get(name) != own:
+            raise WrongCheckpoint(
+                f"{path} was saved with {name} {progress[name]}, and this run "
+                f"has {own}; resume with the same, or choose another folder"
+            )
+    for name, own in run_arguments(trainer).items():
+        saved = progress["arguments"].get(name, own)
+        if saved != own:
+            what = "the new value counts"
+            if name.startswith("model."):
+                what = "the optimizer keeps what was saved"
+            warnings.warn(
+                f"{path} was saved with {name}={saved}, and this run has {own}; {what}",
+                stacklevel=2,
             )
 
 
@@ -4106,14 +4618,82 @@ def make_folder(folder: str | Path) -> None:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def warn_if_over(trainer: Trainer, path: Path) -> None:
-    """Warn if a checkpoint comes after the last epoch of a trainer."""
-    if (trainer.epoch, trainer.position) > (trainer.max_epochs, 0):
+def warn_if_over(run: Checkpoints, path: Path) -> None:
+    """Warn if a checkpoint comes after the last epoch of a run."""
+    last = run.trainer.max_epochs
+    if (run.trainer.epoch, run.position) > (last, 0):
         warnings.warn(
-            f"{path} comes from a later epoch than max_epochs="
-            f"{trainer.max_epochs}, so nothing is left to train",
+            f"{path} comes from a later epoch than max_epochs={last}, "
+            "so nothing is left to train",
             stacklevel=2,
         )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def pack(value: Any, arrays: dict[str, Any] | None = None) -> Any:
+    """Return a value as data for JSON; arrays of the framework go to `arrays`.
+
+    Raises TypeError unless the value consists of numbers, strings, arrays, lists,
+    tuples and dicts.
+    """
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        kind = "list" if isinstance(value, list) else "tuple"
+        return {kind: [pack(item, arrays) for item in value]}
+    if isinstance(value, dict):
+        return {
+            "dict": [[pack(key), pack(item, arrays)] for key, item in value.items()]
+        }
+    if isinstance(value, (onp.ndarray, onp.generic)):
+        return {"numpy": [value.dtype.name, value.tolist()]}
+    if arrays is None or not hasattr(value, "dtype"):
+        raise TypeError(
+            f"a checkpoint cannot restore {value!r:.60}; keep numbers, "
+            "strings, arrays, lists, tuples and dicts"
+        )
+    name = f"progress.{len(arrays)}"
+    arrays[name] = value
+    return {"array": name}
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def unpack(value: Any, arrays: dict[str, Any] | None = None) -> Any:
+    """Return the value that `pack` has packed."""
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "dict":
+        return {unpack(key): unpack(item, arrays) for key, item in content}
+    if kind == "numpy":
+        return onp.array(content[1], content[0])
+    if kind == "array":
+        return (arrays or {})[content]
+    items = [unpack(item, arrays) for item in content]
+    return items if kind == "list" else tuple(items)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def board_state(board: ProgressBoard) -> tuple[dict, dict]:
+    """Return the points of a board, and the values of unfinished means."""
+
+    def on_host(value):
+        value = value.cpu() if torch.is_tensor(value) else value
+        return value
+
+    return (
+        {k: [tuple(p) for p in ps] for k, ps in board.data.items()},
+        {k: [(x, on_host(y)) for x, y in ps] for k, ps in board.waiting.items()},
+    )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
+    """Draw all points of a checkpoint on an empty board."""
+    for points, every_n in (data, 1), (waiting, sys.maxsize):
+        for label, pairs in points.items():
+            for x, y in move_to(pairs, trainer.device):
+                trainer.model.board.draw(x, y, label, every_n)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4126,33 +4706,31 @@ def check_file(path: Path) -> None:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def write_state(state: dict[str, Any], path: Path) -> None:
-    """Write tensors and objects by name; each rank may have other names."""
+def write_tensors(tensors: dict[str, torch.Tensor], path: Path) -> None:
+    """Write tensors by name; each rank may have other names."""
     from torch.distributed import checkpoint as dcp  # takes half a second
 
     with warnings.catch_warnings(action="ignore"):
         dcp.save(
-            state,
+            tensors,
             checkpoint_id=path,
             planner=dcp.DefaultSavePlanner(flatten_state_dict=False),
         )
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def read_state(path: Path) -> dict[str, Any]:
-    """Return the tensors and objects of all ranks, in main memory."""
+def read_tensors(path: Path) -> dict[str, torch.Tensor]:
+    """Return the tensors of all ranks, in main memory."""
     from torch.distributed import checkpoint as dcp
 
     saved = dcp.FileSystemReader(path).read_metadata().state_dict_metadata
-    state = {
+    tensors = {
         name: torch.empty(entry.size, dtype=entry.properties.dtype)
-        if hasattr(entry, "properties")
-        else None
         for name, entry in saved.items()
     }
     with warnings.catch_warnings(action="ignore"):
-        dcp.load(state, checkpoint_id=path, no_dist=True)
-    return state
+        dcp.load(tensors, checkpoint_id=path, no_dist=True)
+    return tensors
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4173,34 +4751,18 @@ def model_tensors(model: Module) -> dict[str, torch.Tensor]:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def optimizer_state(model: Module, optim: Any) -> dict:
-    """Return the state of an optimizer, with or without a `state_dict`."""
-    if hasattr(optim, "state_dict"):
-        return optim.state_dict()
-    names, state = {id(t): name for name, t in named_tensors(model).items()}, {}
-    for attribute, value in vars(optim).items():
-        if any(id(leaf) in names for leaf in tree_leaves(value)):
-            continue  # these are tensors of the model
-        if isinstance(value, dict):  # a parameter may be a key
-            value = {names.get(id(key), key): item for key, item in value.items()}
-        state[attribute] = value
-    return state
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def load_model(model: Module, state: dict, path: Path) -> None:
+def load_model(model: Module, saved: dict, path: Path) -> None:
     """Restore the tensors of a model.
 
-    Raises ValueError if parameters or buffers have other names or shapes. A plain
-    tensor that is not trained is skipped if it has another shape or is missing.
+    Raises WrongCheckpoint if parameters or buffers have other names or shapes. A
+    plain tensor that is not trained is skipped if it has another shape.
     """
     own = model_tensors(model)
-    saved = {name: t for name, t in state.items() if not name.startswith("optim.")}
     shapes, own_shapes = (
         {
             name: tuple(t.shape)
             for name, t in tensors.items()
-            if not name.startswith("plain.")
+            if not name.startswith(("plain.", "progress."))
         }
         for tensors in (saved, own)
     )
@@ -4213,18 +4775,19 @@ def load_model(model: Module, state: dict, path: Path) -> None:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def load_optimizer(optim: Any, model: Module, state: dict, structure: Any) -> None:
-    """Restore the state of an optimizer, with or without a `state_dict`."""
-    count = len([name for name in state if name.startswith("optim.")])
-    restored = tree_unflatten([state[f"optim.{i}"] for i in range(count)], structure)
-    if hasattr(optim, "load_state_dict"):
-        optim.load_state_dict(restored)
-        return
-    params, device = named_tensors(model), model.trainer.device
-    for attribute, value in move_to(restored, device).items():
-        if isinstance(value, dict):
-            value = {params.get(key, key): item for key, item in value.items()}
-        setattr(optim, attribute, value)
+def optimizer_state(optim: Any) -> dict[str, Any]:
+    """Return the state of an optimizer.
+
+    Raises TypeError if it has state that cannot be restored.
+    """
+    if hasattr(optim, "state_dict") and hasattr(optim, "load_state_dict"):
+        return optim.state_dict()
+    if {*vars(optim)} <= {"hparams", *getattr(optim, "hparams", ())}:
+        return {}
+    raise TypeError(
+        f"no checkpoint can restore {type(optim).__name__}; give it the "
+        "methods state_dict and load_state_dict"
+    )
 
 
 # Aliases from config.ini
@@ -4276,4 +4839,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 3c416eedcb54fec6, with the contents 6bf3e04659b3903f.
+# Generated from 7127631db1a92c89, with the contents b804e3dc4b242225.

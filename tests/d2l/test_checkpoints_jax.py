@@ -1,7 +1,7 @@
 """Saving and resuming in `Trainer.fit`, with JAX's arrays in Orbax's format."""
 
+import json
 import os
-import pickle
 import random
 import signal
 import subprocess
@@ -66,7 +66,8 @@ def run(folder: Any = None, model: Any = None, data: Any = None, **settings: Any
     random.seed(1)
     np.random.seed(2)
     trainer = Cut(max_epochs=settings.pop("max_epochs", 2))
-    vars(trainer).update(settings)
+    for name, value in settings.items():
+        setattr(trainer, name, value)
     model = model or Net(10, 16, 0.3, 0.01)
     try:
         trainer.fit(
@@ -129,11 +130,13 @@ sys.path[:0] = [{here!r}]
 import test_checkpoints_jax as t
 def die(*args):
     os.kill(os.getpid(), signal.SIGKILL)
-class Killed(t.Cut):
-    def save_checkpoint(self, *args):
-        if self.train_batch_idx >= {kill_at} and {saving}:
+class Checkpoints(t.d2l.Checkpoints):
+    def save(self, *args):
+        if self.trainer.train_batch_idx >= {kill_at} and {saving}:
             t.d2l.publish_checkpoint = die
-        super().save_checkpoint(*args)
+        super().save(*args)
+class Killed(t.Cut):
+    checkpoint_class = Checkpoints
     def prepare_batch(self, batch):
         if self.train_batch_idx == {kill_at} and self.model.training and not {saving}:
             die()
@@ -223,9 +226,10 @@ def test_the_progress_is_readable_without_jax(tmp_path):
     run(tmp_path, cut_at=3, save_every=2)
     newest = d2l.latest_checkpoint(tmp_path)
     assert newest is not None
-    progress = pickle.loads((newest / "progress").read_bytes())
+    progress = json.loads((newest / "progress.json").read_text())
+    progress = {key: value for key, value in progress["dict"]}
     assert (progress["epoch"], progress["position"]) == (0, 2)
-    assert progress["counters"]["train_batch_idx"] == 2
+    assert progress["train_batch_idx"] == 2
 
 
 def train_in_group(folder: str, cut_at: int = -1) -> tuple:

@@ -1,11 +1,15 @@
 """Saving and resuming in `Trainer.fit`, as MXNet's parameters and trainer states."""
 
+# Sections set attributes of classes.
+# mypy: disable-error-code="attr-defined,misc,method-assign"
+
 import contextlib
 import os
 import random
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +77,8 @@ def run(folder: Any = None, model: Any = None, data: Any = None, **settings: Any
     for seed in random.seed, onp.random.seed, mx.random.seed:
         seed(1)
     trainer = Cut(max_epochs=settings.pop("max_epochs", 2))
-    vars(trainer).update(settings)
+    for name, value in settings.items():
+        setattr(trainer, name, value)
     with contextlib.suppress(KeyboardInterrupt):
         trainer.fit(model or Net(), data or Noisy(), checkpoint_dir=folder)
     return trainer
@@ -126,11 +131,13 @@ sys.path[:0] = [{here!r}]
 import test_checkpoints_mxnet as t
 def die(*args):
     os.kill(os.getpid(), signal.SIGKILL)
-class Killed(t.Cut):
-    def save_checkpoint(self, *args):
-        if self.train_batch_idx >= {kill_at} and {saving}:
+class Checkpoints(t.d2l.Checkpoints):
+    def save(self, *args):
+        if self.trainer.train_batch_idx >= {kill_at} and {saving}:
             t.d2l.publish_checkpoint = die
-        super().save_checkpoint(*args)
+        super().save(*args)
+class Killed(t.Cut):
+    checkpoint_class = Checkpoints
     def train_step(self, batch):
         if self.train_batch_idx == {kill_at} and not {saving}:
             die()
@@ -295,3 +302,57 @@ def test_a_rank_dies_and_fewer_ranks_continue(tmp_path):
         onp.testing.assert_allclose(a, b, atol=1e-6)
     for label, points in board.items():
         onp.testing.assert_allclose(points, curves[label], atol=1e-6)
+
+
+class OwnForward(nn.HybridBlock):
+    """A layer that cannot be compiled, since it defines `forward`."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.dense = nn.BatchNorm(in_channels=64), nn.Dense(10)
+
+    def forward(self, X):
+        return self.dense(self.norm(X))
+
+
+def test_a_layer_that_cannot_be_compiled_trains_with_checkpoints(tmp_path):
+    class Model(d2l.Classifier):
+        def __init__(self):
+            super().__init__()
+            self.lr, self.net = 0.1, OwnForward()
+            self.net.initialize()
+            self.board.display = False
+
+    trainer = d2l.Trainer(1)
+    with warnings.catch_warnings(action="ignore"):
+        trainer.fit(Model(), d2l.Digits(batch_size=500), checkpoint_dir=tmp_path)
+    assert trainer.train_batch_idx == 3 and d2l.latest_checkpoint(tmp_path)
+
+
+class Drawing(d2l.MLP):
+    """A model whose training step draws random numbers, as that of a VAE."""
+
+    def training_step(self, batch):
+        X, y = batch
+        noise = np.random.normal(size=X.shape, ctx=X.ctx)
+        loss = self.loss(self(X + 0.1 * noise), y)
+        self.plot("loss", loss, train=True)
+        return loss
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_model_that_draws_numbers_resumes(tmp_path, n):
+    def run(folder, epochs):
+        mx.random.seed(0)
+        onp.random.seed(0)
+        model = Drawing(10, 8, 0.1)
+        model.board.display = False
+        trainer = d2l.Trainer(epochs, devices=d2l.try_devices(n))
+        trainer.fit(model, d2l.Digits(batch_size=300), checkpoint_dir=folder)
+        return [p.data().asnumpy() for p in model.parameters()]
+
+    undisturbed = run(tmp_path / "whole", 3)
+    run(tmp_path / "cut", 1)
+    resumed = run(tmp_path / "cut", 3)
+    for one, other in zip(undisturbed, resumed, strict=True):
+        assert onp.array_equal(one, other)

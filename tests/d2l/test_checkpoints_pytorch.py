@@ -1,5 +1,8 @@
 """Checkpoints in PyTorch: resumed runs equal undisturbed ones bit for bit."""
 
+# Sections set attributes of classes.
+# mypy: disable-error-code="attr-defined,misc,method-assign"
+
 import multiprocessing
 import os
 import random
@@ -43,7 +46,7 @@ class Net(d2l.Classifier):
 
 
 class HandWrittenAdam:
-    """An optimizer without `state_dict`, whose state appears in the first step."""
+    """An optimizer from scratch, whose state appears in the first step."""
 
     def __init__(self, params: Any):
         self.params, self.t = list(params), 0
@@ -62,6 +65,12 @@ class HandWrittenAdam:
             scale = (1 - 0.99**self.t) ** 0.5 / (1 - 0.9**self.t)
             param -= 0.01 * scale * m / (v.sqrt() + 1e-8)
 
+    def state_dict(self) -> dict:
+        return {"t": self.t, "moments": self.moments}
+
+    def load_state_dict(self, state: dict) -> None:
+        self.t, self.moments = state["t"], state["moments"]
+
 
 class HandWrittenMomentum:
     """An optimizer whose state has the parameters as keys."""
@@ -78,6 +87,12 @@ class HandWrittenMomentum:
             velocity = self.velocity.get(param, torch.zeros_like(param))
             self.velocity[param] = 0.9 * velocity + param.grad
             param -= 0.1 * self.velocity[param]
+
+    def state_dict(self) -> dict:
+        return {"velocity": [self.velocity.get(param) for param in self.params]}
+
+    def load_state_dict(self, state: dict) -> None:
+        self.velocity = dict(zip(self.params, state["velocity"], strict=True))
 
 
 class Listed(d2l.LinearRegressionScratch):
@@ -210,7 +225,8 @@ def train(
     data, model = make_data(), make_model()
     torch.manual_seed(1)
     trainer = Trainer(max_epochs=settings.pop("max_epochs", 3))
-    vars(trainer).update(settings)
+    for name, value in settings.items():
+        setattr(trainer, name, value)
     try:
         trainer.fit(model, data, checkpoint_dir=folder)
     except PowerCut:
@@ -254,7 +270,7 @@ def test_a_run_that_was_cut_equals_an_undisturbed_one(tmp_path, save_every, cut_
         {"make_data": augmented_with_own_generator},
         {"precision": torch.bfloat16, "accumulate": 3},
         {"gradient_clip_val": 0.1},
-        {"machine": d2l.Machine("made up", {"float32": 1e12}, 1e11)},
+        {"callbacks": [d2l.MFU(d2l.Machine("made up", {"float32": 1e12}, 1e11))]},
     ],
     ids="scratch listed plain unusual workers generator bfloat16 clipping mfu".split(),
 )
@@ -388,8 +404,8 @@ def test_a_model_whose_shapes_are_known_is_compared_with_the_checkpoint(tmp_path
 
 
 def test_without_a_folder_nothing_is_saved(monkeypatch):
-    monkeypatch.setattr(d2l.Trainer, "save_checkpoint", None)
-    monkeypatch.setattr(d2l.Trainer, "random_state", None)
+    monkeypatch.setattr(d2l.Checkpoints, "save", None)
+    monkeypatch.setattr(d2l.Checkpoints, "random_state", None)
     train(None)
 
 
@@ -422,13 +438,13 @@ def train_on_ranks(
 
     class Trainer(d2l.Trainer):
         def train_step(self, batch: Any) -> None:
-            if self.train_batch_idx == dies_at and self.rank == 1:
+            if self.train_batch_idx == dies_at and self.ranks.rank == 1:
                 os.kill(os.getpid(), signal.SIGKILL)
             super().train_step(batch)
 
     torch.manual_seed(0)
-    model, trainer = make_model(), Trainer(max_epochs=2)
-    vars(trainer).update(devices=[d2l.cpu()] * num_ranks, save_every=3)
+    devices = [d2l.cpu()] * num_ranks
+    model, trainer = make_model(), Trainer(max_epochs=2, devices=devices, save_every=3)
     trainer.fit(model, d2l.Digits(batch_size=200), checkpoint_dir=folder)
     return model
 

@@ -139,7 +139,8 @@ def run(make, data, folder=None, cut_at=None, epochs=3, seed=0, **settings):
     tf.keras.utils.set_random_seed(seed)
     model, trainer = make(), PowerCut(epochs)
     trainer.cut_at, trainer.save_every = cut_at, settings.pop("save_every", None)
-    vars(trainer).update(settings)
+    for name, value in settings.items():
+        setattr(trainer, name, value)
     try:
         trainer.fit(model, data(), checkpoint_dir=folder)
     except Cut:
@@ -185,7 +186,10 @@ def test_after_each_epoch_or_each_step(save_every, tmp_path):
 def test_settings_of_the_trainer(tmp_path):
     for settings in (
         {"accumulate": 2, "gradient_clip_val": 0.05},
-        {"precision": tf.float16, "machine": d2l.Machine("", {"float16": 1e9}, 1.0)},
+        {
+            "precision": tf.float16,
+            "callbacks": [d2l.MFU(d2l.Machine("", {"float16": 1e9}, 1.0))],
+        },
     ):
         folder = tmp_path / next(iter(settings))
 

@@ -47,7 +47,7 @@ def test_save_hyperparameters(d2l):
             self.save_hyperparameters(ignore=["name"])
 
     model = Model(256, name="a")
-    assert model.hparams == {"width": 256, "depth": 2, "local": 512}
+    assert model.hparams == {"width": 256, "depth": 2}
     assert (model.width, model.depth) == (256, 2)
     assert not hasattr(model, "name") and not hasattr(model, "_secret")
 

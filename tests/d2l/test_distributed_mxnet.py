@@ -255,7 +255,8 @@ def train(make: Callable, data: Any, n: int, **settings: Any) -> Any:
         max_epochs=2, gradient_clip_val=settings.pop("clip", 0)
     )
     trainer.devices = d2l.try_devices(n)
-    vars(trainer).update(settings)
+    for name, value in settings.items():
+        setattr(trainer, name, value)
     trainer.fit(make(), data)
     return trainer
 
@@ -336,9 +337,8 @@ def test_shares_are_as_equal_as_possible():
 
     devices = [npx.cpu(i) for i in range(4)]
     train(Watching, Parts(10), 4)
-    sizes = [2, 3, 3, 2, 2, 3, 3, 2, 2]  # the first two examples make the copies
-    assert [size for size, *_ in shares] == sizes
-    assert [place for _, place, _ in shares] == devices[:1] + devices * 2
+    assert [size for size, *_ in shares] == [3, 3, 2, 2] * 2
+    assert [place for _, place, _ in shares] == devices * 2
     assert all(place == current for _, place, current in shares)
 
 
@@ -376,10 +376,8 @@ def test_gpus_of_the_trainer(fw, monkeypatch):
     assert {p.ctx for p in fw.params(trainer)} == {devices[0]}
 
 
-@pytest.mark.parametrize("places", [[], [0, 1, 0]])
-def test_devices_that_are_none_or_twice_the_same(places):
-    trainer = d2l.Trainer(max_epochs=1)
-    trainer.devices = [npx.cpu(i) for i in places]
+def test_devices_that_are_twice_the_same():
+    trainer = d2l.Trainer(max_epochs=1, devices=[npx.cpu(i) for i in (0, 1, 0)])
     with pytest.raises(ValueError, match="must be different devices"):
         trainer.fit(d2l.MLP(10, 8, 0.1), Parts(5))
 
@@ -418,8 +416,8 @@ def test_the_utilization_counts_all_devices():
     machine = d2l.Machine("made up", {"float32": 1e9}, 1e9)
     flops = []
     for n in 1, 4:
-        trainer = train(MODELS["blocks"], Parts(8), n, machine=machine)
-        flops.append(trainer.step_flops)
+        trainer = train(MODELS["blocks"], Parts(8), n, callbacks=[d2l.MFU(machine)])
+        flops.append(trainer.callbacks[0].step_flops)
         assert len(trainer.model.board.data["mfu"]) == 2
     assert flops[0] == 4 * flops[1] > 0
 
@@ -475,3 +473,28 @@ def test_all_reduce_by_hand(name, n, size):
         onp.testing.assert_array_equal(x.asnumpy(), sums[0].asnumpy())
     expected = 2 * (n - 1) * size
     assert sum(sent.values()) == expected
+
+
+class Named(d2l.MLP):
+    """A model whose minibatches are dicts."""
+
+    def training_step(self, batch):
+        return super().training_step((batch["X"], batch["y"]))
+
+    def validation_step(self, batch):
+        super().validation_step((batch["X"], batch["y"]))
+
+
+class NamedDigits(d2l.Digits):
+    def get_dataloader(self, train):
+        return [{"X": X, "y": y} for X, y in super().get_dataloader(train)]
+
+
+@pytest.mark.parametrize("settings", [{}, {"accumulate": 3}])
+def test_minibatches_that_are_dicts(settings):
+    params = []
+    for n in 1, 2:
+        trainer = train(lambda: Named(10, 8, 0.1), NamedDigits(300), n, **settings)
+        params.append([p.data().asnumpy() for p in trainer.model.parameters()])
+    for one, other in zip(*params, strict=True):
+        assert onp.allclose(one, other, atol=1e-6)

@@ -291,7 +291,8 @@ def train(model, data, n=1, epochs=2, **settings):
     random.seed(1)
     trainer = d2l.Trainer(epochs, gradient_clip_val=settings.pop("clip", 0))
     trainer.devices = [d2l.cpu()] * n
-    vars(trainer).update(settings)
+    for name, value in settings.items():
+        setattr(trainer, name, value)
     trainer.fit(model(), data())
     return trainer
 
@@ -313,7 +314,8 @@ def assert_equal(one, many, bound=1e-6):
 
 
 CASES = {case.name: case for case in models_pytorch.CASES}
-SAME = "softmax", "list", "own optimizer", "decay", "penalty", "blocks"
+SAME = "decay", "blocks"
+SCRATCH = "softmax", "list", "own optimizer", "penalty"
 
 
 @pytest.mark.parametrize("name", SAME)
@@ -321,6 +323,13 @@ def test_model_of_d2l_trains_as_on_one_device(name):
     case = CASES[name]
     one = train(case.model, case.data, clip=5)
     assert_equal(one, train(case.model, case.data, 3, clip=5), 2e-6)
+
+
+@pytest.mark.parametrize("name", SCRATCH)
+def test_a_trained_tensor_that_is_no_parameter_is_refused(name):
+    case = CASES[name]
+    with pytest.raises(RuntimeError, match="several devices cannot .* an nn.Parameter"):
+        train(case.model, case.data, 2)
 
 
 @pytest.mark.parametrize("name", ["dropout", "batch norm", "conv net", "gru"])
@@ -374,14 +383,90 @@ def mlp():
     return Momentum(10, 16, 0.05)
 
 
-@pytest.mark.parametrize("n", [2, 4])
-@pytest.mark.parametrize("batch_size", [1, 3, 6, 20])
-def test_uneven_and_small_minibatches(n, batch_size):
-    one, many = (train(mlp, lambda: Few(batch_size), k) for k in (1, n))
+@pytest.mark.parametrize(
+    ("batch_size", "n"), [(3, 2), (6, 2), (20, 2), (9, 4), (20, 4)]
+)
+def test_uneven_minibatches(batch_size, n):
+    """The last minibatch to validate on is smaller than 4 if there are 11 examples."""
+    one, many = (train(mlp, lambda: Few(batch_size, 26), k) for k in (1, n))
     assert_equal(one, many)
     states = [t.optim.state_dict()["state"] for t in (one, many)]
     for state, same in zip(*(s.values() for s in states), strict=True):
         assert torch.allclose(*(s["momentum_buffer"] for s in (state, same)), atol=1e-6)
+
+
+@pytest.mark.parametrize(("batch_size", "n"), [(1, 2), (3, 4), (6, 4)])
+def test_a_minibatch_smaller_than_the_number_of_ranks_is_refused(batch_size, n):
+    with pytest.raises(RuntimeError, match="cannot share a minibatch of . example"):
+        train(mlp, lambda: Few(batch_size), n)
+
+
+class Counted(torch.utils.data.Dataset):
+    """Digits, with random noise, that count how often they are read."""
+
+    def __init__(self):
+        self.digits, self.reads = d2l.Digits(), []
+
+    def __len__(self):
+        return 90
+
+    def __getitem__(self, i):
+        self.reads.append(i)
+        return self.digits.X[i], self.digits.y[i], torch.rand(())
+
+
+class CountedDigits(d2l.DataModule):
+    def __init__(self):
+        self.dataset = Counted()
+
+    def get_dataloader(self, train):
+        if not train:
+            return [(self.dataset.digits.X[:4], self.dataset.digits.y[:4])]
+        return torch.utils.data.DataLoader(self.dataset, 20, shuffle=True)
+
+
+class Noticing(Momentum):
+    """A model that keeps the noise that its loader has drawn."""
+
+    def __init__(self):
+        super().__init__(10, 16, 0.05)
+        self.noise = []
+
+    def training_step(self, batch):
+        self.noise += batch[2].tolist() if len(batch) > 2 else []
+        return super().training_step(batch[:2])
+
+
+def test_each_rank_reads_only_its_share():
+    def reads():
+        torch.manual_seed(0)
+        model, data = Noticing(), CountedDigits()
+        d2l.Trainer(2).fit(model, data)
+        noise = [x for x in model.noise if x]  # zeros gave the lazy layer its shape
+        return data.dataset.reads, noise, torch.rand(1)
+
+    alone, _, _ = reads()
+    (first, noise, state), (second, other, same) = d2l.launch(reads, 2)
+    assert len(first) == len(second) == 90
+    assert not {*noise} & {*other} and len({*noise}) == 90  # ranks draw other numbers
+    assert torch.equal(state, same)
+    for i in range(0, 80, 20):  # the same examples in each minibatch as on one device
+        share = slice(i // 2, i // 2 + 10)  # later, the noise changes the order
+        assert {*first[share]} | {*second[share]} == {*alone[i : i + 20]}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_with_workers_gives_the_same_minibatches(workers):
+    class Workers(d2l.Digits):
+        def get_dataloader(self, train):
+            rows = slice(0, 1437) if train else slice(1437, None)
+            dataset = torch.utils.data.TensorDataset(self.X[rows], self.y[rows])
+            return torch.utils.data.DataLoader(
+                dataset, 100, shuffle=train, num_workers=workers
+            )
+
+    one, many = (train(mlp, Workers, k) for k in (1, 2))
+    assert_equal(one, many)
 
 
 @pytest.mark.parametrize("settings", [{"clip": 0.05}, {"accumulate": 3}])
@@ -407,7 +492,7 @@ def test_compiled_model():
 
 def test_share_of_the_peak_is_drawn():
     machine = d2l.Machine("test", {"float32": 1e12}, 1e12)
-    mfu = points(train(mlp, lambda: Few(6), 2, machine=machine))["mfu"]
+    mfu = points(train(mlp, lambda: Few(6), 2, callbacks=[d2l.MFU(machine)]))["mfu"]
     assert mfu.shape == (2, 2) and (mfu[:, 1] > 0).all()
 
 
@@ -422,9 +507,12 @@ class Unused(Momentum):
         return torch.optim.AdamW(self.parameters(), lr=0.01, weight_decay=0.5)
 
 
-@pytest.mark.parametrize("batch_size", [1, 7])
-def test_parameters_without_a_gradient_do_not_change(batch_size):
-    one, many = (train(Unused, lambda: Few(batch_size), k) for k in (1, 2))
+def test_parameters_without_a_gradient_do_not_change():
+    with pytest.raises(RuntimeError, match="find_unused_parameters=True"):
+        train(Unused, lambda: Few(7), 2)
+    one, many = (
+        train(Unused, lambda: Few(7), k, find_unused_parameters=True) for k in (1, 2)
+    )
     assert_equal(one, many, 1e-5)
     torch.manual_seed(1)
     assert torch.equal(many.model.unused.weight, Unused().unused.weight)
@@ -447,7 +535,8 @@ class Depth(d2l.MLP):
 
 @pytest.mark.parametrize("accumulate", [1, 2])
 def test_parameters_that_some_steps_do_not_use(accumulate, capfd):
-    trainer = train(Depth, lambda: Few(10), 2, 10, accumulate=accumulate)
+    settings = {"accumulate": accumulate, "find_unused_parameters": True}
+    trainer = train(Depth, lambda: Few(10), 2, 10, **settings)
     assert trainer.train_batch_idx == 20
     torch.manual_seed(1)
     before, after = Depth(), trainer.model
@@ -487,7 +576,7 @@ def test_the_start_of_ranks_has_a_limit(monkeypatch):
         d2l.launch(add_ranks, 2, timeout=float("inf"))
 
 
-class Masks(d2l.LinearRegressionScratch):
+class Masks(d2l.LinearRegression):
     """Its loss is a sum of random numbers, which it plots."""
 
     def training_step(self, batch):
@@ -503,7 +592,7 @@ def test_ranks_draw_different_masks_in_each_step_and_the_same_order():
     def masks(n):
         data = d2l.SyntheticRegressionData(torch.tensor([2.0]), 1, num_train=64)
         torch.manual_seed(3)
-        model, trainer = Masks(1, 0.01), d2l.Trainer(2)
+        model, trainer = Masks(0.01), d2l.Trainer(2)
         model.plot_train_per_epoch = 2  # one for each minibatch
         trainer.fit(model, data)
         seen = [batch[1] for batch in data.train_dataloader()]
@@ -545,21 +634,30 @@ class Plain(d2l.MLP):
         return super().forward((X - self.mean) @ self.mixing)
 
 
-def test_plain_tensors_are_those_of_rank_0():
-    def parts():
-        torch.manual_seed(dist.get_rank())  # each rank makes another model
-        model = Plain()
-        d2l.Trainer(1).fit(model, Few(6))
-        return model.mixing, model.mean
+def test_state_in_a_plain_attribute_gives_a_warning():
+    def warned():
+        torch.manual_seed(0)
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            d2l.Trainer(1).fit(Plain(), Few(6))
+        return [str(w.message) for w in caught]
 
-    first, second = d2l.launch(parts, 2)
-    assert all(map(torch.equal, first, second))
+    for texts in d2l.launch(warned, 2):
+        (text,) = {text for text in texts if "register_buffer" in text}
+        assert text.startswith("model.mean changes while the model trains")
+
+
+class Normalized(d2l.MLP):
+    def __init__(self):
+        super().__init__(10, 16, 0.1)
+        self.net = nn.Sequential(
+            nn.Linear(64, 16), nn.BatchNorm1d(16), nn.Linear(16, 10)
+        )
 
 
 def test_ranks_validate_the_model_that_fit_returns():
-    trainer = train(Plain, lambda: Few(6, 20, 12), 2)
-    digits, model = Few(6, 20, 12), trainer.model
-    loss = model.loss(model(digits.X[-12:]), digits.y[-12:])
+    trainer = train(Normalized, lambda: Few(10, 20, 10), 2)
+    digits, model = Few(10, 20, 10), trainer.model
+    loss = model.loss(model(digits.X[-10:]), digits.y[-10:])
     assert trainer.model.board.data["val_loss"][-1].y == pytest.approx(loss.item())
 
 
@@ -582,7 +680,9 @@ class Sharing(d2l.Classifier):
 
 
 def test_a_parameter_with_a_second_name_is_returned():
-    one, many = (train(Sharing, lambda: Few(6), n) for n in (1, 2))
+    one, many = (
+        train(Sharing, lambda: Few(6), n, find_unused_parameters=True) for n in (1, 2)
+    )
     for a, b in zip(one.model.parameters(), many.model.parameters(), strict=True):
         assert torch.allclose(a, b, atol=1e-6)
 
@@ -597,36 +697,36 @@ def test_random_state_afterwards_is_that_of_one_device():
 
 def test_tensors_of_the_caller_change_in_place():
     torch.manual_seed(0)
-    model = d2l.LinearRegressionScratch(2, 0.1)
-    w, before = model.w, model.w.detach().clone()
+    model = d2l.LinearRegression(0.1)
+    model(torch.ones(1, 2))  # gives the lazy layer its shape
+    w = model.net.weight
+    before = w.detach().clone()
     trainer = d2l.Trainer(1)
     trainer.devices = d2l.try_devices(2)
     trainer.fit(model, models_pytorch.regression())
-    assert model.w is w and w.requires_grad and not torch.equal(w, before)
+    assert model.net.weight is w and w.requires_grad and not torch.equal(w, before)
     assert model.trainer is trainer and trainer.model is model
     trainer.fit(model, models_pytorch.regression())  # and once more
     assert trainer.train_batch_idx == 32
 
 
 class Keeping(d2l.MLP):
-    """A model that keeps what it has computed, and counts in a plain tensor."""
+    """A model that keeps what it has computed."""
 
     def __init__(self):
         super().__init__(10, 16, 0.1)
-        self.steps, self.probabilities = torch.zeros(1), None
+        self.probabilities = None
 
     def forward(self, X):
         Y = super().forward(X)
         self.probabilities = Y.softmax(1)
         self.last = [Y, self.probabilities]
-        self.steps += self.training
         return Y
 
 
 def test_tensors_that_a_forward_pass_keeps_are_ignored():
     one, many = (train(Keeping, lambda: Few(6), n) for n in (1, 2))
     assert many.model.probabilities is None and not hasattr(many.model, "last")
-    assert torch.equal(one.model.steps, many.model.steps)
     for a, b in zip(one.model.parameters(), many.model.parameters(), strict=True):
         assert torch.allclose(a, b, atol=1e-6)
 
@@ -736,9 +836,9 @@ torch.manual_seed(1)
 model, trainer = Model(10, 16, 0.05), d2l.Trainer(max_epochs=2)
 trainer.devices = [d2l.cpu()] * len(sys.argv)
 trainer.fit(model, d2l.Digits(batch_size=100))
-if trainer.rank == 0:
+if trainer.ranks.rank == 0:
     total = sum(p.double().sum() for p in model.parameters()).item()
-    print(trainer.num_ranks, total, model.board.data["val_acc"][-1].y, flush=True)
+    print(trainer.ranks.size, total, model.board.data["val_acc"][-1].y, flush=True)
 os._exit(0)  # gloo sometimes aborts a normal exit
 """
 

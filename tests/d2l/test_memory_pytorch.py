@@ -214,3 +214,22 @@ def test_chunks_give_the_same_loss_and_gradient():
 def test_shared_memory_counts_once():
     X = torch.zeros(10, 10)
     assert d2l.nbytes([X, X[0], X.T]) == 400
+
+
+@pytest.mark.parametrize(
+    ("net", "X"),
+    [
+        (nn.Conv2d(3, 4, 3), torch.randn(2, 3, 8, 8)),
+        (nn.LSTM(4, 4), torch.randn(3, 2, 4)),
+    ],
+)
+def test_a_prediction_says_that_workspaces_are_left_out(net, X):
+    class Model(d2l.Module):
+        def training_step(self, batch):
+            Y = self.net(batch[0])
+            return (Y[0] if isinstance(Y, tuple) else Y).square().mean()
+
+    model = Model()
+    model.net, model.lr = net, 0.1
+    with pytest.warns(UserWarning, match="the peak leaves out the temporary memory"):
+        d2l.predict_memory(model, (X, X))

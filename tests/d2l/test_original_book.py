@@ -260,6 +260,8 @@ def parameters(d2l: ModuleType, path: str) -> list[str]:
     added = {"name", "parent"} if d2l.__name__ == "d2l.jax" else set()  # by Flax
     if path == "Trainer.fit" and found["checkpoint_dir"].default is None:
         added.add("checkpoint_dir")
+    if path == "Trainer":
+        added.add("settings")
     return [name for name in found if name not in added]
 
 

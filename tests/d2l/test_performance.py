@@ -183,7 +183,8 @@ def trained(d2l, fw, machine=None, epochs=2, batch_size=479):
     """Return a trainer that has trained an MLP, from the same random numbers."""
     fw.seed(0)
     trainer, model = d2l.Trainer(max_epochs=epochs), d2l.MLP(10, 32, lr=0.1)
-    trainer.machine, model.board.display = machine, False
+    trainer.callbacks = [d2l.MFU(machine)] if machine else []
+    model.board.display = False
     fw.fit(trainer, model, d2l.Digits(batch_size=batch_size))
     return trainer
 
@@ -195,13 +196,13 @@ def imagined(d2l):
 
 def test_the_model_flops_of_a_step_are_three_forward_passes(d2l, fw, imagined):
     trainer = trained(d2l, fw, imagined, batch_size=100)  # the last one has 37
-    assert trainer.step_flops == 3 * 2 * 100 * (64 * 32 + 32 * 10)
+    assert trainer.callbacks[0].step_flops == 3 * 2 * 100 * (64 * 32 + 32 * 10)
 
 
 def test_the_mfu_is_the_fraction_of_the_peak(d2l, fw, imagined, monkeypatch):
     monkeypatch.setattr(d2l, "Timer", Clock([0.5, 0.25]))  # seconds of the epochs
     trainer = trained(d2l, fw, imagined)
-    flops = 3 * trainer.step_flops  # in an epoch of three minibatches
+    flops = 3 * trainer.callbacks[0].step_flops  # in an epoch of three minibatches
     points = trainer.model.board.data["mfu"]
     assert [point.x for point in points] == [1, 2]
     assert [point.y for point in points] == pytest.approx(
@@ -214,7 +215,7 @@ def test_the_mfu_counts_the_examples_of_the_last_minibatch(
 ):
     monkeypatch.setattr(d2l, "Timer", Clock([0.5]))
     trainer = trained(d2l, fw, imagined, epochs=1, batch_size=100)
-    flops = 14.37 * trainer.step_flops  # of 1437 examples
+    flops = 14.37 * trainer.callbacks[0].step_flops  # of 1437 examples
     (point,) = trainer.model.board.data["mfu"]
     assert point.y == pytest.approx(flops / 0.5 / 1e12)
 

@@ -242,17 +242,15 @@ class Dropping(d2l.Classifier):
 
 
 def fitted(model: Any, epochs: int = 2, **settings: Any) -> Any:
-    trainer = d2l.Trainer(max_epochs=epochs)
-    for name, value in settings.items():
-        setattr(trainer, name, value)
+    trainer = d2l.Trainer(max_epochs=epochs, **settings)
     trainer.fit(model, d2l.Digits(batch_size=479), key=KEY)
     return trainer
 
 
 @pytest.mark.parametrize("model", [lambda: d2l.MLP(10, 32, 0.1), Dropping])
 def test_the_trainer_draws_the_utilization(model):
-    trainer = fitted(model(), machine=MACHINE)
-    assert trainer.step_flops == 3 * 2 * 479 * (64 * 32 + 32 * 10)
+    trainer = fitted(model(), callbacks=[d2l.MFU(MACHINE)])
+    assert trainer.callbacks[0].step_flops == 3 * 2 * 479 * (64 * 32 + 32 * 10)
     points = trainer.model.board.data["mfu"]
     assert [point.x for point in points] == [1, 2]
     assert all(0 < point.y < 1000 for point in points)
@@ -261,17 +259,18 @@ def test_the_trainer_draws_the_utilization(model):
 
 def test_the_peak_is_that_of_the_precision():
     full, half = (
-        fitted(d2l.MLP(10, 32, 0.1), machine=MACHINE, precision=dtype)
+        fitted(d2l.MLP(10, 32, 0.1), callbacks=[d2l.MFU(MACHINE)], precision=dtype)
         for dtype in (jnp.float32, jnp.bfloat16)
     )
-    assert full.step_flops == half.step_flops
+    assert full.callbacks[0].step_flops == half.callbacks[0].step_flops
     last = [trainer.model.board.data["mfu"][-1].y for trainer in (full, half)]
     assert last[1] < last[0] / 1000
 
 
 def test_the_count_changes_neither_the_training_nor_the_mode():
     plain, counted = (
-        fitted(Dropping(), epochs=1, machine=machine) for machine in (None, MACHINE)
+        fitted(Dropping(), epochs=1, callbacks=callbacks)
+        for callbacks in ([], [d2l.MFU(MACHINE)])
     )
     jax.tree.map(
         partial(np.testing.assert_allclose, rtol=1e-5),
@@ -280,5 +279,5 @@ def test_the_count_changes_neither_the_training_nor_the_mode():
     )
     batch = next(iter(d2l.Digits().train_dataloader()))
     counted.model.training = True
-    counted.model_flops(batch)
+    d2l.step_flops(counted, batch)
     assert counted.model.training

@@ -301,8 +301,7 @@ def test_errors_stop_the_profiler(tmp_path):
 
 
 def fit(model, data, machine, **kwargs):
-    trainer: Any = d2l.Trainer(max_epochs=3, **kwargs)
-    trainer.machine = machine
+    trainer: Any = d2l.Trainer(max_epochs=3, callbacks=[d2l.MFU(machine)], **kwargs)
     model.board.display = False
     trainer.fit(model, data)
     return trainer
@@ -315,4 +314,4 @@ def test_mfu_of_a_model_from_scratch():
     model = d2l.LinearRegressionScratch(2, lr=0.03)
     data = d2l.SyntheticRegressionData(np.array([2.0, -3.4]), 4.2, num_train=64)
     trainer = fit(model, data, d2l.Machine(*MACHINE))
-    assert trainer.step_flops == 3 * 2 * 32 * 2
+    assert trainer.callbacks[0].step_flops == 3 * 2 * 32 * 2

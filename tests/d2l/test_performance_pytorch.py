@@ -409,9 +409,7 @@ class Dropping(d2l.Classifier):
 
 def fitted(model: Any, epochs: int = 2, **settings: Any) -> Any:
     torch.manual_seed(1)
-    trainer = d2l.Trainer(max_epochs=epochs)
-    for name, value in settings.items():
-        setattr(trainer, name, value)
+    trainer = d2l.Trainer(max_epochs=epochs, **settings)
     model.board.display = False
     trainer.fit(model, d2l.Digits(batch_size=479))
     return trainer
@@ -427,14 +425,17 @@ def mlp():
 
 def test_counting_keeps_statistics_random_numbers_and_the_mode():
     plain, counted = (
-        fitted(Dropping(), epochs=1, machine=machine) for machine in (None, MACHINE)
+        fitted(Dropping(), epochs=1, callbacks=callbacks)
+        for callbacks in ([], [d2l.MFU(MACHINE)])
     )
-    assert counted.step_flops == FLOPS and "step_flops" not in vars(plain)
+    assert (
+        counted.callbacks[0].step_flops == FLOPS and "mfu" not in plain.model.board.data
+    )
     model = counted.model.train()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     state = torch.get_rng_state()
-    assert 3 * 2 * 5 * (64 * 32 + 32 * 10) == counted.model_flops(
-        (torch.ones(5, 64), torch.zeros(5, dtype=torch.int64))
+    assert 3 * 2 * 5 * (64 * 32 + 32 * 10) == d2l.step_flops(
+        counted, (torch.ones(5, 64), torch.zeros(5, dtype=torch.int64))
     )
     assert model.training and torch.equal(state, torch.get_rng_state())
     for name, value in model.state_dict().items():
@@ -443,10 +444,10 @@ def test_counting_keeps_statistics_random_numbers_and_the_mode():
 
 def test_the_mfu_uses_the_peak_of_the_precision():
     full, half = (
-        fitted(mlp(), machine=MACHINE, precision=dtype)
+        fitted(mlp(), callbacks=[d2l.MFU(MACHINE)], precision=dtype)
         for dtype in (torch.float32, torch.bfloat16)
     )
-    assert full.step_flops == half.step_flops == FLOPS
+    assert full.callbacks[0].step_flops == half.callbacks[0].step_flops == FLOPS
     last = [trainer.model.board.data["mfu"][-1].y for trainer in (full, half)]
     assert 0 < last[1] < last[0] / 1000
 
@@ -455,10 +456,9 @@ def test_the_mfu_of_a_model_from_scratch():
     model = d2l.LinearRegressionScratch(2, lr=0.03)
     model.board.display = False
     data = d2l.SyntheticRegressionData(torch.tensor([2.0, -3.4]), 4.2, num_train=64)
-    trainer: Any = d2l.Trainer(max_epochs=1)
-    trainer.machine = MACHINE
+    trainer: Any = d2l.Trainer(max_epochs=1, callbacks=[d2l.MFU(MACHINE)])
     trainer.fit(model, data)
-    assert trainer.step_flops == 3 * 2 * 32 * 2
+    assert trainer.callbacks[0].step_flops == 3 * 2 * 32 * 2
 
 
 @pytest.fixture
@@ -496,15 +496,15 @@ def test_a_compiled_model_trains_and_validates_through_its_graph(eager):
 
 
 def test_the_mfu_of_a_compiled_model_counts_its_operations(eager):
-    trainer = fitted(mlp(), compiled=True, machine=MACHINE)
-    assert trainer.step_flops == FLOPS
+    trainer = fitted(mlp(), compiled=True, callbacks=[d2l.MFU(MACHINE)])
+    assert trainer.callbacks[0].step_flops == FLOPS
     assert len(eager) == 2 * (3 + 1)  # the count did not run the graph
     assert len(trainer.model.board.data["mfu"]) == 2
 
 
 def test_models_are_not_compiled_without_a_request(eager):
     trainer = fitted(mlp())
-    assert not d2l.Trainer.compiled and not trainer.compiled and eager == []
+    assert not trainer.compiled and eager == []
 
 
 def test_the_compiler_makes_the_same_model():
@@ -512,3 +512,50 @@ def test_the_compiler_makes_the_same_model():
     X = torch.ones(479, 64)
     with torch.no_grad():
         np.testing.assert_allclose(plain.model(X), compiled.model(X), atol=1e-4)
+
+
+class OwnStep(d2l.Module):
+    """A model with a training step of its own, and minibatches that are dicts."""
+
+    def __init__(self, net: nn.Module, shape: Any):
+        super().__init__()
+        self.net, self.head = net, nn.LazyLinear(1)
+
+    def training_step(self, batch: Any) -> torch.Tensor:
+        Y = self.net(batch["X"])
+        return self.head(Y[0] if isinstance(Y, tuple) else Y).square().mean()
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return torch.optim.SGD(self.parameters(), 0.1)
+
+
+def flops_of(net: nn.Module, shape: tuple) -> int:
+    """Return the FLOPs of a forward pass that the MFU would use."""
+    model, trainer = OwnStep(net, shape), d2l.Trainer(1)
+    trainer.model = model
+    model.trainer = trainer
+    return d2l.step_flops(trainer, {"X": torch.randn(shape)}) // 3
+
+
+def test_the_flops_of_an_encoder_of_pytorch_are_counted():
+    """In evaluation mode, PyTorch fuses it into an operation without a formula."""
+    layer = nn.TransformerEncoderLayer(128, 4, 512, batch_first=True)
+    b, t, d = 8, 20, 128
+    by_hand = 2 * (2 * b * t * (4 * d * d + 2 * d * 512) + 4 * b * t * t * d)
+    assert (
+        flops_of(nn.TransformerEncoder(layer, 2), (b, t, d)) == by_hand + 2 * b * t * d
+    )
+
+
+@pytest.mark.parametrize(("kind", "gates"), [(nn.LSTM, 4), (nn.GRU, 3), (nn.RNN, 1)])
+def test_the_flops_of_recurrent_layers_are_counted(kind, gates):
+    b, t, d, h = 4, 7, 16, 32
+    net = kind(d, h, 2, batch_first=True)
+    by_hand = 2 * b * t * gates * h * (d + h + h + h)
+    assert flops_of(net, (b, t, d)) == by_hand + 2 * b * t * h
+
+
+def test_an_operation_without_a_formula_warns():
+    layer = nn.TransformerEncoderLayer(16, 2, batch_first=True).eval()
+    with torch.no_grad(), pytest.warns(UserWarning, match="no formula for the FLOPs"):
+        d2l.list_operations(layer, torch.randn(2, 3, 16))

@@ -329,10 +329,8 @@ MACHINE = d2l.Machine("made up", {"float32": 1e12, "bfloat16": 1e18}, 1e11)
 
 def trained(make, **options):
     tf.keras.utils.set_random_seed(0)
-    model, trainer = make(), d2l.Trainer(max_epochs=2)
+    model, trainer = make(), d2l.Trainer(max_epochs=2, **options)
     model.board.display = False
-    for name, value in options.items():
-        setattr(trainer, name, value)
     trainer.fit(model, d2l.Digits(batch_size=100))  # the last has 37
     return trainer
 
@@ -342,8 +340,8 @@ def small():
 
 
 def test_model_flops_are_three_forward_passes_of_a_minibatch(fw):
-    trainer = trained(small, machine=MACHINE)
-    assert trainer.step_flops == 3 * 2 * 100 * (64 * 32 + 32 * 10)
+    trainer = trained(small, callbacks=[d2l.MFU(MACHINE)])
+    assert trainer.callbacks[0].step_flops == 3 * 2 * 100 * (64 * 32 + 32 * 10)
     assert trainer.train.compiled and trainer.validate.compiled
 
 
@@ -351,13 +349,13 @@ def test_counting_keeps_the_mode_of_the_model(fw):
     trainer = trained(small)
     for mode in True, False:
         trainer.model.training = mode
-        trainer.model_flops((tf.zeros((4, 64)), None))
+        d2l.step_flops(trainer, (tf.zeros((4, 64)), None))
         assert trainer.model.training is mode
 
 
 def test_mfu_uses_the_peak_of_the_precision(fw):
     def last(precision):
-        trainer = trained(small, machine=MACHINE, precision=precision)
+        trainer = trained(small, callbacks=[d2l.MFU(MACHINE)], precision=precision)
         return trainer.model.board.data["mfu"][-1].y
 
     assert last(tf.bfloat16) < last(tf.float32) / 1000

@@ -1,8 +1,12 @@
 """What is PyTorch's alone: names of devices, placement on `meta`, parameters."""
 
+# Sections set attributes of classes.
+# mypy: disable-error-code="attr-defined,misc,method-assign"
+
 import contextlib
 import copy
 import pickle
+import warnings
 from typing import Any
 
 import pytest
@@ -406,3 +410,64 @@ def test_copied_ahead_yields_nothing_without_minibatches(monkeypatch):
     monkeypatch.setattr(torch.cuda, "Stream", FakeStream)
     monkeypatch.setattr(torch.cuda, "current_stream", FakeStream)
     assert list(d2l.copied_ahead([], torch.device("cuda"))) == []
+
+
+class Small(d2l.MLP):
+    """A model with a loss whose gradients vanish in float16 without scaling."""
+
+    def __init__(self):
+        super().__init__(10, 8, 0.1)
+        self.zeros = []
+
+    def loss(self, Y_hat, Y, averaged=True):
+        return super().loss(Y_hat, Y, averaged) * 1e-5
+
+
+class Watching(d2l.Trainer):
+    """A trainer that notes the share of entries of gradients that are zero."""
+
+    def compute_gradients(self, batch):
+        super().compute_gradients(batch)
+        grads = [p.grad.flatten() for p in self.model.parameters()]
+        self.zero = (torch.cat(grads) == 0).float().mean().item()
+
+
+@pytest.mark.parametrize("before", ["trainer", "checkpoint", None])
+def test_float16_scales_the_loss_whatever_came_before(tmp_path, before):
+    shares = []
+    for scaled in True, False:
+        torch.manual_seed(0)
+        model, trainer = Small(), Watching(1)
+        folder = tmp_path / f"{scaled}" if before == "checkpoint" else None
+        data = d2l.Digits(batch_size=200)
+        if before:
+            trainer.fit(model, data, checkpoint_dir=folder)
+        trainer = trainer if before == "trainer" else Watching(2)
+        trainer.precision = torch.float16 if scaled else torch.float32
+        trainer.max_epochs = 2
+        with warnings.catch_warnings(action="ignore"):
+            trainer.fit(Small(), data, checkpoint_dir=folder)
+        assert trainer.scaler.is_enabled() == scaled
+        shares.append(trainer.zero)
+    assert shares[0] < shares[1] + 0.2 and shares[0] < 0.7
+
+
+def test_float32_after_float16_scales_nothing():
+    trainer = d2l.Trainer(1, precision=torch.float16)
+    trainer.fit(Small(), d2l.Digits(batch_size=500))
+    trainer.precision = torch.float32
+    trainer.fit(Small(), d2l.Digits(batch_size=500))
+    assert not trainer.scaler.is_enabled()
+
+
+@pytest.mark.parametrize("result", [None, {"loss": torch.ones(1)}, torch.ones(2)])
+def test_a_training_step_that_returns_no_loss_is_one_clear_error(result):
+    class Wrong(d2l.MLP):
+        def training_step(self, batch):
+            return result
+
+    words = (
+        "the loss must be a scalar" if torch.is_tensor(result) else "must return the"
+    )
+    with pytest.raises((TypeError, ValueError), match=words):
+        d2l.Trainer(1).fit(Wrong(10, 8, 0.1), d2l.Digits(batch_size=500))

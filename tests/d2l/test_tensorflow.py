@@ -1,5 +1,8 @@
 """What is TensorFlow's alone: scopes, variables from scratch and of Keras, modes."""
 
+# Sections set attributes of classes.
+# mypy: disable-error-code="attr-defined,misc,method-assign"
+
 from typing import Any
 
 import numpy as np
@@ -319,3 +322,32 @@ def test_minibatches_are_those_of_the_usual_dataset():
     sliced = order(lambda: ours.get_tensorloader(tensors, True))
     for one, other in zip(order(usual), sliced, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+class Tied(d2l.Module):
+    """A language model whose last layer uses the weights of the first one."""
+
+    def __init__(self):
+        super().__init__()
+        self.lr, self.embedding = 0.1, tf.keras.layers.Embedding(20, 8)
+        self.board.display = False
+
+    def forward(self, X):
+        Y = self.embedding(X)
+        return Y @ tf.transpose(tf.convert_to_tensor(self.embedding.embeddings))
+
+    def loss(self, Y_hat, Y):
+        assert Y_hat.dtype == tf.float32
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(Y, Y_hat)
+        return tf.reduce_mean(losses)
+
+
+@pytest.mark.parametrize("precision", [tf.bfloat16, tf.float16])
+def test_tied_weights_train_in_16_bits(precision):
+    tf.keras.utils.set_random_seed(0)
+    X = tf.random.uniform((16, 5), 0, 20, tf.int32)
+    model, data = Tied(), d2l.DataModule()
+    data.get_dataloader = lambda train: [(X, X)] * 8
+    d2l.Trainer(3, precision=precision).fit(model, data)
+    losses = [point.y for point in model.board.data["val_loss"]]
+    assert losses[-1] < losses[0]
