@@ -103,7 +103,7 @@ def test_an_error_keeps_its_type_and_message(d2l):
 
 
 def test_an_error_outside_of_the_users_code_names_no_line(d2l, fw):
-    with pytest.raises(AttributeError, match="train_dataloader") as raised:
+    with pytest.raises(TypeError, match="train_dataloader") as raised:
         fw.fit(d2l.Trainer(max_epochs=1), d2l.MLP(10, 8, 0.1), None)
     assert not hasattr(raised.value, "__notes__")
 

@@ -81,15 +81,16 @@ def unbound(source: str) -> set[str]:
     return used - bound
 
 
-MOST_LINES = 2630  # a library has 4,200 to 4,800
+LARGEST_SHARE = 0.61  # of the lines of a library
 
 
 @pytest.mark.parametrize("tab", BOOK.tabs)
 def test_each_section_gets_all_that_it_needs(tab: str):
     module = package.generated(BOOK, tab)
+    most = module.count("\n")
     for section in BOOK.sections:
         code = "\n".join(cell.code for cell in BOOK.cells(section, tab))
         if code:
             part = needed_part(module, set(fingerprint.D2L_NAME.findall(code)))
             assert unbound(part) <= unbound(module), section.name
-            assert part.count("\n") < MOST_LINES, section.name
+            assert part.count("\n") < LARGEST_SHARE * most, section.name
