@@ -1432,100 +1432,6 @@ def chunked_loss(
     return jax.lax.map(loss, (X, y), batch_size=chunk).mean()
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-StepMemory = namedtuple(
-    "StepMemory", "weights gradients optimizer activations batch peak"
-)
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def predict_memory(
-    model: Module, batch: Sequence, accumulate: int = 1, precision: Any = jnp.float32
-) -> StepMemory:
-    """Return the bytes of a training step on `batch`, by role, before it runs.
-
-    `activations` are the arrays that differentiation keeps, without constants.
-    `peak` is what the compiler plans for JAX's default device: the state before
-    and after the step, the minibatch, and all temporaries. `accumulate` and
-    `precision` are those of the trainer. Nothing is computed, so `batch` may
-    consist of shapes. Raises ValueError if JAX cannot trace the model.
-    """
-    trainer = shape_trainer(model)
-    trainer.accumulate, trainer.precision = accumulate, precision
-    try:
-        state = state_shapes(trainer, batch)
-        step: Any = Compiled(trainer.train_step, trainer.model).compiled
-        plan = step.lower(state, batch).compile().memory_analysis()
-        saved = step_activations(trainer.model, state, batch, accumulate)
-    except Exception as error:
-        cause, line = f"{error}".split("\n")[0], own_line(error)
-        raise ValueError(
-            f"JAX cannot trace {type(model).__name__}: {cause}{line and ' at ' + line}"
-        ) from error
-    return StepMemory(
-        nbytes([state.params, state.batch_stats]),
-        nbytes(state.params),
-        nbytes(state.opt_state),
-        nbytes(saved),
-        nbytes(batch),
-        plan.argument_size_in_bytes
-        + plan.output_size_in_bytes
-        - plan.alias_size_in_bytes
-        + plan.temp_size_in_bytes,
-    )
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def shape_trainer(model: Module) -> Trainer:
-    """Return a trainer for a copy of `model`, to be traced."""
-    trainer = Trainer(max_epochs=1)
-    trainer.model = copy.copy(model)
-    trainer.model.board = ProgressBoard(display=False)
-    trainer.model.training = True
-    return trainer
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def state_shapes(trainer: Trainer, batch: Sequence) -> Any:
-    """Return the shapes of the trainer's state before the first step."""
-
-    def state(key, batch):
-        trainer.key, trainer.train_dataloader = key, [batch]
-        trainer.prepare_model(trainer.model)
-        return trainer.state
-
-    return jax.eval_shape(state, jax.random.key(0), batch)
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def step_activations(
-    model: Module, state: Any, batch: Any, accumulate: int = 1
-) -> list:
-    """Return the shapes that a part of a minibatch keeps for its gradients.
-
-    Warns if the training step of the model does not call `loss` in the usual way.
-    """
-    own = type(model).training_step not in (
-        Module.training_step,
-        Classifier.training_step,
-    )
-    if own:
-        warnings.warn(
-            f"{type(model).__name__} has a training_step of its own; its "
-            "activations are a part of peak, but are not listed",
-            stacklevel=3,
-        )
-        return []
-
-    def loss(params, batch, state):
-        value = model.loss(params, batch[:-1], batch[-1], state)
-        return value[0] if isinstance(value, tuple) else value
-
-    size = -(-len(batch[-1]) // accumulate)
-    part = jax.eval_shape(partial(jax.tree.map, lambda a: a[:size]), batch)
-    return saved_for_backward(loss, state.params, part, state)
-
-
 # Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
 def plan_memory(
     step: Callable,
@@ -2718,7 +2624,7 @@ def count_messages(function: Callable, *args: Any) -> tuple:
     return sent, received
 
 
-# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+# Defined in chapter_gpus/model-parallelism.md (sec_model_parallelism)
 def pipeline_order(
     schedule: str, stage: int, num_stages: int, num_microbatches: int
 ) -> list[tuple[str, int]]:
@@ -2735,7 +2641,7 @@ def pipeline_order(
     return order
 
 
-# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+# Defined in chapter_gpus/model-parallelism.md (sec_model_parallelism)
 def pipeline_times(
     schedule: str,
     num_stages: int,
@@ -2771,7 +2677,7 @@ def pipeline_times(
     return times
 
 
-# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+# Defined in chapter_gpus/model-parallelism.md (sec_model_parallelism)
 def layout_program(layout: str, devices: list) -> str:
     """Return the compiled step of four feed-forward blocks as text.
 
@@ -3825,6 +3731,100 @@ def list_operations(function: Callable, *args: Any) -> list[Operation]:
     It is traced and does not run, so the arguments may be shapes.
     """
     return OperationRecorder(jax.make_jaxpr(function)(*args)).list
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+StepMemory = namedtuple(
+    "StepMemory", "weights gradients optimizer activations batch peak"
+)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def predict_memory(
+    model: Module, batch: Sequence, accumulate: int = 1, precision: Any = jnp.float32
+) -> StepMemory:
+    """Return the bytes of a training step on `batch`, by role, before it runs.
+
+    `activations` are the arrays that differentiation keeps, without constants.
+    `peak` is what the compiler plans for JAX's default device: the state before
+    and after the step, the minibatch, and all temporaries. `accumulate` and
+    `precision` are those of the trainer. Nothing is computed, so `batch` may
+    consist of shapes. Raises ValueError if JAX cannot trace the model.
+    """
+    trainer = shape_trainer(model)
+    trainer.accumulate, trainer.precision = accumulate, precision
+    try:
+        state = state_shapes(trainer, batch)
+        step: Any = Compiled(trainer.train_step, trainer.model).compiled
+        plan = step.lower(state, batch).compile().memory_analysis()
+        saved = step_activations(trainer.model, state, batch, accumulate)
+    except Exception as error:
+        cause, line = f"{error}".split("\n")[0], own_line(error)
+        raise ValueError(
+            f"JAX cannot trace {type(model).__name__}: {cause}{line and ' at ' + line}"
+        ) from error
+    return StepMemory(
+        nbytes([state.params, state.batch_stats]),
+        nbytes(state.params),
+        nbytes(state.opt_state),
+        nbytes(saved),
+        nbytes(batch),
+        plan.argument_size_in_bytes
+        + plan.output_size_in_bytes
+        - plan.alias_size_in_bytes
+        + plan.temp_size_in_bytes,
+    )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def shape_trainer(model: Module) -> Trainer:
+    """Return a trainer for a copy of `model`, to be traced."""
+    trainer = Trainer(max_epochs=1)
+    trainer.model = copy.copy(model)
+    trainer.model.board = ProgressBoard(display=False)
+    trainer.model.training = True
+    return trainer
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def state_shapes(trainer: Trainer, batch: Sequence) -> Any:
+    """Return the shapes of the trainer's state before the first step."""
+
+    def state(key, batch):
+        trainer.key, trainer.train_dataloader = key, [batch]
+        trainer.prepare_model(trainer.model)
+        return trainer.state
+
+    return jax.eval_shape(state, jax.random.key(0), batch)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def step_activations(
+    model: Module, state: Any, batch: Any, accumulate: int = 1
+) -> list:
+    """Return the shapes that a part of a minibatch keeps for its gradients.
+
+    Warns if the training step of the model does not call `loss` in the usual way.
+    """
+    own = type(model).training_step not in (
+        Module.training_step,
+        Classifier.training_step,
+    )
+    if own:
+        warnings.warn(
+            f"{type(model).__name__} has a training_step of its own; its "
+            "activations are a part of peak, but are not listed",
+            stacklevel=3,
+        )
+        return []
+
+    def loss(params, batch, state):
+        value = model.loss(params, batch[:-1], batch[-1], state)
+        return value[0] if isinstance(value, tuple) else value
+
+    size = -(-len(batch[-1]) // accumulate)
+    part = jax.eval_shape(partial(jax.tree.map, lambda a: a[:size]), batch)
+    return saved_for_backward(loss, state.params, part, state)
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
@@ -5201,4 +5201,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 9bebd9c141ff0f1f, with the contents 49f45435647eac8e.
+# Generated from aad74cd4dcfbbd17, with the contents 10f8b578de7faa9c.

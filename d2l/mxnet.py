@@ -1537,157 +1537,6 @@ def chunked_loss(
     return ChunkedLoss(y, num_chunks)(X + anchor, W + anchor)
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-StepMemory = namedtuple(
-    "StepMemory", "weights gradients optimizer activations batch peak"
-)
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def predict_memory(model: Module, batch: Sequence, accumulate: int = 1) -> StepMemory:
-    """Return the bytes of a training step on `batch`, by role, before it runs.
-
-    `peak` is the highest point of a later step, when the optimizer has its state.
-    `accumulate` is that of the trainer. The model runs on 4 and on 8 examples; its
-    gradients are overwritten, its weights do not change, and its layers stay
-    compiled. Items of `batch` may be arrays of NumPy, such as
-    `onp.broadcast_to(onp.float32(0), shape)`, which takes no memory. Raises
-    RuntimeError if the model does not run on so few examples.
-    """
-    for _ in range(3):
-        passes = [run_small(model, batch, n) for n in (4, 8)]
-        if len({len(tape) for _, tape in passes}) == 1:
-            break
-    else:
-        raise RuntimeError(
-            f"{type(model).__name__} does not allocate the same arrays "
-            "in each step, so its memory cannot be predicted"
-        )
-    items = flatten(batch)
-    part = -(-len(items[0]) // accumulate)  # rounded up
-    saved, tape = (a + (b - a) * (part - 4) / 4 for a, b in zip(*passes))
-    weights, trained = all_arrays(model), trained_arrays(model)
-    state, update = optimizer_bytes(one_optimizer(model), trained)
-    fixed = nbytes(weights), nbytes([a.grad for a in trained]), state
-    size = sum(
-        onp.dtype(item.dtype).itemsize * item.size
-        for item in {id(item): item for item in items}.values()
-    )
-    peak = sum(fixed) + size + max(update, int(tape.max()))
-    return StepMemory(*fixed, int(saved), size, peak)
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def all_arrays(model: Module) -> list[np.ndarray]:
-    """Return the parameters and the plain arrays of a model."""
-    return [*(p.data() for p in model.parameters()), *scratch_tensors(model)]
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def trained_arrays(model: Module) -> list[np.ndarray]:
-    """Return the arrays of a model that have gradients."""
-    return [a for a in all_arrays(model) if a.grad is not None]
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def run_small(model: Module, batch: Sequence, n: int) -> tuple:
-    """Return the bytes that a step with `n` examples keeps, and its tape, an array."""
-    try:
-        device = [
-            *(p.list_ctx()[0] for p in model.parameters()),
-            *(a.ctx for a in scratch_tensors(model)),
-        ][0]
-        small = tree_map(lambda item: few_examples(item, n, device), batch)
-
-        def loss():
-            return model.training_step(small)
-
-        def step():
-            with autograd.record():
-                value = loss()
-            value.backward()
-
-        with no_plots(model), keep_statistics(model):
-            Compiled(step, model)()  # compiles the layers, if possible
-            for _ in range(2):
-                step()  # operators take workspaces that they keep
-            numbers = np.ones(2**20, ctx=device)
-            with MemoryTape(device=device) as record:
-                for _ in range(20):  # keeps the device busy, as large arrays do
-                    np.exp(numbers, out=numbers)
-                step()
-            return saved_bytes(loss, device), onp.array(record.tape)
-    except (RuntimeError, TypeError, ValueError, IndexError) as error:
-        reason = str(error).strip().splitlines()[-1]
-        raise RuntimeError(
-            f"{type(model).__name__} does not run on {n} examples: {reason}"
-        ) from error
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-@contextlib.contextmanager
-def no_plots(model: Any) -> Iterator[None]:
-    """Let a model plot nothing in a `with` block."""
-    vars(model)["plot"] = lambda *args, **kwargs: None  # hides the method
-    try:
-        yield
-    finally:
-        del vars(model)["plot"]
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def few_examples(item: Any, n: int, device: Any) -> np.ndarray:
-    """Return the first `n` examples of an array; if it has fewer, repeat them."""
-    part = item[:n].asnumpy() if isinstance(item, np.ndarray) else item[:n]
-    part = onp.resize(part, (n, *part.shape[1:]))
-    return np.array(part, dtype=item.dtype, ctx=device)
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-@contextlib.contextmanager
-def keep_statistics(model: Module) -> Iterator[None]:
-    """Set the running statistics of a model back at the end of a block."""
-    names = "running_mean", "running_var"
-    params = [p for p in model.parameters() if p.name.endswith(names)]
-    known = [(p, p.data().copy()) for p in params if p._data is not None]
-    yield
-    for param, value in known:
-        param.set_data(value)
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def optimizer_bytes(optimizer: Any, arrays: Sequence) -> tuple[int, int]:
-    """Return the bytes of an optimizer's state, and those that an update adds.
-
-    The optimizers of Gluon update in place, except for the rarer ones.
-    """
-    if isinstance(optimizer, Optimizers):
-        pairs = [
-            optimizer_bytes(each, [p.data() for p in each._params])
-            for each in optimizer.optimizers
-        ]
-        return sum(size for size, _ in pairs), max(update for _, update in pairs)
-    if not isinstance(optimizer, gluon.Trainer):
-        known = {id(a) for a in arrays}
-        state = [a for a in scratch_tensors(vars(optimizer)) if id(a) not in known]
-        return nbytes(state), max(nbytes([a]) for a in arrays)
-    size = 0
-    for i, array in enumerate(arrays):
-        small = np.zeros([min(n, 8) for n in array.shape], dtype=array.dtype)
-        state = optimizer.optimizer.create_state_multi_precision(i, small)
-        size += nbytes(flatten(state)) * array.size // small.size
-    return size, 0
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def flatten(state: Any) -> list:
-    """Return the arrays in nested tuples, lists and dicts."""
-    state = [*state.values()] if isinstance(state, dict) else state
-    if isinstance(state, (tuple, list)):
-        return [array for item in state for array in flatten(item)]
-    return [] if state is None else [state]
-
-
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 class Block:
     """A block of memory; each piece is cut from the first gap that fits."""
@@ -2392,7 +2241,7 @@ def scaling_efficiency(
     return step / (step + (1 - hidden) * ring_time(nbytes, n, latency, bandwidth))
 
 
-# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+# Defined in chapter_gpus/model-parallelism.md (sec_model_parallelism)
 def pipeline_order(
     schedule: str, stage: int, num_stages: int, num_microbatches: int
 ) -> list[tuple[str, int]]:
@@ -2409,7 +2258,7 @@ def pipeline_order(
     return order
 
 
-# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+# Defined in chapter_gpus/model-parallelism.md (sec_model_parallelism)
 def pipeline_times(
     schedule: str,
     num_stages: int,
@@ -3490,6 +3339,157 @@ def list_operations(function: Callable, *args: Any) -> list[Operation]:
     with OperationRecorder() as record:
         function(*args)
     return record.list
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+StepMemory = namedtuple(
+    "StepMemory", "weights gradients optimizer activations batch peak"
+)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def predict_memory(model: Module, batch: Sequence, accumulate: int = 1) -> StepMemory:
+    """Return the bytes of a training step on `batch`, by role, before it runs.
+
+    `peak` is the highest point of a later step, when the optimizer has its state.
+    `accumulate` is that of the trainer. The model runs on 4 and on 8 examples; its
+    gradients are overwritten, its weights do not change, and its layers stay
+    compiled. Items of `batch` may be arrays of NumPy, such as
+    `onp.broadcast_to(onp.float32(0), shape)`, which takes no memory. Raises
+    RuntimeError if the model does not run on so few examples.
+    """
+    for _ in range(3):
+        passes = [run_small(model, batch, n) for n in (4, 8)]
+        if len({len(tape) for _, tape in passes}) == 1:
+            break
+    else:
+        raise RuntimeError(
+            f"{type(model).__name__} does not allocate the same arrays "
+            "in each step, so its memory cannot be predicted"
+        )
+    items = flatten(batch)
+    part = -(-len(items[0]) // accumulate)  # rounded up
+    saved, tape = (a + (b - a) * (part - 4) / 4 for a, b in zip(*passes))
+    weights, trained = all_arrays(model), trained_arrays(model)
+    state, update = optimizer_bytes(one_optimizer(model), trained)
+    fixed = nbytes(weights), nbytes([a.grad for a in trained]), state
+    size = sum(
+        onp.dtype(item.dtype).itemsize * item.size
+        for item in {id(item): item for item in items}.values()
+    )
+    peak = sum(fixed) + size + max(update, int(tape.max()))
+    return StepMemory(*fixed, int(saved), size, peak)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def all_arrays(model: Module) -> list[np.ndarray]:
+    """Return the parameters and the plain arrays of a model."""
+    return [*(p.data() for p in model.parameters()), *scratch_tensors(model)]
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def trained_arrays(model: Module) -> list[np.ndarray]:
+    """Return the arrays of a model that have gradients."""
+    return [a for a in all_arrays(model) if a.grad is not None]
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def run_small(model: Module, batch: Sequence, n: int) -> tuple:
+    """Return the bytes that a step with `n` examples keeps, and its tape, an array."""
+    try:
+        device = [
+            *(p.list_ctx()[0] for p in model.parameters()),
+            *(a.ctx for a in scratch_tensors(model)),
+        ][0]
+        small = tree_map(lambda item: few_examples(item, n, device), batch)
+
+        def loss():
+            return model.training_step(small)
+
+        def step():
+            with autograd.record():
+                value = loss()
+            value.backward()
+
+        with no_plots(model), keep_statistics(model):
+            Compiled(step, model)()  # compiles the layers, if possible
+            for _ in range(2):
+                step()  # operators take workspaces that they keep
+            numbers = np.ones(2**20, ctx=device)
+            with MemoryTape(device=device) as record:
+                for _ in range(20):  # keeps the device busy, as large arrays do
+                    np.exp(numbers, out=numbers)
+                step()
+            return saved_bytes(loss, device), onp.array(record.tape)
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise RuntimeError(
+            f"{type(model).__name__} does not run on {n} examples: {reason}"
+        ) from error
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+@contextlib.contextmanager
+def no_plots(model: Any) -> Iterator[None]:
+    """Let a model plot nothing in a `with` block."""
+    vars(model)["plot"] = lambda *args, **kwargs: None  # hides the method
+    try:
+        yield
+    finally:
+        del vars(model)["plot"]
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def few_examples(item: Any, n: int, device: Any) -> np.ndarray:
+    """Return the first `n` examples of an array; if it has fewer, repeat them."""
+    part = item[:n].asnumpy() if isinstance(item, np.ndarray) else item[:n]
+    part = onp.resize(part, (n, *part.shape[1:]))
+    return np.array(part, dtype=item.dtype, ctx=device)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+@contextlib.contextmanager
+def keep_statistics(model: Module) -> Iterator[None]:
+    """Set the running statistics of a model back at the end of a block."""
+    names = "running_mean", "running_var"
+    params = [p for p in model.parameters() if p.name.endswith(names)]
+    known = [(p, p.data().copy()) for p in params if p._data is not None]
+    yield
+    for param, value in known:
+        param.set_data(value)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def optimizer_bytes(optimizer: Any, arrays: Sequence) -> tuple[int, int]:
+    """Return the bytes of an optimizer's state, and those that an update adds.
+
+    The optimizers of Gluon update in place, except for the rarer ones.
+    """
+    if isinstance(optimizer, Optimizers):
+        pairs = [
+            optimizer_bytes(each, [p.data() for p in each._params])
+            for each in optimizer.optimizers
+        ]
+        return sum(size for size, _ in pairs), max(update for _, update in pairs)
+    if not isinstance(optimizer, gluon.Trainer):
+        known = {id(a) for a in arrays}
+        state = [a for a in scratch_tensors(vars(optimizer)) if id(a) not in known]
+        return nbytes(state), max(nbytes([a]) for a in arrays)
+    size = 0
+    for i, array in enumerate(arrays):
+        small = np.zeros([min(n, 8) for n in array.shape], dtype=array.dtype)
+        state = optimizer.optimizer.create_state_multi_precision(i, small)
+        size += nbytes(flatten(state)) * array.size // small.size
+    return size, 0
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def flatten(state: Any) -> list:
+    """Return the arrays in nested tuples, lists and dicts."""
+    state = [*state.values()] if isinstance(state, dict) else state
+    if isinstance(state, (tuple, list)):
+        return [array for item in state for array in flatten(item)]
+    return [] if state is None else [state]
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
@@ -4875,4 +4875,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 47e6008a44888915, with the contents 66e6935be045f66f.
+# Generated from f6d83b0d16ad346e, with the contents 4c355db62bf1bcef.

@@ -1675,65 +1675,6 @@ def chunked_loss(
     return mean(tf.convert_to_tensor(X), tf.convert_to_tensor(W))
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-StepMemory = namedtuple(
-    "StepMemory", "weights gradients optimizer activations batch peak"
-)
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def predict_memory(
-    model: Module,
-    batch: Sequence,
-    accumulate: int = 1,
-    precision: tf.DType = tf.float32,
-) -> StepMemory:
-    """Return the bytes of a training step on `batch`, by role, before it runs.
-
-    `activations` are the results of the forward pass that the backward pass
-    reads. `peak` is the highest point of a later step, when the optimizer has
-    its state, if the operations of the compiled step run one after the other.
-    `accumulate` and `precision` are those of the trainer. `batch` may contain
-    tf.TensorSpec. Layers without variables make them now; within the context
-    `tf.Graph().as_default()` even these take no memory. Raises RuntimeError if
-    the model cannot be traced.
-    """
-    try:
-        step = trace_step(model, batch, accumulate, precision)
-        tape = memory_tape(step.graph)
-    except (
-        TypeError,
-        ValueError,
-        LookupError,
-        AttributeError,
-        NotImplementedError,
-        tf.errors.OpError,
-    ) as error:
-        place = f"{own_line(error) or ''}: ".removeprefix(": ")
-        lines = re.sub(r"\x1b\[\d*m", "", str(error)).split("\n")
-        reasons = [
-            line
-            for line in lines
-            if line and not line.startswith("Exception encountered")
-        ]
-        raise RuntimeError(
-            f"{type(model).__name__} cannot be traced; "
-            f"{place}{[*reasons, repr(error)][0]}"
-        ) from error
-    weights, size = nbytes(model.variables), nbytes(tf.nest.flatten(batch))
-    state = nbytes(getattr(step.optimizer, "variables", []))
-    gradients = [getattr(g, "values", g) for g in step.gradients if g is not None]
-    saved = sum(size for _, size in saved_tensors(step.graph, step.forward))
-    return StepMemory(
-        weights,
-        nbytes(gradients),
-        state,
-        saved,
-        size,
-        weights + state + size + max(tape),
-    )
-
-
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 class Block:
     """A block of memory; each piece is cut from the first gap that fits."""
@@ -2437,7 +2378,7 @@ def count_collectives(function: Callable, *args: Any) -> list:
     return [Collective(kind, len(s), sum(s)) for kind, s in sizes.items()]
 
 
-# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+# Defined in chapter_gpus/model-parallelism.md (sec_model_parallelism)
 def pipeline_order(
     schedule: str, stage: int, num_stages: int, num_microbatches: int
 ) -> list[tuple[str, int]]:
@@ -2454,7 +2395,7 @@ def pipeline_order(
     return order
 
 
-# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+# Defined in chapter_gpus/model-parallelism.md (sec_model_parallelism)
 def pipeline_times(
     schedule: str,
     num_stages: int,
@@ -3625,6 +3566,65 @@ def list_operations(function: Callable, *args: Any) -> list[Operation]:
     NotImplementedError for a loop in the graph.
     """
     return list(graph_operations(trace(function, *args)))
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+StepMemory = namedtuple(
+    "StepMemory", "weights gradients optimizer activations batch peak"
+)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def predict_memory(
+    model: Module,
+    batch: Sequence,
+    accumulate: int = 1,
+    precision: tf.DType = tf.float32,
+) -> StepMemory:
+    """Return the bytes of a training step on `batch`, by role, before it runs.
+
+    `activations` are the results of the forward pass that the backward pass
+    reads. `peak` is the highest point of a later step, when the optimizer has
+    its state, if the operations of the compiled step run one after the other.
+    `accumulate` and `precision` are those of the trainer. `batch` may contain
+    tf.TensorSpec. Layers without variables make them now; within the context
+    `tf.Graph().as_default()` even these take no memory. Raises RuntimeError if
+    the model cannot be traced.
+    """
+    try:
+        step = trace_step(model, batch, accumulate, precision)
+        tape = memory_tape(step.graph)
+    except (
+        TypeError,
+        ValueError,
+        LookupError,
+        AttributeError,
+        NotImplementedError,
+        tf.errors.OpError,
+    ) as error:
+        place = f"{own_line(error) or ''}: ".removeprefix(": ")
+        lines = re.sub(r"\x1b\[\d*m", "", str(error)).split("\n")
+        reasons = [
+            line
+            for line in lines
+            if line and not line.startswith("Exception encountered")
+        ]
+        raise RuntimeError(
+            f"{type(model).__name__} cannot be traced; "
+            f"{place}{[*reasons, repr(error)][0]}"
+        ) from error
+    weights, size = nbytes(model.variables), nbytes(tf.nest.flatten(batch))
+    state = nbytes(getattr(step.optimizer, "variables", []))
+    gradients = [getattr(g, "values", g) for g in step.gradients if g is not None]
+    saved = sum(size for _, size in saved_tensors(step.graph, step.forward))
+    return StepMemory(
+        weights,
+        nbytes(gradients),
+        state,
+        saved,
+        size,
+        weights + state + size + max(tape),
+    )
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
@@ -4987,4 +4987,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from e83fb5c5d34eb3e1, with the contents 381387e19d75fa7a.
+# Generated from dfe4bea145e08169, with the contents d22d752cda4767c3.

@@ -1318,141 +1318,6 @@ def chunked_loss(
     )
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-StepMemory = namedtuple(
-    "StepMemory", "weights gradients optimizer activations batch peak"
-)
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def predict_memory(
-    model: Module,
-    batch: Sequence,
-    accumulate: int = 1,
-    precision: torch.dtype = torch.float32,
-) -> StepMemory:
-    """Return the bytes of a training step on `batch`, by role, before it runs.
-
-    `peak` is the highest point of a later step, when the optimizer has its
-    state. `accumulate` and `precision` are those of the trainer. No step runs,
-    so the model and the batch may be on the device meta. A model that reads
-    the value of a tensor raises an error. The temporary memory of convolutions
-    and of recurrent layers is left out, with a warning.
-    """
-    make_lazy_parameters(model, batch)
-    kinds = nn.modules.conv._ConvNd, nn.RNNBase
-    if any(isinstance(layer, kinds) for layer in model.modules()):
-        warnings.warn(
-            "the peak leaves out the temporary memory of convolutions and "
-            "recurrent layers, which depends on the library that computes "
-            "them; leave room for it",
-            stacklevel=2,
-        )
-    with FakeTensorMode(), plain_kernels():
-        model, batch = fake_copy(model, batch)
-        return count_step(model, batch, accumulate, precision)
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def all_tensors(model: nn.Module) -> list[torch.Tensor]:
-    """Return the parameters, the buffers and the plain tensors of a model."""
-    return [*model.parameters(), *model.buffers(), *scratch_tensors(model)]
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-@contextlib.contextmanager
-def no_plots(model: Any) -> Iterator[None]:
-    """Let a model plot nothing in a `with` block."""
-    vars(model)["plot"] = lambda *args, **kwargs: None  # hides the method
-    try:
-        yield
-    finally:
-        del vars(model)["plot"]
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-@contextlib.contextmanager
-def plain_kernels() -> Iterator[None]:
-    """Let recurrent layers call operations that can be counted, in a `with` block."""
-    with (
-        warnings.catch_warnings(action="ignore"),  # of a setting for other GPUs
-        torch.backends.mkldnn.flags(enabled=False),
-        torch.backends.cudnn.flags(enabled=False),
-    ):
-        yield
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def make_lazy_parameters(model: Module, batch: Any) -> None:
-    """Give lazy layers their shapes by computing the loss of two examples."""
-    if not any(map(nn.parameter.is_lazy, model.parameters())):
-        return
-    device, training = next(model.parameters()).device, model.training
-    few = tree_map(lambda item: torch.zeros_like(item[:2], device=device), batch)
-    with no_plots(model.eval()), torch.compiler.set_stance("force_eager"):
-        model.training_step(few)
-    model.train(training)
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def fake(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a new tensor like `tensor`, on the first GPU or on the CPU."""
-    new = torch.empty_strided(
-        tensor.shape,
-        tensor.stride(),
-        dtype=tensor.dtype,
-        device=try_gpu(),
-        requires_grad=tensor.requires_grad,
-    )
-    return nn.Parameter(new) if isinstance(tensor, nn.Parameter) else new
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def fake_copy(model: Module, batch: Any) -> tuple:
-    """Return copies of a model and a minibatch whose tensors are fake."""
-    tensors = [*all_tensors(model), *filter(torch.is_tensor, tree_leaves(batch))]
-    copies = {id(tensor): fake(tensor) for tensor in tensors}
-    shared = [vars(model).get(name) for name in ("trainer", "board")]
-    return copy.deepcopy((model, batch), copies | {id(item): item for item in shared})
-
-
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
-def count_step(
-    model: Module, batch: Any, accumulate: int, precision: torch.dtype
-) -> StepMemory:
-    """Return the bytes that two training steps take, by role."""
-    parts = [part for part, _ in split_batch(batch, accumulate)]
-    items = tree_leaves(batch)
-
-    def loss(part) -> torch.Tensor:
-        with torch.autocast(
-            items[0].device.type, precision, enabled=precision != torch.float32
-        ):
-            return model.training_step(part)
-
-    weights, optimizer = all_tensors(model), one_optimizer(model)
-    with no_plots(model):
-        activations = saved_for_backward(lambda: loss(parts[0]), [*weights, *items])
-        with MemoryTape([*weights, *items]) as record:
-            for _ in range(2):
-                optimizer.zero_grad()
-                for part in parts:
-                    loss(part).backward()
-                with torch.no_grad():
-                    optimizer.step()
-    gradients = [t.grad for t in weights if t.grad is not None]
-    state = list(getattr(optimizer, "state", {}).values())
-    state = [item for item in tree_leaves(state) if isinstance(item, torch.Tensor)]
-    return StepMemory(
-        nbytes(weights),
-        nbytes(gradients),
-        nbytes(state),
-        nbytes(activations),
-        nbytes(items),
-        max(record.tape),
-    )
-
-
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 class Block:
     """A block of memory; each piece is cut from the first gap that fits."""
@@ -2326,7 +2191,7 @@ def count_collectives(function: Callable, *args: Any) -> list:
     return [Collective(kind, len(s), sum(s)) for kind, s in sizes.items()]
 
 
-# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+# Defined in chapter_gpus/model-parallelism.md (sec_model_parallelism)
 def pipeline_order(
     schedule: str, stage: int, num_stages: int, num_microbatches: int
 ) -> list[tuple[str, int]]:
@@ -2343,7 +2208,7 @@ def pipeline_order(
     return order
 
 
-# Defined in chapter_gpus/many-machines.md (sec_many_machines)
+# Defined in chapter_gpus/model-parallelism.md (sec_model_parallelism)
 def pipeline_times(
     schedule: str,
     num_stages: int,
@@ -3275,6 +3140,141 @@ class FashionMNIST(DataModule):
         X, y = batch
         images = X.reshape((-1, *self.resize))
         show_images(images, nrows, ncols, titles=labels or self.text_labels(y))
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+StepMemory = namedtuple(
+    "StepMemory", "weights gradients optimizer activations batch peak"
+)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def predict_memory(
+    model: Module,
+    batch: Sequence,
+    accumulate: int = 1,
+    precision: torch.dtype = torch.float32,
+) -> StepMemory:
+    """Return the bytes of a training step on `batch`, by role, before it runs.
+
+    `peak` is the highest point of a later step, when the optimizer has its
+    state. `accumulate` and `precision` are those of the trainer. No step runs,
+    so the model and the batch may be on the device meta. A model that reads
+    the value of a tensor raises an error. The temporary memory of convolutions
+    and of recurrent layers is left out, with a warning.
+    """
+    make_lazy_parameters(model, batch)
+    kinds = nn.modules.conv._ConvNd, nn.RNNBase
+    if any(isinstance(layer, kinds) for layer in model.modules()):
+        warnings.warn(
+            "the peak leaves out the temporary memory of convolutions and "
+            "recurrent layers, which depends on the library that computes "
+            "them; leave room for it",
+            stacklevel=2,
+        )
+    with FakeTensorMode(), plain_kernels():
+        model, batch = fake_copy(model, batch)
+        return count_step(model, batch, accumulate, precision)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def all_tensors(model: nn.Module) -> list[torch.Tensor]:
+    """Return the parameters, the buffers and the plain tensors of a model."""
+    return [*model.parameters(), *model.buffers(), *scratch_tensors(model)]
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+@contextlib.contextmanager
+def no_plots(model: Any) -> Iterator[None]:
+    """Let a model plot nothing in a `with` block."""
+    vars(model)["plot"] = lambda *args, **kwargs: None  # hides the method
+    try:
+        yield
+    finally:
+        del vars(model)["plot"]
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+@contextlib.contextmanager
+def plain_kernels() -> Iterator[None]:
+    """Let recurrent layers call operations that can be counted, in a `with` block."""
+    with (
+        warnings.catch_warnings(action="ignore"),  # of a setting for other GPUs
+        torch.backends.mkldnn.flags(enabled=False),
+        torch.backends.cudnn.flags(enabled=False),
+    ):
+        yield
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def make_lazy_parameters(model: Module, batch: Any) -> None:
+    """Give lazy layers their shapes by computing the loss of two examples."""
+    if not any(map(nn.parameter.is_lazy, model.parameters())):
+        return
+    device, training = next(model.parameters()).device, model.training
+    few = tree_map(lambda item: torch.zeros_like(item[:2], device=device), batch)
+    with no_plots(model.eval()), torch.compiler.set_stance("force_eager"):
+        model.training_step(few)
+    model.train(training)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def fake(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a new tensor like `tensor`, on the first GPU or on the CPU."""
+    new = torch.empty_strided(
+        tensor.shape,
+        tensor.stride(),
+        dtype=tensor.dtype,
+        device=try_gpu(),
+        requires_grad=tensor.requires_grad,
+    )
+    return nn.Parameter(new) if isinstance(tensor, nn.Parameter) else new
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def fake_copy(model: Module, batch: Any) -> tuple:
+    """Return copies of a model and a minibatch whose tensors are fake."""
+    tensors = [*all_tensors(model), *filter(torch.is_tensor, tree_leaves(batch))]
+    copies = {id(tensor): fake(tensor) for tensor in tensors}
+    shared = [vars(model).get(name) for name in ("trainer", "board")]
+    return copy.deepcopy((model, batch), copies | {id(item): item for item in shared})
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+def count_step(
+    model: Module, batch: Any, accumulate: int, precision: torch.dtype
+) -> StepMemory:
+    """Return the bytes that two training steps take, by role."""
+    parts = [part for part, _ in split_batch(batch, accumulate)]
+    items = tree_leaves(batch)
+
+    def loss(part) -> torch.Tensor:
+        with torch.autocast(
+            items[0].device.type, precision, enabled=precision != torch.float32
+        ):
+            return model.training_step(part)
+
+    weights, optimizer = all_tensors(model), one_optimizer(model)
+    with no_plots(model):
+        activations = saved_for_backward(lambda: loss(parts[0]), [*weights, *items])
+        with MemoryTape([*weights, *items]) as record:
+            for _ in range(2):
+                optimizer.zero_grad()
+                for part in parts:
+                    loss(part).backward()
+                with torch.no_grad():
+                    optimizer.step()
+    gradients = [t.grad for t in weights if t.grad is not None]
+    state = list(getattr(optimizer, "state", {}).values())
+    state = [item for item in tree_leaves(state) if isinstance(item, torch.Tensor)]
+    return StepMemory(
+        nbytes(weights),
+        nbytes(gradients),
+        nbytes(state),
+        nbytes(activations),
+        nbytes(items),
+        max(record.tape),
+    )
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
@@ -4839,4 +4839,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 7127631db1a92c89, with the contents b804e3dc4b242225.
+# Generated from 1ad02509a392a359, with the contents 853d6cff5533312e.

@@ -281,6 +281,8 @@ def test_short_words_find_no_similar_words(open_http_page: Visitor, query: str):
         ("mixed precision", "out-of-memory.html#fewer-bits"),
         ("device mismatch error", "pitfalls.html"),
         ("ZeRO", "many-machines.html#tab-zero"),
+        ("tensor parallelism", "model-parallelism.html#tensor-parallelism"),
+        ("mixture of experts", "model-parallelism.html#expert-parallelism"),
         ("what is a warp", "tiles.html#how-many-warps-fit"),
         ("slow data loading", "data-movement.html#a-thread-that-loads"),
     ],
