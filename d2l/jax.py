@@ -5201,4 +5201,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from aad74cd4dcfbbd17, with the contents 10f8b578de7faa9c.
+# Generated from e682287adffc7b15, with the contents 10f8b578de7faa9c.

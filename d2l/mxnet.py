@@ -4875,4 +4875,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from f6d83b0d16ad346e, with the contents 4c355db62bf1bcef.
+# Generated from 2be85be815e84bd9, with the contents 4c355db62bf1bcef.

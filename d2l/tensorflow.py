@@ -4987,4 +4987,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from dfe4bea145e08169, with the contents d22d752cda4767c3.
+# Generated from fa04bd270857249f, with the contents d22d752cda4767c3.

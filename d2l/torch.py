@@ -4839,4 +4839,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 1ad02509a392a359, with the contents 853d6cff5533312e.
+# Generated from deb0698618e00e1f, with the contents 853d6cff5533312e.
