@@ -167,7 +167,7 @@ __all__ = [
     "driver_is_too_old",
     "driver_problems",
     "driver_versions",
-    "end_rank",
+    "end_process",
     "end_with_launcher",
     "exp",
     "expand_dims",
@@ -261,6 +261,7 @@ __all__ = [
     "queue_times",
     "rank_environment",
     "rank_error",
+    "rank_group",
     "rank_log",
     "read_arrays",
     "read_collectives",
@@ -281,6 +282,7 @@ __all__ = [
     "run_arguments",
     "run_kernel",
     "run_rank",
+    "run_ranks",
     "saved_for_backward",
     "scale_gradient",
     "scaling_efficiency",
@@ -302,7 +304,7 @@ __all__ = [
     "square_product",
     "stack",
     "star_all_reduce",
-    "start_rank",
+    "start_process",
     "state_shapes",
     "step_activations",
     "step_flops",
@@ -4695,37 +4697,6 @@ def report_text(report: GPUReport) -> str:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def end_with_launcher() -> None:
-    """End this process as soon as the process that started it has ended."""
-    sys.stdin.read()
-    os._exit(0)
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def run_rank(folder: str, rank: int, num_processes: int, address: str) -> None:
-    """Call the function in the file `call`, and write the outcome to a file.
-
-    The name of this file is the rank. The file contains the result and None, or
-    None and an error with its traceback.
-    """
-    waiting = threading.Thread(target=end_with_launcher)
-    waiting.start()
-    faulthandler.register(signal.SIGUSR1, all_threads=False)
-    try:
-        jax.distributed.initialize(address, num_processes, rank)
-        function, args = cloudpickle.loads(Path(folder, "call").read_bytes())
-        Path(folder, f"{rank}.started").touch()
-        outcome = cloudpickle.dumps((function(*args), None))
-    except BaseException as error:
-        text = f"{type(error).__name__}: {error}", traceback.format_exc()
-        outcome = cloudpickle.dumps((None, text))
-    draft = Path(folder, f"{rank}.draft")
-    draft.write_bytes(outcome)
-    draft.rename(draft.with_name(f"{rank}"))
-    waiting.join()
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 @contextlib.contextmanager
 def free_address() -> Iterator[str]:
     """Yield an address on this machine whose port nothing else can take."""
@@ -4754,32 +4725,72 @@ def rank_environment(rank: int, num_processes: int, local_devices: int = 1) -> d
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def start_rank(
-    folder: str, rank: int, num_processes: int, address: str, environment: dict
-) -> subprocess.Popen:
-    """Start the process of a rank, whose output goes to the file rank.log."""
-    with open(Path(folder, f"{rank}.log"), "wb") as log:
-        return subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                "from d2l import jax as d2l; d2l.run_rank"
-                f"({folder!r}, {rank}, {num_processes}, {address!r})",
-            ],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            env=environment,
-            start_new_session=True,
-        )
+@contextlib.contextmanager
+def rank_group(rank: int, size: int, address: str) -> Iterator[None]:
+    """Be a rank of the group that meets at `address`, in a `with` block."""
+    jax.distributed.initialize(address, size, rank)
+    yield
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def end_rank(process: subprocess.Popen) -> None:
-    """End a rank with all processes that it has started."""
+def end_with_launcher() -> None:
+    """End this process as soon as the process that started it has ended."""
+    sys.stdin.read()
+    os._exit(0)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def run_rank(folder: str, rank: int, size: int, address: str) -> None:
+    """Call the function in the file `call`, and write the outcome to a file.
+
+    The name of this file is the rank. The file contains the result and None, or
+    None and an error with its traceback.
+    """
+    waiting = threading.Thread(target=end_with_launcher)
+    waiting.start()
+    faulthandler.register(signal.SIGUSR1, all_threads=False)
+    try:
+        with rank_group(rank, size, address):
+            Path(folder, f"{rank}.ready").touch()
+            function, args = cloudpickle.loads(Path(folder, "call").read_bytes())
+            result = function(*args)
+        outcome = cloudpickle.dumps((result, None))
+    except BaseException as error:
+        text = f"{type(error).__name__}: {error}".strip().split("\n")[0]
+        outcome = cloudpickle.dumps((None, (text, traceback.format_exc())))
+    draft = Path(folder, f"{rank}.draft")
+    draft.write_bytes(outcome)
+    draft.rename(draft.with_name(f"{rank}"))
+    waiting.join()
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def start_process(code: str, environment: dict, log: Any) -> subprocess.Popen:
+    """Start an interpreter that runs `code` and writes to the open file `log`."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=log,
+        stderr=log,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def end_process(process: subprocess.Popen) -> None:
+    """End a process with all processes that it has started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()  # closes its input
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def describe_end(code: int) -> str:
+    """Return how a process ended, from its exit status."""
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with exit status {code} before it returned a result"
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4796,14 +4807,6 @@ def rank_error(kind: type, text: str, notes: str) -> Exception:
     if notes.strip():
         error.add_note(notes.rstrip())
     return error
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def describe_end(code: int) -> str:
-    """Return how a process ended, from its exit status."""
-    if code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
-    return f"ended with exit status {code} before it returned a result"
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4844,43 +4847,64 @@ def silent_ranks(folder: str, processes: Sequence, silent: Sequence[int]) -> str
     for rank in silent:
         processes[rank].send_signal(signal.SIGUSR1)
     time.sleep(0.3)
-    lines = []
-    for rank in silent:
-        log = rank_log(folder, rank, 100).splitlines()
-        own = [line for line in log if not line.startswith(libraries)]
-        lines += [f"Rank {rank}:", *own]
-    return "\n".join(lines)
+    logs = [rank_log(folder, rank, 100).splitlines() for rank in silent]
+    return "\n".join(
+        "\n".join(
+            [f"Rank {rank}:", *(line for line in log if not line.startswith(libraries))]
+        )
+        for rank, log in zip(silent, logs)
+    )
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def wait_for_ranks(folder: str, processes: Sequence, timeout: float) -> list:
     """Return the results of all ranks.
 
-    Raises the errors of `check_ranks`, and TimeoutError if a rank has no
-    result `timeout` seconds after all ranks have started. They must have
-    started within `timeout` + 60 seconds.
+    Raises the errors of `check_ranks`, and TimeoutError if a rank has no result
+    `timeout` seconds after all ranks have started. They must have started within
+    `timeout` + 60 seconds.
     """
-    ranks = range(len(processes))
-    deadline, started = time.monotonic() + timeout + 60, False
+    deadline, ready = time.monotonic() + timeout + 60, False
     results: dict[int, Any] = {}
-    while len(results) < len(processes):
-        if not started and all(
-            Path(folder, f"{rank}.started").exists() for rank in ranks
-        ):
-            deadline, started = time.monotonic() + timeout, True
+    n = len(processes)
+    while len(results) < n:
+        if not ready and len(list(Path(folder).glob("*.ready"))) == n:
+            deadline, ready = time.monotonic() + timeout, True
         if time.monotonic() > deadline:
-            silent = [rank for rank in ranks if rank not in results]
+            silent = [rank for rank in range(n) if rank not in results]
             raise rank_error(
                 TimeoutError,
-                "no result from rank "
-                f"{', '.join(map(str, silent))} of {len(processes)} within "
-                f"{timeout:g} seconds; usually a rank waits for a collective "
-                "operation that another rank does not call",
+                f"no result from rank {', '.join(map(str, silent))} of "
+                f"{n} within {timeout:g} seconds; usually a rank waits for a "
+                "collective operation that another rank does not call",
                 silent_ranks(folder, processes, silent),
             )
         time.sleep(0.02)
         check_ranks(folder, processes, results)
-    return [results[rank] for rank in ranks]
+    return [results[rank] for rank in range(n)]
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def run_ranks(
+    call: tuple, environments: Sequence[dict], timeout: float, address: str = ""
+) -> list:
+    """Return what a function returns in a rank for each of the environments.
+
+    `call` is the function and the tuple of its arguments.
+    """
+    processes: list = []
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "call").write_bytes(cloudpickle.dumps(call))
+        try:
+            for rank, environment in enumerate(environments):
+                arguments = folder, rank, len(environments), address
+                code = f"import {Module.__module__} as d2l; d2l.run_rank{arguments}"
+                with open(Path(folder, f"{rank}.log"), "wb") as log:
+                    processes.append(start_process(code, environment, log))
+            return wait_for_ranks(folder, processes, timeout)
+        finally:
+            for process in processes:
+                end_process(process)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4899,21 +4923,14 @@ def launch(
     TimeoutError if a rank has no result `timeout` seconds after all ranks
     have started. No process, port or file is left behind.
     """
-    processes: list = []
     if num_processes < 1:
         raise ValueError(f"there must be 1, 2, ... processes, not {num_processes}")
-    with tempfile.TemporaryDirectory() as folder, free_address() as address:
-        Path(folder, "call").write_bytes(cloudpickle.dumps((function, args)))
-        try:
-            for rank in range(num_processes):
-                environment = rank_environment(rank, num_processes, local_devices)
-                processes.append(
-                    start_rank(folder, rank, num_processes, address, environment)
-                )
-            return wait_for_ranks(folder, processes, timeout)
-        finally:
-            for process in processes:
-                end_rank(process)
+    environments = [
+        rank_environment(rank, num_processes, local_devices)
+        for rank in range(num_processes)
+    ]
+    with free_address() as address:
+        return run_ranks((function, args), environments, timeout, address)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -5201,4 +5218,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from e682287adffc7b15, with the contents 10f8b578de7faa9c.
+# Generated from b4e5c885b1b04e8a, with the contents e8912178e6cac0af.

@@ -152,7 +152,7 @@ __all__ = [
     "driver_is_too_old",
     "driver_problems",
     "driver_versions",
-    "end_rank",
+    "end_process",
     "end_with_launcher",
     "exchange_handles",
     "exp",
@@ -248,6 +248,7 @@ __all__ = [
     "randn",
     "rank_environment",
     "rank_error",
+    "rank_group",
     "rank_log",
     "reduce_mean",
     "reduce_sum",
@@ -262,12 +263,14 @@ __all__ = [
     "run_arguments",
     "run_kernel",
     "run_rank",
+    "run_ranks",
     "run_small",
     "run_uncompiled",
     "saved_bytes",
     "scaling_efficiency",
     "schedule_buckets",
     "scratch_tensors",
+    "servers",
     "set_axes",
     "set_figsize",
     "share_object",
@@ -287,8 +290,7 @@ __all__ = [
     "square_product",
     "stack",
     "star_all_reduce",
-    "start_rank",
-    "start_servers",
+    "start_process",
     "step_flops",
     "step_needs",
     "stored_collectives",
@@ -4236,38 +4238,6 @@ def report_text(report: GPUReport) -> str:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def end_with_launcher() -> None:
-    """End this process as soon as the process that started it has ended."""
-    sys.stdin.read()
-    os._exit(0)
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def run_rank(folder: str, rank: int) -> None:
-    """Call the function in the file `call`, and write the outcome to a file.
-
-    The name of this file is the rank. The file contains the result and None, or
-    None and an error with its traceback.
-    """
-    waiting = threading.Thread(target=end_with_launcher)
-    waiting.start()
-    faulthandler.register(signal.SIGUSR1, all_threads=False)
-    Path(folder, f"{rank}.ready").touch()
-    try:
-        function, args = cloudpickle.loads(Path(folder, "call").read_bytes())
-        result = function(*args)
-        npx.waitall()  # the other ranks may need what is still in the queue
-        outcome = cloudpickle.dumps((result, None))
-    except BaseException as error:
-        text = f"{type(error).__name__}: {error}".strip().split("\n")[0]
-        outcome = cloudpickle.dumps((None, (text, traceback.format_exc())))
-    draft = Path(folder, f"{rank}.draft")
-    draft.write_bytes(outcome)
-    draft.rename(draft.with_name(f"{rank}"))
-    waiting.join()
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def free_ports(n: int) -> list[int]:
     """Return `n` different ports of this machine that no program uses, sorted."""
     with contextlib.ExitStack() as stack:
@@ -4303,44 +4273,103 @@ def rank_environment(rank: int, ports: Sequence[int]) -> dict[str, str]:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def start_rank(
-    folder: str, name: str, code: str, environment: dict[str, str]
-) -> subprocess.Popen:
-    """Start a process that runs `code`; its output goes to the file `name`.log."""
-    with open(Path(folder, f"{name}.log"), "wb") as log:
-        return subprocess.Popen(
-            [sys.executable, "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            env=environment,
-            start_new_session=True,
-        )
+@contextlib.contextmanager
+def rank_group(*_: Any) -> Iterator[None]:
+    """Be a worker in a `with` block, and finish what is queued at its end."""
+    yield
+    npx.waitall()  # the other ranks may need it
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def end_rank(process: subprocess.Popen) -> None:
-    """End a process with all processes that it has started."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    if process.stdin:
-        process.stdin.close()
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def start_servers(folder: str, port: int, num_workers: int) -> list:
-    """Start a scheduler and a server, which run as soon as they import MXNet."""
+@contextlib.contextmanager
+def servers(port: int, num_workers: int) -> Iterator[None]:
+    """Run a scheduler and a server, which start when they import MXNet."""
     environment = group_environment(port, num_workers)
     code = (
         "import os, sys, threading; threading.Thread(daemon=True, "
         "target=lambda: os._exit(bool(sys.stdin.read()))).start(); "
         "import mxnet"
     )
-    return [
-        start_rank(folder, role, code, environment | {"DMLC_ROLE": role})
-        for role in ("scheduler", "server")
-    ]
+    processes: list = []
+    try:
+        for role in "scheduler", "server":
+            processes.append(
+                start_process(
+                    code, environment | {"DMLC_ROLE": role}, subprocess.DEVNULL
+                )
+            )
+        yield
+    finally:
+        for process in processes:
+            end_process(process)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def end_with_launcher() -> None:
+    """End this process as soon as the process that started it has ended."""
+    sys.stdin.read()
+    os._exit(0)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def run_rank(folder: str, rank: int, size: int, address: str) -> None:
+    """Call the function in the file `call`, and write the outcome to a file.
+
+    The name of this file is the rank. The file contains the result and None, or
+    None and an error with its traceback.
+    """
+    waiting = threading.Thread(target=end_with_launcher)
+    waiting.start()
+    faulthandler.register(signal.SIGUSR1, all_threads=False)
+    try:
+        with rank_group(rank, size, address):
+            Path(folder, f"{rank}.ready").touch()
+            function, args = cloudpickle.loads(Path(folder, "call").read_bytes())
+            result = function(*args)
+        outcome = cloudpickle.dumps((result, None))
+    except BaseException as error:
+        text = f"{type(error).__name__}: {error}".strip().split("\n")[0]
+        outcome = cloudpickle.dumps((None, (text, traceback.format_exc())))
+    draft = Path(folder, f"{rank}.draft")
+    draft.write_bytes(outcome)
+    draft.rename(draft.with_name(f"{rank}"))
+    waiting.join()
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def start_process(code: str, environment: dict, log: Any) -> subprocess.Popen:
+    """Start an interpreter that runs `code` and writes to the open file `log`."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=log,
+        stderr=log,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def end_process(process: subprocess.Popen) -> None:
+    """End a process with all processes that it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()  # closes its input
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def describe_end(code: int) -> str:
+    """Return how a process ended, from its exit status."""
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with exit status {code} before it returned a result"
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def rank_log(folder: str, rank: int, lines: int = 20) -> str:
+    """Return the last lines that a rank has printed."""
+    text = Path(folder, f"{rank}.log").read_text(errors="replace")
+    return "\n".join(text.splitlines()[-lines:])
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4350,14 +4379,6 @@ def rank_error(kind: type, text: str, notes: str) -> Exception:
     if notes.strip():
         error.add_note(notes.rstrip())
     return error
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def describe_end(code: int) -> str:
-    """Return how a process ended, from its exit status."""
-    if code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
-    return f"ended with exit status {code} before it returned a result"
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4372,6 +4393,8 @@ def check_ranks(folder: str, processes: Sequence, results: dict) -> None:
         # a rank writes this file at its end
         if name.exists():
             results[rank], errors[rank] = cloudpickle.loads(name.read_bytes())
+    if any(errors.values()):
+        time.sleep(0.2)  # the end of another rank may be the reason
     for rank, name in names.items():
         code = processes[rank].poll()
         if code is not None and not name.exists():
@@ -4387,13 +4410,6 @@ def check_ranks(folder: str, processes: Sequence, results: dict) -> None:
                 f"rank {rank} of {n} raised {error[0]}",
                 f"Rank {rank}: {error[1]}",
             )
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def rank_log(folder: str, rank: int, lines: int = 20) -> str:
-    """Return the last lines that a rank has printed."""
-    text = Path(folder, f"{rank}.log").read_text(errors="replace")
-    return "\n".join(text.splitlines()[-lines:])
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4441,6 +4457,29 @@ def wait_for_ranks(folder: str, processes: Sequence, timeout: float) -> list:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def run_ranks(
+    call: tuple, environments: Sequence[dict], timeout: float, address: str = ""
+) -> list:
+    """Return what a function returns in a rank for each of the environments.
+
+    `call` is the function and the tuple of its arguments.
+    """
+    processes: list = []
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "call").write_bytes(cloudpickle.dumps(call))
+        try:
+            for rank, environment in enumerate(environments):
+                arguments = folder, rank, len(environments), address
+                code = f"import {Module.__module__} as d2l; d2l.run_rank{arguments}"
+                with open(Path(folder, f"{rank}.log"), "wb") as log:
+                    processes.append(start_process(code, environment, log))
+            return wait_for_ranks(folder, processes, timeout)
+        finally:
+            for process in processes:
+                end_process(process)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def launch(
     function: Callable, num_processes: int, *args: Any, timeout: float = 60
 ) -> list:
@@ -4454,20 +4493,10 @@ def launch(
     """
     if num_processes < 1:
         raise ValueError(f"there must be 1, 2, ... processes, not {num_processes}")
-    ports, ranks, servers = free_ports(1 + num_processes), [], []
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "call").write_bytes(cloudpickle.dumps((function, args)))
-        try:
-            servers += start_servers(folder, ports[0], num_processes)
-            for rank in range(num_processes):
-                code = f"from d2l import mxnet as d2l; d2l.run_rank({folder!r}, {rank})"
-                ranks.append(
-                    start_rank(folder, f"{rank}", code, rank_environment(rank, ports))
-                )
-            return wait_for_ranks(folder, ranks, timeout)
-        finally:
-            for process in ranks + servers:
-                end_rank(process)
+    ports = free_ports(1 + num_processes)
+    environments = [rank_environment(rank, ports) for rank in range(num_processes)]
+    with servers(ports[0], num_processes):
+        return run_ranks((function, args), environments, timeout)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4875,4 +4904,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 2be85be815e84bd9, with the contents 4c355db62bf1bcef.
+# Generated from 143278aebd50192a, with the contents d7b6990dc2a12eb5.

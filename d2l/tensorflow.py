@@ -158,7 +158,7 @@ __all__ = [
     "driver_problems",
     "driver_versions",
     "einsum_size",
-    "end_rank",
+    "end_process",
     "end_with_launcher",
     "exp",
     "expand_dims",
@@ -247,6 +247,7 @@ __all__ = [
     "random_states",
     "rank_environment",
     "rank_error",
+    "rank_group",
     "rank_log",
     "rebuild",
     "reduce_mean",
@@ -266,6 +267,7 @@ __all__ = [
     "run_kernel",
     "run_on",
     "run_rank",
+    "run_ranks",
     "saved_tensors",
     "scaling_efficiency",
     "schedule_buckets",
@@ -290,7 +292,7 @@ __all__ = [
     "square_product",
     "stack",
     "star_all_reduce",
-    "start_rank",
+    "start_process",
     "step_flops",
     "step_needs",
     "storages",
@@ -4392,37 +4394,6 @@ def report_text(report: GPUReport) -> str:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def end_with_launcher() -> None:
-    """End this process as soon as the process that started it has ended."""
-    sys.stdin.read()
-    os._exit(0)
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def run_rank(folder: str, rank: int) -> None:
-    """Call the function in the file `call`, and write the outcome to a file.
-
-    The name of this file is the rank. The file contains the result and None, or
-    None and an error with its traceback.
-    """
-    waiting = threading.Thread(target=end_with_launcher)
-    waiting.start()
-    faulthandler.register(signal.SIGUSR1, all_threads=False)
-    try:
-        join_workers()
-        Path(folder, f"{rank}.ready").touch()
-        function, args = cloudpickle.loads(Path(folder, "call").read_bytes())
-        outcome = cloudpickle.dumps((function(*args), None))
-    except BaseException as error:
-        text = f"{type(error).__name__}: {error}".strip().split("\n")[0]
-        outcome = cloudpickle.dumps((None, (text, traceback.format_exc())))
-    draft = Path(folder, f"{rank}.draft")
-    draft.write_bytes(outcome)
-    draft.rename(draft.with_name(f"{rank}"))
-    waiting.join()
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def free_ports(n: int) -> list[int]:
     """Return `n` different ports of this machine that no program uses."""
     with contextlib.ExitStack() as stack:
@@ -4447,31 +4418,79 @@ def rank_environment(rank: int, ports: Sequence) -> dict[str, str]:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def start_rank(folder: str, rank: int, environment: dict) -> subprocess.Popen:
-    """Start the process of a rank, whose output goes to the file rank.log."""
-    with open(Path(folder, f"{rank}.log"), "wb") as log:
-        return subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                f"from d2l import tensorflow as d2l; d2l.run_rank({folder!r}, {rank})",
-            ],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            env=environment,
-            start_new_session=True,
-        )
+@contextlib.contextmanager
+def rank_group(*_: Any) -> Iterator[None]:
+    """Be a worker in a `with` block."""
+    join_workers()
+    yield
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def end_rank(process: subprocess.Popen) -> None:
-    """End a rank with all processes that it has started."""
+def end_with_launcher() -> None:
+    """End this process as soon as the process that started it has ended."""
+    sys.stdin.read()
+    os._exit(0)
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def run_rank(folder: str, rank: int, size: int, address: str) -> None:
+    """Call the function in the file `call`, and write the outcome to a file.
+
+    The name of this file is the rank. The file contains the result and None, or
+    None and an error with its traceback.
+    """
+    waiting = threading.Thread(target=end_with_launcher)
+    waiting.start()
+    faulthandler.register(signal.SIGUSR1, all_threads=False)
+    try:
+        with rank_group(rank, size, address):
+            Path(folder, f"{rank}.ready").touch()
+            function, args = cloudpickle.loads(Path(folder, "call").read_bytes())
+            result = function(*args)
+        outcome = cloudpickle.dumps((result, None))
+    except BaseException as error:
+        text = f"{type(error).__name__}: {error}".strip().split("\n")[0]
+        outcome = cloudpickle.dumps((None, (text, traceback.format_exc())))
+    draft = Path(folder, f"{rank}.draft")
+    draft.write_bytes(outcome)
+    draft.rename(draft.with_name(f"{rank}"))
+    waiting.join()
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def start_process(code: str, environment: dict, log: Any) -> subprocess.Popen:
+    """Start an interpreter that runs `code` and writes to the open file `log`."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=log,
+        stderr=log,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def end_process(process: subprocess.Popen) -> None:
+    """End a process with all processes that it has started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    if process.stdin:
-        process.stdin.close()
+    process.communicate()  # closes its input
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def describe_end(code: int) -> str:
+    """Return how a process ended, from its exit status."""
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with exit status {code} before it returned a result"
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def rank_log(folder: str, rank: int, lines: int = 20) -> str:
+    """Return the last lines that a rank has printed."""
+    text = Path(folder, f"{rank}.log").read_text(errors="replace")
+    return "\n".join(text.splitlines()[-lines:])
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4484,15 +4503,7 @@ def rank_error(kind: type, text: str, notes: str) -> Exception:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def describe_end(code: int) -> str:
-    """Return how a process ended, from its exit status."""
-    if code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
-    return f"ended with exit status {code} before it returned a result"
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def check_ranks(folder: str, processes: list, results: dict) -> None:
+def check_ranks(folder: str, processes: Sequence, results: dict) -> None:
     """Add the results of the ranks that have finished to `results`.
 
     Raises RuntimeError if a rank has raised an error or has ended.
@@ -4503,6 +4514,8 @@ def check_ranks(folder: str, processes: list, results: dict) -> None:
         # a rank writes this file at its end
         if name.exists():
             results[rank], errors[rank] = cloudpickle.loads(name.read_bytes())
+    if any(errors.values()):
+        time.sleep(0.2)  # the end of another rank may be the reason
     for rank, name in names.items():
         code = processes[rank].poll()
         if code is not None and not name.exists():
@@ -4521,17 +4534,9 @@ def check_ranks(folder: str, processes: list, results: dict) -> None:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def rank_log(folder: str, rank: int, lines: int = 20) -> str:
-    """Return the last lines that a rank has printed."""
-    text = Path(folder, f"{rank}.log").read_text(errors="replace")
-    return "\n".join(text.splitlines()[-lines:])
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def silent_ranks(folder: str, processes: list, silent: list) -> str:
+def silent_ranks(folder: str, processes: Sequence, silent: Sequence[int]) -> str:
     """Return where in the user's own code each silent rank waits."""
-    paths = sysconfig.get_paths().values()
-    libraries = tuple(f'  File "{path}' for path in paths)
+    libraries = tuple(f'  File "{path}' for path in sysconfig.get_paths().values())
     for rank in silent:
         processes[rank].send_signal(signal.SIGUSR1)
     time.sleep(0.3)
@@ -4545,32 +4550,54 @@ def silent_ranks(folder: str, processes: list, silent: list) -> str:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def wait_for_ranks(folder: str, processes: list, timeout: float) -> list:
+def wait_for_ranks(folder: str, processes: Sequence, timeout: float) -> list:
     """Return the results of all ranks.
 
     Raises the errors of `check_ranks`, and TimeoutError if a rank has no result
-    `timeout` seconds after all ranks have joined. They must have joined within
+    `timeout` seconds after all ranks have started. They must have started within
     `timeout` + 60 seconds.
     """
-    deadline, joined = time.monotonic() + timeout + 60, False
+    deadline, ready = time.monotonic() + timeout + 60, False
     results: dict[int, Any] = {}
-    while len(results) < len(processes):
-        ready = list(Path(folder).glob("*.ready"))
-        if not joined and len(ready) == len(processes):
-            deadline, joined = time.monotonic() + timeout, True
+    n = len(processes)
+    while len(results) < n:
+        if not ready and len(list(Path(folder).glob("*.ready"))) == n:
+            deadline, ready = time.monotonic() + timeout, True
         if time.monotonic() > deadline:
-            silent = [r for r in range(len(processes)) if r not in results]
+            silent = [rank for rank in range(n) if rank not in results]
             raise rank_error(
                 TimeoutError,
                 f"no result from rank {', '.join(map(str, silent))} of "
-                f"{len(processes)} within {timeout:g} seconds; usually a rank "
-                "waits for a collective operation that another rank does not "
-                "call",
+                f"{n} within {timeout:g} seconds; usually a rank waits for a "
+                "collective operation that another rank does not call",
                 silent_ranks(folder, processes, silent),
             )
         time.sleep(0.02)
         check_ranks(folder, processes, results)
-    return [results[rank] for rank in range(len(processes))]
+    return [results[rank] for rank in range(n)]
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def run_ranks(
+    call: tuple, environments: Sequence[dict], timeout: float, address: str = ""
+) -> list:
+    """Return what a function returns in a rank for each of the environments.
+
+    `call` is the function and the tuple of its arguments.
+    """
+    processes: list = []
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "call").write_bytes(cloudpickle.dumps(call))
+        try:
+            for rank, environment in enumerate(environments):
+                arguments = folder, rank, len(environments), address
+                code = f"import {Module.__module__} as d2l; d2l.run_rank{arguments}"
+                with open(Path(folder, f"{rank}.log"), "wb") as log:
+                    processes.append(start_process(code, environment, log))
+            return wait_for_ranks(folder, processes, timeout)
+        finally:
+            for process in processes:
+                end_process(process)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4586,18 +4613,9 @@ def launch(
     """
     if num_processes < 1:
         raise ValueError(f"there must be 1, 2, ... processes, not {num_processes}")
-    ports, processes = free_ports(num_processes), []
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "call").write_bytes(cloudpickle.dumps((function, args)))
-        try:
-            for rank in range(num_processes):
-                processes.append(
-                    start_rank(folder, rank, rank_environment(rank, ports))
-                )
-            return wait_for_ranks(folder, processes, timeout)
-        finally:
-            for process in processes:
-                end_rank(process)
+    ports = free_ports(num_processes)
+    environments = [rank_environment(rank, ports) for rank in range(num_processes)]
+    return run_ranks((function, args), environments, timeout)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4987,4 +5005,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from fa04bd270857249f, with the contents d22d752cda4767c3.
+# Generated from a4775a60dbc1376b, with the contents 59785f74c4a2e166.

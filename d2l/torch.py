@@ -4138,6 +4138,14 @@ def tell_caller(*message: Any) -> None:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def describe_end(code: int) -> str:
+    """Return how a process ended, from its exit status."""
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with exit status {code} before it returned a result"
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def receive_from(pipes: list, seconds: float) -> list[tuple]:
     """Return the messages that ranks send within `seconds`: (rank, kind, content)."""
     messages, ready = list[tuple](), list[Any](wait(pipes, seconds))
@@ -4146,14 +4154,6 @@ def receive_from(pipes: list, seconds: float) -> list[tuple]:
             kind, content = pickle.loads(pipe.recv_bytes())
             messages.append((pipes.index(pipe), kind, content))
     return messages
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def describe_end(code: int) -> str:
-    """Return how a process ended, from its exit status."""
-    if code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
-    return f"ended with exit status {code} before it returned a result"
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4839,4 +4839,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from deb0698618e00e1f, with the contents 853d6cff5533312e.
+# Generated from c9ce1b0d43645a33, with the contents 68c1cb21bb661dfb.

@@ -124,7 +124,7 @@ def test_an_interrupt_ends_all_ranks(clean):
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt():
-        while len(list(clean.glob("*/*.started"))) < 2:
+        while len(list(clean.glob("*/*.ready"))) < 2:
             time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGINT)
 
