@@ -650,7 +650,7 @@ class Trainer(HyperParameters):
     val_batch_idx = BetweenSteps()
     state = BetweenSteps()
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def __init__(
         self,
         max_epochs: int,
@@ -661,8 +661,9 @@ class Trainer(HyperParameters):
         check_limits(max_epochs, gradient_clip_val)
         self.save_hyperparameters(ignore=["settings"])
         self.gpus = first_gpus(num_gpus)
-        self.devices: Any = in_all_processes(self.gpus or [cpu()])
+        self.devices: Any = self.gpus or [cpu()]
         apply_settings(self, settings)
+        self.device = self.devices[0]
 
     def prepare_data(self, data: Any) -> None:
         """Get the minibatches, and count them."""
@@ -684,7 +685,7 @@ class Trainer(HyperParameters):
         if not variables.get("params"):
             raise ValueError("this model has no parameters to train")
         state = TrainState.create(
-            apply_fn=model.apply,
+            apply_fn=self.apply_function(model),
             tx=self.optim,
             params=variables["params"],
             batch_stats=variables.get("batch_stats", {}),
@@ -694,53 +695,33 @@ class Trainer(HyperParameters):
             state = state.replace(opt_state=state.opt_state())
         return state
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def apply_function(self, model: Module) -> Callable:
+        """Return the function that computes a model's outputs in the precision."""
+        if self.precision == jnp.float32:
+            return model.apply
+        scale = self.loss_scale if self.precision == jnp.float16 else 1
+        return partial(compute_in, self.precision, scale, model.apply)
+
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def make_optimizer(self, model: Module) -> Any:
+        """Return the optimizer of a model; with float16, it skips what overflows."""
+        optimizer = one_optimizer(model)
+        scaled = self.precision == jnp.float16
+        return optax.apply_if_finite(optimizer, 100) if scaled else optimizer
+
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_model(self, model: Module) -> None:
-        """Get the model, its optimizer and its parameters ready on all devices."""
+        """Get the model, its optimizer and its parameters ready on the device."""
         model.trainer = self
         model.board.xlabel, model.board.xlim = "epoch", [0, self.max_epochs]
-        self.model, self.optim = model, one_optimizer(model)
-        scaled = self.precision == jnp.float16
-        if scaled:
-            self.optim = optax.apply_if_finite(self.optim, 100)
-        state = self.init_state(model)
-        if self.precision != jnp.float32:
-            state = state.replace(
-                apply_fn=partial(
-                    compute_in,
-                    self.precision,
-                    self.loss_scale if scaled else 1,
-                    state.apply_fn,
-                )
-            )
-        # An array of several processes is made by a compiled function
-        copy = (
-            partial(jax.device_put, device=self.sharding())
-            if jax.process_count() == 1
-            else jax.jit(lambda state: state, out_shardings=self.sharding())
-        )
-        self.state = copy(state)
+        self.model, self.optim = model, self.make_optimizer(model)
+        self.state = self.store(self.init_state(model))
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_batch(self, batch: Any) -> Any:
-        """Return a minibatch on the trainer's devices.
-
-        If examples can be divided equally, each device gets only its own share.
-        """
-        if len(self.devices) == 1:
-            return move_to(batch, self.device) if self.gpus else batch
-
-        def place(item):
-            """Return an item of a minibatch on its devices."""
-            if not isinstance(item, (jax.Array, np.ndarray)):
-                return item
-            equal = item.ndim > 0 and len(item) % len(self.devices) == 0
-            equal = equal and self.accumulate == 1  # else each part is divided
-            return jax.make_array_from_callback(
-                item.shape, self.sharding(divided=equal), item.__getitem__
-            )
-
-        return jax.tree.map(place, batch)
+        """Return a minibatch where the compiled step needs it."""
+        return self.place(batch)
 
     def start(self, model: Module, data: Any) -> None:
         """Get everything ready for the first step."""
@@ -767,7 +748,8 @@ class Trainer(HyperParameters):
         """
         check_objects(model, data)
         share_random_state()
-        self.key = get_key() if key is None else key
+        self.devices = in_all_processes(self.devices)
+        self.device, self.key = self.devices[0], get_key() if key is None else key
         self.start(model, data)
         self.checkpoints = checkpoint_dir and self.checkpoint_class(
             self, checkpoint_dir
@@ -841,6 +823,34 @@ class Trainer(HyperParameters):
         """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
         scale = jnp.minimum(1, grad_clip_val / optax.tree.norm(grads))
         return jax.tree_util.tree_map(lambda grad: scale * grad, grads)
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def place(self, batch: Any) -> Any:
+        """Return a minibatch on the trainer's devices.
+
+        If examples can be divided equally, each device gets only its own share.
+        """
+        if len(self.devices) == 1:
+            return move_to(batch, self.device) if self.gpus else batch
+
+        def divide(item):
+            if not isinstance(item, (jax.Array, np.ndarray)):
+                return item
+            equal = item.ndim > 0 and len(item) % len(self.devices) == 0
+            equal = equal and self.accumulate == 1  # else each part is divided
+            return jax.make_array_from_callback(
+                item.shape, self.sharding(divided=equal), item.__getitem__
+            )
+
+        return jax.tree.map(divide, batch)
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def store(self, state: Any) -> Any:
+        """Return the state of the training, a copy on each of the trainer's devices."""
+        if jax.process_count() == 1:
+            return jax.device_put(state, self.sharding())
+        # an array of several processes is made by a compiled function
+        return jax.jit(lambda state: state, out_shardings=self.sharding())(state)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def next_part(self, state: TrainState, part: Any, share: float) -> tuple:
@@ -2508,19 +2518,14 @@ def in_all_processes(devices: Sequence) -> list[jax.Device]:
     """Return the devices that correspond to `devices` in all processes."""
     kind = devices[0].platform
     own = jax.local_devices(backend=kind)
+    if not {*devices} <= {*own}:
+        return [*devices]  # they are those of all processes
     places = [own.index(device) for device in devices]
     return [
         jax.local_devices(process, kind)[place]
         for process in range(jax.process_count(kind))
         for place in places
     ]
-
-
-# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-Trainer.device = property(
-    lambda trainer: trainer.devices[0],
-    lambda trainer, device: setattr(trainer, "devices", [device]),
-)
 
 
 # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
@@ -5218,4 +5223,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from b4e5c885b1b04e8a, with the contents e8912178e6cac0af.
+# Generated from ef8b2fece734c856, with the contents 43be1a18c365922d.

@@ -668,20 +668,21 @@ class Trainer(HyperParameters):
             0 if self.val_dataloader is None else count_batches(self.val_dataloader)
         )
 
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_model(self, model: Module) -> None:
-        """Get the model ready for training on all devices."""
-        model.trainer, self.device = self, self.devices[0]
+        """Get the model ready for training on the trainer's device."""
+        model.trainer = self
         model.board.xlabel, model.board.xlim = "epoch", [0, self.max_epochs]
+        self.device = self.devices[0]
         for parameter in model.parameters():
             if parameter.list_ctx() != self.devices:
                 parameter.reset_ctx(self.devices)
         model.set_scratch_params_device(self.device)
         self.model = model
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_batch(self, batch: Any) -> Any:
-        """Return a minibatch, on the trainer's GPU if there is only one GPU."""
+        """Return a minibatch on the trainer's GPU, or as it is if there is not one."""
         return move_to(batch, self.device) if len(self.gpus) == 1 else batch
 
     def start(self, model: Module, data: Any) -> None:
@@ -718,24 +719,17 @@ class Trainer(HyperParameters):
                     self.checkpoints.end_epoch()
         self.keep_first_copy()
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, batch: Any) -> None:
-        """Change the parameters once, by the gradient of the whole minibatch."""
-        if self.precision != self.model.precision:
-            few = take_examples(batch, slice(2))
-            with self.device:
-                self.set_precision(move_to(few, self.device))
-        scale = 1 if self.precision == np.float32 else self.loss_scale
-        shares = self.shares(batch)
-        for i, share, weight in shares:
-            with self.on_device(i):
-                self.compute_gradients(share, weight, scale)
-        self.update(scale)
+        """Change the parameters once, after `accumulate` parts of the minibatch."""
+        scale = self.prepare_scale(batch)
+        self.compute_gradients(batch, scale)
+        if not self.has_overflow(scale):
+            self.update(scale)
         if self.accumulate > 1:
             for i in range(len(self.devices)):
                 with self.on_device(i):
                     self.model.request_gradients("write")
-        self.draw_values()
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def val_step(self, batch: Any) -> None:
@@ -775,6 +769,19 @@ class Trainer(HyperParameters):
             grad *= scale
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def compute_share(self, batch: Any, weight: float, scale: float) -> None:
+        """Compute the gradients of a share of a minibatch, in `accumulate` parts."""
+        for i, (part, share) in enumerate(split_batch(batch, self.accumulate)):
+            if i == 1:
+                self.model.request_gradients("add")
+            self.part_weight = weight * share
+            with autograd.record():
+                loss = self.model.training_step(part)
+            check_loss(loss.shape, loss.size)
+            loss.backward(np.full_like(loss, self.part_weight * scale))
+            wait_for_checkpoints()
+
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def set_precision(self, batch: Any) -> None:
         """Give the model the trainer's precision, which must be float32 or float16.
 
@@ -789,22 +796,14 @@ class Trainer(HyperParameters):
             self.model.cast(self.precision)
             self.model.precision = self.precision
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def update(self, scale: float) -> None:
-        """Change the parameters by the gradients over `scale`, unless one overflows."""
-        if self.num_shares > 1:
-            self.sum_gradients()
-        if self.precision == np.float16 and self.has_overflow():
-            self.loss_scale: float = scale / 2
-            return
-        if self.gradient_clip_val > 0:
-            for i in range(len(self.devices)):
-                with self.on_device(i):
-                    self.clip_gradients(self.gradient_clip_val, self.model)
-        with self.on_device(0):
-            self.optim.step(scale)
-        if self.num_shares > 1:
-            self.copy_parameters()
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def prepare_scale(self, batch: Any) -> float:
+        """Give the model the trainer's precision; return the factor of its losses."""
+        if self.precision != self.model.precision:
+            few = take_examples(batch, slice(2))
+            with self.device:
+                self.set_precision(move_to(few, self.device))
+        return self.loss_scale if self.precision == np.float16 else 1
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def shares(self, batch: Any) -> Iterator[tuple]:
@@ -823,17 +822,27 @@ class Trainer(HyperParameters):
             yield i, move_to(take_examples(batch, part), device), count / total
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def compute_gradients(self, batch: Any, weight: float, scale: float) -> None:
-        """Compute the gradients of a share, in `accumulate` parts."""
-        for i, (part, share) in enumerate(split_batch(batch, self.accumulate)):
-            if i == 1:
-                self.model.request_gradients("add")
-            self.part_weight = weight * share
-            with autograd.record():
-                loss = self.model.training_step(part)
-            check_loss(loss.shape, loss.size)
-            loss.backward(np.full_like(loss, self.part_weight * scale))
-            wait_for_checkpoints()
+    def compute_gradients(self, batch: Any, scale: float) -> None:
+        """Compute the gradient of the whole minibatch on all devices, times `scale`."""
+        shares = self.shares(batch)
+        for i, share, weight in shares:
+            with self.on_device(i):
+                self.compute_share(share, weight, scale)
+        if self.num_shares > 1:
+            self.sum_gradients()
+        self.draw_values()
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def update(self, scale: float) -> None:
+        """Change the parameters by the gradients over `scale`."""
+        if self.gradient_clip_val > 0:
+            for i in range(len(self.devices)):
+                with self.on_device(i):
+                    self.clip_gradients(self.gradient_clip_val, self.model)
+        with self.on_device(0):
+            self.optim.step(scale)
+        if self.num_shares > 1:
+            self.copy_parameters()
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def sum_gradients(self) -> None:
@@ -977,13 +986,18 @@ class Trainer(HyperParameters):
                     parameter.set_data(value)
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def has_overflow(self) -> bool:
-        """Return whether a gradient is infinite or not a number."""
+    def has_overflow(self, scale: float) -> bool:
+        """Return whether a gradient in 16 bits overflows; if so, halve the scale."""
+        if self.precision == np.float32:
+            return False
         for optim in gluon_trainers(self.optim):
             optim.optimizer.multi_precision = True
         with self.on_device(0):
             grads = [a.grad.as_nd_ndarray() for a in trained_arrays(self.model)]
-        return not mx.nd.multi_all_finite(*grads, num_arrays=len(grads)).asscalar()
+        if mx.nd.multi_all_finite(*grads, num_arrays=len(grads)).asscalar():
+            return False
+        self.loss_scale: float = scale / 2
+        return True
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -4904,4 +4918,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 143278aebd50192a, with the contents d7b6990dc2a12eb5.
+# Generated from 259dff304397e3c4, with the contents a1df6521516a0dbe.

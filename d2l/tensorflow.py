@@ -688,35 +688,25 @@ class Trainer(HyperParameters):
             0 if self.val_dataloader is None else count_batches(self.val_dataloader)
         )
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_model(self, model: Module) -> None:
-        """Get the model ready for training, on the first device."""
+        """Get the model ready for training on the trainer's device."""
         model.trainer, self.model = self, model
         model.board.xlabel, model.board.xlim = "epoch", [0, self.max_epochs]
-        self.device = Device(self.devices[0]) if self.devices else cpu()
-        if not tf.distribute.has_strategy():
+        self.device = Device(self.devices[0])
+        if not tf.distribute.has_strategy():  # which places variables itself
             model.set_device(self.device)
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_batch(self, batch: Any) -> Any:
-        """Return a minibatch on the trainer's GPU, if only one device trains."""
-        if self.gpus and num_replicas() == 1:
-            return move_to(batch, self.device)
-        return batch
+        """Return a minibatch on the trainer's GPU, unless several devices divide it."""
+        alone = tf.distribute.get_strategy().num_replicas_in_sync == 1
+        return move_to(batch, self.device) if self.gpus and alone else batch
 
-    # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
-    @contextmanager
-    def device_scope(self) -> Iterator:
-        """Use the trainer's device, precision and compiler in a `with` block."""
-        with self.device, in_precision(self.model, self.precision):
-            if self.compiled:
-                self.model.__dict__["call"] = tf.function(
-                    self.model.call, autograph=False, jit_compile=True
-                )
-            try:
-                yield
-            finally:
-                vars(self.model).pop("call", None)
+    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+    def device_scope(self) -> Device:
+        """Return the scope of the trainer's device."""
+        return self.device
 
     def start(self, model: Module) -> None:
         """Make the optimizer and the steps, and count from 0."""
@@ -748,15 +738,15 @@ class Trainer(HyperParameters):
             self.checkpoints = checkpoint_dir and self.checkpoint_class(
                 self, checkpoint_dir
             )
-            with self.device_scope(), progress_bar(self):
+            with self.device_scope(), self.step_context(), progress_bar(self):
                 for self.epoch in range(self.epoch, self.max_epochs):
                     self.fit_epoch()
                     if self.checkpoints:
                         self.checkpoints.end_epoch()
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, batch: Any) -> None:
-        """Change the parameters once, after `accumulate` parts of a minibatch."""
+        """Change the parameters once; plot the means over the parts."""
         self.run_step(self.train_share, batch)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
@@ -788,28 +778,6 @@ class Trainer(HyperParameters):
         return [g if g is None else scale * tf.convert_to_tensor(g) for g in grads]
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-    @contextlib.contextmanager
-    def mean_plots(self) -> Iterator:
-        """Plot the weighted means of what the model plots in a `with` block.
-
-        `with` gives a function that sets the weight of the next plots.
-        """
-        weights, values = [1.0], dict[str, Any]()
-
-        def collect(key, value, train):
-            value = weights[-1] * tf.cast(tf.reduce_mean(value), tf.float32)
-            values[key] = values[key] + value if key in values else value
-
-        if self.accumulate > 1:
-            self.model.__dict__["plot"] = collect  # hides the method
-        try:
-            yield weights.append
-        finally:
-            vars(self.model).pop("plot", None)
-        for key, value in values.items():
-            self.model.plot(key, value, train=True)
-
-    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def loss_scale(self) -> Any:
         """Return the factor of the losses: 1, or in float16 the optimizer's."""
         if self.precision != tf.float16:
@@ -820,6 +788,41 @@ class Trainer(HyperParameters):
         if not isinstance(self.optim, scaled):
             self.optim = scaled(self.optim)
         return self.optim.scale_loss(1.0)
+
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def train_share(self, batch: Any) -> None:
+        """Change the parameters once, after `accumulate` parts of a minibatch."""
+        sums: list = []
+        for part, share in split_batch(batch, self.accumulate):
+            part, share = self.own_share(part, share)
+            with tf.control_dependencies([s for s in sums if s is not None]):
+                with tf.GradientTape() as tape:
+                    loss = self.model.training_step(part)
+                    check_loss(loss.shape, loss.shape.num_elements())
+                    loss = loss * (share * self.loss_scale())
+                params = self.model.trainable_variables
+                sums = add_gradients(sums, tape.gradient(loss, params))
+        if not params:
+            raise ValueError("this model has no variables to train")
+        sums = self.sum_gradients(sums)
+        if self.gradient_clip_val > 0:
+            limit = self.gradient_clip_val * self.loss_scale()
+            sums = self.clip_gradients(limit, sums)
+        self.optim.apply_gradients(zip(sums, params))
+
+    # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
+    @contextmanager
+    def step_context(self) -> Iterator:
+        """Use the trainer's precision and compiler in a `with` block."""
+        with in_precision(self.model, self.precision):
+            if self.compiled:
+                self.model.__dict__["call"] = tf.function(
+                    self.model.call, autograph=False, jit_compile=True
+                )
+            try:
+                yield
+            finally:
+                vars(self.model).pop("call", None)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def make_strategy(self) -> tf.distribute.Strategy:
@@ -892,27 +895,6 @@ class Trainer(HyperParameters):
                 batch = tf.nest.map_structure(lambda item: item[rows], batch)
         self.shares[i] = share
         return batch, share
-
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def train_share(self, batch: Any) -> None:
-        """Change the parameters once, by the gradient of the whole minibatch."""
-        sums: list = []
-        for part, share in split_batch(batch, self.accumulate):
-            part, share = self.own_share(part, share)
-            with tf.control_dependencies([s for s in sums if s is not None]):
-                with tf.GradientTape() as tape:
-                    loss = self.model.training_step(part)
-                    check_loss(loss.shape, loss.shape.num_elements())
-                    loss = loss * (share * self.loss_scale())
-                params = self.model.trainable_variables
-                sums = add_gradients(sums, tape.gradient(loss, params))
-        if not params:
-            raise ValueError("this model has no variables to train")
-        sums = self.sum_gradients(sums)
-        if self.gradient_clip_val > 0:
-            limit = self.gradient_clip_val * self.loss_scale()
-            sums = self.clip_gradients(limit, sums)
-        self.optim.apply_gradients(zip(sums, params))
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def sum_gradients(self, grads: list) -> list:
@@ -4977,7 +4959,7 @@ def make_variables(trainer: Trainer) -> None:
         own = vars(optim)
         numbers = {k: v for k, v in own.items() if isinstance(v, (int, float))}
         pairs = [(tf.zeros_like(param), param) for param in params]
-        with trainer.device_scope():
+        with trainer.device_scope(), trainer.step_context():
             tf.distribute.get_strategy().run(optim.apply_gradients, (pairs,))
         own.update(numbers)
 
@@ -5005,4 +4987,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from a4775a60dbc1376b, with the contents 59785f74c4a2e166.
+# Generated from 85deb80743f61540, with the contents 2eca08ad64c31def.
