@@ -102,6 +102,7 @@ __all__ = [
     "Plan",
     "Point",
     "ProgressBoard",
+    "Ranks",
     "ResumableLoader",
     "SGD",
     "Setting",
@@ -754,8 +755,7 @@ class Trainer(HyperParameters):
         self.checkpoints = checkpoint_dir and self.checkpoint_class(
             self, checkpoint_dir
         )
-        first = jax.process_index() == 0
-        bar = progress_bar(self) if first else contextlib.nullcontext()
+        bar = contextlib.nullcontext() if self.ranks.rank else progress_bar(self)
         with bar:
             for self.epoch in range(self.epoch, self.max_epochs):
                 self.fit_epoch()
@@ -799,7 +799,7 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def val_step(self, state: TrainState, batch: Any) -> None:
         """Validate the model on a minibatch."""
-        self.model.validation_step(state.params, self.divide(batch), state)
+        self.model.validation_step(state.params, self.ranks.divide(batch), state)
 
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
@@ -839,7 +839,7 @@ class Trainer(HyperParameters):
             equal = item.ndim > 0 and len(item) % len(self.devices) == 0
             equal = equal and self.accumulate == 1  # else each part is divided
             return jax.make_array_from_callback(
-                item.shape, self.sharding(divided=equal), item.__getitem__
+                item.shape, self.ranks.sharding(divided=equal), item.__getitem__
             )
 
         return jax.tree.map(divide, batch)
@@ -847,53 +847,24 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def store(self, state: Any) -> Any:
         """Return the state of the training, a copy on each of the trainer's devices."""
-        if jax.process_count() == 1:
-            return jax.device_put(state, self.sharding())
+        if self.ranks.size == 1:
+            return jax.device_put(state, self.ranks.sharding())
         # an array of several processes is made by a compiled function
-        return jax.jit(lambda state: state, out_shardings=self.sharding())(state)
+        return jax.jit(lambda state: state, out_shardings=self.ranks.sharding())(state)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def next_part(self, state: TrainState, part: Any, share: float) -> tuple:
         """Return statistics, a key, and gradients and curves times `share`."""
-        value, grads = self.model.training_step(state.params, self.divide(part), state)
+        value, grads = self.model.training_step(
+            state.params, self.ranks.divide(part), state
+        )
         stats = value[1]["batch_stats"] if state.batch_stats else {}
         curves = dict(Compiled.collected or {})
-        stats, grads = self.divide((stats, grads), divided=False)  # the sum
+        stats, grads = self.ranks.divide((stats, grads), divided=False)  # the sum
         return (
             stats,
             jax.random.fold_in(state.dropout_rng, 1),
             jax.tree.map(lambda x: share * x, (grads, curves)),
-        )
-
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def sharding(self, divided: bool = False) -> Any:
-        """Return how an array is stored: whole on each device, or divided by rows.
-
-        Raises ValueError unless the trainer has devices that differ from each
-        other and are of one kind.
-        """
-        kinds = {device.platform for device in self.devices}
-        if len(kinds) != 1 or len({*self.devices}) < len(self.devices):
-            raise ValueError(
-                "trainer.devices must be different devices of one kind, not "
-                f"{self.devices}; to get more CPU devices, call "
-                "jax.config.update('jax_num_cpu_devices', 4) before anything else"
-            )
-        if len(self.devices) == 1:
-            return SingleDeviceSharding(self.devices[0])
-        mesh = Mesh(np.array(self.devices), ("data",))
-        return NamedSharding(mesh, P("data") if divided else P())
-
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def divide(self, arrays: Any, divided: bool = True) -> Any:
-        """Return arrays of a compiled step, divided by rows or as copies."""
-        if len(self.devices) == 1 or Compiled.collected is None:
-            return arrays
-        return jax.tree.map(
-            lambda a: jax.lax.with_sharding_constraint(
-                a, self.sharding(divided and jnp.ndim(a) > 0)
-            ),
-            arrays,
         )
 
 
@@ -2526,6 +2497,51 @@ def in_all_processes(devices: Sequence) -> list[jax.Device]:
         for process in range(jax.process_count(kind))
         for place in places
     ]
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+class Ranks:
+    """The devices of all processes, which share each minibatch of a trainer.
+
+    `rank` is the number of this process, and `size` the number of processes.
+    """
+
+    def __init__(self, trainer: Trainer):
+        self.devices = trainer.devices
+        self.rank, self.size = jax.process_index(), jax.process_count()
+
+    def sharding(self, divided: bool = False) -> Any:
+        """Return how an array is stored: whole on each device, or divided by rows.
+
+        Raises ValueError unless the trainer has devices that differ from each
+        other and are of one kind.
+        """
+        kinds = {device.platform for device in self.devices}
+        if len(kinds) != 1 or len({*self.devices}) < len(self.devices):
+            raise ValueError(
+                "trainer.devices must be different devices of one kind, not "
+                f"{self.devices}; to get more CPU devices, call "
+                "jax.config.update('jax_num_cpu_devices', 4) before anything else"
+            )
+        if len(self.devices) == 1:
+            return SingleDeviceSharding(self.devices[0])
+        mesh = Mesh(np.array(self.devices), ("data",))
+        return NamedSharding(mesh, P("data") if divided else P())
+
+    def divide(self, arrays: Any, divided: bool = True) -> Any:
+        """Return arrays of a compiled step, divided by rows or as copies."""
+        if len(self.devices) == 1 or Compiled.collected is None:
+            return arrays
+        return jax.tree.map(
+            lambda a: jax.lax.with_sharding_constraint(
+                a, self.sharding(divided and jnp.ndim(a) > 0)
+            ),
+            arrays,
+        )
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+Trainer.ranks = property(Ranks)
 
 
 # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
@@ -5223,4 +5239,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from ef8b2fece734c856, with the contents 43be1a18c365922d.
+# Generated from a53ec6608c709ad6, with the contents ebeec23643997487.

@@ -91,12 +91,14 @@ __all__ = [
     "Machine",
     "MemoryTape",
     "Module",
+    "OneRank",
     "Operation",
     "OperationRecorder",
     "Optimizers",
     "Plan",
     "Point",
     "ProgressBoard",
+    "Ranks",
     "ResumableLoader",
     "SGD",
     "Setting",
@@ -477,12 +479,12 @@ class Module(nn.Block, HyperParameters):
     def plot(self, key: str, value: Any, train: bool) -> None:
         """Add `value`, a scalar, to the curve train_`key` or val_`key`."""
         trainer, label = self.trainer, f"train_{key}" if train else f"val_{key}"
-        if trainer.num_shares == trainer.accumulate == 1:
+        if trainer.ranks.num_shares == trainer.accumulate == 1:
             add_point(trainer, label, value)
             return
-        weight = trainer.part_weight
+        weight = trainer.ranks.part_weight
         with autograd.pause():
-            mean = trainer.values.setdefault(label, [0.0, 0.0])
+            mean = trainer.ranks.values.setdefault(label, [0.0, 0.0])
             mean[0] += weight * move_to(value, trainer.device)
             mean[1] += weight
 
@@ -705,9 +707,9 @@ class Trainer(HyperParameters):
         Read only checkpoints that you trust: a changed one can run code.
         """
         check_objects(model, data)
-        self.join_ranks()
+        self.ranks: Any = Ranks(self)
         self.start(model, data)
-        self.prepare_optimizer()
+        self.ranks.prepare_optimizer(self.optim)
         self.checkpoints = checkpoint_dir and self.checkpoint_class(
             self, checkpoint_dir
         )
@@ -717,7 +719,7 @@ class Trainer(HyperParameters):
                 self.fit_epoch()
                 if self.checkpoints:
                     self.checkpoints.end_epoch()
-        self.keep_first_copy()
+        self.ranks.keep_first_copy()
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, batch: Any) -> None:
@@ -728,17 +730,17 @@ class Trainer(HyperParameters):
             self.update(scale)
         if self.accumulate > 1:
             for i in range(len(self.devices)):
-                with self.on_device(i):
+                with self.ranks.on_device(i):
                     self.model.request_gradients("write")
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def val_step(self, batch: Any) -> None:
         """Validate the model on a minibatch, of which each device takes a share."""
+        ranks = self.ranks
         if self.val_batch_idx % self.num_val_batches == 0:
-            self.share_statistics()
-        shares = self.shares(batch)
-        for i, share, self.part_weight in shares:
-            with self.on_device(i):
+            ranks.share_statistics()
+        for i, share, ranks.part_weight in ranks.shares(batch):
+            with ranks.on_device(i):
                 self.model.validation_step(share)
         self.draw_values()
 
@@ -774,11 +776,11 @@ class Trainer(HyperParameters):
         for i, (part, share) in enumerate(split_batch(batch, self.accumulate)):
             if i == 1:
                 self.model.request_gradients("add")
-            self.part_weight = weight * share
+            self.ranks.part_weight = weight * share
             with autograd.record():
                 loss = self.model.training_step(part)
             check_loss(loss.shape, loss.size)
-            loss.backward(np.full_like(loss, self.part_weight * scale))
+            loss.backward(np.full_like(loss, self.ranks.part_weight * scale))
             wait_for_checkpoints()
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
@@ -806,30 +808,14 @@ class Trainer(HyperParameters):
         return self.loss_scale if self.precision == np.float16 else 1
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def shares(self, batch: Any) -> Iterator[tuple]:
-        """Yield the number of each device, its share of a minibatch, and its weight."""
-        if self.num_shares == 1:
-            yield 0, batch, 1
-            return
-        total = check_examples(batch)
-        if self.replicas is None:
-            self.connect_devices(batch)
-        size, larger = divmod(total, self.num_shares)
-        for i, device in enumerate(self.devices):
-            share = self.rank * len(self.devices) + i
-            start, count = share * size + min(share, larger), size + (share < larger)
-            part = slice(start, start + count) if count else slice(1)
-            yield i, move_to(take_examples(batch, part), device), count / total
-
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def compute_gradients(self, batch: Any, scale: float) -> None:
         """Compute the gradient of the whole minibatch on all devices, times `scale`."""
-        shares = self.shares(batch)
+        shares = self.ranks.shares(batch)
         for i, share, weight in shares:
-            with self.on_device(i):
+            with self.ranks.on_device(i):
                 self.compute_share(share, weight, scale)
-        if self.num_shares > 1:
-            self.sum_gradients()
+        if self.ranks.num_shares > 1:
+            self.ranks.sum_gradients()
         self.draw_values()
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
@@ -837,153 +823,25 @@ class Trainer(HyperParameters):
         """Change the parameters by the gradients over `scale`."""
         if self.gradient_clip_val > 0:
             for i in range(len(self.devices)):
-                with self.on_device(i):
+                with self.ranks.on_device(i):
                     self.clip_gradients(self.gradient_clip_val, self.model)
-        with self.on_device(0):
+        with self.ranks.on_device(0):
             self.optim.step(scale)
-        if self.num_shares > 1:
-            self.copy_parameters()
-
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def sum_gradients(self) -> None:
-        """Give all devices of all ranks the sum of their gradients."""
-        for i, (key, arrays) in enumerate(zip(self.keys, self.replicas)):
-            if arrays[0].grad is not None:
-                self.store.pushpull(key, [a.grad for a in arrays], priority=-i)
+        if self.ranks.num_shares > 1:
+            self.ranks.copy_parameters()
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def draw_values(self) -> None:
         """Draw the means of the plotted values over the whole minibatch."""
-        for label, (total, weight) in self.values.items():
-            if self.num_ranks > 1:
+        ranks = self.ranks
+        for label, (total, weight) in ranks.values.items():
+            if ranks.size > 1:
                 zero = np.zeros((), ctx=self.device)
                 pair = np.stack([zero + total, zero + weight])
-                total, weight = self.sum_over_ranks(label, pair)
-            if self.rank == 0:
+                total, weight = ranks.sum_over_ranks(label, pair)
+            if ranks.rank == 0:
                 add_point(self, label, total / weight)
-        self.values.clear()
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def join_ranks(self) -> None:
-        """Find out which rank this process is, and share the states of rank 0.
-
-        Raises ValueError if a device is listed twice.
-        """
-        if len(set(self.devices)) < len(self.devices):
-            raise ValueError(
-                "trainer.devices must be different devices, such as "
-                f"d2l.try_devices(2), not {self.devices}"
-            )
-        self.store = worker_store() or mx.kvstore.create("device")
-        self.rank: int = self.store.rank
-        self.num_ranks: int = self.store.num_workers
-        self.num_shares: int = self.num_ranks * len(self.devices)
-        if self.num_ranks > 1:
-            states = random.getstate(), onp.random.get_state()
-            states = share_object(self.store, states)
-            random.setstate(states[0])
-            onp.random.set_state(states[1])
-        if self.rank > 0:  # other dropout masks than rank 0
-            mx.random.seed(int(onp.random.RandomState(self.rank).randint(2**31)))
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def connect_devices(self, batch: Any) -> None:
-        """List the copies of each array, and give all of them the values of rank 0."""
-        if any(p._deferred_init for p in self.model.parameters()):
-            self.draw_nothing(take_examples(batch, slice(2)))
-        self.plain = [
-            [array, *(copy_to(array, d) for d in self.devices[1:])]
-            for array in self.model.get_scratch_params()
-        ]
-        layers = [p.list_data() for p in self.model.parameters()]
-        self.replicas: Any = layers + self.plain
-        self.keys = [new_key() for _ in self.replicas]
-        for key, arrays in zip(self.keys, self.replicas):
-            self.store.broadcast(key, arrays[0], arrays)
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def draw_nothing(self, batch: Any) -> None:
-        """Compute the loss of a minibatch, which makes lazy parameters."""
-        model: Any = self.model
-        vars(model)["plot"] = lambda *args, **kwargs: None  # hides the method
-        try:
-            with (
-                self.device,
-                mock.patch.object(  # some layers cannot be compiled
-                    gluon.HybridBlock, "_call_cached_op", run_uncompiled
-                ),
-            ):
-                model.training_step(move_to(batch, self.device))
-        finally:
-            del vars(model)["plot"]
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    @contextlib.contextmanager
-    def on_device(self, i: int) -> Iterator[None]:
-        """Compute on device number `i`, with its copies of the arrays of the model."""
-        if self.num_shares == 1:
-            yield
-            return
-        pairs = [(arrays[0], arrays[i]) for arrays in self.plain] if i else []
-        exchange_handles(pairs)
-        try:
-            with self.devices[i]:
-                yield
-        finally:
-            exchange_handles(pairs)
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def sum_over_ranks(self, name: str, array: np.ndarray) -> np.ndarray:
-        """Return the sum of the arrays of all ranks, which use the same `name`."""
-        if name not in self.buffers:
-            self.buffers[name] = new_key(), array.copy()
-            self.store.broadcast(self.buffers[name][0], array, array.copy())
-        key, buffer = self.buffers[name]
-        buffer[:] = array  # waits until the last sum has arrived here
-        self.store.pushpull(key, buffer)
-        return buffer.copy()
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def share_statistics(self) -> None:
-        """Give all devices the running statistics of the first device of rank 0."""
-        if self.replicas is None:
-            return
-        for parameter in self.model.parameters():
-            if parameter.grad_req == "null":
-                value = parameter.data(self.device).copy()
-                if self.num_ranks > 1:
-                    own = value * (self.rank == 0)
-                    value = self.sum_over_ranks(parameter.name, own)
-                parameter.set_data(value)
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def copy_parameters(self) -> None:
-        """Copy what the optimizer has changed on the first device only."""
-        every = bool(gluon_trainers(self.optim))
-        for first, *others in self.plain if every else self.replicas:
-            for other in others:
-                first.copyto(other)
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def prepare_optimizer(self) -> None:
-        """Let the optimizer leave sums over devices to the trainer."""
-        self.replicas = None
-        self.values: dict[str, list] = {}
-        self.buffers: dict[str, tuple] = {}
-        if self.num_shares > 1:
-            for optim in gluon_trainers(self.optim):
-                optim._kvstore_params["kvstore"] = None
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def keep_first_copy(self) -> None:
-        """Leave the trained model on the first device only."""
-        if len(self.devices) > 1:
-            self.share_statistics()
-            for parameter in self.model.parameters():
-                value = parameter.data(self.device) if self.replicas else None
-                parameter.reset_ctx(self.device)  # with the mean of all devices
-                if value is not None:
-                    parameter.set_data(value)
+        ranks.values.clear()
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def has_overflow(self, scale: float) -> bool:
@@ -992,7 +850,7 @@ class Trainer(HyperParameters):
             return False
         for optim in gluon_trainers(self.optim):
             optim.optimizer.multi_precision = True
-        with self.on_device(0):
+        with self.ranks.on_device(0):
             grads = [a.grad.as_nd_ndarray() for a in trained_arrays(self.model)]
         if mx.nd.multi_all_finite(*grads, num_arrays=len(grads)).asscalar():
             return False
@@ -1912,7 +1770,7 @@ def step_flops(trainer: Trainer, batch: Any) -> float:
         inputs = (batch,) if isinstance(batch, dict) else batch[:-1]
         inputs = move_to(inputs, trainer.device)
         counted = list_operations(trainer.model, *inputs)
-    return 3 * sum(op.flops for op in counted) / trainer.num_shares
+    return 3 * sum(op.flops for op in counted) / trainer.ranks.num_shares
 
 
 # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
@@ -2240,6 +2098,168 @@ def schedule_buckets(
 
 
 # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+class OneRank:
+    """A process that trains alone on one device: rank 0 of 1."""
+
+    rank, size, num_shares, part_weight = 0, 1, 1, 1.0
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+Trainer.ranks = OneRank()
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+class Ranks:
+    """The devices of all ranks, which share each minibatch of a trainer.
+
+    `rank` is the number of this process, `size` the number of processes, and
+    `num_shares` the number of devices of all of them. Raises ValueError if a device
+    is listed twice.
+    """
+
+    def __init__(self, trainer: Trainer):
+        self.trainer, self.devices = trainer, trainer.devices
+        if len(set(self.devices)) < len(self.devices):
+            raise ValueError(
+                "trainer.devices must be different devices, such as "
+                f"d2l.try_devices(2), not {self.devices}"
+            )
+        self.store = worker_store() or mx.kvstore.create("device")
+        self.rank, self.size = self.store.rank, self.store.num_workers
+        self.num_shares = self.size * len(self.devices)
+        self.part_weight = 1.0
+        self.replicas: Any = None
+        self.values: dict[str, list] = {}  # sums of plotted values, and weights
+        self.buffers: dict[str, tuple] = {}
+        if self.size > 1:  # share the states of rank 0
+            states = random.getstate(), onp.random.get_state()
+            states = share_object(self.store, states)
+            random.setstate(states[0])
+            onp.random.set_state(states[1])
+        if self.rank > 0:  # other dropout masks than rank 0
+            mx.random.seed(int(onp.random.RandomState(self.rank).randint(2**31)))
+
+    def shares(self, batch: Any) -> Iterator[tuple]:
+        """Yield the number of each device, its share of a minibatch, and its weight."""
+        if self.num_shares == 1:
+            yield 0, batch, 1
+            return
+        total = check_examples(batch)
+        if self.replicas is None:
+            self.connect_devices(batch)
+        size, larger = divmod(total, self.num_shares)
+        for i, device in enumerate(self.devices):
+            share = self.rank * len(self.devices) + i
+            start, count = share * size + min(share, larger), size + (share < larger)
+            part = slice(start, start + count) if count else slice(1)
+            yield i, move_to(take_examples(batch, part), device), count / total
+
+    def sum_gradients(self) -> None:
+        """Give all devices of all ranks the sum of their gradients."""
+        for i, (key, arrays) in enumerate(zip(self.keys, self.replicas)):
+            if arrays[0].grad is not None:
+                self.store.pushpull(key, [a.grad for a in arrays], priority=-i)
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def connect_devices(self, batch: Any) -> None:
+        """List the copies of each array, and give all of them the values of rank 0."""
+        model = self.trainer.model
+        if any(p._deferred_init for p in model.parameters()):
+            self.draw_nothing(take_examples(batch, slice(2)))
+        self.plain = [
+            [array, *(copy_to(array, d) for d in self.devices[1:])]
+            for array in model.get_scratch_params()
+        ]
+        layers = [p.list_data() for p in model.parameters()]
+        self.replicas = layers + self.plain
+        self.keys = [new_key() for _ in self.replicas]
+        for key, arrays in zip(self.keys, self.replicas):
+            self.store.broadcast(key, arrays[0], arrays)
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def draw_nothing(self, batch: Any) -> None:
+        """Compute the loss of a minibatch, which makes lazy parameters."""
+        model: Any = self.trainer.model
+        device = self.devices[0]
+        vars(model)["plot"] = lambda *args, **kwargs: None  # hides the method
+        try:
+            with (
+                device,
+                mock.patch.object(  # some layers cannot be compiled
+                    gluon.HybridBlock, "_call_cached_op", run_uncompiled
+                ),
+            ):
+                model.training_step(move_to(batch, device))
+        finally:
+            del vars(model)["plot"]
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    @contextlib.contextmanager
+    def on_device(self, i: int) -> Iterator[None]:
+        """Compute on device number `i`, with its copies of the arrays of the model."""
+        if self.num_shares == 1:
+            yield
+            return
+        pairs = [(arrays[0], arrays[i]) for arrays in self.plain] if i else []
+        exchange_handles(pairs)
+        try:
+            with self.devices[i]:
+                yield
+        finally:
+            exchange_handles(pairs)
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def sum_over_ranks(self, name: str, array: np.ndarray) -> np.ndarray:
+        """Return the sum of the arrays of all ranks, which use the same `name`."""
+        if name not in self.buffers:
+            self.buffers[name] = new_key(), array.copy()
+            self.store.broadcast(self.buffers[name][0], array, array.copy())
+        key, buffer = self.buffers[name]
+        buffer[:] = array  # waits until the last sum has arrived here
+        self.store.pushpull(key, buffer)
+        return buffer.copy()
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def share_statistics(self) -> None:
+        """Give all devices the running statistics of the first device of rank 0."""
+        if self.replicas is None:
+            return
+        for parameter in self.trainer.model.parameters():
+            if parameter.grad_req == "null":
+                value = parameter.data(self.devices[0]).copy()
+                if self.size > 1:
+                    own = value * (self.rank == 0)
+                    value = self.sum_over_ranks(parameter.name, own)
+                parameter.set_data(value)
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def copy_parameters(self) -> None:
+        """Copy what the optimizer has changed on the first device only."""
+        every = bool(gluon_trainers(self.trainer.optim))
+        for first, *others in self.plain if every else self.replicas:
+            for other in others:
+                first.copyto(other)
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def prepare_optimizer(self, optimizer: Any) -> None:
+        """Let the optimizer leave sums over devices to the trainer."""
+        if self.num_shares > 1:
+            for optim in gluon_trainers(optimizer):
+                optim._kvstore_params["kvstore"] = None
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def keep_first_copy(self) -> None:
+        """Leave the trained model on the first device only."""
+        if len(self.devices) > 1:
+            self.share_statistics()
+            for parameter in self.trainer.model.parameters():
+                value = parameter.data(self.devices[0]) if self.replicas else None
+                parameter.reset_ctx(self.devices[0])  # with the mean of all devices
+                if value is not None:
+                    parameter.set_data(value)
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 def scaling_efficiency(
     step: float,
     nbytes: float,
@@ -2346,7 +2366,7 @@ class Checkpoints:
         if "loader" in state:
             self.loader.rng.bit_generator.state = state["loader"]
         if "mxnet" in state:
-            mx.random.seed((state["mxnet"] + 7919 * self.trainer.rank) % 2**31)
+            mx.random.seed((state["mxnet"] + 7919 * self.trainer.ranks.rank) % 2**31)
 
     def progress(self, epoch: int, position: int) -> dict[str, Any]:
         """Return what a checkpoint contains besides the model and the optimizer."""
@@ -2389,8 +2409,8 @@ class Checkpoints:
     def save(self, epoch: int, position: int) -> None:
         """Save all that is needed to continue at a minibatch of an epoch."""
         trainer, progress = self.trainer, self.progress(epoch, position)
-        trainer.share_statistics()
-        if trainer.rank == 0:  # rank 0 saves for all
+        trainer.ranks.share_statistics()
+        if trainer.ranks.rank == 0:  # rank 0 saves for all
             arrays = named_arrays(trainer.model, trainer.device)
             packed = pack(progress, arrays)
             draft = draft_checkpoint(self.folder, trainer.train_batch_idx)
@@ -2399,8 +2419,8 @@ class Checkpoints:
             for i, optim in enumerate(gluon_trainers(trainer.optim)):
                 optim.save_states(str(draft / f"{i}.states"))
             publish_checkpoint(draft)
-        if trainer.num_ranks > 1:  # the others wait until the checkpoint is complete
-            trainer.sum_over_ranks("saved", np.zeros(1)).wait_to_read()
+        if trainer.ranks.size > 1:  # the others wait until the checkpoint is complete
+            trainer.ranks.sum_over_ranks("saved", np.zeros(1)).wait_to_read()
 
     def load(self, path: Path) -> None:
         """Restore what `save` saved.
@@ -4561,14 +4581,6 @@ def check_loss(shape: Sequence, size: int | None) -> None:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-Trainer.rank, Trainer.num_ranks, Trainer.num_shares = 0, 1, 1
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-Trainer.part_weight = 1.0
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def copy_to(array: np.ndarray, device: mx.Context) -> np.ndarray:
     """Return a copy of an array, with a gradient if the array has one."""
     copied = array.copyto(device)
@@ -4855,7 +4867,7 @@ def make_lazy_parameters(run: Checkpoints) -> None:
         states = run.host_states()
         batch = take_examples(next(iter(run.loader)), slice(2))
         run.set_random_state(states)  # as if no minibatch had been loaded
-        run.trainer.draw_nothing(batch)
+        run.trainer.ranks.draw_nothing(batch)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4918,4 +4930,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 259dff304397e3c4, with the contents a1df6521516a0dbe.
+# Generated from 9055ae00b456929a, with the contents d8e551ddcca4c261.

@@ -92,11 +92,13 @@ __all__ = [
     "MLP",
     "Machine",
     "Module",
+    "OneRank",
     "Operation",
     "Optimizers",
     "Plan",
     "Point",
     "ProgressBoard",
+    "Ranks",
     "ResumableLoader",
     "SGD",
     "SHAPE_OPERATIONS",
@@ -160,6 +162,7 @@ __all__ = [
     "einsum_size",
     "end_process",
     "end_with_launcher",
+    "ensure_seed",
     "exp",
     "expand_dims",
     "eye",
@@ -277,6 +280,7 @@ __all__ = [
     "set_axes",
     "set_figsize",
     "set_random_states",
+    "share_random_state",
     "share_statistics",
     "show_error",
     "show_images",
@@ -725,16 +729,16 @@ class Trainer(HyperParameters):
         With `checkpoint_dir`, save checkpoints there and continue from the newest.
         """
         check_objects(model, data)
-        self.rank = worker_rank()
-        self.share_random_state()
+        self.ranks: Any = Ranks(self)
+        share_random_state()
         if checkpoint_dir:
-            self.ensure_seed()
+            ensure_seed()
         self.data, self.first_states = data, random_states()
         self.prepare_data(data)
         self.prepare_model(model)
-        with self.on_devices(data):
+        with self.ranks.on_devices(data):
             self.start(model)
-            self.prepare_optimizer()
+            self.ranks.prepare_optimizer()
             self.checkpoints = checkpoint_dir and self.checkpoint_class(
                 self, checkpoint_dir
             )
@@ -747,12 +751,12 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, batch: Any) -> None:
         """Change the parameters once; plot the means over the parts."""
-        self.run_step(self.train_share, batch)
+        self.ranks.run_step(self.train_share, batch)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def val_step(self, batch: Any) -> None:
         """Validate the model on a minibatch."""
-        self.run_step(self.validate_share, batch)
+        self.ranks.run_step(self.validate_share, batch)
 
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
@@ -794,7 +798,7 @@ class Trainer(HyperParameters):
         """Change the parameters once, after `accumulate` parts of a minibatch."""
         sums: list = []
         for part, share in split_batch(batch, self.accumulate):
-            part, share = self.own_share(part, share)
+            part, share = self.ranks.own_share(part, share)
             with tf.control_dependencies([s for s in sums if s is not None]):
                 with tf.GradientTape() as tape:
                     loss = self.model.training_step(part)
@@ -804,7 +808,7 @@ class Trainer(HyperParameters):
                 sums = add_gradients(sums, tape.gradient(loss, params))
         if not params:
             raise ValueError("this model has no variables to train")
-        sums = self.sum_gradients(sums)
+        sums = self.ranks.sum_gradients(sums)
         if self.gradient_clip_val > 0:
             limit = self.gradient_clip_val * self.loss_scale()
             sums = self.clip_gradients(limit, sums)
@@ -825,185 +829,10 @@ class Trainer(HyperParameters):
                 vars(self.model).pop("call", None)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def make_strategy(self) -> tf.distribute.Strategy:
-        """Return the strategy of an open scope, of all workers, or a new one.
-
-        Raises ValueError if a device of the trainer is listed twice.
-        """
-        if tf.distribute.has_strategy() or len(worker_addresses()) > 1:
-            return join_workers()
-        if len(self.devices) == 1:
-            return tf.distribute.get_strategy()
-        if len({*self.devices}) < len(self.devices):
-            raise ValueError(
-                "trainer.devices must be different devices, not "
-                f"{self.devices}; to divide the CPU, call "
-                "tf.config.set_logical_device_configuration before TensorFlow "
-                "computes anything"
-            )
-        return mirrored_strategy(self.devices)
-
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    @contextlib.contextmanager
-    def on_devices(self, data: Any) -> Iterator[None]:
-        """Give each device a copy of the model's variables, in a `with` block."""
-        strategy, copies, originals = self.make_strategy(), {}, {}
-
-        def copy(variable):
-            """Return the mirrored copy of a variable."""
-            if isinstance(variable, tf.distribute.DistributedValues):
-                return variable  # was made in the scope of the strategy
-            if id(variable) not in copies:
-                new = copies[id(variable)] = tf.Variable(
-                    variable.read_value(),
-                    trainable=variable.trainable,
-                    aggregation=variable.aggregation,
-                )
-                originals[id(new)] = variable, new
-            return copies[id(variable)]
-
-        def put_back(new):
-            return originals[id(new)][0] if id(new) in originals else new
-
-        if strategy.num_replicas_in_sync > 1:
-            self.build_model(data)
-        with strategy.scope(), unscaled_losses():
-            if strategy.num_replicas_in_sync > 1:
-                replace_variables(self.model, copy)
-                self.separate_seeds()
-            try:
-                yield
-            finally:
-                for variable, new in originals.values():
-                    variable.assign(new.read_value())
-                replace_variables(self.model, put_back)
-
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def own_share(self, batch: Any, share: float = 1.0) -> tuple[Any, float]:
-        """Return this device's examples of a minibatch, and their weight.
-
-        A device without an example gets the first one, with the weight 0. Raises
-        TypeError or ValueError if the minibatch cannot be divided.
-        """
-        n, i = num_replicas(), replica_id()
-        if n > 1:
-            total = check_examples(tf.nest.flatten(batch))
-            size = total // n + (i < total % n)
-            start = i * (total // n) + min(i, total % n) if size else 0
-            rows, share = slice(start, start + max(size, 1)), share * size / total
-            with cpu():  # so that only the share is copied to the device
-                batch = tf.nest.map_structure(lambda item: item[rows], batch)
-        self.shares[i] = share
-        return batch, share
-
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def sum_gradients(self, grads: list) -> list:
-        """Return the sums of the gradients of all devices."""
-        if num_replicas() == 1:
-            return grads
-        known = [tf.convert_to_tensor(g) for g in grads if g is not None]
-        sums = iter(tf.distribute.get_replica_context().all_reduce("SUM", known))
-        return [g if g is None else next(sums) for g in grads]
-
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def validate_share(self, batch: Any) -> None:
         """Validate the model on this device's share of a minibatch."""
         share_statistics(self.model)
-        self.model.validation_step(self.own_share(batch)[0])
-
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def run_step(self, step: Callable, batch: Any) -> None:
-        """Call `step` on each device; plot the means over the whole minibatch."""
-        plots: dict = defaultdict(dict)  # by device
-        strategy = tf.distribute.get_strategy()
-        self.shares: dict[int, float] = {}
-
-        def collect(key, value, train):
-            own, share = plots[replica_id()], self.shares[replica_id()]
-            value = share * tf.cast(tf.reduce_mean(value), tf.float32)
-            own[key, train] = value + own.get((key, train), 0.0)
-
-        def run(batch):
-            step(batch)
-            return plots[replica_id()]
-
-        if self.accumulate > 1 or num_replicas() > 1:
-            self.model.__dict__["plot"] = collect  # hides the method
-        try:
-            results = strategy.run(run, args=(batch,))
-        finally:
-            vars(self.model).pop("plot", None)
-        for (key, train), value in results.items():
-            self.model.plot(key, strategy.reduce("SUM", value, axis=None), train)
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def build_model(self, data: Any) -> None:
-        """Let the layers make their variables, for a minibatch of `data`."""
-        state = random_states()
-        batch = next(iter(data.train_dataloader()))
-        set_random_states(state)
-        if tf.distribute.has_strategy():
-            self.model(*batch[:-1])  # makes the variables in the open scope
-            return
-        self.model.__dict__["plot"] = lambda *args, **kwargs: None
-        step = tf.function(self.model.training_step, autograph=False)
-        try:
-            step.get_concrete_function(batch)  # traces the step only
-        except (
-            TypeError,
-            ValueError,
-            LookupError,
-            AttributeError,
-            NotImplementedError,
-        ):
-            self.model.training_step(batch)  # it cannot be traced, or is wrong
-        finally:
-            del self.model.__dict__["plot"]
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def separate_seeds(self) -> None:
-        """Let each device draw dropout masks of its own."""
-        seeds = [v for v in self.model.variables if v.name == "seed_generator_state"]
-
-        def separate():
-            for seed in seeds:
-                seed.assign(seed + tf.cast([replica_id(), 0], seed.dtype))
-
-        if seeds:
-            strategy = tf.distribute.get_strategy()
-            strategy.run(tf.function(separate, autograph=False))
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def prepare_optimizer(self) -> None:
-        """Make the optimizer's variables, and keep it from adding up gradients."""
-        if num_replicas() == 1:
-            return
-        self.train.first = self.validate.first = False  # compiled, too
-        self.loss_scale()  # may put the optimizer into another one
-        pairs = getattr(self.optim, "pairs", [(self.optim, self.model)])
-        for optim, layer in pairs:
-            inner = getattr(optim, "inner_optimizer", optim)
-            if isinstance(inner, tf.keras.optimizers.Optimizer):
-                optim.build(layer.trainable_variables)
-                inner._all_reduce_sum_gradients = lambda pairs: pairs
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def ensure_seed(self) -> None:
-        """Draw a seed for TensorFlow if the program has set none."""
-        if eager_context.context()._seed is None:
-            tf.random.set_seed(random.randrange(1, 2**31))
-
-    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-    def share_random_state(self) -> None:
-        """Set the random state of all workers to that of the first."""
-        if len(worker_addresses()) < 2:
-            return
-        self.ensure_seed()
-        state = np.frombuffer(pickle.dumps(random_states()), np.uint8)
-        with join_workers().scope():  # which sends the first worker's values
-            shared = tf.Variable(np.resize(state, 2**16).astype(np.int64))
-        state = shared.numpy().astype(np.uint8).tobytes()
-        set_random_states(pickle.loads(state))
+        self.model.validation_step(self.ranks.own_share(batch)[0])
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -2311,6 +2140,201 @@ def schedule_buckets(
 
 
 # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+class OneRank:
+    """A process that trains alone: rank 0 of 1, with nothing to share."""
+
+    rank, size = 0, 1
+
+    def own_share(self, batch: Any, share: float = 1.0) -> tuple[Any, float]:
+        """Return a minibatch and its weight."""
+        return batch, share
+
+    def sum_gradients(self, grads: list) -> list:
+        """Return the sums of the gradients of all devices."""
+        return grads
+
+    def run_step(self, step: Callable, batch: Any) -> None:
+        """Call `step` on the only device."""
+        step(batch)
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+Trainer.ranks = OneRank()
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+class Ranks:
+    """The devices of all workers, which share each minibatch of a trainer.
+
+    `rank` is the number of this process, and `size` the number of workers.
+    """
+
+    def __init__(self, trainer: Trainer):
+        self.trainer, self.devices = trainer, trainer.devices
+        self.rank, self.size = worker_rank(), max(1, len(worker_addresses()))
+        self.shares: dict[int, float] = {}  # by device
+
+    def make_strategy(self) -> tf.distribute.Strategy:
+        """Return the strategy of an open scope, of all workers, or a new one.
+
+        Raises ValueError if a device of the trainer is listed twice.
+        """
+        if tf.distribute.has_strategy() or self.size > 1:
+            return join_workers()
+        if len(self.devices) == 1:
+            return tf.distribute.get_strategy()
+        if len({*self.devices}) < len(self.devices):
+            raise ValueError(
+                "trainer.devices must be different devices, not "
+                f"{self.devices}; to divide the CPU, call "
+                "tf.config.set_logical_device_configuration before TensorFlow "
+                "computes anything"
+            )
+        return mirrored_strategy(self.devices)
+
+    @contextlib.contextmanager
+    def on_devices(self, data: Any) -> Iterator[None]:
+        """Give each device a copy of the model's variables, in a `with` block."""
+        model, strategy, copies, originals = (
+            self.trainer.model,
+            self.make_strategy(),
+            {},
+            {},
+        )
+
+        def copy(variable):
+            """Return the mirrored copy of a variable."""
+            if isinstance(variable, tf.distribute.DistributedValues):
+                return variable  # was made in the scope of the strategy
+            if id(variable) not in copies:
+                new = copies[id(variable)] = tf.Variable(
+                    variable.read_value(),
+                    trainable=variable.trainable,
+                    aggregation=variable.aggregation,
+                )
+                originals[id(new)] = variable, new
+            return copies[id(variable)]
+
+        def put_back(new):
+            return originals[id(new)][0] if id(new) in originals else new
+
+        if strategy.num_replicas_in_sync > 1:
+            self.build_model(data)
+        with strategy.scope(), unscaled_losses():
+            if strategy.num_replicas_in_sync > 1:
+                replace_variables(model, copy)
+                self.separate_seeds()
+            try:
+                yield
+            finally:
+                for variable, new in originals.values():
+                    variable.assign(new.read_value())
+                replace_variables(model, put_back)
+
+    def own_share(self, batch: Any, share: float = 1.0) -> tuple[Any, float]:
+        """Return this device's examples of a minibatch, and their weight.
+
+        A device without an example gets the first one, with the weight 0. Raises
+        TypeError or ValueError if the minibatch cannot be divided.
+        """
+        n, i = num_replicas(), replica_id()
+        if n > 1:
+            total = check_examples(tf.nest.flatten(batch))
+            size = total // n + (i < total % n)
+            start = i * (total // n) + min(i, total % n) if size else 0
+            rows, share = slice(start, start + max(size, 1)), share * size / total
+            with cpu():  # so that only the share is copied to the device
+                batch = tf.nest.map_structure(lambda item: item[rows], batch)
+        self.shares[i] = share
+        return batch, share
+
+    def sum_gradients(self, grads: list) -> list:
+        """Return the sums of the gradients of all devices."""
+        if num_replicas() == 1:
+            return grads
+        known = [tf.convert_to_tensor(g) for g in grads if g is not None]
+        sums = iter(tf.distribute.get_replica_context().all_reduce("SUM", known))
+        return [g if g is None else next(sums) for g in grads]
+
+    def run_step(self, step: Callable, batch: Any) -> None:
+        """Call `step` on each device; plot the means over the whole minibatch."""
+        plots: dict = defaultdict(dict)  # by device
+        strategy, trainer = tf.distribute.get_strategy(), self.trainer
+
+        def collect(key, value, train):
+            own, share = plots[replica_id()], self.shares[replica_id()]
+            value = share * tf.cast(tf.reduce_mean(value), tf.float32)
+            own[key, train] = value + own.get((key, train), 0.0)
+
+        def run(batch):
+            step(batch)
+            return plots[replica_id()]
+
+        if trainer.accumulate > 1 or num_replicas() > 1:
+            trainer.model.__dict__["plot"] = collect  # hides the method
+        try:
+            results = strategy.run(run, args=(batch,))
+        finally:
+            vars(trainer.model).pop("plot", None)
+        for (key, train), value in results.items():
+            trainer.model.plot(key, strategy.reduce("SUM", value, axis=None), train)
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def build_model(self, data: Any) -> None:
+        """Let the layers make their variables, for a minibatch of `data`."""
+        state, model = random_states(), self.trainer.model
+        batch = next(iter(data.train_dataloader()))
+        set_random_states(state)
+        if tf.distribute.has_strategy():
+            model(*batch[:-1])  # makes the variables in the open scope
+            return
+        model.__dict__["plot"] = lambda *args, **kwargs: None
+        step = tf.function(model.training_step, autograph=False)
+        try:
+            step.get_concrete_function(batch)  # traces the step only
+        except (
+            TypeError,
+            ValueError,
+            LookupError,
+            AttributeError,
+            NotImplementedError,
+        ):
+            model.training_step(batch)  # it cannot be traced, or is wrong
+        finally:
+            del model.__dict__["plot"]
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def separate_seeds(self) -> None:
+        """Let each device draw dropout masks of its own."""
+        seeds = [
+            v for v in self.trainer.model.variables if v.name == "seed_generator_state"
+        ]
+
+        def separate():
+            for seed in seeds:
+                seed.assign(seed + tf.cast([replica_id(), 0], seed.dtype))
+
+        if seeds:
+            strategy = tf.distribute.get_strategy()
+            strategy.run(tf.function(separate, autograph=False))
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def prepare_optimizer(self) -> None:
+        """Make the optimizer's variables, and keep it from adding up gradients."""
+        trainer = self.trainer
+        if num_replicas() == 1:
+            return
+        trainer.train.first = trainer.validate.first = False  # compiled, too
+        trainer.loss_scale()  # may put the optimizer into another one
+        pairs = getattr(trainer.optim, "pairs", [(trainer.optim, trainer.model)])
+        for optim, layer in pairs:
+            inner = getattr(optim, "inner_optimizer", optim)
+            if isinstance(inner, tf.keras.optimizers.Optimizer):
+                optim.build(layer.trainable_variables)
+                inner._all_reduce_sum_gradients = lambda pairs: pairs
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 def scaling_efficiency(
     step: float,
     nbytes: float,
@@ -2504,7 +2528,7 @@ class Checkpoints:
         ).expect_partial()
         self.restore_progress(progress)
         restart_loader(self, progress)
-        trainer.separate_seeds()
+        trainer.ranks.separate_seeds()
 
     def resume(self) -> None:
         """Continue from the newest checkpoint in the folder, if there is one.
@@ -4710,6 +4734,26 @@ def rebuild(old: tuple, items: list) -> tuple:
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def ensure_seed() -> None:
+    """Draw a seed for TensorFlow if the program has set none."""
+    if eager_context.context()._seed is None:
+        tf.random.set_seed(random.randrange(1, 2**31))
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+def share_random_state() -> None:
+    """Set the random state of all workers to that of the first."""
+    if len(worker_addresses()) < 2:
+        return
+    ensure_seed()
+    state = np.frombuffer(pickle.dumps(random_states()), np.uint8)
+    with join_workers().scope():  # which sends the first worker's values
+        shared = tf.Variable(np.resize(state, 2**16).astype(np.int64))
+    state = shared.numpy().astype(np.uint8).tobytes()
+    set_random_states(pickle.loads(state))
+
+
+# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def check_examples(items: Sequence) -> int:
     """Return the number of examples; raise an error if the items differ in it."""
     for item in items:
@@ -4950,7 +4994,7 @@ def scratch_variables(attributes: dict) -> list[tf.Variable]:
 def make_variables(trainer: Trainer) -> None:
     """Make the variables of the layers and of the optimizer."""
     if num_replicas() == 1:
-        trainer.build_model(trainer.data)
+        trainer.ranks.build_model(trainer.data)
     trainer.loss_scale()  # may put the optimizer into another one
     optim, params = trainer.optim, trainer.model.trainable_variables
     if not getattr(optim, "built", True):
@@ -4987,4 +5031,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 85deb80743f61540, with the contents 2eca08ad64c31def.
+# Generated from eca1d18383c737ec, with the contents e318009bec1db5a0.

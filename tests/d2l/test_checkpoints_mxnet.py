@@ -278,7 +278,7 @@ def test_arrays_that_a_forward_pass_keeps_are_no_part_of_the_model(tmp_path):
 def train_in_group(folder: str, cut_at: int = -1) -> tuple:
     class Dying(Cut):
         def train_step(self, batch):
-            if self.train_batch_idx == cut_at and self.rank == 1:
+            if self.train_batch_idx == cut_at and self.ranks.rank == 1:
                 os.kill(os.getpid(), signal.SIGKILL)
             super().train_step(batch)
 

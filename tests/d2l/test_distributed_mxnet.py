@@ -183,7 +183,8 @@ from d2l import mxnet as d2l
 assert d2l.worker_store().rank == 0 or not {fails}
 model, trainer = d2l.MLP(10, 8, 0.1), d2l.Trainer(max_epochs=2)
 trainer.fit(model, d2l.Digits(batch_size=500))
-print(trainer.rank, model.board.data.keys() != set(), model.net[0].weight.data().sum())
+total = model.net[0].weight.data().sum()
+print(trainer.ranks.rank, model.board.data.keys() != set(), total)
 """
 
 
@@ -313,7 +314,7 @@ def test_all_copies_stay_equal():
     class Watching(d2l.Trainer):
         def val_step(self, batch):
             super().val_step(batch)
-            for first, *others in self.replicas:
+            for first, *others in self.ranks.replicas:
                 assert len(others) == 2
                 for other in others:
                     onp.testing.assert_array_equal(first.asnumpy(), other.asnumpy())
@@ -433,7 +434,7 @@ def train_in_group(sizes: tuple, n: int) -> tuple:
         trainer.devices = d2l.try_devices(n)
         trainer.fit(make(), Shuffled(*sizes))
         results.append(result(trainer))
-    return results, trainer.rank, onp.random.rand()
+    return results, trainer.ranks.rank, onp.random.rand()
 
 
 def test_several_processes_equal_one():

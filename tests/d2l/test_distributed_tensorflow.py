@@ -265,7 +265,7 @@ def test_dropout_masks_differ_between_devices():
     data = Lists(4, 4, 64)
     trainer.prepare_data(data)
     trainer.prepare_model(model)
-    with trainer.on_devices(data):
+    with d2l.Ranks(trainer).on_devices(data):
         strategy = tf.distribute.get_strategy()
         run = tf.function(lambda: model(tf.ones((2, 64)), training=True))
         first, second = strategy.experimental_local_results(strategy.run(run))
