@@ -5239,4 +5239,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from a53ec6608c709ad6, with the contents ebeec23643997487.
+# Generated from 28dcdc1c602f3a89, with the contents ebeec23643997487.

@@ -4930,4 +4930,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 9055ae00b456929a, with the contents d8e551ddcca4c261.
+# Generated from 03b88dd753beef45, with the contents d8e551ddcca4c261.

@@ -5031,4 +5031,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from eca1d18383c737ec, with the contents e318009bec1db5a0.
+# Generated from 32726636660c1dcf, with the contents e318009bec1db5a0.

@@ -4839,4 +4839,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from c9ce1b0d43645a33, with the contents 68c1cb21bb661dfb.
+# Generated from f74aea8b7e3dbbea, with the contents 68c1cb21bb661dfb.

@@ -12,7 +12,7 @@ from typing import Literal
 
 from book.sources.blocks import Block, Equation, Figure, Heading, Table
 from book.sources.book import Book
-from book.sources.section import Section
+from book.sources.section import Section, appendix_letter
 
 Kind = Literal["section", "figure", "table", "equation"]
 
@@ -20,6 +20,8 @@ Kind = Literal["section", "figure", "table", "equation"]
 # the setting that d2lbook gives Sphinx; config.ini may give another.
 DEPTH = 2
 SETTING = re.compile(r"^\s*numfig_secnum_depth *= *(\d)$", re.MULTILINE)
+# The first page that has a letter in place of a number.
+APPENDIX = re.compile(r'^\s*book_appendix *= *"(.+)"$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,14 @@ class Numbers:
     def _pages_below(self, section: Section, number: str) -> Iterator[tuple[str, str]]:
         """Yield the name and the number of each page in the contents of a section."""
         pages = {page.path: page for page in self.book.sections}
+        appendix = APPENDIX.search(self.book.config.build["sphinx_configs"])
+        first = 0  # the position of the first appendix
         for position, (entry, _) in enumerate(section.contents, start=1):
             page = pages[self.book.path_of_entry(section, entry)]
-            page_number = f"{number}.{position}".lstrip(".")
+            if appendix and page.name == appendix[1]:
+                first = position
+            last = appendix_letter(position - first) if first else position
+            page_number = f"{number}.{last}".lstrip(".")
             yield page.name, page_number
             yield from self._pages_below(page, page_number)
 

@@ -89,3 +89,8 @@ class Section:
         for block in self.blocks:
             if isinstance(block, Contents):
                 yield from block.entries
+
+
+def appendix_letter(position: int) -> str:
+    """Return the letter of the appendix at a position, counted from 0."""
+    return chr(ord("A") + position)

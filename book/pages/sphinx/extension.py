@@ -23,6 +23,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
 from book.pages import plots
+from book.pages.sphinx import appendix as sphinx_appendix
 from book.pages.sphinx import folded as sphinx_folded
 from book.pages.sphinx import front as sphinx_front
 from book.pages.sphinx import latex as sphinx_latex
@@ -36,6 +37,7 @@ from book.pages.sphinx import solutions as sphinx_solutions
 from book.pages.sphinx import tabs as sphinx_tabs
 
 PARTS = (
+    sphinx_appendix,
     sphinx_math,
     sphinx_references,
     sphinx_tabs,
