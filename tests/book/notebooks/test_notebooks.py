@@ -200,6 +200,25 @@ def test_numbers_are_the_same_as_on_the_site(book: Book):
         assert found and found[1] == numbers.places[label].number, label
 
 
+def test_appendices_have_letters_in_notebooks_and_on_the_site(book: Book):
+    config = book.root / "config.ini"
+    ours = re.sub(r'(book_appendix *= *)".*"', r'\1"chapter/index"', config.read_text())
+    config.write_text(ours)
+    book = Book(book.root)
+    numbers = Numbers(book)
+    labels = ("chap_a", "sec_copies", "fig_a", "eq_sum")
+    assert [numbers.places[label].number for label in labels] == [
+        "A", "A.1.1", "A.1", "A.1"
+    ]  # fmt: skip
+    for build in range(2):  # the second one only reads what has changed
+        one = (html.build(book).parent / "chapter/one.html").read_text()
+        assert 'section-number">A.1. ' in one and 'section-number">A.1.1. ' in one
+        assert 'caption-number">Fig. A.1 ' in one and 'eqno">(A.1)' in one
+        changed = book.section("one").path
+        changed.write_text(changed.read_text() + f"\nMore, {build}.\n")
+        book = Book(book.root)
+
+
 def test_figures_are_in_the_notebook(book: Book):
     cells = notebook(book).cells
     (cell,) = (c for c in cells if "attachments" in c)
