@@ -151,21 +151,26 @@
     return found;
   }
 
+  // Marks each stretch as one range, from the text with its first character to that with
+  // its last.
   function markStretches(code, found) {
-    const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
-    let start = 0;
-    while (texts.nextNode()) {
-      const node = /** @type {Text} */ (texts.currentNode);
-      for (const [from, to] of found) {
-        const range = new StaticRange({
-          startContainer: node,
-          startOffset: Math.max(0, from - start),
-          endContainer: node,
-          endOffset: Math.max(0, Math.min(node.length, to - start)),
-        });
-        if (range.startOffset < range.endOffset) marks.add(range);
-      }
-      start += node.length;
+    const walker = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+    const texts = [];
+    for (let start = 0; walker.nextNode(); start = texts.at(-1).end) {
+      const node = /** @type {Text} */ (walker.currentNode);
+      texts.push({ node, start, end: start + node.length });
+    }
+    for (const [from, to] of found) {
+      const first = texts.find(({ end }) => from < end);
+      const last = texts.find(({ end }) => to <= end);
+      marks.add(
+        new StaticRange({
+          startContainer: first.node,
+          startOffset: from - first.start,
+          endContainer: last.node,
+          endOffset: to - last.start,
+        }),
+      );
     }
   }
 
