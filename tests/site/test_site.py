@@ -213,7 +213,7 @@ def test_the_front_page_has_each_section_with_its_time(site: Path, pages: Pages)
     last = next(k for k, link in enumerate(linked) if link.endswith("/solutions.html"))
     sections = [str(k + 1) for k in range(last)]
     assert numbers == sections + [*ascii_uppercase[: len(cards) - last]]
-    for link, card in zip(linked, cards):
+    for link, card in zip(linked, cards, strict=True):
         minutes = [part.text.strip() for part in card.select(".minutes")]
         has_pages = link.endswith("/solutions.html")
         assert len(minutes) == (0 if has_pages else 1)
