@@ -1073,7 +1073,7 @@ def product_times(
     link_bandwidth: float = 64e9,
     memory_bandwidth: float = 3.35e12,
     copy_latency: float = 10e-6,
-    launch_time: float = 44e-6,
+    launch_time: float = 14e-6,
     num_products: int = 1,
 ) -> tuple[float, float, float]:
     """Return the seconds on the CPU, in the copies, and on the GPU.
@@ -3357,7 +3357,17 @@ def run_uncompiled(block: gluon.HybridBlock, *args: Any) -> Any:
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def product_flops(name: str, inputs: Sequence, outputs: Sequence, options: dict) -> int:
-    """Return the FLOPs of a product or a convolution, and 0 for others."""
+    """Return the FLOPs of the products in an operation, 0 if there are none."""
+    if name == "RNN":  # uses each weight once for each example and time
+        biases = (
+            2
+            * int(options["state_size"])
+            * int(options["num_layers"])
+            * {"lstm": 4, "gru": 3}.get(options["mode"], 1)
+        )
+        biases *= 2 if options["bidirectional"] == "True" else 1
+        steps, examples = inputs[0].shape[:2]
+        return 2 * steps * examples * (inputs[1].size - biases)
     if name in ("FullyConnected", "Convolution"):  # a weight for each output
         return 2 * outputs[0].size * inputs[1].size // inputs[1].shape[0]
     if name == "Deconvolution":  # a weight for each input
@@ -4677,7 +4687,7 @@ def check_run(
         if saved != own:
             what = "the new value counts"
             if name.startswith("model."):
-                what = "the optimizer keeps what was saved"
+                what += ", except for what the optimizer has saved"
             warnings.warn(
                 f"{path} was saved with {name}={saved}, and this run has {own}; {what}",
                 stacklevel=2,
@@ -4930,4 +4940,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 03b88dd753beef45, with the contents d8e551ddcca4c261.
+# Generated from 219acd6c9c1dfa98, with the contents f58360df61e06799.

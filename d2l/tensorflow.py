@@ -1070,7 +1070,7 @@ def product_times(
     link_bandwidth: float = 64e9,
     memory_bandwidth: float = 3.35e12,
     copy_latency: float = 10e-6,
-    launch_time: float = 44e-6,
+    launch_time: float = 14e-6,
     num_products: int = 1,
 ) -> tuple[float, float, float]:
     """Return the seconds on the CPU, in the copies, and on the GPU.
@@ -4858,7 +4858,7 @@ def check_run(
         if saved != own:
             what = "the new value counts"
             if name.startswith("model."):
-                what = "the optimizer keeps what was saved"
+                what += ", except for what the optimizer has saved"
             warnings.warn(
                 f"{path} was saved with {name}={saved}, and this run has {own}; {what}",
                 stacklevel=2,
@@ -5031,4 +5031,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 32726636660c1dcf, with the contents e318009bec1db5a0.
+# Generated from 1b56fccd2f78258d, with the contents ebb3618a2452c648.

@@ -1027,7 +1027,7 @@ def product_times(
     link_bandwidth: float = 64e9,
     memory_bandwidth: float = 3.35e12,
     copy_latency: float = 10e-6,
-    launch_time: float = 44e-6,
+    launch_time: float = 14e-6,
     num_products: int = 1,
 ) -> tuple[float, float, float]:
     """Return the seconds on the CPU, in the copies, and on the GPU.
@@ -1099,7 +1099,7 @@ def move_to(batch: Any, device: torch.device) -> Any:
 def synchronize() -> None:
     """Wait until all GPUs have finished the work in their queues."""
     for i in range(num_gpus()):
-        torch.cuda.synchronize(i)
+        torch.accelerator.synchronize(i)
 
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
@@ -4598,7 +4598,7 @@ def check_run(
         if saved != own:
             what = "the new value counts"
             if name.startswith("model."):
-                what = "the optimizer keeps what was saved"
+                what += ", except for what the optimizer has saved"
             warnings.warn(
                 f"{path} was saved with {name}={saved}, and this run has {own}; {what}",
                 stacklevel=2,
@@ -4839,4 +4839,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from f74aea8b7e3dbbea, with the contents 68c1cb21bb661dfb.
+# Generated from 4bc4298e5501caa7, with the contents 3c9a2bebbb0c3ca3.

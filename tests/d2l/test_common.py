@@ -314,3 +314,9 @@ def test_timer(d2l, monkeypatch):
     assert timer.stop() == 5
     assert timer.times == [1, 5]
     assert (timer.sum(), timer.avg(), timer.cumsum()) == (6, 3, [1, 6])
+
+
+def test_pyplot_is_an_attribute_that_is_imported_when_it_is_read(d2l):
+    assert d2l.plt is plt
+    with pytest.raises(AttributeError, match="no_such_name"):
+        d2l.no_such_name  # noqa: B018

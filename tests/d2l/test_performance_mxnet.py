@@ -315,3 +315,16 @@ def test_mfu_of_a_model_from_scratch():
     data = d2l.SyntheticRegressionData(np.array([2.0, -3.4]), 4.2, num_train=64)
     trainer = fit(model, data, d2l.Machine(*MACHINE))
     assert trainer.callbacks[0].step_flops == 3 * 2 * 32 * 2
+
+
+@pytest.mark.parametrize("both_ways", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "gates"), [(gluon.rnn.LSTM, 4), (gluon.rnn.GRU, 3), (gluon.rnn.RNN, 1)]
+)
+def test_the_flops_of_recurrent_layers_are_counted(kind, gates, both_ways):
+    b, t, d, h = 3, 5, 4, 8
+    net = kind(h, num_layers=2, bidirectional=both_ways)
+    net.initialize()
+    ways = 2 if both_ways else 1
+    weights = ways * gates * h * (d + h + ways * h + h)
+    assert flops(net, np.ones((t, b, d))) == 2 * b * t * weights

@@ -88,7 +88,7 @@ MACHINE = {
     "link_bandwidth": 64e9,
     "memory_bandwidth": 3.35e12,
     "copy_latency": 1e-5,
-    "launch_time": 44e-6,
+    "launch_time": 14e-6,
     "num_products": 1,
 }
 

@@ -52,7 +52,7 @@ def test_synchronize_waits_for_all_gpus(d2l, fw, monkeypatch):
         pytest.skip("here one call waits for all devices")
     waited: list[int] = []
     monkeypatch.setattr(d2l, "num_gpus", lambda: 2)
-    monkeypatch.setattr(d2l.torch.cuda, "synchronize", waited.append)
+    monkeypatch.setattr(d2l.torch.accelerator, "synchronize", waited.append)
     d2l.synchronize()
     assert waited == [0, 1]
 

@@ -160,7 +160,7 @@ def test_figure_and_chapter_have_the_same_constants(run_js) -> None:
     assert task == pytest.approx(chapter_task(), rel=1e-3)
 
 
-@pytest.mark.parametrize("change, n", [({}, 1030), ({"gpu": 494.7e12}, 970)])
+@pytest.mark.parametrize("change, n", [({}, 950), ({"gpu": 494.7e12}, 890)])
 def test_text_and_caption_name_the_crossing(run_js, change: dict, n: int) -> None:
     crossing = run_js(f"give(a.crossing({json.dumps(chapter_task() | change)}))")
     assert round(crossing, -1) == n
