@@ -58,7 +58,7 @@ def test_a_cell_is_copied_with_its_folded_imports(open_http_page: Visitor):
     button.dispatch_event("click")
     expect(button).to_have_text("Copied")
     copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied.startswith("import threading\n")
+    assert copied.startswith("import time\n")
     assert "as d2l\n\ntorch.manual_seed(0)\n" in copied
 
 

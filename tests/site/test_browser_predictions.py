@@ -89,7 +89,7 @@ def test_a_reader_may_show_the_output_without_a_number(open_http_page: Visitor):
 
 def test_the_text_that_explains_an_output_is_covered_with_it(open_http_page: Visitor):
     page = open_http_page(SECTION)
-    told = page.locator("p.explains").filter(has_text="The levels are where they were")
+    told = page.locator("p.explains").filter(has_text="gives the areas below")
     expect(told).to_be_hidden()
     enter(page, "20")
     expect(told).to_be_visible()
