@@ -400,7 +400,7 @@ abs = jnp.abs
 eye = jnp.eye
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class HyperParameters:
     """A base class whose constructors can keep their arguments as attributes."""
 
@@ -550,61 +550,14 @@ class SyntheticRegressionData(DataModule):
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
-@contextlib.contextmanager
-def locate_errors() -> Iterator[None]:
-    """Add to each error a note with the line of the user's own code that failed."""
-    try:
-        yield
-    except Exception as error:
-        if line := own_line(error):
-            error.add_note(f"The error arose at {line}")
-        raise
+class TrainState(train_state.TrainState):
+    """Parameters, state of the optimizer, statistics of layers, and a random key."""
+
+    batch_stats: Any
+    dropout_rng: Any
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class Setting:
-    """A keyword argument of a trainer, which is also an attribute.
-
-    `values` says in words which values the function `allows` accepts.
-    """
-
-    def __init__(
-        self, name: str, default: Any, meaning: str, values: str, allows: Callable
-    ):
-        self.name, self.default, self.values, self.allows = (
-            name,
-            default,
-            values,
-            allows,
-        )
-        self.__doc__ = f"{meaning}: {values}. The default is {default!r}."
-
-    def __get__(self, trainer: Any, owner: type) -> Any:
-        return self if trainer is None else vars(trainer).get(self.name, self.default)
-
-    def __set__(self, trainer: Any, value: Any) -> None:
-        if not self.allows(value):
-            raise ValueError(f"{self.name} must be {self.values}, not {value!r}")
-        vars(trainer)[self.name] = value
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
-    """Set the settings of a trainer; raise TypeError for a name that is not one."""
-    known = [
-        name
-        for name, kind in inspect.getmembers(type(trainer))
-        if isinstance(kind, Setting)
-    ]
-    for name, value in settings.items():
-        if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            advice = f"did you mean {close[0]!r}?" if close else f"use {known}"
-            raise TypeError(f"{name!r} is not a setting of the trainer; {advice}")
-        setattr(trainer, name, value)
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class BetweenSteps:
     """An attribute of a trainer that a compiled step cannot read."""
 
@@ -622,12 +575,16 @@ class BetweenSteps:
         vars(trainer)[self.name] = value
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class TrainState(train_state.TrainState):
-    """Parameters, state of the optimizer, statistics of layers, and a random key."""
-
-    batch_stats: Any
-    dropout_rng: Any
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@contextlib.contextmanager
+def locate_errors() -> Iterator[None]:
+    """Add to each error a note with the line of the user's own code that failed."""
+    try:
+        yield
+    except Exception as error:
+        if line := own_line(error):
+            error.add_note(f"The error arose at {line}")
+        raise
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -819,11 +776,6 @@ class Trainer(HyperParameters):
             self.validate(self.state, self.prepare_batch(batch))
             self.val_batch_idx += 1
 
-    def clip_gradients(self, grad_clip_val: float, grads: Any) -> Any:
-        """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
-        scale = jnp.minimum(1, grad_clip_val / optax.tree.norm(grads))
-        return jax.tree_util.tree_map(lambda grad: scale * grad, grads)
-
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def place(self, batch: Any) -> Any:
         """Return a minibatch on the trainer's devices.
@@ -867,6 +819,12 @@ class Trainer(HyperParameters):
             jax.tree.map(lambda x: share * x, (grads, curves)),
         )
 
+    # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+    def clip_gradients(self, grad_clip_val: float, grads: Any) -> Any:
+        """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
+        scale = jnp.minimum(1, grad_clip_val / optax.tree.norm(grads))
+        return jax.tree_util.tree_map(lambda grad: scale * grad, grads)
+
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 class Callback:
@@ -877,6 +835,33 @@ class Callback:
 
     def after_step(self, trainer: Trainer) -> None:
         """Is called after each training step."""
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Setting:
+    """A keyword argument of a trainer, which is also an attribute.
+
+    `values` says in words which values the function `allows` accepts.
+    """
+
+    def __init__(
+        self, name: str, default: Any, meaning: str, values: str, allows: Callable
+    ):
+        self.name, self.default, self.values, self.allows = (
+            name,
+            default,
+            values,
+            allows,
+        )
+        self.__doc__ = f"{meaning}: {values}. The default is {default!r}."
+
+    def __get__(self, trainer: Any, owner: type) -> Any:
+        return self if trainer is None else vars(trainer).get(self.name, self.default)
+
+    def __set__(self, trainer: Any, value: Any) -> None:
+        if not self.allows(value):
+            raise ValueError(f"{self.name} must be {self.values}, not {value!r}")
+        vars(trainer)[self.name] = value
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -959,86 +944,6 @@ class LinearRegression(Module):
         return net["kernel"], net["bias"]
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class Classifier(Module):
-    """The base class of classifiers: outputs have the shape (examples, classes)."""
-
-    def training_step(self, params: Any, batch: Sequence, state: Any) -> tuple:
-        """Return (loss, updated statistics) and gradients; plot the loss."""
-        value, grads = jax.value_and_grad(self.loss, has_aux=True)(
-            params, batch[:-1], batch[-1], state
-        )
-        self.plot("loss", value[0], train=True)
-        return value, grads
-
-    def validation_step(self, params: Any, batch: Sequence, state: Any) -> None:
-        """Plot the loss and the accuracy of a minibatch."""
-        l, _ = self.loss(params, batch[:-1], batch[-1], state)
-        self.plot("loss", l, train=False)
-        self.plot(
-            "acc", self.accuracy(params, batch[:-1], batch[-1], state), train=False
-        )
-
-    def accuracy(
-        self, params: Any, X: Sequence, Y: jax.Array, state: Any, averaged: bool = True
-    ) -> jax.Array:
-        """Return the fraction of correct predictions, or 1 or 0 for each."""
-        Y_hat = state.apply_fn({"params": params, "batch_stats": state.batch_stats}, *X)
-        Y_hat = Y_hat.reshape(-1, Y_hat.shape[-1])
-        compare = (Y_hat.argmax(axis=1) == Y.reshape(-1)).astype(jnp.float32)
-        return compare.mean() if averaged else compare
-
-    def loss(
-        self, params: Any, X: Sequence, Y: jax.Array, state: Any, averaged: bool = True
-    ) -> tuple:
-        """Return the mean cross-entropy, or the one of each example; and updates."""
-        Y_hat, updates = state.apply_fn(
-            {"params": params, "batch_stats": state.batch_stats},
-            *X,
-            mutable=["batch_stats"],
-            rngs={"dropout": state.dropout_rng},
-        )
-        l = optax.softmax_cross_entropy_with_integer_labels(
-            Y_hat.reshape(-1, Y_hat.shape[-1]), Y.reshape(-1)
-        )
-        return (l.mean() if averaged else l), updates
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class Digits(DataModule):
-    """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
-
-    def __init__(self, batch_size: int = 64, num_train: int = 1437):
-        super().__init__()
-        self.save_hyperparameters()
-        from sklearn import datasets  # takes two seconds
-
-        X, y = datasets.load_digits(return_X_y=True)
-        order = np.random.default_rng(0).permutation(len(X))
-        self.X = (X[order] / 16).astype(np.float32)
-        self.y = y[order].astype(np.int32)
-
-    def get_dataloader(self, train: bool) -> Iterable:
-        """Return minibatches of the first `num_train` examples, or the others."""
-        i = slice(0, self.num_train) if train else slice(self.num_train, None)
-        return self.get_tensorloader((self.X, self.y), train, i)
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class MLP(Classifier):
-    """A network with one hidden layer."""
-
-    num_outputs: int
-    num_hiddens: int
-    lr: float
-
-    def setup(self) -> None:
-        """Declare the layers."""
-        self.net = nn.Sequential(
-            [nn.Dense(self.num_hiddens), nn.relu, nn.Dense(self.num_outputs)]
-        )
-
-
 # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 def cpu() -> jax.Device:
     """Return this process's first CPU device; RuntimeError if JAX has none."""
@@ -1090,35 +995,6 @@ def try_devices(n: int = 2) -> list[jax.Device]:
     """Return `n` devices: GPUs first, then CPU devices, repeated if needed."""
     gpus = [gpu(i) for i in range(num_gpus())]
     return (gpus + jax.local_devices(backend="cpu") * n)[:n]
-
-
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def queue_times(
-    num_steps: int,
-    fetch_every: int,
-    host_time: float,
-    device_time: float,
-    fetch_time: float,
-) -> tuple:
-    """Return the times of host work, waits and device work, and the end time.
-
-    The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
-    nothing is fetched. Raises ValueError if an argument is negative.
-    """
-    if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
-        raise ValueError("the counts and the times of a queue must not be negative")
-    host, waits, device = [], [], []
-    now, free = 0.0, 0.0  # when the host and the device are free again
-    for step in range(1, num_steps + 1):
-        host.append((now, now + host_time))
-        now += host_time
-        device.append((max(now, free), max(now, free) + device_time))
-        free = device[-1][1]
-        if fetch_every and step % fetch_every == 0:
-            waits.append((now, free))
-            host.append((free, free + fetch_time))
-            now = free + fetch_time
-    return host, waits, device, max(now, free)
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
@@ -1243,6 +1119,35 @@ def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
         times.append(timer.stop())
         del result  # its memory is free for the next call
     return min(times[1:])
+
+
+# Defined in chapter_gpus/data-movement.md (sec_data_movement)
+def queue_times(
+    num_steps: int,
+    fetch_every: int,
+    host_time: float,
+    device_time: float,
+    fetch_time: float,
+) -> tuple:
+    """Return the times of host work, waits and device work, and the end time.
+
+    The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
+    nothing is fetched. Raises ValueError if an argument is negative.
+    """
+    if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
+        raise ValueError("the counts and the times of a queue must not be negative")
+    host, waits, device = [], [], []
+    now, free = 0.0, 0.0  # when the host and the device are free again
+    for step in range(1, num_steps + 1):
+        host.append((now, now + host_time))
+        now += host_time
+        device.append((max(now, free), max(now, free) + device_time))
+        free = device[-1][1]
+        if fetch_every and step % fetch_every == 0:
+            waits.append((now, free))
+            host.append((free, free + fetch_time))
+            now = free + fetch_time
+    return host, waits, device, max(now, free)
 
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
@@ -3085,6 +2990,22 @@ def own_line(error: BaseException) -> str:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
+    """Set the settings of a trainer; raise TypeError for a name that is not one."""
+    known = [
+        name
+        for name, kind in inspect.getmembers(type(trainer))
+        if isinstance(kind, Setting)
+    ]
+    for name, value in settings.items():
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            advice = f"did you mean {close[0]!r}?" if close else f"use {known}"
+            raise TypeError(f"{name!r} is not a setting of the trainer; {advice}")
+        setattr(trainer, name, value)
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 @partial(jax.jit, static_argnames="count")
 def add_up(values: Sequence, count: int = 1) -> Any:
     """Return the sum of a few scalars divided by `count`, computed on their device."""
@@ -3397,6 +3318,86 @@ def one_optimizer(model: Any) -> Any:
             "several by optax.multi_transform"
         )
     return optim
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Classifier(Module):
+    """The base class of classifiers: outputs have the shape (examples, classes)."""
+
+    def training_step(self, params: Any, batch: Sequence, state: Any) -> tuple:
+        """Return (loss, updated statistics) and gradients; plot the loss."""
+        value, grads = jax.value_and_grad(self.loss, has_aux=True)(
+            params, batch[:-1], batch[-1], state
+        )
+        self.plot("loss", value[0], train=True)
+        return value, grads
+
+    def validation_step(self, params: Any, batch: Sequence, state: Any) -> None:
+        """Plot the loss and the accuracy of a minibatch."""
+        l, _ = self.loss(params, batch[:-1], batch[-1], state)
+        self.plot("loss", l, train=False)
+        self.plot(
+            "acc", self.accuracy(params, batch[:-1], batch[-1], state), train=False
+        )
+
+    def accuracy(
+        self, params: Any, X: Sequence, Y: jax.Array, state: Any, averaged: bool = True
+    ) -> jax.Array:
+        """Return the fraction of correct predictions, or 1 or 0 for each."""
+        Y_hat = state.apply_fn({"params": params, "batch_stats": state.batch_stats}, *X)
+        Y_hat = Y_hat.reshape(-1, Y_hat.shape[-1])
+        compare = (Y_hat.argmax(axis=1) == Y.reshape(-1)).astype(jnp.float32)
+        return compare.mean() if averaged else compare
+
+    def loss(
+        self, params: Any, X: Sequence, Y: jax.Array, state: Any, averaged: bool = True
+    ) -> tuple:
+        """Return the mean cross-entropy, or the one of each example; and updates."""
+        Y_hat, updates = state.apply_fn(
+            {"params": params, "batch_stats": state.batch_stats},
+            *X,
+            mutable=["batch_stats"],
+            rngs={"dropout": state.dropout_rng},
+        )
+        l = optax.softmax_cross_entropy_with_integer_labels(
+            Y_hat.reshape(-1, Y_hat.shape[-1]), Y.reshape(-1)
+        )
+        return (l.mean() if averaged else l), updates
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Digits(DataModule):
+    """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
+
+    def __init__(self, batch_size: int = 64, num_train: int = 1437):
+        super().__init__()
+        self.save_hyperparameters()
+        from sklearn import datasets  # takes two seconds
+
+        X, y = datasets.load_digits(return_X_y=True)
+        order = np.random.default_rng(0).permutation(len(X))
+        self.X = (X[order] / 16).astype(np.float32)
+        self.y = y[order].astype(np.int32)
+
+    def get_dataloader(self, train: bool) -> Iterable:
+        """Return minibatches of the first `num_train` examples, or the others."""
+        i = slice(0, self.num_train) if train else slice(self.num_train, None)
+        return self.get_tensorloader((self.X, self.y), train, i)
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class MLP(Classifier):
+    """A network with one hidden layer."""
+
+    num_outputs: int
+    num_hiddens: int
+    lr: float
+
+    def setup(self) -> None:
+        """Declare the layers."""
+        self.net = nn.Sequential(
+            [nn.Dense(self.num_hiddens), nn.relu, nn.Dense(self.num_outputs)]
+        )
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -4447,7 +4448,7 @@ def framework_info(look: bool = True) -> FrameworkInfo:
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-LAUNCHERS = {  # the variables that each launcher sets
+LAUNCHERS = {  # the variables of each launcher that the report reads
     "torchrun": "RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT",
     "TensorFlow": "TF_CONFIG",
     "JAX": "JAX_COORDINATOR_ADDRESS",
@@ -5239,4 +5240,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 9ed2e18a7f4232bb, with the contents 4bad6e267208984b.
+# Generated from 2047e5a88d818638, with the contents c19ab2bcb23807a8.

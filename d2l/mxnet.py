@@ -396,7 +396,7 @@ abs = np.abs
 eye = np.eye
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class HyperParameters:
     """A base class whose constructors can keep their arguments as attributes."""
 
@@ -575,7 +575,7 @@ class SyntheticRegressionData(DataModule):
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 @contextlib.contextmanager
 def locate_errors() -> Iterator[None]:
     """Add to each error a note with the line of the user's own code that failed."""
@@ -585,49 +585,6 @@ def locate_errors() -> Iterator[None]:
         if line := own_line(error):
             error.add_note(f"The error arose at {line}")
         raise
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class Setting:
-    """A keyword argument of a trainer, which is also an attribute.
-
-    `values` says in words which values the function `allows` accepts.
-    """
-
-    def __init__(
-        self, name: str, default: Any, meaning: str, values: str, allows: Callable
-    ):
-        self.name, self.default, self.values, self.allows = (
-            name,
-            default,
-            values,
-            allows,
-        )
-        self.__doc__ = f"{meaning}: {values}. The default is {default!r}."
-
-    def __get__(self, trainer: Any, owner: type) -> Any:
-        return self if trainer is None else vars(trainer).get(self.name, self.default)
-
-    def __set__(self, trainer: Any, value: Any) -> None:
-        if not self.allows(value):
-            raise ValueError(f"{self.name} must be {self.values}, not {value!r}")
-        vars(trainer)[self.name] = value
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
-    """Set the settings of a trainer; raise TypeError for a name that is not one."""
-    known = [
-        name
-        for name, kind in inspect.getmembers(type(trainer))
-        if isinstance(kind, Setting)
-    ]
-    for name, value in settings.items():
-        if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            advice = f"did you mean {close[0]!r}?" if close else f"use {known}"
-            raise TypeError(f"{name!r} is not a setting of the trainer; {advice}")
-        setattr(trainer, name, value)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -760,16 +717,6 @@ class Trainer(HyperParameters):
             self.validate(self.prepare_batch(batch))
             self.val_batch_idx += 1
 
-    def clip_gradients(self, grad_clip_val: float, model: Module) -> None:
-        """Scale the gradients so that their joint norm is at most `grad_clip_val`."""
-        arrays = [p.data() for p in model.parameters() if p.grad_req != "null"]
-        arrays += model.get_scratch_params()
-        grads = [a.grad for a in arrays if a.grad is not None]
-        norm = np.sqrt(sum((g**2).sum() for g in grads))
-        scale = np.minimum(1, grad_clip_val / norm)
-        for grad in grads:
-            grad *= scale
-
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def compute_share(self, batch: Any, weight: float, scale: float) -> None:
         """Compute the gradients of a share of a minibatch, in `accumulate` parts."""
@@ -843,6 +790,17 @@ class Trainer(HyperParameters):
                 add_point(self, label, total / weight)
         ranks.values.clear()
 
+    # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+    def clip_gradients(self, grad_clip_val: float, model: Module) -> None:
+        """Scale the gradients so that their joint norm is at most `grad_clip_val`."""
+        arrays = [p.data() for p in model.parameters() if p.grad_req != "null"]
+        arrays += model.get_scratch_params()
+        grads = [a.grad for a in arrays if a.grad is not None]
+        norm = np.sqrt(sum((g**2).sum() for g in grads))
+        scale = np.minimum(1, grad_clip_val / norm)
+        for grad in grads:
+            grad *= scale
+
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def has_overflow(self, scale: float) -> bool:
         """Return whether a gradient in 16 bits overflows; if so, halve the scale."""
@@ -867,6 +825,33 @@ class Callback:
 
     def after_step(self, trainer: Trainer) -> None:
         """Is called after each training step."""
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Setting:
+    """A keyword argument of a trainer, which is also an attribute.
+
+    `values` says in words which values the function `allows` accepts.
+    """
+
+    def __init__(
+        self, name: str, default: Any, meaning: str, values: str, allows: Callable
+    ):
+        self.name, self.default, self.values, self.allows = (
+            name,
+            default,
+            values,
+            allows,
+        )
+        self.__doc__ = f"{meaning}: {values}. The default is {default!r}."
+
+    def __get__(self, trainer: Any, owner: type) -> Any:
+        return self if trainer is None else vars(trainer).get(self.name, self.default)
+
+    def __set__(self, trainer: Any, value: Any) -> None:
+        if not self.allows(value):
+            raise ValueError(f"{self.name} must be {self.values}, not {value!r}")
+        vars(trainer)[self.name] = value
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -939,65 +924,6 @@ class LinearRegression(Module):
         return self.net.weight.data(), self.net.bias.data()
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class Classifier(Module):
-    """The base class of classifiers: outputs have the shape (examples, classes)."""
-
-    def validation_step(self, batch: Sequence) -> None:
-        """Plot the loss and the accuracy of a minibatch."""
-        Y_hat = self(*batch[:-1])
-        self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
-        self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
-
-    def accuracy(
-        self, Y_hat: np.ndarray, Y: np.ndarray, averaged: bool = True
-    ) -> np.ndarray:
-        """Return the fraction of correct predictions, or 1 or 0 for each."""
-        Y_hat = Y_hat.reshape(-1, Y_hat.shape[-1])
-        predicted = Y_hat.argmax(axis=1).astype(Y.dtype)
-        compare = (predicted == Y.reshape(-1)).astype(np.float32)
-        return compare.mean() if averaged else compare
-
-    def loss(
-        self, Y_hat: np.ndarray, Y: np.ndarray, averaged: bool = True
-    ) -> np.ndarray:
-        """Return the mean cross-entropy, or the one of each example."""
-        l = -npx.pick(npx.log_softmax(Y_hat), Y.reshape(Y_hat.shape[:-1]))
-        return l.mean() if averaged else l.reshape(-1)
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class Digits(DataModule):
-    """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
-
-    def __init__(self, batch_size: int = 64, num_train: int = 1437):
-        super().__init__()
-        self.save_hyperparameters()
-        from sklearn import datasets  # takes two seconds
-
-        X, y = datasets.load_digits(return_X_y=True)
-        order = onp.random.default_rng(0).permutation(len(X))
-        self.X = np.array(X[order] / 16, dtype=np.float32)
-        self.y = np.array(y[order], dtype=np.int32)
-
-    def get_dataloader(self, train: bool) -> Iterable:
-        """Return minibatches of the first `num_train` examples, or the others."""
-        i = slice(0, self.num_train) if train else slice(self.num_train, None)
-        return self.get_tensorloader((self.X, self.y), train, i)
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class MLP(Classifier):
-    """A network with one hidden layer."""
-
-    def __init__(self, num_outputs: int, num_hiddens: int, lr: float):
-        super().__init__()
-        self.save_hyperparameters()
-        self.net = nn.HybridSequential()
-        self.net.add(nn.Dense(num_hiddens, activation="relu"), nn.Dense(num_outputs))
-        self.net.initialize(init.Xavier())
-
-
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def cpu() -> Any:
     """Return the CPU."""
@@ -1033,35 +959,6 @@ def try_devices(n: int = 2) -> list:
     """Return `n` devices: the GPUs first, then CPU contexts."""
     gpus = [gpu(i) for i in range(num_gpus())]
     return (gpus + [npx.cpu(i) for i in range(n)])[:n]
-
-
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def queue_times(
-    num_steps: int,
-    fetch_every: int,
-    host_time: float,
-    device_time: float,
-    fetch_time: float,
-) -> tuple:
-    """Return the times of host work, waits and device work, and the end time.
-
-    The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
-    nothing is fetched. Raises ValueError if an argument is negative.
-    """
-    if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
-        raise ValueError("the counts and the times of a queue must not be negative")
-    host, waits, device = [], [], []
-    now, free = 0.0, 0.0  # when the host and the device are free again
-    for step in range(1, num_steps + 1):
-        host.append((now, now + host_time))
-        now += host_time
-        device.append((max(now, free), max(now, free) + device_time))
-        free = device[-1][1]
-        if fetch_every and step % fetch_every == 0:
-            waits.append((now, free))
-            host.append((free, free + fetch_time))
-            now = free + fetch_time
-    return host, waits, device, max(now, free)
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
@@ -1194,6 +1091,35 @@ def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
         times.append(timer.stop())
         del result  # its memory is free for the next call
     return min(times[1:])
+
+
+# Defined in chapter_gpus/data-movement.md (sec_data_movement)
+def queue_times(
+    num_steps: int,
+    fetch_every: int,
+    host_time: float,
+    device_time: float,
+    fetch_time: float,
+) -> tuple:
+    """Return the times of host work, waits and device work, and the end time.
+
+    The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
+    nothing is fetched. Raises ValueError if an argument is negative.
+    """
+    if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
+        raise ValueError("the counts and the times of a queue must not be negative")
+    host, waits, device = [], [], []
+    now, free = 0.0, 0.0  # when the host and the device are free again
+    for step in range(1, num_steps + 1):
+        host.append((now, now + host_time))
+        now += host_time
+        device.append((max(now, free), max(now, free) + device_time))
+        free = device[-1][1]
+        if fetch_every and step % fetch_every == 0:
+            waits.append((now, free))
+            host.append((free, free + fetch_time))
+            now = free + fetch_time
+    return host, waits, device, max(now, free)
 
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
@@ -2698,6 +2624,22 @@ def own_line(error: BaseException) -> str:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
+    """Set the settings of a trainer; raise TypeError for a name that is not one."""
+    known = [
+        name
+        for name, kind in inspect.getmembers(type(trainer))
+        if isinstance(kind, Setting)
+    ]
+    for name, value in settings.items():
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            advice = f"did you mean {close[0]!r}?" if close else f"use {known}"
+            raise TypeError(f"{name!r} is not a setting of the trainer; {advice}")
+        setattr(trainer, name, value)
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def mean(values: Sequence) -> Any:
     """Return the mean of scalars, computed on their device."""
     if all(isinstance(value, np.ndarray) for value in values):
@@ -3032,6 +2974,65 @@ def one_optimizer(model: Any) -> Any:
     """Return the optimizer of a model; several become one."""
     optim = model.configure_optimizers()
     return Optimizers(optim) if isinstance(optim, (list, tuple)) else optim
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Classifier(Module):
+    """The base class of classifiers: outputs have the shape (examples, classes)."""
+
+    def validation_step(self, batch: Sequence) -> None:
+        """Plot the loss and the accuracy of a minibatch."""
+        Y_hat = self(*batch[:-1])
+        self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
+        self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
+
+    def accuracy(
+        self, Y_hat: np.ndarray, Y: np.ndarray, averaged: bool = True
+    ) -> np.ndarray:
+        """Return the fraction of correct predictions, or 1 or 0 for each."""
+        Y_hat = Y_hat.reshape(-1, Y_hat.shape[-1])
+        predicted = Y_hat.argmax(axis=1).astype(Y.dtype)
+        compare = (predicted == Y.reshape(-1)).astype(np.float32)
+        return compare.mean() if averaged else compare
+
+    def loss(
+        self, Y_hat: np.ndarray, Y: np.ndarray, averaged: bool = True
+    ) -> np.ndarray:
+        """Return the mean cross-entropy, or the one of each example."""
+        l = -npx.pick(npx.log_softmax(Y_hat), Y.reshape(Y_hat.shape[:-1]))
+        return l.mean() if averaged else l.reshape(-1)
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Digits(DataModule):
+    """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
+
+    def __init__(self, batch_size: int = 64, num_train: int = 1437):
+        super().__init__()
+        self.save_hyperparameters()
+        from sklearn import datasets  # takes two seconds
+
+        X, y = datasets.load_digits(return_X_y=True)
+        order = onp.random.default_rng(0).permutation(len(X))
+        self.X = np.array(X[order] / 16, dtype=np.float32)
+        self.y = np.array(y[order], dtype=np.int32)
+
+    def get_dataloader(self, train: bool) -> Iterable:
+        """Return minibatches of the first `num_train` examples, or the others."""
+        i = slice(0, self.num_train) if train else slice(self.num_train, None)
+        return self.get_tensorloader((self.X, self.y), train, i)
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class MLP(Classifier):
+    """A network with one hidden layer."""
+
+    def __init__(self, num_outputs: int, num_hiddens: int, lr: float):
+        super().__init__()
+        self.save_hyperparameters()
+        self.net = nn.HybridSequential()
+        self.net.add(nn.Dense(num_hiddens, activation="relu"), nn.Dense(num_outputs))
+        self.net.initialize(init.Xavier())
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -4011,7 +4012,7 @@ def framework_info(look: bool = True) -> FrameworkInfo:
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-LAUNCHERS = {  # the variables that each launcher sets
+LAUNCHERS = {  # the variables of each launcher that the report reads
     "torchrun": "RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT",
     "TensorFlow": "TF_CONFIG",
     "JAX": "JAX_COORDINATOR_ADDRESS",
@@ -4940,4 +4941,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 219acd6c9c1dfa98, with the contents f58360df61e06799.
+# Generated from 97a7d8e99f4b462f, with the contents f833bc95a6824034.

@@ -408,7 +408,7 @@ repeat = tf.repeat
 batch_matmul = tf.matmul
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class HyperParameters:
     """A base class whose constructors can keep their arguments as attributes."""
 
@@ -575,62 +575,7 @@ class SyntheticRegressionData(DataModule):
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-@contextlib.contextmanager
-def locate_errors() -> Iterator[None]:
-    """Add to each error a note with the line of the user's own code that failed."""
-    try:
-        yield
-    except Exception as error:
-        if line := own_line(error):
-            error.add_note(f"The error arose at {line}")
-        raise
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class Setting:
-    """A keyword argument of a trainer, which is also an attribute.
-
-    `values` says in words which values the function `allows` accepts.
-    """
-
-    def __init__(
-        self, name: str, default: Any, meaning: str, values: str, allows: Callable
-    ):
-        self.name, self.default, self.values, self.allows = (
-            name,
-            default,
-            values,
-            allows,
-        )
-        self.__doc__ = f"{meaning}: {values}. The default is {default!r}."
-
-    def __get__(self, trainer: Any, owner: type) -> Any:
-        return self if trainer is None else vars(trainer).get(self.name, self.default)
-
-    def __set__(self, trainer: Any, value: Any) -> None:
-        if not self.allows(value):
-            raise ValueError(f"{self.name} must be {self.values}, not {value!r}")
-        vars(trainer)[self.name] = value
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
-    """Set the settings of a trainer; raise TypeError for a name that is not one."""
-    known = [
-        name
-        for name, kind in inspect.getmembers(type(trainer))
-        if isinstance(kind, Setting)
-    ]
-    for name, value in settings.items():
-        if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            advice = f"did you mean {close[0]!r}?" if close else f"use {known}"
-            raise TypeError(f"{name!r} is not a setting of the trainer; {advice}")
-        setattr(trainer, name, value)
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class BetweenSteps:
     """An attribute of a trainer that a compiled step cannot read."""
 
@@ -646,6 +591,18 @@ class BetweenSteps:
 
     def __set__(self, trainer: Any, value: Any) -> None:
         vars(trainer)[self.name] = value
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+@contextlib.contextmanager
+def locate_errors() -> Iterator[None]:
+    """Add to each error a note with the line of the user's own code that failed."""
+    try:
+        yield
+    except Exception as error:
+        if line := own_line(error):
+            error.add_note(f"The error arose at {line}")
+        raise
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -776,11 +733,6 @@ class Trainer(HyperParameters):
             self.validate(self.prepare_batch(batch))
             self.val_batch_idx += 1
 
-    def clip_gradients(self, grad_clip_val: float, grads: list) -> list:
-        """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
-        scale = tf.minimum(1.0, grad_clip_val / tf.linalg.global_norm(grads))
-        return [g if g is None else scale * tf.convert_to_tensor(g) for g in grads]
-
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def loss_scale(self) -> Any:
         """Return the factor of the losses: 1, or in float16 the optimizer's."""
@@ -834,6 +786,12 @@ class Trainer(HyperParameters):
         share_statistics(self.model)
         self.model.validation_step(self.ranks.own_share(batch)[0])
 
+    # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+    def clip_gradients(self, grad_clip_val: float, grads: list) -> list:
+        """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
+        scale = tf.minimum(1.0, grad_clip_val / tf.linalg.global_norm(grads))
+        return [g if g is None else scale * tf.convert_to_tensor(g) for g in grads]
+
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 class Callback:
@@ -844,6 +802,33 @@ class Callback:
 
     def after_step(self, trainer: Trainer) -> None:
         """Is called after each training step."""
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Setting:
+    """A keyword argument of a trainer, which is also an attribute.
+
+    `values` says in words which values the function `allows` accepts.
+    """
+
+    def __init__(
+        self, name: str, default: Any, meaning: str, values: str, allows: Callable
+    ):
+        self.name, self.default, self.values, self.allows = (
+            name,
+            default,
+            values,
+            allows,
+        )
+        self.__doc__ = f"{meaning}: {values}. The default is {default!r}."
+
+    def __get__(self, trainer: Any, owner: type) -> Any:
+        return self if trainer is None else vars(trainer).get(self.name, self.default)
+
+    def __set__(self, trainer: Any, value: Any) -> None:
+        if not self.allows(value):
+            raise ValueError(f"{self.name} must be {self.values}, not {value!r}")
+        vars(trainer)[self.name] = value
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -915,70 +900,6 @@ class LinearRegression(Module):
         return self.get_weights()[0], self.get_weights()[1]
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class Classifier(Module):
-    """The base class of classifiers: outputs have the shape (examples, classes)."""
-
-    def validation_step(self, batch: Sequence) -> None:
-        """Plot the loss and the accuracy of a minibatch."""
-        Y_hat = self(*batch[:-1])
-        self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
-        self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
-
-    def accuracy(
-        self, Y_hat: tf.Tensor, Y: tf.Tensor, averaged: bool = True
-    ) -> tf.Tensor:
-        """Return the fraction of correct predictions, or 1 or 0 for each."""
-        Y_hat = tf.reshape(Y_hat, (-1, Y_hat.shape[-1]))
-        predicted = tf.cast(tf.argmax(Y_hat, axis=1), Y.dtype)
-        compare = tf.cast(predicted == tf.reshape(Y, (-1,)), tf.float32)
-        return tf.reduce_mean(compare) if averaged else compare
-
-    def loss(self, Y_hat: tf.Tensor, Y: tf.Tensor, averaged: bool = True) -> tf.Tensor:
-        """Return the mean cross-entropy, or the one of each example."""
-        Y_hat = tf.reshape(Y_hat, (-1, Y_hat.shape[-1]))
-        l = tf.nn.sparse_softmax_cross_entropy_with_logits(
-            labels=tf.reshape(Y, (-1,)), logits=Y_hat
-        )
-        return tf.reduce_mean(l) if averaged else l
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class Digits(DataModule):
-    """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
-
-    def __init__(self, batch_size: int = 64, num_train: int = 1437):
-        super().__init__()
-        self.save_hyperparameters()
-        from sklearn import datasets  # takes two seconds
-
-        X, y = datasets.load_digits(return_X_y=True)
-        order = np.random.default_rng(0).permutation(len(X))
-        with tf.device("/CPU:0"):
-            self.X = tf.constant(X[order] / 16, dtype=tf.float32)
-            self.y = tf.constant(y[order], dtype=tf.int32)
-
-    def get_dataloader(self, train: bool) -> Iterable:
-        """Return minibatches of the first `num_train` examples, or the others."""
-        i = slice(0, self.num_train) if train else slice(self.num_train, None)
-        return self.get_tensorloader((self.X, self.y), train, i)
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class MLP(Classifier):
-    """A network with one hidden layer."""
-
-    def __init__(self, num_outputs: int, num_hiddens: int, lr: float):
-        super().__init__()
-        self.save_hyperparameters()
-        self.net = tf.keras.Sequential(
-            [
-                tf.keras.layers.Dense(num_hiddens, activation="relu"),
-                tf.keras.layers.Dense(num_outputs),
-            ]
-        )
-
-
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 class Device(str):
     """The name of a device, such as '/GPU:0', which is also a scope for `with`."""
@@ -1030,35 +951,6 @@ def try_devices(n: int = 2) -> list[Device]:
     cpus = tf.config.list_logical_devices("CPU")
     names = [Device(f"/CPU:{i}") for i in range(len(cpus))]
     return (gpus + names * n)[:n]
-
-
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def queue_times(
-    num_steps: int,
-    fetch_every: int,
-    host_time: float,
-    device_time: float,
-    fetch_time: float,
-) -> tuple:
-    """Return the times of host work, waits and device work, and the end time.
-
-    The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
-    nothing is fetched. Raises ValueError if an argument is negative.
-    """
-    if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
-        raise ValueError("the counts and the times of a queue must not be negative")
-    host, waits, device = [], [], []
-    now, free = 0.0, 0.0  # when the host and the device are free again
-    for step in range(1, num_steps + 1):
-        host.append((now, now + host_time))
-        now += host_time
-        device.append((max(now, free), max(now, free) + device_time))
-        free = device[-1][1]
-        if fetch_every and step % fetch_every == 0:
-            waits.append((now, free))
-            host.append((free, free + fetch_time))
-            now = free + fetch_time
-    return host, waits, device, max(now, free)
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
@@ -1182,6 +1074,35 @@ def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
         times.append(timer.stop())
         del result  # its memory is free for the next call
     return min(times[1:])
+
+
+# Defined in chapter_gpus/data-movement.md (sec_data_movement)
+def queue_times(
+    num_steps: int,
+    fetch_every: int,
+    host_time: float,
+    device_time: float,
+    fetch_time: float,
+) -> tuple:
+    """Return the times of host work, waits and device work, and the end time.
+
+    The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
+    nothing is fetched. Raises ValueError if an argument is negative.
+    """
+    if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
+        raise ValueError("the counts and the times of a queue must not be negative")
+    host, waits, device = [], [], []
+    now, free = 0.0, 0.0  # when the host and the device are free again
+    for step in range(1, num_steps + 1):
+        host.append((now, now + host_time))
+        now += host_time
+        device.append((max(now, free), max(now, free) + device_time))
+        free = device[-1][1]
+        if fetch_every and step % fetch_every == 0:
+            waits.append((now, free))
+            host.append((free, free + fetch_time))
+            now = free + fetch_time
+    return host, waits, device, max(now, free)
 
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
@@ -2806,6 +2727,22 @@ def own_line(error: BaseException) -> str:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
+    """Set the settings of a trainer; raise TypeError for a name that is not one."""
+    known = [
+        name
+        for name, kind in inspect.getmembers(type(trainer))
+        if isinstance(kind, Setting)
+    ]
+    for name, value in settings.items():
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            advice = f"did you mean {close[0]!r}?" if close else f"use {known}"
+            raise TypeError(f"{name!r} is not a setting of the trainer; {advice}")
+        setattr(trainer, name, value)
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def mean(values: Sequence) -> Any:
     """Return the mean of scalars, computed on their device."""
     if all(tf.is_tensor(value) for value in values):
@@ -3156,6 +3093,70 @@ def one_optimizer(model: Any) -> Any:
     """Return the optimizer of a model; several become one."""
     optim = model.configure_optimizers()
     return Optimizers(optim) if isinstance(optim, (list, tuple)) else optim
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Classifier(Module):
+    """The base class of classifiers: outputs have the shape (examples, classes)."""
+
+    def validation_step(self, batch: Sequence) -> None:
+        """Plot the loss and the accuracy of a minibatch."""
+        Y_hat = self(*batch[:-1])
+        self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
+        self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
+
+    def accuracy(
+        self, Y_hat: tf.Tensor, Y: tf.Tensor, averaged: bool = True
+    ) -> tf.Tensor:
+        """Return the fraction of correct predictions, or 1 or 0 for each."""
+        Y_hat = tf.reshape(Y_hat, (-1, Y_hat.shape[-1]))
+        predicted = tf.cast(tf.argmax(Y_hat, axis=1), Y.dtype)
+        compare = tf.cast(predicted == tf.reshape(Y, (-1,)), tf.float32)
+        return tf.reduce_mean(compare) if averaged else compare
+
+    def loss(self, Y_hat: tf.Tensor, Y: tf.Tensor, averaged: bool = True) -> tf.Tensor:
+        """Return the mean cross-entropy, or the one of each example."""
+        Y_hat = tf.reshape(Y_hat, (-1, Y_hat.shape[-1]))
+        l = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=tf.reshape(Y, (-1,)), logits=Y_hat
+        )
+        return tf.reduce_mean(l) if averaged else l
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Digits(DataModule):
+    """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
+
+    def __init__(self, batch_size: int = 64, num_train: int = 1437):
+        super().__init__()
+        self.save_hyperparameters()
+        from sklearn import datasets  # takes two seconds
+
+        X, y = datasets.load_digits(return_X_y=True)
+        order = np.random.default_rng(0).permutation(len(X))
+        with tf.device("/CPU:0"):
+            self.X = tf.constant(X[order] / 16, dtype=tf.float32)
+            self.y = tf.constant(y[order], dtype=tf.int32)
+
+    def get_dataloader(self, train: bool) -> Iterable:
+        """Return minibatches of the first `num_train` examples, or the others."""
+        i = slice(0, self.num_train) if train else slice(self.num_train, None)
+        return self.get_tensorloader((self.X, self.y), train, i)
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class MLP(Classifier):
+    """A network with one hidden layer."""
+
+    def __init__(self, num_outputs: int, num_hiddens: int, lr: float):
+        super().__init__()
+        self.save_hyperparameters()
+        self.net = tf.keras.Sequential(
+            [
+                tf.keras.layers.Dense(num_hiddens, activation="relu"),
+                tf.keras.layers.Dense(num_outputs),
+            ]
+        )
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -4129,7 +4130,7 @@ def framework_info(look: bool = True) -> FrameworkInfo:
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-LAUNCHERS = {  # the variables that each launcher sets
+LAUNCHERS = {  # the variables of each launcher that the report reads
     "torchrun": "RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT",
     "TensorFlow": "TF_CONFIG",
     "JAX": "JAX_COORDINATOR_ADDRESS",
@@ -5031,4 +5032,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 1b56fccd2f78258d, with the contents ebb3618a2452c648.
+# Generated from 326a5e1584e36c57, with the contents 5b2d2074be537c89.

@@ -396,7 +396,7 @@ sigmoid = torch.sigmoid
 batch_matmul = torch.bmm
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class HyperParameters:
     """A base class whose constructors can keep their arguments as attributes."""
 
@@ -556,7 +556,7 @@ class SyntheticRegressionData(DataModule):
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 @contextlib.contextmanager
 def locate_errors() -> Iterator[None]:
     """Add to each error a note with the line of the user's own code that failed."""
@@ -566,49 +566,6 @@ def locate_errors() -> Iterator[None]:
         if line := own_line(error):
             error.add_note(f"The error arose at {line}")
         raise
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class Setting:
-    """A keyword argument of a trainer, which is also an attribute.
-
-    `values` says in words which values the function `allows` accepts.
-    """
-
-    def __init__(
-        self, name: str, default: Any, meaning: str, values: str, allows: Callable
-    ):
-        self.name, self.default, self.values, self.allows = (
-            name,
-            default,
-            values,
-            allows,
-        )
-        self.__doc__ = f"{meaning}: {values}. The default is {default!r}."
-
-    def __get__(self, trainer: Any, owner: type) -> Any:
-        return self if trainer is None else vars(trainer).get(self.name, self.default)
-
-    def __set__(self, trainer: Any, value: Any) -> None:
-        if not self.allows(value):
-            raise ValueError(f"{self.name} must be {self.values}, not {value!r}")
-        vars(trainer)[self.name] = value
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
-    """Set the settings of a trainer; raise TypeError for a name that is not one."""
-    known = [
-        name
-        for name, kind in inspect.getmembers(type(trainer))
-        if isinstance(kind, Setting)
-    ]
-    for name, value in settings.items():
-        if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            advice = f"did you mean {close[0]!r}?" if close else f"use {known}"
-            raise TypeError(f"{name!r} is not a setting of the trainer; {advice}")
-        setattr(trainer, name, value)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -756,11 +713,6 @@ class Trainer(HyperParameters):
             self.val_step(self.prepare_batch(batch))
             self.val_batch_idx += 1
 
-    def clip_gradients(self, grad_clip_val: float, model: Module) -> None:
-        """Scale the gradients so that their joint norm is at most `grad_clip_val`."""
-        params = [*model.parameters(), *model.get_scratch_params()]
-        nn.utils.clip_grad_norm_(params, grad_clip_val)
-
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def compute_gradients(self, batch: Any) -> None:
         """Compute the gradients of the mean loss of the global minibatch, in parts."""
@@ -800,6 +752,12 @@ class Trainer(HyperParameters):
             add_point(self, label, total / weight, step)
         self.ranks.values.clear()
 
+    # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+    def clip_gradients(self, grad_clip_val: float, model: Module) -> None:
+        """Scale the gradients so that their joint norm is at most `grad_clip_val`."""
+        params = [*model.parameters(), *model.get_scratch_params()]
+        nn.utils.clip_grad_norm_(params, grad_clip_val)
+
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 class Callback:
@@ -810,6 +768,33 @@ class Callback:
 
     def after_step(self, trainer: Trainer) -> None:
         """Is called after each training step."""
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Setting:
+    """A keyword argument of a trainer, which is also an attribute.
+
+    `values` says in words which values the function `allows` accepts.
+    """
+
+    def __init__(
+        self, name: str, default: Any, meaning: str, values: str, allows: Callable
+    ):
+        self.name, self.default, self.values, self.allows = (
+            name,
+            default,
+            values,
+            allows,
+        )
+        self.__doc__ = f"{meaning}: {values}. The default is {default!r}."
+
+    def __get__(self, trainer: Any, owner: type) -> Any:
+        return self if trainer is None else vars(trainer).get(self.name, self.default)
+
+    def __set__(self, trainer: Any, value: Any) -> None:
+        if not self.allows(value):
+            raise ValueError(f"{self.name} must be {self.values}, not {value!r}")
+        vars(trainer)[self.name] = value
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -886,65 +871,6 @@ class LinearRegression(Module):
         return self.net.weight.data, self.net.bias.data
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class Classifier(Module):
-    """The base class of classifiers: outputs have the shape (examples, classes)."""
-
-    def validation_step(self, batch: Sequence) -> None:
-        """Plot the loss and the accuracy of a minibatch."""
-        Y_hat = self(*batch[:-1])
-        self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
-        self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
-
-    def accuracy(
-        self, Y_hat: torch.Tensor, Y: torch.Tensor, averaged: bool = True
-    ) -> torch.Tensor:
-        """Return the fraction of correct predictions, or 1 or 0 for each."""
-        Y_hat = Y_hat.flatten(0, -2)
-        compare = (Y_hat.argmax(axis=1) == Y.flatten()).float()
-        return compare.mean() if averaged else compare
-
-    def loss(
-        self, Y_hat: torch.Tensor, Y: torch.Tensor, averaged: bool = True
-    ) -> torch.Tensor:
-        """Return the mean cross-entropy, or the one of each example."""
-        return F.cross_entropy(
-            Y_hat.flatten(0, -2), Y.flatten(), reduction="mean" if averaged else "none"
-        )
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class Digits(DataModule):
-    """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
-
-    def __init__(self, batch_size: int = 64, num_train: int = 1437):
-        super().__init__()
-        self.save_hyperparameters()
-        from sklearn import datasets  # takes two seconds
-
-        X, y = datasets.load_digits(return_X_y=True)
-        order = np.random.default_rng(0).permutation(len(X))
-        self.X = torch.tensor(X[order] / 16, dtype=torch.float32)
-        self.y = torch.tensor(y[order])
-
-    def get_dataloader(self, train: bool) -> Iterable:
-        """Return minibatches of the first `num_train` examples, or the others."""
-        i = slice(0, self.num_train) if train else slice(self.num_train, None)
-        return self.get_tensorloader((self.X, self.y), train, i)
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
-class MLP(Classifier):
-    """A network with one hidden layer."""
-
-    def __init__(self, num_outputs: int, num_hiddens: int, lr: float):
-        super().__init__()
-        self.save_hyperparameters()
-        self.net = nn.Sequential(
-            nn.LazyLinear(num_hiddens), nn.ReLU(), nn.LazyLinear(num_outputs)
-        )
-
-
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def cpu() -> torch.device:
     """Return the CPU."""
@@ -987,35 +913,6 @@ def try_devices(n: int = 2) -> list[torch.device]:
     """Return `n` devices: the GPUs first, then the CPU as often as needed."""
     gpus = [gpu(i) for i in range(num_gpus())]
     return (gpus + [cpu()] * n)[:n]
-
-
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def queue_times(
-    num_steps: int,
-    fetch_every: int,
-    host_time: float,
-    device_time: float,
-    fetch_time: float,
-) -> tuple:
-    """Return the times of host work, waits and device work, and the end time.
-
-    The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
-    nothing is fetched. Raises ValueError if an argument is negative.
-    """
-    if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
-        raise ValueError("the counts and the times of a queue must not be negative")
-    host, waits, device = [], [], []
-    now, free = 0.0, 0.0  # when the host and the device are free again
-    for step in range(1, num_steps + 1):
-        host.append((now, now + host_time))
-        now += host_time
-        device.append((max(now, free), max(now, free) + device_time))
-        free = device[-1][1]
-        if fetch_every and step % fetch_every == 0:
-            waits.append((now, free))
-            host.append((free, free + fetch_time))
-            now = free + fetch_time
-    return host, waits, device, max(now, free)
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
@@ -1142,6 +1039,35 @@ def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
         times.append(timer.stop())
         del result  # its memory is free for the next call
     return min(times[1:])
+
+
+# Defined in chapter_gpus/data-movement.md (sec_data_movement)
+def queue_times(
+    num_steps: int,
+    fetch_every: int,
+    host_time: float,
+    device_time: float,
+    fetch_time: float,
+) -> tuple:
+    """Return the times of host work, waits and device work, and the end time.
+
+    The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
+    nothing is fetched. Raises ValueError if an argument is negative.
+    """
+    if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
+        raise ValueError("the counts and the times of a queue must not be negative")
+    host, waits, device = [], [], []
+    now, free = 0.0, 0.0  # when the host and the device are free again
+    for step in range(1, num_steps + 1):
+        host.append((now, now + host_time))
+        now += host_time
+        device.append((max(now, free), max(now, free) + device_time))
+        free = device[-1][1]
+        if fetch_every and step % fetch_every == 0:
+            waits.append((now, free))
+            host.append((free, free + fetch_time))
+            now = free + fetch_time
+    return host, waits, device, max(now, free)
 
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
@@ -2623,6 +2549,22 @@ def own_line(error: BaseException) -> str:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
+    """Set the settings of a trainer; raise TypeError for a name that is not one."""
+    known = [
+        name
+        for name, kind in inspect.getmembers(type(trainer))
+        if isinstance(kind, Setting)
+    ]
+    for name, value in settings.items():
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            advice = f"did you mean {close[0]!r}?" if close else f"use {known}"
+            raise TypeError(f"{name!r} is not a setting of the trainer; {advice}")
+        setattr(trainer, name, value)
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def mean(values: Sequence) -> Any:
     """Return the mean of scalars, computed on their device."""
     if all(isinstance(value, torch.Tensor) for value in values):
@@ -2982,6 +2924,65 @@ def one_optimizer(model: Any) -> Any:
     """Return the optimizer of a model; several become one."""
     optim = model.configure_optimizers()
     return Optimizers(optim) if isinstance(optim, (list, tuple)) else optim
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Classifier(Module):
+    """The base class of classifiers: outputs have the shape (examples, classes)."""
+
+    def validation_step(self, batch: Sequence) -> None:
+        """Plot the loss and the accuracy of a minibatch."""
+        Y_hat = self(*batch[:-1])
+        self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
+        self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
+
+    def accuracy(
+        self, Y_hat: torch.Tensor, Y: torch.Tensor, averaged: bool = True
+    ) -> torch.Tensor:
+        """Return the fraction of correct predictions, or 1 or 0 for each."""
+        Y_hat = Y_hat.flatten(0, -2)
+        compare = (Y_hat.argmax(axis=1) == Y.flatten()).float()
+        return compare.mean() if averaged else compare
+
+    def loss(
+        self, Y_hat: torch.Tensor, Y: torch.Tensor, averaged: bool = True
+    ) -> torch.Tensor:
+        """Return the mean cross-entropy, or the one of each example."""
+        return F.cross_entropy(
+            Y_hat.flatten(0, -2), Y.flatten(), reduction="mean" if averaged else "none"
+        )
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class Digits(DataModule):
+    """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
+
+    def __init__(self, batch_size: int = 64, num_train: int = 1437):
+        super().__init__()
+        self.save_hyperparameters()
+        from sklearn import datasets  # takes two seconds
+
+        X, y = datasets.load_digits(return_X_y=True)
+        order = np.random.default_rng(0).permutation(len(X))
+        self.X = torch.tensor(X[order] / 16, dtype=torch.float32)
+        self.y = torch.tensor(y[order])
+
+    def get_dataloader(self, train: bool) -> Iterable:
+        """Return minibatches of the first `num_train` examples, or the others."""
+        i = slice(0, self.num_train) if train else slice(self.num_train, None)
+        return self.get_tensorloader((self.X, self.y), train, i)
+
+
+# Defined in chapter_gpus/tools.md (sec_gpu_tools)
+class MLP(Classifier):
+    """A network with one hidden layer."""
+
+    def __init__(self, num_outputs: int, num_hiddens: int, lr: float):
+        super().__init__()
+        self.save_hyperparameters()
+        self.net = nn.Sequential(
+            nn.LazyLinear(num_hiddens), nn.ReLU(), nn.LazyLinear(num_outputs)
+        )
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -3770,7 +3771,7 @@ def framework_info(look: bool = True) -> FrameworkInfo:
 
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-LAUNCHERS = {  # the variables that each launcher sets
+LAUNCHERS = {  # the variables of each launcher that the report reads
     "torchrun": "RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT",
     "TensorFlow": "TF_CONFIG",
     "JAX": "JAX_COORDINATOR_ADDRESS",
@@ -4839,4 +4840,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 4bc4298e5501caa7, with the contents 3c9a2bebbb0c3ca3.
+# Generated from b04cc93966afdc02, with the contents 9b9ccf672d3b4a8e.

@@ -51,9 +51,9 @@
     return copied;
   }
 
-  async function showPreview(link) {
+  async function showPreview(link, isTapped = false) {
     const content = await previewContent(link);
-    if (!content || !link.matches(":hover, :focus-visible")) return;
+    if (!content || !(isTapped || link.matches(":hover, :focus-visible"))) return;
     hidePreview();
     previewed = link;
     link.removeAttribute("title"); // or the browser would show a tooltip of its own
@@ -99,6 +99,17 @@
       link.addEventListener("focus", () => link.matches(":focus-visible") && showPreview(link));
       link.addEventListener("blur", hidePreview);
     }
+    for (const term of all("a.term", within)) {
+      term.addEventListener("click", (event) => tapTerm(event, term));
+    }
+  }
+
+  // The first tap on a term shows its entry in the glossary, and the second goes there.
+  function tapTerm(event, term) {
+    if (event.pointerType !== "touch" || previewed === term) return;
+    event.preventDefault();
+    hidePreview();
+    showPreview(term, true);
   }
 
   function preparePreviews() {
@@ -112,6 +123,10 @@
     document.addEventListener("keydown", (event) => event.key === "Escape" && hidePreview());
     addEventListener("scroll", placePreview, { passive: true });
     addEventListener("resize", placePreview);
+    document.addEventListener("pointerdown", ({ target }) => {
+      const isOutside = target instanceof Element && !target.closest("a.term, #preview");
+      if (isOutside && previewed?.matches(".term")) hidePreview();
+    });
   }
 
   preparePreviews();

@@ -12,6 +12,7 @@ from book.checks import (
     citations,
     english,
     exercises,
+    glossary,
     grounds,
     leaks,
     markup,
@@ -34,6 +35,7 @@ FOR_AUTHORS: tuple[Rule, ...] = (
     cells.problems,
     tables.problems,
     english.problems,
+    glossary.problems,
 )
 
 

@@ -57,16 +57,20 @@ def supporting_files(book: Book, numbers: Numbers) -> Files:
 def _readme(book: Book, numbers: Numbers) -> str:
     """Return the README with a list of the notebooks."""
     contents = []
-    for page in (section for section in book.sections if book.code_tabs(section)):
-        number = numbers.headings[page.name][0]
-        title = page.title.title if page.title else page.name
-        contents.append(f"* {number} {title}: `{names.short(book, page)}.ipynb`")
+    for part, sections in book.parts:
+        items = []
+        for page in (section for section in sections if book.code_tabs(section)):
+            number = numbers.headings[page.name][0]
+            title = page.title.title if page.title else page.name
+            items.append(f"* {number} {title}: `{names.short(book, page)}.ipynb`")
+        if items:
+            contents += [f"## {part}\n", *items, ""] if part else [*items, ""]
     return README.format(
         title=book.config.project["title"],
         copyright=f"© {book.config.project['copyright']}",
         tabs=", ".join(map(tab_name, book.tabs)),
         example=book.tabs[0],
-        contents="\n".join(contents),
+        contents="\n".join(contents).rstrip(),
     )
 
 

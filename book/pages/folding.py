@@ -6,6 +6,8 @@ has no imports, all of its code is folded.
 
 import ast
 
+DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+
 
 def split(code: str) -> tuple[str, str]:
     """Return the folded part of a cell and the rest, which may be empty."""
@@ -27,7 +29,8 @@ def title(code: str) -> str:
         return "Imports"
     if statements and _is_plot(statements[-1]):
         return "Code of the plot"
-    return "Code"
+    defined = [s.name for s in statements if isinstance(s, DEFINITIONS)]
+    return f"Code of {' and '.join(f'``{n}``' for n in defined)}" if defined else "Code"
 
 
 def _statements(code: str) -> list[ast.stmt]:

@@ -298,6 +298,7 @@ def _settings(book: Book, titles: dict[str, str]) -> dict[str, object]:
 
     return {
         "book_tabs": book.tabs,
+        "book_parts": [[title, [s.name for s in part]] for title, part in book.parts],
         "book_machines": [[*pair] for pair in (titles or NO_RECORDS).items()],
         "book_cards": package.cards(book),
         "book_code_hash": _hash_of_files(book.root, TOOLS),

@@ -197,13 +197,22 @@ def _list_context(book: Book, folder: Path) -> dict[str, Any]:
         "lang": book.config.project["lang"],
         "book": book.config.project["title"],
         "copyright": book.config.project["copyright"],
-        "sections": list(_sections_with_decks(book, folder)),
+        "parts": [
+            {
+                "title": title,
+                "heading": "h3" if title else "h2",
+                "sections": list(_with_decks(book, sections, folder)),
+            }
+            for title, sections in book.parts
+        ],
     }
 
 
-def _sections_with_decks(book: Book, folder: Path) -> Iterator[dict[str, Any]]:
+def _with_decks(
+    book: Book, sections: list[Section], folder: Path
+) -> Iterator[dict[str, Any]]:
     """Yield the title and the decks of each section that has decks."""
-    for section in book.sections:
+    for section in sections:
         files = {tab: names.deck(book, section, tab) for tab in book.tabs}
         decks = [
             {"name": tab_name(tab), "file": file}

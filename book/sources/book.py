@@ -5,6 +5,7 @@ d2lbook reads the settings; `book.sources.parsing` parses the text.
 
 import configparser
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,9 +17,12 @@ from d2lbook.config import Config
 from book.base import build_paths
 from book.base.errors import BookError
 from book.sources import aliases
-from book.sources.blocks import Block, Cell
+from book.sources.blocks import Block, Cell, Heading
 from book.sources.section import Section
 from book.sources.tabs import TAB_NAMES
+
+# An item of a list that begins with a reference to a section.
+LISTED = re.compile(r"[*-] +:ref:`([^`]+)`")
 
 
 class Book:
@@ -103,6 +107,22 @@ class Book:
         return last if self._last_parts[last] == 1 else section.name
 
     @cached_property
+    def parts(self) -> list[tuple[str, list[Section]]]:
+        """The parts of the book, each with its title and its sections in order.
+
+        The index names them: a list below a heading begins with the first section of a
+        part, which goes on up to the next one. What is before has the title "".
+        """
+        index, *pages = self.sections
+        firsts = _listed_below_headings(index)
+        parts: list[tuple[str, list[Section]]] = [("", [])]
+        for page in pages:
+            titles = [firsts[label] for label, _ in page.labels if label in firsts]
+            parts += [(title, []) for title in titles]
+            parts[-1][1].append(page)
+        return [(title, sections) for title, sections in parts if sections]
+
+    @cached_property
     def _last_parts(self) -> Counter[str]:
         """The number of sections for each last part of a name."""
         return Counter(Path(section.name).name for section in self.sections)
@@ -171,6 +191,19 @@ class Book:
     def code_tabs(self, section: Section) -> list[str]:
         """Return the tabs for which a section has code to run."""
         return [tab for tab in self.tabs if self.cells(section, tab)]
+
+
+def _listed_below_headings(index: Section) -> dict[str, str]:
+    """Return the first label in each list of references, with the heading above it."""
+    firsts: dict[str, str] = {}
+    heading = ""
+    for block in index.blocks:
+        if isinstance(block, Heading):
+            heading = block.title
+        elif heading and (first := LISTED.match(block.source)):
+            firsts[first[1]] = heading
+            heading = ""
+    return firsts
 
 
 def _read_config(path: Path) -> Config:

@@ -16,7 +16,7 @@ from tools import CHROMIUM_FLAGS, chromium
 FIGURES = {
     "roofline": "performance",
     "queue": "use-gpu",
-    "gpu-parts": "kernels",
+    "gpu-parts": "use-gpu",
     "sectors": "kernels",
     "tiles": "tiles",
     "pinned": "data-movement",

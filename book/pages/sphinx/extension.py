@@ -26,6 +26,7 @@ from book.pages import plots
 from book.pages.sphinx import appendix as sphinx_appendix
 from book.pages.sphinx import folded as sphinx_folded
 from book.pages.sphinx import front as sphinx_front
+from book.pages.sphinx import glossary as sphinx_glossary
 from book.pages.sphinx import latex as sphinx_latex
 from book.pages.sphinx import machines as sphinx_machines
 from book.pages.sphinx import math as sphinx_math
@@ -45,6 +46,7 @@ PARTS = (
     sphinx_predictions,
     sphinx_folded,
     sphinx_front,
+    sphinx_glossary,
     sphinx_site,
     sphinx_search,
     sphinx_solutions,

@@ -260,6 +260,8 @@ def _preview_target(page: BeautifulSoup, anchor: str) -> Tag | None:
     element = page.find(id=anchor)
     if not isinstance(element, Tag):
         return None
+    if element.name == "li":  # an entry of the glossary
+        return element
     around = next((t for t in [element, *element.parents] if _has_preview(t)), None)
     if around is not None:
         return around
@@ -283,6 +285,8 @@ def _preview_html(element: Tag, page: str) -> str:
     section, it has the title and the first paragraph.
     """
     preview = _opening(element) if element.name == "section" else copy.copy(element)
+    if preview.name == "li":
+        preview.name = "div"
     for extra in preview.select(".headerlink, annotation, span[id]:empty"):
         extra.decompose()
     for link in preview.select("a"):

@@ -9,7 +9,11 @@ import base64
 import hashlib
 import html
 import json
+import re
 from collections.abc import Iterator
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +62,7 @@ def _add_context(
     context["book_early"] = script
     context["book_policy"] = policy(script)
     context["book_buttons"] = app.config.book_buttons.get(page, {})
+    context["book_parts_of"] = partial(_parts_of, app, page)
     context["book_address"] = _address(app, page)
     context["book_card"] = f"{app.config.html_baseurl}/_static/card.png"
     context["book_description"] = _description(doctree) if doctree else ""
@@ -67,6 +72,25 @@ def _add_context(
     context["book_has_contents"] = (
         context.get("toc", "").count("<a ") > 1 and not is_front
     )
+
+
+def _parts_of(app: Sphinx, page: str, contents: str) -> list[dict[str, Any]]:
+    """Divide the list of all pages, as HTML, into the parts of the book.
+
+    The part that `page` is in is open, and on the front page the first. Pages that are
+    in no part follow each other below the title "".
+    """
+    titles = {name: title for title, names in app.config.book_parts for name in names}
+    pages = app.env.toctree_includes.get(app.config.root_doc, [])
+    _, *items = re.split(r'(?=<li class="toctree-l1)', contents.rpartition("</ul>")[0])
+    listed = zip((titles.get(name, "") for name in pages), items, strict=True)
+    groups = groupby(listed, key=itemgetter(0))
+    parts = [(title, "".join(item for _, item in group)) for title, group in groups]
+    current = titles.get(page, parts[0][0] if parts else "")
+    return [
+        {"title": title, "pages": text, "is_open": title == current}
+        for title, text in parts
+    ]
 
 
 def _address(app: Sphinx, page: str) -> str:
@@ -243,6 +267,7 @@ def setup(app: Sphinx) -> None:
     """Add the settings and steps of this module to Sphinx."""
     app.add_config_value("book_dark_code", "book.pages.sphinx.code_styles.Dark", "env")
     app.add_config_value("book_cards", {}, "html")  # see book/library/package.py
+    app.add_config_value("book_parts", [], "html")  # titles, and names of sections
     app.add_config_value("book_buttons", {}, "html")  # see book/pages/buttons.py
     app.connect("builder-inited", _set_up_builder)
     app.connect("html-page-context", _add_context, priority=900)

@@ -40,7 +40,7 @@ def test_imports_are_folded_or_else_all_code(code: str, parts: tuple[str, str]):
     [
         (IMPORTS, "Imports"),
         ("x = 1\nd2l.plot(x)", "Code of the plot"),
-        (HELPER, "Code"),
+        (HELPER, "Code of ``fit``"),
         ("print(1)", "Code"),
         ("!ls", "Code"),
     ],
@@ -91,7 +91,7 @@ def test_a_folded_cell_can_be_opened(page: BeautifulSoup):
     imports, helper = page.select("details.folded")
     assert [d.summary and d.summary.get_text() for d in (imports, helper)] == [
         "Imports",
-        "Code",
+        "Code of fit",
     ]
     assert not imports.has_attr("open") and "import torch" in imports.get_text()
     rest = imports.find_next_sibling()
