@@ -5240,4 +5240,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 2047e5a88d818638, with the contents c19ab2bcb23807a8.
+# Generated from 1ded3b1393f26583, with the contents c19ab2bcb23807a8.

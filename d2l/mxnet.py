@@ -4941,4 +4941,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 97a7d8e99f4b462f, with the contents f833bc95a6824034.
+# Generated from 7c7bc03eccaeba09, with the contents f833bc95a6824034.

@@ -5032,4 +5032,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 326a5e1584e36c57, with the contents 5b2d2074be537c89.
+# Generated from e89558f689544b82, with the contents 5b2d2074be537c89.

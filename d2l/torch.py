@@ -4840,4 +4840,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from b04cc93966afdc02, with the contents 9b9ccf672d3b4a8e.
+# Generated from 6b2fca85bb16131c, with the contents 9b9ccf672d3b4a8e.

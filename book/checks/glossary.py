@@ -12,7 +12,9 @@ from book.sources.book import Book
 from book.sources.section import Section
 
 NAME = "glossary"
-ENTRY = re.compile(r"^\* \*\*(.+?)\*\*(?: \(:numref:`(\w+)`\))?\. (.+(?:\n  .+)*)", re.M)
+ENTRY = re.compile(
+    r"^\* \*\*(.+?)\*\*(?: \(:numref:`(\w+)`\))?\. (.+(?:\n  .+)*)", re.M
+)
 SLIDE_MARK = re.compile(r"[\[(]\*\*|\*\*[\])]")
 ITALICS = re.compile(r"(?<![*\w])\*([^*\s][^*]*?)\*(?![*\w])")
 SENTENCE = re.compile(r"[.?!](?=\s|$)")
