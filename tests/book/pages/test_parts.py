@@ -1,4 +1,4 @@
-"""The parts of the book are those of its front page, wherever its sections are listed."""
+"""The parts of the book are those of its front page, wherever sections are listed."""
 
 import functools
 import re
