@@ -1690,9 +1690,17 @@ class Machine:
     def bound(
         self, flops: float, nbytes: float, dtype: str = "float32", launches: int = 1
     ) -> float:
-        """Return the seconds that work takes at least."""
+        """Return the seconds that work takes at least.
+
+        Raises ValueError if there are FLOPs of a type that has no rate.
+        """
+        if flops and dtype not in self.rates:
+            raise ValueError(
+                f"{self.name} has no rate for {dtype}; it has rates for "
+                f"{', '.join(self.rates)}"
+            )
         return max(
-            flops / (self.rates.get(dtype) or self.rates["float32"]),
+            flops / self.rates[dtype] if flops else 0,
             nbytes / self.bandwidth,
             launches * self.overhead,
         )
@@ -1782,7 +1790,16 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     Takes a few seconds.
     """
     device, flops = device or try_gpu(), {}
-    experiments = {"sum": large_sum(2**25, device), "calls": small_sums(1000, device)}
+    add, count = large_sum(2**25, device), 1
+
+    def sums():
+        for _ in range(count):
+            result = add()
+        return result
+
+    while time_call(sums, repeats=1) < 0.01:
+        count *= 2
+    experiments = {"sum": sums, "calls": small_sums(1000, device)}
     for dtype in product_types():
         n, seconds = 128, 0.0
         while seconds < 0.01 and n < 16384:
@@ -1794,7 +1811,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     return Machine(
         str(device),
         {d: flops[d] / times[d][0] for d in flops},
-        3 * 4 * 2**25 / times["sum"][0],
+        count * 3 * 4 * 2**25 / times["sum"][0],
         times["calls"][0] / 1000,
         max(spread for _, spread in times.values()),
     )
@@ -2293,12 +2310,12 @@ def stored_kernel(call: str, digest: str, card: str, missing: str) -> KernelPlan
 
 # Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
 def occupancy(
-    limits: GPULimits, num_warps: int, registers: int, shared: int = 0
+    limits: GPULimits, num_warps: int, registers: int, shared: int = 0, columns: int = 0
 ) -> float:
     """Return the share of the warps of an SM that is in use, from 0 to 1.
 
-    A block has `num_warps` warps and `shared` bytes of shared memory, and each
-    of its threads has `registers`.
+    A block has `num_warps` warps, `shared` bytes of shared memory and `columns`
+    of the 512 columns of tensor memory, and each of its threads has `registers`.
     """
     per_warp = -(-32 * registers // 256) * 256
     reserved = 1024 if limits.capability >= 80 else 0
@@ -2308,6 +2325,8 @@ def occupancy(
         limits.warps // num_warps,
         limits.blocks,
     )
+    if columns:
+        blocks = min(blocks, 512 // columns)
     return blocks * num_warps / limits.warps
 
 
@@ -3318,86 +3337,6 @@ def one_optimizer(model: Any) -> Any:
             "several by optax.multi_transform"
         )
     return optim
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class Classifier(Module):
-    """The base class of classifiers: outputs have the shape (examples, classes)."""
-
-    def training_step(self, params: Any, batch: Sequence, state: Any) -> tuple:
-        """Return (loss, updated statistics) and gradients; plot the loss."""
-        value, grads = jax.value_and_grad(self.loss, has_aux=True)(
-            params, batch[:-1], batch[-1], state
-        )
-        self.plot("loss", value[0], train=True)
-        return value, grads
-
-    def validation_step(self, params: Any, batch: Sequence, state: Any) -> None:
-        """Plot the loss and the accuracy of a minibatch."""
-        l, _ = self.loss(params, batch[:-1], batch[-1], state)
-        self.plot("loss", l, train=False)
-        self.plot(
-            "acc", self.accuracy(params, batch[:-1], batch[-1], state), train=False
-        )
-
-    def accuracy(
-        self, params: Any, X: Sequence, Y: jax.Array, state: Any, averaged: bool = True
-    ) -> jax.Array:
-        """Return the fraction of correct predictions, or 1 or 0 for each."""
-        Y_hat = state.apply_fn({"params": params, "batch_stats": state.batch_stats}, *X)
-        Y_hat = Y_hat.reshape(-1, Y_hat.shape[-1])
-        compare = (Y_hat.argmax(axis=1) == Y.reshape(-1)).astype(jnp.float32)
-        return compare.mean() if averaged else compare
-
-    def loss(
-        self, params: Any, X: Sequence, Y: jax.Array, state: Any, averaged: bool = True
-    ) -> tuple:
-        """Return the mean cross-entropy, or the one of each example; and updates."""
-        Y_hat, updates = state.apply_fn(
-            {"params": params, "batch_stats": state.batch_stats},
-            *X,
-            mutable=["batch_stats"],
-            rngs={"dropout": state.dropout_rng},
-        )
-        l = optax.softmax_cross_entropy_with_integer_labels(
-            Y_hat.reshape(-1, Y_hat.shape[-1]), Y.reshape(-1)
-        )
-        return (l.mean() if averaged else l), updates
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class Digits(DataModule):
-    """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
-
-    def __init__(self, batch_size: int = 64, num_train: int = 1437):
-        super().__init__()
-        self.save_hyperparameters()
-        from sklearn import datasets  # takes two seconds
-
-        X, y = datasets.load_digits(return_X_y=True)
-        order = np.random.default_rng(0).permutation(len(X))
-        self.X = (X[order] / 16).astype(np.float32)
-        self.y = y[order].astype(np.int32)
-
-    def get_dataloader(self, train: bool) -> Iterable:
-        """Return minibatches of the first `num_train` examples, or the others."""
-        i = slice(0, self.num_train) if train else slice(self.num_train, None)
-        return self.get_tensorloader((self.X, self.y), train, i)
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class MLP(Classifier):
-    """A network with one hidden layer."""
-
-    num_outputs: int
-    num_hiddens: int
-    lr: float
-
-    def setup(self) -> None:
-        """Declare the layers."""
-        self.net = nn.Sequential(
-            [nn.Dense(self.num_hiddens), nn.relu, nn.Dense(self.num_outputs)]
-        )
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -4718,6 +4657,86 @@ def report_text(report: GPUReport) -> str:
     )
 
 
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+class Classifier(Module):
+    """The base class of classifiers: outputs have the shape (examples, classes)."""
+
+    def training_step(self, params: Any, batch: Sequence, state: Any) -> tuple:
+        """Return (loss, updated statistics) and gradients; plot the loss."""
+        value, grads = jax.value_and_grad(self.loss, has_aux=True)(
+            params, batch[:-1], batch[-1], state
+        )
+        self.plot("loss", value[0], train=True)
+        return value, grads
+
+    def validation_step(self, params: Any, batch: Sequence, state: Any) -> None:
+        """Plot the loss and the accuracy of a minibatch."""
+        l, _ = self.loss(params, batch[:-1], batch[-1], state)
+        self.plot("loss", l, train=False)
+        self.plot(
+            "acc", self.accuracy(params, batch[:-1], batch[-1], state), train=False
+        )
+
+    def accuracy(
+        self, params: Any, X: Sequence, Y: jax.Array, state: Any, averaged: bool = True
+    ) -> jax.Array:
+        """Return the fraction of correct predictions, or 1 or 0 for each."""
+        Y_hat = state.apply_fn({"params": params, "batch_stats": state.batch_stats}, *X)
+        Y_hat = Y_hat.reshape(-1, Y_hat.shape[-1])
+        compare = (Y_hat.argmax(axis=1) == Y.reshape(-1)).astype(jnp.float32)
+        return compare.mean() if averaged else compare
+
+    def loss(
+        self, params: Any, X: Sequence, Y: jax.Array, state: Any, averaged: bool = True
+    ) -> tuple:
+        """Return the mean cross-entropy, or the one of each example; and updates."""
+        Y_hat, updates = state.apply_fn(
+            {"params": params, "batch_stats": state.batch_stats},
+            *X,
+            mutable=["batch_stats"],
+            rngs={"dropout": state.dropout_rng},
+        )
+        l = optax.softmax_cross_entropy_with_integer_labels(
+            Y_hat.reshape(-1, Y_hat.shape[-1]), Y.reshape(-1)
+        )
+        return (l.mean() if averaged else l), updates
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+class Digits(DataModule):
+    """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
+
+    def __init__(self, batch_size: int = 64, num_train: int = 1437):
+        super().__init__()
+        self.save_hyperparameters()
+        from sklearn import datasets  # takes two seconds
+
+        X, y = datasets.load_digits(return_X_y=True)
+        order = np.random.default_rng(0).permutation(len(X))
+        self.X = (X[order] / 16).astype(np.float32)
+        self.y = y[order].astype(np.int32)
+
+    def get_dataloader(self, train: bool) -> Iterable:
+        """Return minibatches of the first `num_train` examples, or the others."""
+        i = slice(0, self.num_train) if train else slice(self.num_train, None)
+        return self.get_tensorloader((self.X, self.y), train, i)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+class MLP(Classifier):
+    """A network with one hidden layer."""
+
+    num_outputs: int
+    num_hiddens: int
+    lr: float
+
+    def setup(self) -> None:
+        """Declare the layers."""
+        self.net = nn.Sequential(
+            [nn.Dense(self.num_hiddens), nn.relu, nn.Dense(self.num_outputs)]
+        )
+
+
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 @contextlib.contextmanager
 def free_address() -> Iterator[str]:
@@ -5240,4 +5259,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 1ded3b1393f26583, with the contents c19ab2bcb23807a8.
+# Generated from a1d81bd616bc5eb9, with the contents 08418cee39f79ce8.

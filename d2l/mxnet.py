@@ -1492,9 +1492,17 @@ class Machine:
     def bound(
         self, flops: float, nbytes: float, dtype: str = "float32", launches: int = 1
     ) -> float:
-        """Return the seconds that work takes at least."""
+        """Return the seconds that work takes at least.
+
+        Raises ValueError if there are FLOPs of a type that has no rate.
+        """
+        if flops and dtype not in self.rates:
+            raise ValueError(
+                f"{self.name} has no rate for {dtype}; it has rates for "
+                f"{', '.join(self.rates)}"
+            )
         return max(
-            flops / (self.rates.get(dtype) or self.rates["float32"]),
+            flops / self.rates[dtype] if flops else 0,
             nbytes / self.bandwidth,
             launches * self.overhead,
         )
@@ -1578,7 +1586,16 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     Takes a few seconds.
     """
     device, flops = device or try_gpu(), {}
-    experiments = {"sum": large_sum(2**25, device), "calls": small_sums(1000, device)}
+    add, count = large_sum(2**25, device), 1
+
+    def sums():
+        for _ in range(count):
+            result = add()
+        return result
+
+    while time_call(sums, repeats=1) < 0.01:
+        count *= 2
+    experiments = {"sum": sums, "calls": small_sums(1000, device)}
     for dtype in product_types():
         n, seconds = 128, 0.0
         while seconds < 0.01 and n < 16384:
@@ -1590,7 +1607,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     return Machine(
         str(device),
         {d: flops[d] / times[d][0] for d in flops},
-        3 * 4 * 2**25 / times["sum"][0],
+        count * 3 * 4 * 2**25 / times["sum"][0],
         times["calls"][0] / 1000,
         max(spread for _, spread in times.values()),
     )
@@ -1946,12 +1963,12 @@ def compile_cuda(source: str, capability: int) -> KernelPlan:
 
 # Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
 def occupancy(
-    limits: GPULimits, num_warps: int, registers: int, shared: int = 0
+    limits: GPULimits, num_warps: int, registers: int, shared: int = 0, columns: int = 0
 ) -> float:
     """Return the share of the warps of an SM that is in use, from 0 to 1.
 
-    A block has `num_warps` warps and `shared` bytes of shared memory, and each
-    of its threads has `registers`.
+    A block has `num_warps` warps, `shared` bytes of shared memory and `columns`
+    of the 512 columns of tensor memory, and each of its threads has `registers`.
     """
     per_warp = -(-32 * registers // 256) * 256
     reserved = 1024 if limits.capability >= 80 else 0
@@ -1961,6 +1978,8 @@ def occupancy(
         limits.warps // num_warps,
         limits.blocks,
     )
+    if columns:
+        blocks = min(blocks, 512 // columns)
     return blocks * num_warps / limits.warps
 
 
@@ -2974,65 +2993,6 @@ def one_optimizer(model: Any) -> Any:
     """Return the optimizer of a model; several become one."""
     optim = model.configure_optimizers()
     return Optimizers(optim) if isinstance(optim, (list, tuple)) else optim
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class Classifier(Module):
-    """The base class of classifiers: outputs have the shape (examples, classes)."""
-
-    def validation_step(self, batch: Sequence) -> None:
-        """Plot the loss and the accuracy of a minibatch."""
-        Y_hat = self(*batch[:-1])
-        self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
-        self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
-
-    def accuracy(
-        self, Y_hat: np.ndarray, Y: np.ndarray, averaged: bool = True
-    ) -> np.ndarray:
-        """Return the fraction of correct predictions, or 1 or 0 for each."""
-        Y_hat = Y_hat.reshape(-1, Y_hat.shape[-1])
-        predicted = Y_hat.argmax(axis=1).astype(Y.dtype)
-        compare = (predicted == Y.reshape(-1)).astype(np.float32)
-        return compare.mean() if averaged else compare
-
-    def loss(
-        self, Y_hat: np.ndarray, Y: np.ndarray, averaged: bool = True
-    ) -> np.ndarray:
-        """Return the mean cross-entropy, or the one of each example."""
-        l = -npx.pick(npx.log_softmax(Y_hat), Y.reshape(Y_hat.shape[:-1]))
-        return l.mean() if averaged else l.reshape(-1)
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class Digits(DataModule):
-    """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
-
-    def __init__(self, batch_size: int = 64, num_train: int = 1437):
-        super().__init__()
-        self.save_hyperparameters()
-        from sklearn import datasets  # takes two seconds
-
-        X, y = datasets.load_digits(return_X_y=True)
-        order = onp.random.default_rng(0).permutation(len(X))
-        self.X = np.array(X[order] / 16, dtype=np.float32)
-        self.y = np.array(y[order], dtype=np.int32)
-
-    def get_dataloader(self, train: bool) -> Iterable:
-        """Return minibatches of the first `num_train` examples, or the others."""
-        i = slice(0, self.num_train) if train else slice(self.num_train, None)
-        return self.get_tensorloader((self.X, self.y), train, i)
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class MLP(Classifier):
-    """A network with one hidden layer."""
-
-    def __init__(self, num_outputs: int, num_hiddens: int, lr: float):
-        super().__init__()
-        self.save_hyperparameters()
-        self.net = nn.HybridSequential()
-        self.net.add(nn.Dense(num_hiddens, activation="relu"), nn.Dense(num_outputs))
-        self.net.initialize(init.Xavier())
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
@@ -4282,6 +4242,65 @@ def report_text(report: GPUReport) -> str:
     )
 
 
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+class Classifier(Module):
+    """The base class of classifiers: outputs have the shape (examples, classes)."""
+
+    def validation_step(self, batch: Sequence) -> None:
+        """Plot the loss and the accuracy of a minibatch."""
+        Y_hat = self(*batch[:-1])
+        self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
+        self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
+
+    def accuracy(
+        self, Y_hat: np.ndarray, Y: np.ndarray, averaged: bool = True
+    ) -> np.ndarray:
+        """Return the fraction of correct predictions, or 1 or 0 for each."""
+        Y_hat = Y_hat.reshape(-1, Y_hat.shape[-1])
+        predicted = Y_hat.argmax(axis=1).astype(Y.dtype)
+        compare = (predicted == Y.reshape(-1)).astype(np.float32)
+        return compare.mean() if averaged else compare
+
+    def loss(
+        self, Y_hat: np.ndarray, Y: np.ndarray, averaged: bool = True
+    ) -> np.ndarray:
+        """Return the mean cross-entropy, or the one of each example."""
+        l = -npx.pick(npx.log_softmax(Y_hat), Y.reshape(Y_hat.shape[:-1]))
+        return l.mean() if averaged else l.reshape(-1)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+class Digits(DataModule):
+    """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
+
+    def __init__(self, batch_size: int = 64, num_train: int = 1437):
+        super().__init__()
+        self.save_hyperparameters()
+        from sklearn import datasets  # takes two seconds
+
+        X, y = datasets.load_digits(return_X_y=True)
+        order = onp.random.default_rng(0).permutation(len(X))
+        self.X = np.array(X[order] / 16, dtype=np.float32)
+        self.y = np.array(y[order], dtype=np.int32)
+
+    def get_dataloader(self, train: bool) -> Iterable:
+        """Return minibatches of the first `num_train` examples, or the others."""
+        i = slice(0, self.num_train) if train else slice(self.num_train, None)
+        return self.get_tensorloader((self.X, self.y), train, i)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+class MLP(Classifier):
+    """A network with one hidden layer."""
+
+    def __init__(self, num_outputs: int, num_hiddens: int, lr: float):
+        super().__init__()
+        self.save_hyperparameters()
+        self.net = nn.HybridSequential()
+        self.net.add(nn.Dense(num_hiddens, activation="relu"), nn.Dense(num_outputs))
+        self.net.initialize(init.Xavier())
+
+
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def free_ports(n: int) -> list[int]:
     """Return `n` different ports of this machine that no program uses, sorted."""
@@ -4941,4 +4960,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 7c7bc03eccaeba09, with the contents f833bc95a6824034.
+# Generated from 81e8467ce3502358, with the contents f5061c9f419383cf.

@@ -1345,9 +1345,17 @@ class Machine:
     def bound(
         self, flops: float, nbytes: float, dtype: str = "float32", launches: int = 1
     ) -> float:
-        """Return the seconds that work takes at least."""
+        """Return the seconds that work takes at least.
+
+        Raises ValueError if there are FLOPs of a type that has no rate.
+        """
+        if flops and dtype not in self.rates:
+            raise ValueError(
+                f"{self.name} has no rate for {dtype}; it has rates for "
+                f"{', '.join(self.rates)}"
+            )
         return max(
-            flops / (self.rates.get(dtype) or self.rates["float32"]),
+            flops / self.rates[dtype] if flops else 0,
             nbytes / self.bandwidth,
             launches * self.overhead,
         )
@@ -1431,7 +1439,16 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     Takes a few seconds.
     """
     device, flops = device or try_gpu(), {}
-    experiments = {"sum": large_sum(2**25, device), "calls": small_sums(1000, device)}
+    add, count = large_sum(2**25, device), 1
+
+    def sums():
+        for _ in range(count):
+            result = add()
+        return result
+
+    while time_call(sums, repeats=1) < 0.01:
+        count *= 2
+    experiments = {"sum": sums, "calls": small_sums(1000, device)}
     for dtype in product_types():
         n, seconds = 128, 0.0
         while seconds < 0.01 and n < 16384:
@@ -1443,7 +1460,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     return Machine(
         str(device),
         {d: flops[d] / times[d][0] for d in flops},
-        3 * 4 * 2**25 / times["sum"][0],
+        count * 3 * 4 * 2**25 / times["sum"][0],
         times["calls"][0] / 1000,
         max(spread for _, spread in times.values()),
     )
@@ -1742,19 +1759,26 @@ def watch_access(create: Callable, place: int, accesses: list) -> Callable:
 
 
 # Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
-KernelPlan = namedtuple("KernelPlan", "registers stack shared ptx")
+KernelPlan = namedtuple(
+    "KernelPlan", "registers stack shared ptx columns", defaults=[0]
+)
 
 
 # Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
 def compile_kernel(
-    kernel: Any, types: str, capability: int, num_warps: int = 4, **constants: Any
+    kernel: Any,
+    types: str,
+    capability: int,
+    num_warps: int = 4,
+    num_stages: int = 3,
+    **constants: Any,
 ) -> KernelPlan:
     """Return what the compiler makes of a Triton kernel, without a GPU.
 
     `types` are those of the arguments, such as '*fp16 i32 fp32', and
     `capability` is that of the GPU, such as 90. The plan has the registers and
-    the bytes of stack of a thread, the bytes of shared memory of a block, and
-    the text of the PTX code.
+    the bytes of stack of a thread, the bytes of shared memory of a block, the
+    text of the PTX code, and the columns of tensor memory of a block.
     """
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource, compile
@@ -1765,9 +1789,13 @@ def compile_kernel(
     signature |= dict.fromkeys(constants, "constexpr")
     source = ASTSource(kernel, signature, constants, aligned)
     target = GPUTarget("cuda", capability, 32)
-    built = compile(source, target, {"num_warps": num_warps})
+    options = {"num_warps": num_warps, "num_stages": num_stages}
+    built = compile(source, target, options)
     return KernelPlan(
-        *read_usage(built.asm["cubin"]), built.metadata.shared, built.asm["ptx"]
+        *read_usage(built.asm["cubin"]),
+        built.metadata.shared,
+        built.asm["ptx"],
+        getattr(built.metadata, "tmem_size", 0),
     )
 
 
@@ -1788,12 +1816,12 @@ def read_usage(cubin: bytes) -> tuple[int, int]:
 
 # Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
 def occupancy(
-    limits: GPULimits, num_warps: int, registers: int, shared: int = 0
+    limits: GPULimits, num_warps: int, registers: int, shared: int = 0, columns: int = 0
 ) -> float:
     """Return the share of the warps of an SM that is in use, from 0 to 1.
 
-    A block has `num_warps` warps and `shared` bytes of shared memory, and each
-    of its threads has `registers`.
+    A block has `num_warps` warps, `shared` bytes of shared memory and `columns`
+    of the 512 columns of tensor memory, and each of its threads has `registers`.
     """
     per_warp = -(-32 * registers // 256) * 256
     reserved = 1024 if limits.capability >= 80 else 0
@@ -1803,6 +1831,8 @@ def occupancy(
         limits.warps // num_warps,
         limits.blocks,
     )
+    if columns:
+        blocks = min(blocks, 512 // columns)
     return blocks * num_warps / limits.warps
 
 
@@ -2927,65 +2957,6 @@ def one_optimizer(model: Any) -> Any:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class Classifier(Module):
-    """The base class of classifiers: outputs have the shape (examples, classes)."""
-
-    def validation_step(self, batch: Sequence) -> None:
-        """Plot the loss and the accuracy of a minibatch."""
-        Y_hat = self(*batch[:-1])
-        self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
-        self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
-
-    def accuracy(
-        self, Y_hat: torch.Tensor, Y: torch.Tensor, averaged: bool = True
-    ) -> torch.Tensor:
-        """Return the fraction of correct predictions, or 1 or 0 for each."""
-        Y_hat = Y_hat.flatten(0, -2)
-        compare = (Y_hat.argmax(axis=1) == Y.flatten()).float()
-        return compare.mean() if averaged else compare
-
-    def loss(
-        self, Y_hat: torch.Tensor, Y: torch.Tensor, averaged: bool = True
-    ) -> torch.Tensor:
-        """Return the mean cross-entropy, or the one of each example."""
-        return F.cross_entropy(
-            Y_hat.flatten(0, -2), Y.flatten(), reduction="mean" if averaged else "none"
-        )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class Digits(DataModule):
-    """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
-
-    def __init__(self, batch_size: int = 64, num_train: int = 1437):
-        super().__init__()
-        self.save_hyperparameters()
-        from sklearn import datasets  # takes two seconds
-
-        X, y = datasets.load_digits(return_X_y=True)
-        order = np.random.default_rng(0).permutation(len(X))
-        self.X = torch.tensor(X[order] / 16, dtype=torch.float32)
-        self.y = torch.tensor(y[order])
-
-    def get_dataloader(self, train: bool) -> Iterable:
-        """Return minibatches of the first `num_train` examples, or the others."""
-        i = slice(0, self.num_train) if train else slice(self.num_train, None)
-        return self.get_tensorloader((self.X, self.y), train, i)
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class MLP(Classifier):
-    """A network with one hidden layer."""
-
-    def __init__(self, num_outputs: int, num_hiddens: int, lr: float):
-        super().__init__()
-        self.save_hyperparameters()
-        self.net = nn.Sequential(
-            nn.LazyLinear(num_hiddens), nn.ReLU(), nn.LazyLinear(num_outputs)
-        )
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class SlicedDataset(torch.utils.data.TensorDataset):
     """Tensors from which a loader takes a minibatch in one piece."""
 
@@ -4041,6 +4012,65 @@ def report_text(report: GPUReport) -> str:
     )
 
 
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+class Classifier(Module):
+    """The base class of classifiers: outputs have the shape (examples, classes)."""
+
+    def validation_step(self, batch: Sequence) -> None:
+        """Plot the loss and the accuracy of a minibatch."""
+        Y_hat = self(*batch[:-1])
+        self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
+        self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
+
+    def accuracy(
+        self, Y_hat: torch.Tensor, Y: torch.Tensor, averaged: bool = True
+    ) -> torch.Tensor:
+        """Return the fraction of correct predictions, or 1 or 0 for each."""
+        Y_hat = Y_hat.flatten(0, -2)
+        compare = (Y_hat.argmax(axis=1) == Y.flatten()).float()
+        return compare.mean() if averaged else compare
+
+    def loss(
+        self, Y_hat: torch.Tensor, Y: torch.Tensor, averaged: bool = True
+    ) -> torch.Tensor:
+        """Return the mean cross-entropy, or the one of each example."""
+        return F.cross_entropy(
+            Y_hat.flatten(0, -2), Y.flatten(), reduction="mean" if averaged else "none"
+        )
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+class Digits(DataModule):
+    """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
+
+    def __init__(self, batch_size: int = 64, num_train: int = 1437):
+        super().__init__()
+        self.save_hyperparameters()
+        from sklearn import datasets  # takes two seconds
+
+        X, y = datasets.load_digits(return_X_y=True)
+        order = np.random.default_rng(0).permutation(len(X))
+        self.X = torch.tensor(X[order] / 16, dtype=torch.float32)
+        self.y = torch.tensor(y[order])
+
+    def get_dataloader(self, train: bool) -> Iterable:
+        """Return minibatches of the first `num_train` examples, or the others."""
+        i = slice(0, self.num_train) if train else slice(self.num_train, None)
+        return self.get_tensorloader((self.X, self.y), train, i)
+
+
+# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
+class MLP(Classifier):
+    """A network with one hidden layer."""
+
+    def __init__(self, num_outputs: int, num_hiddens: int, lr: float):
+        super().__init__()
+        self.save_hyperparameters()
+        self.net = nn.Sequential(
+            nn.LazyLinear(num_hiddens), nn.ReLU(), nn.LazyLinear(num_outputs)
+        )
+
+
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def init_group(local_rank: int, local_size: int, **options: Any) -> None:
     """Join a group of ranks, `local_size` of which are on this machine.
@@ -4840,4 +4870,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 6b2fca85bb16131c, with the contents 9b9ccf672d3b4a8e.
+# Generated from a14e39122cdff0df, with the contents 57900a8e3bbf8ec9.

@@ -24,13 +24,20 @@ def machine(d2l):
         ((1e9, 7e8), 7),
         ((1e9, 1e8, "float32", 3_000_000), 3),
         ((8e9, 0, "float16"), 2),
-        ((8e9, 0, "float64"), 8),  # an unknown type is as slow as float32
+        ((0, 1e8, "float64"), 1),  # a type without a rate may be moved
         ((0, 0), 1e-6),
         ((0, 0, "float32", 0), 0),
     ],
 )
 def test_a_bound_is_the_time_of_the_slowest_resource(machine, work, seconds):
     assert machine.bound(*work) == pytest.approx(seconds)
+
+
+def test_the_rate_of_another_type_is_never_substituted(machine):
+    with pytest.raises(
+        ValueError, match="no rate for float64; it has rates for float32"
+    ):
+        machine.bound(1e9, 0, "float64")
 
 
 def test_a_prediction_is_the_sum_of_the_bounds_of_operations(d2l, machine):
@@ -96,21 +103,33 @@ def test_a_machine_is_computed_from_its_measurements(d2l, monkeypatch):
         return n, device
 
     def times(experiments, rounds):
-        assert experiments["sum"] == (2**25, device) and rounds == 5
+        assert experiments["sum"]() == (2**25, device) and rounds == 5
         assert experiments["calls"] == (1000, device)
         seconds = {"sum": 0.5, "calls": 0.003}
         return {name: (seconds.get(name, 2.0), len(name) / 10) for name in experiments}
 
-    for name in "large_sum", "small_sums":
-        monkeypatch.setattr(d2l, name, lambda n, device: (n, device))
+    calls: list = []
+
+    def large_sum(n, device):
+        return lambda: calls.append(1) or (n, device)
+
+    def time_call(function, repeats):
+        if isinstance(function, tuple):  # a product
+            return 0.01 * (function[0] / 1024) ** 3
+        calls.clear()
+        function()
+        return 0.003 * len(calls)
+
+    monkeypatch.setattr(d2l, "large_sum", large_sum)
+    monkeypatch.setattr(d2l, "small_sums", lambda n, device: (n, device))
     monkeypatch.setattr(d2l, "square_product", product)
-    # the time of a product grows with its work, and reaches 0.01 seconds at 1024
-    monkeypatch.setattr(d2l, "time_call", lambda f, repeats: 0.01 * (f[0] / 1024) ** 3)
+    # A product takes 0.01 seconds at 1024, and four sums take as long.
+    monkeypatch.setattr(d2l, "time_call", time_call)
     monkeypatch.setattr(d2l, "time_in_turn", times)
     machine = d2l.measure_machine(device, rounds=5)
     assert set(sizes.values()) == {1024} and tuple(sizes) == d2l.product_types()
     assert machine.rates == dict.fromkeys(sizes, 2 * 1024**3 / 2)
-    assert machine.bandwidth == 3 * 4 * 2**25 / 0.5
+    assert machine.bandwidth == 4 * 3 * 4 * 2**25 / 0.5
     assert machine.overhead == pytest.approx(3e-6)
     assert machine.spread == max(map(len, [*sizes, "calls"])) / 10
     assert machine.name == str(device)

@@ -76,7 +76,8 @@ def test_folded_code_is_open_in_each_framework_or_in_none(open_page: Visitor):
 
 def test_imports_are_aligned_in_a_comparison(open_http_page: Visitor):
     page = open_http_page(f"{SECTION}?tab={TABS[0]}&beside={OTHER}")
-    cells = page.locator(".pair > .tab-panel:visible > .folded")
+    pair = page.locator(".pair:has(.folded.head)").first
+    cells = pair.locator("> .tab-panel:visible > .folded")
     assert cells.count() == 2
     cells.first.locator("summary").click()
     expect(cells.last).to_have_attribute("open", "")

@@ -261,7 +261,7 @@ def test_a_comparison_does_not_change_the_print_of_all(open_http_page: Visitor):
 
 def test_the_room_below_a_place_is_not_printed(open_http_page: Visitor):
     page = open_http_page(
-        "chapter_gpus/pitfalls.html?tab=jax", viewport={"width": 500, "height": 3000}
+        "chapter_gpus/pitfalls.html?tab=jax", viewport={"width": 500, "height": 4000}
     )
     last = page.locator(".place > .tab-panel:visible").last
     last.evaluate("panel => (panel.style.minHeight = '900px')")

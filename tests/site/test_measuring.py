@@ -15,7 +15,7 @@ from tools import CHROMIUM_FLAGS, chromium
 # The page of each experiment, and the figure that offers it.
 FIGURES = {
     "roofline": "performance",
-    "queue": "use-gpu",
+    "queue": "data-movement",
     "gpu-parts": "use-gpu",
     "sectors": "kernels",
     "tiles": "tiles",
@@ -306,7 +306,7 @@ def test_a_panel_is_accessible(
 def test_pages_load_the_experiments_only_after_a_click(page: Page, site: Path):
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
-    page.goto((site / "chapter_gpus/kernels.html").as_uri())
+    page.goto((site / "chapter_gpus/use-gpu.html").as_uri())
     figure = page.locator("figure[data-explorable=gpu-parts]").first
     figure.scroll_into_view_if_needed()
     expect(figure.get_by_role("button", name="Measure my GPU")).to_be_visible()

@@ -282,7 +282,7 @@ def is_within(site: Path, address: str, place: str) -> bool:
 @pytest.mark.parametrize(
     ("query", "place"),
     [
-        ("gradient accumulation", "out-of-memory.html#accumulating-gradients"),
+        ("gradient accumulation", "out-of-memory.html#gradient-accumulation"),
         ("gradient checkpointing", "out-of-memory.html#activation-checkpointing"),
         ("activation checkpointing", "out-of-memory.html#activation-checkpointing"),
         ("deadlock hang", "data-parallel.html#a-hang"),
