@@ -90,6 +90,8 @@ __all__ = [
     "KernelPlan",
     "LAUNCHERS",
     "LINKS",
+    "LanguageModel",
+    "LanguageShape",
     "LinearRegression",
     "LinearRegressionScratch",
     "MFU",
@@ -105,6 +107,7 @@ __all__ = [
     "Ranks",
     "ResumableLoader",
     "SGD",
+    "SHAPES",
     "Setting",
     "StepMemory",
     "SyntheticRegressionData",
@@ -132,6 +135,7 @@ __all__ = [
     "board_state",
     "build_problems",
     "bus_bandwidth",
+    "cache_bytes",
     "card_data",
     "check_arrays",
     "check_file",
@@ -157,6 +161,8 @@ __all__ = [
     "counted_call",
     "cpu",
     "cuda_processes",
+    "decode",
+    "decode_step",
     "decoder_layer",
     "decoder_loss",
     "decoder_params",
@@ -181,6 +187,7 @@ __all__ = [
     "float32",
     "framework_info",
     "free_address",
+    "generate",
     "get_key",
     "get_seed",
     "gpu",
@@ -207,6 +214,8 @@ __all__ = [
     "launcher_settings",
     "layout_program",
     "lean_tanh",
+    "likeliest",
+    "linear",
     "linspace",
     "list_operations",
     "living_bytes",
@@ -215,7 +224,9 @@ __all__ = [
     "log",
     "loop_operations",
     "lower_kernel",
+    "make_cache",
     "make_folder",
+    "make_language_model",
     "matmul",
     "mean",
     "measure_machine",
@@ -279,6 +290,7 @@ __all__ = [
     "restored_like",
     "ring_all_reduce",
     "ring_time",
+    "rms_norm",
     "rotate",
     "run_arguments",
     "run_kernel",
@@ -289,6 +301,7 @@ __all__ = [
     "scaling_efficiency",
     "scan_in_python",
     "schedule_buckets",
+    "serve",
     "set_axes",
     "set_figsize",
     "shape_trainer",
@@ -2328,6 +2341,144 @@ def occupancy(
     if columns:
         blocks = min(blocks, 512 // columns)
     return blocks * num_warps / limits.warps
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+LanguageModel = namedtuple("LanguageModel", "layers width heads kv_heads weights")
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def make_language_model(
+    layers: int, width: int, heads: int, kv_heads: int, vocabulary: int = 8192
+) -> LanguageModel:
+    """Return a Transformer with random weights, on the first GPU if there is one.
+
+    Each of `kv_heads` heads of keys and values serves several of `heads` queries.
+    """
+    keys = iter(jax.random.split(jax.random.key(0), 4 * layers + 1))
+
+    def matrix(rows, columns):
+        weight = jax.random.normal(next(keys), (rows, columns))
+        return jax.device_put(weight / columns**0.5, try_gpu())
+
+    weights = [matrix(vocabulary, width)]
+    for _ in range(layers):
+        both = 2 * kv_heads * (width // heads)  # keys and values
+        weights += [
+            matrix(width + both, width),
+            matrix(width, width),
+            matrix(4 * width, width),
+            matrix(width, 4 * width),
+        ]
+    return LanguageModel(layers, width, heads, kv_heads, weights)
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def make_cache(model: LanguageModel, batch_size: int, length: int) -> list:
+    """Return an empty cache: an array of keys and values for each layer."""
+    shape = (2, batch_size, length, model.kv_heads, model.width // model.heads)
+    return [jnp.zeros(shape, device=try_gpu()) for _ in range(model.layers)]
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def rms_norm(X: jax.Array) -> jax.Array:
+    """Return the vectors, divided by the root of the mean of their squares."""
+    return X * jax.lax.rsqrt((X**2).mean(-1, keepdims=True) + 1e-6)
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def linear(X: jax.Array, W: jax.Array) -> jax.Array:
+    """Return the products of the rows of `W`, shape (outputs, inputs), with `X`."""
+    return jnp.einsum("...i,oi->...o", X, W)
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+@partial(jax.jit, static_argnums=0, donate_argnums=3)
+def decode_step(
+    sizes: tuple, weights: list, tokens: jax.Array, cache: list, start: int
+) -> tuple:
+    """Return the logits of the next tokens and the cache; see `decode`."""
+    layers, width, heads, groups = sizes
+    embedding, *rest = weights
+    d, X, new = width // heads, embedding[tokens], []
+    places = jnp.arange(cache[0].shape[2])
+    later = places > start + jnp.arange(tokens.shape[1])[:, None]
+    for i in range(layers):
+        qkv, out, up, down = rest[4 * i : 4 * i + 4]
+        q, k, v = jnp.split(linear(rms_norm(X), qkv), [width, width + groups * d], -1)
+        entries = jnp.stack([k, v]).reshape(2, *tokens.shape, groups, d)
+        new.append(jax.lax.dynamic_update_slice(cache[i], entries, (0, 0, start, 0, 0)))
+        q = q.reshape(*tokens.shape, groups, -1, d)
+        scores = jnp.einsum("bngrd,bsgd->bgrns", q, new[-1][0]) / d**0.5
+        weights = jax.nn.softmax(jnp.where(later, -1e9, scores))
+        H = jnp.einsum("bgrns,bsgd->bngrd", weights, new[-1][1])
+        X = X + linear(H.reshape(X.shape), out)
+        X = X + linear(jax.nn.gelu(linear(rms_norm(X), up)), down)
+    return linear(rms_norm(X[:, -1]), embedding), new
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def decode(model: LanguageModel, tokens: jax.Array, cache: list, start: int) -> tuple:
+    """Return the logits of the next tokens and the cache, with new entries.
+
+    `tokens`, shape (batch, n), are at the positions from `start` on. The old
+    cache cannot be used any more: the new one takes its memory.
+    """
+    return decode_step(model[:4], model.weights, tokens, cache, start)
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def likeliest(logits: jax.Array) -> jax.Array:
+    """Return the token with the largest logit in each row, shape (batch, 1)."""
+    return logits.argmax(-1, keepdims=True)
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def generate(model: LanguageModel, prompt: Any, count: int) -> list:
+    """Return `count` tokens after a prompt, shape (batch, n), each the likeliest.
+
+    Each item of the list has the shape (batch, 1).
+    """
+    cache = make_cache(model, len(prompt), prompt.shape[1] + count)
+    tokens, new, start = [], prompt, 0
+    for _ in range(count):
+        logits, cache = decode(model, new, cache, start)
+        start, new = start + new.shape[1], likeliest(logits)
+        tokens.append(new)
+    return tokens
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+LanguageShape = namedtuple("LanguageShape", "params layers heads kv_heads head_size")
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+SHAPES = {
+    "Llama 3 8B": LanguageShape(8.03e9, 32, 32, 8, 128),
+    "Llama 3 70B": LanguageShape(70.6e9, 80, 64, 8, 128),
+}
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def cache_bytes(shape: Any, length: int, itemsize: float = 2) -> float:
+    """Return the bytes of the keys and values of `length` tokens of one user."""
+    return 2 * shape.layers * shape.kv_heads * shape.head_size * length * itemsize
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def serve(lengths: Sequence, places: int, continuous: bool) -> list:
+    """Return the number of requests that are served in each step, until all are done.
+
+    `lengths` are the tokens that the requests generate, in the order of arrival.
+    """
+    waiting, running, counts = list(lengths), [], []
+    while waiting or running:
+        if continuous or not running:
+            free = places - len(running)
+            running, waiting = running + waiting[:free], waiting[free:]
+        counts.append(len(running))
+        running = [left - 1 for left in running if left > 1]
+    return counts
 
 
 # Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
@@ -5259,4 +5410,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from a1d81bd616bc5eb9, with the contents 08418cee39f79ce8.
+# Generated from 34667e8a8eefc6ff, with the contents 471aaa130969b65d.

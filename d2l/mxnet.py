@@ -84,6 +84,8 @@ __all__ = [
     "KernelPlan",
     "LAUNCHERS",
     "LINKS",
+    "LanguageModel",
+    "LanguageShape",
     "LinearRegression",
     "LinearRegressionScratch",
     "MFU",
@@ -101,6 +103,7 @@ __all__ = [
     "Ranks",
     "ResumableLoader",
     "SGD",
+    "SHAPES",
     "Setting",
     "StepMemory",
     "SyntheticRegressionData",
@@ -123,6 +126,7 @@ __all__ = [
     "board_state",
     "build_problems",
     "bus_bandwidth",
+    "cache_bytes",
     "card_data",
     "check_examples",
     "check_file",
@@ -148,6 +152,7 @@ __all__ = [
     "count_traffic",
     "cpu",
     "cuda_processes",
+    "decode",
     "describe_end",
     "describe_links",
     "draft_checkpoint",
@@ -169,6 +174,7 @@ __all__ = [
     "float32",
     "framework_info",
     "free_ports",
+    "generate",
     "gluon_trainers",
     "gpu",
     "gpu_info",
@@ -189,6 +195,8 @@ __all__ = [
     "launch",
     "launcher_problems",
     "launcher_settings",
+    "likeliest",
+    "linear",
     "linspace",
     "list_operations",
     "load_arrays",
@@ -196,7 +204,9 @@ __all__ = [
     "load_states",
     "locate_errors",
     "log",
+    "make_cache",
     "make_folder",
+    "make_language_model",
     "make_lazy_parameters",
     "matmul",
     "mean",
@@ -262,6 +272,7 @@ __all__ = [
     "restore_board",
     "ring_all_reduce",
     "ring_time",
+    "rms_norm",
     "run_arguments",
     "run_kernel",
     "run_rank",
@@ -272,6 +283,7 @@ __all__ = [
     "scaling_efficiency",
     "schedule_buckets",
     "scratch_tensors",
+    "serve",
     "servers",
     "set_axes",
     "set_figsize",
@@ -1981,6 +1993,135 @@ def occupancy(
     if columns:
         blocks = min(blocks, 512 // columns)
     return blocks * num_warps / limits.warps
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+LanguageModel = namedtuple("LanguageModel", "layers width heads kv_heads weights")
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def make_language_model(
+    layers: int, width: int, heads: int, kv_heads: int, vocabulary: int = 8192
+) -> LanguageModel:
+    """Return a Transformer with random weights, on the first GPU if there is one.
+
+    Each of `kv_heads` heads of keys and values serves several of `heads` queries.
+    """
+
+    def matrix(rows, columns):
+        weight = np.random.normal(size=(rows, columns), ctx=try_gpu())
+        return weight / columns**0.5
+
+    weights = [matrix(vocabulary, width)]
+    for _ in range(layers):
+        both = 2 * kv_heads * (width // heads)  # keys and values
+        weights += [
+            matrix(width + both, width),
+            matrix(width, width),
+            matrix(4 * width, width),
+            matrix(width, 4 * width),
+        ]
+    return LanguageModel(layers, width, heads, kv_heads, weights)
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def make_cache(model: LanguageModel, batch_size: int, length: int) -> list:
+    """Return an empty cache: an array of keys and values for each layer."""
+    shape = (2, batch_size, model.kv_heads, length, model.width // model.heads)
+    return [np.zeros(shape, ctx=try_gpu()) for _ in range(model.layers)]
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def rms_norm(X: np.ndarray) -> np.ndarray:
+    """Return the vectors, divided by the root of the mean of their squares."""
+    return X / np.sqrt((X**2).mean(-1, keepdims=True) + 1e-6)
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def linear(X: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """Return the products of the rows of `W`, shape (outputs, inputs), with `X`."""
+    return npx.fully_connected(X, W, num_hidden=len(W), no_bias=True, flatten=False)
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def decode(model: LanguageModel, tokens: np.ndarray, cache: list, start: int) -> tuple:
+    """Return the logits of the next tokens and the cache, with new entries.
+
+    `tokens`, shape (batch, n), are at the positions from `start` on.
+    """
+    embedding, *rest = model.weights
+    groups, d, (b, n) = model.kv_heads, model.width // model.heads, tokens.shape
+    X, end = np.take(embedding, tokens, axis=0), start + n
+    places = np.arange(end, ctx=X.ctx)
+    earlier = places <= places[start:].reshape(-1, 1)
+    for i in range(model.layers):
+        qkv, out, up, down = rest[4 * i : 4 * i + 4]
+        parts = linear(rms_norm(X), qkv).reshape(b, n, -1, d).transpose(0, 2, 1, 3)
+        q = parts[:, : model.heads].reshape(b * groups, -1, d)
+        cache[i][0, :, :, start:end] = parts[:, model.heads : model.heads + groups]
+        cache[i][1, :, :, start:end] = parts[:, model.heads + groups :]
+        keys, values = cache[i][:, :, :, :end].reshape(2, b * groups, end, d)
+        scores = npx.batch_dot(q, keys, transpose_b=True) / d**0.5
+        scores = np.where(earlier, scores.reshape(b * groups, -1, n, end), -1e9)
+        H = npx.batch_dot(npx.softmax(scores).reshape(b * groups, -1, end), values)
+        H = H.reshape(b, model.heads, n, d).transpose(0, 2, 1, 3).reshape(b, n, -1)
+        X = X + linear(H, out)
+        X = X + linear(npx.leaky_relu(linear(rms_norm(X), up), act_type="gelu"), down)
+    return linear(rms_norm(X[:, -1:]), embedding)[:, 0], cache
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def likeliest(logits: np.ndarray) -> np.ndarray:
+    """Return the token with the largest logit in each row, shape (batch, 1)."""
+    return logits.argmax(-1).astype("int32").reshape(-1, 1)
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def generate(model: LanguageModel, prompt: Any, count: int) -> list:
+    """Return `count` tokens after a prompt, shape (batch, n), each the likeliest.
+
+    Each item of the list has the shape (batch, 1).
+    """
+    cache = make_cache(model, len(prompt), prompt.shape[1] + count)
+    tokens, new, start = [], prompt, 0
+    for _ in range(count):
+        logits, cache = decode(model, new, cache, start)
+        start, new = start + new.shape[1], likeliest(logits)
+        tokens.append(new)
+    return tokens
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+LanguageShape = namedtuple("LanguageShape", "params layers heads kv_heads head_size")
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+SHAPES = {
+    "Llama 3 8B": LanguageShape(8.03e9, 32, 32, 8, 128),
+    "Llama 3 70B": LanguageShape(70.6e9, 80, 64, 8, 128),
+}
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def cache_bytes(shape: Any, length: int, itemsize: float = 2) -> float:
+    """Return the bytes of the keys and values of `length` tokens of one user."""
+    return 2 * shape.layers * shape.kv_heads * shape.head_size * length * itemsize
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def serve(lengths: Sequence, places: int, continuous: bool) -> list:
+    """Return the number of requests that are served in each step, until all are done.
+
+    `lengths` are the tokens that the requests generate, in the order of arrival.
+    """
+    waiting, running, counts = list(lengths), [], []
+    while waiting or running:
+        if continuous or not running:
+            free = places - len(running)
+            running, waiting = running + waiting[:free], waiting[free:]
+        counts.append(len(running))
+        running = [left - 1 for left in running if left > 1]
+    return counts
 
 
 # Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
@@ -4960,4 +5101,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 81e8467ce3502358, with the contents f5061c9f419383cf.
+# Generated from dbb6ffdc997d3bc4, with the contents b97682a5c7f9022b.

@@ -86,6 +86,8 @@ __all__ = [
     "KernelPlan",
     "LAUNCHERS",
     "LINKS",
+    "LanguageModel",
+    "LanguageShape",
     "LinearRegression",
     "LinearRegressionScratch",
     "MFU",
@@ -101,6 +103,7 @@ __all__ = [
     "Ranks",
     "ResumableLoader",
     "SGD",
+    "SHAPES",
     "SHAPE_OPERATIONS",
     "Setting",
     "StepMemory",
@@ -126,6 +129,7 @@ __all__ = [
     "board_state",
     "build_problems",
     "bus_bandwidth",
+    "cache_bytes",
     "called_operations",
     "capability_range",
     "card_data",
@@ -153,6 +157,8 @@ __all__ = [
     "count_traffic",
     "cpu",
     "cuda_processes",
+    "decode",
+    "decode_step",
     "describe_end",
     "describe_links",
     "draft_checkpoint",
@@ -173,6 +179,7 @@ __all__ = [
     "float32",
     "framework_info",
     "free_ports",
+    "generate",
     "gpu",
     "gpu_info",
     "gpu_limits",
@@ -194,12 +201,15 @@ __all__ = [
     "launch",
     "launcher_problems",
     "launcher_settings",
+    "likeliest",
     "linspace",
     "list_operations",
     "load_fashion_mnist",
     "locate_errors",
     "log",
+    "make_cache",
     "make_folder",
+    "make_language_model",
     "make_variables",
     "matmul",
     "mean",
@@ -266,6 +276,7 @@ __all__ = [
     "restore_board",
     "ring_all_reduce",
     "ring_time",
+    "rms_norm",
     "run_arguments",
     "run_kernel",
     "run_on",
@@ -277,6 +288,7 @@ __all__ = [
     "scratch_tensors",
     "scratch_variables",
     "send",
+    "serve",
     "set_axes",
     "set_figsize",
     "set_random_states",
@@ -1988,6 +2000,138 @@ def occupancy(
     if columns:
         blocks = min(blocks, 512 // columns)
     return blocks * num_warps / limits.warps
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+LanguageModel = namedtuple("LanguageModel", "layers width heads kv_heads weights")
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def make_language_model(
+    layers: int, width: int, heads: int, kv_heads: int, vocabulary: int = 8192
+) -> LanguageModel:
+    """Return a Transformer with random weights, on the first GPU if there is one.
+
+    Each of `kv_heads` heads of keys and values serves several of `heads` queries.
+    """
+
+    def matrix(rows, columns):
+        with try_gpu():
+            return tf.random.normal((rows, columns)) / rows**0.5
+
+    weights = [matrix(vocabulary, width) * (vocabulary / width) ** 0.5]
+    for _ in range(layers):
+        both = 2 * kv_heads * (width // heads)  # keys and values
+        weights += [
+            matrix(width, width + both),
+            matrix(width, width),
+            matrix(width, 4 * width),
+            matrix(4 * width, width),
+        ]
+    return LanguageModel(layers, width, heads, kv_heads, weights)
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def make_cache(model: LanguageModel, batch_size: int, length: int) -> list:
+    """Return an empty cache: an array of keys and values for each layer."""
+    shape = (2, batch_size, length, model.kv_heads, model.width // model.heads)
+    with try_gpu():
+        return [tf.Variable(tf.zeros(shape)) for _ in range(model.layers)]
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def rms_norm(X: tf.Tensor) -> tf.Tensor:
+    """Return the vectors, divided by the root of the mean of their squares."""
+    return X * tf.math.rsqrt(tf.reduce_mean(X**2, -1, keepdims=True) + 1e-6)
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+@tf.function(reduce_retracing=True)
+def decode_step(
+    model: LanguageModel, tokens: tf.Tensor, cache: list, start: tf.Tensor
+) -> tf.Tensor:
+    """Return the logits of the next tokens; see `decode`."""
+    embedding, *rest = model.weights
+    width, d, groups = model.width, model.width // model.heads, model.kv_heads
+    shape = tf.shape(tokens)
+    X, end = tf.gather(embedding, tokens), start + shape[1]
+    later = tf.range(end) > tf.range(start, end)[:, None]
+    for i in range(model.layers):
+        qkv, out, up, down = rest[4 * i : 4 * i + 4]
+        q, k, v = tf.split(rms_norm(X) @ qkv, [width, groups * d, groups * d], -1)
+        entries = tf.reshape(tf.stack([k, v]), (2, shape[0], shape[1], groups, d))
+        cache[i][:, :, start:end].assign(entries)
+        keys, values = tf.unstack(cache[i][:, :, :end])
+        q = tf.reshape(q, (shape[0], shape[1], groups, -1, d))
+        scores = tf.einsum("bngrd,bsgd->bgrns", q, keys) / d**0.5
+        weights = tf.nn.softmax(tf.where(later, -1e9, scores))
+        H = tf.einsum("bgrns,bsgd->bngrd", weights, values)
+        X = X + tf.reshape(H, (shape[0], shape[1], width)) @ out
+        X = X + tf.nn.gelu(rms_norm(X) @ up) @ down
+    return tf.matmul(rms_norm(X[:, -1]), embedding, transpose_b=True)
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def decode(model: LanguageModel, tokens: tf.Tensor, cache: list, start: int) -> tuple:
+    """Return the logits of the next tokens and the cache, with new entries.
+
+    `tokens`, shape (batch, n), are at the positions from `start` on.
+    """
+    return decode_step(model, tokens, cache, tf.constant(start)), cache
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def likeliest(logits: tf.Tensor) -> tf.Tensor:
+    """Return the token with the largest logit in each row, shape (batch, 1)."""
+    return tf.argmax(logits, -1, output_type=tf.int32)[:, None]
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def generate(model: LanguageModel, prompt: Any, count: int) -> list:
+    """Return `count` tokens after a prompt, shape (batch, n), each the likeliest.
+
+    Each item of the list has the shape (batch, 1).
+    """
+    cache = make_cache(model, len(prompt), prompt.shape[1] + count)
+    tokens, new, start = [], prompt, 0
+    for _ in range(count):
+        logits, cache = decode(model, new, cache, start)
+        start, new = start + new.shape[1], likeliest(logits)
+        tokens.append(new)
+    return tokens
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+LanguageShape = namedtuple("LanguageShape", "params layers heads kv_heads head_size")
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+SHAPES = {
+    "Llama 3 8B": LanguageShape(8.03e9, 32, 32, 8, 128),
+    "Llama 3 70B": LanguageShape(70.6e9, 80, 64, 8, 128),
+}
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def cache_bytes(shape: Any, length: int, itemsize: float = 2) -> float:
+    """Return the bytes of the keys and values of `length` tokens of one user."""
+    return 2 * shape.layers * shape.kv_heads * shape.head_size * length * itemsize
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def serve(lengths: Sequence, places: int, continuous: bool) -> list:
+    """Return the number of requests that are served in each step, until all are done.
+
+    `lengths` are the tokens that the requests generate, in the order of arrival.
+    """
+    waiting, running, counts = list(lengths), [], []
+    while waiting or running:
+        if continuous or not running:
+            free = places - len(running)
+            running, waiting = running + waiting[:free], waiting[free:]
+        counts.append(len(running))
+        running = [left - 1 for left in running if left > 1]
+    return counts
 
 
 # Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
@@ -5051,4 +5195,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from e2e33755629162f8, with the contents 4bb0086fa20a7d4b.
+# Generated from 24f7ad50613cc3a3, with the contents cccc102c42e0394d.

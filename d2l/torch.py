@@ -97,6 +97,8 @@ __all__ = [
     "KernelPlan",
     "LAUNCHERS",
     "LINKS",
+    "LanguageModel",
+    "LanguageShape",
     "LinearRegression",
     "LinearRegressionScratch",
     "MFU",
@@ -114,6 +116,7 @@ __all__ = [
     "Ranks",
     "ResumableLoader",
     "SGD",
+    "SHAPES",
     "Setting",
     "ShareLoader",
     "SlicedDataset",
@@ -139,6 +142,7 @@ __all__ = [
     "board_state",
     "build_problems",
     "bus_bandwidth",
+    "cache_bytes",
     "capability_range",
     "card_data",
     "check_file",
@@ -163,6 +167,7 @@ __all__ = [
     "count_traffic",
     "cpu",
     "cuda_processes",
+    "decode",
     "describe_end",
     "describe_links",
     "draft_checkpoint",
@@ -188,6 +193,7 @@ __all__ = [
     "float32",
     "flop_formula",
     "framework_info",
+    "generate",
     "gpu",
     "gpu_info",
     "gpu_limits",
@@ -208,13 +214,16 @@ __all__ = [
     "launch",
     "launcher_problems",
     "launcher_settings",
+    "likeliest",
     "linspace",
     "list_operations",
     "load_fashion_mnist",
     "load_model",
     "locate_errors",
     "log",
+    "make_cache",
     "make_folder",
+    "make_language_model",
     "make_lazy_parameters",
     "matmul",
     "mean",
@@ -282,6 +291,7 @@ __all__ = [
     "scaling_efficiency",
     "schedule_buckets",
     "scratch_tensors",
+    "serve",
     "set_axes",
     "set_figsize",
     "set_random_states",
@@ -1834,6 +1844,127 @@ def occupancy(
     if columns:
         blocks = min(blocks, 512 // columns)
     return blocks * num_warps / limits.warps
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+LanguageModel = namedtuple("LanguageModel", "layers width heads kv_heads weights")
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def make_language_model(
+    layers: int, width: int, heads: int, kv_heads: int, vocabulary: int = 8192
+) -> LanguageModel:
+    """Return a Transformer with random weights, on the first GPU if there is one.
+
+    Each of `kv_heads` heads of keys and values serves several of `heads` queries.
+    """
+
+    def matrix(rows, columns):
+        weight = torch.randn(rows, columns, device=try_gpu())
+        return weight / columns**0.5
+
+    weights = [matrix(vocabulary, width)]
+    for _ in range(layers):
+        both = 2 * kv_heads * (width // heads)  # keys and values
+        weights += [
+            matrix(width + both, width),
+            matrix(width, width),
+            matrix(4 * width, width),
+            matrix(width, 4 * width),
+        ]
+    return LanguageModel(layers, width, heads, kv_heads, weights)
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def make_cache(model: LanguageModel, batch_size: int, length: int) -> list:
+    """Return an empty cache: an array of keys and values for each layer."""
+    shape = (2, batch_size, length, model.kv_heads, model.width // model.heads)
+    return [torch.zeros(shape, device=try_gpu()) for _ in range(model.layers)]
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+@torch.no_grad()
+def decode(
+    model: LanguageModel, tokens: torch.Tensor, cache: list, start: int
+) -> tuple:
+    """Return the logits of the next tokens and the cache, with new entries.
+
+    `tokens`, shape (batch, n), are at the positions from `start` on.
+    """
+    embedding, *rest = model.weights
+    groups, d, end = model.kv_heads, model.width // model.heads, start + tokens.shape[1]
+    X, shape = F.embedding(tokens, embedding), (model.width,)
+    places = torch.arange(end, device=X.device)
+    later = places > places[start:, None]
+    for i in range(model.layers):
+        qkv, out, up, down = rest[4 * i : 4 * i + 4]
+        q, k, v = F.linear(F.rms_norm(X, shape), qkv).split(
+            [model.width, groups * d, groups * d], -1
+        )
+        cache[i][:, :, start:end] = torch.stack([k, v]).unflatten(-1, (groups, d))
+        keys, values = cache[i][:, :, :end]
+        scores = torch.einsum(
+            "bngrd,bsgd->bgrns", q.unflatten(-1, (groups, -1, d)), keys
+        )
+        weights = F.softmax((scores / d**0.5).masked_fill(later, -1e9), -1)
+        H = torch.einsum("bgrns,bsgd->bngrd", weights, values).flatten(2)
+        X = X + F.linear(H, out)
+        X = X + F.linear(F.gelu(F.linear(F.rms_norm(X, shape), up)), down)
+    return F.linear(F.rms_norm(X[:, -1], shape), embedding), cache
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def likeliest(logits: torch.Tensor) -> torch.Tensor:
+    """Return the token with the largest logit in each row, shape (batch, 1)."""
+    return logits.argmax(-1, keepdim=True)
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def generate(model: LanguageModel, prompt: Any, count: int) -> list:
+    """Return `count` tokens after a prompt, shape (batch, n), each the likeliest.
+
+    Each item of the list has the shape (batch, 1).
+    """
+    cache = make_cache(model, len(prompt), prompt.shape[1] + count)
+    tokens, new, start = [], prompt, 0
+    for _ in range(count):
+        logits, cache = decode(model, new, cache, start)
+        start, new = start + new.shape[1], likeliest(logits)
+        tokens.append(new)
+    return tokens
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+LanguageShape = namedtuple("LanguageShape", "params layers heads kv_heads head_size")
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+SHAPES = {
+    "Llama 3 8B": LanguageShape(8.03e9, 32, 32, 8, 128),
+    "Llama 3 70B": LanguageShape(70.6e9, 80, 64, 8, 128),
+}
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def cache_bytes(shape: Any, length: int, itemsize: float = 2) -> float:
+    """Return the bytes of the keys and values of `length` tokens of one user."""
+    return 2 * shape.layers * shape.kv_heads * shape.head_size * length * itemsize
+
+
+# Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def serve(lengths: Sequence, places: int, continuous: bool) -> list:
+    """Return the number of requests that are served in each step, until all are done.
+
+    `lengths` are the tokens that the requests generate, in the order of arrival.
+    """
+    waiting, running, counts = list(lengths), [], []
+    while waiting or running:
+        if continuous or not running:
+            free = places - len(running)
+            running, waiting = running + waiting[:free], waiting[free:]
+        counts.append(len(running))
+        running = [left - 1 for left in running if left > 1]
+    return counts
 
 
 # Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
@@ -4870,4 +5001,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from a14e39122cdff0df, with the contents 57900a8e3bbf8ec9.
+# Generated from 3b257b3ae80a0955, with the contents dec022643b393e3e.
