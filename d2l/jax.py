@@ -2471,7 +2471,9 @@ def serve(lengths: Sequence, places: int, continuous: bool) -> list:
 
     `lengths` are the tokens that the requests generate, in the order of arrival.
     """
-    waiting, running, counts = list(lengths), [], []
+    waiting = list(lengths)
+    running: list[int] = []
+    counts: list[int] = []
     while waiting or running:
         if continuous or not running:
             free = places - len(running)
@@ -5410,4 +5412,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 34667e8a8eefc6ff, with the contents 471aaa130969b65d.
+# Generated from bea45b77f56e478e, with the contents c68fc74d632ed816.

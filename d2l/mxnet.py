@@ -2114,7 +2114,9 @@ def serve(lengths: Sequence, places: int, continuous: bool) -> list:
 
     `lengths` are the tokens that the requests generate, in the order of arrival.
     """
-    waiting, running, counts = list(lengths), [], []
+    waiting = list(lengths)
+    running: list[int] = []
+    counts: list[int] = []
     while waiting or running:
         if continuous or not running:
             free = places - len(running)
@@ -5101,4 +5103,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from dbb6ffdc997d3bc4, with the contents b97682a5c7f9022b.
+# Generated from 033ed862d916f225, with the contents 1f1daba267de1b03.

@@ -2124,7 +2124,9 @@ def serve(lengths: Sequence, places: int, continuous: bool) -> list:
 
     `lengths` are the tokens that the requests generate, in the order of arrival.
     """
-    waiting, running, counts = list(lengths), [], []
+    waiting = list(lengths)
+    running: list[int] = []
+    counts: list[int] = []
     while waiting or running:
         if continuous or not running:
             free = places - len(running)
@@ -5195,4 +5197,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 24f7ad50613cc3a3, with the contents cccc102c42e0394d.
+# Generated from bb610aa1511fa651, with the contents 31f4a8cadb00ca7e.

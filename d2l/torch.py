@@ -1957,7 +1957,9 @@ def serve(lengths: Sequence, places: int, continuous: bool) -> list:
 
     `lengths` are the tokens that the requests generate, in the order of arrival.
     """
-    waiting, running, counts = list(lengths), [], []
+    waiting = list(lengths)
+    running: list[int] = []
+    counts: list[int] = []
     while waiting or running:
         if continuous or not running:
             free = places - len(running)
@@ -5001,4 +5003,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 3b257b3ae80a0955, with the contents dec022643b393e3e.
+# Generated from 07099ac8278053e8, with the contents 942389719b26ed1b.

@@ -1,4 +1,4 @@
-"""Generated text does not depend on the cache, whose bytes are those counted by hand."""
+"""Generated text does not depend on the cache, whose bytes are as counted by hand."""
 
 import math
 
