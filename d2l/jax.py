@@ -2405,7 +2405,8 @@ def decode_step(
     later = places > start + jnp.arange(tokens.shape[1])[:, None]
     for i in range(layers):
         qkv, out, up, down = rest[4 * i : 4 * i + 4]
-        q, k, v = jnp.split(linear(rms_norm(X), qkv), [width, width + groups * d], -1)
+        H = linear(rms_norm(X), qkv)
+        q, k, v = jnp.split(H, [width, width + groups * d], -1)
         entries = jnp.stack([k, v]).reshape(2, *tokens.shape, groups, d)
         new.append(jax.lax.dynamic_update_slice(cache[i], entries, (0, 0, start, 0, 0)))
         q = q.reshape(*tokens.shape, groups, -1, d)
@@ -2467,7 +2468,7 @@ def cache_bytes(shape: Any, length: int, itemsize: float = 2) -> float:
 
 # Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def serve(lengths: Sequence, places: int, continuous: bool) -> list:
-    """Return the number of requests that are served in each step, until all are done.
+    """Return how many requests are served in each step, until all are done.
 
     `lengths` are the tokens that the requests generate, in the order of arrival.
     """
@@ -5412,4 +5413,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from bea45b77f56e478e, with the contents c68fc74d632ed816.
+# Generated from 158c977432dc2564, with the contents a920cd6c6fba1386.

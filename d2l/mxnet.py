@@ -2066,7 +2066,8 @@ def decode(model: LanguageModel, tokens: np.ndarray, cache: list, start: int) ->
         H = npx.batch_dot(npx.softmax(scores).reshape(b * groups, -1, end), values)
         H = H.reshape(b, model.heads, n, d).transpose(0, 2, 1, 3).reshape(b, n, -1)
         X = X + linear(H, out)
-        X = X + linear(npx.leaky_relu(linear(rms_norm(X), up), act_type="gelu"), down)
+        H = npx.leaky_relu(linear(rms_norm(X), up), act_type="gelu")
+        X = X + linear(H, down)
     return linear(rms_norm(X[:, -1:]), embedding)[:, 0], cache
 
 
@@ -2110,7 +2111,7 @@ def cache_bytes(shape: Any, length: int, itemsize: float = 2) -> float:
 
 # Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def serve(lengths: Sequence, places: int, continuous: bool) -> list:
-    """Return the number of requests that are served in each step, until all are done.
+    """Return how many requests are served in each step, until all are done.
 
     `lengths` are the tokens that the requests generate, in the order of arrival.
     """
@@ -5103,4 +5104,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 033ed862d916f225, with the contents 1f1daba267de1b03.
+# Generated from f27fbf1e79c69a69, with the contents 388214365e23993c.

@@ -2120,7 +2120,7 @@ def cache_bytes(shape: Any, length: int, itemsize: float = 2) -> float:
 
 # Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def serve(lengths: Sequence, places: int, continuous: bool) -> list:
-    """Return the number of requests that are served in each step, until all are done.
+    """Return how many requests are served in each step, until all are done.
 
     `lengths` are the tokens that the requests generate, in the order of arrival.
     """
@@ -5197,4 +5197,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from bb610aa1511fa651, with the contents 31f4a8cadb00ca7e.
+# Generated from d39c312c80a128a7, with the contents 99394c507520dd84.

@@ -1892,7 +1892,8 @@ def decode(
     `tokens`, shape (batch, n), are at the positions from `start` on.
     """
     embedding, *rest = model.weights
-    groups, d, end = model.kv_heads, model.width // model.heads, start + tokens.shape[1]
+    groups, d = model.kv_heads, model.width // model.heads
+    end = start + tokens.shape[1]
     X, shape = F.embedding(tokens, embedding), (model.width,)
     places = torch.arange(end, device=X.device)
     later = places > places[start:, None]
@@ -1903,9 +1904,8 @@ def decode(
         )
         cache[i][:, :, start:end] = torch.stack([k, v]).unflatten(-1, (groups, d))
         keys, values = cache[i][:, :, :end]
-        scores = torch.einsum(
-            "bngrd,bsgd->bgrns", q.unflatten(-1, (groups, -1, d)), keys
-        )
+        q = q.unflatten(-1, (groups, -1, d))
+        scores = torch.einsum("bngrd,bsgd->bgrns", q, keys)
         weights = F.softmax((scores / d**0.5).masked_fill(later, -1e9), -1)
         H = torch.einsum("bgrns,bsgd->bngrd", weights, values).flatten(2)
         X = X + F.linear(H, out)
@@ -1953,7 +1953,7 @@ def cache_bytes(shape: Any, length: int, itemsize: float = 2) -> float:
 
 # Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def serve(lengths: Sequence, places: int, continuous: bool) -> list:
-    """Return the number of requests that are served in each step, until all are done.
+    """Return how many requests are served in each step, until all are done.
 
     `lengths` are the tokens that the requests generate, in the order of arrival.
     """
@@ -5003,4 +5003,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 07099ac8278053e8, with the contents 942389719b26ed1b.
+# Generated from 24c521bba96653b7, with the contents 0e12d6379e8ff57d.

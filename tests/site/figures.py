@@ -13,11 +13,11 @@ ROOT = Path(__file__).parents[2]
 EXPLORABLES = ROOT / "static" / "explorables"
 NAMES = (
     *("two-devices", "queue", "worth-moving", "memory-timeline", "allocator"),
-    *("roofline", "sectors", "warps", "collectives", "plans", "workers"),
+    *("roofline", "sectors", "warps", "collectives", "plans", "workers", "server"),
 )
 ARITHMETIC = (
     *("cards", "arithmetic", "memory-arithmetic", "performance-arithmetic"),
-    *("collective-arithmetic", "parallel-arithmetic"),
+    *("collective-arithmetic", "parallel-arithmetic", "inference-arithmetic"),
 )
 SCRIPTS = (*ARITHMETIC, "explorable", *NAMES)
 POLICY = (
