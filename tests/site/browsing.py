@@ -195,8 +195,10 @@ def revisit(page: Page, go: Callable[[], object]) -> None:
         if not _reload_until(other, stored):
             page.evaluate(STORE_AGAIN)
             assert _reload_until(other, stored), f"{stored} is not stored any more"
-    go()
-    assert _reload_until(page, stored), f"{stored} is not stored any more"
+        go()
+        if not _reload_until(page, stored):
+            other.evaluate(STORE_AGAIN)
+            assert _reload_until(page, stored), f"{stored} is not stored any more"
 
 
 def turn(page: Page, to: str = "next") -> None:
