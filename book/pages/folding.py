@@ -29,8 +29,11 @@ def title(code: str) -> str:
         return "Imports"
     if statements and _is_plot(statements[-1]):
         return "Code of the plot"
-    defined = [s.name for s in statements if isinstance(s, DEFINITIONS)]
-    return f"Code of {' and '.join(f'``{n}``' for n in defined)}" if defined else "Code"
+    *others, last = [
+        f"``{s.name}``" for s in statements if isinstance(s, DEFINITIONS)
+    ] or [""]
+    names = f"{', '.join(others)} and {last}" if others else last
+    return f"Code of {names}" if names else "Code"
 
 
 def _statements(code: str) -> list[ast.stmt]:

@@ -41,6 +41,8 @@ def test_imports_are_folded_or_else_all_code(code: str, parts: tuple[str, str]):
         (IMPORTS, "Imports"),
         ("x = 1\nd2l.plot(x)", "Code of the plot"),
         (HELPER, "Code of ``fit``"),
+        (f"{HELPER}\nclass A:\n    b = 1", "Code of ``fit`` and ``A``"),
+        (f"{HELPER}\ndef g(): 0\ndef h(): 0", "Code of ``fit``, ``g`` and ``h``"),
         ("print(1)", "Code"),
         ("!ls", "Code"),
     ],
