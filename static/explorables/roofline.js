@@ -137,9 +137,16 @@
     return Object.fromEntries(pairs);
   };
 
+  /** Return the type whose rate stands for one that a machine lacks. */
+  const ratedType = (state, rates) => {
+    const type = usedType(state);
+    const instead = type === "fp8" ? ["bfloat16", "float16"] : [];
+    return [type, ...instead].find((name) => rates[name]) || "float32";
+  };
+
   const rateOf = (state) => {
     const rates = ratesOf(state) || MACHINES.rtx4090.rates;
-    return rates[usedType(state)] || rates.float32;
+    return rates[ratedType(state, rates)];
   };
 
   const memoryOf = (state) => {
@@ -440,8 +447,8 @@
     const rates = ratesOf(state);
     if (!rates || rates[usedType(state)]) return [];
     return [
-      `The rates of this machine have no entry for ${TYPES[state.type]}; that of float32 ` +
-        "stands for it.",
+      `This machine has no rate for ${TYPES[state.type]}; that of ` +
+        `${TYPES[ratedType(state, rates)]} stands for it.`,
     ];
   };
 
@@ -450,7 +457,7 @@
     const share = round((100 * attained(state)) / machine(state).rate, 2);
     const id = operationOf(state).size;
     return (
-      `${warning(state)}At ${id}\u00a0=\u00a0${amount(state[id])}, ${NAMES[decides]} ` +
+      `${[...missing(state), ""].join(" ")}${warning(state)}At ${id}\u00a0=\u00a0${amount(state[id])}, ${NAMES[decides]} ` +
       `${VERBS[decides]}: the time is at least ${time(least)}, and the rate is at most ` +
       `${share}\u00a0% of the peak rate.`
     );
@@ -470,7 +477,6 @@
     const known = published(state);
     const bytes = bytesOf(state);
     return [
-      ...missing(state),
       turning(state),
       `arithmetic: ${operation.flops(state)} / ${rate(m.rate)} = ${time(terms.flops)}`,
       `bytes: ${operation.bytes(state)} · ${bytes} B / ${bandwidth(m.bandwidth)} = ` +
