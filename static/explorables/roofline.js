@@ -442,14 +442,11 @@
       ? "This is not a line of print(d2l.measure_machine()), so the sliders below count. "
       : "";
 
-  /** Return a sentence on a rate that the machine lacks, in a list. */
+  /** Return the end of a sentence on a rate that the machine lacks, if it does. */
   const missing = (state) => {
     const rates = ratesOf(state);
-    if (!rates || rates[usedType(state)]) return [];
-    return [
-      `This machine has no rate for ${TYPES[state.type]}; that of ` +
-        `${TYPES[ratedType(state, rates)]} stands for it.`,
-    ];
+    if (!rates || rates[usedType(state)]) return "";
+    return ` of ${TYPES[ratedType(state, rates)]}, since there is none for ${TYPES[state.type]}`;
   };
 
   const result = (state) => {
@@ -457,9 +454,9 @@
     const share = round((100 * attained(state)) / machine(state).rate, 2);
     const id = operationOf(state).size;
     return (
-      `${[...missing(state), ""].join(" ")}${warning(state)}At ${id}\u00a0=\u00a0${amount(state[id])}, ${NAMES[decides]} ` +
+      `${warning(state)}At ${id}\u00a0=\u00a0${amount(state[id])}, ${NAMES[decides]} ` +
       `${VERBS[decides]}: the time is at least ${time(least)}, and the rate is at most ` +
-      `${share}\u00a0% of the peak rate.`
+      `${share}\u00a0% of the peak rate${missing(state)}.`
     );
   };
 

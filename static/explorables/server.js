@@ -205,6 +205,7 @@
         kind: "select",
         label: "Model",
         initial: "llama3-8b",
+        more: true,
         options: Object.entries(MODELS).map(([value, [name]]) => [value, name]),
       },
       {
@@ -217,7 +218,7 @@
       {
         id: "length",
         kind: "range",
-        label: "Tokens of each user",
+        label: "Tokens a user",
         values: Array.from({ length: 9 }, (_, i) => 2 ** (i + 9)),
         initial: 8192,
         format: String,

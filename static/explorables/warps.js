@@ -276,7 +276,7 @@
       ? `This hides the latency of the memory, for which ${count} ` +
           `${wanted === 1 ? "is" : "are"} enough.`
       : `To hide the latency of the memory, ${count} would have to wait for it at the ` +
-          "same time.";
+          "same time, unless the kernel copies ahead of time.";
   };
 
   const waveText = (state) => {
@@ -341,7 +341,7 @@
         `of ${card.shared} B`,
       `occupancy: ${blocks} · ${state.warps} / ${card.warps} = ${percent(share)}`,
       `Little’s law: ${state.latency} ns · ${bandwidth(card.bandwidth * GIGA)} / ` +
-        `${card.processors} SMs = ${round(flying / KIBI)} KiB under way on an SM; ` +
+        `${card.processors} SMs = ${round(flying / KIBI)} KiB in flight on an SM; ` +
         `/ (32 · ${state.bytes} B) = ${round(needed(state))} warps`,
       ...(n
         ? [
@@ -369,7 +369,7 @@
     };
     return {
       head: [
-        ...["card", "blocks on an SM", "decided by", "occupancy"],
+        ...["card, with the same kernel", "blocks on an SM", "decided by", "occupancy"],
         ...["warps needed", "busy places"],
       ],
       rows: Object.entries(CARDS).map(row),

@@ -537,6 +537,7 @@ def test_ids_are_unique_and_everything_has_a_name(page: Page, harness: str) -> N
         "bookCollective",
         "bookExplorable",
         "bookExplorables",
+        "bookInference",
         "bookMemory",
         "bookParallel",
         "bookPerformance",
