@@ -5413,4 +5413,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 158c977432dc2564, with the contents a920cd6c6fba1386.
+# Generated from 92327fd1b9af27f0, with the contents a920cd6c6fba1386.

@@ -5104,4 +5104,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from f27fbf1e79c69a69, with the contents 388214365e23993c.
+# Generated from 59b9abee44be66e0, with the contents 388214365e23993c.

@@ -5197,4 +5197,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from d39c312c80a128a7, with the contents 99394c507520dd84.
+# Generated from ceca830adef56f31, with the contents 99394c507520dd84.

@@ -5003,4 +5003,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 24c521bba96653b7, with the contents 0e12d6379e8ff57d.
+# Generated from 4368f3d00f746780, with the contents 0e12d6379e8ff57d.
