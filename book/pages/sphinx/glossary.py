@@ -4,7 +4,7 @@
 an item of a list that begins with a term in bold. On each other page, the first mention
 of a term becomes a link to its entry, which the page shows beside the link
 (`static/preview.js`). A term in `book_everyday_words` has another meaning in common
-English, too, so only a mention in italics becomes a link.
+English, too, so only a mention in italics, without other words, becomes a link.
 """
 
 import re
@@ -23,11 +23,10 @@ OUTSIDE = (nodes.title, nodes.caption, nodes.literal, nodes.reference, nodes.cit
 
 
 def forms(term: str) -> list[str]:
-    """Return how the text may write a term: "Model (M)" is "model" or "M"."""
+    """Return how the text may write a term: "Model (M)" is "model", "Model" or "M"."""
     full = ABBREVIATION.fullmatch(term)
     first, *others = full.groups() if full else (term,)
-    is_name = any(letter.isupper() for letter in first[1:])
-    return [first if is_name else first.lower(), *others]
+    return [first, first[:1].lower() + first[1:], *others]
 
 
 def _name_entries(app: Sphinx, doctree: nodes.document) -> None:
@@ -88,13 +87,14 @@ class LinkTerms(SphinxPostTransform):
         """
         everyday = set(self.config.book_everyday_words.split())
         longest = sorted(terms, key=len, reverse=True)
-        pattern = re.compile(rf"\b({'|'.join(map(re.escape, longest))})s?\b", re.I)
+        written = (re.escape(term).replace(r"\ ", r"\s+") for term in longest)
+        pattern = re.compile(rf"\b({'|'.join(written)})s?\b", re.I)
         chosen: dict[str, tuple] = {}
-        for text, is_stressed, in_tab in self._texts():
+        for text, stressed, in_tab in self._texts():
             for match in pattern.finditer(str(text)):
-                form = next((f for f in (match[1], match[1].lower()) if f in terms), "")
-                # "Ring" may begin a sentence, but "sm" is no "SM".
-                if not form or (form in everyday and not is_stressed):
+                form = " ".join(match[1].split())
+                is_everyday = form.lower() in everyday and match[0] != stressed
+                if form not in terms or is_everyday:  # "sm" is no "SM"
                     continue
                 name = terms[form]
                 if name not in chosen or (chosen[name][2] and not in_tab):
@@ -106,15 +106,15 @@ class LinkTerms(SphinxPostTransform):
             matches.sort(key=lambda pair: pair[0].start())
         return found
 
-    def _texts(self) -> Iterator[tuple[nodes.Text, bool, bool]]:
-        """Yield each text with whether it is in italics, and in a tab."""
+    def _texts(self) -> Iterator[tuple[nodes.Text, str, bool]]:
+        """Yield each text, all that is in italics around it, and if it is in a tab."""
         for paragraph in self.document.findall(nodes.paragraph):
             for text in paragraph.findall(nodes.Text):
                 around = [*_ancestors(text)]
                 if not any(isinstance(node, OUTSIDE) for node in around):
-                    is_stressed = isinstance(text.parent, nodes.emphasis)
+                    italics = isinstance(text.parent, nodes.emphasis)
                     in_tab = any(isinstance(node, tab_panel) for node in around)
-                    yield text, is_stressed, in_tab
+                    yield text, text.parent.astext() if italics else "", in_tab
 
 
 def _ancestors(node: nodes.Node) -> Iterator[nodes.Node]:
