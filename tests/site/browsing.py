@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -190,11 +190,15 @@ def revisit(page: Page, go: Callable[[], object]) -> None:
     new one is loaded again until it does. What is lost all the same is stored again.
     """
     stored = page.evaluate(STORED)
-    with closing(page.context.new_page()) as other:
-        other.goto(re.split(r"[?#]", page.url)[0])
-        if not _reload_until(other, stored):
+    with ExitStack() as others:
+        for _ in range(3):
+            other = others.enter_context(closing(page.context.new_page()))
+            other.goto(re.split(r"[?#]", page.url)[0])
+            if _reload_until(other, stored):
+                break
             page.evaluate(STORE_AGAIN)
-            assert _reload_until(other, stored), f"{stored} is not stored any more"
+        else:
+            raise AssertionError(f"{stored} is not stored any more")
         go()
         if not _reload_until(page, stored):
             other.evaluate(STORE_AGAIN)
