@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import csv
 import ctypes
 import difflib
-import faulthandler
 import functools
 import gc
-import gzip
-import hashlib
 import importlib.util
 import inspect
 import itertools
@@ -25,31 +21,23 @@ import platform
 import random
 import re
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import sysconfig
 import tempfile
-import textwrap
 import threading
-import time
 import traceback
 import warnings
 from collections import Counter, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from difflib import get_close_matches
-from importlib import metadata, resources
-from itertools import takewhile
+from dataclasses import dataclass
+from importlib import metadata
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 from unittest import mock
-from urllib.request import urlopen
 
-import cloudpickle
 import mxnet as mx
 import numpy as onp
 from mxnet import autograd, gluon, init, np, npx
@@ -57,287 +45,98 @@ from mxnet.gluon import nn
 from mxnet.ndarray import register
 from mxnet.symbol.register import _symbol_creator
 
-from d2l import figures
+from d2l import figures, launcher, plots, report
+from d2l.fashion_mnist import load_fashion_mnist
+from d2l.launcher import free_ports
+from d2l.plots import (
+    Point,
+    Timer,
+    in_notebook,
+    plot,
+    plot_ladder,
+    plot_trace,
+    progress_bar,
+    set_axes,
+    set_figsize,
+    use_svg_display,
+)
+from d2l.report import (
+    FrameworkInfo,
+    GPUReport,
+    build_problems,
+    capability_range,
+    driver_problems,
+    gpu_info,
+    gpu_links,
+    launcher_problems,
+    memory_problems,
+    nvidia_smi,
+    query_gpus,
+    remedy,
+    sight_problems,
+    visible_gpus,
+)
+from d2l.storage import WrongCheckpoint, check_shapes, make_folder, pack, unpack
+from d2l.tables import (
+    Collective,
+    Plan,
+    card_data,
+    cited,
+    cited_rows,
+    stored_collectives,
+    stored_plans,
+)
 
+# fmt: off
 __all__ = [
-    "ArrayLoader",
-    "Benchmark",
-    "Block",
-    "Callback",
-    "Checkpoint",
-    "Checkpoints",
-    "ChunkedLoss",
-    "Cited",
-    "Classifier",
-    "Collective",
-    "Compiled",
-    "DataModule",
-    "DeepMLP",
-    "Digits",
-    "FASHION_MNIST",
-    "FashionMNIST",
-    "FrameworkInfo",
-    "GPUInfo",
-    "GPULimits",
-    "GPUReport",
-    "HyperParameters",
-    "KernelPlan",
-    "LAUNCHERS",
-    "LINKS",
-    "LanguageModel",
-    "LanguageShape",
-    "LinearRegression",
-    "LinearRegressionScratch",
-    "MFU",
-    "MLP",
-    "Machine",
-    "MemoryTape",
-    "Module",
-    "OneRank",
-    "Operation",
-    "OperationRecorder",
-    "Optimizers",
-    "Plan",
-    "Point",
-    "ProgressBoard",
-    "Ranks",
-    "ResumableLoader",
-    "SGD",
-    "SHAPES",
-    "Setting",
-    "StepMemory",
-    "SyntheticRegressionData",
-    "Timer",
-    "Traffic",
-    "Trainer",
-    "TransformerLayer",
-    "WatchedArray",
-    "WrongCheckpoint",
-    "abs",
-    "add_point",
-    "add_to_class",
-    "all_arrays",
-    "apply_settings",
-    "arange",
-    "are_devices",
-    "argmax",
-    "astype",
-    "batch_matmul",
-    "board_state",
-    "build_problems",
-    "bus_bandwidth",
-    "cache_bytes",
-    "card_data",
-    "check_examples",
-    "check_file",
-    "check_limits",
-    "check_loss",
-    "check_objects",
-    "check_ranks",
-    "check_run",
-    "check_shapes",
-    "checkpoint",
-    "chunked_loss",
-    "cited",
-    "cited_rows",
-    "close_store",
-    "compile_cuda",
-    "compile_kernel",
-    "complete_checkpoints",
-    "concat",
-    "copy_to",
-    "cos",
-    "cosh",
-    "count_batches",
-    "count_traffic",
-    "cpu",
-    "cuda_processes",
-    "decode",
-    "describe_end",
-    "describe_links",
-    "draft_checkpoint",
-    "driver_is_too_old",
-    "driver_problems",
-    "driver_versions",
-    "end_process",
-    "end_with_launcher",
-    "exchange_handles",
-    "exp",
-    "expand_dims",
-    "eye",
-    "fetch_fashion_mnist",
-    "few_examples",
-    "figure",
-    "first_gpus",
-    "fit_copy",
-    "flatten",
-    "float32",
-    "framework_info",
-    "free_ports",
-    "generate",
-    "gluon_trainers",
-    "gpu",
-    "gpu_info",
-    "gpu_limits",
-    "gpu_links",
-    "gpu_report",
-    "gradient_hook",
-    "group_environment",
-    "in_background",
-    "in_notebook",
-    "int32",
-    "int64",
-    "keep_freed_memory",
-    "keep_statistics",
-    "large_sum",
-    "largest_batch",
-    "latest_checkpoint",
-    "launch",
-    "launcher_problems",
-    "launcher_settings",
-    "likeliest",
-    "linear",
-    "linspace",
-    "list_operations",
-    "load_arrays",
-    "load_fashion_mnist",
-    "load_states",
-    "locate_errors",
-    "log",
-    "make_cache",
-    "make_folder",
-    "make_language_model",
-    "make_lazy_parameters",
-    "matmul",
-    "mean",
-    "measure_machine",
-    "memory_problems",
-    "memory_trace",
-    "meshgrid",
-    "move_to",
-    "named_arrays",
-    "named_gpus",
-    "nbytes",
-    "new_key",
-    "nn_Module",
-    "no_plots",
-    "normal",
-    "num_gpus",
-    "number_error",
-    "numpy",
-    "nvidia_cards",
-    "nvidia_folder",
-    "nvidia_smi",
-    "occupancy",
-    "one_optimizer",
-    "ones",
-    "ones_like",
-    "operator_name",
-    "optimizer_bytes",
-    "optimizer_name",
-    "other_processes",
-    "own_attributes",
-    "own_line",
-    "own_memory",
-    "pack",
-    "pipeline_order",
-    "pipeline_times",
-    "plain_arrays",
-    "plan_kernel",
-    "plot",
-    "plot_ladder",
-    "plot_trace",
-    "predict_memory",
-    "product_flops",
-    "product_times",
-    "product_types",
-    "profile",
-    "progress_bar",
-    "publish_checkpoint",
-    "query_gpus",
-    "queue_times",
-    "rand",
-    "randn",
-    "rank_environment",
-    "rank_error",
-    "rank_group",
-    "rank_log",
-    "reduce_mean",
-    "reduce_sum",
-    "remedy",
-    "repeat",
-    "report_text",
-    "require_gpu",
-    "reshape",
-    "restore_board",
-    "ring_all_reduce",
-    "ring_time",
-    "rms_norm",
-    "run_arguments",
-    "run_kernel",
-    "run_rank",
-    "run_ranks",
-    "run_small",
-    "run_uncompiled",
-    "saved_bytes",
-    "scaling_efficiency",
-    "schedule_buckets",
-    "scratch_tensors",
-    "serve",
-    "servers",
-    "set_axes",
-    "set_figsize",
-    "share_object",
-    "show_error",
-    "show_images",
-    "sight_problems",
-    "sigmoid",
-    "silent_ranks",
-    "simulate_kernel",
-    "sin",
-    "single_graph",
-    "sinh",
-    "size",
-    "small_sums",
-    "spans",
-    "split_batch",
-    "square_product",
-    "stack",
-    "star_all_reduce",
-    "start_process",
-    "step_flops",
-    "step_needs",
-    "stored_collectives",
-    "stored_plans",
-    "swapaxes",
-    "synchronize",
-    "take_examples",
-    "tanh",
-    "tensor",
-    "tf_config_error",
-    "time_call",
-    "time_in_turn",
-    "to",
-    "trace_events",
-    "trained_arrays",
-    "transpose",
-    "tree_map",
-    "try_all_gpus",
-    "try_devices",
-    "try_gpu",
-    "unpack",
-    "use_svg_display",
-    "verdict",
-    "visible_gpus",
-    "wait_for_checkpoints",
-    "wait_for_disk",
-    "wait_for_ranks",
-    "warn_if_over",
-    "wave_efficiency",
-    "worker_store",
-    "zeros",
-    "zeros_like",
+    "ArrayLoader", "Benchmark", "Block", "Callback", "Checkpoint", "Checkpoints",
+    "ChunkedLoss", "Classifier", "Collective", "Compiled", "DataModule", "DeepMLP",
+    "Digits", "FashionMNIST", "FrameworkInfo", "GPULimits", "GPUReport",
+    "HyperParameters", "KernelPlan", "LanguageModel", "LanguageShape",
+    "LinearRegression", "LinearRegressionScratch", "MFU", "MLP", "Machine",
+    "MemoryTape", "Module", "OneRank", "Operation", "OperationRecorder", "Optimizers",
+    "Plan", "Point", "ProgressBoard", "Ranks", "ResumableLoader", "SGD", "SHAPES",
+    "Setting", "StepMemory", "SyntheticRegressionData", "Timer", "Traffic", "Trainer",
+    "TransformerLayer", "WatchedArray", "WrongCheckpoint", "abs", "add_point",
+    "add_to_class", "all_arrays", "apply_settings", "arange", "are_devices", "argmax",
+    "astype", "batch_matmul", "board_state", "build_problems", "bus_bandwidth",
+    "cache_bytes", "capability_range", "card_data", "check_examples", "check_file",
+    "check_limits", "check_loss", "check_objects", "check_run", "check_shapes",
+    "checkpoint", "chunked_loss", "cited", "cited_rows", "close_store", "compile_cuda",
+    "compile_kernel", "complete_checkpoints", "concat", "copy_to", "cos", "cosh",
+    "count_batches", "count_traffic", "cpu", "decode", "draft_checkpoint",
+    "driver_problems", "exchange_handles", "exp", "expand_dims", "eye", "few_examples",
+    "figure", "first_gpus", "fit_copy", "flatten", "float32", "framework_info",
+    "free_ports", "generate", "gluon_trainers", "gpu", "gpu_info", "gpu_limits",
+    "gpu_links", "gpu_report", "gradient_hook", "group_environment", "in_background",
+    "in_notebook", "int32", "int64", "keep_freed_memory", "keep_statistics",
+    "large_sum", "largest_batch", "latest_checkpoint", "launch", "launcher_problems",
+    "likeliest", "linear", "linspace", "list_operations", "load_arrays",
+    "load_fashion_mnist", "load_states", "locate_errors", "log", "make_cache",
+    "make_folder", "make_language_model", "make_lazy_parameters", "matmul", "mean",
+    "measure_machine", "memory_problems", "memory_trace", "meshgrid", "move_to",
+    "named_arrays", "nbytes", "new_key", "nn_Module", "no_plots", "normal", "num_gpus",
+    "numpy", "nvidia_folder", "nvidia_smi", "occupancy", "one_optimizer", "ones",
+    "ones_like", "operator_name", "optimizer_bytes", "optimizer_name", "own_attributes",
+    "own_line", "pack", "pipeline_order", "pipeline_times", "plain_arrays",
+    "plan_kernel", "plot", "plot_ladder", "plot_trace", "predict_memory",
+    "product_flops", "product_times", "product_types", "profile", "progress_bar",
+    "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn",
+    "rank_environment", "rank_group", "reduce_mean", "reduce_sum", "remedy", "repeat",
+    "require_gpu", "reshape", "restore_board", "ring_all_reduce", "ring_time",
+    "rms_norm", "run_arguments", "run_kernel", "run_small", "run_uncompiled",
+    "saved_bytes", "scaling_efficiency", "schedule_buckets", "scratch_tensors", "serve",
+    "servers", "set_axes", "set_figsize", "share_object", "show_error", "show_images",
+    "sight_problems", "sigmoid", "simulate_kernel", "sin", "single_graph", "sinh",
+    "size", "small_sums", "spans", "split_batch", "square_product", "stack",
+    "star_all_reduce", "step_flops", "step_needs", "stored_collectives", "stored_plans",
+    "swapaxes", "synchronize", "take_examples", "tanh", "tensor", "time_call",
+    "time_in_turn", "to", "trace_events", "trained_arrays", "transpose", "tree_map",
+    "try_all_gpus", "try_devices", "try_gpu", "unpack", "use_svg_display", "verdict",
+    "visible_gpus", "wait_for_checkpoints", "wait_for_disk", "warn_if_over",
+    "wave_efficiency", "worker_store", "zeros", "zeros_like"
 ]
+# fmt: on
 d2l = sys.modules[__name__]
 #################   WARNING   ################
 
@@ -348,63 +147,34 @@ npx.set_np()
 
 # Aliases from config.ini
 nn_Module = nn.Block
-
 sigmoid = npx.sigmoid
-
 batch_matmul = npx.batch_dot
-
 ones_like = np.ones_like
-
 ones = np.ones
-
 zeros_like = np.zeros_like
-
 zeros = np.zeros
-
 arange = np.arange
-
 meshgrid = np.meshgrid
-
 sin = np.sin
-
 sinh = np.sinh
-
 cos = np.cos
-
 cosh = np.cosh
-
 tanh = np.tanh
-
 linspace = np.linspace
-
 exp = np.exp
-
 log = np.log
-
 tensor = np.array
-
 normal = np.random.normal
-
 randn = np.random.randn
-
 expand_dims = np.expand_dims
-
 rand = np.random.rand
-
 matmul = np.dot
-
 int32 = np.int32
-
 int64 = np.int64
-
 float32 = np.float32
-
 concat = np.concatenate
-
 stack = np.stack
-
 abs = np.abs
-
 eye = np.eye
 
 
@@ -535,7 +305,6 @@ class Module(nn.Block, HyperParameters):
             print(type(layer).__name__, "output shape:\t", X.shape)
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class DataModule(HyperParameters):
     """The base class of data; a subclass defines `get_dataloader`."""
 
@@ -562,7 +331,6 @@ class DataModule(HyperParameters):
         return ArrayLoader(arrays, self.batch_size, shuffle=train)
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class SyntheticRegressionData(DataModule):
     """Examples of y = Xw + b + noise; X has the shape (examples, len(w))."""
 
@@ -828,7 +596,6 @@ class Trainer(HyperParameters):
         return True
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class Callback:
     """What else happens in a training step; a subclass defines what it needs."""
 
@@ -879,7 +646,6 @@ Trainer.callbacks = Setting(
 )
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class SGD(HyperParameters):
     """Minibatch stochastic gradient descent."""
 
@@ -892,7 +658,6 @@ class SGD(HyperParameters):
             param -= self.lr * param.grad
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class LinearRegressionScratch(Module):
     """Linear regression, written from scratch."""
 
@@ -917,7 +682,6 @@ class LinearRegressionScratch(Module):
         return SGD([self.w, self.b], self.lr)
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class LinearRegression(Module):
     """Linear regression with the framework's layer."""
 
@@ -942,38 +706,32 @@ def cpu() -> Any:
     return npx.cpu()
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def gpu(i: int = 0) -> Any:
     """Return GPU number `i`, whether it exists or not."""
     return npx.gpu(i)
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def num_gpus() -> int:
     """Return the number of GPUs that MXNet can use."""
     return npx.num_gpus()
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def try_gpu(i: int = 0) -> Any:
     """Return GPU number `i` if it exists, otherwise the CPU."""
     return gpu(i) if i < num_gpus() else cpu()
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def try_all_gpus() -> list:
     """Return all GPUs, or [cpu()] if there is none."""
     return [gpu(i) for i in range(num_gpus())] or [cpu()]
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def try_devices(n: int = 2) -> list:
     """Return `n` devices: the GPUs first, then CPU contexts."""
     gpus = [gpu(i) for i in range(num_gpus())]
     return (gpus + [npx.cpu(i) for i in range(n)])[:n]
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def product_times(
     n: int,
     itemsize: int = 4,
@@ -1001,7 +759,6 @@ def product_times(
     return cpu, copies, num_products * (product + launch_time)
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def first_gpus(n: int) -> list:
     """Return the first `n` GPUs, or all of them with a warning if there are fewer.
 
@@ -1015,7 +772,6 @@ def first_gpus(n: int) -> list:
     return [gpu(i) for i in range(min(n, num_gpus()))]
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def are_devices(values: Any) -> bool:
     """Return whether a value is a list of one or more devices."""
     kind: type = mx.Context
@@ -1026,7 +782,6 @@ def are_devices(values: Any) -> bool:
     )
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 Trainer.devices = Setting(
     "devices",
     (),
@@ -1036,7 +791,6 @@ Trainer.devices = Setting(
 )
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def tree_map(function: Callable, batch: Any) -> Any:
     """Return a tuple, list or dict like `batch`, with `function` of each item."""
     if isinstance(batch, dict):
@@ -1048,7 +802,6 @@ def tree_map(function: Callable, batch: Any) -> Any:
     return function(batch)
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def move_to(batch: Any, device: Any) -> Any:
     """Return an array, or a tuple, list or dict of arrays, on `device`."""
     return tree_map(
@@ -1063,7 +816,6 @@ def synchronize() -> None:
     npx.waitall()
 
 
-# Defined in chapter_gpus/data-movement.md (sec_data_movement)
 class Benchmark:
     """Print how long a block takes, including its work on all devices.
 
@@ -1085,7 +837,6 @@ class Benchmark:
             print(f"{self.description}: {self.seconds:.4f} sec")
 
 
-# Defined in chapter_gpus/data-movement.md (sec_data_movement)
 def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
     """Return the shortest time in seconds of several calls, including work on devices.
 
@@ -1105,7 +856,6 @@ def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
     return min(times[1:])
 
 
-# Defined in chapter_gpus/data-movement.md (sec_data_movement)
 def queue_times(
     num_steps: int,
     fetch_every: int,
@@ -1134,7 +884,6 @@ def queue_times(
     return host, waits, device, max(now, free)
 
 
-# Defined in chapter_gpus/data-movement.md (sec_data_movement)
 def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
     """Return the latency in seconds and the bandwidth in B/s of measured copies.
 
@@ -1145,7 +894,6 @@ def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
     return float(latency), float(1 / slope)
 
 
-# Defined in chapter_gpus/data-movement.md (sec_data_movement)
 def in_background(batches: Iterable) -> Iterator:
     """Yield the minibatches, while another thread gets the next one."""
     source, end = iter(batches), object()
@@ -1180,7 +928,6 @@ class DeepMLP(Module):
         return gluon.Trainer(self.parameters(), "adam", {"learning_rate": self.lr})
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
 def nbytes(arrays: Iterable) -> int:
     """Return the bytes of arrays; an array that is listed twice counts once."""
     arrays = {id(a): a for a in arrays}.values()
@@ -1190,7 +937,6 @@ def nbytes(arrays: Iterable) -> int:
 _d2l_nbytes = nbytes
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
 @functools.cache
 def memory_trace() -> Path:
     """Make MXNet's profiler count bytes; return the file to which it writes."""
@@ -1206,7 +952,6 @@ def memory_trace() -> Path:
     return path
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
 class MemoryTape:
     """Records the bytes on a device whenever they change in a block.
 
@@ -1245,7 +990,6 @@ class MemoryTape:
         self.tape = [self.start + b - events[0][1] for _, b in events]
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
 def saved_bytes(function: Callable, device: Any = None) -> int:
     """Return the bytes that `function()` and its result keep for a backward pass.
 
@@ -1259,7 +1003,6 @@ def saved_bytes(function: Callable, device: Any = None) -> int:
     return record.tape[-1] - record.tape[0]
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
 class TransformerLayer(nn.Block):
     """A layer of a Transformer, normalized first; input (batch, positions, width)."""
 
@@ -1301,7 +1044,6 @@ class TransformerLayer(nn.Block):
         return X + self.drop(self.down(up))
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
 class ChunkedLoss(autograd.Function):
     """The mean cross-entropy of logits that are made in chunks, and made again."""
 
@@ -1339,7 +1081,6 @@ class ChunkedLoss(autograd.Function):
         return [X.grad.as_nd_ndarray(), W.grad.as_nd_ndarray()]
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
 def chunked_loss(
     X: np.ndarray, W: np.ndarray, y: np.ndarray, num_chunks: int
 ) -> np.ndarray:
@@ -1377,7 +1118,6 @@ class Block:
         del self.pieces[name]
 
 
-# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 def largest_batch(fits: Callable, batch_size: int) -> int:
     """Return the first of batch_size, batch_size // 2, ... that fits, or 0.
 
@@ -1390,7 +1130,6 @@ def largest_batch(fits: Callable, batch_size: int) -> int:
     return batch_size
 
 
-# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 class Checkpoint(autograd.Function):
     """Computes `block(X)` and keeps only `X`; the backward pass computes it again."""
 
@@ -1418,7 +1157,6 @@ class Checkpoint(autograd.Function):
         return X.grad.as_nd_ndarray(), mx.nd.zeros(1, ctx=X.ctx)
 
 
-# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 def checkpoint(block: Callable, X: np.ndarray) -> np.ndarray:
     """Return `block(X)`, whose backward pass computes the block again.
 
@@ -1430,7 +1168,6 @@ def checkpoint(block: Callable, X: np.ndarray) -> np.ndarray:
     return Checkpoint(block)(X, anchor)
 
 
-# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 def wait_for_checkpoints() -> None:
     """Wait until the backward passes of all checkpointed blocks are over."""
     if Checkpoint.running:
@@ -1438,7 +1175,6 @@ def wait_for_checkpoints() -> None:
         Checkpoint.running = False
 
 
-# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 Trainer.accumulate = Setting(
     "accumulate",
     1,
@@ -1448,7 +1184,6 @@ Trainer.accumulate = Setting(
 )
 
 
-# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 def split_batch(batch: Any, num_parts: int) -> list:
     """Return pairs of a part of a minibatch and its share of the examples.
 
@@ -1466,7 +1201,6 @@ def split_batch(batch: Any, num_parts: int) -> list:
     ]
 
 
-# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 Trainer.precision = Setting(
     "precision",
     np.float32,
@@ -1475,12 +1209,8 @@ Trainer.precision = Setting(
     lambda value: value in (np.float32, np.float16),
 )
 
-
-# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 Trainer.loss_scale = 2**16
 
-
-# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 Module.precision = np.float32
 
 
@@ -1539,14 +1269,12 @@ class Machine:
         )
 
 
-# Defined in chapter_gpus/performance.md (sec_gpu_performance)
 def large_sum(n: int, device: Any) -> Callable:
     """Return a function that adds two arrays of `n` numbers of 32 bits."""
     X, Y, Z = (np.ones(n, ctx=device) for _ in range(3))
     return lambda: np.add(X, Y, out=Z)
 
 
-# Defined in chapter_gpus/performance.md (sec_gpu_performance)
 def square_product(n: int, dtype: str, device: Any) -> Callable:
     """Return a function that multiplies two matrices of `n` x `n` numbers."""
     X = np.random.normal(size=(n, n), ctx=device).astype(dtype)
@@ -1554,20 +1282,17 @@ def square_product(n: int, dtype: str, device: Any) -> Callable:
     return lambda: npx.fully_connected(X, X, num_hidden=n, no_bias=True, out=Z)
 
 
-# Defined in chapter_gpus/performance.md (sec_gpu_performance)
 def product_types() -> tuple[str, ...]:
     """Return the types of numbers whose products `measure_machine` times."""
     return ("float32", "float16") if num_gpus() else ("float32",)
 
 
-# Defined in chapter_gpus/performance.md (sec_gpu_performance)
 def small_sums(n: int, device: Any) -> Callable:
     """Return a function that makes `n` calls, each of which adds a number."""
     X, Z = np.ones(1, ctx=device), np.ones(1, ctx=device)
     return lambda: [np.add(X, X, out=Z) for _ in range(n)]
 
 
-# Defined in chapter_gpus/performance.md (sec_gpu_performance)
 def time_in_turn(functions: dict, rounds: int = 6) -> dict:
     """Return the shortest seconds and the spread of each of several functions.
 
@@ -1590,7 +1315,6 @@ def time_in_turn(functions: dict, rounds: int = 6) -> dict:
     }
 
 
-# Defined in chapter_gpus/performance.md (sec_gpu_performance)
 def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     """Return the measured peaks of a device.
 
@@ -1625,7 +1349,6 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     )
 
 
-# Defined in chapter_gpus/performance.md (sec_gpu_performance)
 def keep_freed_memory() -> None:
     """Let this process reuse freed main memory, as frameworks do on a GPU.
 
@@ -1660,14 +1383,12 @@ def step_needs(
     }
 
 
-# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
 def verdict(machine: Machine, operations: Sequence, waiting: float = 0.0) -> str:
     """Return the resource of which a step needs the most seconds."""
     needs = step_needs(machine, operations, waiting)
     return max(needs, key=needs.__getitem__)
 
 
-# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
 def trace_events(function: Callable, path: str) -> list[tuple]:
     """Profile a call of `function`, and write the trace to a file.
 
@@ -1677,7 +1398,6 @@ def trace_events(function: Callable, path: str) -> list[tuple]:
     return spans(profile(function, path), "event")
 
 
-# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
 def spans(events: Sequence[dict], category: str) -> list[tuple]:
     """Return (name, start, seconds) for each pair of a start and an end."""
     starts, found = {}, []
@@ -1692,7 +1412,6 @@ def spans(events: Sequence[dict], category: str) -> list[tuple]:
     return found
 
 
-# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
 def profile(function: Callable, path: str) -> list[dict]:
     """Write the trace of a call of `function` to a file; return its events."""
     memory_trace.cache_clear()  # the profiler has new settings from now on
@@ -1718,7 +1437,6 @@ def profile(function: Callable, path: str) -> list[dict]:
     return events
 
 
-# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
 def step_flops(trainer: Trainer, batch: Any) -> float:
     """Return the FLOPs of a step on each device, three times a forward pass."""
     with trainer.device:
@@ -1728,7 +1446,6 @@ def step_flops(trainer: Trainer, batch: Any) -> float:
     return 3 * sum(op.flops for op in counted) / trainer.ranks.num_shares
 
 
-# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
 class MFU(Callback):
     """Draws the model FLOPs utilization of the training steps of each epoch.
 
@@ -1776,7 +1493,6 @@ def simulate_kernel(kernel: Any, grid: Any, threads: Any, *args: Any) -> None:
         sys.setswitchinterval(interval)
 
 
-# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
 def run_kernel(kernel: Any, grid: Any, threads: Any, *args: Any) -> None:
     """Run a Numba kernel on NumPy arrays, on a GPU if there is one."""
     from numba import cuda
@@ -1789,13 +1505,11 @@ def run_kernel(kernel: Any, grid: Any, threads: Any, *args: Any) -> None:
         kernel[grid, threads](*args)
 
 
-# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
 GPULimits = namedtuple(
     "GPULimits", "capability processors warps blocks shared bandwidth"
 )
 
 
-# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
 def gpu_limits(card: str) -> GPULimits:
     """Return the limits of the SMs of a card, and its bandwidth in B/s."""
     data = card_data(card)
@@ -1809,17 +1523,14 @@ def gpu_limits(card: str) -> GPULimits:
     )
 
 
-# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
 def wave_efficiency(programs: int, processors: int) -> float:
     """Return the share of the processors that is busy, one program on each."""
     return programs / (processors * -(-programs // processors))
 
 
-# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
 Traffic = namedtuple("Traffic", "loaded stored sectors different")
 
 
-# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
 class WatchedArray:
     """An array for Numba's simulator that records the accesses of warps.
 
@@ -1859,7 +1570,6 @@ class WatchedArray:
         accesses.setdefault(access, []).append(offset)
 
 
-# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
 def count_traffic(kernel: Any, grid: Any, threads: Any, *args: Any) -> Traffic:
     """Return the bytes that a Numba kernel moves when it is simulated.
 
@@ -1890,7 +1600,6 @@ def count_traffic(kernel: Any, grid: Any, threads: Any, *args: Any) -> Traffic:
 KernelPlan = namedtuple("KernelPlan", "registers stack shared ptx")
 
 
-# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
 def compile_kernel(kernel: Any, types: str, capability: int) -> KernelPlan:
     """Return what the compilers make of a Numba kernel, without a GPU.
 
@@ -1908,7 +1617,6 @@ def compile_kernel(kernel: Any, types: str, capability: int) -> KernelPlan:
     return plan_kernel(ptx, capability)
 
 
-# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
 def plan_kernel(ptx: str, capability: int) -> KernelPlan:
     """Return the plan of a kernel from its PTX code."""
     ptxas = nvidia_folder() / "cuda_nvcc/bin/ptxas"
@@ -1928,7 +1636,6 @@ def plan_kernel(ptx: str, capability: int) -> KernelPlan:
     return KernelPlan(registers, stack, shared, ptx)
 
 
-# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
 def nvidia_folder() -> Path:
     """Return the folder of NVIDIA's wheels.
 
@@ -1945,7 +1652,6 @@ def nvidia_folder() -> Path:
     )
 
 
-# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
 def compile_cuda(source: str, capability: int) -> KernelPlan:
     """Return what the compilers make of a kernel in CUDA C, without a GPU.
 
@@ -1973,7 +1679,6 @@ def compile_cuda(source: str, capability: int) -> KernelPlan:
     return plan_kernel(ptx.decode().rstrip("\0"), capability)
 
 
-# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
 def occupancy(
     limits: GPULimits, num_warps: int, registers: int, shared: int = 0, columns: int = 0
 ) -> float:
@@ -1999,7 +1704,6 @@ def occupancy(
 LanguageModel = namedtuple("LanguageModel", "layers width heads kv_heads weights")
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def make_language_model(
     layers: int, width: int, heads: int, kv_heads: int, vocabulary: int = 8192
 ) -> LanguageModel:
@@ -2024,26 +1728,22 @@ def make_language_model(
     return LanguageModel(layers, width, heads, kv_heads, weights)
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def make_cache(model: LanguageModel, batch_size: int, length: int) -> list:
     """Return an empty cache: an array of keys and values for each layer."""
     shape = (2, batch_size, model.kv_heads, length, model.width // model.heads)
     return [np.zeros(shape, ctx=try_gpu()) for _ in range(model.layers)]
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def rms_norm(X: np.ndarray) -> np.ndarray:
     """Return the vectors, divided by the root of the mean of their squares."""
     return X / np.sqrt((X**2).mean(-1, keepdims=True) + 1e-6)
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def linear(X: np.ndarray, W: np.ndarray) -> np.ndarray:
     """Return the products of the rows of `W`, shape (outputs, inputs), with `X`."""
     return npx.fully_connected(X, W, num_hidden=len(W), no_bias=True, flatten=False)
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def decode(model: LanguageModel, tokens: np.ndarray, cache: list, start: int) -> tuple:
     """Return the logits of the next tokens and the cache, with new entries.
 
@@ -2071,13 +1771,11 @@ def decode(model: LanguageModel, tokens: np.ndarray, cache: list, start: int) ->
     return linear(rms_norm(X[:, -1:]), embedding)[:, 0], cache
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def likeliest(logits: np.ndarray) -> np.ndarray:
     """Return the token with the largest logit in each row, shape (batch, 1)."""
     return logits.argmax(-1).astype("int32").reshape(-1, 1)
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def generate(model: LanguageModel, prompt: Any, count: int) -> list:
     """Return `count` tokens after a prompt, shape (batch, n), each the likeliest.
 
@@ -2092,24 +1790,19 @@ def generate(model: LanguageModel, prompt: Any, count: int) -> list:
     return tokens
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 LanguageShape = namedtuple("LanguageShape", "params layers heads kv_heads head_size")
 
-
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 SHAPES = {
     "Llama 3 8B": LanguageShape(8.03e9, 32, 32, 8, 128),
     "Llama 3 70B": LanguageShape(70.6e9, 80, 64, 8, 128),
 }
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def cache_bytes(shape: Any, length: int, itemsize: float = 2) -> float:
     """Return the bytes of the keys and values of `length` tokens of one user."""
     return 2 * shape.layers * shape.kv_heads * shape.head_size * length * itemsize
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def serve(lengths: Sequence, places: int, continuous: bool) -> list:
     """Return how many requests are served in each step, until all are done.
 
@@ -2137,7 +1830,6 @@ def star_all_reduce(arrays: list, send: Callable) -> list:
     return [total, *(send(total, array.ctx) for array in others)]
 
 
-# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
 def ring_all_reduce(arrays: list, send: Callable) -> list:
     """Return the sum of flat arrays, on each of their devices."""
     n = len(arrays)
@@ -2155,13 +1847,11 @@ def ring_all_reduce(arrays: list, send: Callable) -> list:
     return [np.concatenate(own) for own in pieces]
 
 
-# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
 def bus_bandwidth(nbytes: float, seconds: float, n: int) -> float:
     """Return the bus bandwidth in B/s of an all-reduce over `n` devices."""
     return 2 * (n - 1) / n * nbytes / seconds
 
 
-# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
 def ring_time(nbytes: float, n: int, latency: float, bandwidth: float) -> float:
     """Return the seconds that a ring of `n` devices needs to add up arrays.
 
@@ -2170,7 +1860,6 @@ def ring_time(nbytes: float, n: int, latency: float, bandwidth: float) -> float:
     return 2 * (n - 1) * (latency + nbytes / n / bandwidth)
 
 
-# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
 def schedule_buckets(
     ready: list, sizes: list, latency: float, bandwidth: float
 ) -> list[tuple[float, float]]:
@@ -2193,11 +1882,9 @@ class OneRank:
     rank, size, num_shares, part_weight = 0, 1, 1, 1.0
 
 
-# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 Trainer.ranks = OneRank()
 
 
-# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 class Ranks:
     """The devices of all ranks, which share each minibatch of a trainer.
 
@@ -2348,7 +2035,6 @@ class Ranks:
                     parameter.set_data(value)
 
 
-# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 def scaling_efficiency(
     step: float,
     nbytes: float,
@@ -2383,7 +2069,6 @@ def pipeline_order(
     return order
 
 
-# Defined in chapter_gpus/model-parallelism.md (sec_model_parallelism)
 def pipeline_times(
     schedule: str,
     num_stages: int,
@@ -2575,11 +2260,9 @@ class Checkpoints:
             self.save(trainer.epoch + 1, 0)
 
 
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 Trainer.checkpoint_class = Checkpoints
 
 
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 class ResumableLoader:
     """The minibatches of a loader, from the position of a training run on."""
 
@@ -2606,7 +2289,6 @@ class ResumableLoader:
             run.save_if_due()
 
 
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def complete_checkpoints(folder: str | Path) -> list[Path]:
     """Return the complete checkpoints in a folder, from the oldest to the newest."""
     paths = [
@@ -2619,13 +2301,11 @@ def complete_checkpoints(folder: str | Path) -> list[Path]:
     )
 
 
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def latest_checkpoint(folder: str | Path) -> Path | None:
     """Return the newest complete checkpoint in a folder, or None."""
     return max(complete_checkpoints(folder), default=None)
 
 
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def draft_checkpoint(folder: str | Path, step: int) -> Path:
     """Return the path of an empty draft; delete the rest of failed saves."""
     for old in {*Path(folder).glob("step-*")} - {*complete_checkpoints(folder)}:
@@ -2637,7 +2317,6 @@ def draft_checkpoint(folder: str | Path, step: int) -> Path:
     return draft
 
 
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def wait_for_disk(path: Path) -> None:
     """Wait until a file, or the list of names in a folder, is on the disk."""
     handle = os.open(path, os.O_RDONLY)
@@ -2647,7 +2326,6 @@ def wait_for_disk(path: Path) -> None:
         os.close(handle)
 
 
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
     """Give a complete draft its final name, and return it.
 
@@ -2666,7 +2344,6 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
     return final
 
 
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 Trainer.save_every = Setting(
     "save_every",
     None,
@@ -2675,8 +2352,6 @@ Trainer.save_every = Setting(
     lambda value: value is None or isinstance(value, int) and value >= 1,
 )
 
-
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 Trainer.skip_damaged = Setting(
     "skip_damaged",
     False,
@@ -2697,7 +2372,6 @@ def show_error() -> Iterator[None]:
         print(str(error).strip().split("\n")[-1])
 
 
-# Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
 def require_gpu(i: int = 0) -> Any:
     """Return GPU number `i`; raise RuntimeError if this process cannot use it."""
     if not 0 <= i < num_gpus():
@@ -2718,7 +2392,6 @@ def add_to_class(Class: type) -> Callable:
     return register
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def check_limits(max_epochs: int, gradient_clip_val: float) -> None:
     """Raise ValueError unless a trainer can use both numbers."""
     if not isinstance(max_epochs, Integral) or max_epochs < 0:
@@ -2730,7 +2403,6 @@ def check_limits(max_epochs: int, gradient_clip_val: float) -> None:
         )
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def check_objects(model: Any, data: Any) -> None:
     """Raise TypeError unless a trainer can train `model` on `data`."""
     for value, name, method in (
@@ -2744,7 +2416,6 @@ def check_objects(model: Any, data: Any) -> None:
             )
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def count_batches(loader: Any) -> int:
     """Return the number of minibatches of `loader`.
 
@@ -2768,7 +2439,6 @@ def count_batches(loader: Any) -> int:
     return count
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def own_line(error: BaseException) -> str:
     """Return the last line of the user's own code in a traceback, or '' if none."""
     paths = sysconfig.get_paths()
@@ -2786,7 +2456,6 @@ def own_line(error: BaseException) -> str:
     return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`" if own else ""
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
     """Set the settings of a trainer; raise TypeError for a name that is not one."""
     known = [
@@ -2802,7 +2471,6 @@ def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
         setattr(trainer, name, value)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def mean(values: Sequence) -> Any:
     """Return the mean of scalars, computed on their device."""
     if all(isinstance(value, np.ndarray) for value in values):
@@ -2810,151 +2478,16 @@ def mean(values: Sequence) -> Any:
     return sum(values) / len(values)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def in_notebook() -> bool:
-    """Return whether this program runs in a notebook, and can show pictures."""
-    ipython = sys.modules.get("IPython")  # a notebook has imported it
-    return getattr(ipython and ipython.get_ipython(), "kernel", None) is not None
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-Point = namedtuple("Point", "x y")
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class ProgressBoard(HyperParameters):
+class ProgressBoard(plots.ProgressBoard):
     """A plot whose curves grow while the program runs.
 
     `data` maps the label of each curve to its list of points, with attributes `x`
     and `y`.
     """
 
-    fig: Any
-    axes: Any
-    bar: Any = None  # counts the epochs in a terminal
-
-    def __init__(
-        self,
-        xlabel=None,
-        ylabel=None,
-        xlim=None,
-        ylim=None,
-        xscale="linear",
-        yscale="linear",
-        ls=("-", "--", "-.", ":"),
-        colors=("C0", "C1", "C2", "C3"),
-        fig=None,
-        axes=None,
-        figsize=(3.5, 2.5),
-        display=True,
-    ):
-        self.save_hyperparameters()
-        self.waiting: dict[str, list] = {}  # points whose mean is to be drawn
-        self.data: dict[str, list] = {}
-        self.lines: dict[str, Any] = {}
-        self.picture, self.due = None, 0.0
-
-    def clear(self) -> None:
-        """Forget all points."""
-        self.data.clear()
-        self.waiting.clear()
-
-    def draw(self, x: float, y: Any, label: str, every_n: int = 1) -> None:
-        """Add the point (x, y) to curve `label`; draw the mean of each `every_n`.
-
-        `y` is a number, or a tensor that holds one, on any device.
-        """
-        points = self.waiting.setdefault(label, [])
-        points.append((x, y))
-        if len(points) < every_n:
-            return
-        xs, ys = zip(*points)
-        points.clear()
-        point = Point(sum(xs) / len(xs), float(mean(ys)))
-        self.data.setdefault(label, []).append(point)
-        if self.display and in_notebook():
-            self.publish()
-
-    def start(self) -> None:
-        """Make the figure and its axes."""
-        from matplotlib import pyplot as plt  # takes a while
-
-        use_svg_display()
-        if self.fig is None and self.axes is None:
-            self.fig = plt.figure(figsize=self.figsize)
-            plt.close(self.fig)  # the notebook would show it a second time
-        self.axes = self.axes or self.fig.gca()
-        self.axes.set(
-            xlabel=self.xlabel,
-            ylabel=self.ylabel,
-            xscale=self.xscale,
-            yscale=self.yscale,
-        )
-
-    def show(self) -> None:
-        """Draw the current data into the figure."""
-        if not self.lines:
-            self.start()
-        for label, points in self.data.items():
-            if label not in self.lines:
-                i = len(self.lines)
-                (self.lines[label],) = self.axes.plot(
-                    [],
-                    [],
-                    label=label,
-                    linestyle=self.ls[i % len(self.ls)],
-                    color=self.colors[i % len(self.colors)],
-                )
-                self.axes.legend()
-            self.lines[label].set_data(*zip(*points))
-        self.axes.relim()
-        self.axes.autoscale_view()
-        limits = {"xlim": self.xlim, "ylim": self.ylim}
-        self.axes.set(**{k: limit for k, limit in limits.items() if limit})
-
-    def publish(self) -> None:
-        """Show the picture in the notebook when it is due, and when the cell ends."""
-        start = time.perf_counter()
-        if start >= self.due:
-            self.replace_picture()
-            end = time.perf_counter()
-            self.due = end + max(0.1, 20 * (end - start))
-        from IPython import get_ipython
-
-        events = get_ipython().events
-        if self.finish not in events.callbacks["post_run_cell"]:
-            events.register("post_run_cell", self.finish)
-
-    def replace_picture(self) -> None:
-        """Draw the picture, and show it in place of the previous one."""
-        from IPython import display
-
-        self.show()
-        figure = self.axes.figure
-        if self.picture is None:
-            self.picture = display.display(figure, display_id=True)
-        else:
-            self.picture.update(figure)
-
-    def finish(self, _result: Any) -> None:
-        """Draw the last picture of a cell."""
-        from IPython import get_ipython
-
-        get_ipython().events.unregister("post_run_cell", self.finish)
-        self.replace_picture()
-        self.picture = None  # another cell has a picture of its own
+    mean = staticmethod(mean)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def use_svg_display() -> None:
-    """Show plots as vector graphics, if this is a notebook."""
-    if in_notebook():
-        from matplotlib_inline import backend_inline
-
-        backend_inline.set_matplotlib_formats("svg")
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def add_point(trainer: Any, label: str, value: Any, step: int | None = None) -> None:
     """Add a value of a step to the curve `label` of the model's board.
 
@@ -2976,33 +2509,6 @@ def add_point(trainer: Any, label: str, value: Any, step: int | None = None) -> 
         model.board.bar.update(x - model.board.bar.n)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-@contextlib.contextmanager
-def progress_bar(trainer: Any) -> Iterator[None]:
-    """Show a bar in a terminal while `trainer` trains; elsewhere do nothing."""
-    in_terminal = not in_notebook() and sys.stderr.isatty()
-    ranks = getattr(trainer, "ranks", trainer)
-    if getattr(ranks, "rank", 0):  # only rank 0 shows a bar
-        in_terminal = False
-    if not in_terminal or importlib.util.find_spec("tqdm") is None:
-        yield
-        return
-    from tqdm import tqdm
-
-    bar = tqdm(
-        total=trainer.max_epochs,
-        desc=type(trainer.model).__name__,
-        delay=1,
-        bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}",
-    )
-    try:
-        with bar as trainer.model.board.bar:
-            yield
-    finally:
-        trainer.model.board.bar = None
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def __getattr__(name: str) -> Any:
     """Return `d2l.plt`, Matplotlib's pyplot, which is imported when it is needed."""
     if name != "plt":
@@ -3012,93 +2518,6 @@ def __getattr__(name: str) -> Any:
     return plt
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def set_figsize(figsize: tuple[float, float] = (3.5, 2.5)) -> None:
-    """Set the size of the figures that follow, in inches."""
-    from matplotlib import pyplot as plt
-
-    use_svg_display()
-    plt.rcParams["figure.figsize"] = figsize
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def set_axes(axes, xlabel, ylabel, xlim, ylim, xscale, yscale, legend) -> None:
-    """Label and scale `axes`, and give them a grid."""
-    axes.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
-    axes.set(xlim=xlim, ylim=ylim)
-    if legend:
-        axes.legend(legend)
-    axes.grid()
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def plot(
-    X,
-    Y=None,
-    xlabel=None,
-    ylabel=None,
-    legend=(),
-    xlim=None,
-    ylim=None,
-    xscale="linear",
-    yscale="linear",
-    fmts=("-", "m--", "g-.", "r:"),
-    figsize=(3.5, 2.5),
-    axes=None,
-) -> None:
-    """Plot one curve or several: each item of `Y` over `X`, or `X` over 0, 1, ...
-
-    `X` and `Y` are sequences of numbers, or sequences of such sequences. Tensors in
-    main memory are sequences, too.
-    """
-
-    def curves(values):
-        inner = getattr(values[0], "ndim", hasattr(values[0], "__len__"))
-        return values if inner else [values]
-
-    ys = curves(X if Y is None else Y)
-    xs = [range(len(y)) for y in ys] if Y is None else curves(X)
-    from matplotlib import pyplot as plt
-
-    set_figsize(figsize)
-    axes = axes or plt.gca()
-    axes.cla()
-    for i, y in enumerate(ys):
-        axes.plot(xs[i % len(xs)], y, fmts[i % len(fmts)])
-    set_axes(axes, xlabel, ylabel, xlim, ylim, xscale, yscale, legend)
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class Timer:
-    """A stopwatch that remembers each of its times, in seconds."""
-
-    def __init__(self):
-        self.times: list[float] = []
-        self.start()
-
-    def start(self) -> None:
-        """Start, or start again."""
-        self.tik = time.perf_counter()
-
-    def stop(self) -> float:
-        """Return the seconds since the start, and remember them."""
-        self.times.append(time.perf_counter() - self.tik)
-        return self.times[-1]
-
-    def avg(self) -> float:
-        """Return the mean of the times."""
-        return sum(self.times) / len(self.times)
-
-    def sum(self) -> float:
-        """Return the sum of the times."""
-        return sum(self.times)
-
-    def cumsum(self) -> list[float]:
-        """Return the running sums of the times."""
-        return [sum(self.times[: i + 1]) for i in range(len(self.times))]
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def scratch_tensors(module: nn.Block) -> list[np.ndarray]:
     """Return the arrays in a module that belong to no parameter of a layer."""
     found, seen = [], set()
@@ -3119,7 +2538,6 @@ def scratch_tensors(module: nn.Block) -> list[np.ndarray]:
     return found
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class Optimizers:
     """Several optimizers, each with parameters of its own, as one."""
 
@@ -3132,14 +2550,12 @@ class Optimizers:
             optim.step(batch_size)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def one_optimizer(model: Any) -> Any:
     """Return the optimizer of a model; several become one."""
     optim = model.configure_optimizers()
     return Optimizers(optim) if isinstance(optim, (list, tuple)) else optim
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class ArrayLoader:
     """Minibatches of arrays in main memory, shuffled anew in each epoch.
 
@@ -3173,7 +2589,6 @@ class ArrayLoader:
             )
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class Compiled:
     """A step of a trainer, with compiled layers if the model permits it."""
 
@@ -3210,7 +2625,6 @@ class Compiled:
         return result
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def figure(name: str, **settings: Any) -> figures.Figure:
     """Return an interactive figure of the book, with these settings.
 
@@ -3219,61 +2633,6 @@ def figure(name: str, **settings: Any) -> figures.Figure:
     return figures.Figure(name, **settings)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-FASHION_MNIST = {  # names of the files, with their MD5 sums
-    "train-images-idx3-ubyte.gz": "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
-    "train-labels-idx1-ubyte.gz": "25c81989df183df01b3e8a0aad5dffbe",
-    "t10k-images-idx3-ubyte.gz": "bef4ecab320f06d8554ea6380940ec79",
-    "t10k-labels-idx1-ubyte.gz": "bb300cfdad3c16e7a12a480ee83cd310",
-}
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def fetch_fashion_mnist(root: str) -> dict[str, bytes]:
-    """Return the contents of the files of Fashion-MNIST by name, unpacked.
-
-    Files that are not in the folder `root` are downloaded to it. Raises OSError if
-    that fails.
-    """
-    url = "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"
-    folder = Path(root).resolve() / "fashion-mnist"
-    contents = {}
-    for name, md5 in FASHION_MNIST.items():
-        path = folder / name
-        try:
-            data = (
-                path.read_bytes()
-                if path.exists()
-                else urlopen(url + name, timeout=60).read()
-            )
-        except OSError as error:
-            raise OSError(
-                f"cannot download {url}{name} ({error}); put the four "
-                f"files of that address into {folder}"
-            ) from None
-        if hashlib.md5(data).hexdigest() != md5:
-            raise OSError(
-                f"{path} is damaged; delete it and try again"
-                if path.exists()
-                else f"{url}{name} arrived damaged; check the network and try again"
-            )
-        if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-        contents[name] = gzip.decompress(data)
-    return contents
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def load_fashion_mnist(root: str, train: bool) -> tuple:
-    """Return images of shape (examples, 28, 28) and labels, arrays of bytes."""
-    files, kind = fetch_fashion_mnist(root), "train" if train else "t10k"
-    images = onp.frombuffer(files[f"{kind}-images-idx3-ubyte.gz"], "uint8", offset=16)
-    labels = onp.frombuffer(files[f"{kind}-labels-idx1-ubyte.gz"], "uint8", offset=8)
-    return images.reshape(-1, 28, 28), labels
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
     """Show images in rows and columns, and return their axes.
 
@@ -3293,7 +2652,6 @@ def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
     return axes
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class FashionMNIST(DataModule):
     """Images of clothes, shape (examples, 1, height, width) in [0, 1], and labels."""
 
@@ -3409,7 +2767,6 @@ class OperationRecorder:
         return result
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def gradient_hook(rows: list, forward: list, inputs: Sequence) -> Callable:
     """Return a hook that adds the backward operation of the row `forward`."""
     row: list[Any] = []
@@ -3429,7 +2786,6 @@ def gradient_hook(rows: list, forward: list, inputs: Sequence) -> Callable:
     return hook
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def single_graph(
     handle: int, num_inputs: int, keys: Sequence, values: Sequence, is_np: bool
 ) -> Any:
@@ -3441,7 +2797,6 @@ def single_graph(
     return mx.nd.CachedOp(symbol, [("inline_limit", 0)])
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def operator_name(handle: int) -> str:
     """Return the name of an operation of MXNet, such as 'FullyConnected'."""
     name = ctypes.c_char_p()
@@ -3453,14 +2808,12 @@ def operator_name(handle: int) -> str:
     return mx.base.py_str(name.value)
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def run_uncompiled(block: gluon.HybridBlock, *args: Any) -> Any:
     """Return the output of a compiled layer, computed by its Python code."""
     with mock.patch.object(block, "_active", False):
         return block.forward(*args)
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def product_flops(name: str, inputs: Sequence, outputs: Sequence, options: dict) -> int:
     """Return the FLOPs of the products in an operation, 0 if there are none."""
     if name == "RNN":  # uses each weight once for each example and time
@@ -3484,7 +2837,6 @@ def product_flops(name: str, inputs: Sequence, outputs: Sequence, options: dict)
     return 0
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def list_operations(function: Callable, *args: Any) -> list[Operation]:
     """Return the operations that `function(*args)` performs."""
     with OperationRecorder() as record:
@@ -3492,13 +2844,11 @@ def list_operations(function: Callable, *args: Any) -> list[Operation]:
     return record.list
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 StepMemory = namedtuple(
     "StepMemory", "weights gradients optimizer activations batch peak"
 )
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def predict_memory(model: Module, batch: Sequence, accumulate: int = 1) -> StepMemory:
     """Return the bytes of a training step on `batch`, by role, before it runs.
 
@@ -3532,19 +2882,16 @@ def predict_memory(model: Module, batch: Sequence, accumulate: int = 1) -> StepM
     return StepMemory(*fixed, int(saved), size, peak)
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def all_arrays(model: Module) -> list[np.ndarray]:
     """Return the parameters and the plain arrays of a model."""
     return [*(p.data() for p in model.parameters()), *scratch_tensors(model)]
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def trained_arrays(model: Module) -> list[np.ndarray]:
     """Return the arrays of a model that have gradients."""
     return [a for a in all_arrays(model) if a.grad is not None]
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def run_small(model: Module, batch: Sequence, n: int) -> tuple:
     """Return the bytes that a step with `n` examples keeps, and its tape, an array."""
     try:
@@ -3579,7 +2926,6 @@ def run_small(model: Module, batch: Sequence, n: int) -> tuple:
         ) from error
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 @contextlib.contextmanager
 def no_plots(model: Any) -> Iterator[None]:
     """Let a model plot nothing in a `with` block."""
@@ -3590,7 +2936,6 @@ def no_plots(model: Any) -> Iterator[None]:
         del vars(model)["plot"]
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def few_examples(item: Any, n: int, device: Any) -> np.ndarray:
     """Return the first `n` examples of an array; if it has fewer, repeat them."""
     part = item[:n].asnumpy() if isinstance(item, np.ndarray) else item[:n]
@@ -3598,7 +2943,6 @@ def few_examples(item: Any, n: int, device: Any) -> np.ndarray:
     return np.array(part, dtype=item.dtype, ctx=device)
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 @contextlib.contextmanager
 def keep_statistics(model: Module) -> Iterator[None]:
     """Set the running statistics of a model back at the end of a block."""
@@ -3610,7 +2954,6 @@ def keep_statistics(model: Module) -> Iterator[None]:
         param.set_data(value)
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def optimizer_bytes(optimizer: Any, arrays: Sequence) -> tuple[int, int]:
     """Return the bytes of an optimizer's state, and those that an update adds.
 
@@ -3634,7 +2977,6 @@ def optimizer_bytes(optimizer: Any, arrays: Sequence) -> tuple[int, int]:
     return size, 0
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def flatten(state: Any) -> list:
     """Return the arrays in nested tuples, lists and dicts."""
     state = [*state.values()] if isinstance(state, dict) else state
@@ -3643,459 +2985,6 @@ def flatten(state: Any) -> list:
     return [] if state is None else [state]
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def plot_trace(traces: dict[str, list], aligned: bool = True) -> None:
-    """Plot the phases of several traces, each in a row of its own.
-
-    If not `aligned`, all rows have one clock, which starts with the first.
-    """
-    from matplotlib import pyplot as plt
-
-    use_svg_display()
-    first = min(e[1] for events in traces.values() for e in events)
-    bars: dict[str, list] = {}
-    for row, events in enumerate(traces.values()):
-        begin = min(e[1] for e in events) if aligned else first
-        for name, start, seconds in events:
-            bars.setdefault(name, []).append(
-                (row, 1e3 * seconds, 0.7, 1e3 * (start - begin))
-            )
-    figure, axes = plt.subplots(figsize=(5, 0.8 + 0.5 * len(traces)))
-    for name, spans in bars.items():
-        rows, widths, heights, lefts = zip(*spans)
-        axes.barh(rows, widths, heights, lefts, ec="white", label=name)
-    axes.set(yticks=range(len(traces)), yticklabels=traces, xlabel="ms")
-    axes.invert_yaxis()
-    axes.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1))
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def plot_ladder(ladders: dict[str, dict]) -> None:
-    """Plot the speeds of each machine, relative to its first."""
-    from matplotlib import pyplot as plt
-
-    use_svg_display()
-    figure, plots = plt.subplots(
-        1,
-        len(ladders),
-        figsize=(3.5 * len(ladders), 2.5),
-        squeeze=False,
-        layout="constrained",
-    )
-    for axes, (title, speeds) in zip(plots[0], ladders.items()):
-        first, *_ = speeds.values()
-        bars = axes.barh(list(speeds), [v / first for v in speeds.values()])
-        axes.bar_label(bars, [f"{v / 1e3:.3g}" for v in speeds.values()], padding=2)
-        axes.set(title=title, xlabel="times the first (label: 1000 tokens/s)")
-        axes.margins(x=0.3)
-        axes.invert_yaxis()
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-Cited = namedtuple("Cited", "id topic what framework value unit hardware source")
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def cited_rows(topic: str, framework: str | None = None) -> list:
-    """Return the published measurements of a topic, in one framework or in all.
-
-    A row has the attributes `id`, `topic`, `what`, `framework`, `value` (a number),
-    `unit`, `hardware` and `source`, a key of the bibliography. Raises ValueError if
-    there is no such row.
-    """
-    text = resources.files("d2l").joinpath("cited.csv").read_text("utf-8")
-    rows = [
-        Cited(**row | {"value": float(row["value"])})
-        for row in csv.DictReader(text.splitlines())
-    ]
-    found = [
-        row
-        for row in rows
-        if topic in (row.topic, "all") and framework in (row.framework, None)
-    ]
-    if not found:
-        topics = ", ".join(dict.fromkeys(row.topic for row in rows))
-        raise ValueError(
-            f"no measurement of '{topic}' ({framework or 'all frameworks'})"
-            f"; the topics are {topics}"
-        )
-    return found
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def cited(id: str) -> float:
-    """Return the published measurement `id`, in the unit of its row.
-
-    Raises ValueError if there is none.
-    """
-    values = {row.id: row.value for row in cited_rows("all")}
-    if id not in values:
-        similar = get_close_matches(id, values) or ["the rows of d2l/cited.csv"]
-        raise ValueError(f"no measurement '{id}'; see {', '.join(similar)}")
-    return values[id]
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def card_data(card: str) -> dict[str, float]:
-    """Return the properties of a card, such as 'H100', in the units of `cards.csv`.
-
-    Raises ValueError if the card is unknown.
-    """
-    text = resources.files("d2l").joinpath("cards.csv").read_text("utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    found = {
-        row["property"]: float(row["value"]) for row in rows if row["card"] == card
-    }
-    if not found:
-        cards = ", ".join(dict.fromkeys(row["card"] for row in rows))
-        raise ValueError(f"no card '{card}'; the cards are {cards}")
-    return found
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-@dataclass
-class Plan:
-    """The bytes that a compiler plans to store on each GPU, by role.
-
-    `aliased` counts outputs that take the place of arguments. `code` is None
-    if the compiler does not tell. `text` is the compiled program, or '' if the
-    plan was stored.
-    """
-
-    card: str
-    num_gpus: int
-    arguments: int
-    outputs: int
-    aliased: int
-    temporaries: int
-    code: int | None = None
-    text: str = field(default="", repr=False, kw_only=True)
-
-    @property
-    def total(self) -> int:
-        """Return the bytes of all roles."""
-        return (
-            self.arguments
-            + self.outputs
-            - self.aliased
-            + self.temporaries
-            + (self.code or 0)
-        )
-
-    @property
-    def fits(self) -> bool:
-        """Return whether the memory of the card is at least `total`."""
-        return self.total <= card_data(self.card)["memory"]
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def stored_plans(model: str) -> dict:
-    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
-
-    Raises ValueError if there are none.
-    """
-    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
-    found = [
-        Plan(row["card"], *[int(row[role]) for role in roles])
-        for row in rows
-        if row["model"] == model
-    ]
-    if not found:
-        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
-        raise ValueError(f"no plans of '{model}'; the models are {models}")
-    return {(plan.card, plan.num_gpus): plan for plan in found}
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-Collective = namedtuple("Collective", "kind count nbytes")
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def stored_collectives(layout: str) -> dict[int, list]:
-    """Return the collectives of a step in a layout, by the number of GPUs.
-
-    Raises ValueError if the layout is unknown.
-    """
-    text = resources.files("d2l").joinpath("collectives.csv").read_text("utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    found: dict[int, list] = {}
-    for row in rows:
-        if row["layout"] == layout:
-            found.setdefault(int(row["num_gpus"]), []).append(
-                Collective(row["kind"], int(row["count"]), int(row["nbytes"]))
-            )
-    if not found:
-        layouts = ", ".join(dict.fromkeys(row["layout"] for row in rows))
-        raise ValueError(f"no layout '{layout}'; the layouts are {layouts}")
-    return found
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-@dataclass(frozen=True)
-class GPUInfo:
-    """A GPU as the driver reports it; memory in MiB, and None for unknown values."""
-
-    index: int
-    uuid: str
-    name: str
-    capability: float | None
-    total: float | None
-    free: float | None
-    divided: bool  # into instances (MIG)
-
-    def __str__(self) -> str:
-        free, total = (
-            "?" if mib is None else f"{mib / 1024:.1f}"
-            for mib in (self.free, self.total)
-        )
-        capability = "?" if self.capability is None else self.capability
-        divided = ", divided (MIG)" if self.divided else ""
-        return (
-            f"{self.name}, {free} of {total} GiB free, "
-            f"compute capability {capability}{divided}"
-        )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-@dataclass
-class FrameworkInfo:
-    """The hardware that a framework was built for, and the GPUs that it sees."""
-
-    name: str
-    install: str  # how to install its GPU build
-    cuda: str = ""  # the version it was built for; '' in a CPU build
-    cudnn: str = ""  # '' if unknown
-    nccl: str = ""  # the library that connects GPUs; '' if unknown
-    oldest: float | None = None  # the range of compute capabilities it supports;
-    newest: float | None = None  # None where there is no limit
-    seen: list[str] = field(default_factory=list)  # the GPUs it can use
-    reason: str = ""  # its own explanation if it sees no GPU
-    kept_off: str = ""  # its own setting that keeps it off GPUs
-    unusable: str = ""  # why it cannot compute at all, not even on the CPU
-    held: list[float] = field(default_factory=list)  # MiB taken from each GPU
-    used: list[float] = field(default_factory=list)  # MiB that arrays use of these
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-@dataclass(repr=False)
-class GPUReport:
-    """The results of `gpu_report`. Printing it prints the report."""
-
-    system: str
-    driver: str  # its version; '' if unknown
-    driver_cuda: str  # the newest CUDA that it supports; '' if unknown
-    complaint: str  # the error of nvidia-smi; '' if it works or is missing
-    gpus: list[GPUInfo]
-    processes: dict[str, list[str]]  # other processes on each GPU, by its UUID
-    setting: str | None  # the variable CUDA_VISIBLE_DEVICES
-    framework: FrameworkInfo
-    problems: list[str] = field(default_factory=list)
-    own_memory: dict[str, float] = field(default_factory=dict)  # MiB, by UUID
-    links: dict[tuple, str] = field(default_factory=dict)  # of pairs of GPUs
-    launcher: dict[str, dict] = field(default_factory=dict)  # its variables
-
-    def __repr__(self) -> str:
-        return report_text(self)  # defined below
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def nvidia_smi(*options: str, timeout: float = 30) -> tuple[int | None, str]:
-    """Return the exit status of nvidia-smi and its output.
-
-    The status is None if the program is missing or did not finish in `timeout` seconds.
-    """
-    path = shutil.which("nvidia-smi") or "/usr/lib/wsl/lib/nvidia-smi"
-    try:
-        process = subprocess.Popen(
-            [path, *options],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-    except OSError:
-        return None, ""
-    try:
-        answer, _ = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return None, f"no answer within {timeout:g} seconds"
-    return process.returncode, answer
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def gpu_info(row: dict) -> GPUInfo:
-    """Return a GPU made from the fields that nvidia-smi printed."""
-
-    def number(name):
-        value = row.get(name, "")
-        return float(value) if re.fullmatch(r"\d+(\.\d+)?", value) else None
-
-    return GPUInfo(
-        int(row["index"]),
-        row["uuid"],
-        row["name"],
-        number("compute_cap"),
-        number("memory.total"),
-        number("memory.free"),
-        row.get("mig.mode.current") == "Enabled",
-    )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def query_gpus() -> tuple[list[GPUInfo], str]:
-    """Return the GPUs that nvidia-smi lists, and its error message if it fails."""
-    fields = [
-        "index",
-        "uuid",
-        "name",
-        "compute_cap",
-        "memory.total",
-        "memory.free",
-        "mig.mode.current",
-    ]
-    refused = fields
-    while refused:
-        status, answer = nvidia_smi(
-            "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits"
-        )
-        refused = [f for f in fields if f'Field "{f}" is not a valid' in answer]
-        fields = [f for f in fields if f not in refused]
-    lines = [line.strip() for line in answer.splitlines() if line.strip()]
-    rows = [line.split(", ") for line in lines]
-    gpus = [
-        gpu_info(dict(zip(fields, row)))
-        for row in rows
-        if len(row) == len(fields) and row[0].isdecimal()
-    ]
-    fine = status == 0 and gpus or (status, answer) == (None, "")
-    return gpus, "" if fine else " ".join(lines[:2]) or "nothing"
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def driver_versions() -> tuple[str, str]:
-    """Return the versions of the driver and of the newest CUDA that it supports."""
-    _, head = nvidia_smi()
-    driver = re.search(r"(?:Driver|KMD) Version: *(\d[\d.]*)", head)
-    cuda = re.search(r"CUDA (?:UMD )?Version: *(\d[\d.]*)", head)
-    return driver[1] if driver else "", cuda[1] if cuda else ""
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def cuda_processes() -> list[tuple[str, str, str]]:
-    """Return the UUID of the GPU, the process id and the MiB of each CUDA process."""
-    _, answer = nvidia_smi(
-        "--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv,noheader,nounits"
-    )
-    rows = [line.strip().split(", ") for line in answer.splitlines()]
-    return [(row[0], row[1], row[2]) for row in rows if len(row) == 3]
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def other_processes(rows: Iterable[tuple]) -> dict[str, list[str]]:
-    """Return the processes on each GPU, by its UUID, without this process."""
-    found: dict[str, list[str]] = {}
-    for uuid, pid, mib in rows:
-        if pid != str(os.getpid()):
-            found.setdefault(uuid, []).append(f"process {pid} ({mib} MiB)")
-    return found
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def own_memory(rows: Iterable[tuple]) -> dict[str, float]:
-    """Return how many MiB of each GPU, by its UUID, this process has taken."""
-    return {
-        uuid: float(mib)
-        for uuid, pid, mib in rows
-        if pid == str(os.getpid()) and mib.isdecimal()
-    }
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-LINKS = {  # what a copy between two GPUs passes through
-    "PIX": "one PCIe switch",
-    "PXB": "several PCIe switches",
-    "PHB": "a PCIe host bridge",
-    "NODE": "PCIe and one processor",
-    "SYS": "PCIe and both processors",
-    "SOC": "PCIe and both processors",
-}
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def gpu_links(table: str) -> dict[tuple[int, int], str]:
-    """Return the link of each pair of GPUs in a table of `nvidia-smi topo -m`."""
-    plain = re.sub(r"\x1b\[\d*m", "", table)  # some drivers underline the head
-    rows = [line.split() for line in plain.splitlines()]
-    rows = [row for row in rows if row and re.fullmatch(r"GPU\d+", row[0])]
-    heads = [name for row in rows[:1] for name in row if name[3:].isdecimal()]
-    links = [
-        (int(row[0][3:]), int(head[3:]), link)
-        for row in rows[1:]
-        for head, link in zip(heads, row[1:])
-    ]
-    return {(i, j): link for i, j, link in links if i < j}
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def describe_links(links: dict[tuple[int, int], str]) -> str:
-    """Return the links by kind, and the pairs of GPUs that each connects."""
-    kinds: dict[str, list] = {}
-    for (i, j), link in links.items():
-        kinds.setdefault(link, []).append(f"{i}-{j}")
-
-    def meaning(link):
-        return f"{link[2:]} x NVLink" if link[:2] == "NV" else LINKS.get(link, "?")
-
-    return "; ".join(
-        f"{link} ({meaning(link)}) between "
-        + ("all GPUs" if len(kinds) == 1 else "GPUs " + ", ".join(pairs))
-        for link, pairs in kinds.items()
-    )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def named_gpus(entry: str, gpus: list[GPUInfo]) -> list[GPUInfo]:
-    """Return those of `gpus` that an entry of CUDA_VISIBLE_DEVICES names."""
-    entry = entry.strip()
-    if entry.startswith("MIG-"):  # an instance, which any divided GPU may have
-        return [gpu for gpu in gpus if gpu.divided]
-    if entry.startswith("GPU-"):
-        return [gpu for gpu in gpus if gpu.uuid.startswith(entry)]
-    return [gpu for gpu in gpus if entry == str(gpu.index)]
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def visible_gpus(gpus: list[GPUInfo], setting: str | None) -> list[GPUInfo]:
-    """Return the GPUs that CUDA_VISIBLE_DEVICES leaves; all GPUs if it is not set."""
-    if setting is None:
-        return gpus
-    named = takewhile(bool, (named_gpus(e, gpus) for e in setting.split(",")))
-    return list(dict.fromkeys(gpu for some in named for gpu in some))
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def nvidia_cards(devices: str = "/sys/bus/pci/devices") -> int:
-    """Return the number of NVIDIA's graphics cards on the bus, or 0 if unknown."""
-
-    def read(path):
-        return path.read_text() if path.exists() else ""
-
-    # 10de is NVIDIA's number; class 03 contains displays and accelerators
-    return len(
-        [
-            path
-            for path in Path(devices).glob("*")
-            if read(path / "vendor").startswith("0x10de")
-            and read(path / "class").startswith("0x03")
-        ]
-    )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def framework_info(look: bool = True) -> FrameworkInfo:
     """Return the build of MXNet and, if `look`, the GPUs that it can use."""
     packages = " ".join(str(d.metadata["Name"]) for d in metadata.distributions())
@@ -4115,278 +3004,15 @@ def framework_info(look: bool = True) -> FrameworkInfo:
     return info
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-LAUNCHERS = {  # the variables of each launcher that the report reads
-    "torchrun": "RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT",
-    "TensorFlow": "TF_CONFIG",
-    "JAX": "JAX_COORDINATOR_ADDRESS",
-    "MXNet": "DMLC_ROLE DMLC_PS_ROOT_URI DMLC_PS_ROOT_PORT DMLC_NUM_WORKER "
-    "DMLC_NUM_SERVER",
-}
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def launcher_settings() -> dict[str, dict[str, str]]:
-    """Return the variables of each launcher that has set at least one."""
-    settings = {
-        name: {v: os.environ[v] for v in variables.split() if v in os.environ}
-        for name, variables in LAUNCHERS.items()
-    }
-    return {name: found for name, found in settings.items() if found}
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def tf_config_error(text: str) -> str:
-    """Return what is wrong with a value of TF_CONFIG, or '' if nothing is."""
-    try:
-        config = json.loads(text)
-        task = config["task"]
-        config["cluster"][task["type"]][int(task["index"])]
-    except json.JSONDecodeError as error:
-        return f"is not valid JSON ({error})"
-    except (KeyError, IndexError, TypeError, ValueError):
-        return (
-            'needs "cluster", with the addresses of all tasks by type, and '
-            '"task", with the type and the index of this task'
-        )
-    return ""
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def number_error(settings: dict[str, str], number: str, count: str) -> str:
-    """Return what is wrong with a rank and the number of ranks, or ''."""
-    values = [settings.get(name, "") for name in (number, count)]
-    if all(values) and not all(value.isdecimal() for value in values):
-        return f"{number}={values[0]} and {count}={values[1]} must be numbers. "
-    if all(values) and int(values[0]) >= int(values[1]):
-        return f"{number}={values[0]} must be less than {count}={values[1]}. "
-    return ""
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def remedy(complaint: str) -> str:
-    """Return advice on an error message of nvidia-smi."""
-    for words, help_text in (
-        (
-            "communicate with",
-            "Restart the machine. If that does not help, install the driver again.",
-        ),
-        (
-            "version mismatch",
-            "The driver was updated while it was in use. Restart the machine.",
-        ),
-        ("No devices", "If this is a container, start it with a GPU."),
-        (
-            "NVML: Unknown",
-            "If this is a container, it has lost its GPU: start it again.",
-        ),
-        ("Permission", "Ask the administrator for access to the GPUs."),
-        ("no answer", "The driver or a GPU is stuck. Restart the machine."),
-    ):
-        if words in complaint:
-            return help_text
-    return "Restart the machine."
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def driver_problems(report: GPUReport) -> Iterator[str]:
-    """Yield the problems of the driver."""
-    if report.complaint:
-        yield f'nvidia-smi reports "{report.complaint}". {remedy(report.complaint)}'
-    elif not report.gpus and not report.framework.seen and nvidia_cards():
-        yield (
-            "This machine has an NVIDIA GPU, but no driver responds. Install the "
-            "driver. If this is a container, start it with its GPUs."
-        )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def driver_is_too_old(report: GPUReport) -> bool:
-    """Return whether the framework needs a newer driver."""
-    cuda = int("0" + report.framework.cuda.split(".")[0])
-    if report.driver_cuda:
-        return int(report.driver_cuda.split(".")[0]) < cuda
-    needed = {11: 450, 12: 525, 13: 580}.get(cuda, 0)
-    return bool(report.driver) and int(report.driver.split(".")[0]) < needed
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def build_problems(report: GPUReport) -> Iterator[str]:
-    """Yield the reasons why this build of the framework cannot use the GPUs."""
-    info, unfit = report.framework, 0
-    for gpu in report.gpus:
-        if gpu.capability is None:
-            continue
-        old = gpu.capability < (info.oldest or 0)
-        if old or gpu.capability > (info.newest or 99):
-            unfit += 1
-            yield (
-                f"GPU {gpu.index} is too {'old' if old else 'new'} for {info.name}: "
-                f"its compute capability is {gpu.capability}. Install a version of "
-                "the framework that supports it, or use another framework."
-            )
-    if len(report.gpus) > unfit and not info.cuda:
-        yield (f"{info.name} is a CPU build. To install the GPU build: {info.install}.")
-    if driver_is_too_old(report):
-        yield (
-            f"The driver {report.driver} is too old for {info.name}, which was "
-            f"built for CUDA {info.cuda}. Update the driver, or install a build "
-            f"for {'CUDA ' + report.driver_cuda if report.driver_cuda else 'it'}."
-        )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def sight_problems(report: GPUReport) -> Iterator[str]:
-    """Yield the settings and errors that hide GPUs from this process."""
-    visible, info = visible_gpus(report.gpus, report.setting), report.framework
-    entries = [] if report.setting is None else report.setting.split(",")
-    if report.gpus and not all(named_gpus(e, report.gpus) for e in entries):
-        yield (
-            f"CUDA_VISIBLE_DEVICES={report.setting!r} leaves {len(visible)} of "
-            f"{len(report.gpus)} GPU(s). Unset it, or name existing GPUs, "
-            "before Python starts."
-        )
-    if report.gpus and info.kept_off:
-        yield f"{info.kept_off} keeps {info.name} off the GPUs. Remove this setting."
-    if info.unusable:
-        yield info.unusable
-    divided = any(gpu.divided for gpu in visible)
-    expected = min(len(visible), 1) if divided else len(visible)
-    if len(info.seen) < expected and info.cuda and not report.problems:
-        yield (
-            f"{info.name} sees {len(info.seen)} of {expected} GPU(s). "
-            f"Its reason: {info.reason or 'none'}"
-        )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def memory_problems(report: GPUReport) -> Iterator[str]:
-    """Yield the GPUs of which other processes have taken more than half."""
-    held = dict(enumerate(report.framework.held))
-    for i, gpu in enumerate(visible_gpus(report.gpus, report.setting)):
-        own = max(report.own_memory.get(gpu.uuid, 0), held.get(i, 0))
-        if gpu.free is None or not gpu.total or gpu.free + own >= gpu.total / 2:
-            continue
-        others = ", ".join(report.processes.get(gpu.uuid, []))
-        who = (
-            f"It is also used by {others}."
-            if others
-            else (
-                "nvidia-smi does not show the process that has taken the rest"
-                + ("." if own else "; it may be this one.")
-            )
-        )
-        yield (
-            f"GPU {gpu.index} has {gpu.free / 1024:.1f} of "
-            f"{gpu.total / 1024:.1f} GiB free. {who} End that process, wait "
-            "for it, or use another GPU."
-        )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def launcher_problems(report: GPUReport) -> Iterator[str]:
-    """Yield what is missing or wrong in the variables of launchers."""
-    for name, found in report.launcher.items():
-        missing = [v for v in LAUNCHERS[name].split() if v not in found]
-        if missing:
-            yield (
-                f"{' and '.join(found)} {'is' if len(found) == 1 else 'are'} set, "
-                f"but {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
-                " not. A launcher sets all of them."
-            )
-    settings = report.launcher.get("torchrun", {})
-    if error := number_error(settings, "RANK", "WORLD_SIZE"):
-        yield error + "Start the program with torchrun."
-    gpus, local = len(report.framework.seen), settings.get("LOCAL_RANK", "")
-    if gpus and local.isdecimal() and int(local) >= gpus:
-        yield (
-            f"LOCAL_RANK={local}, but {report.framework.name} sees {gpus} GPU(s). "
-            f"Start at most {gpus} process(es) on this machine."
-        )
-    tf_config = report.launcher.get("TensorFlow", {}).get("TF_CONFIG")
-    if tf_config is not None and (error := tf_config_error(tf_config)):
-        yield f"TF_CONFIG {error}."
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def gpu_report() -> GPUReport:
     """Return which GPUs this process can use, and a list of problems.
 
     Needs no GPU, no driver and no nvidia-smi. The list `problems` of the result is
     empty if there is nothing to fix.
     """
-    gpus, complaint = query_gpus()
-    driver, cuda = driver_versions() if gpus else ("", "")
-    stuck = complaint.startswith("no answer")  # the framework would be stuck, too
-    info = framework_info(look=not stuck)
-    if any(info.held):
-        gpus, complaint = query_gpus()
-    rows = cuda_processes() if gpus else []
-    report = GPUReport(
-        f"{platform.platform()}, Python {platform.python_version()}",
-        driver,
-        cuda,
-        complaint,
-        gpus,
-        other_processes(rows),
-        os.environ.get("CUDA_VISIBLE_DEVICES"),
-        info,
-        own_memory=own_memory(rows),
-        launcher=launcher_settings(),
-    )
-    if len(gpus) > 1:
-        report.links = gpu_links(nvidia_smi("topo", "-m")[1])
-    for find in (
-        driver_problems,
-        build_problems,
-        sight_problems,
-        memory_problems,
-        launcher_problems,
-    ):
-        report.problems += find(report)
-    return report
+    return report.report_on(framework_info)
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def report_text(report: GPUReport) -> str:
-    """Return a report as lines of at most 72 characters."""
-    info = report.framework
-    driver, cuda = report.driver or "unknown", report.driver_cuda or "unknown"
-    rows = {"System": report.system, "Driver": "none responds"}
-    if report.gpus:
-        rows["Driver"] = f"{driver}, supports CUDA up to {cuda}"
-    rows |= {f"GPU {gpu.index}": str(gpu) for gpu in report.gpus}
-    if report.links:
-        rows["Links"] = describe_links(report.links)
-    if report.setting is not None:
-        rows["Setting"] = f"CUDA_VISIBLE_DEVICES={report.setting!r}"
-    build = f"CUDA {info.cuda}, cuDNN {info.cudnn or 'unknown'}"
-    rows["Framework"] = f"{info.name}, {build if info.cuda else 'a CPU build'}"
-    if info.nccl:
-        rows["Framework"] += f", NCCL {info.nccl}"
-    rows["It sees"] = ", ".join(info.seen) or "no GPU"
-    if any(info.held):
-        rows["It holds"] = ", ".join(
-            f"{held / 1024:.1f} GiB, of which {used / 1024:.1f} GiB are in use"
-            for held, used in zip(info.held, info.used)
-        )
-    if report.launcher:
-        rows["Launcher"] = ", ".join(
-            f"{name}={value}"
-            for found in report.launcher.values()
-            for name, value in found.items()
-        )
-    rows |= {f"Problem {i}": text for i, text in enumerate(report.problems, 1)}
-    if not report.problems:
-        found = report.gpus or info.seen
-        rows["Problems"] = "none" if found else "none, but no NVIDIA GPU was found"
-    return "\n".join(
-        textwrap.fill(f"{name:<11}{text}", 72, subsequent_indent=" " * 11)
-        for name, text in rows.items()
-    )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 class Classifier(Module):
     """The base class of classifiers: outputs have the shape (examples, classes)."""
 
@@ -4413,7 +3039,6 @@ class Classifier(Module):
         return l.mean() if averaged else l.reshape(-1)
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 class Digits(DataModule):
     """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
 
@@ -4433,7 +3058,6 @@ class Digits(DataModule):
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 class MLP(Classifier):
     """A network with one hidden layer."""
 
@@ -4443,16 +3067,6 @@ class MLP(Classifier):
         self.net = nn.HybridSequential()
         self.net.add(nn.Dense(num_hiddens, activation="relu"), nn.Dense(num_outputs))
         self.net.initialize(init.Xavier())
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def free_ports(n: int) -> list[int]:
-    """Return `n` different ports of this machine that no program uses, sorted."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(n)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return sorted(each.getsockname()[1] for each in sockets)
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -4469,7 +3083,6 @@ def group_environment(port: int, num_workers: int) -> dict[str, str]:
     }
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def rank_environment(rank: int, ports: Sequence[int]) -> dict[str, str]:
     """Return the environment of a worker; it sees a GPU of its own, if possible."""
     variables = {"DMLC_ROLE": "worker", "PORT": f"{ports[1 + rank]}"}
@@ -4480,7 +3093,6 @@ def rank_environment(rank: int, ports: Sequence[int]) -> dict[str, str]:
     return group_environment(ports[0], len(ports) - 1) | variables
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 @contextlib.contextmanager
 def rank_group(*_: Any) -> Iterator[None]:
     """Be a worker in a `with` block, and finish what is queued at its end."""
@@ -4488,7 +3100,6 @@ def rank_group(*_: Any) -> Iterator[None]:
     npx.waitall()  # the other ranks may need it
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 @contextlib.contextmanager
 def servers(port: int, num_workers: int) -> Iterator[None]:
     """Run a scheduler and a server, which start when they import MXNet."""
@@ -4502,192 +3113,16 @@ def servers(port: int, num_workers: int) -> Iterator[None]:
     try:
         for role in "scheduler", "server":
             processes.append(
-                start_process(
+                launcher.start_process(
                     code, environment | {"DMLC_ROLE": role}, subprocess.DEVNULL
                 )
             )
         yield
     finally:
         for process in processes:
-            end_process(process)
+            launcher.end_process(process)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def end_with_launcher() -> None:
-    """End this process as soon as the process that started it has ended."""
-    sys.stdin.read()
-    os._exit(0)
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def run_rank(folder: str, rank: int, size: int, address: str) -> None:
-    """Call the function in the file `call`, and write the outcome to a file.
-
-    The name of this file is the rank. The file contains the result and None, or
-    None and an error with its traceback.
-    """
-    waiting = threading.Thread(target=end_with_launcher)
-    waiting.start()
-    faulthandler.register(signal.SIGUSR1, all_threads=False)
-    try:
-        with rank_group(rank, size, address):
-            Path(folder, f"{rank}.ready").touch()
-            function, args = cloudpickle.loads(Path(folder, "call").read_bytes())
-            result = function(*args)
-        outcome = cloudpickle.dumps((result, None))
-    except BaseException as error:
-        text = f"{type(error).__name__}: {error}".strip().split("\n")[0]
-        outcome = cloudpickle.dumps((None, (text, traceback.format_exc())))
-    draft = Path(folder, f"{rank}.draft")
-    draft.write_bytes(outcome)
-    draft.rename(draft.with_name(f"{rank}"))
-    waiting.join()
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def start_process(code: str, environment: dict, log: Any) -> subprocess.Popen:
-    """Start an interpreter that runs `code` and writes to the open file `log`."""
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=log,
-        stderr=log,
-        env=environment,
-        start_new_session=True,
-    )
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def end_process(process: subprocess.Popen) -> None:
-    """End a process with all processes that it has started."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()  # closes its input
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def describe_end(code: int) -> str:
-    """Return how a process ended, from its exit status."""
-    if code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
-    return f"ended with exit status {code} before it returned a result"
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def rank_log(folder: str, rank: int, lines: int = 20) -> str:
-    """Return the last lines that a rank has printed."""
-    text = Path(folder, f"{rank}.log").read_text(errors="replace")
-    return "\n".join(text.splitlines()[-lines:])
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def rank_error(kind: type, text: str, notes: str) -> Exception:
-    """Return an error, with a note about the rank if there is one."""
-    error = kind(text)
-    if notes.strip():
-        error.add_note(notes.rstrip())
-    return error
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def check_ranks(folder: str, processes: Sequence, results: dict) -> None:
-    """Add the results of the ranks that have finished to `results`.
-
-    Raises RuntimeError if a rank has raised an error or has ended.
-    """
-    n, errors = len(processes), {}
-    names = {rank: Path(folder, f"{rank}") for rank in range(n) if rank not in results}
-    for rank, name in names.items():
-        # a rank writes this file at its end
-        if name.exists():
-            results[rank], errors[rank] = cloudpickle.loads(name.read_bytes())
-    if any(errors.values()):
-        time.sleep(0.2)  # the end of another rank may be the reason
-    for rank, name in names.items():
-        code = processes[rank].poll()
-        if code is not None and not name.exists():
-            raise rank_error(
-                RuntimeError,
-                f"rank {rank} of {n} {describe_end(code)}",
-                rank_log(folder, rank),
-            )
-    for rank, error in errors.items():
-        if error:
-            raise rank_error(
-                RuntimeError,
-                f"rank {rank} of {n} raised {error[0]}",
-                f"Rank {rank}: {error[1]}",
-            )
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def silent_ranks(folder: str, processes: Sequence, silent: Sequence[int]) -> str:
-    """Return where in the user's own code each silent rank waits."""
-    libraries = tuple(f'  File "{path}' for path in sysconfig.get_paths().values())
-    for rank in silent:
-        processes[rank].send_signal(signal.SIGUSR1)
-    time.sleep(0.3)
-    logs = [rank_log(folder, rank, 100).splitlines() for rank in silent]
-    return "\n".join(
-        "\n".join(
-            [f"Rank {rank}:", *(line for line in log if not line.startswith(libraries))]
-        )
-        for rank, log in zip(silent, logs)
-    )
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def wait_for_ranks(folder: str, processes: Sequence, timeout: float) -> list:
-    """Return the results of all ranks.
-
-    Raises the errors of `check_ranks`, and TimeoutError if a rank has no result
-    `timeout` seconds after all ranks have started. They must have started within
-    `timeout` + 60 seconds.
-    """
-    deadline, ready = time.monotonic() + timeout + 60, False
-    results: dict[int, Any] = {}
-    n = len(processes)
-    while len(results) < n:
-        if not ready and len(list(Path(folder).glob("*.ready"))) == n:
-            deadline, ready = time.monotonic() + timeout, True
-        if time.monotonic() > deadline:
-            silent = [rank for rank in range(n) if rank not in results]
-            raise rank_error(
-                TimeoutError,
-                f"no result from rank {', '.join(map(str, silent))} of "
-                f"{n} within {timeout:g} seconds; usually a rank waits for a "
-                "collective operation that another rank does not call",
-                silent_ranks(folder, processes, silent),
-            )
-        time.sleep(0.02)
-        check_ranks(folder, processes, results)
-    return [results[rank] for rank in range(n)]
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def run_ranks(
-    call: tuple, environments: Sequence[dict], timeout: float, address: str = ""
-) -> list:
-    """Return what a function returns in a rank for each of the environments.
-
-    `call` is the function and the tuple of its arguments.
-    """
-    processes: list = []
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "call").write_bytes(cloudpickle.dumps(call))
-        try:
-            for rank, environment in enumerate(environments):
-                arguments = folder, rank, len(environments), address
-                code = f"import {Module.__module__} as d2l; d2l.run_rank{arguments}"
-                with open(Path(folder, f"{rank}.log"), "wb") as log:
-                    processes.append(start_process(code, environment, log))
-            return wait_for_ranks(folder, processes, timeout)
-        finally:
-            for process in processes:
-                end_process(process)
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def launch(
     function: Callable, num_processes: int, *args: Any, timeout: float = 60
 ) -> list:
@@ -4704,10 +3139,9 @@ def launch(
     ports = free_ports(1 + num_processes)
     environments = [rank_environment(rank, ports) for rank in range(num_processes)]
     with servers(ports[0], num_processes):
-        return run_ranks((function, args), environments, timeout)
+        return launcher.run_ranks(rank_group, (function, args), environments, timeout)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 @functools.cache
 def worker_store() -> Any:
     """Return the store that all workers of a launcher share, or None without one."""
@@ -4718,7 +3152,6 @@ def worker_store() -> Any:
     return store
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def close_store(store: Any) -> None:
     """Wait for all workers, and let the first one stop the servers.
 
@@ -4730,11 +3163,9 @@ def close_store(store: Any) -> None:
     store.handle = None
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 new_key = itertools.count(1000).__next__
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def share_object(store: Any, value: Any) -> Any:
     """Return the `value` of rank 0, in all ranks."""
     data = onp.frombuffer(pickle.dumps(value), dtype=onp.uint8)
@@ -4745,7 +3176,6 @@ def share_object(store: Any, value: Any) -> Any:
     return pickle.loads(numbers.asnumpy().astype(onp.uint8).tobytes())
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def check_loss(shape: Sequence, size: int | None) -> None:
     """Raise ValueError unless a loss has one element; None is an unknown size."""
     if size not in (1, None):
@@ -4754,7 +3184,6 @@ def check_loss(shape: Sequence, size: int | None) -> None:
         )
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def copy_to(array: np.ndarray, device: mx.Context) -> np.ndarray:
     """Return a copy of an array, with a gradient if the array has one."""
     copied = array.copyto(device)
@@ -4763,20 +3192,17 @@ def copy_to(array: np.ndarray, device: mx.Context) -> np.ndarray:
     return copied
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def exchange_handles(pairs: list[tuple]) -> None:
     """Let the two arrays of each pair exchange their memory."""
     for a, b in pairs:
         a.handle, b.handle = b.handle, a.handle
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def take_examples(batch: Any, part: slice) -> Any:
     """Return some examples of a minibatch."""
     return tree_map(lambda item: item[part], batch)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def check_examples(batch: Any) -> int:
     """Return the number of examples; raise an error if the items differ in it."""
     items = flatten(batch)
@@ -4796,28 +3222,6 @@ def check_examples(batch: Any) -> int:
     return len(items[0])
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-class WrongCheckpoint(ValueError):
-    """A checkpoint belongs to another run."""
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def check_shapes(saved: dict, own: dict, path: Path) -> None:
-    """Raise WrongCheckpoint unless a checkpoint and a model have the same arrays.
-
-    `saved` and `own` map names to shapes.
-    """
-    for name in sorted({*saved, *own}):
-        there, here = saved.get(name, "missing"), own.get(name, "missing")
-        if there != here:
-            raise WrongCheckpoint(
-                f"{path} is a checkpoint of another model: the shape of {name} "
-                f"is {there} in the checkpoint and {here} in the model; "
-                "resume with the same model, or choose another folder"
-            )
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def run_arguments(trainer: Trainer) -> dict[str, Any]:
     """Return the plain arguments of a model and of its trainer."""
     arguments = dict(trainer.model.hparams)
@@ -4832,7 +3236,6 @@ def run_arguments(trainer: Trainer) -> dict[str, Any]:
     }
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def check_run(
     progress: dict[str, Any], trainer: Trainer, path: Path, optimizer: str | None = None
 ) -> None:
@@ -4858,19 +3261,6 @@ def check_run(
             )
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def make_folder(folder: str | Path) -> None:
-    """Make a folder unless it exists; raise ValueError if this is impossible."""
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(
-            f"checkpoint_dir={str(folder)!r} cannot be made: "
-            f"{error.strerror}; choose another folder"
-        ) from None
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def warn_if_over(run: Checkpoints, path: Path) -> None:
     """Warn if a checkpoint comes after the last epoch of a run."""
     last = run.trainer.max_epochs
@@ -4882,51 +3272,6 @@ def warn_if_over(run: Checkpoints, path: Path) -> None:
         )
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def pack(value: Any, arrays: dict[str, Any] | None = None) -> Any:
-    """Return a value as data for JSON; arrays of the framework go to `arrays`.
-
-    Raises TypeError unless the value consists of numbers, strings, arrays, lists,
-    tuples and dicts.
-    """
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, (list, tuple)):
-        kind = "list" if isinstance(value, list) else "tuple"
-        return {kind: [pack(item, arrays) for item in value]}
-    if isinstance(value, dict):
-        return {
-            "dict": [[pack(key), pack(item, arrays)] for key, item in value.items()]
-        }
-    if isinstance(value, (onp.ndarray, onp.generic)):
-        return {"numpy": [value.dtype.name, value.tolist()]}
-    if arrays is None or not hasattr(value, "dtype"):
-        raise TypeError(
-            f"a checkpoint cannot restore {value!r:.60}; keep numbers, "
-            "strings, arrays, lists, tuples and dicts"
-        )
-    name = f"progress.{len(arrays)}"
-    arrays[name] = value
-    return {"array": name}
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def unpack(value: Any, arrays: dict[str, Any] | None = None) -> Any:
-    """Return the value that `pack` has packed."""
-    if not isinstance(value, dict):
-        return value
-    ((kind, content),) = value.items()
-    if kind == "dict":
-        return {unpack(key): unpack(item, arrays) for key, item in content}
-    if kind == "numpy":
-        return onp.array(content[1], content[0])
-    if kind == "array":
-        return (arrays or {})[content]
-    items = [unpack(item, arrays) for item in content]
-    return items if kind == "list" else tuple(items)
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def board_state(board: ProgressBoard) -> tuple[dict, dict]:
     """Return the points of a board, and the values of unfinished means."""
 
@@ -4939,7 +3284,6 @@ def board_state(board: ProgressBoard) -> tuple[dict, dict]:
     )
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
     """Put all points of a checkpoint on the board."""
     board = trainer.model.board
@@ -4948,14 +3292,12 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
     board.waiting = waiting
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def check_file(path: Path) -> None:
     """Raise ValueError unless a folder is a checkpoint of MXNet."""
     if not Path(path, "model.params").exists():
         raise ValueError(f"{path} is not a checkpoint of MXNet; choose another folder")
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def plain_arrays(model: Module) -> dict[str, np.ndarray]:
     """Return the arrays in plain attributes of a model by name.
 
@@ -4981,14 +3323,12 @@ def plain_arrays(model: Module) -> dict[str, np.ndarray]:
     return found
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def named_arrays(model: Module, device: mx.Context) -> dict:
     """Return the parameters of a model and its plain arrays, by name."""
     parameters = model._collect_params_with_prefix().items()
     return {name: p.data(device) for name, p in parameters} | plain_arrays(model)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def load_arrays(model: Module, device: mx.Context, saved: dict, path: Path) -> None:
     """Restore the arrays of a model.
 
@@ -5012,7 +3352,6 @@ def load_arrays(model: Module, device: mx.Context, saved: dict, path: Path) -> N
             array[:] = saved[name].as_in_ctx(array.ctx)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def optimizer_name(optim: Any) -> str:
     """Return the name of an optimizer, such as `SGD` or `Trainer('adam')`."""
     if isinstance(optim, Optimizers):
@@ -5023,7 +3362,6 @@ def optimizer_name(optim: Any) -> str:
     return name
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def own_attributes(optim: Any, model: Module) -> dict[str, Any]:
     """Return the attributes of an optimizer that hold no array of the model."""
     arrays = {id(a) for a in all_arrays(model)}
@@ -5034,7 +3372,6 @@ def own_attributes(optim: Any, model: Module) -> dict[str, Any]:
     }
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def make_lazy_parameters(run: Checkpoints) -> None:
     """Give lazy layers their shapes by computing the loss of two examples."""
     if any(p._deferred_init for p in run.trainer.model.parameters()):
@@ -5044,14 +3381,12 @@ def make_lazy_parameters(run: Checkpoints) -> None:
         run.trainer.ranks.draw_nothing(batch)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def gluon_trainers(optim: Any) -> list[gluon.Trainer]:
     """Return the trainers of Gluon of which an optimizer consists."""
     optims = optim.optimizers if isinstance(optim, Optimizers) else [optim]
     return [each for each in optims if isinstance(each, gluon.Trainer)]
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def load_states(optim: gluon.Trainer, path: Path) -> None:
     """Restore the state of a trainer of Gluon, on any number of devices."""
     optim.load_states(str(path))
@@ -5104,4 +3439,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 59b9abee44be66e0, with the contents 388214365e23993c.
+# Generated from 04be25fa18b35d18, with the contents 806ec4890bb833a0.

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import csv
 import ctypes
 import difflib
 import faulthandler
-import gzip
-import hashlib
 import importlib
-import importlib.util
 import inspect
 import json
 import multiprocessing
@@ -29,9 +25,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import textwrap
 import threading
-import time
 import traceback
 import types
 import warnings
@@ -39,17 +33,13 @@ import weakref
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
-from difflib import get_close_matches
-from importlib import resources
-from itertools import takewhile
-from multiprocessing.connection import wait
+from multiprocessing import Pipe
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 from unittest import mock
-from urllib.request import urlopen
 
 import cloudpickle
 import numpy as np
@@ -58,6 +48,7 @@ import torch
 from torch import distributed as dist
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.multiprocessing import start_processes
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import profile
@@ -73,336 +64,129 @@ from torch.utils._pytree import (
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, IterableDataset
 
-from d2l import figures
+from d2l import figures, launcher, plots, report
+from d2l.fashion_mnist import load_fashion_mnist
+from d2l.plots import (
+    Point,
+    Timer,
+    in_notebook,
+    plot,
+    plot_ladder,
+    plot_trace,
+    progress_bar,
+    set_axes,
+    set_figsize,
+    use_svg_display,
+)
+from d2l.report import (
+    FrameworkInfo,
+    GPUReport,
+    build_problems,
+    capability_range,
+    driver_problems,
+    gpu_info,
+    gpu_links,
+    launcher_problems,
+    memory_problems,
+    nvidia_smi,
+    query_gpus,
+    remedy,
+    sight_problems,
+    visible_gpus,
+)
+from d2l.storage import WrongCheckpoint, check_shapes, make_folder, pack, unpack
+from d2l.tables import (
+    Collective,
+    Plan,
+    card_data,
+    cited,
+    cited_rows,
+    stored_collectives,
+    stored_plans,
+)
 
+# fmt: off
 __all__ = [
-    "Benchmark",
-    "Block",
-    "Callback",
-    "Checkpoints",
-    "Cited",
-    "Classifier",
-    "Collective",
-    "CollectiveRecorder",
-    "DataModule",
-    "DeepMLP",
-    "Digits",
-    "FASHION_MNIST",
-    "FashionMNIST",
-    "FrameworkInfo",
-    "GPUInfo",
-    "GPULimits",
-    "GPUReport",
-    "HyperParameters",
-    "KernelPlan",
-    "LAUNCHERS",
-    "LINKS",
-    "LanguageModel",
-    "LanguageShape",
-    "LinearRegression",
-    "LinearRegressionScratch",
-    "MFU",
-    "MLP",
-    "Machine",
-    "MemoryTape",
-    "Module",
-    "OneRank",
-    "Operation",
-    "OperationRecorder",
-    "Optimizers",
-    "Plan",
-    "Point",
-    "ProgressBoard",
-    "Ranks",
-    "ResumableLoader",
-    "SGD",
-    "SHAPES",
-    "Setting",
-    "ShareLoader",
-    "SlicedDataset",
-    "StepMemory",
-    "SyntheticRegressionData",
-    "Timer",
-    "Traffic",
-    "Trainer",
-    "TrainingStep",
-    "TransformerLayer",
-    "WrongCheckpoint",
-    "abs",
-    "accelerator",
-    "add_point",
-    "add_to_class",
-    "all_tensors",
-    "apply_settings",
-    "arange",
-    "are_devices",
-    "argmax",
-    "astype",
-    "batch_matmul",
-    "board_state",
-    "build_problems",
-    "bus_bandwidth",
-    "cache_bytes",
-    "capability_range",
-    "card_data",
-    "check_file",
-    "check_limits",
-    "check_loss",
-    "check_objects",
-    "check_run",
-    "check_shapes",
-    "chunked_loss",
-    "cited",
-    "cited_rows",
-    "compile_kernel",
-    "complete_checkpoints",
-    "concat",
-    "copied_ahead",
-    "cos",
-    "cosh",
-    "count_batches",
-    "count_collectives",
-    "count_examples",
-    "count_step",
-    "count_traffic",
-    "cpu",
-    "cuda_processes",
-    "decode",
-    "describe_end",
-    "describe_links",
-    "draft_checkpoint",
-    "draw_for_caller",
-    "draw_seed",
-    "driver_is_too_old",
-    "driver_problems",
-    "driver_versions",
-    "end_rank",
-    "end_with_caller",
-    "exp",
-    "expand_dims",
-    "eye",
-    "fake",
-    "fake_copy",
-    "fetch_fashion_mnist",
-    "figure",
-    "find_ranks",
-    "first_gpus",
-    "fit_as_rank",
-    "fit_copy",
-    "fit_in_ranks",
-    "float32",
-    "flop_formula",
-    "framework_info",
-    "generate",
-    "gpu",
-    "gpu_info",
-    "gpu_limits",
-    "gpu_links",
-    "gpu_report",
-    "in_background",
-    "in_notebook",
-    "init_cnn",
-    "init_group",
-    "int32",
-    "int64",
-    "interpret_kernel",
-    "join_ranks",
-    "keep_freed_memory",
-    "large_sum",
-    "largest_batch",
-    "latest_checkpoint",
-    "launch",
-    "launcher_problems",
-    "launcher_settings",
-    "likeliest",
-    "linspace",
-    "list_operations",
-    "load_fashion_mnist",
-    "load_model",
-    "locate_errors",
-    "log",
-    "make_cache",
-    "make_folder",
-    "make_language_model",
-    "make_lazy_parameters",
-    "matmul",
-    "mean",
-    "measure_machine",
-    "memory_problems",
-    "meshgrid",
-    "model_tensors",
-    "move_to",
-    "named_gpus",
-    "named_tensors",
-    "nbytes",
-    "nn_Module",
-    "no_plots",
-    "normal",
-    "num_gpus",
-    "number_error",
-    "numpy",
-    "nvidia_cards",
-    "nvidia_smi",
-    "occupancy",
-    "one_optimizer",
-    "ones",
-    "ones_like",
-    "optimizer_state",
-    "other_processes",
-    "own_line",
-    "own_memory",
-    "pack",
-    "pipeline_order",
-    "pipeline_times",
-    "plain_kernels",
-    "plain_tensors",
-    "plot",
-    "plot_ladder",
-    "plot_trace",
-    "predict_memory",
-    "product_times",
-    "product_types",
-    "progress_bar",
-    "publish_checkpoint",
-    "query_gpus",
-    "queue_times",
-    "raise_first",
-    "raise_timeout",
-    "rand",
-    "randn",
-    "random_states",
-    "read_tensors",
-    "read_usage",
-    "receive_from",
-    "reduce_mean",
-    "reduce_sum",
-    "remedy",
-    "repeat",
-    "report_text",
-    "require_gpu",
-    "reshape",
-    "restore_board",
-    "ring_all_reduce",
-    "ring_time",
-    "run_arguments",
-    "run_kernel",
-    "run_rank",
-    "saved_for_backward",
-    "scaling_efficiency",
-    "schedule_buckets",
-    "scratch_tensors",
-    "serve",
-    "set_axes",
-    "set_figsize",
-    "set_random_states",
-    "share_random_states",
-    "show_error",
-    "show_images",
-    "sight_problems",
-    "sigmoid",
-    "sin",
-    "sinh",
-    "size",
-    "small_sums",
-    "split_batch",
-    "square_product",
-    "stack",
-    "star_all_reduce",
-    "start_rank",
-    "step_flops",
-    "step_needs",
-    "stored_collectives",
-    "stored_plans",
-    "swapaxes",
-    "synchronize",
-    "tanh",
-    "tell_caller",
-    "tensor",
-    "tensor_bytes",
-    "tf_config_error",
-    "time_call",
-    "time_in_turn",
-    "to",
-    "trace_events",
-    "transpose",
-    "try_all_gpus",
-    "try_devices",
-    "try_gpu",
-    "unpack",
-    "use_svg_display",
-    "verdict",
-    "visible_gpus",
-    "wait_for_disk",
-    "wait_for_ranks",
-    "warn_if_over",
-    "watch_access",
-    "wave_efficiency",
-    "with_batches",
-    "write_tensors",
-    "zeros",
-    "zeros_like",
+    "Benchmark", "Block", "Callback", "Checkpoints", "Classifier", "Collective",
+    "CollectiveRecorder", "DataModule", "DeepMLP", "Digits", "FashionMNIST",
+    "FrameworkInfo", "GPULimits", "GPUReport", "HyperParameters", "KernelPlan",
+    "LanguageModel", "LanguageShape", "LinearRegression", "LinearRegressionScratch",
+    "MFU", "MLP", "Machine", "MemoryTape", "Module", "OneRank", "Operation",
+    "OperationRecorder", "Optimizers", "Plan", "Point", "ProgressBoard", "Ranks",
+    "ResumableLoader", "SGD", "SHAPES", "Setting", "ShareLoader", "SlicedDataset",
+    "StepMemory", "SyntheticRegressionData", "Timer", "Traffic", "Trainer",
+    "TrainingStep", "TransformerLayer", "WrongCheckpoint", "abs", "accelerator",
+    "add_point", "add_to_class", "all_tensors", "apply_settings", "arange",
+    "are_devices", "argmax", "astype", "batch_matmul", "board_state", "build_problems",
+    "bus_bandwidth", "cache_bytes", "can_fork", "capability_range", "card_data",
+    "check_file", "check_limits", "check_loss", "check_objects", "check_run",
+    "check_shapes", "chunked_loss", "cited", "cited_rows", "compile_kernel",
+    "complete_checkpoints", "concat", "copied_ahead", "cos", "cosh", "count_batches",
+    "count_collectives", "count_examples", "count_step", "count_traffic", "cpu",
+    "decode", "draft_checkpoint", "draw_for_caller", "draw_seed", "driver_problems",
+    "end_with_caller", "exp", "expand_dims", "eye", "fake", "fake_copy", "figure",
+    "find_ranks", "first_gpus", "fit_as_rank", "fit_copy", "fit_in_ranks", "float32",
+    "flop_formula", "framework_info", "generate", "gpu", "gpu_info", "gpu_limits",
+    "gpu_links", "gpu_report", "in_background", "in_notebook", "init_cnn", "init_group",
+    "int32", "int64", "interpret_kernel", "join_ranks", "keep_freed_memory",
+    "large_sum", "largest_batch", "latest_checkpoint", "launch", "launcher_problems",
+    "likeliest", "linspace", "list_operations", "load_fashion_mnist", "load_model",
+    "locate_errors", "log", "make_cache", "make_folder", "make_language_model",
+    "make_lazy_parameters", "matmul", "mean", "measure_machine", "memory_problems",
+    "meshgrid", "messages", "model_tensors", "move_to", "named_tensors", "nbytes",
+    "nn_Module", "no_plots", "normal", "num_gpus", "numpy", "nvidia_smi", "occupancy",
+    "one_optimizer", "ones", "ones_like", "optimizer_state", "own_line", "pack",
+    "pipeline_order", "pipeline_times", "plain_kernels", "plain_tensors", "plot",
+    "plot_ladder", "plot_trace", "predict_memory", "product_times", "product_types",
+    "progress_bar", "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn",
+    "random_states", "read_tensors", "read_usage", "reduce_mean", "reduce_sum",
+    "remedy", "repeat", "require_gpu", "reshape", "restore_board", "ring_all_reduce",
+    "ring_time", "run_arguments", "run_kernel", "run_rank", "saved_for_backward",
+    "scaling_efficiency", "schedule_buckets", "scratch_tensors", "serve", "set_axes",
+    "set_figsize", "set_random_states", "share_random_states", "show_error",
+    "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums",
+    "split_batch", "square_product", "stack", "star_all_reduce", "start_ranks",
+    "step_flops", "step_needs", "stored_collectives", "stored_plans", "swapaxes",
+    "synchronize", "tanh", "tell_caller", "tensor", "tensor_bytes", "time_call",
+    "time_in_turn", "to", "trace_events", "transpose", "try_all_gpus", "try_devices",
+    "try_gpu", "unpack", "use_svg_display", "verdict", "visible_gpus", "wait_for_disk",
+    "warn_if_over", "watch_access", "wave_efficiency", "with_batches", "write_tensors",
+    "zeros", "zeros_like"
 ]
+# fmt: on
 d2l = sys.modules[__name__]
 #################   WARNING   ################
 
 
 # Aliases from config.ini
 nn_Module = nn.Module
-
 ones_like = torch.ones_like
-
 ones = torch.ones
-
 zeros_like = torch.zeros_like
-
 zeros = torch.zeros
-
 tensor = torch.tensor
-
 arange = torch.arange
-
 meshgrid = torch.meshgrid
-
 sin = torch.sin
-
 sinh = torch.sinh
-
 cos = torch.cos
-
 cosh = torch.cosh
-
 tanh = torch.tanh
-
 linspace = torch.linspace
-
 exp = torch.exp
-
 log = torch.log
-
 normal = torch.normal
-
 rand = torch.rand
-
 randn = torch.randn
-
 matmul = torch.matmul
-
 int32 = torch.int32
-
 int64 = torch.int64
-
 float32 = torch.float32
-
 concat = torch.cat
-
 stack = torch.stack
-
 abs = torch.abs
-
 eye = torch.eye
-
 sigmoid = torch.sigmoid
-
 batch_matmul = torch.bmm
 
 
@@ -508,7 +292,6 @@ class Module(nn.Module, HyperParameters):
             print(type(layer).__name__, "output shape:\t", X.shape)
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class DataModule(HyperParameters):
     """The base class of data; a subclass defines `get_dataloader`."""
 
@@ -541,7 +324,6 @@ class DataModule(HyperParameters):
         )
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class SyntheticRegressionData(DataModule):
     """Examples of y = Xw + b + noise; X has the shape (examples, len(w))."""
 
@@ -769,7 +551,6 @@ class Trainer(HyperParameters):
         nn.utils.clip_grad_norm_(params, grad_clip_val)
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class Callback:
     """What else happens in a training step; a subclass defines what it needs."""
 
@@ -820,7 +601,6 @@ Trainer.callbacks = Setting(
 )
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class SGD(HyperParameters):
     """Minibatch stochastic gradient descent."""
 
@@ -840,7 +620,6 @@ class SGD(HyperParameters):
                 param.grad.zero_()
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class LinearRegressionScratch(Module):
     """Linear regression, written from scratch."""
 
@@ -863,7 +642,6 @@ class LinearRegressionScratch(Module):
         return SGD([self.w, self.b], self.lr)
 
 
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class LinearRegression(Module):
     """Linear regression with the framework's layer."""
 
@@ -887,45 +665,38 @@ def cpu() -> torch.device:
     return torch.device("cpu")
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def accelerator() -> str:
     """Return the kind of GPU that PyTorch was built for, such as 'cuda'."""
     kind = torch.accelerator.current_accelerator()
     return kind.type if kind else "cuda"
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def gpu(i: int = 0) -> torch.device:
     """Return GPU number `i`, whether it exists or not."""
     return torch.device(accelerator(), i)
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def num_gpus() -> int:
     """Return the number of GPUs that PyTorch can use."""
     return torch.accelerator.device_count()
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def try_gpu(i: int = 0) -> torch.device:
     """Return GPU number `i` if it exists, otherwise the CPU."""
     return gpu(i) if i < num_gpus() else cpu()
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def try_all_gpus() -> list[torch.device]:
     """Return all GPUs, or [cpu()] if there is none."""
     return [gpu(i) for i in range(num_gpus())] or [cpu()]
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def try_devices(n: int = 2) -> list[torch.device]:
     """Return `n` devices: the GPUs first, then the CPU as often as needed."""
     gpus = [gpu(i) for i in range(num_gpus())]
     return (gpus + [cpu()] * n)[:n]
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def product_times(
     n: int,
     itemsize: int = 4,
@@ -953,7 +724,6 @@ def product_times(
     return cpu, copies, num_products * (product + launch_time)
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def first_gpus(n: int) -> list:
     """Return the first `n` GPUs, or all of them with a warning if there are fewer.
 
@@ -967,7 +737,6 @@ def first_gpus(n: int) -> list:
     return [gpu(i) for i in range(min(n, num_gpus()))]
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def are_devices(values: Any) -> bool:
     """Return whether a value is a list of one or more devices."""
     kind: type = torch.device
@@ -978,7 +747,6 @@ def are_devices(values: Any) -> bool:
     )
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 Trainer.devices = Setting(
     "devices",
     (),
@@ -988,7 +756,6 @@ Trainer.devices = Setting(
 )
 
 
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def move_to(batch: Any, device: torch.device) -> Any:
     """Return a tensor, or a tuple, list or dict of tensors, on `device`."""
     if hasattr(batch, "to"):  # a tensor, or something that contains tensors
@@ -1009,7 +776,6 @@ def synchronize() -> None:
         torch.accelerator.synchronize(i)
 
 
-# Defined in chapter_gpus/data-movement.md (sec_data_movement)
 class Benchmark:
     """Print how long a block takes, including its work on all devices.
 
@@ -1031,7 +797,6 @@ class Benchmark:
             print(f"{self.description}: {self.seconds:.4f} sec")
 
 
-# Defined in chapter_gpus/data-movement.md (sec_data_movement)
 def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
     """Return the shortest time in seconds of several calls, including work on devices.
 
@@ -1051,7 +816,6 @@ def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
     return min(times[1:])
 
 
-# Defined in chapter_gpus/data-movement.md (sec_data_movement)
 def queue_times(
     num_steps: int,
     fetch_every: int,
@@ -1080,7 +844,6 @@ def queue_times(
     return host, waits, device, max(now, free)
 
 
-# Defined in chapter_gpus/data-movement.md (sec_data_movement)
 def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
     """Return the latency in seconds and the bandwidth in B/s of measured copies.
 
@@ -1091,7 +854,6 @@ def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
     return float(latency), float(1 / slope)
 
 
-# Defined in chapter_gpus/data-movement.md (sec_data_movement)
 def copied_ahead(batches: Iterable, device: torch.device) -> Iterator:
     """Yield minibatches on a GPU, each copied in a second stream."""
     copies, steps = torch.cuda.Stream(device), torch.cuda.current_stream(device)
@@ -1107,7 +869,6 @@ def copied_ahead(batches: Iterable, device: torch.device) -> Iterator:
     yield from ready
 
 
-# Defined in chapter_gpus/data-movement.md (sec_data_movement)
 def in_background(batches: Iterable) -> Iterator:
     """Yield the minibatches, while another thread gets the next one."""
     source, end = iter(batches), object()
@@ -1138,14 +899,12 @@ class DeepMLP(Module):
         return torch.optim.Adam(self.parameters(), lr=self.lr)
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
 def nbytes(tensors: Iterable) -> int:
     """Return the bytes behind tensors; memory that they share counts once."""
     storages = {id(t.untyped_storage()): t.untyped_storage() for t in tensors}
     return sum(storage.nbytes() for storage in storages.values())
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
 class MemoryTape(TorchDispatchMode):
     """Records the bytes of all tensors that exist after each operation.
 
@@ -1182,7 +941,6 @@ class MemoryTape(TorchDispatchMode):
         return result
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
 def saved_for_backward(function: Callable, known: Iterable) -> list:
     """Return the tensors that `function()` keeps for the backward pass.
 
@@ -1203,7 +961,6 @@ def saved_for_backward(function: Callable, known: Iterable) -> list:
     return saved
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
 class TransformerLayer(nn.Module):
     """A layer of a Transformer that normalizes first.
 
@@ -1239,7 +996,6 @@ class TransformerLayer(nn.Module):
         return X + self.drop(self.down(F.gelu(self.up(self.norm2(X)))))
 
 
-# Defined in chapter_gpus/memory.md (sec_gpu_memory)
 def chunked_loss(
     X: torch.Tensor, W: torch.Tensor, y: torch.Tensor, num_chunks: int
 ) -> torch.Tensor:
@@ -1282,7 +1038,6 @@ class Block:
         del self.pieces[name]
 
 
-# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 def largest_batch(fits: Callable, batch_size: int) -> int:
     """Return the first of batch_size, batch_size // 2, ... that fits, or 0.
 
@@ -1295,7 +1050,6 @@ def largest_batch(fits: Callable, batch_size: int) -> int:
     return batch_size
 
 
-# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 Trainer.accumulate = Setting(
     "accumulate",
     1,
@@ -1305,7 +1059,6 @@ Trainer.accumulate = Setting(
 )
 
 
-# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 def split_batch(batch: Any, number: int) -> Iterator:
     """Yield `number` parts of a minibatch, each with its share of examples.
 
@@ -1321,7 +1074,6 @@ def split_batch(batch: Any, number: int) -> Iterator:
         yield tree_unflatten(part, structure), len(part[0]) / len(items[0])
 
 
-# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 Trainer.precision = Setting(
     "precision",
     torch.float32,
@@ -1330,8 +1082,6 @@ Trainer.precision = Setting(
     lambda value: value in (torch.float32, torch.bfloat16, torch.float16),
 )
 
-
-# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 Trainer.scaler = None
 
 
@@ -1390,14 +1140,12 @@ class Machine:
         )
 
 
-# Defined in chapter_gpus/performance.md (sec_gpu_performance)
 def large_sum(n: int, device: torch.device) -> Callable:
     """Return a function that adds two arrays of `n` numbers of 32 bits."""
     X, Y, Z = (torch.ones(n, device=device) for _ in range(3))
     return lambda: torch.add(X, Y, out=Z)
 
 
-# Defined in chapter_gpus/performance.md (sec_gpu_performance)
 def square_product(n: int, dtype: str, device: Any) -> Callable:
     """Return a function that multiplies two matrices of `n` x `n` numbers."""
     X = torch.randn(n, n, device=device).to(getattr(torch, dtype))
@@ -1405,20 +1153,17 @@ def square_product(n: int, dtype: str, device: Any) -> Callable:
     return lambda: torch.mm(X, X, out=Z)
 
 
-# Defined in chapter_gpus/performance.md (sec_gpu_performance)
 def product_types() -> tuple[str, ...]:
     """Return the types of numbers whose products `measure_machine` times."""
     return "float32", "bfloat16", "float16"
 
 
-# Defined in chapter_gpus/performance.md (sec_gpu_performance)
 def small_sums(n: int, device: torch.device) -> Callable:
     """Return a function that makes `n` calls, each of which adds a number."""
     X = torch.ones(1, device=device)
     return lambda: [torch.add(X, X, out=X) for _ in range(n)]
 
 
-# Defined in chapter_gpus/performance.md (sec_gpu_performance)
 def time_in_turn(functions: dict, rounds: int = 6) -> dict:
     """Return the shortest seconds and the spread of each of several functions.
 
@@ -1441,7 +1186,6 @@ def time_in_turn(functions: dict, rounds: int = 6) -> dict:
     }
 
 
-# Defined in chapter_gpus/performance.md (sec_gpu_performance)
 def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     """Return the measured peaks of a device.
 
@@ -1476,7 +1220,6 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     )
 
 
-# Defined in chapter_gpus/performance.md (sec_gpu_performance)
 def keep_freed_memory() -> None:
     """Let this process reuse freed main memory, as frameworks do on a GPU.
 
@@ -1492,7 +1235,6 @@ def keep_freed_memory() -> None:
 Operation = namedtuple("Operation", "name flops nbytes dtype")
 
 
-# Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
 class OperationRecorder(TorchDispatchMode):
     """Records each operation that PyTorch dispatches in a `with` block.
 
@@ -1529,14 +1271,12 @@ class OperationRecorder(TorchDispatchMode):
         return result
 
 
-# Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
 def tensor_bytes(tensor: torch.Tensor) -> int:
     """Return the bytes of a tensor; a number that is repeated counts once."""
     size = tensor.numel() * tensor.element_size()
     return min(size, tensor.untyped_storage().nbytes())
 
 
-# Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
 def flop_formula(name: str) -> Callable:
     """Return PyTorch's formula for the FLOPs of an operation, or one for 0.
 
@@ -1554,7 +1294,6 @@ def flop_formula(name: str) -> Callable:
     return flop_counter.flop_registry.get(packet, lambda *_, **__: 0)
 
 
-# Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
 def list_operations(function: Callable, *args: Any) -> list[Operation]:
     """Return the operations that `function(*args)` performs, in order."""
     with OperationRecorder() as record:
@@ -1562,7 +1301,6 @@ def list_operations(function: Callable, *args: Any) -> list[Operation]:
     return record.list
 
 
-# Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
 Trainer.compiled = Setting(
     "compiled",
     False,
@@ -1589,14 +1327,12 @@ def step_needs(
     }
 
 
-# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
 def verdict(machine: Machine, operations: Sequence, waiting: float = 0.0) -> str:
     """Return the resource of which a step needs the most seconds."""
     needs = step_needs(machine, operations, waiting)
     return max(needs, key=needs.__getitem__)
 
 
-# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
 def trace_events(function: Callable, path: str) -> list[tuple]:
     """Profile a call of `function`, and write the trace to a file.
 
@@ -1615,7 +1351,6 @@ def trace_events(function: Callable, path: str) -> list[tuple]:
     ]  # PyTorch's own contain a #
 
 
-# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
 def step_flops(trainer: Trainer, batch: Any) -> int:
     """Return the FLOPs of a step, three times those of its forward pass."""
     make_lazy_parameters(trainer.model, batch)
@@ -1626,7 +1361,6 @@ def step_flops(trainer: Trainer, batch: Any) -> int:
     return 3 * sum(op.flops for op in counted)
 
 
-# Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
 class MFU(Callback):
     """Draws the model FLOPs utilization of the training steps of each epoch.
 
@@ -1685,7 +1419,6 @@ def interpret_kernel(kernel: Any, grid: tuple, *args: Any, **constants: Any) -> 
         interpreter.InterpretedFunction(kernel.fn)[grid](*args, **constants)
 
 
-# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
 def run_kernel(kernel: Any, grid: tuple, *args: Any, **constants: Any) -> None:
     """Run a Triton kernel on the device of its first argument."""
     if args[0].is_cuda:
@@ -1694,13 +1427,11 @@ def run_kernel(kernel: Any, grid: tuple, *args: Any, **constants: Any) -> None:
         interpret_kernel(kernel, grid, *args, **constants)
 
 
-# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
 GPULimits = namedtuple(
     "GPULimits", "capability processors warps blocks shared bandwidth"
 )
 
 
-# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
 def gpu_limits(card: str) -> GPULimits:
     """Return the limits of the SMs of a card, and its bandwidth in B/s."""
     data = card_data(card)
@@ -1714,17 +1445,14 @@ def gpu_limits(card: str) -> GPULimits:
     )
 
 
-# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
 def wave_efficiency(programs: int, processors: int) -> float:
     """Return the share of the processors that is busy, one program on each."""
     return programs / (processors * -(-programs // processors))
 
 
-# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
 Traffic = namedtuple("Traffic", "loaded stored sectors different")
 
 
-# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
 def count_traffic(kernel: Any, grid: tuple, *args: Any, **constants: Any) -> Traffic:
     """Return the bytes that a Triton kernel moves when it is interpreted.
 
@@ -1750,7 +1478,6 @@ def count_traffic(kernel: Any, grid: tuple, *args: Any, **constants: Any) -> Tra
     )
 
 
-# Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
 def watch_access(create: Callable, place: int, accesses: list) -> Callable:
     """Return `create`, changed to append the bytes and sectors of an access.
 
@@ -1774,7 +1501,6 @@ KernelPlan = namedtuple(
 )
 
 
-# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
 def compile_kernel(
     kernel: Any,
     types: str,
@@ -1809,7 +1535,6 @@ def compile_kernel(
     )
 
 
-# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
 def read_usage(cubin: bytes) -> tuple[int, int]:
     """Return the registers and the bytes of stack of a thread."""
     from triton.backends import nvidia
@@ -1824,7 +1549,6 @@ def read_usage(cubin: bytes) -> tuple[int, int]:
     return int(registers), int(stack)
 
 
-# Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
 def occupancy(
     limits: GPULimits, num_warps: int, registers: int, shared: int = 0, columns: int = 0
 ) -> float:
@@ -1850,7 +1574,6 @@ def occupancy(
 LanguageModel = namedtuple("LanguageModel", "layers width heads kv_heads weights")
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def make_language_model(
     layers: int, width: int, heads: int, kv_heads: int, vocabulary: int = 8192
 ) -> LanguageModel:
@@ -1875,14 +1598,12 @@ def make_language_model(
     return LanguageModel(layers, width, heads, kv_heads, weights)
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def make_cache(model: LanguageModel, batch_size: int, length: int) -> list:
     """Return an empty cache: an array of keys and values for each layer."""
     shape = (2, batch_size, length, model.kv_heads, model.width // model.heads)
     return [torch.zeros(shape, device=try_gpu()) for _ in range(model.layers)]
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 @torch.no_grad()
 def decode(
     model: LanguageModel, tokens: torch.Tensor, cache: list, start: int
@@ -1913,13 +1634,11 @@ def decode(
     return F.linear(F.rms_norm(X[:, -1], shape), embedding), cache
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def likeliest(logits: torch.Tensor) -> torch.Tensor:
     """Return the token with the largest logit in each row, shape (batch, 1)."""
     return logits.argmax(-1, keepdim=True)
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def generate(model: LanguageModel, prompt: Any, count: int) -> list:
     """Return `count` tokens after a prompt, shape (batch, n), each the likeliest.
 
@@ -1934,24 +1653,19 @@ def generate(model: LanguageModel, prompt: Any, count: int) -> list:
     return tokens
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 LanguageShape = namedtuple("LanguageShape", "params layers heads kv_heads head_size")
 
-
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 SHAPES = {
     "Llama 3 8B": LanguageShape(8.03e9, 32, 32, 8, 128),
     "Llama 3 70B": LanguageShape(70.6e9, 80, 64, 8, 128),
 }
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def cache_bytes(shape: Any, length: int, itemsize: float = 2) -> float:
     """Return the bytes of the keys and values of `length` tokens of one user."""
     return 2 * shape.layers * shape.kv_heads * shape.head_size * length * itemsize
 
 
-# Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def serve(lengths: Sequence, places: int, continuous: bool) -> list:
     """Return how many requests are served in each step, until all are done.
 
@@ -1988,7 +1702,6 @@ def star_all_reduce(x: torch.Tensor) -> tuple[int, int]:
     return sent, received
 
 
-# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
 def ring_all_reduce(x: torch.Tensor) -> tuple[int, int]:
     """Replace `x` by its sum over all ranks; return the bytes sent and received."""
     rank, size = dist.get_rank(), dist.get_world_size()
@@ -2008,13 +1721,11 @@ def ring_all_reduce(x: torch.Tensor) -> tuple[int, int]:
     return sent, received
 
 
-# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
 def bus_bandwidth(nbytes: float, seconds: float, n: int) -> float:
     """Return the bus bandwidth in B/s of an all-reduce over `n` devices."""
     return 2 * (n - 1) / n * nbytes / seconds
 
 
-# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
 def ring_time(nbytes: float, n: int, latency: float, bandwidth: float) -> float:
     """Return the seconds that a ring of `n` devices needs to add up arrays.
 
@@ -2023,7 +1734,6 @@ def ring_time(nbytes: float, n: int, latency: float, bandwidth: float) -> float:
     return 2 * (n - 1) * (latency + nbytes / n / bandwidth)
 
 
-# Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
 def schedule_buckets(
     ready: list, sizes: list, latency: float, bandwidth: float
 ) -> list[tuple[float, float]]:
@@ -2072,7 +1782,6 @@ class OneRank:
         """Wait until all ranks are here."""
 
 
-# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 class Ranks(OneRank):
     """The processes that train together, as seen by one of them."""
 
@@ -2156,11 +1865,9 @@ class Ranks(OneRank):
         self.plain = now
 
 
-# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 Trainer.ranks = OneRank()
 
 
-# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 class ShareLoader:
     """One rank's shares of the minibatches of a loader.
 
@@ -2212,7 +1919,6 @@ class ShareLoader:
             yield share
 
 
-# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 Trainer.find_unused_parameters = Setting(
     "find_unused_parameters",
     False,
@@ -2222,7 +1928,6 @@ Trainer.find_unused_parameters = Setting(
 )
 
 
-# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 def scaling_efficiency(
     step: float,
     nbytes: float,
@@ -2269,7 +1974,6 @@ class CollectiveRecorder(TorchDispatchMode):
         return result
 
 
-# Defined in chapter_gpus/many-machines.md (sec_many_machines)
 def count_collectives(function: Callable, *args: Any) -> list:
     """Return the collectives of a call on this rank, by kind."""
     with CollectiveRecorder() as recorder:
@@ -2297,7 +2001,6 @@ def pipeline_order(
     return order
 
 
-# Defined in chapter_gpus/model-parallelism.md (sec_model_parallelism)
 def pipeline_times(
     schedule: str,
     num_stages: int,
@@ -2500,11 +2203,9 @@ class Checkpoints:
             self.save(trainer.epoch + 1, 0)
 
 
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 Trainer.checkpoint_class = Checkpoints
 
 
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 class ResumableLoader:
     """The minibatches of a loader, from the position of a training run on."""
 
@@ -2531,7 +2232,6 @@ class ResumableLoader:
             run.save_if_due()
 
 
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def complete_checkpoints(folder: str | Path) -> list[Path]:
     """Return the complete checkpoints in a folder, from the oldest to the newest."""
     paths = [
@@ -2544,13 +2244,11 @@ def complete_checkpoints(folder: str | Path) -> list[Path]:
     )
 
 
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def latest_checkpoint(folder: str | Path) -> Path | None:
     """Return the newest complete checkpoint in a folder, or None."""
     return max(complete_checkpoints(folder), default=None)
 
 
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def draft_checkpoint(folder: str | Path, step: int) -> Path:
     """Return the path of an empty draft; delete the rest of failed saves."""
     for old in {*Path(folder).glob("step-*")} - {*complete_checkpoints(folder)}:
@@ -2562,7 +2260,6 @@ def draft_checkpoint(folder: str | Path, step: int) -> Path:
     return draft
 
 
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def wait_for_disk(path: Path) -> None:
     """Wait until a file, or the list of names in a folder, is on the disk."""
     handle = os.open(path, os.O_RDONLY)
@@ -2572,7 +2269,6 @@ def wait_for_disk(path: Path) -> None:
         os.close(handle)
 
 
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
     """Give a complete draft its final name, and return it.
 
@@ -2591,7 +2287,6 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
     return final
 
 
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 Trainer.save_every = Setting(
     "save_every",
     None,
@@ -2600,8 +2295,6 @@ Trainer.save_every = Setting(
     lambda value: value is None or isinstance(value, int) and value >= 1,
 )
 
-
-# Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
 Trainer.skip_damaged = Setting(
     "skip_damaged",
     False,
@@ -2622,7 +2315,6 @@ def show_error() -> Iterator[None]:
         print(str(error).strip().split("\n")[0])
 
 
-# Defined in chapter_gpus/pitfalls.md (sec_gpu_pitfalls)
 def require_gpu(i: int = 0) -> Any:
     """Return GPU number `i`; raise RuntimeError if this process cannot use it."""
     if not 0 <= i < num_gpus():
@@ -2643,7 +2335,6 @@ def add_to_class(Class: type) -> Callable:
     return register
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def check_limits(max_epochs: int, gradient_clip_val: float) -> None:
     """Raise ValueError unless a trainer can use both numbers."""
     if not isinstance(max_epochs, Integral) or max_epochs < 0:
@@ -2655,7 +2346,6 @@ def check_limits(max_epochs: int, gradient_clip_val: float) -> None:
         )
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def check_objects(model: Any, data: Any) -> None:
     """Raise TypeError unless a trainer can train `model` on `data`."""
     for value, name, method in (
@@ -2669,7 +2359,6 @@ def check_objects(model: Any, data: Any) -> None:
             )
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def count_batches(loader: Any) -> int:
     """Return the number of minibatches of `loader`.
 
@@ -2693,7 +2382,6 @@ def count_batches(loader: Any) -> int:
     return count
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def own_line(error: BaseException) -> str:
     """Return the last line of the user's own code in a traceback, or '' if none."""
     paths = sysconfig.get_paths()
@@ -2711,7 +2399,6 @@ def own_line(error: BaseException) -> str:
     return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`" if own else ""
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
     """Set the settings of a trainer; raise TypeError for a name that is not one."""
     known = [
@@ -2727,7 +2414,6 @@ def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
         setattr(trainer, name, value)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def mean(values: Sequence) -> Any:
     """Return the mean of scalars, computed on their device."""
     if all(isinstance(value, torch.Tensor) for value in values):
@@ -2735,151 +2421,16 @@ def mean(values: Sequence) -> Any:
     return sum(values) / len(values)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def in_notebook() -> bool:
-    """Return whether this program runs in a notebook, and can show pictures."""
-    ipython = sys.modules.get("IPython")  # a notebook has imported it
-    return getattr(ipython and ipython.get_ipython(), "kernel", None) is not None
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-Point = namedtuple("Point", "x y")
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class ProgressBoard(HyperParameters):
+class ProgressBoard(plots.ProgressBoard):
     """A plot whose curves grow while the program runs.
 
     `data` maps the label of each curve to its list of points, with attributes `x`
     and `y`.
     """
 
-    fig: Any
-    axes: Any
-    bar: Any = None  # counts the epochs in a terminal
-
-    def __init__(
-        self,
-        xlabel=None,
-        ylabel=None,
-        xlim=None,
-        ylim=None,
-        xscale="linear",
-        yscale="linear",
-        ls=("-", "--", "-.", ":"),
-        colors=("C0", "C1", "C2", "C3"),
-        fig=None,
-        axes=None,
-        figsize=(3.5, 2.5),
-        display=True,
-    ):
-        self.save_hyperparameters()
-        self.waiting: dict[str, list] = {}  # points whose mean is to be drawn
-        self.data: dict[str, list] = {}
-        self.lines: dict[str, Any] = {}
-        self.picture, self.due = None, 0.0
-
-    def clear(self) -> None:
-        """Forget all points."""
-        self.data.clear()
-        self.waiting.clear()
-
-    def draw(self, x: float, y: Any, label: str, every_n: int = 1) -> None:
-        """Add the point (x, y) to curve `label`; draw the mean of each `every_n`.
-
-        `y` is a number, or a tensor that holds one, on any device.
-        """
-        points = self.waiting.setdefault(label, [])
-        points.append((x, y))
-        if len(points) < every_n:
-            return
-        xs, ys = zip(*points)
-        points.clear()
-        point = Point(sum(xs) / len(xs), float(mean(ys)))
-        self.data.setdefault(label, []).append(point)
-        if self.display and in_notebook():
-            self.publish()
-
-    def start(self) -> None:
-        """Make the figure and its axes."""
-        from matplotlib import pyplot as plt  # takes a while
-
-        use_svg_display()
-        if self.fig is None and self.axes is None:
-            self.fig = plt.figure(figsize=self.figsize)
-            plt.close(self.fig)  # the notebook would show it a second time
-        self.axes = self.axes or self.fig.gca()
-        self.axes.set(
-            xlabel=self.xlabel,
-            ylabel=self.ylabel,
-            xscale=self.xscale,
-            yscale=self.yscale,
-        )
-
-    def show(self) -> None:
-        """Draw the current data into the figure."""
-        if not self.lines:
-            self.start()
-        for label, points in self.data.items():
-            if label not in self.lines:
-                i = len(self.lines)
-                (self.lines[label],) = self.axes.plot(
-                    [],
-                    [],
-                    label=label,
-                    linestyle=self.ls[i % len(self.ls)],
-                    color=self.colors[i % len(self.colors)],
-                )
-                self.axes.legend()
-            self.lines[label].set_data(*zip(*points))
-        self.axes.relim()
-        self.axes.autoscale_view()
-        limits = {"xlim": self.xlim, "ylim": self.ylim}
-        self.axes.set(**{k: limit for k, limit in limits.items() if limit})
-
-    def publish(self) -> None:
-        """Show the picture in the notebook when it is due, and when the cell ends."""
-        start = time.perf_counter()
-        if start >= self.due:
-            self.replace_picture()
-            end = time.perf_counter()
-            self.due = end + max(0.1, 20 * (end - start))
-        from IPython import get_ipython
-
-        events = get_ipython().events
-        if self.finish not in events.callbacks["post_run_cell"]:
-            events.register("post_run_cell", self.finish)
-
-    def replace_picture(self) -> None:
-        """Draw the picture, and show it in place of the previous one."""
-        from IPython import display
-
-        self.show()
-        figure = self.axes.figure
-        if self.picture is None:
-            self.picture = display.display(figure, display_id=True)
-        else:
-            self.picture.update(figure)
-
-    def finish(self, _result: Any) -> None:
-        """Draw the last picture of a cell."""
-        from IPython import get_ipython
-
-        get_ipython().events.unregister("post_run_cell", self.finish)
-        self.replace_picture()
-        self.picture = None  # another cell has a picture of its own
+    mean = staticmethod(mean)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def use_svg_display() -> None:
-    """Show plots as vector graphics, if this is a notebook."""
-    if in_notebook():
-        from matplotlib_inline import backend_inline
-
-        backend_inline.set_matplotlib_formats("svg")
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def add_point(trainer: Any, label: str, value: Any, step: int | None = None) -> None:
     """Add a value of a step to the curve `label` of the model's board.
 
@@ -2901,33 +2452,6 @@ def add_point(trainer: Any, label: str, value: Any, step: int | None = None) -> 
         model.board.bar.update(x - model.board.bar.n)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-@contextlib.contextmanager
-def progress_bar(trainer: Any) -> Iterator[None]:
-    """Show a bar in a terminal while `trainer` trains; elsewhere do nothing."""
-    in_terminal = not in_notebook() and sys.stderr.isatty()
-    ranks = getattr(trainer, "ranks", trainer)
-    if getattr(ranks, "rank", 0):  # only rank 0 shows a bar
-        in_terminal = False
-    if not in_terminal or importlib.util.find_spec("tqdm") is None:
-        yield
-        return
-    from tqdm import tqdm
-
-    bar = tqdm(
-        total=trainer.max_epochs,
-        desc=type(trainer.model).__name__,
-        delay=1,
-        bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}",
-    )
-    try:
-        with bar as trainer.model.board.bar:
-            yield
-    finally:
-        trainer.model.board.bar = None
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def __getattr__(name: str) -> Any:
     """Return `d2l.plt`, Matplotlib's pyplot, which is imported when it is needed."""
     if name != "plt":
@@ -2937,93 +2461,6 @@ def __getattr__(name: str) -> Any:
     return plt
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def set_figsize(figsize: tuple[float, float] = (3.5, 2.5)) -> None:
-    """Set the size of the figures that follow, in inches."""
-    from matplotlib import pyplot as plt
-
-    use_svg_display()
-    plt.rcParams["figure.figsize"] = figsize
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def set_axes(axes, xlabel, ylabel, xlim, ylim, xscale, yscale, legend) -> None:
-    """Label and scale `axes`, and give them a grid."""
-    axes.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
-    axes.set(xlim=xlim, ylim=ylim)
-    if legend:
-        axes.legend(legend)
-    axes.grid()
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def plot(
-    X,
-    Y=None,
-    xlabel=None,
-    ylabel=None,
-    legend=(),
-    xlim=None,
-    ylim=None,
-    xscale="linear",
-    yscale="linear",
-    fmts=("-", "m--", "g-.", "r:"),
-    figsize=(3.5, 2.5),
-    axes=None,
-) -> None:
-    """Plot one curve or several: each item of `Y` over `X`, or `X` over 0, 1, ...
-
-    `X` and `Y` are sequences of numbers, or sequences of such sequences. Tensors in
-    main memory are sequences, too.
-    """
-
-    def curves(values):
-        inner = getattr(values[0], "ndim", hasattr(values[0], "__len__"))
-        return values if inner else [values]
-
-    ys = curves(X if Y is None else Y)
-    xs = [range(len(y)) for y in ys] if Y is None else curves(X)
-    from matplotlib import pyplot as plt
-
-    set_figsize(figsize)
-    axes = axes or plt.gca()
-    axes.cla()
-    for i, y in enumerate(ys):
-        axes.plot(xs[i % len(xs)], y, fmts[i % len(fmts)])
-    set_axes(axes, xlabel, ylabel, xlim, ylim, xscale, yscale, legend)
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class Timer:
-    """A stopwatch that remembers each of its times, in seconds."""
-
-    def __init__(self):
-        self.times: list[float] = []
-        self.start()
-
-    def start(self) -> None:
-        """Start, or start again."""
-        self.tik = time.perf_counter()
-
-    def stop(self) -> float:
-        """Return the seconds since the start, and remember them."""
-        self.times.append(time.perf_counter() - self.tik)
-        return self.times[-1]
-
-    def avg(self) -> float:
-        """Return the mean of the times."""
-        return sum(self.times) / len(self.times)
-
-    def sum(self) -> float:
-        """Return the sum of the times."""
-        return sum(self.times)
-
-    def cumsum(self) -> list[float]:
-        """Return the running sums of the times."""
-        return [sum(self.times[: i + 1]) for i in range(len(self.times))]
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def scratch_tensors(module: nn.Module) -> list[torch.Tensor]:
     """Return the tensors in a module that are neither parameters nor buffers."""
     known = {id(t) for t in [*module.parameters(), *module.buffers()]}
@@ -3045,7 +2482,6 @@ def scratch_tensors(module: nn.Module) -> list[torch.Tensor]:
     return [tensor for tensor in found if id(tensor) not in known]
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class Optimizers:
     """Several optimizers, each with parameters of its own, as one."""
 
@@ -3082,14 +2518,12 @@ class Optimizers:
             optim.load_state_dict(state[f"{i}"])
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def one_optimizer(model: Any) -> Any:
     """Return the optimizer of a model; several become one."""
     optim = model.configure_optimizers()
     return Optimizers(optim) if isinstance(optim, (list, tuple)) else optim
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class SlicedDataset(torch.utils.data.TensorDataset):
     """Tensors from which a loader takes a minibatch in one piece."""
 
@@ -3099,7 +2533,6 @@ class SlicedDataset(torch.utils.data.TensorDataset):
         return tuple(a[rows] for a in self.tensors)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def figure(name: str, **settings: Any) -> figures.Figure:
     """Return an interactive figure of the book, with these settings.
 
@@ -3108,7 +2541,6 @@ def figure(name: str, **settings: Any) -> figures.Figure:
     return figures.Figure(name, **settings)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def init_cnn(module: nn.Module) -> None:
     """Initialize the weights of linear and convolutional layers by Xavier's rule.
 
@@ -3118,61 +2550,6 @@ def init_cnn(module: nn.Module) -> None:
         nn.init.xavier_uniform_(module.weight)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-FASHION_MNIST = {  # names of the files, with their MD5 sums
-    "train-images-idx3-ubyte.gz": "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
-    "train-labels-idx1-ubyte.gz": "25c81989df183df01b3e8a0aad5dffbe",
-    "t10k-images-idx3-ubyte.gz": "bef4ecab320f06d8554ea6380940ec79",
-    "t10k-labels-idx1-ubyte.gz": "bb300cfdad3c16e7a12a480ee83cd310",
-}
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def fetch_fashion_mnist(root: str) -> dict[str, bytes]:
-    """Return the contents of the files of Fashion-MNIST by name, unpacked.
-
-    Files that are not in the folder `root` are downloaded to it. Raises OSError if
-    that fails.
-    """
-    url = "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"
-    folder = Path(root).resolve() / "fashion-mnist"
-    contents = {}
-    for name, md5 in FASHION_MNIST.items():
-        path = folder / name
-        try:
-            data = (
-                path.read_bytes()
-                if path.exists()
-                else urlopen(url + name, timeout=60).read()
-            )
-        except OSError as error:
-            raise OSError(
-                f"cannot download {url}{name} ({error}); put the four "
-                f"files of that address into {folder}"
-            ) from None
-        if hashlib.md5(data).hexdigest() != md5:
-            raise OSError(
-                f"{path} is damaged; delete it and try again"
-                if path.exists()
-                else f"{url}{name} arrived damaged; check the network and try again"
-            )
-        if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-        contents[name] = gzip.decompress(data)
-    return contents
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def load_fashion_mnist(root: str, train: bool) -> tuple:
-    """Return images of shape (examples, 28, 28) and labels, arrays of bytes."""
-    files, kind = fetch_fashion_mnist(root), "train" if train else "t10k"
-    images = onp.frombuffer(files[f"{kind}-images-idx3-ubyte.gz"], "uint8", offset=16)
-    labels = onp.frombuffer(files[f"{kind}-labels-idx1-ubyte.gz"], "uint8", offset=8)
-    return images.reshape(-1, 28, 28), labels
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
     """Show images in rows and columns, and return their axes.
 
@@ -3194,7 +2571,6 @@ def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
     return axes
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
 class FashionMNIST(DataModule):
     """Images of clothes, shape (examples, 1, height, width) in [0, 1], and labels."""
 
@@ -3253,7 +2629,6 @@ StepMemory = namedtuple(
 )
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def predict_memory(
     model: Module,
     batch: Sequence,
@@ -3282,13 +2657,11 @@ def predict_memory(
         return count_step(model, batch, accumulate, precision)
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def all_tensors(model: nn.Module) -> list[torch.Tensor]:
     """Return the parameters, the buffers and the plain tensors of a model."""
     return [*model.parameters(), *model.buffers(), *scratch_tensors(model)]
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 @contextlib.contextmanager
 def no_plots(model: Any) -> Iterator[None]:
     """Let a model plot nothing in a `with` block."""
@@ -3299,7 +2672,6 @@ def no_plots(model: Any) -> Iterator[None]:
         del vars(model)["plot"]
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 @contextlib.contextmanager
 def plain_kernels() -> Iterator[None]:
     """Let recurrent layers call operations that can be counted, in a `with` block."""
@@ -3311,7 +2683,6 @@ def plain_kernels() -> Iterator[None]:
         yield
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def make_lazy_parameters(model: Module, batch: Any) -> None:
     """Give lazy layers their shapes by computing the loss of two examples."""
     if not any(map(nn.parameter.is_lazy, model.parameters())):
@@ -3323,7 +2694,6 @@ def make_lazy_parameters(model: Module, batch: Any) -> None:
     model.train(training)
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def fake(tensor: torch.Tensor) -> torch.Tensor:
     """Return a new tensor like `tensor`, on the first GPU or on the CPU."""
     new = torch.empty_strided(
@@ -3336,7 +2706,6 @@ def fake(tensor: torch.Tensor) -> torch.Tensor:
     return nn.Parameter(new) if isinstance(tensor, nn.Parameter) else new
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def fake_copy(model: Module, batch: Any) -> tuple:
     """Return copies of a model and a minibatch whose tensors are fake."""
     tensors = [*all_tensors(model), *filter(torch.is_tensor, tree_leaves(batch))]
@@ -3345,7 +2714,6 @@ def fake_copy(model: Module, batch: Any) -> tuple:
     return copy.deepcopy((model, batch), copies | {id(item): item for item in shared})
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def count_step(
     model: Module, batch: Any, accumulate: int, precision: torch.dtype
 ) -> StepMemory:
@@ -3382,474 +2750,6 @@ def count_step(
     )
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def plot_trace(traces: dict[str, list], aligned: bool = True) -> None:
-    """Plot the phases of several traces, each in a row of its own.
-
-    If not `aligned`, all rows have one clock, which starts with the first.
-    """
-    from matplotlib import pyplot as plt
-
-    use_svg_display()
-    first = min(e[1] for events in traces.values() for e in events)
-    bars: dict[str, list] = {}
-    for row, events in enumerate(traces.values()):
-        begin = min(e[1] for e in events) if aligned else first
-        for name, start, seconds in events:
-            bars.setdefault(name, []).append(
-                (row, 1e3 * seconds, 0.7, 1e3 * (start - begin))
-            )
-    figure, axes = plt.subplots(figsize=(5, 0.8 + 0.5 * len(traces)))
-    for name, spans in bars.items():
-        rows, widths, heights, lefts = zip(*spans)
-        axes.barh(rows, widths, heights, lefts, ec="white", label=name)
-    axes.set(yticks=range(len(traces)), yticklabels=traces, xlabel="ms")
-    axes.invert_yaxis()
-    axes.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1))
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def plot_ladder(ladders: dict[str, dict]) -> None:
-    """Plot the speeds of each machine, relative to its first."""
-    from matplotlib import pyplot as plt
-
-    use_svg_display()
-    figure, plots = plt.subplots(
-        1,
-        len(ladders),
-        figsize=(3.5 * len(ladders), 2.5),
-        squeeze=False,
-        layout="constrained",
-    )
-    for axes, (title, speeds) in zip(plots[0], ladders.items()):
-        first, *_ = speeds.values()
-        bars = axes.barh(list(speeds), [v / first for v in speeds.values()])
-        axes.bar_label(bars, [f"{v / 1e3:.3g}" for v in speeds.values()], padding=2)
-        axes.set(title=title, xlabel="times the first (label: 1000 tokens/s)")
-        axes.margins(x=0.3)
-        axes.invert_yaxis()
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-Cited = namedtuple("Cited", "id topic what framework value unit hardware source")
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def cited_rows(topic: str, framework: str | None = None) -> list:
-    """Return the published measurements of a topic, in one framework or in all.
-
-    A row has the attributes `id`, `topic`, `what`, `framework`, `value` (a number),
-    `unit`, `hardware` and `source`, a key of the bibliography. Raises ValueError if
-    there is no such row.
-    """
-    text = resources.files("d2l").joinpath("cited.csv").read_text("utf-8")
-    rows = [
-        Cited(**row | {"value": float(row["value"])})
-        for row in csv.DictReader(text.splitlines())
-    ]
-    found = [
-        row
-        for row in rows
-        if topic in (row.topic, "all") and framework in (row.framework, None)
-    ]
-    if not found:
-        topics = ", ".join(dict.fromkeys(row.topic for row in rows))
-        raise ValueError(
-            f"no measurement of '{topic}' ({framework or 'all frameworks'})"
-            f"; the topics are {topics}"
-        )
-    return found
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def cited(id: str) -> float:
-    """Return the published measurement `id`, in the unit of its row.
-
-    Raises ValueError if there is none.
-    """
-    values = {row.id: row.value for row in cited_rows("all")}
-    if id not in values:
-        similar = get_close_matches(id, values) or ["the rows of d2l/cited.csv"]
-        raise ValueError(f"no measurement '{id}'; see {', '.join(similar)}")
-    return values[id]
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def card_data(card: str) -> dict[str, float]:
-    """Return the properties of a card, such as 'H100', in the units of `cards.csv`.
-
-    Raises ValueError if the card is unknown.
-    """
-    text = resources.files("d2l").joinpath("cards.csv").read_text("utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    found = {
-        row["property"]: float(row["value"]) for row in rows if row["card"] == card
-    }
-    if not found:
-        cards = ", ".join(dict.fromkeys(row["card"] for row in rows))
-        raise ValueError(f"no card '{card}'; the cards are {cards}")
-    return found
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-@dataclass
-class Plan:
-    """The bytes that a compiler plans to store on each GPU, by role.
-
-    `aliased` counts outputs that take the place of arguments. `code` is None
-    if the compiler does not tell. `text` is the compiled program, or '' if the
-    plan was stored.
-    """
-
-    card: str
-    num_gpus: int
-    arguments: int
-    outputs: int
-    aliased: int
-    temporaries: int
-    code: int | None = None
-    text: str = field(default="", repr=False, kw_only=True)
-
-    @property
-    def total(self) -> int:
-        """Return the bytes of all roles."""
-        return (
-            self.arguments
-            + self.outputs
-            - self.aliased
-            + self.temporaries
-            + (self.code or 0)
-        )
-
-    @property
-    def fits(self) -> bool:
-        """Return whether the memory of the card is at least `total`."""
-        return self.total <= card_data(self.card)["memory"]
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def stored_plans(model: str) -> dict:
-    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
-
-    Raises ValueError if there are none.
-    """
-    text = resources.files("d2l").joinpath("plans.csv").read_text("utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
-    found = [
-        Plan(row["card"], *[int(row[role]) for role in roles])
-        for row in rows
-        if row["model"] == model
-    ]
-    if not found:
-        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
-        raise ValueError(f"no plans of '{model}'; the models are {models}")
-    return {(plan.card, plan.num_gpus): plan for plan in found}
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-Collective = namedtuple("Collective", "kind count nbytes")
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def stored_collectives(layout: str) -> dict[int, list]:
-    """Return the collectives of a step in a layout, by the number of GPUs.
-
-    Raises ValueError if the layout is unknown.
-    """
-    text = resources.files("d2l").joinpath("collectives.csv").read_text("utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    found: dict[int, list] = {}
-    for row in rows:
-        if row["layout"] == layout:
-            found.setdefault(int(row["num_gpus"]), []).append(
-                Collective(row["kind"], int(row["count"]), int(row["nbytes"]))
-            )
-    if not found:
-        layouts = ", ".join(dict.fromkeys(row["layout"] for row in rows))
-        raise ValueError(f"no layout '{layout}'; the layouts are {layouts}")
-    return found
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-@dataclass(frozen=True)
-class GPUInfo:
-    """A GPU as the driver reports it; memory in MiB, and None for unknown values."""
-
-    index: int
-    uuid: str
-    name: str
-    capability: float | None
-    total: float | None
-    free: float | None
-    divided: bool  # into instances (MIG)
-
-    def __str__(self) -> str:
-        free, total = (
-            "?" if mib is None else f"{mib / 1024:.1f}"
-            for mib in (self.free, self.total)
-        )
-        capability = "?" if self.capability is None else self.capability
-        divided = ", divided (MIG)" if self.divided else ""
-        return (
-            f"{self.name}, {free} of {total} GiB free, "
-            f"compute capability {capability}{divided}"
-        )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-@dataclass
-class FrameworkInfo:
-    """The hardware that a framework was built for, and the GPUs that it sees."""
-
-    name: str
-    install: str  # how to install its GPU build
-    cuda: str = ""  # the version it was built for; '' in a CPU build
-    cudnn: str = ""  # '' if unknown
-    nccl: str = ""  # the library that connects GPUs; '' if unknown
-    oldest: float | None = None  # the range of compute capabilities it supports;
-    newest: float | None = None  # None where there is no limit
-    seen: list[str] = field(default_factory=list)  # the GPUs it can use
-    reason: str = ""  # its own explanation if it sees no GPU
-    kept_off: str = ""  # its own setting that keeps it off GPUs
-    unusable: str = ""  # why it cannot compute at all, not even on the CPU
-    held: list[float] = field(default_factory=list)  # MiB taken from each GPU
-    used: list[float] = field(default_factory=list)  # MiB that arrays use of these
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-@dataclass(repr=False)
-class GPUReport:
-    """The results of `gpu_report`. Printing it prints the report."""
-
-    system: str
-    driver: str  # its version; '' if unknown
-    driver_cuda: str  # the newest CUDA that it supports; '' if unknown
-    complaint: str  # the error of nvidia-smi; '' if it works or is missing
-    gpus: list[GPUInfo]
-    processes: dict[str, list[str]]  # other processes on each GPU, by its UUID
-    setting: str | None  # the variable CUDA_VISIBLE_DEVICES
-    framework: FrameworkInfo
-    problems: list[str] = field(default_factory=list)
-    own_memory: dict[str, float] = field(default_factory=dict)  # MiB, by UUID
-    links: dict[tuple, str] = field(default_factory=dict)  # of pairs of GPUs
-    launcher: dict[str, dict] = field(default_factory=dict)  # its variables
-
-    def __repr__(self) -> str:
-        return report_text(self)  # defined below
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def nvidia_smi(*options: str, timeout: float = 30) -> tuple[int | None, str]:
-    """Return the exit status of nvidia-smi and its output.
-
-    The status is None if the program is missing or did not finish in `timeout` seconds.
-    """
-    path = shutil.which("nvidia-smi") or "/usr/lib/wsl/lib/nvidia-smi"
-    try:
-        process = subprocess.Popen(
-            [path, *options],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-    except OSError:
-        return None, ""
-    try:
-        answer, _ = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return None, f"no answer within {timeout:g} seconds"
-    return process.returncode, answer
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def gpu_info(row: dict) -> GPUInfo:
-    """Return a GPU made from the fields that nvidia-smi printed."""
-
-    def number(name):
-        value = row.get(name, "")
-        return float(value) if re.fullmatch(r"\d+(\.\d+)?", value) else None
-
-    return GPUInfo(
-        int(row["index"]),
-        row["uuid"],
-        row["name"],
-        number("compute_cap"),
-        number("memory.total"),
-        number("memory.free"),
-        row.get("mig.mode.current") == "Enabled",
-    )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def query_gpus() -> tuple[list[GPUInfo], str]:
-    """Return the GPUs that nvidia-smi lists, and its error message if it fails."""
-    fields = [
-        "index",
-        "uuid",
-        "name",
-        "compute_cap",
-        "memory.total",
-        "memory.free",
-        "mig.mode.current",
-    ]
-    refused = fields
-    while refused:
-        status, answer = nvidia_smi(
-            "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits"
-        )
-        refused = [f for f in fields if f'Field "{f}" is not a valid' in answer]
-        fields = [f for f in fields if f not in refused]
-    lines = [line.strip() for line in answer.splitlines() if line.strip()]
-    rows = [line.split(", ") for line in lines]
-    gpus = [
-        gpu_info(dict(zip(fields, row)))
-        for row in rows
-        if len(row) == len(fields) and row[0].isdecimal()
-    ]
-    fine = status == 0 and gpus or (status, answer) == (None, "")
-    return gpus, "" if fine else " ".join(lines[:2]) or "nothing"
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def driver_versions() -> tuple[str, str]:
-    """Return the versions of the driver and of the newest CUDA that it supports."""
-    _, head = nvidia_smi()
-    driver = re.search(r"(?:Driver|KMD) Version: *(\d[\d.]*)", head)
-    cuda = re.search(r"CUDA (?:UMD )?Version: *(\d[\d.]*)", head)
-    return driver[1] if driver else "", cuda[1] if cuda else ""
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def cuda_processes() -> list[tuple[str, str, str]]:
-    """Return the UUID of the GPU, the process id and the MiB of each CUDA process."""
-    _, answer = nvidia_smi(
-        "--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv,noheader,nounits"
-    )
-    rows = [line.strip().split(", ") for line in answer.splitlines()]
-    return [(row[0], row[1], row[2]) for row in rows if len(row) == 3]
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def other_processes(rows: Iterable[tuple]) -> dict[str, list[str]]:
-    """Return the processes on each GPU, by its UUID, without this process."""
-    found: dict[str, list[str]] = {}
-    for uuid, pid, mib in rows:
-        if pid != str(os.getpid()):
-            found.setdefault(uuid, []).append(f"process {pid} ({mib} MiB)")
-    return found
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def own_memory(rows: Iterable[tuple]) -> dict[str, float]:
-    """Return how many MiB of each GPU, by its UUID, this process has taken."""
-    return {
-        uuid: float(mib)
-        for uuid, pid, mib in rows
-        if pid == str(os.getpid()) and mib.isdecimal()
-    }
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-LINKS = {  # what a copy between two GPUs passes through
-    "PIX": "one PCIe switch",
-    "PXB": "several PCIe switches",
-    "PHB": "a PCIe host bridge",
-    "NODE": "PCIe and one processor",
-    "SYS": "PCIe and both processors",
-    "SOC": "PCIe and both processors",
-}
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def gpu_links(table: str) -> dict[tuple[int, int], str]:
-    """Return the link of each pair of GPUs in a table of `nvidia-smi topo -m`."""
-    plain = re.sub(r"\x1b\[\d*m", "", table)  # some drivers underline the head
-    rows = [line.split() for line in plain.splitlines()]
-    rows = [row for row in rows if row and re.fullmatch(r"GPU\d+", row[0])]
-    heads = [name for row in rows[:1] for name in row if name[3:].isdecimal()]
-    links = [
-        (int(row[0][3:]), int(head[3:]), link)
-        for row in rows[1:]
-        for head, link in zip(heads, row[1:])
-    ]
-    return {(i, j): link for i, j, link in links if i < j}
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def describe_links(links: dict[tuple[int, int], str]) -> str:
-    """Return the links by kind, and the pairs of GPUs that each connects."""
-    kinds: dict[str, list] = {}
-    for (i, j), link in links.items():
-        kinds.setdefault(link, []).append(f"{i}-{j}")
-
-    def meaning(link):
-        return f"{link[2:]} x NVLink" if link[:2] == "NV" else LINKS.get(link, "?")
-
-    return "; ".join(
-        f"{link} ({meaning(link)}) between "
-        + ("all GPUs" if len(kinds) == 1 else "GPUs " + ", ".join(pairs))
-        for link, pairs in kinds.items()
-    )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def named_gpus(entry: str, gpus: list[GPUInfo]) -> list[GPUInfo]:
-    """Return those of `gpus` that an entry of CUDA_VISIBLE_DEVICES names."""
-    entry = entry.strip()
-    if entry.startswith("MIG-"):  # an instance, which any divided GPU may have
-        return [gpu for gpu in gpus if gpu.divided]
-    if entry.startswith("GPU-"):
-        return [gpu for gpu in gpus if gpu.uuid.startswith(entry)]
-    return [gpu for gpu in gpus if entry == str(gpu.index)]
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def visible_gpus(gpus: list[GPUInfo], setting: str | None) -> list[GPUInfo]:
-    """Return the GPUs that CUDA_VISIBLE_DEVICES leaves; all GPUs if it is not set."""
-    if setting is None:
-        return gpus
-    named = takewhile(bool, (named_gpus(e, gpus) for e in setting.split(",")))
-    return list(dict.fromkeys(gpu for some in named for gpu in some))
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def nvidia_cards(devices: str = "/sys/bus/pci/devices") -> int:
-    """Return the number of NVIDIA's graphics cards on the bus, or 0 if unknown."""
-
-    def read(path):
-        return path.read_text() if path.exists() else ""
-
-    # 10de is NVIDIA's number; class 03 contains displays and accelerators
-    return len(
-        [
-            path
-            for path in Path(devices).glob("*")
-            if read(path / "vendor").startswith("0x10de")
-            and read(path / "class").startswith("0x03")
-        ]
-    )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def capability_range(names: Iterable[str]) -> dict[str, Any]:
-    """Return the oldest and newest GPUs of a build, from names such as 'sm_90'.
-
-    A name such as 'compute_90' stands for code that newer GPUs can use, too.
-    """
-    names = list(names)
-    known = [int(number) / 10 for number in re.findall(r"\d+", " ".join(names))]
-    open_end = not known or any(name.startswith("compute") for name in names)
-    return {
-        "oldest": min(known, default=None),
-        "newest": None if open_end else int(max(known)) + 0.9,
-    }
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def framework_info(look: bool = True) -> FrameworkInfo:
     """Return the build of PyTorch and, if `look`, the GPUs that it can use."""
     cudnn = torch.backends.cudnn.version() or 0
@@ -3874,278 +2774,15 @@ def framework_info(look: bool = True) -> FrameworkInfo:
     return info
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-LAUNCHERS = {  # the variables of each launcher that the report reads
-    "torchrun": "RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT",
-    "TensorFlow": "TF_CONFIG",
-    "JAX": "JAX_COORDINATOR_ADDRESS",
-    "MXNet": "DMLC_ROLE DMLC_PS_ROOT_URI DMLC_PS_ROOT_PORT DMLC_NUM_WORKER "
-    "DMLC_NUM_SERVER",
-}
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def launcher_settings() -> dict[str, dict[str, str]]:
-    """Return the variables of each launcher that has set at least one."""
-    settings = {
-        name: {v: os.environ[v] for v in variables.split() if v in os.environ}
-        for name, variables in LAUNCHERS.items()
-    }
-    return {name: found for name, found in settings.items() if found}
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def tf_config_error(text: str) -> str:
-    """Return what is wrong with a value of TF_CONFIG, or '' if nothing is."""
-    try:
-        config = json.loads(text)
-        task = config["task"]
-        config["cluster"][task["type"]][int(task["index"])]
-    except json.JSONDecodeError as error:
-        return f"is not valid JSON ({error})"
-    except (KeyError, IndexError, TypeError, ValueError):
-        return (
-            'needs "cluster", with the addresses of all tasks by type, and '
-            '"task", with the type and the index of this task'
-        )
-    return ""
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def number_error(settings: dict[str, str], number: str, count: str) -> str:
-    """Return what is wrong with a rank and the number of ranks, or ''."""
-    values = [settings.get(name, "") for name in (number, count)]
-    if all(values) and not all(value.isdecimal() for value in values):
-        return f"{number}={values[0]} and {count}={values[1]} must be numbers. "
-    if all(values) and int(values[0]) >= int(values[1]):
-        return f"{number}={values[0]} must be less than {count}={values[1]}. "
-    return ""
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def remedy(complaint: str) -> str:
-    """Return advice on an error message of nvidia-smi."""
-    for words, help_text in (
-        (
-            "communicate with",
-            "Restart the machine. If that does not help, install the driver again.",
-        ),
-        (
-            "version mismatch",
-            "The driver was updated while it was in use. Restart the machine.",
-        ),
-        ("No devices", "If this is a container, start it with a GPU."),
-        (
-            "NVML: Unknown",
-            "If this is a container, it has lost its GPU: start it again.",
-        ),
-        ("Permission", "Ask the administrator for access to the GPUs."),
-        ("no answer", "The driver or a GPU is stuck. Restart the machine."),
-    ):
-        if words in complaint:
-            return help_text
-    return "Restart the machine."
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def driver_problems(report: GPUReport) -> Iterator[str]:
-    """Yield the problems of the driver."""
-    if report.complaint:
-        yield f'nvidia-smi reports "{report.complaint}". {remedy(report.complaint)}'
-    elif not report.gpus and not report.framework.seen and nvidia_cards():
-        yield (
-            "This machine has an NVIDIA GPU, but no driver responds. Install the "
-            "driver. If this is a container, start it with its GPUs."
-        )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def driver_is_too_old(report: GPUReport) -> bool:
-    """Return whether the framework needs a newer driver."""
-    cuda = int("0" + report.framework.cuda.split(".")[0])
-    if report.driver_cuda:
-        return int(report.driver_cuda.split(".")[0]) < cuda
-    needed = {11: 450, 12: 525, 13: 580}.get(cuda, 0)
-    return bool(report.driver) and int(report.driver.split(".")[0]) < needed
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def build_problems(report: GPUReport) -> Iterator[str]:
-    """Yield the reasons why this build of the framework cannot use the GPUs."""
-    info, unfit = report.framework, 0
-    for gpu in report.gpus:
-        if gpu.capability is None:
-            continue
-        old = gpu.capability < (info.oldest or 0)
-        if old or gpu.capability > (info.newest or 99):
-            unfit += 1
-            yield (
-                f"GPU {gpu.index} is too {'old' if old else 'new'} for {info.name}: "
-                f"its compute capability is {gpu.capability}. Install a version of "
-                "the framework that supports it, or use another framework."
-            )
-    if len(report.gpus) > unfit and not info.cuda:
-        yield (f"{info.name} is a CPU build. To install the GPU build: {info.install}.")
-    if driver_is_too_old(report):
-        yield (
-            f"The driver {report.driver} is too old for {info.name}, which was "
-            f"built for CUDA {info.cuda}. Update the driver, or install a build "
-            f"for {'CUDA ' + report.driver_cuda if report.driver_cuda else 'it'}."
-        )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def sight_problems(report: GPUReport) -> Iterator[str]:
-    """Yield the settings and errors that hide GPUs from this process."""
-    visible, info = visible_gpus(report.gpus, report.setting), report.framework
-    entries = [] if report.setting is None else report.setting.split(",")
-    if report.gpus and not all(named_gpus(e, report.gpus) for e in entries):
-        yield (
-            f"CUDA_VISIBLE_DEVICES={report.setting!r} leaves {len(visible)} of "
-            f"{len(report.gpus)} GPU(s). Unset it, or name existing GPUs, "
-            "before Python starts."
-        )
-    if report.gpus and info.kept_off:
-        yield f"{info.kept_off} keeps {info.name} off the GPUs. Remove this setting."
-    if info.unusable:
-        yield info.unusable
-    divided = any(gpu.divided for gpu in visible)
-    expected = min(len(visible), 1) if divided else len(visible)
-    if len(info.seen) < expected and info.cuda and not report.problems:
-        yield (
-            f"{info.name} sees {len(info.seen)} of {expected} GPU(s). "
-            f"Its reason: {info.reason or 'none'}"
-        )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def memory_problems(report: GPUReport) -> Iterator[str]:
-    """Yield the GPUs of which other processes have taken more than half."""
-    held = dict(enumerate(report.framework.held))
-    for i, gpu in enumerate(visible_gpus(report.gpus, report.setting)):
-        own = max(report.own_memory.get(gpu.uuid, 0), held.get(i, 0))
-        if gpu.free is None or not gpu.total or gpu.free + own >= gpu.total / 2:
-            continue
-        others = ", ".join(report.processes.get(gpu.uuid, []))
-        who = (
-            f"It is also used by {others}."
-            if others
-            else (
-                "nvidia-smi does not show the process that has taken the rest"
-                + ("." if own else "; it may be this one.")
-            )
-        )
-        yield (
-            f"GPU {gpu.index} has {gpu.free / 1024:.1f} of "
-            f"{gpu.total / 1024:.1f} GiB free. {who} End that process, wait "
-            "for it, or use another GPU."
-        )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def launcher_problems(report: GPUReport) -> Iterator[str]:
-    """Yield what is missing or wrong in the variables of launchers."""
-    for name, found in report.launcher.items():
-        missing = [v for v in LAUNCHERS[name].split() if v not in found]
-        if missing:
-            yield (
-                f"{' and '.join(found)} {'is' if len(found) == 1 else 'are'} set, "
-                f"but {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
-                " not. A launcher sets all of them."
-            )
-    settings = report.launcher.get("torchrun", {})
-    if error := number_error(settings, "RANK", "WORLD_SIZE"):
-        yield error + "Start the program with torchrun."
-    gpus, local = len(report.framework.seen), settings.get("LOCAL_RANK", "")
-    if gpus and local.isdecimal() and int(local) >= gpus:
-        yield (
-            f"LOCAL_RANK={local}, but {report.framework.name} sees {gpus} GPU(s). "
-            f"Start at most {gpus} process(es) on this machine."
-        )
-    tf_config = report.launcher.get("TensorFlow", {}).get("TF_CONFIG")
-    if tf_config is not None and (error := tf_config_error(tf_config)):
-        yield f"TF_CONFIG {error}."
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 def gpu_report() -> GPUReport:
     """Return which GPUs this process can use, and a list of problems.
 
     Needs no GPU, no driver and no nvidia-smi. The list `problems` of the result is
     empty if there is nothing to fix.
     """
-    gpus, complaint = query_gpus()
-    driver, cuda = driver_versions() if gpus else ("", "")
-    stuck = complaint.startswith("no answer")  # the framework would be stuck, too
-    info = framework_info(look=not stuck)
-    if any(info.held):
-        gpus, complaint = query_gpus()
-    rows = cuda_processes() if gpus else []
-    report = GPUReport(
-        f"{platform.platform()}, Python {platform.python_version()}",
-        driver,
-        cuda,
-        complaint,
-        gpus,
-        other_processes(rows),
-        os.environ.get("CUDA_VISIBLE_DEVICES"),
-        info,
-        own_memory=own_memory(rows),
-        launcher=launcher_settings(),
-    )
-    if len(gpus) > 1:
-        report.links = gpu_links(nvidia_smi("topo", "-m")[1])
-    for find in (
-        driver_problems,
-        build_problems,
-        sight_problems,
-        memory_problems,
-        launcher_problems,
-    ):
-        report.problems += find(report)
-    return report
+    return report.report_on(framework_info)
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
-def report_text(report: GPUReport) -> str:
-    """Return a report as lines of at most 72 characters."""
-    info = report.framework
-    driver, cuda = report.driver or "unknown", report.driver_cuda or "unknown"
-    rows = {"System": report.system, "Driver": "none responds"}
-    if report.gpus:
-        rows["Driver"] = f"{driver}, supports CUDA up to {cuda}"
-    rows |= {f"GPU {gpu.index}": str(gpu) for gpu in report.gpus}
-    if report.links:
-        rows["Links"] = describe_links(report.links)
-    if report.setting is not None:
-        rows["Setting"] = f"CUDA_VISIBLE_DEVICES={report.setting!r}"
-    build = f"CUDA {info.cuda}, cuDNN {info.cudnn or 'unknown'}"
-    rows["Framework"] = f"{info.name}, {build if info.cuda else 'a CPU build'}"
-    if info.nccl:
-        rows["Framework"] += f", NCCL {info.nccl}"
-    rows["It sees"] = ", ".join(info.seen) or "no GPU"
-    if any(info.held):
-        rows["It holds"] = ", ".join(
-            f"{held / 1024:.1f} GiB, of which {used / 1024:.1f} GiB are in use"
-            for held, used in zip(info.held, info.used)
-        )
-    if report.launcher:
-        rows["Launcher"] = ", ".join(
-            f"{name}={value}"
-            for found in report.launcher.values()
-            for name, value in found.items()
-        )
-    rows |= {f"Problem {i}": text for i, text in enumerate(report.problems, 1)}
-    if not report.problems:
-        found = report.gpus or info.seen
-        rows["Problems"] = "none" if found else "none, but no NVIDIA GPU was found"
-    return "\n".join(
-        textwrap.fill(f"{name:<11}{text}", 72, subsequent_indent=" " * 11)
-        for name, text in rows.items()
-    )
-
-
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 class Classifier(Module):
     """The base class of classifiers: outputs have the shape (examples, classes)."""
 
@@ -4172,7 +2809,6 @@ class Classifier(Module):
         )
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 class Digits(DataModule):
     """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
 
@@ -4192,7 +2828,6 @@ class Digits(DataModule):
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
-# Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 class MLP(Classifier):
     """A network with one hidden layer."""
 
@@ -4218,7 +2853,6 @@ def init_group(local_rank: int, local_size: int, **options: Any) -> None:
     dist.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo", **options)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def end_with_caller() -> None:
     """Wait until the process that started this rank has ended; then end the rank."""
     parent: Any = multiprocessing.parent_process()
@@ -4226,13 +2860,11 @@ def end_with_caller() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def random_states() -> list:
     """Return the states of the generators of PyTorch, NumPy and Python."""
     return [torch.get_rng_state(), np.random.get_state(), random.getstate()]
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def set_random_states(states: list) -> None:
     """Set the states of the generators of PyTorch, NumPy and Python."""
     torch.set_rng_state(states[0])
@@ -4240,7 +2872,6 @@ def set_random_states(states: list) -> None:
     random.setstate(states[2])
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def join_ranks(rank: int, size: int, folder: str) -> None:
     """Make this new process a rank of the group that meets in `folder`."""
     torch.set_num_threads(1)  # first, because threads do not survive a fork
@@ -4248,7 +2879,7 @@ def join_ranks(rank: int, size: int, folder: str) -> None:
     if hasattr(sys.stdout, "reconfigure"):  # not in a notebook
         sys.stdout.reconfigure(line_buffering=True)  # a killed rank flushes nothing
     threading.Thread(target=end_with_caller, daemon=True).start()
-    stack = os.open(f"{folder}/{rank}", os.O_CREAT | os.O_WRONLY)
+    stack = os.open(f"{folder}/{rank}.log", os.O_CREAT | os.O_WRONLY)
     faulthandler.register(signal.SIGUSR1, stack, all_threads=False)
     if in_notebook():
         from IPython import get_ipython
@@ -4273,153 +2904,76 @@ def join_ranks(rank: int, size: int, folder: str) -> None:
     )
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def run_rank(
-    rank: int, size: int, folder: str, pipe: Any, call: Any, states: list
+    rank: int, size: int, folder: str, pipes: list, call: Any, states: list
 ) -> None:
-    """Call a function as a rank, send its result or its error, and wait."""
-    forked, tell_caller.pipe = not isinstance(call, bytes), pipe
-    try:
+    """Call a function as a rank, write its result or its error to a file, and wait."""
+    forked, tell_caller.pipe = not isinstance(call, bytes), pipes.pop(rank)
+    for other in pipes:
+        other.close()  # so that the caller sees the end of each rank
+
+    def outcome():
         join_ranks(rank, size, folder)
-        pipe.send_bytes(pickle.dumps(("started", rank)))
+        Path(folder, f"{rank}.ready").touch()
         set_random_states(states)
         function, args = call if forked else pickle.loads(call)
-        result = "result", function(*args)
-        message = (pickle if forked else cloudpickle).dumps(result)
-    except BaseException as error:
-        text = f"{type(error).__name__}: {error}".strip().split("\n")[0]
-        follows = bool(re.search("Connection|remote process", text))
-        details = follows, time.monotonic(), rank, text, traceback.format_exc()
-        message = pickle.dumps(("error", details))
-    pipe.send_bytes(message)
+        return function(*args)
+
+    dumps = pickle.dumps if forked else cloudpickle.dumps
+    launcher.write_outcome(folder, rank, outcome, dumps)
     threading.Event().wait()
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def tell_caller(*message: Any) -> None:
     """Call the argument `receive` of `launch` with `message`, in the caller."""
-    tell_caller.pipe.send_bytes(pickle.dumps(("message", message)))
+    tell_caller.pipe.send(message)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def describe_end(code: int) -> str:
-    """Return how a process ended, from its exit status."""
-    if code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
-    return f"ended with exit status {code} before it returned a result"
+def can_fork() -> bool:
+    """Return whether ranks can be copies of this process."""
+    return sys.platform == "linux" and not num_gpus()
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def receive_from(pipes: list, seconds: float) -> list[tuple]:
-    """Return the messages that ranks send within `seconds`: (rank, kind, content)."""
-    messages, ready = list[tuple](), list[Any](wait(pipes, seconds))
-    for pipe in ready:
-        with contextlib.suppress(EOFError, ConnectionError):  # this rank has ended
-            kind, content = pickle.loads(pipe.recv_bytes())
-            messages.append((pipes.index(pipe), kind, content))
-    return messages
+@contextlib.contextmanager
+def start_ranks(num_processes: int, *args: Any) -> Iterator[list]:
+    """Yield processes that run `run_rank(rank, num_processes, *args)`; then end them.
 
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def raise_first(errors: list, processes: list) -> None:
-    """Raise an error for a rank that has ended, or else for the first error."""
-    n = len(processes)
-    for rank, process in enumerate(processes):
-        if process.exitcode is not None:
-            raise RuntimeError(f"rank {rank} of {n} {describe_end(process.exitcode)}")
-    _, _, rank, text, trace = min(errors)
-    error = RuntimeError(f"rank {rank} of {n} raised {text}")
-    error.add_note(f"Rank {rank}: {trace.rstrip()}")
-    raise error
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def raise_timeout(silent: list, processes: list, folder: str, timeout: float) -> None:
-    """Raise TimeoutError, with a note about the line in which each rank waits."""
-    for rank in silent:
-        os.kill(processes[rank].pid, signal.SIGUSR1)
-    time.sleep(0.2)
-    error = TimeoutError(
-        f"no result from rank {', '.join(map(str, silent))} of {len(processes)} "
-        f"within {timeout:g} seconds; usually a rank waits for a collective "
-        "operation that another rank does not call"
-    )
-    for rank in silent:
-        stack = Path(folder, f"{rank}")
-        text = stack.read_text() if stack.exists() else "not started yet"
-        own, _, _ = text.partition(" in run_rank")  # the rest is the same in all
-        error.add_note(f"Rank {rank}: {own.rpartition(chr(10))[0] or own}")
-    raise error
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def wait_for_ranks(
-    processes: list, pipes: list, folder: str, timeout: float, receive: Callable
-) -> list:
-    """Return the results of all ranks, by rank.
-
-    Raises RuntimeError if a rank has failed, and TimeoutError `timeout` seconds
-    after all ranks have started. They must have started within
-    min(timeout, 60) + 60 seconds. `receive` gets each message of `tell_caller`.
+    A new interpreter does not run the program of this process again.
     """
-    limit = min(timeout, 60) + 60  # for the start
-    deadline = time.monotonic() + limit
-    results, errors, started = dict[int, Any](), list[tuple](), set[int]()
-    n = len(processes)
-    while len(results) < n:
-        for rank, kind, content in receive_from(pipes, 0.05):
-            if kind == "started":
-                started.add(rank)
-                if len(started) == n:
-                    limit, deadline = timeout, time.monotonic() + timeout
-            elif kind == "message":
-                receive(*content)
-            elif kind == "error":
-                errors.append(content)
-            else:
-                results[rank] = content
-        if errors or any(p.exitcode is not None for p in processes):
-            time.sleep(0.2)
-            patience = time.monotonic() + 2
-            while True:  # an error may only follow from that of another rank
-                late = receive_from(pipes, 0.05)
-                errors += [content for _, kind, content in late if kind == "error"]
-                if (
-                    any(not follows for follows, *_ in errors)
-                    or any(p.exitcode is not None for p in processes)
-                    or time.monotonic() > patience
-                ):
-                    raise_first(errors, processes)
-        if time.monotonic() > deadline:
-            silent = [rank for rank in range(n) if rank not in results]
-            raise_timeout(silent, processes, folder, limit)
-    return [results[rank] for rank in range(n)]
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def start_rank(process: Any) -> None:
-    """Start a new interpreter that does not run the program of this process again."""
     program = sys.modules["__main__"]
-    sys.modules["__main__"] = types.ModuleType("__main__")
+    if not can_fork():
+        sys.modules["__main__"] = types.ModuleType("__main__")
     try:
-        process.start()
+        processes = start_processes(
+            run_rank,
+            (num_processes, *args),
+            num_processes,
+            join=False,
+            start_method="fork" if can_fork() else "spawn",
+        ).processes
     finally:
         sys.modules["__main__"] = program
+    try:
+        yield processes
+    finally:
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()  # in case it has no group of its own yet
+            process.join()
+            process.close()
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def end_rank(process: Any, pipe: Any) -> None:
-    """End a rank, with all processes that it has started, and close its files."""
-    if process.pid:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.kill()  # in case it has no group of its own yet
-        process.join()
-    process.close()
-    pipe.close()
+def messages(pipes: list) -> Iterator[tuple]:
+    """Yield the messages that ranks have sent through their pipes."""
+    while ready := [pipe for pipe in pipes if not pipe.closed and pipe.poll()]:
+        for pipe in ready:
+            try:
+                yield pipe.recv()
+            except (EOFError, ConnectionError):  # this rank has ended
+                pipe.close()
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def launch(
     function: Callable,
     num_processes: int,
@@ -4439,30 +2993,24 @@ def launch(
     importlib.import_module("torch._dynamo")  # here, instead of in each rank
     if num_processes < 1:
         raise ValueError(f"there must be 1, 2, ... processes, not {num_processes}")
-    fork = sys.platform == "linux" and not num_gpus()
-    context: Any = multiprocessing.get_context("fork" if fork else "spawn")
-    call = (function, args) if fork else cloudpickle.dumps((function, args))
-    processes, pipes = [], []
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            for rank in range(num_processes):
-                pipe, end = context.Pipe(duplex=False)
-                pipes.append(pipe)
-                processes.append(
-                    context.Process(
-                        target=run_rank,
-                        args=(rank, num_processes, folder, end, call, random_states()),
-                    )
-                )
-                processes[-1].start() if fork else start_rank(processes[-1])
-                end.close()  # the rank's copy remains
-            return wait_for_ranks(processes, pipes, folder, timeout, receive)
-        finally:
-            for process, pipe in zip(processes, pipes):
-                end_rank(process, pipe)
+    call = (function, args) if can_fork() else cloudpickle.dumps((function, args))
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        pipes, ends = zip(*(Pipe(duplex=False) for _ in range(num_processes)))
+        for pipe in pipes:
+            stack.callback(pipe.close)
+
+        def listen():
+            for message in messages(pipes):
+                receive(*message)
+
+        processes = stack.enter_context(
+            start_ranks(num_processes, folder, [*ends], call, random_states())
+        )
+        for end in ends:
+            end.close()  # the ranks have copies
+        return launcher.wait_for_ranks(folder, processes, timeout, listen)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def find_ranks(trainer: Trainer) -> None:
     """Give a trainer its place among the ranks of a group, if there is one.
 
@@ -4483,7 +3031,6 @@ def find_ranks(trainer: Trainer) -> None:
     trainer.ranks = Ranks(dist.get_rank(), dist.get_world_size(), trainer.device)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def share_random_states() -> int:
     """Give all ranks the random states of rank 0, and return the seed of rank 0."""
     states: list = [torch.initial_seed(), random_states()]
@@ -4492,7 +3039,6 @@ def share_random_states() -> int:
     return states[0]
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def with_batches(loader: Any, rows: list) -> DataLoader | None:
     """Return a loader like `loader` that loads the minibatches of examples `rows`.
 
@@ -4518,13 +3064,11 @@ def with_batches(loader: Any, rows: list) -> DataLoader | None:
     return DataLoader(loader.dataset, batch_sampler=rows, **options)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def draw_seed(loader: DataLoader) -> None:
     """Draw the number that a loader draws at the start of each pass."""
     torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def count_examples(batch: Any) -> int:
     """Return the number of examples of a minibatch.
 
@@ -4547,7 +3091,6 @@ def count_examples(batch: Any) -> int:
     return len(items[0])
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def check_loss(loss: Any) -> None:
     """Raise an error unless a loss is a tensor with one element."""
     if not isinstance(loss, torch.Tensor):
@@ -4559,7 +3102,6 @@ def check_loss(loss: Any) -> None:
         )
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 class TrainingStep(nn.Module):
     """The training step of a model, as the forward pass of a module."""
 
@@ -4572,7 +3114,6 @@ class TrainingStep(nn.Module):
         return self.model.training_step(batch)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def named_tensors(model: Module) -> dict[str, torch.Tensor]:
     """Return the parameters, the buffers and the plain tensors of a model by name."""
     found, seen = dict[str, torch.Tensor](), set()
@@ -4595,7 +3136,6 @@ def named_tensors(model: Module) -> dict[str, torch.Tensor]:
     return found
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def plain_tensors(model: Module) -> dict[str, tuple]:
     """Return the untrained tensors in plain attributes, with their versions.
 
@@ -4616,7 +3156,6 @@ def plain_tensors(model: Module) -> dict[str, tuple]:
     return {name: (t, t._version) for name, t in plain.items()}
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def fit_in_ranks(
     trainer: Trainer, model: Module, data: Any, checkpoint_dir: str | Path | None
 ) -> None:
@@ -4660,7 +3199,6 @@ def fit_in_ranks(
     model.train(state["training"])
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def fit_as_rank(
     trainer: Trainer, model: Module, data: Any, checkpoint_dir: str | Path | None
 ) -> dict[str, Any] | None:
@@ -4695,7 +3233,6 @@ def fit_as_rank(
     return tree_map_only(torch.Tensor, lambda t: t.detach().cpu(), state)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def draw_for_caller(board: ProgressBoard) -> None:
     """Let the caller of `launch` draw each point that this board draws, too."""
     draw = board.draw
@@ -4707,28 +3244,6 @@ def draw_for_caller(board: ProgressBoard) -> None:
     vars(board)["draw"] = draw_twice  # hides the method
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-class WrongCheckpoint(ValueError):
-    """A checkpoint belongs to another run."""
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def check_shapes(saved: dict, own: dict, path: Path) -> None:
-    """Raise WrongCheckpoint unless a checkpoint and a model have the same arrays.
-
-    `saved` and `own` map names to shapes.
-    """
-    for name in sorted({*saved, *own}):
-        there, here = saved.get(name, "missing"), own.get(name, "missing")
-        if there != here:
-            raise WrongCheckpoint(
-                f"{path} is a checkpoint of another model: the shape of {name} "
-                f"is {there} in the checkpoint and {here} in the model; "
-                "resume with the same model, or choose another folder"
-            )
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def run_arguments(trainer: Trainer) -> dict[str, Any]:
     """Return the plain arguments of a model and of its trainer."""
     arguments = dict(trainer.model.hparams)
@@ -4743,7 +3258,6 @@ def run_arguments(trainer: Trainer) -> dict[str, Any]:
     }
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def check_run(
     progress: dict[str, Any], trainer: Trainer, path: Path, optimizer: str | None = None
 ) -> None:
@@ -4769,19 +3283,6 @@ def check_run(
             )
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def make_folder(folder: str | Path) -> None:
-    """Make a folder unless it exists; raise ValueError if this is impossible."""
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(
-            f"checkpoint_dir={str(folder)!r} cannot be made: "
-            f"{error.strerror}; choose another folder"
-        ) from None
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def warn_if_over(run: Checkpoints, path: Path) -> None:
     """Warn if a checkpoint comes after the last epoch of a run."""
     last = run.trainer.max_epochs
@@ -4793,51 +3294,6 @@ def warn_if_over(run: Checkpoints, path: Path) -> None:
         )
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def pack(value: Any, arrays: dict[str, Any] | None = None) -> Any:
-    """Return a value as data for JSON; arrays of the framework go to `arrays`.
-
-    Raises TypeError unless the value consists of numbers, strings, arrays, lists,
-    tuples and dicts.
-    """
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, (list, tuple)):
-        kind = "list" if isinstance(value, list) else "tuple"
-        return {kind: [pack(item, arrays) for item in value]}
-    if isinstance(value, dict):
-        return {
-            "dict": [[pack(key), pack(item, arrays)] for key, item in value.items()]
-        }
-    if isinstance(value, (onp.ndarray, onp.generic)):
-        return {"numpy": [value.dtype.name, value.tolist()]}
-    if arrays is None or not hasattr(value, "dtype"):
-        raise TypeError(
-            f"a checkpoint cannot restore {value!r:.60}; keep numbers, "
-            "strings, arrays, lists, tuples and dicts"
-        )
-    name = f"progress.{len(arrays)}"
-    arrays[name] = value
-    return {"array": name}
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def unpack(value: Any, arrays: dict[str, Any] | None = None) -> Any:
-    """Return the value that `pack` has packed."""
-    if not isinstance(value, dict):
-        return value
-    ((kind, content),) = value.items()
-    if kind == "dict":
-        return {unpack(key): unpack(item, arrays) for key, item in content}
-    if kind == "numpy":
-        return onp.array(content[1], content[0])
-    if kind == "array":
-        return (arrays or {})[content]
-    items = [unpack(item, arrays) for item in content]
-    return items if kind == "list" else tuple(items)
-
-
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def board_state(board: ProgressBoard) -> tuple[dict, dict]:
     """Return the points of a board, and the values of unfinished means."""
 
@@ -4851,7 +3307,6 @@ def board_state(board: ProgressBoard) -> tuple[dict, dict]:
     )
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
     """Draw all points of a checkpoint on an empty board."""
     for points, every_n in (data, 1), (waiting, sys.maxsize):
@@ -4860,7 +3315,6 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
                 trainer.model.board.draw(x, y, label, every_n)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def check_file(path: Path) -> None:
     """Raise ValueError unless a folder is a checkpoint of PyTorch."""
     if not Path(path, ".metadata").exists():
@@ -4869,7 +3323,6 @@ def check_file(path: Path) -> None:
         )
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def write_tensors(tensors: dict[str, torch.Tensor], path: Path) -> None:
     """Write tensors by name; each rank may have other names."""
     from torch.distributed import checkpoint as dcp  # takes half a second
@@ -4882,7 +3335,6 @@ def write_tensors(tensors: dict[str, torch.Tensor], path: Path) -> None:
         )
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:
     """Return the tensors of all ranks, in main memory."""
     from torch.distributed import checkpoint as dcp
@@ -4897,7 +3349,6 @@ def read_tensors(path: Path) -> dict[str, torch.Tensor]:
     return tensors
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def model_tensors(model: Module) -> dict[str, torch.Tensor]:
     """Return the tensors of a model by name.
 
@@ -4914,7 +3365,6 @@ def model_tensors(model: Module) -> dict[str, torch.Tensor]:
     return tensors
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def load_model(model: Module, saved: dict, path: Path) -> None:
     """Restore the tensors of a model.
 
@@ -4938,7 +3388,6 @@ def load_model(model: Module, saved: dict, path: Path) -> None:
             tensor.data = saved[name].to(tensor)
 
 
-# Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def optimizer_state(optim: Any) -> dict[str, Any]:
     """Return the state of an optimizer.
 
@@ -5003,4 +3452,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 4368f3d00f746780, with the contents 0e12d6379e8ff57d.
+# Generated from 34b1bde9bb675cf6, with the contents 2936322c99cd0807.

@@ -8,9 +8,10 @@ from __future__ import annotations
 import ast
 import builtins
 import itertools
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 from d2lbook import library as stock
@@ -22,6 +23,7 @@ from book.library.saved import (
     SavedStatement,
     TabCell,
     Use,
+    marked_rows,
     saved_blocks,
     statements,
     tab_cells,
@@ -50,7 +52,8 @@ def build_module(book: Book, tab: str, header: str) -> str:
 class CellImport:
     """`import module as name` in a cell; `target` is the object that `name` refers to.
 
-    `line` is the statement as Python, and `where` is its file and line.
+    `line` is the statement as Python, and `where` is its file and line. The name is one
+    of the library if the statement is `saved`.
     """
 
     name: str
@@ -58,6 +61,7 @@ class CellImport:
     module: str
     line: str
     where: str
+    saved: bool = False
 
 
 def _collect_imports(cells: Iterable[TabCell]) -> dict[str, list[CellImport]]:
@@ -69,10 +73,13 @@ def _collect_imports(cells: Iterable[TabCell]) -> dict[str, list[CellImport]]:
     )
     imports["Any"].append(hint)
     for cell in cells:
+        marked = marked_rows(cell) if "@save" in cell.python else set()
         for node in ast.parse(cell.python).body:
             if isinstance(node, ast.Import | ast.ImportFrom):
+                rows = range(node.lineno, (node.end_lineno or node.lineno) + 1)
                 for alias in node.names:
                     entry = _import(node, alias, cell.where(node.lineno))
+                    entry = replace(entry, saved=not marked.isdisjoint(rows))
                     imports[entry.name].append(entry)
     return {name: entries for name, entries in imports.items() if name != "d2l"}
 
@@ -285,20 +292,30 @@ def _source(
     """
     uses = [use for block in blocks for use in block.uses]
     hidden = {use.name for use in uses if use.hidden}
-    imported = sorted({u.name for u in uses if u.name in imports} - owners.keys())
+    saved = {name for name, all_of in imports.items() if any(i.saved for i in all_of)}
+    used = {use.name for use in uses if use.name in imports}
+    imported = sorted((used | saved) - owners.keys())
     lines = [header, "from __future__ import annotations", "import sys"]
     for name in imported:
         lines += _import_lines(name, imports[name])
-    lines.append(f"__all__ = {sorted(n for n in owners if not n.startswith('_'))}")
+    public = sorted(n for n in owners.keys() | saved if not n.startswith("_"))
+    lines += ["# fmt: off", "__all__ = [", *_filled(public), "]", "# fmt: on"]
     lines.append("d2l = sys.modules[__name__]")
     lines += [*_stand_ins(hidden.intersection(imported)), stock.HEADER]
     for note, group in itertools.groupby(blocks, key=lambda block: block.note):
-        for i, block in enumerate(group):
-            if i == 0 or not block.is_alias:
-                lines.append(f"\n# {note}")
-            lines.append(_code(block))
+        lines.append(f"\n# {note}")
+        for block in group:
+            code = _code(block)
+            lines.append(code.rstrip("\n") if block.is_alias else code)
             lines += _stand_ins(hidden & block.names)
     return "\n".join(lines)
+
+
+def _filled(names: Sequence[str]) -> list[str]:
+    """Return lines of Python with these names as texts."""
+    text = ", ".join(f'"{name}"' for name in names)
+    lines = textwrap.wrap(text, 84, break_on_hyphens=False)
+    return [f"    {line}" for line in lines]
 
 
 class _Renamer(cst.CSTTransformer):

@@ -41,6 +41,10 @@ RUFF_RULES = ["--config=src=[]", "--select=E,F,W,I,B,UP"]
 # A library is generated again if the code that generates it changes.
 CARDS = "cards.csv"
 FIGURE_USED = re.compile(r"d2l\.figure\(\s*['\"]([\w-]+)")
+# What is imported from the package: `from d2l import a, b` or `from d2l.a import f`.
+MODULE = re.compile(
+    r"^from d2l(?: import (?:\(([^)]*)\)|([^\n(]+))|\.(\w+) import)", re.MULTILINE
+)
 IMPORT = re.compile(r"^(?:import|from) (?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
 # The last line of a library: hashes of what it was made from, and of the rest.
 SEAL = "# Generated from {}, with the contents {}.\n"
@@ -162,19 +166,35 @@ def data_files(book: Book) -> dict[str, str]:
     return {path.name: path.read_text("utf-8") for path in files}
 
 
-def figure_files(book: Book, code: str = "") -> dict[str, str]:
-    """Return the files of the package for the interactive figures, under their names.
+def modules(book: Book, code: str) -> dict[str, str]:
+    """Return the modules written by hand that `code` imports, under their files' names.
 
-    Of the figures, they hold those that `code` shows, or all for an empty `code`.
+    Those that these modules import are among them.
     """
-    used = FIGURE_USED.findall(code)
-    if code and not used:
+    tabs = [tab for tab in book.tabs if tab in book.config.library]
+    generated = {Path(_lib_file(book, tab)).stem for tab in tabs}
+    found: dict[str, str] = {}
+    waiting = [code]
+    while waiting:
+        imported = "\n".join(map(" ".join, MODULE.findall(waiting.pop())))
+        for name in set(re.findall(r"\w+", imported)) - found.keys() - generated:
+            path = folder(book) / f"{name}.py"
+            if path.exists():
+                found[name] = path.read_text("utf-8")
+                waiting.append(found[name])
+    return {f"{name}.py": text for name, text in sorted(found.items())}
+
+
+def figure_data(book: Book, code: str = "") -> dict[str, str]:
+    """Return the file of the package with the interactive figures, under its name.
+
+    It holds the figures that `code` shows, or all for an empty `code`.
+    """
+    used, path = FIGURE_USED.findall(code), folder(book) / figures.FILE
+    if (code and not used) or not path.exists():
         return {}
-    files = [folder(book) / name for name in ("figures.py", figures.FILE)]
-    texts = {path.name: path.read_text("utf-8") for path in files if path.exists()}
-    if code and figures.FILE in texts:
-        texts[figures.FILE] = figures.part(texts[figures.FILE], used)
-    return texts
+    text = path.read_text("utf-8")
+    return {path.name: figures.part(text, used) if code else text}
 
 
 def cards(book: Book) -> dict[str, dict[str, float]]:

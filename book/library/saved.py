@@ -2,8 +2,8 @@
 
 A mark belongs to one statement at the top level of a cell. It may be on any line of a
 simple statement, on a decorator or the signature of a definition, or on a line of its
-own above. A mark on an `import` has no effect: the library imports whatever its code
-uses, no matter which cell imports it.
+own above. The library imports whatever its code uses, no matter which cell imports it;
+the names of a marked `import` become names of the library, too.
 """
 
 from __future__ import annotations
@@ -91,6 +91,11 @@ def tab_cells(book: Book, tab: str) -> Iterator[TabCell]:
     for section in book.sections:
         for cell in book.cells(section, tab):
             yield TabCell(section, cell)
+
+
+def marked_rows(cell: TabCell) -> set[int]:
+    """Return the rows of a cell that have a mark."""
+    return {row for row, _ in _without_marks(cell.python)[1]}
 
 
 @dataclass(frozen=True, eq=False)

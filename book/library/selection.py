@@ -2,7 +2,7 @@
 
 import ast
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 
 def needed_part(module: str, names: Iterable[str]) -> str:
@@ -65,11 +65,13 @@ def bound_names(statement: ast.stmt) -> Iterator[str]:
                 yield node.value.id
 
 
-def used_names(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement uses, also as `d2l.name`."""
+def used_names(
+    statement: ast.stmt, modules: Container[str] = ("d2l",)
+) -> Iterator[str]:
+    """Yield the names that a statement uses, also as `module.name`, as in `d2l.f`."""
     for node in ast.walk(statement):
         if isinstance(node, ast.Name):
             yield node.id
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            if node.value.id == "d2l":
+            if node.value.id in modules:
                 yield node.attr

@@ -48,8 +48,9 @@ def supporting_files(book: Book, numbers: Numbers) -> Files:
             name = Path(book.config.library[tab]["lib_file"]).name
             files[f"d2l/{name}"] = package.generated(book, tab)
     files["d2l/__init__.py"] = package.version_file(book)
-    data = package.data_files(book) | package.figure_files(book)
-    for name, text in data.items():
+    code = "\n".join(text for name, text in files.items() if name.startswith("d2l/"))
+    more = package.modules(book, code) | package.data_files(book)
+    for name, text in (more | package.figure_data(book)).items():
         files[f"d2l/{name}"] = text
     return {name: text.encode() for name, text in files.items()}
 

@@ -280,9 +280,13 @@ class Edition:
         calls.append("\n".join(["use_library(", *lines, ")"]))
         if included:
             part = needed_part(source, names_used)
-            data = package.data_files(self.book)
-            files = {module: part} | {n: data[n] for n in data if n in part + code}
-            files |= package.figure_files(self.book, code)
+            words = set(re.findall(r"\w+", part + code))
+            shared = package.modules(self.book, part + code)
+            files = {n: needed_part(text, words) for n, text in shared.items()}
+            files[module] = part
+            data, sources = package.data_files(self.book), code + "".join(files.values())
+            files |= {name: data[name] for name in data if name in sources}
+            files |= package.figure_data(self.book, code)
             texts = [f"{n!r}: {_readable_literal(text)}" for n, text in files.items()]
             calls.insert(0, f"LIBRARY = {{{', '.join(texts)}}}\n")
         return standalone.cell(functions, "\n".join(calls))

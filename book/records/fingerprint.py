@@ -18,6 +18,7 @@ ALWAYS = "*"
 # Of each name: the statements that bind it, and the names that these use.
 Definitions = dict[str, list[tuple[str, list[str]]]]
 D2L_NAME = re.compile(r"\bd2l\.(\w+)")
+OWN_MODULES = re.compile(r"^from d2l import (.+)", re.MULTILINE)
 
 
 def fingerprint(
@@ -25,9 +26,9 @@ def fingerprint(
 ) -> str:
     """Return a hash of everything that determines the outputs of a section in one tab.
 
-    That is its code, the blocks of d2l that it uses, the data files of d2l that these
-    name, and the pins of its environment.
-    The blocks come from `module`, or from today's sources if it is None.
+    That is its code, the blocks of d2l that it uses, also in modules that d2l imports
+    from its own package, the data files of d2l that these name, and the pins of its
+    environment. The library is `module`, or that of today's sources if it is None.
     """
     if module is None:
         module = package.generated(book, tab)
@@ -38,7 +39,8 @@ def of_cells(book: Book, tab: str, cells: list[Cell], module: str) -> str:
     """Return the fingerprint of cells that use the library `module`."""
     sources = [cell.code for cell in cells]
     used = {name for source in sources for name in D2L_NAME.findall(source)}
-    definitions = _kept_definitions(book.root, module)
+    shared = package.modules(book, module)
+    definitions = _kept_definitions(book.root, module, *shared.values())
     parts = [*sources, *_blocks(definitions, used)]
     code = "\n".join(parts)
     parts += [text for name, text in package.data_files(book).items() if name in code]
@@ -50,9 +52,9 @@ def of_cells(book: Book, tab: str, cells: list[Cell], module: str) -> str:
 
 
 @functools.lru_cache(maxsize=8)
-def _kept_definitions(root: Path, module: str) -> Definitions:
+def _kept_definitions(root: Path, *modules: str) -> Definitions:
     kept = build_paths.cache(root, "definitions")
-    return kept.value([module], lambda: _definitions(module))
+    return kept.value([*modules], lambda: _definitions("\n".join(modules)))
 
 
 def _blocks(definitions: Definitions, names: Iterable[str]) -> list[str]:
@@ -74,14 +76,16 @@ def _blocks(definitions: Definitions, names: Iterable[str]) -> list[str]:
 def _definitions(module: str) -> Definitions:
     """Of each top-level name: the statements that bind it, and the names these use.
 
-    Statements that bind no name, such as `npx.set_np()`, are listed under `ALWAYS`.
+    Several modules may stand one after the other. Statements that bind no name, such as
+    `npx.set_np()`, are listed under `ALWAYS`.
     """
     definitions: Definitions = {}
+    modules = {"d2l", *re.findall(r"\w+", " ".join(OWN_MODULES.findall(module)))}
     for statement in ast.parse(module).body:
         if _is_docstring(statement):
             continue
         names = set(bound_names(statement)) or {ALWAYS}
-        used = sorted(set(used_names(statement)))
+        used = sorted(set(used_names(statement, modules)))
         entry = (_normalize(statement), used)
         for name in names:
             definitions.setdefault(name, []).append(entry)

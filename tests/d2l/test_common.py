@@ -12,6 +12,8 @@ from IPython.utils.capture import capture_output
 from matplotlib import pyplot as plt
 from traitlets.config import Config
 
+from d2l import plots
+
 
 def test_add_to_class_reaches_instances_that_exist(d2l):
     class Counter:
@@ -202,7 +204,7 @@ for x in range(100):
 
 def test_board_replaces_its_picture_in_a_notebook(d2l, monkeypatch, cell):
     clock = SimpleNamespace(now=1.0, perf_counter=lambda: clock.now)
-    monkeypatch.setattr(d2l, "time", clock)
+    monkeypatch.setattr(plots, "time", clock)
     board = d2l.ProgressBoard("x")
     outputs = cell(DRAW, board=board, clock=clock)
     # One picture at first, at most ten in the second, one when the cell ends.
@@ -215,7 +217,7 @@ def test_board_replaces_its_picture_in_a_notebook(d2l, monkeypatch, cell):
 
 def test_drawing_takes_a_twentieth_of_the_time(d2l, monkeypatch, cell):
     clock = SimpleNamespace(now=1.0, perf_counter=lambda: clock.now)
-    monkeypatch.setattr(d2l, "time", clock)
+    monkeypatch.setattr(plots, "time", clock)
 
     class Slow(d2l.ProgressBoard):
         def replace_picture(self):
@@ -306,7 +308,7 @@ def test_set_figsize(d2l):
 def test_timer(d2l, monkeypatch):
     ticks = iter([0, 10, 11, 20, 25])
     clock = SimpleNamespace(perf_counter=lambda: next(ticks))
-    monkeypatch.setattr(d2l, "time", clock)
+    monkeypatch.setattr(plots, "time", clock)
     timer = d2l.Timer()
     timer.start()
     assert timer.stop() == 1

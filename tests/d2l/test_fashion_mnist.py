@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
+from d2l import fashion_mnist
+
 SIZES = {"train": 30, "t10k": 12}
 ADDRESS = "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"
 
@@ -36,9 +38,9 @@ def contents(kind, n):
 def files(d2l, monkeypatch, tmp_path):
     """The four files by name; `d2l` looks for them in tmp_path/data."""
     found = {k: v for kind, n in SIZES.items() for k, v in contents(kind, n).items()}
-    assert list(found) == list(d2l.FASHION_MNIST)
+    assert list(found) == list(fashion_mnist.FASHION_MNIST)
     sums = {name: hashlib.md5(data).hexdigest() for name, data in found.items()}
-    monkeypatch.setattr(d2l, "FASHION_MNIST", sums)
+    monkeypatch.setattr(fashion_mnist, "FASHION_MNIST", sums)
     (tmp_path / "notebooks").mkdir()
     monkeypatch.chdir(tmp_path / "notebooks")
     return found
@@ -65,7 +67,7 @@ def network(d2l, files, monkeypatch):
         downloaded.append(name)
         return io.BytesIO(files[name])
 
-    monkeypatch.setattr(d2l, "urlopen", download)
+    monkeypatch.setattr(fashion_mnist, "urlopen", download)
     return downloaded
 
 
@@ -74,7 +76,7 @@ def offline(d2l, monkeypatch):
     def refuse(url, timeout):
         raise URLError("Network is unreachable")
 
-    monkeypatch.setattr(d2l, "urlopen", refuse)
+    monkeypatch.setattr(fashion_mnist, "urlopen", refuse)
 
 
 def serial(data):
@@ -203,7 +205,7 @@ def test_a_damaged_download_is_not_kept(d2l, files, monkeypatch, tmp_path):
     def page(url, timeout):
         return io.BytesIO(b"<html>Please log in to this network</html>")
 
-    monkeypatch.setattr(d2l, "urlopen", page)
+    monkeypatch.setattr(fashion_mnist, "urlopen", page)
     with pytest.raises(OSError) as raised:
         d2l.FashionMNIST()
     name = "train-images-idx3-ubyte.gz"

@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
+from d2l import fashion_mnist
+
 IMAGES = {"train": 40, "t10k": 20}
 
 
@@ -41,7 +43,7 @@ def fashion(d2l, tmp_path, monkeypatch):
         ):
             (folder / name).write_bytes(content)
             md5 = hashlib.md5(content).hexdigest()
-            monkeypatch.setitem(d2l.FASHION_MNIST, name, md5)
+            monkeypatch.setitem(fashion_mnist.FASHION_MNIST, name, md5)
     monkeypatch.chdir(tmp_path / "program")  # the data are in ../data
 
     def make(**arguments: Any) -> Any:

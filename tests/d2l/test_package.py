@@ -51,8 +51,10 @@ def test_import_loads_one_framework(fw):
 
 
 def defined(node):
-    """Return the public names that a top-level statement defines."""
+    """Return the public names that a statement defines, or imports from the package."""
     names = [getattr(node, "name", "")]
+    if isinstance(node, ast.ImportFrom) and f"{node.module}".startswith("d2l."):
+        names = [alias.name for alias in node.names]
     if isinstance(node, ast.Assign):
         names = [t.id for t in node.targets if isinstance(t, ast.Name)]
     return {name for name in names if name and not name.startswith("_")}

@@ -11,6 +11,8 @@ import termios
 
 import pytest
 
+from d2l import plots
+
 
 @pytest.fixture
 def screen(monkeypatch):
@@ -69,7 +71,7 @@ def test_a_terminal_shows_no_bar_for_a_short_run(d2l, fw, screen, clock):
 
 
 def test_a_notebook_has_its_board_and_no_bar(d2l, fw, screen, clock, monkeypatch):
-    monkeypatch.setattr(d2l, "in_notebook", lambda: True)
+    monkeypatch.setattr(plots, "in_notebook", lambda: True)
     monkeypatch.setattr(d2l.ProgressBoard, "publish", lambda self: None)
     assert screen(lambda: fit(d2l, fw, clock, pause=0.15)) == ""
 

@@ -16,6 +16,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from d2l import report as reports
+
 ROOT = Path(__file__).parents[2]
 FAKE = """#!{python} -SE
 import json, sys, time
@@ -143,14 +145,14 @@ def test_both_heads_of_the_table(d2l, machine, head):
     machine(
         head=f"Mon Jan  5 10:00:00 2026\n+----+\n{head.format('610.57.04', '13.3')}"
     )
-    assert d2l.driver_versions() == ("610.57.04", "13.3")
+    assert reports.driver_versions() == ("610.57.04", "13.3")
 
 
 @pytest.mark.shared
 @pytest.mark.parametrize("cuda", ["N/A", "ERR!", ""])
 def test_a_head_without_cuda(d2l, machine, cuda):
     machine(head=HEAD.format("535.104.05", cuda))
-    assert d2l.driver_versions() == ("535.104.05", "")
+    assert reports.driver_versions() == ("535.104.05", "")
 
 
 @pytest.mark.shared
@@ -221,7 +223,7 @@ def test_a_lost_gpu_beside_one_that_answers(d2l, machine, built):
 
 def test_nvidia_smi_that_hangs(d2l, machine, monkeypatch):
     machine(sleep=60)
-    monkeypatch.setattr(d2l, "nvidia_smi", partial(d2l.nvidia_smi, timeout=0.5))
+    monkeypatch.setattr(reports, "nvidia_smi", partial(reports.nvidia_smi, timeout=0.5))
     asked, info = [], d2l.framework_info()
 
     def framework_info(look):
@@ -236,7 +238,7 @@ def test_nvidia_smi_that_hangs(d2l, machine, monkeypatch):
 
 @pytest.mark.shared
 def test_without_nvidia_smi(d2l, no_nvidia_smi, monkeypatch):
-    monkeypatch.setattr(d2l, "nvidia_cards", lambda: 0)
+    monkeypatch.setattr(reports, "nvidia_cards", lambda: 0)
     report = d2l.gpu_report()
     assert (report.driver, report.gpus, report.problems) == ("", [], [])
     assert "no NVIDIA GPU was found" in str(report)
@@ -252,13 +254,13 @@ def test_nvidia_smi_that_may_not_run(d2l, machine, no_nvidia_smi, monkeypatch):
 
 @pytest.mark.shared
 def test_a_card_without_a_driver(d2l, no_nvidia_smi, monkeypatch):
-    monkeypatch.setattr(d2l, "nvidia_cards", lambda: 1)
+    monkeypatch.setattr(reports, "nvidia_cards", lambda: 1)
     assert "Install the driver" in only(d2l.gpu_report().problems)
 
 
 @pytest.mark.shared
 def test_a_gpu_that_is_seen_without_nvidia_smi(d2l, no_nvidia_smi, built, monkeypatch):
-    monkeypatch.setattr(d2l, "nvidia_cards", lambda: 1)
+    monkeypatch.setattr(reports, "nvidia_cards", lambda: 1)
     built(**GPU_BUILD)
     report = d2l.gpu_report()
     assert report.problems == [] and "It sees    NVIDIA H100" in str(report)
@@ -276,8 +278,8 @@ def test_cards_on_the_bus(d2l, tmp_path):
         (tmp_path / name / "vendor").write_text(f"{vendor}\n")
         (tmp_path / name / "class").write_text(f"{kind}\n")
     (tmp_path / "e").mkdir()
-    assert d2l.nvidia_cards(str(tmp_path)) == 2
-    assert d2l.nvidia_cards(str(tmp_path / "nowhere")) == 0
+    assert reports.nvidia_cards(str(tmp_path)) == 2
+    assert reports.nvidia_cards(str(tmp_path / "nowhere")) == 0
 
 
 # The build
@@ -403,7 +405,7 @@ def test_a_setting_that_hides_gpus(d2l, machine, built, monkeypatch, setting, pr
 
 @pytest.mark.shared
 def test_a_setting_without_gpus_is_not_wrong(d2l, no_nvidia_smi, monkeypatch):
-    monkeypatch.setattr(d2l, "nvidia_cards", lambda: 0)
+    monkeypatch.setattr(reports, "nvidia_cards", lambda: 0)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert d2l.gpu_report().problems == []
 
@@ -658,7 +660,7 @@ def test_command_on_a_machine_with_a_problem(fw, machine, cpu_build):
 
 
 def test_command_on_a_machine_without_a_gpu(fw, tmp_path):
-    if Path("/sys/bus/pci/devices").exists() and fw.d2l.nvidia_cards():
+    if Path("/sys/bus/pci/devices").exists() and reports.nvidia_cards():
         pytest.skip("there is a card")
     status, printed, errors = run(fw.tab, PATH=str(tmp_path))
     assert (status, errors) == (0, []) and "no NVIDIA GPU was found" in printed

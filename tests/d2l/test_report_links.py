@@ -7,6 +7,8 @@ import json
 
 import pytest
 
+from d2l import report as reports
+
 pytestmark = pytest.mark.shared
 
 DGX_A100 = """
@@ -51,27 +53,27 @@ GPUS = [
 
 @pytest.fixture(autouse=True)
 def no_launcher(d2l, monkeypatch):
-    for variables in d2l.LAUNCHERS.values():
+    for variables in reports.LAUNCHERS.values():
         for name in variables.split():
             monkeypatch.delenv(name, raising=False)
 
 
 def test_all_gpus_of_a_machine_have_nvlinks(d2l):
-    links = d2l.gpu_links(DGX_A100)
+    links = reports.gpu_links(DGX_A100)
     assert links == dict.fromkeys(
         [(i, j) for i in range(4) for j in range(i + 1, 4)], "NV12"
     )
-    assert d2l.describe_links(links) == "NV12 (12 x NVLink) between all GPUs"
+    assert reports.describe_links(links) == "NV12 (12 x NVLink) between all GPUs"
 
 
 def test_two_cards_on_a_host_bridge(d2l):
-    assert d2l.gpu_links(TWO_CARDS) == {(0, 1): "PHB"}
-    text = d2l.describe_links(d2l.gpu_links(TWO_CARDS))
+    assert reports.gpu_links(TWO_CARDS) == {(0, 1): "PHB"}
+    text = reports.describe_links(reports.gpu_links(TWO_CARDS))
     assert text == "PHB (a PCIe host bridge) between all GPUs"
 
 
 def test_links_of_several_kinds_are_listed_by_kind(d2l):
-    text = d2l.describe_links(d2l.gpu_links(SWITCHES))
+    text = reports.describe_links(reports.gpu_links(SWITCHES))
     assert text == (
         "PIX (one PCIe switch) between GPUs 0-1; "
         "PHB (a PCIe host bridge) between GPUs 0-2, 1-2; "
@@ -81,14 +83,14 @@ def test_links_of_several_kinds_are_listed_by_kind(d2l):
 
 @pytest.mark.parametrize("text", ["", "Failed to initialize NVML", TWO_CARDS[:40]])
 def test_an_answer_without_a_table_has_no_links(d2l, text):
-    assert d2l.gpu_links(text) == {}
+    assert reports.gpu_links(text) == {}
 
 
 def report_of(d2l, monkeypatch, topology=TWO_CARDS, **facts):
     """Return the report on a machine with two GPUs."""
     cards = [d2l.gpu_info(row) for row in GPUS]
-    monkeypatch.setattr(d2l, "query_gpus", lambda: (cards, ""))
-    monkeypatch.setattr(d2l, "nvidia_smi", lambda *options: (0, topology))
+    monkeypatch.setattr(reports, "query_gpus", lambda: (cards, ""))
+    monkeypatch.setattr(reports, "nvidia_smi", lambda *options: (0, topology))
     info = d2l.FrameworkInfo("Framework 1.0", "install it", **facts)
     monkeypatch.setattr(d2l, "framework_info", lambda look=True: info)
     return d2l.gpu_report()
@@ -133,7 +135,7 @@ def test_a_complete_environment_is_shown_and_is_no_problem(d2l, monkeypatch, var
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     report = d2l.gpu_report()
-    assert d2l.launcher_settings() == report.launcher
+    assert reports.launcher_settings() == report.launcher
     assert list(report.launcher.values()) == [variables]
     assert not list(d2l.launcher_problems(report))
     assert all(f"{name}=" in str(report) for name in variables)

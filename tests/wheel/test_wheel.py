@@ -81,10 +81,12 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel: Path):
     with zipfile.ZipFile(wheel) as archive:
         names = {n for n in archive.namelist() if ".dist-info/" not in n}
     modules = ("__init__.py", "__main__.py", "jax.py", "mxnet.py", "tensorflow.py")
-    others = ("torch.py", "figures.py", "memory_command.py", "py.typed")
+    shared = ("fashion_mnist", "figures", "launcher", "plots", "report", "storage")
+    others = ("torch.py", "tables.py", "memory_command.py", "py.typed")
     data = ("cards.csv", "cited.csv", "plans.csv", "kernels.csv", "collectives.csv")
     assert names == {
-        f"d2l/{name}" for name in (*modules, *others, *data, "figures.json")
+        *(f"d2l/{name}" for name in (*modules, *others, *data, "figures.json")),
+        *(f"d2l/{name}.py" for name in shared),
     }
 
 

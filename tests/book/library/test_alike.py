@@ -12,10 +12,17 @@ FILES = sorted((ROOT / "tests/d2l").glob("test_*.py"))
 
 
 def definitions(library: str) -> dict[str, str]:
-    """Return the code of each definition of a library, without comments."""
-    tree = ast.parse((ROOT / f"d2l/{library}.py").read_text("utf-8"))
-    kinds = ast.FunctionDef | ast.ClassDef
-    return {node.name: ast.dump(node) for node in tree.body if isinstance(node, kinds)}
+    """Return the code of each definition of a library, without comments.
+
+    Of what it imports from a module of the package, that is the name of the module.
+    """
+    found: dict[str, str] = {}
+    for node in ast.parse((ROOT / f"d2l/{library}.py").read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found[node.name] = ast.dump(node)
+        elif isinstance(node, ast.ImportFrom) and f"{node.module}".startswith("d2l."):
+            found |= {alias.name: f"from {node.module}" for alias in node.names}
+    return found
 
 
 def shared_code(file: Path) -> Iterator[ast.AST]:

@@ -42,11 +42,10 @@ def test_a_part_holds_what_the_figure_needs():
 
 def test_notebooks_get_the_figures_that_they_show():
     book = Book(ROOT)
-    assert package.figure_files(book, "d2l.plot(x)") == {}
+    assert package.figure_data(book, "d2l.plot(x)") == {}
     code = "d2l.figure('queue', host=1)\nd2l.figure('plans')"
-    files = package.figure_files(book, code)
+    files = package.figure_data(book, code)
     assert {*json.loads(files[figures.FILE])["needs"]} == {"queue", "plans"}
-    assert "class Figure" in files["figures.py"]
 
 
 def test_a_figure_has_the_settings_for_each_medium():

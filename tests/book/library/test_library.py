@@ -268,7 +268,7 @@ def test_a_local_variable_may_be_read_above_its_assignment(lib):
 def test_the_library_imports_only_modules_that_its_code_uses(lib):
     got = lib(
         ("import os\nimport os.path\nimport math as m\nfrom d2l import torch as d2l",),
-        ("from collections import OrderedDict, deque\nimport json  #@save",),
+        ("from collections import OrderedDict, deque\nimport json",),
         ("def f(x):  #@save\n    import re\n    return deque([os.path.join(x, 'y')])",),
     )
     assert got["f"]("x")[0] == "x/y"
@@ -280,6 +280,15 @@ def test_the_library_imports_only_modules_that_its_code_uses(lib):
         "import sys",  # for d2lbook, whose libraries name themselves d2l
         "from collections import deque",
     ]
+
+
+def test_the_names_of_a_marked_import_are_names_of_the_library(lib):
+    got = lib(
+        ("from math import (  #@save\n    floor,\n    sqrt as root)\nimport json",),
+        ("def f(x):  #@save\n    return d2l.root(x)",),
+    )
+    assert got["floor"](1.5) == 1 and got["f"](4) == 2
+    assert got["__all__"] == ["f", "floor", "root"]
 
 
 def test_d2l_can_name_an_imported_module(lib):

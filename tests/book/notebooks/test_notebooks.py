@@ -317,6 +317,25 @@ def test_data_files_of_the_library_come_with_the_notebooks(
     assert run_cells(nb, where).endswith("42\nid,value\na,43\n")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_modules_written_by_hand_come_with_the_notebooks(
+    book: Book, tmp_path: Path, kind: str
+):
+    (book.root / "d2l/parts.py").write_text("from d2l.units import one\nunused = 1\n")
+    (book.root / "d2l/units.py").write_text("one = 1\n")
+    path = book.root / "chapter/one.md"
+    text = path.read_text().replace("    return 42", "    return 41 + one")
+    marked = "%%tab all\nfrom d2l.parts import one  #@save\ndef answer"
+    path.write_text(text.replace("%%tab all\ndef answer", marked))
+    folder = editions.write(Book(book.root))
+    with zipfile.ZipFile(folder / "made-up-notebooks.zip") as archive:
+        archive.extractall(tmp_path)
+    where = tmp_path / "made-up-notebooks" if kind == PLAIN else tmp_path
+    nb = notebook(Book(book.root), kind=kind)
+    assert run_cells(nb, where).endswith("42\n")
+    assert not any("unused" in cell.source for cell in nb.cells)
+
+
 OTHER = {"__init__.py": '"""Dive into Deep Learning"""\n', "jax.py": "answer = None\n"}
 
 

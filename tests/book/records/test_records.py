@@ -153,6 +153,19 @@ def test_data_files_make_the_sections_stale_that_read_them(book: Book):
     assert stale(found) == {f"{name}/pytorch" for name in ("one", "two", "lib")}
 
 
+def test_modules_written_by_hand_make_the_sections_stale_that_use_them(book: Book):
+    (book.root / "d2l/parts.py").write_text("def join(x): return x\n\nother = 1\n")
+    assert set(states(Book(book.root)).values()) == {"fresh"}
+    edit(book, "chapter/lib.md", "import os", "import os\nfrom d2l import parts")
+    edit(book, "chapter/lib.md", "os.path.join(x)", "parts.join(x)")
+    for section in Book(book.root).sections:
+        for tab in book.code_tabs(section):
+            record(Book(book.root), section, tab)
+    assert not stale(edit(book, "d2l/parts.py", "other = 1", "other = 2"))
+    found = edit(book, "d2l/parts.py", "return x", "return x + x")
+    assert stale(found) == {f"{name}/pytorch" for name in ("one", "two", "lib")}
+
+
 def test_pins_make_their_tab_stale(book: Book):
     found = edit(book, "environments/jax.txt", "7.4.0", "7.5.0")
     assert stale(found) == {"one/jax", "two/jax"}

@@ -1,0 +1,145 @@
+"""The tables of this package: published measurements, cards, plans and collectives.
+
+Each row of `cited.csv` and `cards.csv` names its source; `make plans` writes the other
+two from what XLA's compiler plans for GPUs that need not be there.
+"""
+
+import csv
+from collections import namedtuple
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib import resources
+
+
+def read_rows(name: str) -> list[dict[str, str]]:
+    """Return the rows of a file of this package, each by the names of its columns."""
+    text = resources.files("d2l").joinpath(name).read_text("utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
+Cited = namedtuple("Cited", "id topic what framework value unit hardware source")
+
+
+def cited_rows(topic: str, framework: str | None = None) -> list:
+    """Return the published measurements of a topic, in one framework or in all.
+
+    A row has the attributes `id`, `topic`, `what`, `framework`, `value` (a number),
+    `unit`, `hardware` and `source`, a key of the bibliography. Raises ValueError if
+    there is no such row.
+    """
+    rows = [
+        Cited(**row | {"value": float(row["value"])}) for row in read_rows("cited.csv")
+    ]
+    found = [
+        row
+        for row in rows
+        if topic in (row.topic, "all") and framework in (row.framework, None)
+    ]
+    if not found:
+        topics = ", ".join(dict.fromkeys(row.topic for row in rows))
+        raise ValueError(
+            f"no measurement of '{topic}' ({framework or 'all frameworks'})"
+            f"; the topics are {topics}"
+        )
+    return found
+
+
+def cited(id: str) -> float:
+    """Return the published measurement `id`, in the unit of its row.
+
+    Raises ValueError if there is none.
+    """
+    values = {row.id: row.value for row in cited_rows("all")}
+    if id not in values:
+        similar = get_close_matches(id, values) or ["the rows of d2l/cited.csv"]
+        raise ValueError(f"no measurement '{id}'; see {', '.join(similar)}")
+    return values[id]
+
+
+def card_data(card: str) -> dict[str, float]:
+    """Return the properties of a card, such as 'H100', in the units of `cards.csv`.
+
+    Raises ValueError if the card is unknown.
+    """
+    rows = read_rows("cards.csv")
+    found = {
+        row["property"]: float(row["value"]) for row in rows if row["card"] == card
+    }
+    if not found:
+        cards = ", ".join(dict.fromkeys(row["card"] for row in rows))
+        raise ValueError(f"no card '{card}'; the cards are {cards}")
+    return found
+
+
+@dataclass
+class Plan:
+    """The bytes that a compiler plans to store on each GPU, by role.
+
+    `aliased` counts outputs that take the place of arguments. `code` is None
+    if the compiler does not tell. `text` is the compiled program, or '' if the
+    plan was stored.
+    """
+
+    card: str
+    num_gpus: int
+    arguments: int
+    outputs: int
+    aliased: int
+    temporaries: int
+    code: int | None = None
+    text: str = field(default="", repr=False, kw_only=True)
+
+    @property
+    def total(self) -> int:
+        """Return the bytes of all roles."""
+        return (
+            self.arguments
+            + self.outputs
+            - self.aliased
+            + self.temporaries
+            + (self.code or 0)
+        )
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the memory of the card is at least `total`."""
+        return self.total <= card_data(self.card)["memory"]
+
+
+def stored_plans(model: str) -> dict:
+    """Return the plans in `plans.csv` for a model, by card and number of GPUs.
+
+    Raises ValueError if there are none.
+    """
+    rows = read_rows("plans.csv")
+    roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
+    found = [
+        Plan(row["card"], *[int(row[role]) for role in roles])
+        for row in rows
+        if row["model"] == model
+    ]
+    if not found:
+        models = ", ".join(dict.fromkeys(row["model"] for row in rows))
+        raise ValueError(f"no plans of '{model}'; the models are {models}")
+    return {(plan.card, plan.num_gpus): plan for plan in found}
+
+
+Collective = namedtuple("Collective", "kind count nbytes")
+
+
+def stored_collectives(layout: str) -> dict[int, list]:
+    """Return the collectives of a step in a layout, by the number of GPUs.
+
+    Raises ValueError if the layout is unknown.
+    """
+    rows = read_rows("collectives.csv")
+    found: dict[int, list] = {}
+    for row in rows:
+        if row["layout"] == layout:
+            found.setdefault(int(row["num_gpus"]), []).append(
+                Collective(row["kind"], int(row["count"]), int(row["nbytes"]))
+            )
+    if not found:
+        layouts = ", ".join(dict.fromkeys(row["layout"] for row in rows))
+        raise ValueError(f"no layout '{layout}'; the layouts are {layouts}")
+    return found
