@@ -1,5 +1,6 @@
 """Checks of a checkpoint, and as JSON what it contains besides its arrays."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,58 @@ def check_shapes(saved: dict, own: dict, path: Path) -> None:
                 f"is {there} in the checkpoint and {here} in the model; "
                 "resume with the same model, or choose another folder"
             )
+
+
+def run_arguments(trainer: Any) -> dict[str, Any]:
+    """Return the plain arguments of a model and of its trainer."""
+    model = trainer.model
+    arguments = {
+        f"model.{name}": value
+        for name, value in getattr(model, "hparams", vars(model)).items()
+    }
+    for name in "accumulate", "gradient_clip_val":
+        arguments[name] = getattr(trainer, name)
+    arguments["precision"] = str(trainer.precision)
+    return {k: v for k, v in arguments.items() if isinstance(v, (int, float, str))}
+
+
+def check_run(
+    progress: dict[str, Any], trainer: Any, path: Path, optimizer: str | None = None
+) -> None:
+    """Raise WrongCheckpoint unless a checkpoint fits a run; warn of changes.
+
+    `optimizer` is the kind of an optimizer whose own arguments the checkpoint restores.
+    """
+    for name, own in (
+        ("optimizer", optimizer),
+        ("num_train_batches", trainer.num_train_batches),
+    ):
+        if progress.get(name) != own:
+            raise WrongCheckpoint(
+                f"{path} was saved with {name} {progress[name]}, and this run "
+                f"has {own}; resume with the same, or choose another folder"
+            )
+    for name, own in run_arguments(trainer).items():
+        saved = progress["arguments"].get(name, own)
+        if saved != own:
+            what = "the new value counts"
+            if optimizer and name.startswith("model."):
+                what += ", except for what the optimizer has saved"
+            warnings.warn(
+                f"{path} was saved with {name}={saved}, and this run has {own}; {what}",
+                stacklevel=2,
+            )
+
+
+def warn_if_over(run: Any, path: Path) -> None:
+    """Warn if a checkpoint comes after the last epoch of a run."""
+    last = run.trainer.max_epochs
+    if (run.trainer.epoch, run.position) > (last, 0):
+        warnings.warn(
+            f"{path} comes from a later epoch than max_epochs={last}, "
+            "so nothing is left to train",
+            stacklevel=2,
+        )
 
 
 def make_folder(folder: str | Path) -> None:

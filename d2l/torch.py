@@ -8,10 +8,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import ctypes
-import difflib
 import faulthandler
 import importlib
-import inspect
 import json
 import multiprocessing
 import os
@@ -23,10 +21,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import threading
-import traceback
 import types
 import warnings
 import weakref
@@ -36,7 +32,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing import Pipe
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -94,7 +90,26 @@ from d2l.report import (
     sight_problems,
     visible_gpus,
 )
-from d2l.storage import WrongCheckpoint, check_shapes, make_folder, pack, unpack
+from d2l.settings import (
+    HyperParameters,
+    Setting,
+    apply_settings,
+    check_limits,
+    check_objects,
+    count_batches,
+    locate_errors,
+    own_line,
+)
+from d2l.storage import (
+    WrongCheckpoint,
+    check_run,
+    check_shapes,
+    make_folder,
+    pack,
+    run_arguments,
+    unpack,
+    warn_if_over,
+)
 from d2l.tables import (
     Collective,
     Plan,
@@ -188,31 +203,6 @@ abs = torch.abs
 eye = torch.eye
 sigmoid = torch.sigmoid
 batch_matmul = torch.bmm
-
-
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class HyperParameters:
-    """A base class whose constructors can keep their arguments as attributes."""
-
-    def save_hyperparameters(self, ignore: Sequence[str] = ()) -> None:
-        """Keep the caller's arguments as attributes and in the dict `hparams`.
-
-        Arguments that are named in `ignore` or begin with `_` are left out. Raises
-        ValueError if an argument has the name of a method.
-        """
-        names, *others, values = inspect.getargvalues(sys._getframe(1))
-        self.hparams = {
-            name: values[name]
-            for name in [*names, *filter(None, others)]
-            if name not in {"self", *ignore} and not name.startswith("_")
-        }
-        for name, value in self.hparams.items():
-            if callable(getattr(type(self), name, None)):
-                raise ValueError(
-                    f"rename the argument {name!r}, which would hide the "
-                    f"method {name} of {type(self).__name__}"
-                )
-            setattr(self, name, value)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -348,19 +338,6 @@ class SyntheticRegressionData(DataModule):
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-@contextlib.contextmanager
-def locate_errors() -> Iterator[None]:
-    """Add to each error a note with the line of the user's own code that failed."""
-    try:
-        yield
-    except Exception as error:
-        if line := own_line(error):
-            error.add_note(f"The error arose at {line}")
-        raise
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class Trainer(HyperParameters):
     """Trains a model.
 
@@ -561,34 +538,6 @@ class Callback:
         """Is called after each training step."""
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class Setting:
-    """A keyword argument of a trainer, which is also an attribute.
-
-    `values` says in words which values the function `allows` accepts.
-    """
-
-    def __init__(
-        self, name: str, default: Any, meaning: str, values: str, allows: Callable
-    ):
-        self.name, self.default, self.values, self.allows = (
-            name,
-            default,
-            values,
-            allows,
-        )
-        self.__doc__ = f"{meaning}: {values}. The default is {default!r}."
-
-    def __get__(self, trainer: Any, owner: type) -> Any:
-        return self if trainer is None else vars(trainer).get(self.name, self.default)
-
-    def __set__(self, trainer: Any, value: Any) -> None:
-        if not self.allows(value):
-            raise ValueError(f"{self.name} must be {self.values}, not {value!r}")
-        vars(trainer)[self.name] = value
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 Trainer.callbacks = Setting(
     "callbacks",
     (),
@@ -2335,85 +2284,6 @@ def add_to_class(Class: type) -> Callable:
     return register
 
 
-def check_limits(max_epochs: int, gradient_clip_val: float) -> None:
-    """Raise ValueError unless a trainer can use both numbers."""
-    if not isinstance(max_epochs, Integral) or max_epochs < 0:
-        raise ValueError(f"max_epochs must be 0, 1, 2, ..., not {max_epochs!r}")
-    if not isinstance(gradient_clip_val, Real) or not gradient_clip_val >= 0:
-        raise ValueError(
-            "gradient_clip_val must be 0 (no limit) or a positive "
-            f"number, not {gradient_clip_val!r}"
-        )
-
-
-def check_objects(model: Any, data: Any) -> None:
-    """Raise TypeError unless a trainer can train `model` on `data`."""
-    for value, name, method in (
-        (model, "model", "training_step"),
-        (data, "data", "train_dataloader"),
-    ):
-        if isinstance(value, type) or not hasattr(value, method):
-            raise TypeError(
-                f"fit(model, data) needs an object with the method {method} "
-                f"as {name}, not {value!r:.60}"
-            )
-
-
-def count_batches(loader: Any) -> int:
-    """Return the number of minibatches of `loader`.
-
-    Raises TypeError if it is not a loader, and ValueError if it is empty.
-    """
-    kind = type(loader).__name__
-    try:
-        count = len(loader)
-    except TypeError:
-        raise TypeError(
-            f"a loader must know its length, and this {kind} does not; "
-            "make a list of the minibatches"
-        ) from None
-    if isinstance(loader, dict):
-        raise TypeError(
-            "a loader must contain minibatches, and this dict contains "
-            "names; make a list of the minibatches"
-        )
-    if count == 0:
-        raise ValueError(f"this {kind} contains no minibatches")
-    return count
-
-
-def own_line(error: BaseException) -> str:
-    """Return the last line of the user's own code in a traceback, or '' if none."""
-    paths = sysconfig.get_paths()
-    libraries = (
-        *sys.modules["d2l"].__path__,
-        paths["stdlib"],
-        paths["purelib"],
-        paths["platlib"],
-    )
-    own = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.line and not frame.filename.startswith(libraries)
-    ]
-    return f"line {own[-1].lineno} in {own[-1].name}, `{own[-1].line}`" if own else ""
-
-
-def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
-    """Set the settings of a trainer; raise TypeError for a name that is not one."""
-    known = [
-        name
-        for name, kind in inspect.getmembers(type(trainer))
-        if isinstance(kind, Setting)
-    ]
-    for name, value in settings.items():
-        if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            advice = f"did you mean {close[0]!r}?" if close else f"use {known}"
-            raise TypeError(f"{name!r} is not a setting of the trainer; {advice}")
-        setattr(trainer, name, value)
-
-
 def mean(values: Sequence) -> Any:
     """Return the mean of scalars, computed on their device."""
     if all(isinstance(value, torch.Tensor) for value in values):
@@ -3244,56 +3114,6 @@ def draw_for_caller(board: ProgressBoard) -> None:
     vars(board)["draw"] = draw_twice  # hides the method
 
 
-def run_arguments(trainer: Trainer) -> dict[str, Any]:
-    """Return the plain arguments of a model and of its trainer."""
-    arguments = dict(trainer.model.hparams)
-    arguments = {f"model.{name}": value for name, value in arguments.items()}
-    arguments |= {
-        name: getattr(trainer, name) for name in ("accumulate", "gradient_clip_val")
-    } | {"precision": f"{trainer.precision}"}
-    return {
-        name: value
-        for name, value in arguments.items()
-        if isinstance(value, (int, float, str))
-    }
-
-
-def check_run(
-    progress: dict[str, Any], trainer: Trainer, path: Path, optimizer: str | None = None
-) -> None:
-    """Raise WrongCheckpoint unless a checkpoint fits a run; warn of changes."""
-    for name, own in (
-        ("optimizer", optimizer),
-        ("num_train_batches", trainer.num_train_batches),
-    ):
-        if progress.get(name) != own:
-            raise WrongCheckpoint(
-                f"{path} was saved with {name} {progress[name]}, and this run "
-                f"has {own}; resume with the same, or choose another folder"
-            )
-    for name, own in run_arguments(trainer).items():
-        saved = progress["arguments"].get(name, own)
-        if saved != own:
-            what = "the new value counts"
-            if name.startswith("model."):
-                what += ", except for what the optimizer has saved"
-            warnings.warn(
-                f"{path} was saved with {name}={saved}, and this run has {own}; {what}",
-                stacklevel=2,
-            )
-
-
-def warn_if_over(run: Checkpoints, path: Path) -> None:
-    """Warn if a checkpoint comes after the last epoch of a run."""
-    last = run.trainer.max_epochs
-    if (run.trainer.epoch, run.position) > (last, 0):
-        warnings.warn(
-            f"{path} comes from a later epoch than max_epochs={last}, "
-            "so nothing is left to train",
-            stacklevel=2,
-        )
-
-
 def board_state(board: ProgressBoard) -> tuple[dict, dict]:
     """Return the points of a board, and the values of unfinished means."""
 
@@ -3452,4 +3272,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 34b1bde9bb675cf6, with the contents 2936322c99cd0807.
+# Generated from b129f1c2961b169a, with the contents 4b2480ef2afd1833.
