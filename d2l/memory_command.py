@@ -1,14 +1,19 @@
-"""Print the memory that one training step of a model takes, before it runs.
+"""Print the memory that a model takes to train or to generate text, before it runs.
 
 python -m d2l memory MODULE:MODEL --batch SHAPE[:TYPE] ...
 python -m d2l memory d2l.torch:DeepMLP --batch 2048x128 2048x128
 python -m d2l memory 'models:ResNet(10)' --batch 32x3x224x224 32:int64
+python -m d2l memory 'Llama 3 8B' --generate 8192 --users 16
 
 MODEL is a model of this library: an instance, or a class or function that returns one,
 with its arguments if it has any. It is Python code and is run. --batch gives one shape
 for each item of a minibatch, the labels last; the type is float32 if it is not given,
 or one of float16, bfloat16, float64, int64, int32, uint8 and bool. --accumulate and
 --precision are those of the trainer.
+
+--generate needs no framework. It takes a language model whose shape is published, and
+gives the bytes in 16 bits of its weights and of the caches of --users users with so
+many tokens each.
 The exit status is 2 for a mistake in the arguments.
 """
 
@@ -23,6 +28,8 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
+
+from d2l import tables
 
 LIBRARIES = ("d2l.torch", "d2l.mxnet", "d2l.jax", "d2l.tensorflow")
 TYPES = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "uint8", "bool")
@@ -42,15 +49,20 @@ def main(arguments: Sequence[str]) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("model", metavar="MODULE:MODEL")
-    parser.add_argument("--batch", nargs="+", required=True, metavar="SHAPE[:TYPE]")
+    parser.add_argument("model", metavar="MODEL")
+    task = parser.add_mutually_exclusive_group(required=True)
+    task.add_argument("--batch", nargs="+", metavar="SHAPE[:TYPE]")
+    task.add_argument("--generate", type=int, metavar="LENGTH")
+    parser.add_argument("--users", type=int, default=1, metavar="N")
     parser.add_argument("--accumulate", type=int, default=1, metavar="N")
     parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0])
     options = parser.parse_args(arguments)
     try:
-        print(
-            table(options.model, options.batch, options.accumulate, options.precision)
-        )
+        if options.generate is not None:
+            print(generation(options.model, options.generate, options.users))
+        else:
+            settings = options.accumulate, options.precision
+            print(table(options.model, options.batch, *settings))
     except UsageError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
@@ -76,11 +88,35 @@ def table(
         raise UsageError(
             f"a step of {path} fails on a minibatch {given}: {error}"
         ) from error
-    rows = [f"{r:<12}{n / 2**20:>14,.2f} MiB" for r, n in size._asdict().items()]
+    rows = [_row(role, n) for role, n in size._asdict().items()]
     memory = {card: library.card_data(card)["memory"] for card in CARDS}
     fit = ", ".join(card for card in CARDS if size.peak < memory[card]) or "none"
     note = "The framework and the driver take memory, too."
     return "\n".join([*rows, "", f"Cards with more memory than this: {fit}. {note}"])
+
+
+def generation(name: str, length: int, users: int = 1) -> str:
+    """Return the table of the bytes that a language model takes to generate text."""
+    if name not in tables.SHAPES:
+        known = " or ".join(f"'{name}'" for name in tables.SHAPES)
+        raise UsageError(f"'{name}' has no published shape here; write {known}")
+    for option, value in ("--generate", length), ("--users", users):
+        if value < 1:
+            raise UsageError(f"{option}: write 1, 2, ..., not {value}")
+    shape = tables.SHAPES[name]
+    weights, cache = 2 * shape.params, tables.cache_bytes(shape, length)
+    sizes = {"weights": weights, "caches": users * cache}
+    rows = [_row(*item) for item in (sizes | {"sum": sum(sizes.values())}).items()]
+    memory = {card: tables.card_data(card)["memory"] for card in CARDS}
+    fit = {card: int((0.9 * memory[card] - weights) // cache) for card in CARDS}
+    most = ", ".join(f"{card} {max(0, count)}" for card, count in fit.items())
+    note = "A tenth of each card is left for the rest."
+    return "\n".join([*rows, "", f"Most users: {most}. {note}"])
+
+
+def _row(role: str, nbytes: float) -> str:
+    """Return a row of the table."""
+    return f"{role:<12}{nbytes / 2**20:>14,.2f} MiB"
 
 
 def _shape(item: str) -> tuple[tuple[int, ...], str]:

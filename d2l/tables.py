@@ -71,6 +71,19 @@ def card_data(card: str) -> dict[str, float]:
     return found
 
 
+LanguageShape = namedtuple("LanguageShape", "params layers heads kv_heads head_size")
+
+SHAPES = {  # as Meta publishes them, see Meta.Llama in the bibliography
+    "Llama 3 8B": LanguageShape(8.03e9, 32, 32, 8, 128),
+    "Llama 3 70B": LanguageShape(70.6e9, 80, 64, 8, 128),
+}
+
+
+def cache_bytes(shape: LanguageShape, length: int, itemsize: float = 2) -> float:
+    """Return the bytes of the keys and values of `length` tokens of one user."""
+    return 2 * shape.layers * shape.kv_heads * shape.head_size * length * itemsize
+
+
 @dataclass
 class Plan:
     """The bytes that a compiler plans to store on each GPU, by role.

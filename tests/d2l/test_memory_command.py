@@ -94,3 +94,31 @@ def test_each_mistake_is_one_line(
     assert not output
     assert len(error.splitlines()) == 1 and error.startswith("error: ")
     assert message in error
+
+
+def test_memory_to_generate_text(capsys: pytest.CaptureFixture[str]):
+    arguments = ["memory", "Llama 3 8B", "--generate", "8192", "--users", "16"]
+    assert command.main(arguments) == 0
+    output = capsys.readouterr().out
+    found = rows(output)
+    cache = 2 * 32 * 8 * 128 * 8192 * 2  # keys and values, layers, heads, values
+    assert found["caches"] == pytest.approx(16 * cache / MIB, abs=0.006)
+    assert found["weights"] == pytest.approx(2 * 8.03e9 / MIB, abs=0.006)
+    assert found["sum"] == pytest.approx(found["weights"] + found["caches"], abs=0.02)
+    users = int((0.9 * 85_100_068_864 - 2 * 8.03e9) // cache)
+    assert f"Most users: T4 0, A100 {users}, " in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["Llama 2", "--generate", "8"], "write 'Llama 3 8B' or 'Llama 3 70B'"),
+        (["Llama 3 8B", "--generate", "0"], "--generate: write 1, 2, ..., not 0"),
+        (["Llama 3 8B", "--generate", "8", "--users", "0"], "--users: write 1, 2"),
+    ],
+)
+def test_mistakes_of_generate(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+):
+    assert memory_command.main(arguments) == 2
+    assert message in capsys.readouterr().err
