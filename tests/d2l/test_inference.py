@@ -42,9 +42,27 @@ def test_published_caches(d2l):
 
 
 def test_static_and_continuous_batches(d2l):
-    assert d2l.serve([3, 1, 1, 2], 2, continuous=False) == [2, 1, 1, 2, 1]
-    assert d2l.serve([3, 1, 1, 2], 2, continuous=True) == [2, 2, 2, 1]
-    assert d2l.serve([], 2, continuous=True) == []
+    requests = [3, 1, 1, 2]
+    assert d2l.serve(requests, 2, False) == ([2, 1, 1, 2, 1], [0, 0, 3, 3])
+    assert d2l.serve(requests, 2, True) == ([2, 2, 2, 1], [0, 0, 1, 2])
+    assert d2l.serve([], 2, True) == ([], [])
     for continuous in False, True:
-        counts = d2l.serve([5, 4, 3, 2, 1], 3, continuous)
+        counts, _ = d2l.serve([5, 4, 3, 2, 1], 3, continuous)
         assert sum(counts) == 15 and max(counts) == 3
+
+
+def test_requests_wait_for_a_place_and_not_before_they_arrive(d2l):
+    assert d2l.serve([2, 1], 1, True, [0, 4]) == ([1, 1, 0, 0, 1], [0, 0])
+    assert d2l.serve([4, 1], 1, True, [0, 1]) == ([1] * 5, [0, 3])
+    assert d2l.serve([4, 1], 2, False, [0, 1]) == ([1] * 5, [0, 3])
+
+
+def test_a_server_tells_the_time_of_its_steps(d2l):
+    served = []
+
+    def run_step(count):
+        served.append(count)
+        return 10.0 * len(served)
+
+    counts, waits = d2l.serve([2, 1, 1], 2, True, [0, 0, 5], run_step)
+    assert served == counts == [2, 2] and waits == [0, 0, 5]
