@@ -29,8 +29,8 @@ ROLES = ("registers", "stack", "shared")
 COLUMNS = ("call", "card", *ROLES, "instructions", "jax", "digest", "inputs")
 # A stored plan has only the instructions for products, loads and stores.
 KEPT = re.compile(
-    r"(?:mma\.sync|wgmma\.mma|tcgen05\.mma|fma\.rn|(?:ld|st)\.global|cp\.async\.c[ag])"
-    r"[\w.:]*"
+    r"(?:mma\.sync|wgmma\.mma|tcgen05\.mma|fma\.rn|(?:ld|st)\.global|cp\.async\.c[ag]|"
+    r"cp\.async\.bulk\.tensor)[\w.:]*"
 )
 # Plans depend on these definitions of d2l/jax.py, and on `compiling_code`.
 DEFINITIONS = {"TARGET", "compile_only_devices", "run_kernel"}

@@ -99,8 +99,11 @@ from d2l.storage import (
     warn_if_over,
 )
 from d2l.tables import (
+    SHAPES,
     Collective,
+    LanguageShape,
     Plan,
+    cache_bytes,
     card_data,
     cited,
     cited_rows,
@@ -120,44 +123,44 @@ __all__ = [
     "SyntheticRegressionData", "TARGET", "Timer", "Traffic", "TrainState", "Trainer",
     "TransformerLayer", "WrongCheckpoint", "abs", "accelerator", "adam_state",
     "adam_step", "add_point", "add_to_class", "add_up", "apply_settings", "arange",
-    "are_devices", "argmax", "array_bytes", "astype", "block_places", "board_state",
-    "build_problems", "bus_bandwidth", "cache_bytes", "capability_range", "card_data",
-    "check_arrays", "check_file", "check_limits", "check_objects", "check_run",
-    "check_shapes", "chunked_loss", "cited", "cited_rows", "compile_kernel",
-    "compile_only_devices", "complete_checkpoints", "compute_in", "concat", "cos",
-    "cosh", "count_batches", "count_collectives", "count_messages", "count_traffic",
-    "counted_call", "cpu", "decode", "decode_step", "decoder_layer", "decoder_loss",
-    "decoder_params", "describe_call", "device_group", "draft_checkpoint",
-    "driver_problems", "exp", "expand_dims", "eye", "figure", "find_ptxas",
-    "first_gpus", "fit_copy", "float32", "framework_info", "free_address", "generate",
-    "get_key", "get_seed", "gpu", "gpu_compiler", "gpu_compiler_command", "gpu_info",
-    "gpu_limits", "gpu_links", "gpu_report", "group_size", "in_all_processes",
-    "in_background", "in_notebook", "int32", "int64", "is_key", "keep_freed_memory",
-    "language_model_plan", "large_sum", "largest_batch", "latest_checkpoint", "launch",
-    "launcher_problems", "layout_program", "lean_tanh", "likeliest", "linear",
-    "linspace", "list_operations", "living_bytes", "load_fashion_mnist",
-    "locate_errors", "log", "loop_operations", "lower_kernel", "make_cache",
-    "make_folder", "make_language_model", "matmul", "mean", "measure_machine",
-    "memory_problems", "memory_tape", "meshgrid", "mlp_loss", "move_to", "named_arrays",
-    "nbytes", "nn_Module", "normalize", "num_gpus", "numpy", "nvidia_smi", "occupancy",
-    "one_optimizer", "ones", "ones_like", "operation_flops", "output_shardings",
-    "own_line", "pack", "pipeline_order", "pipeline_times", "place", "place_index",
-    "plan_memory", "plot", "plot_ladder", "plot_trace", "predict_memory",
+    "are_devices", "argmax", "array_bytes", "assemble", "astype", "block_places",
+    "board_state", "build_problems", "bus_bandwidth", "cache_bytes", "capability_range",
+    "card_data", "check_arrays", "check_file", "check_limits", "check_objects",
+    "check_run", "check_shapes", "chunked_loss", "cited", "cited_rows",
+    "compile_kernel", "compile_only_devices", "complete_checkpoints", "compute_in",
+    "concat", "cos", "cosh", "count_batches", "count_collectives", "count_messages",
+    "count_traffic", "counted_call", "cpu", "decode", "decode_step", "decoder_layer",
+    "decoder_loss", "decoder_params", "describe_call", "device_group",
+    "draft_checkpoint", "driver_problems", "exp", "expand_dims", "eye", "figure",
+    "find_ptxas", "first_gpus", "fit_copy", "float32", "framework_info", "free_address",
+    "generate", "get_key", "get_seed", "gpu", "gpu_compiler", "gpu_compiler_command",
+    "gpu_info", "gpu_limits", "gpu_links", "gpu_report", "group_size",
+    "in_all_processes", "in_background", "in_notebook", "int32", "int64", "is_key",
+    "keep_freed_memory", "language_model_plan", "large_sum", "largest_batch",
+    "latest_checkpoint", "launch", "launcher_problems", "layout_program", "lean_tanh",
+    "likeliest", "linear", "linspace", "list_operations", "living_bytes",
+    "load_fashion_mnist", "locate_errors", "log", "loop_operations", "lower_kernel",
+    "make_cache", "make_folder", "make_language_model", "matmul", "mean",
+    "measure_machine", "memory_problems", "memory_tape", "meshgrid", "mlp_loss",
+    "move_to", "named_arrays", "nbytes", "nn_Module", "normalize", "num_gpus", "numpy",
+    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "operation_flops",
+    "output_shardings", "own_line", "pack", "pipeline_order", "pipeline_times", "place",
+    "place_index", "plan_memory", "plot", "plot_ladder", "plot_trace", "predict_memory",
     "product_times", "product_types", "profile_events", "progress_bar",
     "publish_checkpoint", "query_gpus", "queue_times", "rank_environment", "rank_group",
-    "read_arrays", "read_collectives", "read_plan", "read_usage", "reduce_mean",
-    "reduce_sum", "remedy", "repeat", "require_gpu", "reshape", "restore_board",
-    "restored_like", "ring_all_reduce", "ring_time", "rms_norm", "rotate",
-    "run_arguments", "run_kernel", "saved_for_backward", "scale_gradient",
-    "scaling_efficiency", "scan_in_python", "schedule_buckets", "serve", "set_axes",
-    "set_figsize", "shape_trainer", "share_random_state", "show_error", "show_images",
-    "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums", "square_product",
-    "stack", "star_all_reduce", "state_shapes", "step_activations", "step_flops",
-    "step_needs", "stored_collectives", "stored_kernel", "stored_plans", "swapaxes",
-    "synchronize", "tanh", "tensor", "time_call", "time_in_turn", "to", "trace_events",
-    "transpose", "try_all_gpus", "try_devices", "try_gpu", "unpack", "use_svg_display",
-    "verdict", "visible_gpus", "wait_for_disk", "warn_if_over", "wave_efficiency",
-    "write_arrays", "zeros", "zeros_like"
+    "read_arrays", "read_collectives", "read_plan", "reduce_mean", "reduce_sum",
+    "remedy", "repeat", "require_gpu", "reshape", "restore_board", "restored_like",
+    "ring_all_reduce", "ring_time", "rms_norm", "rotate", "run_arguments", "run_kernel",
+    "saved_for_backward", "scale_gradient", "scaling_efficiency", "scan_in_python",
+    "schedule_buckets", "serve", "set_axes", "set_figsize", "shape_trainer",
+    "share_random_state", "show_error", "show_images", "sight_problems", "sigmoid",
+    "sin", "sinh", "size", "small_sums", "square_product", "stack", "star_all_reduce",
+    "state_shapes", "step_activations", "step_flops", "step_needs",
+    "stored_collectives", "stored_kernel", "stored_plans", "swapaxes", "synchronize",
+    "tanh", "tensor", "time_call", "time_in_turn", "to", "trace_events", "transpose",
+    "try_all_gpus", "try_devices", "try_gpu", "unpack", "use_svg_display", "verdict",
+    "visible_gpus", "wait_for_disk", "warn_if_over", "wave_efficiency", "write_arrays",
+    "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -1864,7 +1867,10 @@ def compile_kernel(
         partial(function, **options),
         [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in shapes],
     )
-    with tempfile.TemporaryDirectory() as folder:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.dict(os.environ, MOSAIC_GPU_DUMP_TO=folder),
+    ):
         lowered.compile(
             compiler_options={"xla_gpu_autotune_level": 0, "xla_dump_to": folder}
         )
@@ -1874,31 +1880,42 @@ def compile_kernel(
 def lower_kernel(function: Callable, shapes: list) -> Any:
     """Return a function, lowered for a GPU without the interpreter."""
     from jax.experimental import pallas
+    from jax.experimental.pallas import mosaic_gpu
 
-    call = pallas.pallas_call
+    def compiled(call):
+        return lambda *args, **options: call(*args, **{**options, "interpret": False})
 
-    def compiled(*args, **options):
-        return call(*args, **{**options, "interpret": False})
-
-    with mock.patch.object(pallas, "pallas_call", compiled):
+    with (
+        mock.patch.object(pallas, "pallas_call", compiled(pallas.pallas_call)),
+        mock.patch.object(mosaic_gpu, "kernel", compiled(mosaic_gpu.kernel)),
+    ):
         return jax.jit(function).lower(*shapes)
 
 
 def read_plan(folder: Path) -> KernelPlan:
-    """Return the plan of a kernel from the files that XLA writes."""
-    texts = [path.read_text() for path in sorted(folder.glob("*.ptx"))]
-    texts = [text for text in texts if ".entry" in text]
-    schedule = "".join(path.read_text() for path in folder.glob("*.thunk_sequence.txt"))
-    shared = re.findall(r"shared_memory: (\d+)", schedule)
+    """Return the plan of a kernel from the files that XLA and Mosaic GPU write."""
+
+    def read(pattern):
+        return [path.read_text() for path in sorted(folder.glob(pattern))]
+
+    texts = [text for text in read("*.ptx") if ".entry" in text]
+    shared = re.findall(r"shared_memory: (\d+)", "".join(read("*.thunk_sequence.txt")))
+    for log in read("*.mlir-passes.log"):
+        shared += {*re.findall(r"dynamic_shared_memory_size %c(\d+)_i32", log)}
     if len(shared) != 1:
         raise ValueError(f"the function has {len(shared)} kernels, not 1")
     if not texts:
         raise RuntimeError(f"XLA of JAX {jax.__version__} wrote no PTX code")
-    return KernelPlan(*read_usage(texts[0]), int(shared[0]), texts[0])
+    reports = read("*.ptxas") or [assemble(texts[0])]
+    registers, stack = (
+        int(re.search(pattern, reports[0])[1])
+        for pattern in (r"Used (\d+) registers", r"(\d+) bytes stack frame")
+    )
+    return KernelPlan(registers, stack, int(shared[0]), texts[0])
 
 
-def read_usage(ptx: str) -> tuple[int, int]:
-    """Return the registers and the bytes of stack of a thread."""
+def assemble(ptx: str) -> str:
+    """Return the report of `ptxas` on PTX code."""
     target = re.findall(r"^\.target (\w+)", ptx, re.M)[0]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.ptx")
@@ -1912,11 +1929,7 @@ def read_usage(ptx: str) -> tuple[int, int]:
             "-o",
             path.with_suffix(".cubin"),
         ]
-        text = subprocess.check_output(command, text=True, stderr=subprocess.STDOUT)
-    registers, stack = re.findall(
-        r"Used (\d+) registers|(\d+) bytes stack frame", text
-    )[::-1]
-    return int(registers[0]), int(stack[1])
+        return subprocess.check_output(command, text=True, stderr=subprocess.STDOUT)
 
 
 def find_ptxas() -> str:
@@ -2082,34 +2095,33 @@ def generate(model: LanguageModel, prompt: Any, count: int) -> list:
     return tokens
 
 
-LanguageShape = namedtuple("LanguageShape", "params layers heads kv_heads head_size")
+def serve(
+    lengths: Sequence,
+    places: int,
+    continuous: bool,
+    arrivals: Sequence = (),
+    run_step: Callable | None = None,
+) -> tuple:
+    """Return how many requests each step serves, and how long each request waits.
 
-SHAPES = {
-    "Llama 3 8B": LanguageShape(8.03e9, 32, 32, 8, 128),
-    "Llama 3 70B": LanguageShape(70.6e9, 80, 64, 8, 128),
-}
-
-
-def cache_bytes(shape: Any, length: int, itemsize: float = 2) -> float:
-    """Return the bytes of the keys and values of `length` tokens of one user."""
-    return 2 * shape.layers * shape.kv_heads * shape.head_size * length * itemsize
-
-
-def serve(lengths: Sequence, places: int, continuous: bool) -> list:
-    """Return how many requests are served in each step, until all are done.
-
-    `lengths` are the tokens that the requests generate, in the order of arrival.
+    `lengths` are the tokens that the requests generate, in the order of their times of
+    arrival, by default all 0. `run_step(count)` runs a step and returns the time.
     """
-    waiting = list(lengths)
+    queue = list(zip(list(arrivals) or [0] * len(lengths), lengths))
     running: list[int] = []
     counts: list[int] = []
-    while waiting or running:
+    waits: list[float] = []
+    now: float = 0
+    while queue or running:
         if continuous or not running:
-            free = places - len(running)
-            running, waiting = running + waiting[:free], waiting[free:]
+            while queue and queue[0][0] <= now and len(running) < places:
+                arrival, length = queue.pop(0)
+                waits.append(now - arrival)
+                running.append(length)
         counts.append(len(running))
         running = [left - 1 for left in running if left > 1]
-    return counts
+        now = run_step(counts[-1]) if run_step else now + 1
+    return counts, waits
 
 
 # Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
@@ -3573,4 +3585,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 49bd860c65c62cd7, with the contents 32a23b6a716a6119.
+# Generated from 0b567324012e30c9, with the contents c8c4a0665c91d6fe.

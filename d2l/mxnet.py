@@ -93,8 +93,11 @@ from d2l.storage import (
     warn_if_over,
 )
 from d2l.tables import (
+    SHAPES,
     Collective,
+    LanguageShape,
     Plan,
+    cache_bytes,
     card_data,
     cited,
     cited_rows,
@@ -1739,34 +1742,33 @@ def generate(model: LanguageModel, prompt: Any, count: int) -> list:
     return tokens
 
 
-LanguageShape = namedtuple("LanguageShape", "params layers heads kv_heads head_size")
+def serve(
+    lengths: Sequence,
+    places: int,
+    continuous: bool,
+    arrivals: Sequence = (),
+    run_step: Callable | None = None,
+) -> tuple:
+    """Return how many requests each step serves, and how long each request waits.
 
-SHAPES = {
-    "Llama 3 8B": LanguageShape(8.03e9, 32, 32, 8, 128),
-    "Llama 3 70B": LanguageShape(70.6e9, 80, 64, 8, 128),
-}
-
-
-def cache_bytes(shape: Any, length: int, itemsize: float = 2) -> float:
-    """Return the bytes of the keys and values of `length` tokens of one user."""
-    return 2 * shape.layers * shape.kv_heads * shape.head_size * length * itemsize
-
-
-def serve(lengths: Sequence, places: int, continuous: bool) -> list:
-    """Return how many requests are served in each step, until all are done.
-
-    `lengths` are the tokens that the requests generate, in the order of arrival.
+    `lengths` are the tokens that the requests generate, in the order of their times of
+    arrival, by default all 0. `run_step(count)` runs a step and returns the time.
     """
-    waiting = list(lengths)
+    queue = list(zip(list(arrivals) or [0] * len(lengths), lengths))
     running: list[int] = []
     counts: list[int] = []
-    while waiting or running:
+    waits: list[float] = []
+    now: float = 0
+    while queue or running:
         if continuous or not running:
-            free = places - len(running)
-            running, waiting = running + waiting[:free], waiting[free:]
+            while queue and queue[0][0] <= now and len(running) < places:
+                arrival, length = queue.pop(0)
+                waits.append(now - arrival)
+                running.append(length)
         counts.append(len(running))
         running = [left - 1 for left in running if left > 1]
-    return counts
+        now = run_step(counts[-1]) if run_step else now + 1
+    return counts, waits
 
 
 # Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
@@ -3259,4 +3261,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 9de1245b6f6ead9f, with the contents 76be6c43c0b70e8b.
+# Generated from 625f3231426141a9, with the contents 2c9829908b4978f7.

@@ -111,8 +111,11 @@ from d2l.storage import (
     warn_if_over,
 )
 from d2l.tables import (
+    SHAPES,
     Collective,
+    LanguageShape,
     Plan,
+    cache_bytes,
     card_data,
     cited,
     cited_rows,
@@ -1555,14 +1558,19 @@ def make_cache(model: LanguageModel, batch_size: int, length: int) -> list:
 
 @torch.no_grad()
 def decode(
-    model: LanguageModel, tokens: torch.Tensor, cache: list, start: int
+    model: LanguageModel,
+    tokens: torch.Tensor,
+    cache: list,
+    start: int,
+    add: Callable = lambda X: X,
 ) -> tuple:
     """Return the logits of the next tokens and the cache, with new entries.
 
-    `tokens`, shape (batch, n), are at the positions from `start` on.
+    `tokens`, shape (batch, n), are at the positions from `start` on. If ranks share
+    the model, `add` returns the sum of their values.
     """
     embedding, *rest = model.weights
-    groups, d = model.kv_heads, model.width // model.heads
+    groups, d = model.kv_heads, cache[0].shape[-1]
     end = start + tokens.shape[1]
     X, shape = F.embedding(tokens, embedding), (model.width,)
     places = torch.arange(end, device=X.device)
@@ -1570,7 +1578,7 @@ def decode(
     for i in range(model.layers):
         qkv, out, up, down = rest[4 * i : 4 * i + 4]
         q, k, v = F.linear(F.rms_norm(X, shape), qkv).split(
-            [model.width, groups * d, groups * d], -1
+            [model.heads * d, groups * d, groups * d], -1
         )
         cache[i][:, :, start:end] = torch.stack([k, v]).unflatten(-1, (groups, d))
         keys, values = cache[i][:, :, :end]
@@ -1578,8 +1586,8 @@ def decode(
         scores = torch.einsum("bngrd,bsgd->bgrns", q, keys)
         weights = F.softmax((scores / d**0.5).masked_fill(later, -1e9), -1)
         H = torch.einsum("bgrns,bsgd->bngrd", weights, values).flatten(2)
-        X = X + F.linear(H, out)
-        X = X + F.linear(F.gelu(F.linear(F.rms_norm(X, shape), up)), down)
+        X = X + add(F.linear(H, out))
+        X = X + add(F.linear(F.gelu(F.linear(F.rms_norm(X, shape), up)), down))
     return F.linear(F.rms_norm(X[:, -1], shape), embedding), cache
 
 
@@ -1602,34 +1610,33 @@ def generate(model: LanguageModel, prompt: Any, count: int) -> list:
     return tokens
 
 
-LanguageShape = namedtuple("LanguageShape", "params layers heads kv_heads head_size")
+def serve(
+    lengths: Sequence,
+    places: int,
+    continuous: bool,
+    arrivals: Sequence = (),
+    run_step: Callable | None = None,
+) -> tuple:
+    """Return how many requests each step serves, and how long each request waits.
 
-SHAPES = {
-    "Llama 3 8B": LanguageShape(8.03e9, 32, 32, 8, 128),
-    "Llama 3 70B": LanguageShape(70.6e9, 80, 64, 8, 128),
-}
-
-
-def cache_bytes(shape: Any, length: int, itemsize: float = 2) -> float:
-    """Return the bytes of the keys and values of `length` tokens of one user."""
-    return 2 * shape.layers * shape.kv_heads * shape.head_size * length * itemsize
-
-
-def serve(lengths: Sequence, places: int, continuous: bool) -> list:
-    """Return how many requests are served in each step, until all are done.
-
-    `lengths` are the tokens that the requests generate, in the order of arrival.
+    `lengths` are the tokens that the requests generate, in the order of their times of
+    arrival, by default all 0. `run_step(count)` runs a step and returns the time.
     """
-    waiting = list(lengths)
+    queue = list(zip(list(arrivals) or [0] * len(lengths), lengths))
     running: list[int] = []
     counts: list[int] = []
-    while waiting or running:
+    waits: list[float] = []
+    now: float = 0
+    while queue or running:
         if continuous or not running:
-            free = places - len(running)
-            running, waiting = running + waiting[:free], waiting[free:]
+            while queue and queue[0][0] <= now and len(running) < places:
+                arrival, length = queue.pop(0)
+                waits.append(now - arrival)
+                running.append(length)
         counts.append(len(running))
         running = [left - 1 for left in running if left > 1]
-    return counts
+        now = run_step(counts[-1]) if run_step else now + 1
+    return counts, waits
 
 
 # Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
@@ -3272,4 +3279,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from b129f1c2961b169a, with the contents 4b2480ef2afd1833.
+# Generated from 0bb8e4a60605a10f, with the contents 6a0914a1db88b31c.

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from jax import export
 from jax import numpy as jnp
+from jax._src.pallas.mosaic_gpu.interpret.params import InterpretGPUParams
 from jax.experimental import pallas as pl
+from jax.experimental.pallas import mosaic_gpu
 
 from d2l import jax as d2l
 
@@ -255,6 +257,16 @@ def test_each_stored_product_has_the_instruction_of_its_generation():
     assert all(names[row["card"]] in stored(row).ptx for row in products)
 
 
+def test_stored_pipelines_have_room_for_their_stages():
+    sizes = r"pipelined_matmul.* T=(\d+), stages=(\d+)\)"
+    found = [(re.match(sizes, row["call"]), int(row["shared"])) for row in rows()]
+    products = [(*map(int, call.groups()), shared) for call, shared in found if call]
+    assert len(products) == 8
+    for size, stages, shared in products:
+        tiles = stages * 2 * size * 64 * 2 + size * size * 2
+        assert tiles <= shared < tiles + 1024
+
+
 def test_a_stored_plan_is_not_that_of_another_kernel(monkeypatch):
     row = rows()[0]
     monkeypatch.setattr(jax, "__version__", row["jax"])
@@ -353,3 +365,35 @@ def test_the_compiler_leaves_the_interpreter_as_it_was(compiler):
     d2l.compile_kernel(scale, jnp.zeros(100))
     x = jnp.arange(100.0)
     assert (scale(x) == 3 * x).all()
+
+
+def doubled(x, size=128):
+    """Return 2x, by a kernel of Mosaic GPU that waits for its copies."""
+
+    def kernel(x, y, tile, arrived):
+        part = pl.ds(jax.lax.axis_index("i") * size, size)
+        mosaic_gpu.copy_gmem_to_smem(x.at[part], tile, arrived)
+        mosaic_gpu.barrier_wait(arrived)
+        y[part] = 2 * tile[...]
+
+    scratch = {
+        "tile": mosaic_gpu.SMEM((size,), x.dtype),
+        "arrived": mosaic_gpu.Barrier(num_arrivals=1),
+    }
+    return mosaic_gpu.kernel(
+        kernel,
+        out_type=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        grid=(len(x) // size,),
+        grid_names=("i",),
+        scratch_types=scratch,
+        interpret=InterpretGPUParams(),
+    )(x)
+
+
+def test_a_kernel_of_mosaic_gpu_has_its_plan(compiler):
+    x = jnp.arange(512.0)
+    plan = d2l.compile_kernel(doubled, x, size=256)
+    assert "cp.async.bulk.tensor" in plan.ptx
+    assert 0 < plan.registers <= 255 and plan.stack == 0
+    assert 256 * 4 <= plan.shared < 256 * 4 + 1024
+    assert (doubled(x) == 2 * x).all()  # is interpreted as before
