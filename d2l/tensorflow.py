@@ -1569,68 +1569,6 @@ def compile_kernel(kernel: Any, types: str, capability: int) -> KernelPlan:
     return plan_kernel(ptx, capability)
 
 
-def plan_kernel(ptx: str, capability: int) -> KernelPlan:
-    """Return the plan of a kernel from its PTX code."""
-    ptxas = nvidia_folder() / "cuda_nvcc/bin/ptxas"
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
-        report = subprocess.run(
-            [ptxas, "-v", f"-arch=sm_{capability}", "-o", cubin.name, "-"],
-            input=ptx,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stderr
-    numbers = [
-        re.search(pattern, report)
-        for pattern in (r"Used (\d+) reg", r"(\d+) bytes stack", r"(\d+) bytes smem")
-    ]
-    registers, stack, shared = (int(n[1]) if n else 0 for n in numbers)
-    return KernelPlan(registers, stack, shared, ptx)
-
-
-def nvidia_folder() -> Path:
-    """Return the folder of NVIDIA's wheels.
-
-    Raises ImportError if they do not contain the compilers.
-    """
-    spec = importlib.util.find_spec("nvidia")
-    folders = spec.submodule_search_locations if spec else None
-    for folder in map(Path, folders or []):
-        compiler = folder / "cuda_nvcc/bin/ptxas"
-        if compiler.exists():
-            return folder
-    raise ImportError(
-        'NVIDIA\'s compilers are missing; on Linux, run pip install "numba-cuda[cu12]"'
-    )
-
-
-def compile_cuda(source: str, capability: int) -> KernelPlan:
-    """Return what the compilers make of a kernel in CUDA C, without a GPU.
-
-    `source` has one kernel, and `capability` is that of the GPU, such as 90.
-    Raises ImportError if the compilers are missing, and ValueError with the
-    messages of the compiler if it finds errors.
-    """
-    options = [f"-arch=compute_{capability}"]
-    options += [
-        f"-I{nvidia_folder() / name / 'include'}"
-        for name in ("cuda_runtime", "cuda_nvcc")
-    ]
-    from cuda.bindings import nvrtc
-
-    program = nvrtc.nvrtcCreateProgram(source.encode(), b"", 0, [], [])[1]
-    (result,) = nvrtc.nvrtcCompileProgram(
-        program, len(options), [option.encode() for option in options]
-    )
-    if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1])
-        nvrtc.nvrtcGetProgramLog(program, log)
-        raise ValueError(log.decode().rstrip("\0"))
-    ptx = bytes(nvrtc.nvrtcGetPTXSize(program)[1])
-    nvrtc.nvrtcGetPTX(program, ptx)
-    return plan_kernel(ptx.decode().rstrip("\0"), capability)
-
-
 def occupancy(
     limits: GPULimits, num_warps: int, registers: int, shared: int = 0, columns: int = 0
 ) -> float:
@@ -2938,6 +2876,68 @@ def predict_memory(
     )
 
 
+def plan_kernel(ptx: str, capability: int) -> KernelPlan:
+    """Return the plan of a kernel from its PTX code."""
+    ptxas = nvidia_folder() / "cuda_nvcc/bin/ptxas"
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
+        report = subprocess.run(
+            [ptxas, "-v", f"-arch=sm_{capability}", "-o", cubin.name, "-"],
+            input=ptx,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stderr
+    numbers = [
+        re.search(pattern, report)
+        for pattern in (r"Used (\d+) reg", r"(\d+) bytes stack", r"(\d+) bytes smem")
+    ]
+    registers, stack, shared = (int(n[1]) if n else 0 for n in numbers)
+    return KernelPlan(registers, stack, shared, ptx)
+
+
+def nvidia_folder() -> Path:
+    """Return the folder of NVIDIA's wheels.
+
+    Raises ImportError if they do not contain the compilers.
+    """
+    spec = importlib.util.find_spec("nvidia")
+    folders = spec.submodule_search_locations if spec else None
+    for folder in map(Path, folders or []):
+        compiler = folder / "cuda_nvcc/bin/ptxas"
+        if compiler.exists():
+            return folder
+    raise ImportError(
+        'NVIDIA\'s compilers are missing; on Linux, run pip install "numba-cuda[cu12]"'
+    )
+
+
+def compile_cuda(source: str, capability: int) -> KernelPlan:
+    """Return what the compilers make of a kernel in CUDA C, without a GPU.
+
+    `source` has one kernel, and `capability` is that of the GPU, such as 90.
+    Raises ImportError if the compilers are missing, and ValueError with the
+    messages of the compiler if it finds errors.
+    """
+    options = [f"-arch=compute_{capability}"]
+    options += [
+        f"-I{nvidia_folder() / name / 'include'}"
+        for name in ("cuda_runtime", "cuda_nvcc")
+    ]
+    from cuda.bindings import nvrtc
+
+    program = nvrtc.nvrtcCreateProgram(source.encode(), b"", 0, [], [])[1]
+    (result,) = nvrtc.nvrtcCompileProgram(
+        program, len(options), [option.encode() for option in options]
+    )
+    if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1])
+        nvrtc.nvrtcGetProgramLog(program, log)
+        raise ValueError(log.decode().rstrip("\0"))
+    ptx = bytes(nvrtc.nvrtcGetPTXSize(program)[1])
+    nvrtc.nvrtcGetPTX(program, ptx)
+    return plan_kernel(ptx.decode().rstrip("\0"), capability)
+
+
 def framework_info(look: bool = True) -> FrameworkInfo:
     """Return the build of TensorFlow and, if `look`, the GPUs that it can use."""
     build = tf.sysconfig.get_build_info()
@@ -3326,4 +3326,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 357aa299e138f68f, with the contents 1efbd04dc03d21e1.
+# Generated from 8d4b699c3e022b6d, with the contents d659fdeec8269cfe.

@@ -284,7 +284,10 @@ class Edition:
             shared = package.modules(self.book, part + code)
             files = {n: needed_part(text, words) for n, text in shared.items()}
             files[module] = part
-            data, sources = package.data_files(self.book), code + "".join(files.values())
+            data, sources = (
+                package.data_files(self.book),
+                code + "".join(files.values()),
+            )
             files |= {name: data[name] for name in data if name in sources}
             files |= package.figure_data(self.book, code)
             texts = [f"{n!r}: {_readable_literal(text)}" for n, text in files.items()]

@@ -4,7 +4,7 @@ import ast
 import functools
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from book.base import build_paths, environments
@@ -81,7 +81,7 @@ def _definitions(module: str) -> Definitions:
     """
     definitions: Definitions = {}
     modules = {"d2l", *re.findall(r"\w+", " ".join(OWN_MODULES.findall(module)))}
-    for statement in ast.parse(module).body:
+    for statement in _statements(ast.parse(module)):
         if _is_docstring(statement):
             continue
         names = set(bound_names(statement)) or {ALWAYS}
@@ -90,6 +90,19 @@ def _definitions(module: str) -> Definitions:
         for name in names:
             definitions.setdefault(name, []).append(entry)
     return definitions
+
+
+def _statements(module: ast.Module) -> Iterator[ast.stmt]:
+    """Yield the statements of a module, each imported name by itself."""
+    for statement in module.body:
+        match statement:
+            case ast.ImportFrom(names=names):
+                for name in names:
+                    yield ast.ImportFrom(statement.module, [name], statement.level)
+            case ast.Import(names=names):
+                yield from (ast.Import([name]) for name in names)
+            case _:
+                yield statement
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

@@ -166,6 +166,18 @@ def test_modules_written_by_hand_make_the_sections_stale_that_use_them(book: Boo
     assert stale(found) == {f"{name}/pytorch" for name in ("one", "two", "lib")}
 
 
+def test_another_name_of_an_import_makes_nothing_stale(book: Book):
+    found = edit(book, "chapter/lib.md", "import os", "import os\nimport re, sys")
+    assert stale(found) == {"lib/pytorch"}
+    (book.root / "d2l/parts.py").write_text("from math import sin\ndef join(x): ...\n")
+    edit(book, "chapter/lib.md", "import os", "import os\nfrom d2l.parts import join")
+    edit(book, "chapter/lib.md", "os.path.join(x)", "join(x)")
+    for section in Book(book.root).sections:
+        for tab in book.code_tabs(section):
+            record(Book(book.root), section, tab)
+    assert not stale(edit(book, "d2l/parts.py", "import sin", "import cos, sin"))
+
+
 def test_pins_make_their_tab_stale(book: Book):
     found = edit(book, "environments/jax.txt", "7.4.0", "7.5.0")
     assert stale(found) == {"one/jax", "two/jax"}
