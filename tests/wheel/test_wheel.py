@@ -82,7 +82,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel: Path):
         names = {n for n in archive.namelist() if ".dist-info/" not in n}
     modules = ("__init__.py", "__main__.py", "jax.py", "mxnet.py", "tensorflow.py")
     shared = ("fashion_mnist", "figures", "launcher", "plots", "report", "storage")
-    others = ("torch.py", "tables.py", "memory_command.py", "py.typed")
+    others = ("torch.py", "settings.py", "tables.py", "memory_command.py", "py.typed")
     data = ("cards.csv", "cited.csv", "plans.csv", "kernels.csv", "collectives.csv")
     assert names == {
         *(f"d2l/{name}" for name in (*modules, *others, *data, "figures.json")),
