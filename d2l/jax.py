@@ -1908,7 +1908,7 @@ def read_plan(folder: Path) -> KernelPlan:
         raise RuntimeError(f"XLA of JAX {jax.__version__} wrote no PTX code")
     reports = read("*.ptxas") or [assemble(texts[0])]
     registers, stack = (
-        int(re.search(pattern, reports[0])[1])
+        int(re.findall(pattern, reports[0])[0])
         for pattern in (r"Used (\d+) registers", r"(\d+) bytes stack frame")
     )
     return KernelPlan(registers, stack, int(shared[0]), texts[0])
@@ -3585,4 +3585,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 0b567324012e30c9, with the contents c8c4a0665c91d6fe.
+# Generated from 0f8ff363253e6aa0, with the contents 04dc8b3eb4a2a3ff.

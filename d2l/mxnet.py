@@ -3261,4 +3261,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 7914b2e810113397, with the contents 8ef73f61e828feaa.
+# Generated from 9ec086ada69bb619, with the contents 8ef73f61e828feaa.

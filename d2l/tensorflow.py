@@ -3326,4 +3326,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 8d4b699c3e022b6d, with the contents d659fdeec8269cfe.
+# Generated from 03325396ce8b28c6, with the contents d659fdeec8269cfe.

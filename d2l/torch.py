@@ -3279,4 +3279,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 0bb8e4a60605a10f, with the contents 6a0914a1db88b31c.
+# Generated from 9773ecc05e1ee318, with the contents 6a0914a1db88b31c.

@@ -2,7 +2,14 @@
 
 import ast
 import functools
+import re
 from collections.abc import Container, Iterable, Iterator
+
+# `from module import names  #@save`, also with the names in brackets.
+MARKED_IMPORT = re.compile(
+    r"^from \S+ import (?:\(\s*#\s*@save\n([^)]*)\)|([^(\n]*?)\s*#\s*@save)",
+    re.MULTILINE,
+)
 
 
 def needed_part(module: str, names: Iterable[str]) -> str:
@@ -75,3 +82,12 @@ def used_names(
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             if node.value.id in modules:
                 yield node.attr
+
+
+def imported_names(code: str) -> list[str]:
+    """Return the names that marked imports of a cell make names of the library."""
+    return [
+        name
+        for many, few in MARKED_IMPORT.findall(code)
+        for name in re.findall(r"\w+", many or few)
+    ]

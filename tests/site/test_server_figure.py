@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from test_performance_figures import cards, library
+from test_performance_figures import cards
 
-SHAPES, cache_bytes = library("LanguageShape", "SHAPES", "cache_bytes")[1:]
+from d2l.tables import SHAPES, cache_bytes
+
 Run = Callable[[str], Any]
 
 

@@ -15,6 +15,7 @@ from sphinx.addnodes import start_of_file
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
+from book.library.selection import imported_names
 from book.pages.sphinx.contents import file_around
 
 FRAMEWORKS = "torch|jax|jnp|tf|mx|np|npx|nn|d2l|dist|optax|triton|tl|pl|cuda"
@@ -71,7 +72,9 @@ class CollectIndexEntries(SphinxPostTransform):
             if name := MENTIONED.match(literal.astext()):
                 mentions[name[1]].add(file_around(literal))
         for block in self.document.findall(nodes.literal_block):
-            saved = SAVED.findall(block.astext()) if "#@save" in block.astext() else []
+            code = block.astext()
+            saved = SAVED.findall(code) if "#@save" in code else []
+            saved += [("", name) for name in imported_names(code)]
             for decorators, name in saved:
                 is_mentioned = mentions[name] - {file_around(block)}
                 if is_mentioned and "add_to_class" not in decorators:

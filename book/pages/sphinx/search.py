@@ -24,6 +24,7 @@ from bs4.element import PreformattedString
 from sphinx.application import Sphinx
 
 from book.base import build_paths
+from book.library.selection import imported_names
 from book.sources.tabs import tab_name
 
 # Elements that are not part of a page's text: controls, outputs, lists of pages.
@@ -144,7 +145,8 @@ def _read_into(
     if tag.name == "pre":
         code = tag.get_text()
         entry.code += f"{code.strip()}\n"
-        entry.names += DEFINITION.findall(code) if SAVED in code else []
+        if SAVED in code:
+            entry.names += [*DEFINITION.findall(code), *imported_names(code)]
     elif tag.name == "math":
         entry.text += f"{_equation(tag)} " if _is_displayed(tag) else _equation(tag)
     elif tag.name in INLINE:

@@ -66,6 +66,14 @@ def try_gpu(i):  #@save
 ```
 
 ```{.python .input}
+%%tab pytorch
+from d2l.parts import (  #@save
+    Timer, plot)
+from os import path  #@save
+from math import sin
+```
+
+```{.python .input}
 %%tab jax
 def first():
     return jax.device_put(1)
@@ -144,7 +152,8 @@ def test_text_in_a_tab_has_an_entry_of_its_own(static: Path):
 
 
 def test_code_is_found_with_the_names_that_it_saves(static: Path):
-    saved = only(found(static), names=["try_gpu"])
+    imported = ["Timer", "plot", "path"]
+    saved = only(found(static), names=["try_gpu", *imported])
     assert saved["tabs"] == ["pytorch"] and "def try_gpu(i):" in saved["code"]
     [other] = [e for e in found(static) if "device_put" in e.get("code", "")]
     assert other["tabs"] == ["jax"] and "names" not in other
