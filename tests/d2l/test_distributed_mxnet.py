@@ -108,7 +108,7 @@ def test_a_hang_ends_in_a_clear_error(clean):
     text = "no result from rank 0 of 2 within 9 seconds;"
     assert str(caught.value).startswith(text)
     (note,) = caught.value.__notes__
-    assert "in run_rank" in note and "site-packages" not in note
+    assert "in rank_group" in note and "site-packages" not in note
 
 
 def test_an_interrupt_ends_all_processes(clean):
