@@ -140,7 +140,7 @@ __all__ = [
     "latest_checkpoint", "launch", "launcher_problems", "layout_program", "lean_tanh",
     "likeliest", "linear", "linspace", "list_operations", "living_bytes",
     "load_fashion_mnist", "locate_errors", "log", "loop_operations", "lower_kernel",
-    "make_cache", "make_folder", "make_language_model", "matmul", "mean",
+    "make_cache", "make_folder", "make_language_model", "many_tanhs", "matmul", "mean",
     "measure_machine", "memory_problems", "memory_tape", "meshgrid", "mlp_loss",
     "move_to", "named_arrays", "nbytes", "nn_Module", "normalize", "num_gpus", "numpy",
     "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "operation_flops",
@@ -1365,7 +1365,8 @@ class Machine:
     `rates` are FLOP/s of matrix products by type, such as 'float32'.
     `bandwidth` is that of its memory in B/s, and `overhead` is the host's time
     per operation in seconds. `spread` is the largest relative difference
-    between a median measurement and a peak.
+    between a median measurement and a peak. `functions` are the values of
+    special functions, such as `tanh`, per second; 0 means that they are unknown.
     """
 
     name: str
@@ -1373,9 +1374,15 @@ class Machine:
     bandwidth: float
     overhead: float = 0.0
     spread: float = 0.0
+    functions: float = 0.0
 
     def bound(
-        self, flops: float, nbytes: float, dtype: str = "float32", launches: int = 1
+        self,
+        flops: float,
+        nbytes: float,
+        dtype: str = "float32",
+        launches: int = 1,
+        functions: float = 0,
     ) -> float:
         """Return the seconds that work takes at least.
 
@@ -1388,6 +1395,7 @@ class Machine:
             )
         return max(
             flops / self.rates[dtype] if flops else 0,
+            functions / self.functions if self.functions else 0,
             nbytes / self.bandwidth,
             launches * self.overhead,
         )
@@ -1408,6 +1416,7 @@ class Machine:
             f"{self.name}: products in GFLOP/s: {rates}; "
             f"memory {self.bandwidth / 1e9:,.3g} GB/s; "
             f"{1e6 * self.overhead:.1f} µs per operation; "
+            f"{self.functions / 1e9:,.3g} billion functions per second; "
             f"spread {100 * self.spread:.0f} percent"
         )
 
@@ -1429,6 +1438,11 @@ def square_product(n: int, dtype: str, device: Any) -> Callable:
     """Return a function that multiplies two matrices of `n` x `n` numbers."""
     X = jax.random.normal(jax.random.key(0), (n, n)).astype(dtype)
     return partial(jnp.matmul, *[jax.device_put(X, device)] * 2)
+
+
+def many_tanhs(n: int, device: Any) -> Callable:
+    """Return a function that computes the `tanh` of `n` numbers of 32 bits."""
+    return partial(jax.jit(jnp.tanh), jnp.ones(n, device=device))
 
 
 def product_types() -> tuple[str, ...]:
@@ -1481,6 +1495,11 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     while time_call(sums, repeats=1) < 0.01:
         count *= 2
     experiments = {"sum": sums, "calls": small_sums(1000, device)}
+    size, seconds = 2**20, 0.0
+    while seconds < 0.01 and size < 2**27:
+        size *= 2
+        experiments["tanh"] = many_tanhs(size, device)
+        seconds = time_call(experiments["tanh"], repeats=1)
     for dtype in product_types():
         n, seconds = 128, 0.0
         while seconds < 0.01 and n < 16384:
@@ -1495,6 +1514,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
         count * 3 * 4 * 2**25 / times["sum"][0],
         times["calls"][0] / 1000,
         max(spread for _, spread in times.values()),
+        size / times["tanh"][0],
     )
 
 
@@ -3585,4 +3605,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 0f8ff363253e6aa0, with the contents 04dc8b3eb4a2a3ff.
+# Generated from d53f2d3c2fc38392, with the contents 662e188bd93edda3.

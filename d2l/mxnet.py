@@ -131,15 +131,15 @@ __all__ = [
     "large_sum", "largest_batch", "latest_checkpoint", "launch", "launcher_problems",
     "likeliest", "linear", "linspace", "list_operations", "load_arrays",
     "load_fashion_mnist", "load_states", "locate_errors", "log", "make_cache",
-    "make_folder", "make_language_model", "make_lazy_parameters", "matmul", "mean",
-    "measure_machine", "memory_problems", "memory_trace", "meshgrid", "move_to",
-    "named_arrays", "nbytes", "new_key", "nn_Module", "no_plots", "normal", "num_gpus",
-    "numpy", "nvidia_folder", "nvidia_smi", "occupancy", "one_optimizer", "ones",
-    "ones_like", "operator_name", "optimizer_bytes", "optimizer_name", "own_attributes",
-    "own_line", "pack", "pipeline_order", "pipeline_times", "plain_arrays",
-    "plan_kernel", "plot", "plot_ladder", "plot_trace", "predict_memory",
-    "product_flops", "product_times", "product_types", "profile", "progress_bar",
-    "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn",
+    "make_folder", "make_language_model", "make_lazy_parameters", "many_tanhs",
+    "matmul", "mean", "measure_machine", "memory_problems", "memory_trace", "meshgrid",
+    "move_to", "named_arrays", "nbytes", "new_key", "nn_Module", "no_plots", "normal",
+    "num_gpus", "numpy", "nvidia_folder", "nvidia_smi", "occupancy", "one_optimizer",
+    "ones", "ones_like", "operator_name", "optimizer_bytes", "optimizer_name",
+    "own_attributes", "own_line", "pack", "pipeline_order", "pipeline_times",
+    "plain_arrays", "plan_kernel", "plot", "plot_ladder", "plot_trace",
+    "predict_memory", "product_flops", "product_times", "product_types", "profile",
+    "progress_bar", "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn",
     "rank_environment", "rank_group", "reduce_mean", "reduce_sum", "remedy", "repeat",
     "require_gpu", "reshape", "restore_board", "ring_all_reduce", "ring_time",
     "rms_norm", "run_arguments", "run_kernel", "run_small", "run_uncompiled",
@@ -1174,7 +1174,8 @@ class Machine:
     `rates` are FLOP/s of matrix products by type, such as 'float32'.
     `bandwidth` is that of its memory in B/s, and `overhead` is the host's time
     per operation in seconds. `spread` is the largest relative difference
-    between a median measurement and a peak.
+    between a median measurement and a peak. `functions` are the values of
+    special functions, such as `tanh`, per second; 0 means that they are unknown.
     """
 
     name: str
@@ -1182,9 +1183,15 @@ class Machine:
     bandwidth: float
     overhead: float = 0.0
     spread: float = 0.0
+    functions: float = 0.0
 
     def bound(
-        self, flops: float, nbytes: float, dtype: str = "float32", launches: int = 1
+        self,
+        flops: float,
+        nbytes: float,
+        dtype: str = "float32",
+        launches: int = 1,
+        functions: float = 0,
     ) -> float:
         """Return the seconds that work takes at least.
 
@@ -1197,6 +1204,7 @@ class Machine:
             )
         return max(
             flops / self.rates[dtype] if flops else 0,
+            functions / self.functions if self.functions else 0,
             nbytes / self.bandwidth,
             launches * self.overhead,
         )
@@ -1217,6 +1225,7 @@ class Machine:
             f"{self.name}: products in GFLOP/s: {rates}; "
             f"memory {self.bandwidth / 1e9:,.3g} GB/s; "
             f"{1e6 * self.overhead:.1f} µs per operation; "
+            f"{self.functions / 1e9:,.3g} billion functions per second; "
             f"spread {100 * self.spread:.0f} percent"
         )
 
@@ -1232,6 +1241,12 @@ def square_product(n: int, dtype: str, device: Any) -> Callable:
     X = np.random.normal(size=(n, n), ctx=device).astype(dtype)
     Z = np.zeros_like(X)
     return lambda: npx.fully_connected(X, X, num_hidden=n, no_bias=True, out=Z)
+
+
+def many_tanhs(n: int, device: Any) -> Callable:
+    """Return a function that computes the `tanh` of `n` numbers of 32 bits."""
+    X, Z = (np.ones(n, ctx=device) for _ in range(2))
+    return lambda: np.tanh(X, out=Z)
 
 
 def product_types() -> tuple[str, ...]:
@@ -1284,6 +1299,11 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     while time_call(sums, repeats=1) < 0.01:
         count *= 2
     experiments = {"sum": sums, "calls": small_sums(1000, device)}
+    size, seconds = 2**20, 0.0
+    while seconds < 0.01 and size < 2**27:
+        size *= 2
+        experiments["tanh"] = many_tanhs(size, device)
+        seconds = time_call(experiments["tanh"], repeats=1)
     for dtype in product_types():
         n, seconds = 128, 0.0
         while seconds < 0.01 and n < 16384:
@@ -1298,6 +1318,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
         count * 3 * 4 * 2**25 / times["sum"][0],
         times["calls"][0] / 1000,
         max(spread for _, spread in times.values()),
+        size / times["tanh"][0],
     )
 
 
@@ -3261,4 +3282,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 9ec086ada69bb619, with the contents 8ef73f61e828feaa.
+# Generated from 8c50e3d911815f52, with the contents 53a357b93b2c6498.

@@ -132,15 +132,15 @@ __all__ = [
     "keep_freed_memory", "large_sum", "largest_batch", "latest_checkpoint", "launch",
     "launcher_problems", "likeliest", "linspace", "list_operations",
     "load_fashion_mnist", "locate_errors", "log", "make_cache", "make_folder",
-    "make_language_model", "make_variables", "matmul", "mean", "measure_machine",
-    "memory_info", "memory_problems", "memory_tape", "meshgrid", "mirrored_strategy",
-    "move_to", "moved_bytes", "nbytes", "needed_operations", "nn_Module", "normal",
-    "num_gpus", "num_replicas", "numpy", "nvidia_folder", "nvidia_smi", "occupancy",
-    "one_optimizer", "ones", "ones_like", "own_line", "pack", "pipeline_order",
-    "pipeline_times", "plan_kernel", "plane_events", "plot", "plot_ladder",
-    "plot_trace", "predict_memory", "product_flops", "product_times", "product_types",
-    "progress_bar", "publish_checkpoint", "query_gpus", "queue_times", "rand",
-    "random_states", "rank_environment", "rank_group", "rebuild", "reduce_mean",
+    "make_language_model", "make_variables", "many_tanhs", "matmul", "mean",
+    "measure_machine", "memory_info", "memory_problems", "memory_tape", "meshgrid",
+    "mirrored_strategy", "move_to", "moved_bytes", "nbytes", "needed_operations",
+    "nn_Module", "normal", "num_gpus", "num_replicas", "numpy", "nvidia_folder",
+    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "own_line", "pack",
+    "pipeline_order", "pipeline_times", "plan_kernel", "plane_events", "plot",
+    "plot_ladder", "plot_trace", "predict_memory", "product_flops", "product_times",
+    "product_types", "progress_bar", "publish_checkpoint", "query_gpus", "queue_times",
+    "rand", "random_states", "rank_environment", "rank_group", "rebuild", "reduce_mean",
     "reduce_sum", "remedy", "repeat", "replace_variables", "replica_id", "require_gpu",
     "reshape", "restart_loader", "restore_board", "ring_all_reduce", "ring_time",
     "rms_norm", "run_arguments", "run_kernel", "run_on", "saved_tensors",
@@ -1167,7 +1167,8 @@ class Machine:
     `rates` are FLOP/s of matrix products by type, such as 'float32'.
     `bandwidth` is that of its memory in B/s, and `overhead` is the host's time
     per operation in seconds. `spread` is the largest relative difference
-    between a median measurement and a peak.
+    between a median measurement and a peak. `functions` are the values of
+    special functions, such as `tanh`, per second; 0 means that they are unknown.
     """
 
     name: str
@@ -1175,9 +1176,15 @@ class Machine:
     bandwidth: float
     overhead: float = 0.0
     spread: float = 0.0
+    functions: float = 0.0
 
     def bound(
-        self, flops: float, nbytes: float, dtype: str = "float32", launches: int = 1
+        self,
+        flops: float,
+        nbytes: float,
+        dtype: str = "float32",
+        launches: int = 1,
+        functions: float = 0,
     ) -> float:
         """Return the seconds that work takes at least.
 
@@ -1190,6 +1197,7 @@ class Machine:
             )
         return max(
             flops / self.rates[dtype] if flops else 0,
+            functions / self.functions if self.functions else 0,
             nbytes / self.bandwidth,
             launches * self.overhead,
         )
@@ -1210,6 +1218,7 @@ class Machine:
             f"{self.name}: products in GFLOP/s: {rates}; "
             f"memory {self.bandwidth / 1e9:,.3g} GB/s; "
             f"{1e6 * self.overhead:.1f} µs per operation; "
+            f"{self.functions / 1e9:,.3g} billion functions per second; "
             f"spread {100 * self.spread:.0f} percent"
         )
 
@@ -1231,6 +1240,12 @@ def square_product(n: int, dtype: str, device: str) -> Callable:
     X = run_on(device, tf.random.normal, (n, n))
     X = run_on(device, tf.cast, X, dtype)
     return lambda: run_on(device, tf.matmul, X, X)
+
+
+def many_tanhs(n: int, device: str) -> Callable:
+    """Return a function that computes the `tanh` of `n` numbers of 32 bits."""
+    X = run_on(device, tf.ones, n)
+    return lambda: run_on(device, tf.tanh, X)
 
 
 def product_types() -> tuple[str, ...]:
@@ -1283,6 +1298,11 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     while time_call(sums, repeats=1) < 0.01:
         count *= 2
     experiments = {"sum": sums, "calls": small_sums(1000, device)}
+    size, seconds = 2**20, 0.0
+    while seconds < 0.01 and size < 2**27:
+        size *= 2
+        experiments["tanh"] = many_tanhs(size, device)
+        seconds = time_call(experiments["tanh"], repeats=1)
     for dtype in product_types():
         n, seconds = 128, 0.0
         while seconds < 0.01 and n < 16384:
@@ -1297,6 +1317,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
         count * 3 * 4 * 2**25 / times["sum"][0],
         times["calls"][0] / 1000,
         max(spread for _, spread in times.values()),
+        size / times["tanh"][0],
     )
 
 
@@ -3326,4 +3347,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 03325396ce8b28c6, with the contents d659fdeec8269cfe.
+# Generated from a1ff5f3663266c4b, with the contents b3b7679c86e3ecb0.

@@ -150,26 +150,27 @@ __all__ = [
     "large_sum", "largest_batch", "latest_checkpoint", "launch", "launcher_problems",
     "likeliest", "linspace", "list_operations", "load_fashion_mnist", "load_model",
     "locate_errors", "log", "make_cache", "make_folder", "make_language_model",
-    "make_lazy_parameters", "matmul", "mean", "measure_machine", "memory_problems",
-    "meshgrid", "messages", "model_tensors", "move_to", "named_tensors", "nbytes",
-    "nn_Module", "no_plots", "normal", "num_gpus", "numpy", "nvidia_smi", "occupancy",
-    "one_optimizer", "ones", "ones_like", "optimizer_state", "own_line", "pack",
-    "pipeline_order", "pipeline_times", "plain_kernels", "plain_tensors", "plot",
-    "plot_ladder", "plot_trace", "predict_memory", "product_times", "product_types",
-    "progress_bar", "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn",
-    "random_states", "read_tensors", "read_usage", "reduce_mean", "reduce_sum",
-    "remedy", "repeat", "require_gpu", "reshape", "restore_board", "ring_all_reduce",
-    "ring_time", "run_arguments", "run_kernel", "run_rank", "saved_for_backward",
-    "scaling_efficiency", "schedule_buckets", "scratch_tensors", "serve", "set_axes",
-    "set_figsize", "set_random_states", "share_random_states", "show_error",
-    "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums",
-    "split_batch", "square_product", "stack", "star_all_reduce", "start_ranks",
-    "step_flops", "step_needs", "stored_collectives", "stored_plans", "swapaxes",
-    "synchronize", "tanh", "tell_caller", "tensor", "tensor_bytes", "time_call",
-    "time_in_turn", "to", "trace_events", "transpose", "try_all_gpus", "try_devices",
-    "try_gpu", "unpack", "use_svg_display", "verdict", "visible_gpus", "wait_for_disk",
-    "warn_if_over", "watch_access", "wave_efficiency", "with_batches", "write_tensors",
-    "zeros", "zeros_like"
+    "make_lazy_parameters", "many_tanhs", "matmul", "mean", "measure_machine",
+    "memory_problems", "meshgrid", "messages", "model_tensors", "move_to",
+    "named_tensors", "nbytes", "nn_Module", "no_plots", "normal", "num_gpus", "numpy",
+    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "optimizer_state",
+    "own_line", "pack", "pipeline_order", "pipeline_times", "plain_kernels",
+    "plain_tensors", "plot", "plot_ladder", "plot_trace", "predict_memory",
+    "product_times", "product_types", "progress_bar", "publish_checkpoint",
+    "query_gpus", "queue_times", "rand", "randn", "random_states", "read_tensors",
+    "read_usage", "reduce_mean", "reduce_sum", "remedy", "repeat", "require_gpu",
+    "reshape", "restore_board", "ring_all_reduce", "ring_time", "run_arguments",
+    "run_kernel", "run_rank", "saved_for_backward", "scaling_efficiency",
+    "schedule_buckets", "scratch_tensors", "serve", "set_axes", "set_figsize",
+    "set_random_states", "share_random_states", "show_error", "show_images",
+    "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums", "split_batch",
+    "square_product", "stack", "star_all_reduce", "start_ranks", "step_flops",
+    "step_needs", "stored_collectives", "stored_plans", "swapaxes", "synchronize",
+    "tanh", "tell_caller", "tensor", "tensor_bytes", "time_call", "time_in_turn", "to",
+    "trace_events", "transpose", "try_all_gpus", "try_devices", "try_gpu", "unpack",
+    "use_svg_display", "verdict", "visible_gpus", "wait_for_disk", "warn_if_over",
+    "watch_access", "wave_efficiency", "with_batches", "write_tensors", "zeros",
+    "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -1045,7 +1046,8 @@ class Machine:
     `rates` are FLOP/s of matrix products by type, such as 'float32'.
     `bandwidth` is that of its memory in B/s, and `overhead` is the host's time
     per operation in seconds. `spread` is the largest relative difference
-    between a median measurement and a peak.
+    between a median measurement and a peak. `functions` are the values of
+    special functions, such as `tanh`, per second; 0 means that they are unknown.
     """
 
     name: str
@@ -1053,9 +1055,15 @@ class Machine:
     bandwidth: float
     overhead: float = 0.0
     spread: float = 0.0
+    functions: float = 0.0
 
     def bound(
-        self, flops: float, nbytes: float, dtype: str = "float32", launches: int = 1
+        self,
+        flops: float,
+        nbytes: float,
+        dtype: str = "float32",
+        launches: int = 1,
+        functions: float = 0,
     ) -> float:
         """Return the seconds that work takes at least.
 
@@ -1068,6 +1076,7 @@ class Machine:
             )
         return max(
             flops / self.rates[dtype] if flops else 0,
+            functions / self.functions if self.functions else 0,
             nbytes / self.bandwidth,
             launches * self.overhead,
         )
@@ -1088,6 +1097,7 @@ class Machine:
             f"{self.name}: products in GFLOP/s: {rates}; "
             f"memory {self.bandwidth / 1e9:,.3g} GB/s; "
             f"{1e6 * self.overhead:.1f} µs per operation; "
+            f"{self.functions / 1e9:,.3g} billion functions per second; "
             f"spread {100 * self.spread:.0f} percent"
         )
 
@@ -1103,6 +1113,12 @@ def square_product(n: int, dtype: str, device: Any) -> Callable:
     X = torch.randn(n, n, device=device).to(getattr(torch, dtype))
     Z = torch.empty_like(X)
     return lambda: torch.mm(X, X, out=Z)
+
+
+def many_tanhs(n: int, device: torch.device) -> Callable:
+    """Return a function that computes the `tanh` of `n` numbers of 32 bits."""
+    X, Z = (torch.ones(n, device=device) for _ in range(2))
+    return lambda: torch.tanh(X, out=Z)
 
 
 def product_types() -> tuple[str, ...]:
@@ -1155,6 +1171,11 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     while time_call(sums, repeats=1) < 0.01:
         count *= 2
     experiments = {"sum": sums, "calls": small_sums(1000, device)}
+    size, seconds = 2**20, 0.0
+    while seconds < 0.01 and size < 2**27:
+        size *= 2
+        experiments["tanh"] = many_tanhs(size, device)
+        seconds = time_call(experiments["tanh"], repeats=1)
     for dtype in product_types():
         n, seconds = 128, 0.0
         while seconds < 0.01 and n < 16384:
@@ -1169,6 +1190,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
         count * 3 * 4 * 2**25 / times["sum"][0],
         times["calls"][0] / 1000,
         max(spread for _, spread in times.values()),
+        size / times["tanh"][0],
     )
 
 
@@ -3279,4 +3301,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 9773ecc05e1ee318, with the contents 6a0914a1db88b31c.
+# Generated from 30e0d19ce6adfcf6, with the contents 5a1edd95e800da11.

@@ -43,26 +43,31 @@
    */
   const attention = ({ batch, length, heads, width, fused }, bytes) => {
     const matrices = 4 * batch * length * width;
-    const scores = fused ? 0 : 4 * batch * heads * length ** 2;
+    const scores = batch * heads * length ** 2;
     return {
       flops: 4 * batch * length ** 2 * width,
-      bytes: bytes * (matrices + scores),
+      functions: scores,
+      bytes: bytes * (matrices + (fused ? 0 : 4 * scores)),
       calls: fused ? 1 : 3,
     };
   };
 
-  const TERMS = ["flops", "bytes", "calls"];
+  const TERMS = ["flops", "functions", "bytes", "calls"];
 
   /**
    * Return what bounds the time of work.
-   * @param {object} machine rate, bandwidth, overhead
-   * @param {object} work flops, bytes, calls
-   * @returns {{terms: object, time: number, decides: string}} the three times, the
+   * @param {object} machine rate, bandwidth, overhead, and functions per second if known
+   * @param {object} work flops, bytes, calls, and special functions if there are any
+   * @returns {{terms: object, time: number, decides: string}} the four times, the
    * largest of them and its name
    */
-  const bound = ({ rate, bandwidth, overhead }, { flops, bytes, calls }) => {
+  const bound = (
+    { rate, bandwidth, overhead, functions: perSecond = 0 },
+    { flops, bytes, calls, functions = 0 },
+  ) => {
     const terms = {
       flops: flops / rate,
+      functions: perSecond ? functions / perSecond : 0,
       bytes: bytes / bandwidth,
       calls: calls * overhead,
     };
@@ -111,12 +116,14 @@
     const rates = text.match(/GFLOP\/s:\s*([^;]+);/);
     const memory = text.match(new RegExp(`memory\\s+${NUMBER}\\s*GB/s`));
     const calls = text.match(new RegExp(`${NUMBER}\\s*[µμu]s per operation`));
+    const functions = text.match(new RegExp(`${NUMBER}\\s*billion functions per second`));
     if (!rates || !memory) return null;
     const pairs = [...rates[1].matchAll(new RegExp(`([a-z]\\w*)\\s+${NUMBER}`, "g"))];
     const machine = {
       rates: Object.fromEntries(pairs.map(([, name, x]) => [name, 1e9 * number(x)])),
       bandwidth: 1e9 * number(memory[1]),
       overhead: calls ? 1e-6 * number(calls[1]) : 0,
+      functions: functions ? 1e9 * number(functions[1]) : 0,
     };
     const peaks = [...Object.values(machine.rates), machine.bandwidth];
     const valid = machine.rates.float32 && peaks.every((x) => x > 0 && x < Infinity);

@@ -27,7 +27,11 @@
     const half = id === "T4" ? { float16: tensor16 } : HALF(tensor16);
     const rates = { float32: fp32, ...(tf32 && { tf32 }), ...half, ...(fp8 && { fp8 }) };
     const sparse = id !== "T4";
-    return [id.toLowerCase().replace(" ", ""), { name, memory: bandwidth, rates, sparse }];
+    // In a clock, a multiprocessor has 16 special functions and 2 FLOPs in each of its cores.
+    const cores = ["T4", "A100"].includes(id) ? 64 : 128;
+    const functions = (16 / (2 * cores)) * fp32 * TERA;
+    const peaks = { memory: bandwidth, rates, functions };
+    return [id.toLowerCase().replace(" ", ""), { name, sparse, ...peaks }];
   };
   const MACHINES = Object.fromEntries(
     Object.entries({ ...SHOWN, "RTX 4090": "RTX 4090" }).map(machineOf),
@@ -168,8 +172,15 @@
     return state.sheet === "sparse" && sparse && has ? 2 : 1;
   };
 
+  /** Return the special functions per second, or 0 if nobody has said. */
+  const functionsOf = (state) => {
+    const own = pasted(state);
+    return own ? own.functions : MACHINES[state.machine]?.functions || 0;
+  };
+
   const machine = (state) => ({
     rate: state.rate * TERA,
+    functions: functionsOf(state),
     bandwidth: state.memory * GIGA,
     overhead: state.overhead * MICRO,
   });
@@ -210,20 +221,27 @@
 
   const TERMS = {
     flops: ["s1", "arithmetic"],
+    functions: ["s2", "exponentials"],
     bytes: ["wait", "bytes"],
     calls: ["s3", "calls"],
   };
   const LEFT = 88;
   const RIGHT = 14;
   const TALL = 20;
-  const TOP = 134;
-  const BOTTOM = 370;
+  const TOP = 150;
+  const BOTTOM = 386;
   const [LEAST, MOST] = [0.03, 4e4]; // FLOP per byte
+
+  /** Return the terms that have a time, or could have one. */
+  const shownTerms = (state) =>
+    Object.entries(TERMS).filter(
+      ([term]) => term !== "functions" || bound(state).terms.functions > 0,
+    );
 
   const bars = (state, width) => {
     const { terms, time: longest } = bound(state);
     const scale = (width - LEFT - 74) / longest;
-    return Object.entries(TERMS)
+    return shownTerms(state)
       .map(([term, [kind, name]], i) => {
         const y = 4 + i * (TALL + 8);
         const long = Math.max(1, terms[term] * scale);
@@ -416,8 +434,13 @@
 
   // In words
 
-  const NAMES = { flops: "the arithmetic", bytes: "the bytes", calls: "the calls" };
-  const VERBS = { flops: "decides", bytes: "decide", calls: "decide" };
+  const NAMES = {
+    flops: "the arithmetic",
+    functions: "the exponentials",
+    bytes: "the bytes",
+    calls: "the calls",
+  };
+  const VERBS = { flops: "decides", functions: "decide", bytes: "decide", calls: "decide" };
 
   /** Return a sentence on the sizes at which another term decides. */
   const turning = (state) => {
@@ -461,7 +484,9 @@
   };
 
   const summary = (state) =>
-    "Three bars for the times of the arithmetic, the bytes and the calls, above a " +
+    `Bars for the times of ${shownTerms(state)
+      .map(([term]) => NAMES[term])
+      .join(", ")}, above a ` +
     `roofline with both axes logarithmic. ${result(state)} The point lies at ` +
     `${round(intensity(state))} FLOP per byte; the ridge is at ` +
     `${round(performance.ridge(machine(state)))}. A table below has the numbers.`;
@@ -470,12 +495,18 @@
     const operation = operationOf(state);
     const { terms, time: least } = bound(state);
     const m = machine(state);
-    const { calls } = work(state);
+    const { calls, functions } = work(state);
     const known = published(state);
     const bytes = bytesOf(state);
     return [
       turning(state),
       `arithmetic: ${operation.flops(state)} / ${rate(m.rate)} = ${time(terms.flops)}`,
+      ...(terms.functions
+        ? [
+            `exponentials: ${amount(functions)} / (${amount(round(m.functions))} per second)` +
+              ` = ${time(terms.functions)}`,
+          ]
+        : []),
       `bytes: ${operation.bytes(state)} · ${bytes} B / ${bandwidth(m.bandwidth)} = ` +
         time(terms.bytes),
       `calls: ${calls} · ${time(m.overhead)} = ${time(terms.calls)}`,
@@ -503,7 +534,7 @@
   };
 
   const table = (state) => {
-    const { flops, bytes, calls } = work(state);
+    const { flops, functions, bytes, calls } = work(state);
     const { terms } = bound(state);
     const m = machine(state);
     const row = (term, counted, peak) => [
@@ -517,6 +548,9 @@
       head: ["term", "amount", "peak", "time", "of the bound"],
       rows: [
         row("flops", `${amount(flops)} FLOPs`, rate(m.rate)),
+        ...(terms.functions
+          ? [row("functions", amount(functions), `${amount(round(m.functions))} per second`)]
+          : []),
         row("bytes", size(bytes), bandwidth(m.bandwidth)),
         row("calls", String(calls), `${time(m.overhead)} each`),
       ],
@@ -559,6 +593,13 @@
         "them in every type. TF32 rounds numbers inside of a product; in memory they have " +
         "32 bits. Attention without fusion writes the scores, reads and writes them in the " +
         "softmax, and reads them again. Caches are left out.",
+    ],
+    [
+      "Exponentials: a multiprocessor of these GPUs computes 16 special functions per clock, " +
+        "at the clock of the rate of float32. FlashAttention-3 counts 3.9 trillion per " +
+        "second on an H100 (",
+      ["Shah et al., 2024", "https://arxiv.org/abs/2407.08608"],
+      "), at a lower clock.",
     ],
     [
       `The time of a call, ${OVERHEAD} µs, follows from the smallest product that others `,
