@@ -158,9 +158,9 @@ __all__ = [
     "state_shapes", "step_activations", "step_flops", "step_needs",
     "stored_collectives", "stored_kernel", "stored_plans", "swapaxes", "synchronize",
     "tanh", "tensor", "time_call", "time_in_turn", "to", "trace_events", "transpose",
-    "try_all_gpus", "try_devices", "try_gpu", "unpack", "use_svg_display", "verdict",
-    "visible_gpus", "wait_for_disk", "warn_if_over", "wave_efficiency", "write_arrays",
-    "zeros", "zeros_like"
+    "try_all_gpus", "try_devices", "try_gpu", "unpack", "use_svg_display",
+    "vector_product", "verdict", "visible_gpus", "wait_for_disk", "warn_if_over",
+    "wave_efficiency", "write_arrays", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -1366,7 +1366,8 @@ class Machine:
     `bandwidth` is that of its memory in B/s, and `overhead` is the host's time
     per operation in seconds. `spread` is the largest relative difference
     between a median measurement and a peak. `functions` are the values of
-    special functions, such as `tanh`, per second; 0 means that they are unknown.
+    special functions, such as `tanh`, per second, and `reading` is the bandwidth
+    at which a product with a vector reads its matrix; 0 means unknown.
     """
 
     name: str
@@ -1375,6 +1376,7 @@ class Machine:
     overhead: float = 0.0
     spread: float = 0.0
     functions: float = 0.0
+    reading: float = 0.0
 
     def bound(
         self,
@@ -1417,6 +1419,7 @@ class Machine:
             f"memory {self.bandwidth / 1e9:,.3g} GB/s; "
             f"{1e6 * self.overhead:.1f} µs per operation; "
             f"{self.functions / 1e9:,.3g} billion functions per second; "
+            f"matrices are read at {self.reading / 1e9:,.3g} GB/s; "
             f"spread {100 * self.spread:.0f} percent"
         )
 
@@ -1438,6 +1441,12 @@ def square_product(n: int, dtype: str, device: Any) -> Callable:
     """Return a function that multiplies two matrices of `n` x `n` numbers."""
     X = jax.random.normal(jax.random.key(0), (n, n)).astype(dtype)
     return partial(jnp.matmul, *[jax.device_put(X, device)] * 2)
+
+
+def vector_product(n: int, device: Any) -> Callable:
+    """Return a function that multiplies a vector by a matrix of `n` x `n` numbers."""
+    X, W = (jnp.ones((rows, n), device=device) for rows in (1, n))
+    return partial(jax.jit(lambda X, W: jnp.einsum("...i,oi->...o", X, W)), X, W)
 
 
 def many_tanhs(n: int, device: Any) -> Callable:
@@ -1494,7 +1503,11 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
 
     while time_call(sums, repeats=1) < 0.01:
         count *= 2
-    experiments = {"sum": sums, "calls": small_sums(1000, device)}
+    experiments = {
+        "sum": sums,
+        "calls": small_sums(1000, device),
+        "vector": vector_product(8192, device),
+    }
     size, seconds = 2**20, 0.0
     while seconds < 0.01 and size < 2**27:
         size *= 2
@@ -1515,6 +1528,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
         times["calls"][0] / 1000,
         max(spread for _, spread in times.values()),
         size / times["tanh"][0],
+        4 * 8192**2 / times["vector"][0],
     )
 
 
@@ -2124,8 +2138,8 @@ def serve(
 ) -> tuple:
     """Return how many requests each step serves, and how long each request waits.
 
-    `lengths` are the tokens that the requests generate, in the order of their times of
-    arrival, by default all 0. `run_step(count)` runs a step and returns the time.
+    `lengths` are the tokens that the requests generate, in the order of their
+    arrivals, by default all 0. `run_step(count)` runs a step and returns the time.
     """
     queue = list(zip(list(arrivals) or [0] * len(lengths), lengths))
     running: list[int] = []
@@ -3605,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from d53f2d3c2fc38392, with the contents 662e188bd93edda3.
+# Generated from 6c97832a559fb19e, with the contents ca710d6672ba5e6d.

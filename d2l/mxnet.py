@@ -150,9 +150,10 @@ __all__ = [
     "star_all_reduce", "step_flops", "step_needs", "stored_collectives", "stored_plans",
     "swapaxes", "synchronize", "take_examples", "tanh", "tensor", "time_call",
     "time_in_turn", "to", "trace_events", "trained_arrays", "transpose", "tree_map",
-    "try_all_gpus", "try_devices", "try_gpu", "unpack", "use_svg_display", "verdict",
-    "visible_gpus", "wait_for_checkpoints", "wait_for_disk", "warn_if_over",
-    "wave_efficiency", "worker_store", "zeros", "zeros_like"
+    "try_all_gpus", "try_devices", "try_gpu", "unpack", "use_svg_display",
+    "vector_product", "verdict", "visible_gpus", "wait_for_checkpoints",
+    "wait_for_disk", "warn_if_over", "wave_efficiency", "worker_store", "zeros",
+    "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -1175,7 +1176,8 @@ class Machine:
     `bandwidth` is that of its memory in B/s, and `overhead` is the host's time
     per operation in seconds. `spread` is the largest relative difference
     between a median measurement and a peak. `functions` are the values of
-    special functions, such as `tanh`, per second; 0 means that they are unknown.
+    special functions, such as `tanh`, per second, and `reading` is the bandwidth
+    at which a product with a vector reads its matrix; 0 means unknown.
     """
 
     name: str
@@ -1184,6 +1186,7 @@ class Machine:
     overhead: float = 0.0
     spread: float = 0.0
     functions: float = 0.0
+    reading: float = 0.0
 
     def bound(
         self,
@@ -1226,6 +1229,7 @@ class Machine:
             f"memory {self.bandwidth / 1e9:,.3g} GB/s; "
             f"{1e6 * self.overhead:.1f} µs per operation; "
             f"{self.functions / 1e9:,.3g} billion functions per second; "
+            f"matrices are read at {self.reading / 1e9:,.3g} GB/s; "
             f"spread {100 * self.spread:.0f} percent"
         )
 
@@ -1241,6 +1245,12 @@ def square_product(n: int, dtype: str, device: Any) -> Callable:
     X = np.random.normal(size=(n, n), ctx=device).astype(dtype)
     Z = np.zeros_like(X)
     return lambda: npx.fully_connected(X, X, num_hidden=n, no_bias=True, out=Z)
+
+
+def vector_product(n: int, device: Any) -> Callable:
+    """Return a function that multiplies a vector by a matrix of `n` x `n` numbers."""
+    X, W = (np.random.normal(size=(rows, n), ctx=device) for rows in (1, n))
+    return lambda: npx.fully_connected(X, W, num_hidden=n, no_bias=True)
 
 
 def many_tanhs(n: int, device: Any) -> Callable:
@@ -1298,7 +1308,11 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
 
     while time_call(sums, repeats=1) < 0.01:
         count *= 2
-    experiments = {"sum": sums, "calls": small_sums(1000, device)}
+    experiments = {
+        "sum": sums,
+        "calls": small_sums(1000, device),
+        "vector": vector_product(8192, device),
+    }
     size, seconds = 2**20, 0.0
     while seconds < 0.01 and size < 2**27:
         size *= 2
@@ -1319,6 +1333,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
         times["calls"][0] / 1000,
         max(spread for _, spread in times.values()),
         size / times["tanh"][0],
+        4 * 8192**2 / times["vector"][0],
     )
 
 
@@ -1710,8 +1725,8 @@ def serve(
 ) -> tuple:
     """Return how many requests each step serves, and how long each request waits.
 
-    `lengths` are the tokens that the requests generate, in the order of their times of
-    arrival, by default all 0. `run_step(count)` runs a step and returns the time.
+    `lengths` are the tokens that the requests generate, in the order of their
+    arrivals, by default all 0. `run_step(count)` runs a step and returns the time.
     """
     queue = list(zip(list(arrivals) or [0] * len(lengths), lengths))
     running: list[int] = []
@@ -3282,4 +3297,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 8c50e3d911815f52, with the contents 53a357b93b2c6498.
+# Generated from c8481ad0272c1cd7, with the contents d095c7b41a1ee5fd.

@@ -152,9 +152,9 @@ __all__ = [
     "step_needs", "storages", "stored_collectives", "stored_plans", "synchronize",
     "tanh", "tensor", "time_call", "time_in_turn", "trace", "trace_events",
     "trace_step", "transpose", "try_all_gpus", "try_devices", "try_gpu", "unpack",
-    "unscaled_losses", "use_svg_display", "verdict", "visible_gpus", "wait_for_disk",
-    "warn_if_over", "wave_efficiency", "worker_addresses", "worker_rank",
-    "worker_strategy", "zeros", "zeros_like"
+    "unscaled_losses", "use_svg_display", "vector_product", "verdict", "visible_gpus",
+    "wait_for_disk", "warn_if_over", "wave_efficiency", "worker_addresses",
+    "worker_rank", "worker_strategy", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -1168,7 +1168,8 @@ class Machine:
     `bandwidth` is that of its memory in B/s, and `overhead` is the host's time
     per operation in seconds. `spread` is the largest relative difference
     between a median measurement and a peak. `functions` are the values of
-    special functions, such as `tanh`, per second; 0 means that they are unknown.
+    special functions, such as `tanh`, per second, and `reading` is the bandwidth
+    at which a product with a vector reads its matrix; 0 means unknown.
     """
 
     name: str
@@ -1177,6 +1178,7 @@ class Machine:
     overhead: float = 0.0
     spread: float = 0.0
     functions: float = 0.0
+    reading: float = 0.0
 
     def bound(
         self,
@@ -1219,6 +1221,7 @@ class Machine:
             f"memory {self.bandwidth / 1e9:,.3g} GB/s; "
             f"{1e6 * self.overhead:.1f} µs per operation; "
             f"{self.functions / 1e9:,.3g} billion functions per second; "
+            f"matrices are read at {self.reading / 1e9:,.3g} GB/s; "
             f"spread {100 * self.spread:.0f} percent"
         )
 
@@ -1240,6 +1243,12 @@ def square_product(n: int, dtype: str, device: str) -> Callable:
     X = run_on(device, tf.random.normal, (n, n))
     X = run_on(device, tf.cast, X, dtype)
     return lambda: run_on(device, tf.matmul, X, X)
+
+
+def vector_product(n: int, device: str) -> Callable:
+    """Return a function that multiplies a vector by a matrix of `n` x `n` numbers."""
+    X, W = (run_on(device, tf.random.normal, (rows, n)) for rows in (1, n))
+    return lambda: run_on(device, tf.matmul, X, W)
 
 
 def many_tanhs(n: int, device: str) -> Callable:
@@ -1297,7 +1306,11 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
 
     while time_call(sums, repeats=1) < 0.01:
         count *= 2
-    experiments = {"sum": sums, "calls": small_sums(1000, device)}
+    experiments = {
+        "sum": sums,
+        "calls": small_sums(1000, device),
+        "vector": vector_product(8192, device),
+    }
     size, seconds = 2**20, 0.0
     while seconds < 0.01 and size < 2**27:
         size *= 2
@@ -1318,6 +1331,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
         times["calls"][0] / 1000,
         max(spread for _, spread in times.values()),
         size / times["tanh"][0],
+        4 * 8192**2 / times["vector"][0],
     )
 
 
@@ -1712,8 +1726,8 @@ def serve(
 ) -> tuple:
     """Return how many requests each step serves, and how long each request waits.
 
-    `lengths` are the tokens that the requests generate, in the order of their times of
-    arrival, by default all 0. `run_step(count)` runs a step and returns the time.
+    `lengths` are the tokens that the requests generate, in the order of their
+    arrivals, by default all 0. `run_step(count)` runs a step and returns the time.
     """
     queue = list(zip(list(arrivals) or [0] * len(lengths), lengths))
     running: list[int] = []
@@ -3347,4 +3361,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from a1ff5f3663266c4b, with the contents b3b7679c86e3ecb0.
+# Generated from 50a84e96c58a9ccd, with the contents 518ee10bba124d13.

@@ -168,9 +168,9 @@ __all__ = [
     "step_needs", "stored_collectives", "stored_plans", "swapaxes", "synchronize",
     "tanh", "tell_caller", "tensor", "tensor_bytes", "time_call", "time_in_turn", "to",
     "trace_events", "transpose", "try_all_gpus", "try_devices", "try_gpu", "unpack",
-    "use_svg_display", "verdict", "visible_gpus", "wait_for_disk", "warn_if_over",
-    "watch_access", "wave_efficiency", "with_batches", "write_tensors", "zeros",
-    "zeros_like"
+    "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
+    "warn_if_over", "watch_access", "wave_efficiency", "with_batches", "write_tensors",
+    "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -1047,7 +1047,8 @@ class Machine:
     `bandwidth` is that of its memory in B/s, and `overhead` is the host's time
     per operation in seconds. `spread` is the largest relative difference
     between a median measurement and a peak. `functions` are the values of
-    special functions, such as `tanh`, per second; 0 means that they are unknown.
+    special functions, such as `tanh`, per second, and `reading` is the bandwidth
+    at which a product with a vector reads its matrix; 0 means unknown.
     """
 
     name: str
@@ -1056,6 +1057,7 @@ class Machine:
     overhead: float = 0.0
     spread: float = 0.0
     functions: float = 0.0
+    reading: float = 0.0
 
     def bound(
         self,
@@ -1098,6 +1100,7 @@ class Machine:
             f"memory {self.bandwidth / 1e9:,.3g} GB/s; "
             f"{1e6 * self.overhead:.1f} µs per operation; "
             f"{self.functions / 1e9:,.3g} billion functions per second; "
+            f"matrices are read at {self.reading / 1e9:,.3g} GB/s; "
             f"spread {100 * self.spread:.0f} percent"
         )
 
@@ -1113,6 +1116,12 @@ def square_product(n: int, dtype: str, device: Any) -> Callable:
     X = torch.randn(n, n, device=device).to(getattr(torch, dtype))
     Z = torch.empty_like(X)
     return lambda: torch.mm(X, X, out=Z)
+
+
+def vector_product(n: int, device: torch.device) -> Callable:
+    """Return a function that multiplies a vector by a matrix of `n` x `n` numbers."""
+    X, W = torch.randn(1, n, device=device), torch.randn(n, n, device=device)
+    return lambda: F.linear(X, W)
 
 
 def many_tanhs(n: int, device: torch.device) -> Callable:
@@ -1170,7 +1179,11 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
 
     while time_call(sums, repeats=1) < 0.01:
         count *= 2
-    experiments = {"sum": sums, "calls": small_sums(1000, device)}
+    experiments = {
+        "sum": sums,
+        "calls": small_sums(1000, device),
+        "vector": vector_product(8192, device),
+    }
     size, seconds = 2**20, 0.0
     while seconds < 0.01 and size < 2**27:
         size *= 2
@@ -1191,6 +1204,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
         times["calls"][0] / 1000,
         max(spread for _, spread in times.values()),
         size / times["tanh"][0],
+        4 * 8192**2 / times["vector"][0],
     )
 
 
@@ -1641,8 +1655,8 @@ def serve(
 ) -> tuple:
     """Return how many requests each step serves, and how long each request waits.
 
-    `lengths` are the tokens that the requests generate, in the order of their times of
-    arrival, by default all 0. `run_step(count)` runs a step and returns the time.
+    `lengths` are the tokens that the requests generate, in the order of their
+    arrivals, by default all 0. `run_step(count)` runs a step and returns the time.
     """
     queue = list(zip(list(arrivals) or [0] * len(lengths), lengths))
     running: list[int] = []
@@ -3301,4 +3315,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 30e0d19ce6adfcf6, with the contents 5a1edd95e800da11.
+# Generated from 4953d45c1da58487, with the contents 819495d6ad230a4f.

@@ -11,7 +11,9 @@ import pytest
 def machine(d2l):
     """A machine on which each resource is easy to compute by hand."""
     rates = {"float32": 1e9, "float16": 4e9}
-    return d2l.Machine("mine", rates, 1e8, overhead=1e-6, spread=0.25, functions=2e9)
+    return d2l.Machine(
+        "mine", rates, 1e8, overhead=1e-6, spread=0.25, functions=2e9, reading=3e9
+    )
 
 
 # Machines
@@ -61,7 +63,8 @@ def test_at_the_ridge_arithmetic_takes_as_long_as_memory(machine):
 def test_a_machine_is_printed_in_one_line(machine):
     assert str(machine) == (
         "mine: products in GFLOP/s: float32 1, float16 4; memory 0.1 GB/s; "
-        "1.0 µs per operation; 2 billion functions per second; spread 25 percent"
+        "1.0 µs per operation; 2 billion functions per second; "
+        "matrices are read at 3 GB/s; spread 25 percent"
     )
 
 
@@ -111,7 +114,8 @@ def test_a_machine_is_computed_from_its_measurements(d2l, monkeypatch):
         assert experiments["sum"]() == (2**25, device) and rounds == 5
         assert experiments["calls"] == (1000, device)
         assert experiments["tanh"] == (2**22, device)
-        seconds = {"sum": 0.5, "calls": 0.003}
+        assert experiments["vector"] == (8192, device)
+        seconds = {"sum": 0.5, "calls": 0.003, "vector": 0.25}
         return {name: (seconds.get(name, 2.0), len(name) / 10) for name in experiments}
 
     calls: list = []
@@ -135,6 +139,7 @@ def test_a_machine_is_computed_from_its_measurements(d2l, monkeypatch):
     monkeypatch.setattr(d2l, "large_sum", large_sum)
     monkeypatch.setattr(d2l, "small_sums", lambda n, device: (n, device))
     monkeypatch.setattr(d2l, "square_product", product)
+    monkeypatch.setattr(d2l, "vector_product", lambda n, device: (n, device))
     monkeypatch.setattr(d2l, "many_tanhs", lambda n, device: (n, device))
     # A product takes 0.01 seconds at 1024, and four sums take as long.
     monkeypatch.setattr(d2l, "time_call", time_call)
@@ -145,6 +150,7 @@ def test_a_machine_is_computed_from_its_measurements(d2l, monkeypatch):
     assert machine.bandwidth == 4 * 3 * 4 * 2**25 / 0.5
     assert machine.overhead == pytest.approx(3e-6)
     assert machine.functions == 2**22 / 2
+    assert machine.reading == 4 * 8192**2 / 0.25
     assert machine.spread == max(map(len, [*sizes, "calls"])) / 10
     assert machine.name == str(device)
 
@@ -155,7 +161,7 @@ def test_measured_peaks_are_those_of_a_computer(d2l):
     assert all(1e8 < rate < 1e16 for rate in machine.rates.values())
     assert 1e8 < machine.bandwidth < 1e14
     assert 1e-8 < machine.overhead < 1e-2
-    assert 1e6 < machine.functions < 1e14
+    assert 1e6 < machine.functions < 1e14 and 1e8 < machine.reading < 1e14
     assert machine.spread >= 0 and machine.name == str(d2l.try_gpu())
 
 
@@ -163,6 +169,7 @@ def test_experiments_compute_what_they_say(d2l):
     device = d2l.try_gpu()
     np.testing.assert_array_equal(d2l.numpy(d2l.large_sum(5, device)()), [2] * 5)
     assert len(d2l.small_sums(7, device)()) == 7
+    assert d2l.vector_product(6, device)().shape == (1, 6)
     np.testing.assert_allclose(
         d2l.numpy(d2l.many_tanhs(5, device)()), [np.tanh(1)] * 5, rtol=1e-5
     )
