@@ -192,14 +192,12 @@
   };
 
   /**
-   * Return the warps of an SM that have to wait for memory at the same time, by Little's
-   * law, not rounded.
+   * Return the bytes that have to be in flight on an SM to hide a latency, by Little's law.
    * @param {object} card bandwidth; processors: number of SMs
    * @param {number} latency of a request
-   * @param {number} bytes that each thread has requested
    */
-  const warpsNeeded = ({ bandwidth, processors }, latency, bytes) =>
-    (latency * bandwidth) / processors / (WARP * bytes);
+  const inFlight = ({ bandwidth, processors }, latency) =>
+    (latency * bandwidth) / processors;
 
   const last = (text, pattern) => [...text.matchAll(pattern)].pop();
   const found = (text, pattern) => {
@@ -246,7 +244,7 @@
     waves,
     reserved,
     occupancy,
-    warpsNeeded,
+    inFlight,
     parseKernel,
   };
   globalThis.bookPerformance = performance;

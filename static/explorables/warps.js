@@ -55,12 +55,19 @@
   const cardOf = (state) => CARDS[state.card] || CARDS.a100;
   const occupancy = (state) => performance.occupancy(cardOf(state), state);
 
+  /** Return the bytes that have to be in flight on an SM to hide the latency. */
+  const inFlight = (state) =>
+    performance.inFlight(cardOf(state), state.latency * NANO * GIGA);
+
+  /** Return the bytes that asynchronous copies keep in flight, in all stages but one. */
+  const ahead = (state) => {
+    const stages = Number(state.stages);
+    return (occupancy(state).blocks * state.shared * (stages - 1)) / stages;
+  };
+
+  /** Return the warps that have to wait for the bytes that no copy brings ahead of time. */
   const needed = (state) =>
-    performance.warpsNeeded(
-      { ...cardOf(state), bandwidth: cardOf(state).bandwidth * GIGA },
-      state.latency * NANO,
-      Number(state.bytes),
-    );
+    Math.max(0, inFlight(state) - ahead(state)) / (WARP * Number(state.bytes));
 
   /** Return the places for blocks on the whole card. */
   const places = (state) => {
@@ -135,8 +142,10 @@
     const wanted = needed(state);
     const long = Math.min(wanted, warps) * each;
     const more = wanted > warps && width >= 480 ? ` (an SM holds ${warps})` : "";
+    const copies = ahead(state) ? `, with ${kibi(round(ahead(state)))} copied ahead` : "";
     const text =
-      `${round(wanted)} warps${more} would hide a latency of ${time(state.latency * NANO)}`;
+      `${round(wanted)} warps${more} would hide a latency of ` +
+      `${time(state.latency * NANO)}${copies}`;
     return (
       label(0, SLOTS - 8, `${blocks * state.warps} of ${warps} warps on an SM`, "ink small") +
       room +
@@ -272,11 +281,13 @@
     const wanted = Math.ceil(needed(state) - 1e-9);
     const there = blocks * state.warps;
     const count = plural(wanted, "warp");
+    if (wanted === 0)
+      return "The copies ahead hide the latency of the memory, whatever the occupancy is.";
     return there >= wanted
       ? `This hides the latency of the memory, for which ${count} ` +
           `${wanted === 1 ? "is" : "are"} enough.`
       : `To hide the latency of the memory, ${count} would have to wait for it at the ` +
-          "same time, unless the kernel copies ahead of time.";
+          "same time. More stages would copy ahead instead.";
   };
 
   const waveText = (state) => {
@@ -329,7 +340,8 @@
     const quarter = Math.floor(16384 / unit);
     const tiles = (side) => Math.ceil(state.n / side);
     const kept = performance.reserved(card.capability);
-    const flying = (state.latency * card.bandwidth) / card.processors;
+    const flying = inFlight(state);
+    const stages = Number(state.stages);
     const n = places(state) ? wavesOf(state, state.n).number : 0;
     return [
       `${upper(decision(state))} how many blocks an SM holds.`,
@@ -341,8 +353,15 @@
         `of ${card.shared} B`,
       `occupancy: ${blocks} · ${state.warps} / ${card.warps} = ${percent(share)}`,
       `Little’s law: ${state.latency} ns · ${bandwidth(card.bandwidth * GIGA)} / ` +
-        `${card.processors} SMs = ${round(flying / KIBI)} KiB in flight on an SM; ` +
-        `/ (32 · ${state.bytes} B) = ${round(needed(state))} warps`,
+        `${card.processors} SMs = ${round(flying / KIBI)} KiB in flight on an SM`,
+      ...(stages > 1
+        ? [
+            `copied ahead: ${blocks} · ${state.shared} B · ${stages - 1} / ${stages} = ` +
+              `${round(ahead(state) / KIBI)} KiB, since one stage is in use`,
+          ]
+        : []),
+      `warps for the ${stages > 1 ? "rest" : "bytes in flight"}, 32 · ${state.bytes} B each: ` +
+        `${round(needed(state))}`,
       ...(n
         ? [
             `tiles: ${tiles(state.rows)} down (${state.n} / ${state.rows}, rounded up) by ` +
@@ -412,7 +431,9 @@
     ],
     [
       "The latency is an assumption. Little’s law gives the warps that have to wait for " +
-        "memory at the same time, if each thread has requested the chosen bytes.",
+        "memory at the same time, if each thread has requested the chosen bytes. With " +
+        "several stages, asynchronous copies fill all of the shared memory but the stage " +
+        "that is in use.",
     ],
     [
       "Waves count a place for each block that an SM can hold, as in ",
@@ -531,6 +552,11 @@
         ["4", "8", "16", "32", "64"].map((x) => [x, x]),
         ...["16", true],
       ),
+      select(
+        ...["stages", "Stages of asynchronous copies"],
+        ["1", "2", "3", "4", "5", "6"].map((x) => [x, x === "1" ? "1, none ahead" : x]),
+        ...["1", true],
+      ),
     ],
     invite: "Drag n to the left until about half of the places are idle.",
     settle,
@@ -543,6 +569,7 @@
     notes: () => NOTES,
     occupancy,
     needed,
+    ahead,
     wavesOf,
     gridOf,
     CARDS,

@@ -447,6 +447,20 @@ def test_warps_that_hide_the_latency(run_js, warps_cards, card: str) -> None:
     assert run_js(f"give(warps.needed({state}))") == pytest.approx(expected, rel=0.01)
 
 
+def test_copies_ahead_take_the_place_of_warps(run_js) -> None:
+    """On an H100, 12.4 KiB in flight hide 500 ns; stages beyond the first count."""
+    kernel = {"registers": 168, "shared": 65536, "warps": 4, "card": "h100"}
+    for stages, ahead in (1, 0), (2, 3 * 32768), (4, 3 * 49152):
+        state = json.dumps(kernel | {"stages": str(stages)})
+        state = f"{{...explorable.first(warps), ...{state}}}"
+        assert run_js(f"give(warps.ahead({state}))") == ahead
+        assert (run_js(f"give(warps.needed({state}))") > 0) == (stages == 1)
+        hides = "copies ahead hide the latency" in " ".join(
+            run_js(f"give(warps.formula({state}))")
+        )
+        assert hides == (stages > 1)
+
+
 # The lines of a compiled kernel
 
 PTXAS = """ptxas info    : 0 bytes gmem
