@@ -228,8 +228,8 @@
   const LEFT = 88;
   const RIGHT = 14;
   const TALL = 20;
-  const TOP = 150;
-  const BOTTOM = 386;
+  const TOP = 162;
+  const BOTTOM = 398;
   const [LEAST, MOST] = [0.03, 4e4]; // FLOP per byte
 
   /** Return the terms that have a time, or could have one. */

@@ -142,7 +142,7 @@
     const wanted = needed(state);
     const long = Math.min(wanted, warps) * each;
     const more = wanted > warps && width >= 480 ? ` (an SM holds ${warps})` : "";
-    const copies = ahead(state) ? `, with ${kibi(round(ahead(state)))} copied ahead` : "";
+    const copies = ahead(state) && width >= 480 ? `, with ${kibi(round(ahead(state)))} copied ahead` : "";
     const text =
       `${round(wanted)} warps${more} would hide a latency of ` +
       `${time(state.latency * NANO)}${copies}`;
