@@ -23,6 +23,7 @@ from book.sources.inline import SlideMark, for_medium, slide_marks
 from book.sources.tabs import TAB_NAMES
 
 PARAGRAPH = re.compile(r"\n[ \t]*\n")
+NEXT_ITEM = re.compile(r"\n(?=[-*+] )")
 LEAD_IN = re.compile(r"\*\*([^*\n]+)[.:]\*\*\s+\Z")
 TITLE_LEAD_IN = re.compile(r"^(\w+): ")
 SENTENCE_END = re.compile(r"[.!?:][*_)\"']*\s*$")
@@ -177,7 +178,7 @@ class _Reader:
         self.flush_notes()
         others = [name for key, name in TAB_NAMES.items() if key != self.tab]
         text = "\n".join(_text(b) for b in blocks if isinstance(b, source.Prose))
-        items = re.split(r"\n(?=[-*+] )", text)
+        items = NEXT_ITEM.split(text)
         shown = [item for item in items if not any(name in item for name in others)]
         self.slides.append(Slide(SUMMARY, "", [Text("\n".join(shown))]))
         self.has_marks = True
@@ -250,6 +251,8 @@ class _Reader:
         """Add the paragraphs of a text to the notes."""
         pending = self.pending_notes
         notes = self.slides[-1].notes if pending is None else pending
+        if not UNDIVIDED.match(text.strip()):  # perhaps it begins within an item
+            text = NEXT_ITEM.sub("\n\n", text, count=1)
         notes += [p.strip() for p in PARAGRAPH.split(text) if p.strip(" \n.,;:")]
 
     def flush_notes(self) -> None:

@@ -24,6 +24,7 @@ from playwright.sync_api import Browser, Page, expect
 from book.pages import names
 from book.slides import decks
 from book.slides.layout import SMALLEST
+from book.slides.words import Words
 
 DECKS = [
     names.deck(BOOK, section, tab)
@@ -120,6 +121,12 @@ def open_deck(browser: Browser, folder: Path) -> Iterator[Visitor]:
 def ready(page: Page) -> Page:
     wait_until(page, "Reveal.isReady()")
     return page
+
+
+def test_every_section_makes_a_deck_or_has_no_slides():
+    words = Words(BOOK)
+    made = [decks.deck(BOOK, section, "pytorch", words) for section in BOOK.sections]
+    assert sum(map(bool, made)) > 20
 
 
 @pytest.mark.parametrize("deck", each(DECKS, ONE_OF_EACH))

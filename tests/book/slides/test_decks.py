@@ -161,6 +161,15 @@ def test_each_mark_in_square_brackets_begins_a_slide():
     assert [s.part for s in slides] == ["", "", "", "", "P"]
 
 
+def test_notes_that_begin_within_an_item_end_before_the_next_one():
+    items = (
+        "* [**One**] here.\n* [**a**] (**is**) two.\n* More, and (**b**) too.\n* Last."
+    )
+    slide = read(f"# T\n\nThese:\n\n{items}")[-1]
+    assert slide.notes == ["a is two.", "* More, and b too.\n* Last."]
+    deck_page.to_html(slide.notes)  # pandoc reads them as they are meant
+
+
 def test_a_slide_with_only_a_title_shows_the_first_sentences_of_its_notes():
     long = "More than fits on a slide that says a few things follows. " * 5
     slides = read(f"# T\n\n[**A claim**].\nIts reason. {long}And the end.\n")
