@@ -225,7 +225,7 @@
     bytes: ["wait", "bytes"],
     calls: ["s3", "calls"],
   };
-  const LEFT = 88;
+  const LEFT = 98;
   const RIGHT = 14;
   const TALL = 20;
   const TOP = 162;
