@@ -216,8 +216,8 @@ function badRows(touch) {
 
 // How many characters the lines of long paragraphs hold, their last lines left out.
 function lineLengths() {
-  const isText = (p) => p.textContent.length > 200 && !p.querySelector("math");
-  return every("article section > p")
+  const isText = (p) => p.textContent.length > 100 && !p.querySelector("math");
+  return every("article section > p, article .tab-panel > p")
     .filter((p) => p.checkVisibility() && isText(p))
     .flatMap((p) => linesOf(p).slice(0, -1));
 }

@@ -109,7 +109,13 @@ def test_a_coarse_clock_gives_numbers(page: Page, site: Path):
     assert "NaN" not in text and "Infinity" not in text
 
 
-@pytest.mark.parametrize("name", each(FIGURES, ["pinned", "sectors"]))
+# A program in place of a GPU multiplies matrices in a second on some machines, and in
+# three on others; the page refuses those.
+EXPERIMENTS = [name for name in FIGURES if name != "tiles"]
+SLOW = pytest.param("tiles", marks=pytest.mark.timing)
+
+
+@pytest.mark.parametrize("name", [*each(EXPERIMENTS, ["pinned", "sectors"]), SLOW])
 def test_an_experiment_compares_with_the_prediction(page: Page, site: Path, name: str):
     figure = open_panel(page, site, name, pretend())
     figure.get_by_role("spinbutton").fill("7")
@@ -140,8 +146,8 @@ def test_nothing_asks_for_a_gpu_before_the_second_click(page: Page, site: Path):
 
 @pytest.mark.slow
 def test_two_figures_share_a_device(page: Page, site: Path):
-    figure = open_panel(page, site, "sectors", pretend())
-    other = page.locator("figure[data-explorable=gpu-parts]").first
+    figure = open_panel(page, site, "queue", pretend())
+    other = page.locator("figure[data-explorable=pinned]").first
     other.scroll_into_view_if_needed()
     other.get_by_role("button", name="Measure my GPU").click()
     press(figure, "Measure")

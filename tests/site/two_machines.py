@@ -4,6 +4,7 @@ No such machine exists and nothing ran on it: its outputs are the CPU's, edited.
 """
 
 import shutil
+from copy import deepcopy
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -62,7 +63,7 @@ def _write_record(
     of_cpu = {fact: shown.facts[fact] for fact in validation.FACTS}
     executed = store.blank(book, section, tab)
     for cell, ran in zip(executed.cells, shown.cells, strict=True):
-        cell.outputs = [_edited(output) for output in ran.outputs]
+        cell.outputs = [_edited(deepcopy(output)) for output in ran.outputs]
         cell.execution_count = ran.count
     store.write(book, section, tab, executed, of_cpu | FACTS | version)
 
