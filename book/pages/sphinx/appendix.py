@@ -29,7 +29,7 @@ class BeginAppendices(SphinxPostTransform):
         for file in self.document.findall(start_of_file):
             if file["docname"] == self.config.book_appendix:
                 place = file.parent.index(file)
-                command = nodes.raw("", "\n\\appendix\n", format="latex")
+                command = nodes.raw("", "\n\\bookappendix\n", format="latex")
                 file.parent.insert(place, command)
                 return
 
