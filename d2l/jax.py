@@ -113,20 +113,20 @@ from d2l.tables import (
 
 # fmt: off
 __all__ = [
-    "ArrayLoader", "Benchmark", "BetweenSteps", "Block", "Callback", "Checkpoints",
-    "Classifier", "Collective", "Compiled", "CountedRef", "CountedView", "DataModule",
-    "Decoder", "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo", "GPULimits",
-    "GPUReport", "HyperParameters", "KernelPlan", "LanguageModel", "LanguageShape",
+    "ArrayLoader", "Benchmark", "Block", "Callback", "Checkpoints", "Classifier",
+    "Collective", "Compiled", "CountedRef", "CountedView", "DataModule", "Decoder",
+    "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo", "GPULimits", "GPUReport",
+    "HyperParameters", "KernelPlan", "LanguageModel", "LanguageShape",
     "LinearRegression", "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module",
     "Operation", "OperationRecorder", "Operations", "Plan", "Point", "ProgressBoard",
     "Ranks", "ResumableLoader", "SGD", "SHAPES", "Setting", "StepMemory",
     "SyntheticRegressionData", "TARGET", "Timer", "Traffic", "TrainState", "Trainer",
     "TransformerLayer", "WrongCheckpoint", "abs", "accelerator", "adam_state",
     "adam_step", "add_point", "add_to_class", "add_up", "apply_settings", "arange",
-    "are_devices", "argmax", "array_bytes", "assemble", "astype", "block_places",
-    "board_state", "build_problems", "bus_bandwidth", "cache_bytes", "capability_range",
-    "card_data", "check_arrays", "check_file", "check_limits", "check_objects",
-    "check_run", "check_shapes", "chunked_loss", "cited", "cited_rows",
+    "are_devices", "argmax", "array_bytes", "assemble", "astype", "between_steps",
+    "block_places", "board_state", "build_problems", "bus_bandwidth", "cache_bytes",
+    "capability_range", "card_data", "check_arrays", "check_file", "check_limits",
+    "check_objects", "check_run", "check_shapes", "chunked_loss", "cited", "cited_rows",
     "compile_kernel", "compile_only_devices", "complete_checkpoints", "compute_in",
     "concat", "cos", "cosh", "count_batches", "count_collectives", "count_messages",
     "count_traffic", "counted_call", "cpu", "decode", "decode_step", "decoder_layer",
@@ -327,25 +327,6 @@ class TrainState(train_state.TrainState):
     dropout_rng: Any
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class BetweenSteps:
-    """An attribute of a trainer that a compiled step cannot read."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, trainer: Any, owner: type | None = None) -> Any:
-        if trainer is None:
-            return self
-        if Compiled.collected is not None:
-            raise NotImplementedError(f"trainer.{self.name} differs from step to step")
-        return vars(trainer)[self.name]
-
-    def __set__(self, trainer: Any, value: Any) -> None:
-        vars(trainer)[self.name] = value
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class Trainer(HyperParameters):
     """Trains a model.
 
@@ -360,11 +341,6 @@ class Trainer(HyperParameters):
     the data module `data`. Afterwards `model.board.data['val_loss'][-1].y` is the
     last validation loss.
     """
-
-    epoch = BetweenSteps()
-    train_batch_idx = BetweenSteps()
-    val_batch_idx = BetweenSteps()
-    state = BetweenSteps()
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def __init__(
@@ -543,7 +519,7 @@ class Trainer(HyperParameters):
         if len(self.devices) == 1:
             return move_to(batch, self.device) if self.gpus else batch
 
-        def divide(item):
+        def divide(item: Any) -> Any:
             if not isinstance(item, (jax.Array, np.ndarray)):
                 return item
             equal = item.ndim > 0 and len(item) % len(self.devices) == 0
@@ -1496,7 +1472,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     device, flops = device or try_gpu(), {}
     add, count = large_sum(2**25, device), 1
 
-    def sums():
+    def sums() -> Any:
         for _ in range(count):
             result = add()
         return result
@@ -2743,6 +2719,29 @@ def add_to_class(Class: type) -> Callable:
     return register
 
 
+def between_steps(name: str) -> Any:
+    """Return an attribute of a trainer that a compiled step cannot read."""
+
+    def read(trainer: Trainer) -> Any:
+        if Compiled.collected is not None:
+            raise NotImplementedError(f"trainer.{name} differs from step to step")
+        return vars(trainer)[name]
+
+    def write(trainer: Trainer, value: Any) -> None:
+        vars(trainer)[name] = value
+
+    return property(read, write)
+
+
+Trainer.epoch = between_steps("epoch")
+
+Trainer.train_batch_idx = between_steps("train_batch_idx")
+
+Trainer.val_batch_idx = between_steps("val_batch_idx")
+
+Trainer.state = between_steps("state")
+
+
 @partial(jax.jit, static_argnames="count")
 def add_up(values: Sequence, count: int = 1) -> Any:
     """Return the sum of a few scalars divided by `count`, computed on their device."""
@@ -3619,4 +3618,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 6c97832a559fb19e, with the contents ca710d6672ba5e6d.
+# Generated from 840a5488b8bcdc67, with the contents 9c8d27f91ab7e560.

@@ -457,7 +457,8 @@ class Trainer(HyperParameters):
         ranks = self.ranks
         if self.val_batch_idx % self.num_val_batches == 0:
             ranks.share_statistics()
-        for i, share, ranks.part_weight in ranks.shares(batch):
+        shares = ranks.shares(batch)
+        for i, share, ranks.part_weight in shares:
             with ranks.on_device(i):
                 self.model.validation_step(share)
         self.draw_values()
@@ -530,7 +531,8 @@ class Trainer(HyperParameters):
     def update(self, scale: float) -> None:
         """Change the parameters by the gradients over `scale`."""
         if self.gradient_clip_val > 0:
-            for i in range(len(self.devices)):
+            devices = range(len(self.devices))
+            for i in devices:
                 with self.ranks.on_device(i):
                     self.clip_gradients(self.gradient_clip_val, self.model)
         with self.ranks.on_device(0):
@@ -1301,7 +1303,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     device, flops = device or try_gpu(), {}
     add, count = large_sum(2**25, device), 1
 
-    def sums():
+    def sums() -> Any:
         for _ in range(count):
             result = add()
         return result
@@ -3297,4 +3299,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from c8481ad0272c1cd7, with the contents d095c7b41a1ee5fd.
+# Generated from e00326b632be9ecf, with the contents d7545b23a26c89a8.

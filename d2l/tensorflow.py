@@ -107,8 +107,8 @@ from d2l.tables import (
 
 # fmt: off
 __all__ = [
-    "ALIASES", "Benchmark", "BetweenSteps", "Block", "CALLS", "Callback", "Checkpoints",
-    "Classifier", "Collective", "Compiled", "DataModule", "DeepMLP", "Device", "Digits",
+    "ALIASES", "Benchmark", "Block", "CALLS", "Callback", "Checkpoints", "Classifier",
+    "Collective", "Compiled", "DataModule", "DeepMLP", "Device", "Digits",
     "FashionMNIST", "FrameworkInfo", "GPULimits", "GPUReport", "HyperParameters",
     "IN_PLACE", "KernelPlan", "LanguageModel", "LanguageShape", "LinearRegression",
     "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module", "OneRank",
@@ -117,10 +117,10 @@ __all__ = [
     "SyntheticRegressionData", "Timer", "TracedStep", "Traffic", "Trainer",
     "TransformerLayer", "UNCOUNTED", "WatchedArray", "WrongCheckpoint", "abs",
     "add_gradients", "add_point", "add_to_class", "apply_settings", "arange",
-    "are_devices", "argmax", "astype", "batch_matmul", "board_state", "build_problems",
-    "bus_bandwidth", "cache_bytes", "called_operations", "capability_range",
-    "card_data", "check_examples", "check_file", "check_limits", "check_loss",
-    "check_objects", "check_run", "check_shapes", "checkpoint_variables",
+    "are_devices", "argmax", "astype", "batch_matmul", "between_steps", "board_state",
+    "build_problems", "bus_bandwidth", "cache_bytes", "called_operations",
+    "capability_range", "card_data", "check_examples", "check_file", "check_limits",
+    "check_loss", "check_objects", "check_run", "check_shapes", "checkpoint_variables",
     "chunked_loss", "cited", "cited_rows", "compile_cuda", "compile_kernel",
     "complete_checkpoints", "concat", "conv_size", "cos", "cosh", "count_batches",
     "count_collectives", "count_traffic", "cpu", "decode", "decode_step",
@@ -340,25 +340,6 @@ class SyntheticRegressionData(DataModule):
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
-# Defined in chapter_gpus/tools.md (sec_gpu_tools)
-class BetweenSteps:
-    """An attribute of a trainer that a compiled step cannot read."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, trainer: Any, owner: type | None = None) -> Any:
-        if trainer is None:
-            return self
-        if Compiled.collected is not None:
-            raise NotImplementedError(f"trainer.{self.name} differs from step to step")
-        return vars(trainer)[self.name]
-
-    def __set__(self, trainer: Any, value: Any) -> None:
-        vars(trainer)[self.name] = value
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class Trainer(HyperParameters):
     """Trains a model.
 
@@ -373,10 +354,6 @@ class Trainer(HyperParameters):
     the data module `data`. Afterwards `model.board.data['val_loss'][-1].y` is the
     last validation loss.
     """
-
-    epoch = BetweenSteps()
-    train_batch_idx = BetweenSteps()
-    val_batch_idx = BetweenSteps()
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def __init__(
@@ -1299,7 +1276,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     device, flops = device or try_gpu(), {}
     add, count = large_sum(2**25, device), 1
 
-    def sums():
+    def sums() -> Any:
         for _ in range(count):
             result = add()
         return result
@@ -1637,7 +1614,7 @@ def make_language_model(
     Each of `kv_heads` heads of keys and values serves several of `heads` queries.
     """
 
-    def matrix(rows, columns):
+    def matrix(rows: int, columns: int) -> tf.Tensor:
         with try_gpu():
             return tf.random.normal((rows, columns)) / rows**0.5
 
@@ -2409,6 +2386,27 @@ def add_to_class(Class: type) -> Callable:
         return method
 
     return register
+
+
+def between_steps(name: str) -> Any:
+    """Return an attribute of a trainer that a compiled step cannot read."""
+
+    def read(trainer: Trainer) -> Any:
+        if Compiled.collected is not None:
+            raise NotImplementedError(f"trainer.{name} differs from step to step")
+        return vars(trainer)[name]
+
+    def write(trainer: Trainer, value: Any) -> None:
+        vars(trainer)[name] = value
+
+    return property(read, write)
+
+
+Trainer.epoch = between_steps("epoch")
+
+Trainer.train_batch_idx = between_steps("train_batch_idx")
+
+Trainer.val_batch_idx = between_steps("val_batch_idx")
 
 
 def mean(values: Sequence) -> Any:
@@ -3361,4 +3359,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 50a84e96c58a9ccd, with the contents 518ee10bba124d13.
+# Generated from f6c630326fb06474, with the contents 60ecf765b984ff45.

@@ -423,8 +423,9 @@ class Trainer(HyperParameters):
         self.checkpoints = checkpoint_dir and self.checkpoint_class(
             self, checkpoint_dir
         )
+        epochs = range(self.epoch, self.max_epochs)
         with progress_bar(self):
-            for self.epoch in range(self.epoch, self.max_epochs):
+            for self.epoch in epochs:
                 self.fit_epoch()
                 if self.checkpoints:
                     self.checkpoints.end_epoch()
@@ -1172,7 +1173,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
     device, flops = device or try_gpu(), {}
     add, count = large_sum(2**25, device), 1
 
-    def sums():
+    def sums() -> Any:
         for _ in range(count):
             result = add()
         return result
@@ -1774,6 +1775,9 @@ class OneRank:
         """Wait until all ranks are here."""
 
 
+Trainer.ranks = OneRank()
+
+
 class Ranks(OneRank):
     """The processes that train together, as seen by one of them."""
 
@@ -1855,9 +1859,6 @@ class Ranks(OneRank):
                     stacklevel=2,
                 )
         self.plain = now
-
-
-Trainer.ranks = OneRank()
 
 
 class ShareLoader:
@@ -2912,7 +2913,7 @@ def launch(
         for pipe in pipes:
             stack.callback(pipe.close)
 
-        def listen():
+        def listen() -> None:
             for message in messages(pipes):
                 receive(*message)
 
@@ -3172,9 +3173,10 @@ def board_state(board: ProgressBoard) -> tuple[dict, dict]:
 
 def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
     """Draw all points of a checkpoint on an empty board."""
-    for points, every_n in (data, 1), (waiting, sys.maxsize):
-        for label, pairs in points.items():
-            for x, y in move_to(pairs, trainer.device):
+    curves = (data, 1), (waiting, sys.maxsize)
+    for points, every_n in curves:
+        for label in points:
+            for x, y in move_to(points[label], trainer.device):
                 trainer.model.board.draw(x, y, label, every_n)
 
 
@@ -3315,4 +3317,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 4953d45c1da58487, with the contents 819495d6ad230a4f.
+# Generated from d8345a438942bc7a, with the contents aa36be58ef5896b3.
