@@ -1390,12 +1390,18 @@ class Machine:
         rates = ", ".join(
             f"{name} {rate / 1e9:,.3g}" for name, rate in self.rates.items()
         )
+        known = [
+            f"{self.functions / 1e9:,.3g} billion functions per second; "
+            if self.functions
+            else "",
+            f"matrices are read at {self.reading / 1e9:,.3g} GB/s; "
+            if self.reading
+            else "",
+        ]
         return (
             f"{self.name}: products in GFLOP/s: {rates}; "
             f"memory {self.bandwidth / 1e9:,.3g} GB/s; "
-            f"{1e6 * self.overhead:.1f} µs per operation; "
-            f"{self.functions / 1e9:,.3g} billion functions per second; "
-            f"matrices are read at {self.reading / 1e9:,.3g} GB/s; "
+            f"{1e6 * self.overhead:.1f} µs per operation; {''.join(known)}"
             f"spread {100 * self.spread:.0f} percent"
         )
 
@@ -1531,7 +1537,8 @@ def step_needs(
 ) -> dict[str, float]:
     """Return the seconds that a step needs at least, by resource.
 
-    `waiting` are the seconds in which the step waits for its input.
+    `waiting` are the seconds in which the step waits for its input. FLOPs of a
+    type that has no rate, such as whole numbers, count with that of 'float32'.
     """
     rates = [machine.rates.get(op.dtype, machine.rates["float32"]) for op in operations]
     return {
@@ -3618,4 +3625,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 840a5488b8bcdc67, with the contents 9c8d27f91ab7e560.
+# Generated from ac772ee832d630b3, with the contents c78e0d808abf872e.

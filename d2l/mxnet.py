@@ -1226,12 +1226,18 @@ class Machine:
         rates = ", ".join(
             f"{name} {rate / 1e9:,.3g}" for name, rate in self.rates.items()
         )
+        known = [
+            f"{self.functions / 1e9:,.3g} billion functions per second; "
+            if self.functions
+            else "",
+            f"matrices are read at {self.reading / 1e9:,.3g} GB/s; "
+            if self.reading
+            else "",
+        ]
         return (
             f"{self.name}: products in GFLOP/s: {rates}; "
             f"memory {self.bandwidth / 1e9:,.3g} GB/s; "
-            f"{1e6 * self.overhead:.1f} µs per operation; "
-            f"{self.functions / 1e9:,.3g} billion functions per second; "
-            f"matrices are read at {self.reading / 1e9:,.3g} GB/s; "
+            f"{1e6 * self.overhead:.1f} µs per operation; {''.join(known)}"
             f"spread {100 * self.spread:.0f} percent"
         )
 
@@ -1362,7 +1368,8 @@ def step_needs(
 ) -> dict[str, float]:
     """Return the seconds that a step needs at least, by resource.
 
-    `waiting` are the seconds in which the step waits for its input.
+    `waiting` are the seconds in which the step waits for its input. FLOPs of a
+    type that has no rate, such as whole numbers, count with that of 'float32'.
     """
     rates = [machine.rates.get(op.dtype, machine.rates["float32"]) for op in operations]
     return {
@@ -3299,4 +3306,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from e00326b632be9ecf, with the contents d7545b23a26c89a8.
+# Generated from 8d507d99f807d273, with the contents 3b621919188749ad.

@@ -1193,12 +1193,18 @@ class Machine:
         rates = ", ".join(
             f"{name} {rate / 1e9:,.3g}" for name, rate in self.rates.items()
         )
+        known = [
+            f"{self.functions / 1e9:,.3g} billion functions per second; "
+            if self.functions
+            else "",
+            f"matrices are read at {self.reading / 1e9:,.3g} GB/s; "
+            if self.reading
+            else "",
+        ]
         return (
             f"{self.name}: products in GFLOP/s: {rates}; "
             f"memory {self.bandwidth / 1e9:,.3g} GB/s; "
-            f"{1e6 * self.overhead:.1f} µs per operation; "
-            f"{self.functions / 1e9:,.3g} billion functions per second; "
-            f"matrices are read at {self.reading / 1e9:,.3g} GB/s; "
+            f"{1e6 * self.overhead:.1f} µs per operation; {''.join(known)}"
             f"spread {100 * self.spread:.0f} percent"
         )
 
@@ -1341,7 +1347,8 @@ def step_needs(
 ) -> dict[str, float]:
     """Return the seconds that a step needs at least, by resource.
 
-    `waiting` are the seconds in which the step waits for its input.
+    `waiting` are the seconds in which the step waits for its input. FLOPs of a
+    type that has no rate, such as whole numbers, count with that of 'float32'.
     """
     rates = [machine.rates.get(op.dtype, machine.rates["float32"]) for op in operations]
     return {
@@ -3359,4 +3366,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from f6c630326fb06474, with the contents 60ecf765b984ff45.
+# Generated from 0934a63488623b2c, with the contents de59fe4bfa785466.

@@ -1096,12 +1096,18 @@ class Machine:
         rates = ", ".join(
             f"{name} {rate / 1e9:,.3g}" for name, rate in self.rates.items()
         )
+        known = [
+            f"{self.functions / 1e9:,.3g} billion functions per second; "
+            if self.functions
+            else "",
+            f"matrices are read at {self.reading / 1e9:,.3g} GB/s; "
+            if self.reading
+            else "",
+        ]
         return (
             f"{self.name}: products in GFLOP/s: {rates}; "
             f"memory {self.bandwidth / 1e9:,.3g} GB/s; "
-            f"{1e6 * self.overhead:.1f} µs per operation; "
-            f"{self.functions / 1e9:,.3g} billion functions per second; "
-            f"matrices are read at {self.reading / 1e9:,.3g} GB/s; "
+            f"{1e6 * self.overhead:.1f} µs per operation; {''.join(known)}"
             f"spread {100 * self.spread:.0f} percent"
         )
 
@@ -1305,7 +1311,8 @@ def step_needs(
 ) -> dict[str, float]:
     """Return the seconds that a step needs at least, by resource.
 
-    `waiting` are the seconds in which the step waits for its input.
+    `waiting` are the seconds in which the step waits for its input. FLOPs of a
+    type that has no rate, such as whole numbers, count with that of 'float32'.
     """
     rates = [machine.rates.get(op.dtype, machine.rates["float32"]) for op in operations]
     return {
@@ -3317,4 +3324,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from d8345a438942bc7a, with the contents aa36be58ef5896b3.
+# Generated from 64956c60ea041590, with the contents 0598d5690d78b343.

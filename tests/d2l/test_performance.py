@@ -69,7 +69,9 @@ def test_a_machine_is_printed_in_one_line(machine):
 
 
 def test_a_machine_may_not_know_its_rate_of_special_functions(d2l):
-    assert d2l.Machine("card", {}, 1e9).bound(0, 0, functions=1e12) == 0
+    card = d2l.Machine("card", {}, 1e9)
+    assert card.bound(0, 0, functions=1e12) == 0
+    assert "functions" not in str(card) and "matrices" not in str(card)
 
 
 # Measurements
