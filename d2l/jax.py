@@ -3625,4 +3625,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from ac772ee832d630b3, with the contents c78e0d808abf872e.
+# Generated from 53a838ed542830ab, with the contents c78e0d808abf872e.

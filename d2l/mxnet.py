@@ -144,16 +144,16 @@ __all__ = [
     "require_gpu", "reshape", "restore_board", "ring_all_reduce", "ring_time",
     "rms_norm", "run_arguments", "run_kernel", "run_small", "run_uncompiled",
     "saved_bytes", "scaling_efficiency", "schedule_buckets", "scratch_tensors", "serve",
-    "servers", "set_axes", "set_figsize", "share_object", "show_error", "show_images",
-    "sight_problems", "sigmoid", "simulate_kernel", "sin", "single_graph", "sinh",
-    "size", "small_sums", "spans", "split_batch", "square_product", "stack",
-    "star_all_reduce", "step_flops", "step_needs", "stored_collectives", "stored_plans",
-    "swapaxes", "synchronize", "take_examples", "tanh", "tensor", "time_call",
-    "time_in_turn", "to", "trace_events", "trained_arrays", "transpose", "tree_map",
-    "try_all_gpus", "try_devices", "try_gpu", "unpack", "use_svg_display",
-    "vector_product", "verdict", "visible_gpus", "wait_for_checkpoints",
-    "wait_for_disk", "warn_if_over", "wave_efficiency", "worker_store", "zeros",
-    "zeros_like"
+    "servers", "set_axes", "set_figsize", "share_object", "shared_array", "show_error",
+    "show_images", "sight_problems", "sigmoid", "simulate_kernel", "sin",
+    "single_graph", "sinh", "size", "small_sums", "spans", "split_batch",
+    "square_product", "stack", "star_all_reduce", "step_flops", "step_needs",
+    "stored_collectives", "stored_plans", "swapaxes", "synchronize", "take_examples",
+    "tanh", "tensor", "time_call", "time_in_turn", "to", "trace_events",
+    "trained_arrays", "transpose", "tree_map", "try_all_gpus", "try_devices", "try_gpu",
+    "unpack", "use_svg_display", "vector_product", "verdict", "visible_gpus",
+    "wait_for_checkpoints", "wait_for_disk", "warn_if_over", "wave_efficiency",
+    "worker_store", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -1477,15 +1477,29 @@ class MFU(Callback):
 
 
 # Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+def shared_array(memory: Any, shape: Any, dtype: Any) -> onp.ndarray:
+    """Return the array of a block that a line of a kernel allocates.
+
+    Numba's own method returns two arrays if two threads allocate at once.
+    """
+    line, new = sys._getframe(1), onp.empty(shape, getattr(dtype, "name", dtype))
+    return memory._allocations.setdefault((line.f_code, line.f_lineno), new)
+
+
 def simulate_kernel(kernel: Any, grid: Any, threads: Any, *args: Any) -> None:
-    """Run a Numba kernel in Numba's simulator, on the CPU."""
+    """Run a Numba kernel in Numba's simulator, on the CPU.
+
+    The size of shared arrays has to be known before the kernel starts.
+    """
     from numba.cuda.simulator.kernel import FakeCUDAKernel
+    from numba.cuda.simulator.kernelapi import FakeCUDAShared
 
     simulated = FakeCUDAKernel(kernel.py_func, device=False)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-4)  # since many threads wait for each other
     try:
-        simulated[grid, threads](*args)
+        with mock.patch.object(FakeCUDAShared, "array", shared_array):
+            simulated[grid, threads](*args)
     finally:
         sys.setswitchinterval(interval)
 
@@ -1679,10 +1693,17 @@ def linear(X: np.ndarray, W: np.ndarray) -> np.ndarray:
     return npx.fully_connected(X, W, num_hidden=len(W), no_bias=True, flatten=False)
 
 
-def decode(model: LanguageModel, tokens: np.ndarray, cache: list, start: int) -> tuple:
+def decode(
+    model: LanguageModel,
+    tokens: np.ndarray,
+    cache: list,
+    start: int,
+    product: Callable = linear,
+) -> tuple:
     """Return the logits of the next tokens and the cache, with new entries.
 
-    `tokens`, shape (batch, n), are at the positions from `start` on.
+    `tokens`, shape (batch, n), are at the positions from `start` on. `product`
+    returns the products of inputs with one of the weights.
     """
     embedding, *rest = model.weights
     groups, d, (b, n) = model.kv_heads, model.width // model.heads, tokens.shape
@@ -1691,7 +1712,7 @@ def decode(model: LanguageModel, tokens: np.ndarray, cache: list, start: int) ->
     earlier = places <= places[start:].reshape(-1, 1)
     for i in range(model.layers):
         qkv, out, up, down = rest[4 * i : 4 * i + 4]
-        parts = linear(rms_norm(X), qkv).reshape(b, n, -1, d).transpose(0, 2, 1, 3)
+        parts = product(rms_norm(X), qkv).reshape(b, n, -1, d).transpose(0, 2, 1, 3)
         q = parts[:, : model.heads].reshape(b * groups, -1, d)
         cache[i][0, :, :, start:end] = parts[:, model.heads : model.heads + groups]
         cache[i][1, :, :, start:end] = parts[:, model.heads + groups :]
@@ -1700,9 +1721,9 @@ def decode(model: LanguageModel, tokens: np.ndarray, cache: list, start: int) ->
         scores = np.where(earlier, scores.reshape(b * groups, -1, n, end), -1e9)
         H = npx.batch_dot(npx.softmax(scores).reshape(b * groups, -1, end), values)
         H = H.reshape(b, model.heads, n, d).transpose(0, 2, 1, 3).reshape(b, n, -1)
-        X = X + linear(H, out)
-        H = npx.leaky_relu(linear(rms_norm(X), up), act_type="gelu")
-        X = X + linear(H, down)
+        X = X + product(H, out)
+        H = npx.leaky_relu(product(rms_norm(X), up), act_type="gelu")
+        X = X + product(H, down)
     return linear(rms_norm(X[:, -1:]), embedding)[:, 0], cache
 
 
@@ -3306,4 +3327,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 8d507d99f807d273, with the contents 3b621919188749ad.
+# Generated from a4bfa31a55f4d001, with the contents ea331ca610a752e7.

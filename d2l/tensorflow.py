@@ -146,15 +146,15 @@ __all__ = [
     "rms_norm", "run_arguments", "run_kernel", "run_on", "saved_tensors",
     "scaling_efficiency", "schedule_buckets", "scratch_tensors", "scratch_variables",
     "send", "serve", "set_axes", "set_figsize", "set_random_states",
-    "share_random_state", "share_statistics", "show_error", "show_images",
-    "sight_problems", "sigmoid", "simulate_kernel", "sin", "sinh", "size", "small_sums",
-    "split_batch", "square_product", "stack", "star_all_reduce", "step_flops",
-    "step_needs", "storages", "stored_collectives", "stored_plans", "synchronize",
-    "tanh", "tensor", "time_call", "time_in_turn", "trace", "trace_events",
-    "trace_step", "transpose", "try_all_gpus", "try_devices", "try_gpu", "unpack",
-    "unscaled_losses", "use_svg_display", "vector_product", "verdict", "visible_gpus",
-    "wait_for_disk", "warn_if_over", "wave_efficiency", "worker_addresses",
-    "worker_rank", "worker_strategy", "zeros", "zeros_like"
+    "share_random_state", "share_statistics", "shared_array", "show_error",
+    "show_images", "sight_problems", "sigmoid", "simulate_kernel", "sin", "sinh",
+    "size", "small_sums", "split_batch", "square_product", "stack", "star_all_reduce",
+    "step_flops", "step_needs", "storages", "stored_collectives", "stored_plans",
+    "synchronize", "tanh", "tensor", "time_call", "time_in_turn", "trace",
+    "trace_events", "trace_step", "transpose", "try_all_gpus", "try_devices", "try_gpu",
+    "unpack", "unscaled_losses", "use_svg_display", "vector_product", "verdict",
+    "visible_gpus", "wait_for_disk", "warn_if_over", "wave_efficiency",
+    "worker_addresses", "worker_rank", "worker_strategy", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -1451,15 +1451,29 @@ class MFU(Callback):
 
 
 # Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
+def shared_array(memory: Any, shape: Any, dtype: Any) -> onp.ndarray:
+    """Return the array of a block that a line of a kernel allocates.
+
+    Numba's own method returns two arrays if two threads allocate at once.
+    """
+    line, new = sys._getframe(1), onp.empty(shape, getattr(dtype, "name", dtype))
+    return memory._allocations.setdefault((line.f_code, line.f_lineno), new)
+
+
 def simulate_kernel(kernel: Any, grid: Any, threads: Any, *args: Any) -> None:
-    """Run a Numba kernel in Numba's simulator, on the CPU."""
+    """Run a Numba kernel in Numba's simulator, on the CPU.
+
+    The size of shared arrays has to be known before the kernel starts.
+    """
     from numba.cuda.simulator.kernel import FakeCUDAKernel
+    from numba.cuda.simulator.kernelapi import FakeCUDAShared
 
     simulated = FakeCUDAKernel(kernel.py_func, device=False)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-4)  # since many threads wait for each other
     try:
-        simulated[grid, threads](*args)
+        with mock.patch.object(FakeCUDAShared, "array", shared_array):
+            simulated[grid, threads](*args)
     finally:
         sys.setswitchinterval(interval)
 
@@ -1651,7 +1665,11 @@ def rms_norm(X: tf.Tensor) -> tf.Tensor:
 
 @tf.function(reduce_retracing=True)
 def decode_step(
-    model: LanguageModel, tokens: tf.Tensor, cache: list, start: tf.Tensor
+    model: LanguageModel,
+    tokens: tf.Tensor,
+    cache: list,
+    start: tf.Tensor,
+    product: Callable,
 ) -> tf.Tensor:
     """Return the logits of the next tokens; see `decode`."""
     embedding, *rest = model.weights
@@ -1661,7 +1679,8 @@ def decode_step(
     later = tf.range(end) > tf.range(start, end)[:, None]
     for i in range(model.layers):
         qkv, out, up, down = rest[4 * i : 4 * i + 4]
-        q, k, v = tf.split(rms_norm(X) @ qkv, [width, groups * d, groups * d], -1)
+        H = product(rms_norm(X), qkv)
+        q, k, v = tf.split(H, [width, groups * d, groups * d], -1)
         entries = tf.reshape(tf.stack([k, v]), (2, shape[0], shape[1], groups, d))
         cache[i][:, :, start:end].assign(entries)
         keys, values = tf.unstack(cache[i][:, :, :end])
@@ -1669,17 +1688,24 @@ def decode_step(
         scores = tf.einsum("bngrd,bsgd->bgrns", q, keys) / d**0.5
         weights = tf.nn.softmax(tf.where(later, -1e9, scores))
         H = tf.einsum("bgrns,bsgd->bngrd", weights, values)
-        X = X + tf.reshape(H, (shape[0], shape[1], width)) @ out
-        X = X + tf.nn.gelu(rms_norm(X) @ up) @ down
+        X = X + product(tf.reshape(H, (shape[0], shape[1], width)), out)
+        X = X + product(tf.nn.gelu(product(rms_norm(X), up)), down)
     return tf.matmul(rms_norm(X[:, -1]), embedding, transpose_b=True)
 
 
-def decode(model: LanguageModel, tokens: tf.Tensor, cache: list, start: int) -> tuple:
+def decode(
+    model: LanguageModel,
+    tokens: tf.Tensor,
+    cache: list,
+    start: int,
+    product: Callable = tf.matmul,
+) -> tuple:
     """Return the logits of the next tokens and the cache, with new entries.
 
-    `tokens`, shape (batch, n), are at the positions from `start` on.
+    `tokens`, shape (batch, n), are at the positions from `start` on. `product`
+    returns the products of inputs with one of the weights.
     """
-    return decode_step(model, tokens, cache, tf.constant(start)), cache
+    return decode_step(model, tokens, cache, tf.constant(start), product), cache
 
 
 def likeliest(logits: tf.Tensor) -> tf.Tensor:
@@ -3366,4 +3392,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 0934a63488623b2c, with the contents de59fe4bfa785466.
+# Generated from 1326ac7caa109335, with the contents 5b4f27ddbc0c3055.

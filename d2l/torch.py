@@ -3324,4 +3324,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 64956c60ea041590, with the contents 0598d5690d78b343.
+# Generated from 477967f4be36dd86, with the contents 0598d5690d78b343.

@@ -3,6 +3,7 @@
 import importlib.util
 import math
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -82,6 +83,19 @@ def test_a_simulated_kernel_computes(d2l, n):
 
 def test_simulated_threads_wait_for_each_other(d2l):
     x, y = np.arange(128, dtype=np.float32).reshape(2, 64)
+    d2l.run_kernel(reverse_kernel, 1, 64, x, y)
+    assert np.array_equal(y, x[::-1])
+
+
+def test_simulated_threads_share_an_array_that_is_slow_to_make(d2l, monkeypatch):
+    empty = np.empty
+
+    def slow(*args, **kwargs):
+        time.sleep(0.001)
+        return empty(*args, **kwargs)
+
+    x, y = np.arange(128, dtype=np.float32).reshape(2, 64)
+    monkeypatch.setattr(np, "empty", slow)
     d2l.run_kernel(reverse_kernel, 1, 64, x, y)
     assert np.array_equal(y, x[::-1])
 

@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -19,19 +20,19 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def server():
+def server(tmp_path_factory):
     """The address of a running JupyterLab, with its token."""
     command = [sys.executable, "-m", "book", "lab", "--section", "trainer"]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    assert process.stderr
-    for line in process.stderr:
-        if found := re.search(r"http://127.0.0.1:\d+/lab\S*token=\w+", line):
-            break
-    assert found
+    log = tmp_path_factory.mktemp("lab") / "log"  # a pipe that nobody reads would fill
+    with log.open("w") as file:
+        process = subprocess.Popen(command, cwd=ROOT, stderr=file)
+    pattern = re.compile(r"http://127.0.0.1:\d+/lab\S*token=\w+")
+    while not (found := pattern.search(log.read_text())):
+        assert process.poll() is None, log.read_text()
+        time.sleep(0.1)
     yield found[0]
     process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 0
-    process.stderr.close()
+    assert process.wait(20) == 0, log.read_text()
 
 
 @pytest.mark.parametrize("tab", TABS)
