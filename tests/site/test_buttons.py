@@ -167,7 +167,8 @@ def expected(path: str, repository: str, tab: str) -> list[str]:
     if path == "index.html":
         return [*OF_BOOK, f"PDF in {tab_name(tab)}"]
     source = ROOT / Path(path).with_suffix(".md")
-    has_deck = "(**" in source.read_text("utf-8")  # the solutions have no marks
+    # The solutions have no marks.
+    has_deck = bool(re.search(r"^[\[(]\*\*", source.read_text("utf-8"), re.MULTILINE))
     if path not in WITH_TABS:
         return [*["Slides"] * has_deck, FILES[-1]]
     files = [label for label in FILES if label != "Slides" or has_deck]
