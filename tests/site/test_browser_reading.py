@@ -223,25 +223,27 @@ def test_the_preview_of_an_interactive_figure_shows_its_picture(
 TOP_OF_FOCUS = "document.activeElement.getBoundingClientRect().top"
 
 
+LINK, LABEL = "figcaption .headerlink", "~ .place .tab-label > button:visible"
+
+
 @pytest.mark.parametrize(
-    "stop", ["figcaption .headerlink", "~ .place .tab-label > button:visible"]
+    "name, stop", [("two-devices", LINK), ("two-devices", LABEL), ("worth-moving", LINK)]
 )
 def test_nothing_moves_when_a_figure_becomes_interactive(
-    open_http_page: Visitor, stop: str
+    open_http_page: Visitor, name: str, stop: str
 ):
     held: list[Route] = []
     context = open_http_page.context()
     context.route("**/explorables.css", lambda route: held.append(route))
-    for name in ("two-devices", "worth-moving"):
-        page = open_http_page(SECTION)
-        figure = f"figure[data-explorable={name}]"
-        page.locator(f"{figure} {stop}").first.focus()
-        before = page.evaluate(TOP_OF_FOCUS)
-        while not held:
-            page.wait_for_timeout(10)
-        held.pop().continue_()
-        expect(page.locator(f"{figure}.live svg")).to_be_visible()
-        assert abs(page.evaluate(TOP_OF_FOCUS) - before) < 2, name
+    page = open_http_page(SECTION)
+    figure = f"figure[data-explorable={name}]"
+    page.locator(f"{figure} {stop}").first.focus()
+    before = page.evaluate(TOP_OF_FOCUS)
+    while not held:
+        page.wait_for_timeout(10)
+    held.pop().continue_()
+    expect(page.locator(f"{figure}.live svg")).to_be_visible()
+    assert abs(page.evaluate(TOP_OF_FOCUS) - before) < 2
 
 
 # The front page

@@ -156,7 +156,7 @@ def test_a_link_to_the_panel_of_the_readers_framework_keeps_the_framework(
     open_page: Visitor,
 ):
     """Another one is shown at this place, and the panel is one of several."""
-    page = open_page(f"{SECTION}?tab={CHOSEN}")
+    page = open_page(f"chapter_gpus/solutions-data-movement.html?tab={CHOSEN}")
     place, panel = page.evaluate(
         """([own, other]) => [...document.querySelectorAll(".place > .tab-panel")]
             .map((panel) => [panel.parentElement, panel])
