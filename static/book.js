@@ -279,6 +279,8 @@
   function prepareMenu() {
     menu.addEventListener("click", ({ target }) => useMenu(target.closest("button")));
     menu.addEventListener("keydown", moveInMenu);
+    // A figure that becomes interactive may move the label.
+    new ResizeObserver(putMenuAtLabel).observe(document.body);
   }
 
   function openMenu(button) {
@@ -297,12 +299,17 @@
     everywhere.hidden = shown === root.dataset.tab;
     everywhere.textContent = `Use ${chosen.textContent} everywhere`;
     menu.showPopover();
-    const { left, top, bottom } = button.getBoundingClientRect();
+    putMenuAtLabel();
+    chosen.focus({ preventScroll: true });
+  }
+
+  function putMenuAtLabel() {
+    if (!menu.matches(":popover-open")) return;
+    const { left, top, bottom } = opener.getBoundingClientRect();
     const height = menu.offsetHeight;
     const y = bottom + height < innerHeight ? bottom : top - height;
     menu.style.left = `${Math.min(left, root.clientWidth - menu.offsetWidth) + scrollX}px`;
     menu.style.top = `${y + scrollY}px`;
-    chosen.focus({ preventScroll: true });
   }
 
   function moveInMenu(event) {
