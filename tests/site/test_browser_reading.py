@@ -227,7 +227,8 @@ LINK, LABEL = "figcaption .headerlink", "~ .place .tab-label > button:visible"
 
 
 @pytest.mark.parametrize(
-    "name, stop", [("two-devices", LINK), ("two-devices", LABEL), ("worth-moving", LINK)]
+    "name, stop",
+    [("two-devices", LINK), ("two-devices", LABEL), ("worth-moving", LINK)],
 )
 def test_nothing_moves_when_a_figure_becomes_interactive(
     open_http_page: Visitor, name: str, stop: str
