@@ -153,6 +153,7 @@
     const end = scrollY + moved + innerHeight;
     if (before >= 0 && end > root.scrollHeight) document.body.style.minHeight = `${end}px`;
     window.scrollBy({ top: moved, behavior: "instant" });
+    putMenuAtLabel(); // which has a place in the page
     requestAnimationFrame(() => (root.style.overflowAnchor = ""));
   }
 
@@ -279,8 +280,6 @@
   function prepareMenu() {
     menu.addEventListener("click", ({ target }) => useMenu(target.closest("button")));
     menu.addEventListener("keydown", moveInMenu);
-    // A figure that becomes interactive may move the label.
-    new ResizeObserver(putMenuAtLabel).observe(document.body);
   }
 
   function openMenu(button) {

@@ -14,7 +14,7 @@ from browsing import (
     turn,
     wait_until,
 )
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 from tabsets import chosen
 
 FIRST, OTHER, LAST = TABS[0], TABS[2], TABS[3]
@@ -194,6 +194,27 @@ def test_a_second_click_closes_the_menu(open_http_page: Visitor):
     for number, is_open in [(1, True), (1, False), (1, True), (0, True), (0, False)]:
         labels.nth(number).click()
         assert menu.is_visible() is is_open, number
+
+
+def test_the_menu_stays_at_its_label_when_a_figure_grows_above(open_http_page: Visitor):
+    held: list[Route] = []
+    context = open_http_page.context()
+    context.route("**/explorables.css", lambda route: held.append(route))
+    page = open_http_page(SECTION)
+    figure = page.locator("figure[data-explorable=gpu-parts]")
+    height = figure.evaluate("figure => figure.offsetHeight")
+    label = page.locator(LABEL).nth(1)
+    label.click()
+    tops = """label => [label, document.querySelector("#place-menu")]
+        .map((element) => element.getBoundingClientRect().top)"""
+    before = label.evaluate(tops)
+    while not held:
+        page.wait_for_timeout(10)
+    for route in held:
+        route.continue_()
+    expect(figure.locator("> .explorable")).to_have_count(1)
+    assert figure.evaluate("figure => figure.offsetHeight") > height + 50
+    assert label.evaluate(tops) == pytest.approx(before, abs=1)
 
 
 def test_keys_in_the_menu_are_not_shortcuts(open_http_page: Visitor):

@@ -227,23 +227,27 @@ LINK, LABEL = "figcaption .headerlink", "~ .place .tab-label > button:visible"
 
 
 @pytest.mark.parametrize(
-    "name, stop",
-    [("two-devices", LINK), ("two-devices", LABEL), ("worth-moving", LINK)],
+    "section, name, stop",
+    [
+        *((SECTION, name, LINK) for name in ("two-devices", "worth-moving")),
+        (SECTION, "two-devices", LABEL),
+        *(("chapter_gpus/data-movement.html", "pinned", s) for s in (LINK, LABEL)),
+    ],
 )
 def test_nothing_moves_when_a_figure_becomes_interactive(
-    open_http_page: Visitor, name: str, stop: str
+    open_http_page: Visitor, section: str, name: str, stop: str
 ):
     held: list[Route] = []
     context = open_http_page.context()
     context.route("**/explorables.css", lambda route: held.append(route))
-    page = open_http_page(SECTION)
+    page = open_http_page(section)
     figure = f"figure[data-explorable={name}]"
     page.locator(f"{figure} {stop}").first.focus()
     before = page.evaluate(TOP_OF_FOCUS)
     while not held:
         page.wait_for_timeout(10)
     held.pop().continue_()
-    expect(page.locator(f"{figure}.live svg")).to_be_visible()
+    expect(page.locator(f"{figure} > .explorable")).to_be_visible()
     assert abs(page.evaluate(TOP_OF_FOCUS) - before) < 2
 
 
