@@ -320,13 +320,6 @@ class SyntheticRegressionData(DataModule):
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
-class TrainState(train_state.TrainState):
-    """Parameters, state of the optimizer, statistics of layers, and a random key."""
-
-    batch_stats: Any
-    dropout_rng: Any
-
-
 class Trainer(HyperParameters):
     """Trains a model.
 
@@ -558,6 +551,13 @@ class Trainer(HyperParameters):
         """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
         scale = jnp.minimum(1, grad_clip_val / optax.tree.norm(grads))
         return jax.tree_util.tree_map(lambda grad: scale * grad, grads)
+
+
+class TrainState(train_state.TrainState):
+    """Parameters, state of the optimizer, statistics of layers, and a random key."""
+
+    batch_stats: Any
+    dropout_rng: Any
 
 
 class Callback:
@@ -3625,4 +3625,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 53a838ed542830ab, with the contents c78e0d808abf872e.
+# Generated from 91bb337f7e3732b6, with the contents 8b67559c09ca4635.

@@ -3327,4 +3327,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from a4bfa31a55f4d001, with the contents ea331ca610a752e7.
+# Generated from cc949692e4076621, with the contents ea331ca610a752e7.

@@ -10,7 +10,7 @@ from book.facts import predictions
 from book.facts.marked_numbers import marked
 from book.facts.quantities import quantities
 from book.records import outputs, store
-from book.sources.blocks import Block, Cell, Prose
+from book.sources.blocks import Block, Cell, Heading, Prose
 from book.sources.book import Book
 from book.sources.inline import Span
 from book.sources.section import Section
@@ -31,13 +31,17 @@ def _mistakes(tab_blocks: list[Block]) -> Iterator[tuple[int, str]]:
     """Yield the mistakes in the predictions of a tab, each with its line."""
     waiting: list[tuple[int, str]] = []
     for block in tab_blocks:
+        if isinstance(block, Heading):
+            yield from waiting
+            waiting = []
         if isinstance(block, Cell):
             yield from _cell_problems(block)
             waiting = [] if block.predicts else waiting
         for _, span in [] if isinstance(block, Cell) else marked([block], "arithmetic"):
             yield from _text_problems(block, span)
             alone = f"'{span.text}' is the arithmetic of no cell marked .predict below"
-            waiting.append((block.line_at(span.start), f"{alone}; mark the cell"))
+            remedy = "mark a cell before the next heading, or remove .arithmetic"
+            waiting.append((block.line_at(span.start), f"{alone}; {remedy}"))
     yield from waiting
 
 

@@ -91,6 +91,7 @@ CELL = PREDICTING.format('answer="n: ? s"')
         (CELL.replace(" .predict", ""), 3, "'answer' without .predict; add it, or"),
         (PREDICTING.format('answer="?" cited=x'), 3, "no measurement 'x' in cited.csv"),
         (f"So [2 s]{{.arithmetic}}.\n\n{CELL}\n[3 s]{{.arithmetic}}.\n", 10, "no cell"),
+        (f"So [2 s]{{.arithmetic}}.\n\n## Two\n\n{CELL}", 3, "no cell"),
         (f"[$1 + 1 = 3$ s]{{.arithmetic}}.\n\n{CELL}", 3, "the left side is 2"),
         (f"[two]{{.arithmetic}}.\n\n{CELL}", 3, "no number in 'two'"),
         (f"## [2 s]{{.arithmetic}}\n\n{CELL}", 3, "in no paragraph"),
