@@ -3625,4 +3625,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 91bb337f7e3732b6, with the contents 8b67559c09ca4635.
+# Generated from d4549ee62f4d6a86, with the contents 8b67559c09ca4635.

@@ -3327,4 +3327,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from cc949692e4076621, with the contents ea331ca610a752e7.
+# Generated from 7208ba42b95a5e75, with the contents ea331ca610a752e7.

@@ -3392,4 +3392,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 49d3a7e4f84e1710, with the contents 5b4f27ddbc0c3055.
+# Generated from f6f90c1066c5498f, with the contents 5b4f27ddbc0c3055.

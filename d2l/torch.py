@@ -3324,4 +3324,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 3426b5e9a6f4a30e, with the contents 0598d5690d78b343.
+# Generated from fc2f3143adc36aa7, with the contents 0598d5690d78b343.
