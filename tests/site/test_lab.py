@@ -48,10 +48,14 @@ def test_a_notebook_runs_from_top_to_bottom(server, browser, tab):
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     file = ROOT / f"_build/lab/notebooks/{tab}/trainer.ipynb"
+    code: list[nbformat.NotebookNode] = []
     for _ in range(60):
         page.wait_for_timeout(2000)
         page.keyboard.press("Control+s")
-        cells = nbformat.read(file, 4).cells
+        try:
+            cells = nbformat.read(file, 4).cells
+        except nbformat.reader.NotJSONError:  # JupyterLab is writing it
+            continue
         code = [cell for cell in cells if cell.cell_type == "code"]
         if all(cell.execution_count for cell in code):
             break
