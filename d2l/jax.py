@@ -767,7 +767,7 @@ def move_to(batch: Any, device: jax.Device) -> Any:
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
 def synchronize() -> None:
-    """Wait until all arrays that the program holds have their numbers."""
+    """Wait until all arrays that the program holds have their values."""
     for kind in {cpu().platform, try_gpu().platform}:
         held = [a for a in jax.live_arrays(kind) if not a.is_deleted()]
         jax.block_until_ready(held)
@@ -3625,4 +3625,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from d4549ee62f4d6a86, with the contents 8b67559c09ca4635.
+# Generated from 6da1cb7003670c72, with the contents 2961565c78838a0d.

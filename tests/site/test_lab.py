@@ -11,6 +11,8 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
+from book.base import build_paths
+from book.base.files import locked
 from book.live import lab
 from book.sources.book import Book
 
@@ -24,15 +26,16 @@ def server(tmp_path_factory):
     """The address of a running JupyterLab, with its token."""
     command = [sys.executable, "-m", "book", "lab", "--section", "trainer"]
     log = tmp_path_factory.mktemp("lab") / "log"  # a pipe that nobody reads would fill
-    with log.open("w") as file:
-        process = subprocess.Popen(command, cwd=ROOT, stderr=file)
     pattern = re.compile(r"http://127.0.0.1:\d+/lab\S*token=\w+")
-    while not (found := pattern.search(log.read_text())):
-        assert process.poll() is None, log.read_text()
-        time.sleep(0.1)
-    yield found[0]
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 0, log.read_text()
+    lock = ROOT / build_paths.LOCKS / "test-lab.lock"
+    with locked(lock, "another worker has a JupyterLab"), log.open("w") as file:
+        process = subprocess.Popen(command, cwd=ROOT, stderr=file)
+        while not (found := pattern.search(log.read_text())):
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.1)
+        yield found[0]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0, log.read_text()
 
 
 @pytest.mark.parametrize("tab", TABS)
