@@ -10,6 +10,7 @@ from browsing import (
     Visitor,
     choose,
     probe,
+    reach_everything,
     reload,
     turn,
     wait_until,
@@ -361,6 +362,7 @@ def test_a_page_that_was_kept_ends_a_comparison(open_http_page: Visitor):
 
 def test_nothing_jumps_on_a_page_that_was_kept(open_http_page: Visitor):
     page = open_http_page(SECTION)
+    reach_everything(page)  # a page that was kept has loaded its figures
     before = probe(page, "mark", 0.5)
     show_again(page, tab=LAST)
     assert abs(probe(page, "placeOfMarked") - before) <= 2
