@@ -163,13 +163,17 @@
   }
 
   // Returns an element of the text that is visible and `remains`: the focused one or the
-  // first one in view, or else the last one that begins above the view.
+  // first one in view, or else the last one that begins above the view. A choice draws
+  // interactive figures anew, so nothing in them remains.
   function readingPosition(remains) {
     const top = find(".bar").getBoundingClientRect().bottom;
     const placeOf = (block) => block.getBoundingClientRect().top;
     const isInView = (block) => placeOf(block) >= top && placeOf(block) < innerHeight;
     const stays = (block) =>
-      block.closest("article") && block.checkVisibility() && remains(block);
+      block.closest("article") &&
+      !block.parentElement.closest(".explorable") &&
+      block.checkVisibility() &&
+      remains(block);
     const blocks = [document.activeElement, ...all("article > section *")];
     return (
       blocks.find((block) => isInView(block) && stays(block)) ??

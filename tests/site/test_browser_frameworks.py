@@ -10,7 +10,6 @@ from browsing import (
     Visitor,
     choose,
     probe,
-    reach_everything,
     reload,
     turn,
     wait_until,
@@ -360,9 +359,30 @@ def test_a_page_that_was_kept_ends_a_comparison(open_http_page: Visitor):
     assert probe(page, "wrongTabs") == []
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_nothing_jumps_below_an_interactive_figure(
+    open_http_page: Visitor, is_kept: bool
+):
+    page = open_http_page(SECTION)
+    figure = page.locator("figure[data-explorable=two-devices]")
+    figure.scroll_into_view_if_needed()
+    expect(figure.locator("> .explorable")).to_have_count(1)
+    half = """({ offsetTop: top, offsetHeight: height }) =>
+      scrollTo({ top: top + height / 2, behavior: "instant" })"""
+    figure.evaluate(half)
+    caption = figure.locator("figcaption")
+    top = "element => element.getBoundingClientRect().top"
+    before = caption.evaluate(top)
+    if is_kept:
+        show_again(page, tab=LAST)
+    else:
+        choose(page, LAST)
+    assert chosen(page) == LAST
+    assert caption.evaluate(top) == pytest.approx(before, abs=2)
+
+
 def test_nothing_jumps_on_a_page_that_was_kept(open_http_page: Visitor):
     page = open_http_page(SECTION)
-    reach_everything(page)  # a page that was kept has loaded its figures
     before = probe(page, "mark", 0.5)
     show_again(page, tab=LAST)
     assert abs(probe(page, "placeOfMarked") - before) <= 2
