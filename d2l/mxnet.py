@@ -356,8 +356,8 @@ class Trainer(HyperParameters):
     num_gpus: the number of GPUs to train on; 0 means the CPU.
     gradient_clip_val: an upper limit for the joint norm of all gradients; 0 means
         no limit.
-    settings: further arguments, such as `callbacks`. `help(Trainer)` lists them
-        among the data descriptors. They may be changed between two calls of `fit`.
+    settings: further arguments, such as `callbacks`; `help(Trainer)` lists them.
+        They may be changed between two calls of `fit`.
 
     Example: `Trainer(max_epochs=3).fit(model, data)` trains the module `model` on
     the data module `data`. Afterwards `model.board.data['val_loss'][-1].y` is the
@@ -842,7 +842,8 @@ def queue_times(
 def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
     """Return the latency in seconds and the bandwidth in B/s of measured copies.
 
-    Fits times = latency + sizes / bandwidth, with the least relative errors.
+    Fits times = latency + sizes / bandwidth, with the least relative errors;
+    otherwise the largest copies alone would decide where the line lies.
     """
     weights = 1 / onp.asarray(times)
     slope, latency = onp.polyfit(sizes, times, 1, w=weights)
@@ -3327,4 +3328,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 7208ba42b95a5e75, with the contents ea331ca610a752e7.
+# Generated from 51002ed076ea7c3b, with the contents 3fca79d3d85f0a60.

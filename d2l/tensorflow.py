@@ -347,8 +347,8 @@ class Trainer(HyperParameters):
     num_gpus: the number of GPUs to train on; 0 means the CPU.
     gradient_clip_val: an upper limit for the joint norm of all gradients; 0 means
         no limit.
-    settings: further arguments, such as `callbacks`. `help(Trainer)` lists them
-        among the data descriptors. They may be changed between two calls of `fit`.
+    settings: further arguments, such as `callbacks`; `help(Trainer)` lists them.
+        They may be changed between two calls of `fit`.
 
     Example: `Trainer(max_epochs=3).fit(model, data)` trains the module `model` on
     the data module `data`. Afterwards `model.board.data['val_loss'][-1].y` is the
@@ -792,7 +792,8 @@ def queue_times(
 def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
     """Return the latency in seconds and the bandwidth in B/s of measured copies.
 
-    Fits times = latency + sizes / bandwidth, with the least relative errors.
+    Fits times = latency + sizes / bandwidth, with the least relative errors;
+    otherwise the largest copies alone would decide where the line lies.
     """
     weights = 1 / np.asarray(times)
     slope, latency = np.polyfit(sizes, times, 1, w=weights)
@@ -3392,4 +3393,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from f6f90c1066c5498f, with the contents 5b4f27ddbc0c3055.
+# Generated from f2913a0605665091, with the contents 09924892571a60b4.
