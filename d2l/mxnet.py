@@ -3328,4 +3328,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 51002ed076ea7c3b, with the contents 3fca79d3d85f0a60.
+# Generated from ce0354d9af2346f2, with the contents 3fca79d3d85f0a60.

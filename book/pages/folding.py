@@ -29,9 +29,11 @@ def title(code: str) -> str:
         return "Imports"
     if statements and _is_plot(statements[-1]):
         return "Code of the plot"
-    *others, last = [
-        f"``{s.name}``" for s in statements if isinstance(s, DEFINITIONS)
-    ] or [""]
+    defined = [s.name for s in statements if isinstance(s, DEFINITIONS)]
+    assigned = [
+        ast.unparse(s.targets[0]) for s in statements if isinstance(s, ast.Assign)
+    ]
+    *others, last = [f"``{name}``" for name in defined or assigned[:2]] or [""]
     names = f"{', '.join(others)} and {last}" if others else last
     return f"Code of {names}" if names else "Code"
 

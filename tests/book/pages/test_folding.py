@@ -43,6 +43,7 @@ def test_imports_are_folded_or_else_all_code(code: str, parts: tuple[str, str]):
         (HELPER, "Code of ``fit``"),
         (f"{HELPER}\nclass A:\n    b = 1", "Code of ``fit`` and ``A``"),
         (f"{HELPER}\ndef g(): 0\ndef h(): 0", "Code of ``fit``, ``g`` and ``h``"),
+        ("A.b = 1\nc = 2\nd = 3\nprint(d)", "Code of ``A.b`` and ``c``"),
         ("print(1)", "Code"),
         ("!ls", "Code"),
     ],
