@@ -85,6 +85,7 @@ from d2l.settings import (
     check_limits,
     check_objects,
     count_batches,
+    count_examples,
     locate_errors,
     own_line,
 )
@@ -128,9 +129,9 @@ __all__ = [
     "capability_range", "card_data", "check_arrays", "check_file", "check_limits",
     "check_objects", "check_run", "check_shapes", "chunked_loss", "cited", "cited_rows",
     "compile_kernel", "compile_only_devices", "complete_checkpoints", "compute_in",
-    "concat", "cos", "cosh", "count_batches", "count_collectives", "count_messages",
-    "count_traffic", "counted_call", "cpu", "decode", "decode_step", "decoder_layer",
-    "decoder_loss", "decoder_params", "describe_call", "device_group",
+    "concat", "cos", "cosh", "count_batches", "count_collectives", "count_examples",
+    "count_messages", "count_traffic", "counted_call", "cpu", "decode", "decode_step",
+    "decoder_layer", "decoder_loss", "decoder_params", "describe_call", "device_group",
     "draft_checkpoint", "driver_problems", "exp", "expand_dims", "eye", "figure",
     "find_ptxas", "first_gpus", "fit_copy", "float32", "framework_info", "free_address",
     "generate", "get_key", "get_seed", "gpu", "gpu_compiler", "gpu_compiler_command",
@@ -154,8 +155,8 @@ __all__ = [
     "saved_for_backward", "scale_gradient", "scaling_efficiency", "scan_in_python",
     "schedule_buckets", "serve", "set_axes", "set_figsize", "shape_trainer",
     "share_random_state", "show_error", "show_images", "sight_problems", "sigmoid",
-    "sin", "sinh", "size", "small_sums", "square_product", "stack", "star_all_reduce",
-    "state_shapes", "step_activations", "step_flops", "step_needs",
+    "sin", "sinh", "size", "small_sums", "split_batch", "square_product", "stack",
+    "star_all_reduce", "state_shapes", "step_activations", "step_flops", "step_needs",
     "stored_collectives", "stored_kernel", "stored_plans", "swapaxes", "synchronize",
     "tanh", "tensor", "time_call", "time_in_turn", "to", "trace_events", "transpose",
     "try_all_gpus", "try_devices", "try_gpu", "unpack", "use_svg_display",
@@ -345,8 +346,7 @@ class Trainer(HyperParameters):
     ):
         check_limits(max_epochs, gradient_clip_val)
         self.save_hyperparameters(ignore=["settings"])
-        self.gpus = first_gpus(num_gpus)
-        self.devices: Any = self.gpus or [cpu()]
+        self.devices: Any = first_gpus(num_gpus) or [cpu()]
         apply_settings(self, settings)
         self.device = self.devices[0]
 
@@ -449,17 +449,12 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, state: TrainState, batch: Any) -> TrainState:
         """Return the state after a step on `accumulate` parts of the minibatch."""
-        count = len(jax.tree.leaves(batch)[0])
-        size = -(-count // self.accumulate)
-        first = count - (count - 1) // size * size
-        others = jax.tree.map(
-            lambda a: a[first:].reshape(-1, size, *a.shape[1:]), batch
-        )
+        (first, first_share), (others, share) = split_batch(batch, self.accumulate)
 
         def add(carry, part):
             stats, key, total = carry
             stats, key, new = self.next_part(
-                state.replace(batch_stats=stats, dropout_rng=key), part, size / count
+                state.replace(batch_stats=stats, dropout_rng=key), part, share
             )
             return (stats, key, jax.tree.map(jnp.add, total, new)), None
 
@@ -467,10 +462,10 @@ class Trainer(HyperParameters):
             state.replace(
                 dropout_rng=jax.random.fold_in(state.dropout_rng, state.step)
             ),
-            jax.tree.map(lambda a: a[:first], batch),
-            first / count,
+            first,
+            first_share,
         )
-        if first < count:
+        if first_share < 1:
             loop = jax.lax.scan if Compiled.collected is not None else scan_in_python
             carry, _ = loop(add, carry, others)
         stats, _, (grads, curves) = carry
@@ -510,7 +505,7 @@ class Trainer(HyperParameters):
         If examples can be divided equally, each device gets only its own share.
         """
         if len(self.devices) == 1:
-            return move_to(batch, self.device) if self.gpus else batch
+            return move_to(batch, self.device)
 
         def divide(item: Any) -> Any:
             if not isinstance(item, (jax.Array, np.ndarray)):
@@ -1276,6 +1271,24 @@ Trainer.accumulate = Setting(
     "1, 2, ...",
     lambda value: isinstance(value, int) and value >= 1,
 )
+
+
+def split_batch(batch: Any, number: int) -> tuple:
+    """Return the first part of a minibatch, all others, stacked, and their shares.
+
+    The first part may have fewer examples. Raises TypeError or ValueError if the
+    minibatch cannot be divided.
+    """
+    if number == 1:
+        return (batch, 1.0), (None, 0.0)
+    total = count_examples(jax.tree.leaves(batch))
+    size = -(-total // number)  # rounded up
+    first = total - (total - 1) // size * size
+    others = jax.tree.map(lambda a: a[first:].reshape(-1, size, *a.shape[1:]), batch)
+    return (
+        (jax.tree.map(lambda a: a[:first], batch), first / total),
+        (others, size / total),
+    )
 
 
 def scan_in_python(function: Callable, carry: Any, items: Any) -> tuple:
@@ -2557,17 +2570,19 @@ class Checkpoints:
         Raises ValueError if a checkpoint is damaged or does not fit this run.
         """
         for path in reversed(complete_checkpoints(self.folder)):
-            check_file(path)
             try:
+                check_file(path)
                 self.load(path)
             except WrongCheckpoint:
                 raise
             except Exception as error:
-                text = f"{path} cannot be read ({type(error).__name__})"
+                reason = f"{type(error).__name__}: {error}".splitlines()[0]
+                text = f"{path} cannot be read ({reason:.120})"
                 if not self.trainer.skip_damaged:
                     raise ValueError(
-                        f"{text}; set skip_damaged=True to continue from the "
-                        "checkpoint before it"
+                        f"{text}; choose another folder, or set "
+                        "skip_damaged=True to continue from the checkpoint "
+                        "before it"
                     ) from error
                 warnings.warn(
                     f"{text}; the run continues from the one before", stacklevel=2
@@ -3515,9 +3530,10 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Raise ValueError unless a folder is a checkpoint of JAX."""
-    if not Path(path, "arrays").exists():
-        raise ValueError(f"{path} is not a checkpoint of JAX; choose another folder")
+    """Raise ValueError unless a folder is a checkpoint of this framework."""
+    framework, file = "JAX", "arrays"
+    if not Path(path, file).exists():
+        raise ValueError(f"it is not a checkpoint of {framework}")
 
 
 def named_arrays(state: Any) -> dict[str, jax.Array]:
@@ -3626,4 +3642,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4f873de5bd8c7c81, with the contents a63f1cd95313d94d.
+# Generated from e7a8817727a104e0, with the contents bf59e72ab38bff9f.

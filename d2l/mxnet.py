@@ -79,6 +79,7 @@ from d2l.settings import (
     check_limits,
     check_objects,
     count_batches,
+    count_examples,
     locate_errors,
     own_line,
 )
@@ -118,42 +119,43 @@ __all__ = [
     "TransformerLayer", "WatchedArray", "WrongCheckpoint", "abs", "add_point",
     "add_to_class", "all_arrays", "apply_settings", "arange", "are_devices", "argmax",
     "astype", "batch_matmul", "board_state", "build_problems", "bus_bandwidth",
-    "cache_bytes", "capability_range", "card_data", "check_examples", "check_file",
-    "check_limits", "check_loss", "check_objects", "check_run", "check_shapes",
-    "checkpoint", "chunked_loss", "cited", "cited_rows", "close_store", "compile_cuda",
+    "cache_bytes", "capability_range", "card_data", "check_file", "check_limits",
+    "check_loss", "check_objects", "check_run", "check_shapes", "checkpoint",
+    "chunked_loss", "cited", "cited_rows", "close_store", "compile_cuda",
     "compile_kernel", "complete_checkpoints", "concat", "copy_to", "cos", "cosh",
-    "count_batches", "count_traffic", "cpu", "decode", "draft_checkpoint",
-    "driver_problems", "exchange_handles", "exp", "expand_dims", "eye", "few_examples",
-    "figure", "first_gpus", "fit_copy", "flatten", "float32", "framework_info",
-    "free_ports", "generate", "gluon_trainers", "gpu", "gpu_info", "gpu_limits",
-    "gpu_links", "gpu_report", "gradient_hook", "group_environment", "in_background",
-    "in_notebook", "int32", "int64", "keep_freed_memory", "keep_statistics",
-    "large_sum", "largest_batch", "latest_checkpoint", "launch", "launcher_problems",
-    "likeliest", "linear", "linspace", "list_operations", "load_arrays",
-    "load_fashion_mnist", "load_states", "locate_errors", "log", "make_cache",
-    "make_folder", "make_language_model", "make_lazy_parameters", "many_tanhs",
-    "matmul", "mean", "measure_machine", "memory_problems", "memory_trace", "meshgrid",
-    "move_to", "named_arrays", "nbytes", "new_key", "nn_Module", "no_plots", "normal",
-    "num_gpus", "numpy", "nvidia_folder", "nvidia_smi", "occupancy", "one_optimizer",
-    "ones", "ones_like", "operator_name", "optimizer_bytes", "optimizer_name",
-    "own_attributes", "own_line", "pack", "pipeline_order", "pipeline_times",
-    "plain_arrays", "plan_kernel", "plot", "plot_ladder", "plot_trace",
-    "predict_memory", "product_flops", "product_times", "product_types", "profile",
-    "progress_bar", "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn",
-    "rank_environment", "rank_group", "reduce_mean", "reduce_sum", "remedy", "repeat",
-    "require_gpu", "reshape", "restore_board", "ring_all_reduce", "ring_time",
-    "rms_norm", "run_arguments", "run_kernel", "run_small", "run_uncompiled",
-    "saved_bytes", "scaling_efficiency", "schedule_buckets", "scratch_tensors", "serve",
-    "servers", "set_axes", "set_figsize", "share_object", "shared_array", "show_error",
-    "show_images", "sight_problems", "sigmoid", "simulate_kernel", "sin",
-    "single_graph", "sinh", "size", "small_sums", "spans", "split_batch",
-    "square_product", "stack", "star_all_reduce", "step_flops", "step_needs",
-    "stored_collectives", "stored_plans", "swapaxes", "synchronize", "take_examples",
-    "tanh", "tensor", "time_call", "time_in_turn", "to", "trace_events",
-    "trained_arrays", "transpose", "tree_map", "try_all_gpus", "try_devices", "try_gpu",
-    "unpack", "use_svg_display", "vector_product", "verdict", "visible_gpus",
-    "wait_for_checkpoints", "wait_for_disk", "warn_if_over", "wave_efficiency",
-    "worker_store", "zeros", "zeros_like"
+    "count_batches", "count_examples", "count_traffic", "cpu", "decode",
+    "draft_checkpoint", "driver_problems", "exchange_handles", "exp", "expand_dims",
+    "eye", "few_examples", "figure", "first_gpus", "fit_copy", "flatten", "float32",
+    "framework_info", "free_ports", "generate", "gluon_trainers", "gpu", "gpu_info",
+    "gpu_limits", "gpu_links", "gpu_report", "gradient_hook", "group_environment",
+    "in_background", "in_notebook", "int32", "int64", "keep_freed_memory",
+    "keep_statistics", "large_sum", "largest_batch", "latest_checkpoint", "launch",
+    "launcher_problems", "likeliest", "linear", "linspace", "list_operations",
+    "load_arrays", "load_fashion_mnist", "load_states", "locate_errors", "log",
+    "make_cache", "make_folder", "make_language_model", "make_lazy_parameters",
+    "many_tanhs", "matmul", "mean", "measure_machine", "memory_problems",
+    "memory_trace", "meshgrid", "move_to", "named_arrays", "nbytes", "new_key",
+    "nn_Module", "no_plots", "normal", "num_gpus", "numpy", "nvidia_folder",
+    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "operator_name",
+    "optimizer_bytes", "optimizer_name", "own_attributes", "own_line", "pack",
+    "pipeline_order", "pipeline_times", "plain_arrays", "plan_kernel", "plot",
+    "plot_ladder", "plot_trace", "predict_memory", "product_flops", "product_times",
+    "product_types", "profile", "progress_bar", "publish_checkpoint", "query_gpus",
+    "queue_times", "rand", "randn", "rank_environment", "rank_group", "reduce_mean",
+    "reduce_sum", "remedy", "repeat", "require_gpu", "reshape", "restore_board",
+    "ring_all_reduce", "ring_time", "rms_norm", "run_arguments", "run_kernel",
+    "run_small", "run_uncompiled", "saved_bytes", "scaling_efficiency",
+    "schedule_buckets", "scratch_tensors", "serve", "servers", "set_axes",
+    "set_figsize", "share_object", "shared_array", "show_error", "show_images",
+    "sight_problems", "sigmoid", "simulate_kernel", "sin", "single_graph", "sinh",
+    "size", "small_sums", "spans", "split_batch", "square_product", "stack",
+    "star_all_reduce", "step_flops", "step_needs", "stored_collectives", "stored_plans",
+    "swapaxes", "synchronize", "take_examples", "tanh", "tensor", "time_call",
+    "time_in_turn", "to", "trace_events", "trained_arrays", "transpose", "tree_map",
+    "try_all_gpus", "try_devices", "try_gpu", "unpack", "use_svg_display",
+    "vector_product", "verdict", "visible_gpus", "wait_for_checkpoints",
+    "wait_for_disk", "warn_if_over", "wave_efficiency", "worker_store", "zeros",
+    "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -374,8 +376,7 @@ class Trainer(HyperParameters):
     ):
         check_limits(max_epochs, gradient_clip_val)
         self.save_hyperparameters(ignore=["settings"])
-        self.gpus = first_gpus(num_gpus)
-        self.devices: Any = self.gpus or [cpu()]
+        self.devices: Any = first_gpus(num_gpus) or [cpu()]
         apply_settings(self, settings)
         self.device = self.devices[0]
 
@@ -402,8 +403,8 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_batch(self, batch: Any) -> Any:
-        """Return a minibatch on the trainer's GPU, or as it is if there is not one."""
-        return move_to(batch, self.device) if len(self.gpus) == 1 else batch
+        """Return a minibatch on the trainer's device, unless several devices share it."""
+        return move_to(batch, self.device) if len(self.devices) == 1 else batch
 
     def start(self, model: Module, data: Any) -> None:
         """Get everything ready for the first step."""
@@ -498,7 +499,7 @@ class Trainer(HyperParameters):
 
         Raises ValueError if MXNet cannot train with this precision.
         """
-        if self.precision == np.float16 and not self.gpus:
+        if self.precision == np.float16 and self.device == cpu():
             raise ValueError("MXNet multiplies float16 only on GPUs; use np.float32")
         if self.precision == np.float16 and self.gradient_clip_val > 0:
             raise ValueError("MXNet cannot clip gradients in float16; use np.float32")
@@ -1143,13 +1144,14 @@ Trainer.accumulate = Setting(
 def split_batch(batch: Any, num_parts: int) -> list:
     """Return pairs of a part of a minibatch and its share of the examples.
 
-    Raises ValueError if `num_parts` is less than 1.
+    Raises ValueError if `num_parts` is less than 1, and TypeError or ValueError if
+    the minibatch cannot be divided.
     """
     if num_parts < 1:
         raise ValueError(f"accumulate must be 1, 2, ..., not {num_parts}")
     if num_parts == 1:
         return [(batch, 1)]
-    total = len(flatten(batch)[0])
+    total = count_examples(flatten(batch))
     size = -(-total // num_parts)  # rounded up
     return [
         (take_examples(batch, slice(i, i + size)), min(size, total - i) / total)
@@ -1876,7 +1878,7 @@ class Ranks:
         if self.num_shares == 1:
             yield 0, batch, 1
             return
-        total = check_examples(batch)
+        total = count_examples(flatten(batch))
         if self.replicas is None:
             self.connect_devices(batch)
         size, larger = divmod(total, self.num_shares)
@@ -2178,17 +2180,19 @@ class Checkpoints:
         Raises ValueError if a checkpoint is damaged or does not fit this run.
         """
         for path in reversed(complete_checkpoints(self.folder)):
-            check_file(path)
             try:
+                check_file(path)
                 self.load(path)
             except WrongCheckpoint:
                 raise
             except Exception as error:
-                text = f"{path} cannot be read ({type(error).__name__})"
+                reason = f"{type(error).__name__}: {error}".splitlines()[0]
+                text = f"{path} cannot be read ({reason:.120})"
                 if not self.trainer.skip_damaged:
                     raise ValueError(
-                        f"{text}; set skip_damaged=True to continue from the "
-                        "checkpoint before it"
+                        f"{text}; choose another folder, or set "
+                        "skip_damaged=True to continue from the checkpoint "
+                        "before it"
                     ) from error
                 warnings.warn(
                     f"{text}; the run continues from the one before", stacklevel=2
@@ -3142,25 +3146,6 @@ def take_examples(batch: Any, part: slice) -> Any:
     return tree_map(lambda item: item[part], batch)
 
 
-def check_examples(batch: Any) -> int:
-    """Return the number of examples; raise an error if the items differ in it."""
-    items = flatten(batch)
-    for item in items:
-        if not isinstance(item, np.ndarray) or item.ndim == 0:
-            raise TypeError(
-                "several devices can only share a minibatch of "
-                f"arrays; this one contains {item!r:.40}"
-            )
-    sizes = {len(item): None for item in items}
-    if len(sizes) != 1:
-        raise ValueError(
-            "several devices can only share a minibatch whose arrays "
-            "have the same length; the lengths of this one are "
-            + ", ".join(map(str, sizes))
-        )
-    return len(items[0])
-
-
 def board_state(board: ProgressBoard) -> tuple[dict, dict]:
     """Return the points of a board, and the values of unfinished means."""
 
@@ -3182,9 +3167,10 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Raise ValueError unless a folder is a checkpoint of MXNet."""
-    if not Path(path, "model.params").exists():
-        raise ValueError(f"{path} is not a checkpoint of MXNet; choose another folder")
+    """Raise ValueError unless a folder is a checkpoint of this framework."""
+    framework, file = "MXNet", "model.params"
+    if not Path(path, file).exists():
+        raise ValueError(f"it is not a checkpoint of {framework}")
 
 
 def plain_arrays(model: Module) -> dict[str, np.ndarray]:
@@ -3328,4 +3314,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 82a25471511696a2, with the contents 3fca79d3d85f0a60.
+# Generated from 911e281f17ee07b1, with the contents 32051fd89102eb16.

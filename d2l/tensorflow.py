@@ -79,6 +79,7 @@ from d2l.settings import (
     check_limits,
     check_objects,
     count_batches,
+    count_examples,
     locate_errors,
     own_line,
 )
@@ -119,13 +120,13 @@ __all__ = [
     "add_gradients", "add_point", "add_to_class", "apply_settings", "arange",
     "are_devices", "argmax", "astype", "batch_matmul", "between_steps", "board_state",
     "build_problems", "bus_bandwidth", "cache_bytes", "called_operations",
-    "capability_range", "card_data", "check_examples", "check_file", "check_limits",
-    "check_loss", "check_objects", "check_run", "check_shapes", "checkpoint_variables",
+    "capability_range", "card_data", "check_file", "check_limits", "check_loss",
+    "check_objects", "check_run", "check_shapes", "checkpoint_variables",
     "chunked_loss", "cited", "cited_rows", "compile_cuda", "compile_kernel",
     "complete_checkpoints", "concat", "conv_size", "cos", "cosh", "count_batches",
-    "count_collectives", "count_traffic", "cpu", "decode", "decode_step",
-    "draft_checkpoint", "driver_problems", "einsum_size", "ensure_seed", "exp",
-    "expand_dims", "eye", "figure", "first_gpus", "fit_copy", "float32",
+    "count_collectives", "count_examples", "count_traffic", "cpu", "decode",
+    "decode_step", "draft_checkpoint", "driver_problems", "einsum_size", "ensure_seed",
+    "exp", "expand_dims", "eye", "figure", "first_gpus", "fit_copy", "float32",
     "framework_info", "free_ports", "generate", "gpu", "gpu_info", "gpu_limits",
     "gpu_links", "gpu_report", "graph_operations", "in_background", "in_notebook",
     "in_precision", "int32", "int64", "is_constant", "is_part", "join_workers",
@@ -365,8 +366,7 @@ class Trainer(HyperParameters):
     ):
         check_limits(max_epochs, gradient_clip_val)
         self.save_hyperparameters(ignore=["settings"])
-        self.gpus = first_gpus(num_gpus)
-        self.devices: Any = self.gpus or [cpu()]
+        self.devices: Any = first_gpus(num_gpus) or [cpu()]
         apply_settings(self, settings)
         self.device = self.devices[0]
 
@@ -390,9 +390,9 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_batch(self, batch: Any) -> Any:
-        """Return a minibatch on the trainer's GPU, unless several devices divide it."""
+        """Return a minibatch on the trainer's device, unless several devices share it."""
         alone = tf.distribute.get_strategy().num_replicas_in_sync == 1
-        return move_to(batch, self.device) if self.gpus and alone else batch
+        return move_to(batch, self.device) if alone else batch
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def device_scope(self) -> Device:
@@ -897,14 +897,15 @@ def split_batch(batch: Any, number: int) -> Iterator:
     """Yield `number` parts of a minibatch, each with its share of examples.
 
     All parts have the same size, but the last one may be smaller. Raises
-    ValueError if `number` is less than 1.
+    ValueError if `number` is less than 1, and TypeError or ValueError if the
+    minibatch cannot be divided.
     """
     if number < 1:
         raise ValueError(f"accumulate must be 1, 2, ..., not {number}")
     if number == 1:
         yield batch, 1.0
         return
-    total = tf.nest.flatten(batch)[0].shape[0]
+    total = count_examples(tf.nest.flatten(batch))
     size = -(-total // number)  # rounded up
     for i in range(0, total, size):
         part = tf.nest.map_structure(
@@ -1939,7 +1940,7 @@ class Ranks:
         """
         n, i = num_replicas(), replica_id()
         if n > 1:
-            total = check_examples(tf.nest.flatten(batch))
+            total = count_examples(tf.nest.flatten(batch))
             size = total // n + (i < total % n)
             start = i * (total // n) + min(i, total % n) if size else 0
             rows, share = slice(start, start + max(size, 1)), share * size / total
@@ -2234,17 +2235,19 @@ class Checkpoints:
         Raises ValueError if a checkpoint is damaged or does not fit this run.
         """
         for path in reversed(complete_checkpoints(self.folder)):
-            check_file(path)
             try:
+                check_file(path)
                 self.load(path)
             except WrongCheckpoint:
                 raise
             except Exception as error:
-                text = f"{path} cannot be read ({type(error).__name__})"
+                reason = f"{type(error).__name__}: {error}".splitlines()[0]
+                text = f"{path} cannot be read ({reason:.120})"
                 if not self.trainer.skip_damaged:
                     raise ValueError(
-                        f"{text}; set skip_damaged=True to continue from the "
-                        "checkpoint before it"
+                        f"{text}; choose another folder, or set "
+                        "skip_damaged=True to continue from the checkpoint "
+                        "before it"
                     ) from error
                 warnings.warn(
                     f"{text}; the run continues from the one before", stacklevel=2
@@ -3256,24 +3259,6 @@ def share_random_state() -> None:
     set_random_states(pickle.loads(state))
 
 
-def check_examples(items: Sequence) -> int:
-    """Return the number of examples; raise an error if the items differ in it."""
-    for item in items:
-        if not len(getattr(item, "shape", ())):
-            raise TypeError(
-                "several devices can only share a minibatch of "
-                f"tensors; this one contains {item!r:.40}"
-            )
-    sizes = {item.shape[0]: None for item in items}
-    if len(sizes) != 1:
-        raise ValueError(
-            "several devices can only share a minibatch whose tensors "
-            "have the same length; the lengths of this one are "
-            + ", ".join(map(str, sizes))
-        )
-    return items[0].shape[0]
-
-
 def replica_id() -> int:
     """Return the number of the device that runs this code, from 0."""
     number = tf.distribute.get_replica_context().replica_id_in_sync_group
@@ -3323,11 +3308,10 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Raise ValueError unless a folder is a checkpoint of TensorFlow."""
-    if not Path(path, "state.index").exists():
-        raise ValueError(
-            f"{path} is not a checkpoint of TensorFlow; choose another folder"
-        )
+    """Raise ValueError unless a folder is a checkpoint of this framework."""
+    framework, file = "TensorFlow", "state.index"
+    if not Path(path, file).exists():
+        raise ValueError(f"it is not a checkpoint of {framework}")
 
 
 def checkpoint_variables(trainer: Trainer) -> dict[str, Any]:
@@ -3393,4 +3377,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from f2913a0605665091, with the contents 09924892571a60b4.
+# Generated from 2cbeef86899a89e3, with the contents 1311068aae5c5c8d.

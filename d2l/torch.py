@@ -50,13 +50,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import profile
 from torch.utils import flop_counter
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import (
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-    tree_map_only,
-    tree_unflatten,
-)
+from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, IterableDataset
 
@@ -97,6 +91,7 @@ from d2l.settings import (
     check_limits,
     check_objects,
     count_batches,
+    count_examples,
     locate_errors,
     own_line,
 )
@@ -154,23 +149,23 @@ __all__ = [
     "memory_problems", "meshgrid", "messages", "model_tensors", "move_to",
     "named_tensors", "nbytes", "nn_Module", "no_plots", "normal", "num_gpus", "numpy",
     "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "optimizer_state",
-    "own_line", "pack", "pipeline_order", "pipeline_times", "plain_kernels",
-    "plain_tensors", "plot", "plot_ladder", "plot_trace", "predict_memory",
-    "product_times", "product_types", "progress_bar", "publish_checkpoint",
-    "query_gpus", "queue_times", "rand", "randn", "random_states", "read_tensors",
-    "read_usage", "reduce_mean", "reduce_sum", "remedy", "repeat", "require_gpu",
-    "reshape", "restore_board", "ring_all_reduce", "ring_time", "run_arguments",
-    "run_kernel", "run_rank", "saved_for_backward", "scaling_efficiency",
-    "schedule_buckets", "scratch_tensors", "serve", "set_axes", "set_figsize",
-    "set_random_states", "share_random_states", "show_error", "show_images",
-    "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums", "split_batch",
-    "square_product", "stack", "star_all_reduce", "start_ranks", "step_flops",
-    "step_needs", "stored_collectives", "stored_plans", "swapaxes", "synchronize",
-    "tanh", "tell_caller", "tensor", "tensor_bytes", "time_call", "time_in_turn", "to",
-    "trace_events", "transpose", "try_all_gpus", "try_devices", "try_gpu", "unpack",
-    "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
-    "warn_if_over", "watch_access", "wave_efficiency", "with_batches", "write_tensors",
-    "zeros", "zeros_like"
+    "original_errors", "own_line", "pack", "persistent_loaders", "pipeline_order",
+    "pipeline_times", "plain_kernels", "plain_tensors", "plot", "plot_ladder",
+    "plot_trace", "predict_memory", "product_times", "product_types", "progress_bar",
+    "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn", "random_states",
+    "read_tensors", "read_usage", "reduce_mean", "reduce_sum", "remedy", "repeat",
+    "require_gpu", "reshape", "restore_board", "restore_workers", "ring_all_reduce",
+    "ring_time", "run_arguments", "run_kernel", "run_rank", "saved_for_backward",
+    "scaling_efficiency", "schedule_buckets", "scratch_tensors", "serve", "set_axes",
+    "set_figsize", "set_random_states", "share_random_states", "show_error",
+    "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums",
+    "split_batch", "square_product", "stack", "star_all_reduce", "start_ranks",
+    "started_workers", "step_flops", "step_needs", "stored_collectives", "stored_plans",
+    "swapaxes", "synchronize", "tanh", "tell_caller", "tensor", "tensor_bytes",
+    "time_call", "time_in_turn", "to", "trace_events", "transpose", "try_all_gpus",
+    "try_devices", "try_gpu", "unpack", "use_svg_display", "vector_product", "verdict",
+    "visible_gpus", "wait_for_disk", "warn_if_over", "warn_of_workers", "watch_access",
+    "wave_efficiency", "with_batches", "write_tensors", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -367,8 +362,7 @@ class Trainer(HyperParameters):
     ):
         check_limits(max_epochs, gradient_clip_val)
         self.save_hyperparameters(ignore=["settings"])
-        self.gpus = first_gpus(num_gpus)
-        self.devices: Any = self.gpus or [cpu()]
+        self.devices: Any = first_gpus(num_gpus) or [cpu()]
         apply_settings(self, settings)
         self.device = self.devices[0]
 
@@ -392,8 +386,8 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_batch(self, batch: Any) -> Any:
-        """Return a minibatch on the trainer's GPU, or as it is if there is none."""
-        return move_to(batch, self.device) if self.gpus else batch
+        """Return a minibatch on the trainer's device."""
+        return move_to(batch, self.device)
 
     # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
     def start(self, model: Module, data: Any) -> None:
@@ -1017,16 +1011,19 @@ Trainer.accumulate = Setting(
 def split_batch(batch: Any, number: int) -> Iterator:
     """Yield `number` parts of a minibatch, each with its share of examples.
 
-    Raises ValueError if `number` is less than 1.
+    Raises ValueError if `number` is less than 1, and TypeError or ValueError if the
+    minibatch cannot be divided.
     """
     if number < 1:
         raise ValueError(f"accumulate must be 1, 2, ..., not {number}")
     if number == 1:
         yield batch, 1.0
         return
-    items, structure = tree_flatten(batch)
-    for part in zip(*(item.chunk(number) for item in items)):
-        yield tree_unflatten(part, structure), len(part[0]) / len(items[0])
+    total = count_examples(tree_leaves(batch))
+    size = -(-total // number)  # rounded up
+    for i in range(0, total, size):
+        part = tree_map(lambda item, rows=slice(i, i + size): item[rows], batch)
+        yield part, min(size, total - i) / total
 
 
 Trainer.precision = Setting(
@@ -1903,11 +1900,12 @@ class ShareLoader:
     def __iter__(self) -> Iterator:
         if self.own is None:  # no loader of single examples
             for batch in self.loader:
-                rows = self.own_slice(count_examples(batch))
+                rows = self.own_slice(count_examples(tree_leaves(batch)))
                 yield tree_map(lambda item, rows=rows: item[rows], batch)
             return
         ranks, epoch = self.trainer.ranks, self.trainer.epoch
-        draw_seed(self.loader)  # as a loader does before it draws an order
+        if getattr(self.own, "_iterator", None) is None:  # no workers of its own yet
+            draw_seed(self.loader)  # as a loader does before it draws an order
         batches = [list(batch) for batch in self.loader.batch_sampler]
         parts = [batch[self.own_slice(len(batch))] for batch in batches]
         self.rows[:] = filter(None, parts)  # none may be left for this rank
@@ -2061,10 +2059,11 @@ class Checkpoints:
             state["gpu"] = torch.get_device_module().get_rng_state()
         if generator := getattr(self.loader, "generator", None):
             state["loader"] = generator.get_state()
-        return state
+        return state | {"workers": started_workers(self)}
 
     def set_random_state(self, state: dict[str, Any]) -> None:
         """Restore the states that `random_state` returned."""
+        restore_workers(self, state["workers"])
         random.setstate(state["python"])
         np.random.set_state(state["numpy"])
         torch.set_rng_state(state["torch"])
@@ -2150,6 +2149,7 @@ class Checkpoints:
         load_model(trainer.model, tensors, path)
         trainer.model.load_state_dict(progress["extra"], strict=False)
         trainer.model.eval()  # fit_epoch changes this if an epoch is left
+        warn_of_workers(progress["random"]["workers"], path)
         if progress["state"]:
             trainer.optim.load_state_dict(progress["state"])
         if progress["scaler"] and trainer.precision == torch.float16:
@@ -2166,17 +2166,19 @@ class Checkpoints:
         Raises ValueError if a checkpoint is damaged or does not fit this run.
         """
         for path in reversed(complete_checkpoints(self.folder)):
-            check_file(path)
             try:
+                check_file(path)
                 self.load(path)
             except WrongCheckpoint:
                 raise
             except Exception as error:
-                text = f"{path} cannot be read ({type(error).__name__})"
+                reason = f"{type(error).__name__}: {error}".splitlines()[0]
+                text = f"{path} cannot be read ({reason:.120})"
                 if not self.trainer.skip_damaged:
                     raise ValueError(
-                        f"{text}; set skip_damaged=True to continue from the "
-                        "checkpoint before it"
+                        f"{text}; choose another folder, or set "
+                        "skip_damaged=True to continue from the checkpoint "
+                        "before it"
                     ) from error
                 warnings.warn(
                     f"{text}; the run continues from the one before", stacklevel=2
@@ -2948,8 +2950,10 @@ def find_ranks(trainer: Trainer) -> None:
     if not dist.is_initialized() or dist.get_world_size() == 1:
         return
     local = int(os.environ.get("LOCAL_RANK", dist.get_rank()))
-    other = gpu(local) if trainer.gpus else cpu()
-    trainer.device = trainer.devices[local] if local < len(trainer.devices) else other
+    if local < len(trainer.devices):
+        trainer.device = trainer.devices[local]
+    elif trainer.device != cpu():
+        trainer.device = gpu(local)
     trainer.ranks = Ranks(dist.get_rank(), dist.get_world_size(), trainer.device)
 
 
@@ -2987,30 +2991,8 @@ def with_batches(loader: Any, rows: list) -> DataLoader | None:
 
 
 def draw_seed(loader: DataLoader) -> None:
-    """Draw the number that a loader draws at the start of each pass."""
+    """Draw the number that a loader draws when it starts its workers."""
     torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
-
-
-def count_examples(batch: Any) -> int:
-    """Return the number of examples of a minibatch.
-
-    Raises TypeError or ValueError unless all items are tensors of one length.
-    """
-    items = tree_leaves(batch)
-    for item in items:
-        if not isinstance(item, torch.Tensor) or item.ndim == 0:
-            raise TypeError(
-                "several devices can only share a minibatch of "
-                f"tensors; this one contains {item!r:.40}"
-            )
-    sizes = {len(item): None for item in items}
-    if len(sizes) != 1:
-        raise ValueError(
-            "several devices can only share a minibatch whose tensors "
-            "have the same length; the lengths of this one are "
-            + ", ".join(map(str, sizes))
-        )
-    return len(items[0])
 
 
 def check_loss(loss: Any) -> None:
@@ -3189,18 +3171,61 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Raise ValueError unless a folder is a checkpoint of PyTorch."""
-    if not Path(path, ".metadata").exists():
-        raise ValueError(
-            f"{path} is not a checkpoint of PyTorch; choose another folder"
+    """Raise ValueError unless a folder is a checkpoint of this framework."""
+    framework, file = "PyTorch", ".metadata"
+    if not Path(path, file).exists():
+        raise ValueError(f"it is not a checkpoint of {framework}")
+
+
+def persistent_loaders(run: Checkpoints) -> list[DataLoader]:
+    """Return the loaders of a run that keep their workers after a pass."""
+    loaders = run.loader, run.trainer.val_dataloader
+    own = [getattr(loader, "own", loader) for loader in loaders]
+    return [loader for loader in own if getattr(loader, "persistent_workers", False)]
+
+
+def started_workers(run: Checkpoints) -> list[bool]:
+    """Return, for each loader that keeps its workers, whether it has started them."""
+    return [loader._iterator is not None for loader in persistent_loaders(run)]
+
+
+def restore_workers(run: Checkpoints, started: list[bool]) -> None:
+    """Start or end workers, as `started_workers` has found them."""
+    for loader, has_workers in zip(persistent_loaders(run), started):
+        if not has_workers:
+            loader._iterator = None
+        elif loader._iterator is None:
+            iter(loader)
+
+
+def warn_of_workers(started: list[bool], path: Path) -> None:
+    """Warn if the workers of a saved run had random states of their own."""
+    if any(started):
+        warnings.warn(
+            f"{path} has no random states of the workers that "
+            "persistent_workers=True keeps; if they draw random numbers, this "
+            "run draws others, so use persistent_workers=False",
+            stacklevel=2,
         )
+
+
+@contextlib.contextmanager
+def original_errors() -> Iterator[None]:
+    """Turn warnings of a checkpoint's functions off, and raise its first error."""
+    from torch.distributed.checkpoint.api import CheckpointException
+
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            yield
+        except CheckpointException as error:
+            raise next(iter(error.failures.values()))[0] from None
 
 
 def write_tensors(tensors: dict[str, torch.Tensor], path: Path) -> None:
     """Write tensors by name; each rank may have other names."""
     from torch.distributed import checkpoint as dcp  # takes half a second
 
-    with warnings.catch_warnings(action="ignore"):
+    with original_errors():
         dcp.save(
             tensors,
             checkpoint_id=path,
@@ -3217,7 +3242,7 @@ def read_tensors(path: Path) -> dict[str, torch.Tensor]:
         name: torch.empty(entry.size, dtype=entry.properties.dtype)
         for name, entry in saved.items()
     }
-    with warnings.catch_warnings(action="ignore"):
+    with original_errors():
         dcp.load(tensors, checkpoint_id=path, no_dist=True)
     return tensors
 
@@ -3325,4 +3350,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 90382932012896ed, with the contents 76f5137ca9b14e04.
+# Generated from 8fe1b48c2812a0d8, with the contents ab65d330651a0103.

@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -195,6 +195,24 @@ class AugmentedDigits(d2l.DataModule):
         )
 
 
+class DigitsOfWorkers(AugmentedDigits):
+    """Digits without augmentation, from workers that stay for all epochs."""
+
+    loaders: ClassVar[list] = []
+
+    def get_dataloader(self, train: bool) -> Any:
+        rows = slice(0, 330) if train else slice(400, 500)
+        loader = torch.utils.data.DataLoader(
+            torch.utils.data.TensorDataset(self.digits.X[rows], self.digits.y[rows]),
+            batch_size=32,
+            shuffle=train,
+            num_workers=2,
+            persistent_workers=True,
+        )
+        self.loaders.append(loader)
+        return loader
+
+
 class Regression(d2l.SyntheticRegressionData):
     def __init__(self) -> None:
         super().__init__(torch.tensor([1.0, -2.0]), 0.5, num_train=300, num_val=64)
@@ -247,6 +265,19 @@ def augmented_by_workers() -> AugmentedDigits:
 
 def augmented_with_own_generator() -> AugmentedDigits:
     return AugmentedDigits(generator=torch.Generator().manual_seed(7))
+
+
+@pytest.mark.parametrize(("save_every", "cut_at"), [(4, 5), (11, 12), (4, 14)])
+def test_workers_that_stay_change_no_order_of_a_resumed_run(
+    tmp_path, save_every, cut_at
+):
+    undisturbed = train(None, make_data=DigitsOfWorkers)
+    train(tmp_path, make_data=DigitsOfWorkers, cut_at=cut_at, save_every=save_every)
+    with pytest.warns(UserWarning, match="if they draw random numbers, this run draws"):
+        resumed = train(tmp_path, make_data=DigitsOfWorkers, save_every=save_every)
+    for loader in DigitsOfWorkers.loaders:
+        loader._iterator = None  # ends the workers at once
+    assert everything(resumed) == everything(undisturbed)
 
 
 @pytest.mark.parametrize(  # an epoch has 11 minibatches

@@ -41,14 +41,14 @@ def test_a_number_of_gpus_that_makes_no_sense(d2l, n):
 def test_no_gpu_asked_for(d2l, fake_gpu, n):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert d2l.Trainer(max_epochs=1, num_gpus=n).gpus == []
+        assert d2l.Trainer(max_epochs=1, num_gpus=n).devices == [d2l.cpu()]
 
 
 @pytest.mark.parametrize("n", [1, np.int64(1)])
 def test_the_gpus_asked_for(d2l, fake_gpu, n):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert d2l.Trainer(max_epochs=1, num_gpus=n).gpus == [fake_gpu]
+        assert d2l.Trainer(max_epochs=1, num_gpus=n).devices == [fake_gpu]
 
 
 def test_all_gpus_asked_for_are_devices_of_the_trainer(d2l, fw, monkeypatch):
@@ -56,7 +56,7 @@ def test_all_gpus_asked_for_are_devices_of_the_trainer(d2l, fw, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         trainer = d2l.Trainer(max_epochs=1, num_gpus=2)
-    assert trainer.gpus == trainer.devices == [fw.second, d2l.cpu()]
+    assert trainer.devices == [fw.second, d2l.cpu()]
     assert trainer.device == fw.second
 
 
@@ -70,7 +70,7 @@ def test_more_gpus_than_there_are(d2l, fw, monkeypatch, there):
     said = [w for w in caught if "num_gpus=3" in str(w.message)]
     assert len(said) == 1 and said[0].filename == __file__
     assert ["CPU", "1 GPU"][there] in str(said[0].message)
-    assert trainer.gpus == [fw.second] * there
+    assert trainer.devices == ([fw.second] if there else [d2l.cpu()])
 
 
 def places(fw, tree):
@@ -147,3 +147,20 @@ def test_an_epoch_moves_the_minibatches_of_training_and_validation(
 def test_alias_to_moves(d2l, fw):
     if "to" in d2l.__all__:
         assert fw.device(d2l.to(fw.tensor([1]), fw.second)) == fw.second
+
+
+def test_a_minibatch_goes_to_the_device_that_is_given(d2l, fw):
+    device = fw.torch.device("meta") if fw.tab == "pytorch" else fw.second
+    seen = []
+
+    class Trainer(d2l.Trainer):
+        def prepare_batch(self, batch):
+            batch = super().prepare_batch(batch)
+            seen.extend(places(fw, batch))
+            return batch
+
+    model = d2l.MLP(10, 8, 0.1)
+    model.plot_train_per_epoch = model.plot_valid_per_epoch = 0  # reads no value
+    fw.build(model, fw.tensor(np.ones((2, 64))))
+    fw.fit(Trainer(1, devices=[device]), model, d2l.Digits(batch_size=1437))
+    assert set(seen) == {device}

@@ -308,7 +308,7 @@ def test_gpus_of_the_trainer(fw, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         trainer: Any = d2l.Trainer(max_epochs=1, num_gpus=2)
-    assert trainer.gpus == trainer.devices == devices
+    assert trainer.devices == devices
     assert trainer.device == devices[0]
     trainer.fit(d2l.MLP(10, 8, 0.1), Parts(5, 4), key=KEY)
     assert {d for p in fw.params(trainer) for d in p.devices()} == {*devices}

@@ -3,6 +3,7 @@
 # save_hyperparameters makes attributes; sections set attributes of classes.
 # mypy: disable-error-code="attr-defined,override"
 
+import gc
 import os
 import random
 import signal
@@ -455,17 +456,27 @@ def test_each_rank_reads_only_its_share():
         assert {*first[share]} | {*second[share]} == {*alone[i : i + 20]}
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_loader_with_workers_gives_the_same_minibatches(workers):
+@pytest.mark.parametrize(("workers", "stay"), [(0, False), (2, False), (2, True)])
+def test_a_loader_with_workers_gives_the_same_minibatches(workers, stay):
     class Workers(d2l.Digits):
         def get_dataloader(self, train):
             rows = slice(0, 1437) if train else slice(1437, None)
             dataset = torch.utils.data.TensorDataset(self.X[rows], self.y[rows])
-            return torch.utils.data.DataLoader(
-                dataset, 100, shuffle=train, num_workers=workers
+            loader = torch.utils.data.DataLoader(
+                dataset,
+                100,
+                shuffle=train,
+                num_workers=workers,
+                persistent_workers=stay,
             )
+            loaders.append(loader)
+            return loader
 
+    loaders = []
     one, many = (train(mlp, Workers, k) for k in (1, 2))
+    for loader in loaders:
+        loader._iterator = None  # ends the workers at once
+    gc.collect()  # closes their pipes
     assert_equal(one, many)
 
 
@@ -783,7 +794,7 @@ def test_error_of_a_model_names_the_line(capfd):
     [
         (
             [torch.ones(4, 64), ["a", "b", "c", "d"]],
-            "a minibatch of tensors; .* contains 'a'",
+            "a minibatch of arrays; .* contains 'a'",
         ),
         ([torch.ones(4, 64), torch.tensor(3)], r"contains tensor\(3\)"),
         ([torch.ones(4, 64), torch.ones(3).long()], "lengths of this one are 4, 3"),

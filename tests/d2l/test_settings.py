@@ -6,6 +6,8 @@
 import contextlib
 import inspect
 import io
+import re
+import shutil
 
 import numpy as np
 import pytest
@@ -110,6 +112,60 @@ def test_a_largest_batch_that_makes_no_sense(d2l, n):
         d2l.largest_batch(lambda n: False, n)
 
 
+# Parts of a minibatch
+
+
+def batches(fw, *shapes):
+    """Return a minibatch whose items have these shapes, in a list."""
+    return [tuple(fw.tensor(np.ones(shape)) for shape in shapes)]
+
+
+class Whole:
+    """Data whose minibatches come from a list."""
+
+    def __init__(self, batches):
+        self.batches = batches
+
+    def train_dataloader(self):
+        return self.batches
+
+    def val_dataloader(self):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("shapes", "error", "words"),
+    [
+        ([(8, 64), (3,)], ValueError, "the lengths of this one are 8, 3"),
+        ([(8, 64), ()], TypeError, "a minibatch of arrays; this one contains"),
+    ],
+)
+def test_only_items_with_a_row_for_each_example_have_parts(
+    d2l, fw, shapes, error, words
+):
+    trainer, model = d2l.Trainer(1, accumulate=2), d2l.MLP(10, 8, 0.1)
+    with pytest.raises(error, match=words):
+        fw.fit(trainer, model, Whole(batches(fw, *shapes)))
+
+
+def test_a_step_in_one_part_leaves_all_items_whole(d2l, fw):
+    """An item may be a table that all examples share, such as weights of classes."""
+    seen = []
+
+    class Model(d2l.MLP):
+        def training_step(self, *args):
+            i = 1 if fw.tab == "jax" else 0
+            X, y = args[i]
+            seen.append(len(y["table"]))
+            return super().training_step(*args[:i], (X, y["labels"]), *args[i + 1 :])
+
+    X, table = batches(fw, (8, 64), (10,))[0]
+    kind = "int64" if fw.tab == "pytorch" else "int32"
+    y = {"labels": fw.tensor(np.ones(8), kind), "table": table}
+    fw.fit(d2l.Trainer(1), Model(10, 8, 0.1), Whole([(X, y)]))
+    assert seen and set(seen) == {10}
+
+
 # Resuming with other arguments
 
 
@@ -133,12 +189,61 @@ def test_a_resumed_run_says_what_has_changed(d2l, fw, tmp_path, change, words):
         fit(d2l, fw, tmp_path, epochs=2, **change)
 
 
-def damage(path):
+def halve(file):
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+
+
+DAMAGES = {
+    "halved": halve,
+    "emptied": lambda file: file.write_bytes(b""),
+    "deleted": lambda file: file.unlink(),
+    "overwritten": lambda file: file.write_bytes(b"\x93" * file.stat().st_size),
+}
+
+
+def files_of(checkpoint):
+    return sorted(file for file in checkpoint.rglob("*") if file.is_file())
+
+
+def damage(checkpoint):
     """Cut the files of a checkpoint in half."""
-    for file in path.rglob("*"):
-        if file.is_file():
-            content = file.read_bytes()
-            file.write_bytes(content[: len(content) // 2])
+    for file in files_of(checkpoint):
+        halve(file)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["halved", *(pytest.param(k, marks=pytest.mark.slow) for k in [*DAMAGES][1:])],
+)
+def test_a_damaged_file_is_one_line_or_does_not_matter(d2l, fw, tmp_path, kind):
+    whole = fit(d2l, fw, tmp_path / "whole", epochs=2)
+    newest, refused = d2l.latest_checkpoint(tmp_path / "whole"), []
+    for i, file in enumerate(files_of(newest)):
+        run = tmp_path / str(i)
+        shutil.copytree(tmp_path / "whole", run)
+        DAMAGES[kind](run / file.relative_to(tmp_path / "whole"))
+        try:
+            resumed = fit(d2l, fw, run, epochs=2)
+        except ValueError as error:
+            assert re.search("step-00000006 cannot be read .* skip_damaged", str(error))
+            assert "\n" not in str(error)
+            refused.append(file.name)
+        else:  # Orbax writes files that it does not read
+            for a, b in zip(fw.params(resumed), fw.params(whole), strict=True):
+                np.testing.assert_array_equal(fw.numpy(a), fw.numpy(b))
+    assert "progress.json" in refused and len(refused) > 1
+
+
+def test_a_checkpoint_that_lost_its_file_of_arrays_may_be_skipped(d2l, fw, tmp_path):
+    fit(d2l, fw, tmp_path, epochs=2)
+    newest = d2l.latest_checkpoint(tmp_path)
+    for file in files_of(newest):
+        if file.name != "progress.json":
+            file.unlink()
+    with pytest.warns(UserWarning, match="cannot be read .*; the run continues from"):
+        resumed = fit(d2l, fw, tmp_path, epochs=2, skip_damaged=True)
+    assert resumed.train_batch_idx == 6
 
 
 def test_a_damaged_checkpoint_is_one_line_and_may_be_skipped(d2l, fw, tmp_path):
