@@ -403,8 +403,9 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_batch(self, batch: Any) -> Any:
-        """Return a minibatch on the trainer's device, unless several devices share it."""
-        return move_to(batch, self.device) if len(self.devices) == 1 else batch
+        """Return a minibatch on the trainer's device, unless several share it."""
+        stays = self.device == cpu() or len(self.devices) > 1
+        return batch if stays else move_to(batch, self.device)
 
     def start(self, model: Module, data: Any) -> None:
         """Get everything ready for the first step."""
@@ -3314,4 +3315,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 911e281f17ee07b1, with the contents 32051fd89102eb16.
+# Generated from 8687d24e2eeca6e5, with the contents a7b0bee1877d2f8e.

@@ -390,9 +390,10 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_batch(self, batch: Any) -> Any:
-        """Return a minibatch on the trainer's device, unless several devices share it."""
-        alone = tf.distribute.get_strategy().num_replicas_in_sync == 1
-        return move_to(batch, self.device) if alone else batch
+        """Return a minibatch on the trainer's device, unless several share it."""
+        replicas = tf.distribute.get_strategy().num_replicas_in_sync
+        stays = self.device == cpu() or replicas > 1
+        return batch if stays else move_to(batch, self.device)
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def device_scope(self) -> Device:
@@ -3377,4 +3378,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 2cbeef86899a89e3, with the contents 1311068aae5c5c8d.
+# Generated from a1457e24db573ff9, with the contents 7bac08455c5056b7.

