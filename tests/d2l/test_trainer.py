@@ -269,13 +269,10 @@ def test_each_minibatch_is_moved_once(d2l, fw, fake_gpu, regression, monkeypatch
     assert steps == [20, 20]
 
 
-def test_nothing_is_moved_without_gpus(d2l, fw, regression, monkeypatch):
-    if fw.tab == "pytorch":
-        pytest.skip("PyTorch's method to returns a tensor that is there already")
-    moves = recorded(monkeypatch, d2l, "move_to")
-    model = linear(d2l, "LinearRegressionScratch")
-    fw.fit(d2l.Trainer(max_epochs=1), model, regression)
-    assert moves == []
+def test_a_minibatch_stays_as_it_is_on_the_cpu(d2l, fw):
+    x = fw.tensor([1, 2])
+    moved = d2l.Trainer(max_epochs=1).prepare_batch((x, {"a": x}))
+    assert moved[0] is x and moved[1]["a"] is x
 
 
 def test_steps_get_their_minibatch_on_the_gpu(d2l, fw, fake_gpu, regression):
