@@ -1,31 +1,33 @@
 """Finds the part of a cell that a page folds, and a title for it.
 
-A folded cell begins with imports, which are folded without the code below them. If it
-has no imports, all of its code is folded.
+If a folded cell begins with imports, these are folded without the code below them. If it
+begins with definitions, so are these, unless the code below them has loops. Otherwise, all
+of its code is folded.
 """
 
 import ast
+import itertools
 
+IMPORTS = (ast.Import, ast.ImportFrom)
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 
 
 def split(code: str) -> tuple[str, str]:
     """Return the folded part of a cell and the rest, which may be empty."""
-    imports = 0
-    for statement in _statements(code):
-        if not isinstance(statement, ast.Import | ast.ImportFrom):
-            break
-        imports = statement.end_lineno or imports
-    lines = code.split("\n")
-    if not imports:
+    statements = _statements(code)
+    kinds = IMPORTS if isinstance(next(iter(statements), None), IMPORTS) else DEFINITIONS
+    first = [*itertools.takewhile(lambda s: isinstance(s, kinds), statements)]
+    calls = all(isinstance(s, ast.Expr | ast.Assign) for s in statements[len(first) :])
+    if not first or kinds == DEFINITIONS and not calls:
         return code, ""
-    return "\n".join(lines[:imports]), "\n".join(lines[imports:]).strip("\n")
+    lines, end = code.split("\n"), first[-1].end_lineno
+    return "\n".join(lines[:end]), "\n".join(lines[end:]).strip("\n")
 
 
 def title(code: str) -> str:
     """Return a line that says what folded code contains."""
     statements = _statements(code)
-    if statements and isinstance(statements[0], ast.Import | ast.ImportFrom):
+    if statements and isinstance(statements[0], IMPORTS):
         return "Imports"
     if statements and _is_plot(statements[-1]):
         return "Code of the plot"

@@ -27,11 +27,15 @@ Make = Callable[..., Book]
         (f"{IMPORTS}\n\nseed(0)", (IMPORTS, "seed(0)")),
         (IMPORTS, (IMPORTS, "")),
         (HELPER, (HELPER, "")),
+        (f"{HELPER}\n\nfit(1)", (HELPER, "fit(1)")),
+        (f"{HELPER}\n\ny = fit(1)\ny", (HELPER, "y = fit(1)\ny")),
+        (f"{HELPER}\nfor i in x: fit(i)", (f"{HELPER}\nfor i in x: fit(i)", "")),
+        ("a = 1\nfit(a)", ("a = 1\nfit(a)", "")),
         ("import a\nseed(0)\nimport b", ("import a", "seed(0)\nimport b")),
         ("!ls", ("!ls", "")),
     ],
 )
-def test_imports_are_folded_or_else_all_code(code: str, parts: tuple[str, str]):
+def test_imports_or_definitions_are_folded_or_else_all_code(code: str, parts: tuple[str, str]):
     assert split(code) == parts
 
 
