@@ -916,6 +916,7 @@ def split_batch(batch: Any, number: int) -> Iterator:
 
 def add_gradients(sums: list, grads: list) -> list:
     """Return the sums of two lists as dense tensors; the first list may be empty."""
+    # Keras 3.15's Adam squares each of the repeated rows of an embedding's gradient.
     dense = [g if g is None else tf.convert_to_tensor(g) for g in grads]
     return (
         dense
@@ -1125,8 +1126,9 @@ def largest_batch(fits: Callable, batch_size: int) -> int:
 class Recompute(tf.keras.layers.Layer):
     """Computes `block`, a layer; the backward pass computes it again.
 
-    Keeps only the input. Raises ValueError if the block changes a variable of Keras
-    that is not its own, such as the global random state.
+    Keeps only the input. The block must draw random numbers with Keras, and contain
+    no `tf.function`. Raises ValueError if it changes a variable that is not its own,
+    such as the global random state.
     """
 
     def __init__(self, block: tf.keras.layers.Layer):
@@ -3434,4 +3436,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from b95ca1adda03905c, with the contents 974516357f7f7875.
+# Generated from f45bafbf039c12e7, with the contents d6b4a864e5e50530.
