@@ -113,7 +113,7 @@ __all__ = [
     "FashionMNIST", "FrameworkInfo", "GPULimits", "GPUReport", "HyperParameters",
     "IN_PLACE", "KernelPlan", "LanguageModel", "LanguageShape", "LinearRegression",
     "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module", "OneRank",
-    "Operation", "Optimizers", "Plan", "Point", "ProgressBoard", "Ranks",
+    "Operation", "Optimizers", "Plan", "Point", "ProgressBoard", "Ranks", "Recompute",
     "ResumableLoader", "SGD", "SHAPES", "SHAPE_OPERATIONS", "Setting", "StepMemory",
     "SyntheticRegressionData", "Timer", "TracedStep", "Traffic", "Trainer",
     "TransformerLayer", "UNCOUNTED", "WatchedArray", "WrongCheckpoint", "abs",
@@ -520,8 +520,9 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/tools.md (sec_gpu_tools)
     def clip_gradients(self, grad_clip_val: float, grads: list) -> list:
         """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
-        scale = tf.minimum(1.0, grad_clip_val / tf.linalg.global_norm(grads))
-        return [g if g is None else scale * tf.convert_to_tensor(g) for g in grads]
+        dense = [g if g is None else tf.convert_to_tensor(g) for g in grads]
+        scale = tf.minimum(1.0, grad_clip_val / tf.linalg.global_norm(dense))
+        return [g if g is None else scale * g for g in dense]
 
 
 class Callback:
@@ -916,13 +917,15 @@ def split_batch(batch: Any, number: int) -> Iterator:
 
 
 def add_gradients(sums: list, grads: list) -> list:
-    """Return the sums of two lists, of which the first may be empty."""
+    """Return the sums of two lists as dense tensors; the first list may be empty."""
+    # Keras 3.15's Adam squares each of the repeated rows of an embedding's gradient.
+    dense = [g if g is None else tf.convert_to_tensor(g) for g in grads]
     return (
-        grads
+        dense
         if not sums
         else [
             b if a is None else a if b is None else tf.add(a, b)
-            for a, b in zip(sums, grads)
+            for a, b in zip(sums, dense)
         ]
     )
 
@@ -1120,6 +1123,46 @@ def largest_batch(fits: Callable, batch_size: int) -> int:
     while batch_size and not fits(batch_size):
         batch_size //= 2
     return batch_size
+
+
+class Recompute(tf.keras.layers.Layer):
+    """Computes `block`, a layer; the backward pass computes it again.
+
+    Keeps only the input. The block must draw random numbers with Keras, and contain
+    no `tf.function`. Raises ValueError if it changes a variable that is not its own,
+    such as the global random state.
+    """
+
+    def __init__(self, block: tf.keras.layers.Layer):
+        super().__init__()
+        self.block = block
+
+    def build(self, shape: Any) -> None:
+        """Do nothing: the block makes its variables when it is first called."""
+
+    def call(self, X: tf.Tensor, training: bool | None = None) -> tf.Tensor:
+        """Return the output of the block; change its state once."""
+        if not self.block.built:
+            self.block(X, training=False)  # makes the variables
+        state = self.block.non_trainable_variables
+        before, after = [tf.convert_to_tensor(v) for v in state], []
+
+        def run(X):
+            with tf.keras.StatelessScope(zip(state, before)) as scope:
+                Y = self.block(X, training=training)
+            if len(scope.state_mapping) > len(state):
+                raise ValueError(
+                    f"{self.block.name} changes state that is not its own; give "
+                    "what is random in it a tf.keras.random.SeedGenerator"
+                )
+            after.append([scope.get_current_value(v) for v in state])
+            return Y
+
+        Y = tf.recompute_grad(run)(X)
+        for variable, old, new in zip(state, before, after[0]):
+            if new is not old:
+                variable.assign(new)
+        return Y
 
 
 Trainer.accumulate = Setting(
@@ -1954,7 +1997,7 @@ class Ranks:
         """Return the sums of the gradients of all devices."""
         if num_replicas() == 1:
             return grads
-        known = [tf.convert_to_tensor(g) for g in grads if g is not None]
+        known = [g for g in grads if g is not None]
         sums = iter(tf.distribute.get_replica_context().all_reduce("SUM", known))
         return [g if g is None else next(sums) for g in grads]
 
@@ -2935,7 +2978,7 @@ def predict_memory(
         ) from error
     weights, size = nbytes(model.variables), nbytes(tf.nest.flatten(batch))
     state = nbytes(getattr(step.optimizer, "variables", []))
-    gradients = [getattr(g, "values", g) for g in step.gradients if g is not None]
+    gradients = [g for g in step.gradients if g is not None]
     saved = sum(size for _, size in saved_tensors(step.graph, step.forward))
     return StepMemory(
         weights,
@@ -3378,4 +3421,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from a1457e24db573ff9, with the contents 7bac08455c5056b7.
+# Generated from 223ece7d9d943695, with the contents acc9e1635c55ebd6.

@@ -351,3 +351,143 @@ def test_tied_weights_train_in_16_bits(precision):
     d2l.Trainer(3, precision=precision).fit(model, data)
     losses = [point.y for point in model.board.data["val_loss"]]
     assert losses[-1] < losses[0]
+
+
+class Embedded(d2l.Classifier):
+    """An embedding and a linear layer, trained by Adam."""
+
+    def __init__(self):
+        super().__init__()
+        embedding = tf.keras.layers.Embedding(50, 8)
+        self.net = tf.keras.Sequential([embedding, tf.keras.layers.Dense(50)])
+
+    def configure_optimizers(self):
+        return tf.keras.optimizers.Adam(0.01)
+
+
+def fitted_embeddings(num_devices=1, clip=0, **settings):
+    """Return the parameters after ten steps."""
+    tf.keras.utils.set_random_seed(0)
+    model, data = Embedded(), d2l.DataModule()
+    X = tf.random.stateless_uniform((10, 16, 32), (0, 1), 0, 50, tf.int32)
+    data.get_dataloader = lambda train: [(x, x) for x in X[: 10 if train else 1]]
+    settings["devices"] = d2l.try_devices(num_devices)
+    d2l.Trainer(1, gradient_clip_val=clip, **settings).fit(model, data)
+    return model.get_weights()
+
+
+@pytest.mark.parametrize(
+    "precision, tolerance",
+    [
+        (tf.float32, 1e-5),
+        pytest.param(tf.float16, 1e-4, marks=pytest.mark.slow),
+        pytest.param(tf.bfloat16, 0.03, marks=pytest.mark.slow),
+    ],
+)
+def test_embeddings_do_not_depend_on_how_gradients_are_added(fw, precision, tolerance):
+    """The limit of the norm is so large that it changes nothing."""
+    settings: list[dict] = [{"accumulate": 2}, {"clip": 1e9}, {"num_devices": 2}]
+    settings.append({"accumulate": 2, "clip": 1e9, "num_devices": 2, "compiled": True})
+    plain = fitted_embeddings(precision=precision)
+    for setting in settings:
+        other = fitted_embeddings(precision=precision, **setting)
+        for a, b in zip(plain, other, strict=True):
+            np.testing.assert_allclose(a, b, atol=tolerance, err_msg=str(setting))
+
+
+def test_the_norm_of_an_embedding_counts_repeated_rows_as_one(fw):
+    slices = tf.IndexedSlices(tf.ones((4, 1)), [0, 0, 0, 1], (2, 1))
+    [clipped] = d2l.Trainer(1).clip_gradients(0.1, [slices])
+    assert tf.norm(clipped).numpy() == pytest.approx(0.1)
+
+
+def test_adam_of_keras_moves_too_far_for_repeated_rows(fw):
+    """If this fails, the trainer need not make gradients of embeddings dense."""
+    slices, moved = tf.IndexedSlices(tf.ones((4, 1)), [0] * 4, (1, 1)), []
+    for gradient in tf.convert_to_tensor(slices), slices:
+        variable = tf.keras.Variable([[0.0]])
+        adam = tf.keras.optimizers.Adam(0.1)
+        for _ in range(3):
+            adam.apply_gradients([(gradient, variable)])
+        moved.append(float(variable[0, 0]))
+    assert moved == pytest.approx([-0.3, -0.6], abs=1e-4)
+
+
+class Stateful(tf.keras.layers.Layer):
+    """A block with batch normalization and dropout, whose layers are built late."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = tf.keras.layers.Dense(16)
+        self.norm = tf.keras.layers.BatchNormalization(momentum=0.9)
+        self.drop = tf.keras.layers.Dropout(0.5)
+
+    def call(self, X):
+        return self.drop(self.norm(self.dense(X)))
+
+
+def stateful_run(wrap, block, mode):
+    """Return the loss and gradients of two steps, and the state after them."""
+    tf.keras.utils.set_random_seed(0)
+    net = tf.keras.Sequential([wrap(block()) for _ in range(2)])
+    X = tf.random.stateless_normal((4, 5, 16), (0, 1))
+    net(X)
+
+    def step(X):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(net(X, training=True) ** 2)
+        variables = [v.value for v in net.trainable_variables]
+        return loss, *tape.gradient(loss, variables)
+
+    if mode != "eager":
+        step = tf.function(step, autograph=False, jit_compile=mode == "compiled")
+    results = [*step(X), *step(X)]
+    return [*results, *(tf.convert_to_tensor(v) for v in net.non_trainable_variables)]
+
+
+COMPILED = pytest.param("compiled", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("mode", ["eager", "graph", COMPILED])
+@pytest.mark.parametrize(
+    "block", [Stateful, lambda: d2l.TransformerLayer(16, 4, 0.3)], ids=["norm", "layer"]
+)
+def test_recomputing_draws_the_same_masks_and_counts_once(fw, block, mode):
+    plain = stateful_run(lambda block: block, block, mode)
+    again = stateful_run(d2l.Recompute, block, mode)
+    for a, b in zip(plain, again, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{}, {"compiled": True}], ids=str)
+def test_the_trainer_recomputes_parts_on_several_devices(fw, settings):
+    def fitted(wrap):
+        tf.keras.utils.set_random_seed(0)
+        model, digits = d2l.MLP(10, 8, 0.1), d2l.Digits(64, 128)
+        model.net = tf.keras.Sequential([wrap(Stateful()), tf.keras.layers.Dense(10)])
+        devices = d2l.try_devices(2)
+        d2l.Trainer(1, accumulate=2, devices=devices, **settings).fit(model, digits)
+        return model.get_weights()
+
+    for a, b in zip(fitted(lambda block: block), fitted(d2l.Recompute), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_recomputing_refuses_random_numbers_of_others(fw):
+    class Unseeded(tf.keras.layers.Layer):
+        def call(self, X):
+            return tf.keras.random.dropout(X, 0.5)
+
+    with pytest.raises(ValueError, match="not its own; give .* a .*SeedGenerator"):
+        d2l.Recompute(Unseeded())(tf.ones((2, 3)))
+
+
+def test_recomputing_of_tensorflow_draws_another_mask(fw):
+    """If this fails, `tf.recompute_grad` does what `Recompute` does."""
+    drop, X = tf.keras.layers.Dropout(0.5, seed=1), tf.ones(1000)
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        Y = tf.recompute_grad(drop)(X, training=True)
+    agree = tf.reduce_mean(tf.cast(Y == tape.gradient(Y, X), tf.float32))
+    assert 0.4 < agree < 0.6
