@@ -3626,4 +3626,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4f873de5bd8c7c81, with the contents a63f1cd95313d94d.
+# Generated from fe1096b895ecd6e4, with the contents a63f1cd95313d94d.

@@ -3328,4 +3328,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 82a25471511696a2, with the contents 3fca79d3d85f0a60.
+# Generated from 3bcec95d670045c8, with the contents 3fca79d3d85f0a60.

@@ -3393,4 +3393,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from f2913a0605665091, with the contents 09924892571a60b4.
+# Generated from f2a0546658c7c9ca, with the contents 09924892571a60b4.

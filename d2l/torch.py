@@ -3325,4 +3325,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 90382932012896ed, with the contents 76f5137ca9b14e04.
+# Generated from d112f7ecb2736e2a, with the contents 76f5137ca9b14e04.

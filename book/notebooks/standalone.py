@@ -43,7 +43,8 @@ def report_gpus():
 
 def check_python():
     """Raise an `ImportError` if d2l does not run with this version of Python."""
-    if sys.version_info[:2] < (3, 11):
+    oldest = 3, 11
+    if sys.version_info < oldest:
         raise ImportError(
             "this notebook needs Python 3.11 or newer, and this kernel has Python"
             f" {sys.version.split()[0]}; choose a kernel or a runtime with a newer one"
