@@ -258,8 +258,8 @@ class Edition:
         calls.append("report_gpus()")
         if kind != names.PLAIN:
             functions.append(standalone.install_missing)
-            packages = _packages(self.book, section, tab)
-            calls.append(f"install_missing({packages!r})")
+            needed = _packages(self.book, section, tab)
+            calls.append(f"install_missing({needed!r})")
         if recorded := store.pinned_version(self.book, tab):
             functions += [standalone.version_of, standalone.report_version]
             packages = store.DISTRIBUTIONS.get(tab, [tab])

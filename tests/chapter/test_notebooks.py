@@ -1,7 +1,7 @@
 """Standalone notebooks run outside the book, without a network.
 
-The hosted kinds have the same code, and the Colab kind runs. `make test` runs one
-notebook for each tab, which starts ranks, and one that plots; `make test-all` runs all.
+The hosted kinds have the same code, so only the Colab kind runs. `test_sections.py`
+compares outputs; here, a notebook must only run to its end.
 """
 
 import functools
@@ -64,14 +64,24 @@ def run_notebook(file: Path, folder: Path, tab: str) -> str:
     return run.stdout
 
 
-ALL = [
-    pytest.param(Path(section.name).name, tab, marks=pytest.mark.slow)
-    for section in BOOK.sections
-    for tab in BOOK.code_tabs(section)
-]
+# `make test` runs these, which plot and start ranks; `make test-all` runs all.
+CHOSEN = ("performance", "solutions-data-parallel")
 
 
-@pytest.mark.parametrize("name, tab", ALL)
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    """Return the mark of a section, which is slow unless it is chosen."""
+    return [] if name in CHOSEN else [pytest.mark.slow]
+
+
+@pytest.mark.parametrize(
+    "name, tab",
+    [
+        pytest.param(name, tab, marks=marks(name))
+        for section in BOOK.sections
+        for tab in BOOK.code_tabs(section)
+        for name in [Path(section.name).name]
+    ],
+)
 def test_a_hosted_notebook_runs_alone(name: str, tab: str, tmp_path: Path):
     notebook = EDITION.notebook(BOOK.section(name), tab, names.COLAB)
     file = tmp_path / f"{name}.ipynb"

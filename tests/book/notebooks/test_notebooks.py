@@ -268,7 +268,7 @@ def test_every_kind_is_valid_and_reproducible(book: Book, kind: str):
     assert (nb.metadata.get("accelerator") == "GPU") == (kind == COLAB)
     assert nb.metadata.get("colab", {}).get("name", "one.ipynb") == "one.ipynb"
     setup = next(c for c in nb.cells if c.cell_type == "code")
-    assert "nvidia_smi" in setup.source
+    assert "\ncheck_python()\nreport_gpus()\n" in setup.source
     assert setup.metadata.jupyter.source_hidden
     assert (setup.source.startswith("# @title")) == (kind == COLAB)
     assert setup.metadata.get("_kg_hide-input", False) == (kind == COLAB)
@@ -515,6 +515,15 @@ def test_every_section_with_kernels_installs_the_language_of_its_tab():
         if {"triton", "numba_cuda"} & set(editions._packages(GPUS, section, tab))
     }
     assert importing and importing == listed
+
+
+def test_the_hosted_kinds_have_the_same_code(book: Book):
+    colab, sagemaker = (
+        [c.source for c in notebook(book, kind=kind).cells if c.cell_type == "code"]
+        for kind in (COLAB, SAGEMAKER)
+    )
+    assert colab[0].replace("# @title ", "# ") == sagemaker[0]
+    assert colab[1:] == sagemaker[1:]
 
 
 def top_level_names(module: str) -> set[str]:
