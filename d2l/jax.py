@@ -3642,4 +3642,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 8a16fc6a389a297f, with the contents 1066e71f722f4691.
+# Generated from d8ff35f3fb50c4c7, with the contents 1066e71f722f4691.

@@ -3315,4 +3315,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 8687d24e2eeca6e5, with the contents a7b0bee1877d2f8e.
+# Generated from f8ee430cf5922a17, with the contents a7b0bee1877d2f8e.

@@ -3421,4 +3421,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 223ece7d9d943695, with the contents acc9e1635c55ebd6.
+# Generated from 6e0383369b937c91, with the contents acc9e1635c55ebd6.

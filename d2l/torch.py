@@ -3350,4 +3350,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 1b4460cd32802c3f, with the contents 41c2d458598365fd.
+# Generated from df8375e29a1cacaa, with the contents 41c2d458598365fd.

@@ -160,6 +160,19 @@ def version_file(book: Book) -> str:
     return VERSION.format(title=project["title"], release=project["release"])
 
 
+def files(book: Book, tabs: Sequence[str], code: str = "") -> dict[str, str]:
+    """Return the text of each file that the package needs in some tabs, by its name.
+
+    Of the interactive figures, it has those that `code` shows, or all for an empty
+    `code`.
+    """
+    tabs = [tab for tab in tabs if tab in book.config.library]
+    found = {path.name: path.read_text("utf-8") for path in _by_hand(book)}
+    found |= {Path(_lib_file(book, tab)).name: generated(book, tab) for tab in tabs}
+    found |= data_files(book) | figure_data(book, code)
+    return found | {"__init__.py": version_file(book)}
+
+
 def data_files(book: Book) -> dict[str, str]:
     """Return the text of each data file of the package under its name."""
     files = sorted(folder(book).glob("*.csv"))
@@ -171,18 +184,22 @@ def modules(book: Book, code: str) -> dict[str, str]:
 
     Those that these modules import are among them.
     """
-    tabs = [tab for tab in book.tabs if tab in book.config.library]
-    generated = {Path(_lib_file(book, tab)).stem for tab in tabs}
+    by_hand = {path.stem: path for path in _by_hand(book)}
     found: dict[str, str] = {}
     waiting = [code]
     while waiting:
         imported = "\n".join(map(" ".join, MODULE.findall(waiting.pop())))
-        for name in set(re.findall(r"\w+", imported)) - found.keys() - generated:
-            path = folder(book) / f"{name}.py"
-            if path.exists():
-                found[name] = path.read_text("utf-8")
-                waiting.append(found[name])
+        for name in set(re.findall(r"\w+", imported)) & by_hand.keys() - found.keys():
+            found[name] = by_hand[name].read_text("utf-8")
+            waiting.append(found[name])
     return {f"{name}.py": text for name, text in sorted(found.items())}
+
+
+def _by_hand(book: Book) -> list[Path]:
+    """Return the modules of the package that no command writes."""
+    tabs = [tab for tab in book.tabs if tab in book.config.library]
+    written = {Path(_lib_file(book, tab)).name for tab in tabs} | {"__init__.py"}
+    return [p for p in sorted(folder(book).glob("*.py")) if p.name not in written]
 
 
 def figure_data(book: Book, code: str = "") -> dict[str, str]:
@@ -190,11 +207,16 @@ def figure_data(book: Book, code: str = "") -> dict[str, str]:
 
     It holds the figures that `code` shows, or all for an empty `code`.
     """
-    used, path = FIGURE_USED.findall(code), folder(book) / figures.FILE
+    used, path = figures_in(code), folder(book) / figures.FILE
     if (code and not used) or not path.exists():
         return {}
     text = path.read_text("utf-8")
     return {path.name: figures.part(text, used) if code else text}
+
+
+def figures_in(code: str) -> set[str]:
+    """Return the names of the interactive figures that `code` shows."""
+    return set(FIGURE_USED.findall(code))
 
 
 def cards(book: Book) -> dict[str, dict[str, float]]:

@@ -44,13 +44,7 @@ def supporting_files(book: Book, numbers: Numbers) -> Files:
     files = {"README.md": _readme(book, numbers)}
     for tab in book.tabs:
         files[f"requirements-{tab}.txt"] = _requirements(book, tab)
-        if tab in book.config.library:
-            name = Path(book.config.library[tab]["lib_file"]).name
-            files[f"d2l/{name}"] = package.generated(book, tab)
-    files["d2l/__init__.py"] = package.version_file(book)
-    code = "\n".join(text for name, text in files.items() if name.startswith("d2l/"))
-    more = package.modules(book, code) | package.data_files(book)
-    for name, text in (more | package.figure_data(book)).items():
+    for name, text in package.files(book, book.tabs).items():
         files[f"d2l/{name}"] = text
     return {name: text.encode() for name, text in files.items()}
 

@@ -25,7 +25,6 @@ from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import locked, write_bytes_whole
 from book.library import package
-from book.library.selection import needed_part
 from book.notebooks import archive, figures, standalone
 from book.notebooks.markdown import Writer
 from book.notebooks.numbers import Numbers, Place
@@ -49,26 +48,25 @@ LANGUAGE = {
     "codemirror_mode": {"name": "ipython", "version": 3},
     "nbconvert_exporter": "python",
 }
-DEFINITIONS = "The definitions of d2l that this section uses"
-FOLDED = (
-    "The cell after it, which is folded, holds the definitions of `d2l`, the library of"
-    " this book, that this section uses. It installs missing packages, and uses an"
-    " installed `d2l` of this book if there is one."
+SETUP = "Set up this notebook"
+HOSTED = (
+    "The next cell, which is folded, reports the GPUs of this machine, installs missing"
+    " packages, and unpacks `d2l`, the library of this book, which the cell contains as"
+    " a zip file. (`d2l.Trainer??` then shows the code of `Trainer`.) An installed"
+    " `d2l` of this book is used instead. The notebook also runs without a GPU. To get"
+    " one, choose *Runtime > Change runtime type* in Colab, *Settings > Accelerator* in"
+    " Kaggle, or the runtime type *GPU* in Studio Lab."
 )
 ABOUT = {
-    names.PLAIN: "The next cell shows the GPUs of this machine; the code also runs"
-    " without one. The cell after it finds `d2l`, the library of this book, in the"
-    " folder that came with this notebook.",
-    names.COLAB: "The next cell shows the GPUs of this machine. To get one, choose"
-    " *Runtime > Change runtime type* in Colab or *Settings > Accelerator* in Kaggle;"
-    f" the code also runs without one. {FOLDED}",
-    names.SAGEMAKER: "The next cell shows the GPUs of this machine. To get one in"
-    " Studio Lab, choose the runtime type *GPU* before you start it; the code also runs"
-    f" without one. {FOLDED}",
+    names.PLAIN: "The next cell, which is folded, reports the GPUs of this machine, and"
+    " finds `d2l`, the library of this book, in the folder that came with this"
+    " notebook. The notebook also runs without a GPU.",
+    names.COLAB: HOSTED,
+    names.SAGEMAKER: HOSTED,
 }
 ABOUT_MXNET = (
     "MXNet 1.9.1 is the last release. It needs Python 3.11 or older and NumPy below"
-    " 1.24, which newer hosted runtimes do not have; a cell below reports whether"
+    " 1.24, which newer hosted runtimes do not have; the next cell reports whether"
     " this runtime has them. If it does not, run the notebook on your own machine in an"
     " environment with Python 3.11, after `pip install mxnet==1.9.1 numpy==1.23.5"
     " matplotlib scikit-learn jupyterlab`, or read the book in another framework."
@@ -194,12 +192,13 @@ class Edition:
             link=lambda place: self._link(place, tab, kind),
             link_to_site=lambda place: self._link_to_site(place, tab),
             inline=kind == names.COLAB,
+            interactive=package.figures_in(self._code(section, tab)),
         )
         cells = list(_cells(shown, writer))
         setup = self._setup_cells(shown, section, kind)
         nb = nbformat.v4.new_notebook(metadata=_metadata(section, kind))
-        first = next(i for i, cell in enumerate(cells) if cell.cell_type == "code")
-        nb.cells = _number_cells([*cells[:first], *setup, *cells[first:]])
+        below = 1 if _is_title(shown.blocks[:1]) else 0
+        nb.cells = _number_cells([*cells[:below], *setup, *cells[below:]])
         nbformat.validate(nb)
         return nb
 
@@ -238,7 +237,7 @@ class Edition:
     def _setup_cells(
         self, shown: store.Shown, section: Section, kind: str
     ) -> Iterator[NotebookNode]:
-        """Yield the cells below the title: an introduction, the GPUs, the library."""
+        """Yield the cells below the title: what the set-up does, and its code."""
         tab = shown.tab
         texts = [ABOUT[kind], ABOUT_MXNET if tab == "mxnet" else ""]
         if shown.facts:
@@ -246,53 +245,50 @@ class Edition:
             maker = shown.facts | {"title": self.titles.get(machine, machine)}
             texts.append(f"Outputs: {merge.facts(maker, tab)}.")
         yield nbformat.v4.new_markdown_cell("\n\n".join(filter(None, texts)))
-        functions = [standalone.nvidia_smi, standalone.report_gpus]
-        code = standalone.cell(functions, "report_gpus()")
-        yield _folded_cell(code, "The GPUs of this machine", kind)
-        if tab in self.book.config.library:
-            code = self._library_cell(section, tab, included=kind != names.PLAIN)
-            yield _folded_cell(code, DEFINITIONS, kind)
+        yield _folded_cell(self._setup_code(section, tab, kind), SETUP, kind)
 
-    def _library_cell(self, section: Section, tab: str, included: bool) -> str:
-        """Return the code that finds the library, whose source may be `included`."""
-        functions: list[standalone.Function] = []
-        calls: list[str] = []
+    def _setup_code(self, section: Section, tab: str, kind: str) -> str:
+        """Return the code that reports on the machine and makes d2l importable."""
+        functions: list[standalone.Function] = [standalone.check_python]
+        calls = ["check_python()"]
         if tab == "mxnet":
-            functions.append(standalone.check_mxnet)
+            functions += [standalone.version_of, standalone.check_mxnet]
             calls.append("check_mxnet()")
-        if included:
+        functions += [standalone.nvidia_smi, standalone.report_gpus]
+        calls.append("report_gpus()")
+        if kind != names.PLAIN:
             functions.append(standalone.install_missing)
-            packages = _packages(self.book, section, tab)
-            calls.append(f"install_missing({packages!r})")
-        functions += [standalone.is_our_library, standalone.use_library]
-        source = package.generated(self.book, tab)
-        code = "\n".join(cell.code for cell in self.book.cells(section, tab))
-        words = set(re.findall(r"\b\w+\b", source))
-        names_used = sorted(words & set(fingerprint.D2L_NAME.findall(code)))
-        module = Path(self.book.config.library[tab]["lib_file"]).name
+            needed = _packages(self.book, section, tab)
+            calls.append(f"install_missing({needed!r})")
+        if recorded := store.pinned_version(self.book, tab):
+            functions += [standalone.version_of, standalone.report_version]
+            packages = store.DISTRIBUTIONS.get(tab, [tab])
+            calls.append(f"report_version({packages!r}, {recorded!r})")
+        if tab in self.book.config.library:
+            functions += [standalone.is_our_library, standalone.use_library]
+            calls.append(self._library_call(section, tab, included=kind != names.PLAIN))
+        return standalone.cell(dict.fromkeys(functions), "\n".join(calls))
+
+    def _library_call(self, section: Section, tab: str, included: bool) -> str:
+        """Return the call that finds the library, whose files may be `included`."""
+        code = self._code(section, tab)
+        words = set(re.findall(r"\b\w+\b", package.generated(self.book, tab)))
         settings = {
             "init": package.version_file(self.book),
-            "module": module,
-            "names": names_used,
+            "module": Path(self.book.config.library[tab]["lib_file"]).name,
+            "names": sorted(words & set(fingerprint.D2L_NAME.findall(code))),
         }
-        lines = [f"    {name}={value!r}," for name, value in settings.items()]
-        lines += ["    files=LIBRARY,"] if included else []
-        calls.append("\n".join(["use_library(", *lines, ")"]))
         if included:
-            part = needed_part(source, names_used)
-            words = set(re.findall(r"\w+", part + code))
-            shared = package.modules(self.book, part + code)
-            files = {n: needed_part(text, words) for n, text in shared.items()}
-            files[module] = part
-            data, sources = (
-                package.data_files(self.book),
-                code + "".join(files.values()),
-            )
-            files |= {name: data[name] for name in data if name in sources}
-            files |= package.figure_data(self.book, code)
-            texts = [f"{n!r}: {_readable_literal(text)}" for n, text in files.items()]
-            calls.insert(0, f"LIBRARY = {{{', '.join(texts)}}}\n")
-        return standalone.cell(functions, "\n".join(calls))
+            texts = package.files(self.book, [tab], code)
+            files = {name: text.encode() for name, text in texts.items()}
+            packed = archive.zip_files(files, "d2l")
+            settings["archive"] = base64.b64encode(packed).decode()
+        lines = [f"    {name}={value!r}," for name, value in settings.items()]
+        return "\n".join(["use_library(", *lines, ")"])
+
+    def _code(self, section: Section, tab: str) -> str:
+        """Return the code of a section in one tab."""
+        return "\n".join(cell.code for cell in self.book.cells(section, tab))
 
 
 def _packages(book: Book, section: Section, tab: str) -> dict[str, str]:
@@ -309,17 +305,11 @@ def _packages(book: Book, section: Section, tab: str) -> dict[str, str]:
     return found
 
 
-def _readable_literal(text: str) -> str:
-    """Return a Python literal for a text, with line breaks as they are if possible."""
-    plain = "'''" not in text and "\\\r" not in text and not text.endswith("\\")
-    return f"r'''{text}'''" if plain else repr(text)
-
-
 def _folded_cell(code: str, title: str, kind: str) -> NotebookNode:
     """Return a code cell that shows only its title until a reader opens it."""
     metadata: dict[str, Any] = {"jupyter": {"source_hidden": True}}
     if kind == names.COLAB:
-        metadata["cellView"] = "form"
+        metadata |= {"cellView": "form", "_kg_hide-input": True}  # Colab's, Kaggle's
         title = f"@title {title}"
     return nbformat.v4.new_code_cell(f"# {title}\n{code}", metadata=metadata)
 

@@ -7,7 +7,7 @@ the notebook, and equations have their numbers.
 import base64
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,7 +49,8 @@ class Writer:
 
     `link` returns the address of a place in another section, and `link_to_site` returns
     its address on the site, or an empty text. If `inline` is True, the text contains
-    the data of images; otherwise, images are attachments.
+    the data of images; otherwise, images are attachments. The notebook shows the
+    figures named in `interactive` by code, too.
     """
 
     section: Section
@@ -58,6 +59,7 @@ class Writer:
     link: Link
     link_to_site: Link
     inline: bool = False
+    interactive: Collection[str] = ()
     cited: dict[str, None] = field(default_factory=dict)
     headings: int = 0
     attachments: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -159,9 +161,9 @@ class Writer:
 
     def _note_on_interactive_version(self, figure: Figure, place: Place) -> str:
         """Return a sentence on a figure's interactive version, or an empty text."""
-        script = Path(figure.path).with_suffix(".js").name
-        root = self.numbers.book.root
-        if not (root / "static" / "explorables" / script).exists():
+        name = Path(figure.path).stem
+        script = self.numbers.book.root / "static" / "explorables" / f"{name}.js"
+        if name in self.interactive or not script.exists():
             return ""
         address = self.link_to_site(place)
         edition = f"[the HTML edition]({address})" if address else "the HTML edition"
@@ -197,8 +199,10 @@ class Writer:
         text = _reference_text(role.name, place)
         if place.page == self.section.name:
             return f"[{text}](#{label})"
-        address = self.link(place)
-        return f"[{text}]({address})" if address else text
+        if address := self.link(place):
+            return f"[{text}]({address})"
+        is_front = place.page == self.numbers.book.config.build["index"]
+        return f"{text} of the front page" if is_front and place.number else text
 
 
 def _reference_text(role: str, place: Place) -> str:

@@ -1,16 +1,19 @@
-"""Functions that `book.notebooks.editions` copies into the first cells of notebooks.
+"""Functions that `book.notebooks.editions` copies into the first cell of notebooks.
 
 The source of these functions becomes part of each notebook. They therefore use only
-modules that every kernel has, and also run on Python 3.10.
+modules that every kernel has, and begin to run on older versions of Python, too.
 """
 
+import base64
 import importlib.metadata
 import importlib.util
 import inspect
+import io
 import re
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -31,20 +34,44 @@ def nvidia_smi(*options):
 
 
 def report_gpus():
-    """Print the table of nvidia-smi, and the number and names of the GPUs."""
-    print(nvidia_smi(), end="")
+    """Print the number and the names of the GPUs."""
     names = nvidia_smi("--query-gpu=name", "--format=csv,noheader").splitlines()
     count = "one NVIDIA GPU" if len(names) == 1 else f"{len(names)} NVIDIA GPUs"
     no_gpu = "no NVIDIA GPU here; the code runs on the CPU"
     print(f"Found {count}: {', '.join(names)}." if names else f"Found {no_gpu}.")
 
 
+def check_python():
+    """Raise an `ImportError` if d2l does not run with this version of Python."""
+    oldest = 3, 11
+    if sys.version_info < oldest:
+        raise ImportError(
+            "this notebook needs Python 3.11 or newer, and this kernel has Python"
+            f" {sys.version.split()[0]}; choose a kernel or a runtime with a newer one"
+        )
+
+
+def version_of(packages):
+    """Return the version of the first of these packages that is installed, or None."""
+    for package in packages:
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+
+
+def report_version(packages, recorded):
+    """Print the version of the framework if the book's outputs are of another one."""
+    version = version_of(packages)
+    if version and version.split("+")[0] != recorded:
+        name = packages[0]
+        print(f"The outputs in the book were made with {name} {recorded};", end=" ")
+        print(f"this runtime has {name} {version}.")
+
+
 def check_mxnet():
     """Raise an `ImportError` if MXNet does not run with this Python or NumPy."""
-    try:
-        numpy = importlib.metadata.version("numpy")
-    except importlib.metadata.PackageNotFoundError:
-        numpy = ""
+    numpy = version_of(["numpy"])
     old_numpy = not numpy or tuple(map(int, numpy.split(".")[:2])) < (1, 24)
     if sys.version_info < (3, 12) and old_numpy:
         return
@@ -77,11 +104,11 @@ def is_our_library(folder, init, module, names):
     return text_of_init == init and has_names
 
 
-def use_library(init, module, names, files=None):
+def use_library(init, module, names, archive=None):
     """Make this book's library available as d2l, and print where it is.
 
     The library may be installed or in a folder beside the notebook's folder.
-    Otherwise, `files`, texts by their names, are written to a temporary folder.
+    Otherwise, `archive`, a zip file as text, is unpacked to a temporary folder.
     """
     spec = importlib.util.find_spec("d2l")
     installed = [Path(p) for p in (spec and spec.submodule_search_locations) or []]
@@ -91,16 +118,15 @@ def use_library(init, module, names, files=None):
         for folder in [*installed, *nearby]
         if is_our_library(folder, init, module, names)
     ]
-    if not folders and files is None:
+    if not folders and archive is None:
         raise ModuleNotFoundError(
             "cannot find d2l, the library of this book; unpack the whole zip archive"
             " and run this notebook in its folder"
         )
     folder = folders[0] if folders else Path(tempfile.mkdtemp(prefix="d2l-"), "d2l")
     if not folders:
-        folder.mkdir()
-        for name, text in {"__init__.py": init, **files}.items():
-            (folder / name).write_text(text, encoding="utf-8")
+        packed = io.BytesIO(base64.b64decode(archive))
+        zipfile.ZipFile(packed).extractall(folder.parent)
     if folder not in installed:
         # This library takes precedence over other packages of the same name.
         sys.path.insert(0, str(folder.parent))
@@ -109,7 +135,7 @@ def use_library(init, module, names, files=None):
     print(f"d2l is imported from {folder}.")
 
 
-# Writing the cells
+# Writing the cell
 
 Function = Callable[..., Any]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from book.base import build_paths, environments
 from book.library import package
-from book.library.selection import bound_names, used_names
+from book.library.bindings import bound_names, used_names
 from book.sources.blocks import Cell
 from book.sources.book import Book
 from book.sources.section import Section

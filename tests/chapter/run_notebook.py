@@ -3,7 +3,7 @@
     python run_notebook.py NOTEBOOK FOLDER
 
 The kernel works in FOLDER and is reached without a network. The script prints the
-output of the first two code cells and the number of code cells.
+output of the first code cell and the number of code cells.
 """
 
 import sys
@@ -26,7 +26,7 @@ class ThisInterpreter(KernelSpecManager):
 
 
 def main(file: str, folder: str) -> None:
-    """Run the notebook in `file` and print its first outputs."""
+    """Run the notebook in `file` and print its first output."""
     notebook = nbformat.read(file, as_version=4)
     with tempfile.TemporaryDirectory() as scratch:
         manager = AsyncKernelManager(
@@ -39,8 +39,7 @@ def main(file: str, folder: str) -> None:
         client.resources = {"metadata": {"path": folder}}
         client.execute()
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    for cell in code[:2]:
-        print(*(output.get("text", "") for output in cell.outputs), end="")
+    print(*(output.get("text", "") for output in code[0].outputs), end="")
     print(len(code), "cells ran")
 
 

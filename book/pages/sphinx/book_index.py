@@ -15,7 +15,7 @@ from sphinx.addnodes import start_of_file
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from book.library.selection import imported_names
+from book.library.bindings import imported_names
 from book.pages.sphinx.contents import file_around
 
 FRAMEWORKS = "torch|jax|jnp|tf|mx|np|npx|nn|d2l|dist|optax|triton|tl|pl|cuda"

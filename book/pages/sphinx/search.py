@@ -24,7 +24,7 @@ from bs4.element import PreformattedString
 from sphinx.application import Sphinx
 
 from book.base import build_paths
-from book.library.selection import imported_names
+from book.library.bindings import imported_names
 from book.sources.tabs import tab_name
 
 # Elements that are not part of a page's text: controls, outputs, lists of pages.

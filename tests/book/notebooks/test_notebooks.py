@@ -1,5 +1,6 @@
 """Standalone notebooks have the right text, their library, and their files."""
 
+import ast
 import base64
 import io
 import json
@@ -17,6 +18,7 @@ from nbformat import NotebookNode
 
 from book.base.errors import BookError
 from book.library import package
+from book.library.bindings import bound_names
 from book.notebooks import editions, standalone
 from book.notebooks.editions import KINDS, Edition
 from book.notebooks.numbers import Numbers
@@ -27,6 +29,7 @@ from book.runs import run
 from book.sources.blocks import Cell
 from book.sources.book import Book
 
+GPUS = Book(Path(__file__).resolve().parents[3])
 PLOTS = Path(__file__).parents[1] / "pages/plots"
 
 INDEX = """\
@@ -142,10 +145,9 @@ def text(nb: NotebookNode) -> str:
 
 def test_text_is_plain_markdown(book: Book):
     markdown = text(notebook(book))
-    before, about, code = markdown.partition("The next cell shows")
-    assert before.startswith("# 1.1. One\n\n") and "code" not in before.split()
-    # Two cells, which are folded, come before the section's own.
-    assert code.split("\n\n")[1:3] == ["code", "code"]
+    title, about, setup, text_below = markdown.split("\n\n", 3)
+    assert title == "# 1.1. One" and about.startswith("The next cell, which is folded")
+    assert setup == "code" and text_below.startswith("A *first* look.")
     for expected in (
         "A *first* look. See [Section 1.2: Two](two.ipynb), A Chapter and",
         "and [(1.1)](#eq_sum)",
@@ -239,7 +241,20 @@ def test_captions_mention_interactive_versions(
     script = book.root / "static/explorables/a.js"
     script.parent.mkdir(parents=True)
     script.touch()
-    assert "In the HTML edition this figure is interactive." in text(notebook(book))
+    note = "In the HTML edition this figure is interactive."
+    assert note in text(notebook(book))
+    path = book.root / "chapter/one.md"
+    shown = "\n```{.python .input .notebook}\n%%tab all\nd2l.figure('a')\n```\n"
+    path.write_text(path.read_text() + shown)
+    assert note not in text(notebook(Book(book.root)))
+
+
+def test_a_figure_of_the_front_page_is_named_as_such(book: Book):
+    path = book.root / "chapter/two.md"
+    path.write_text(path.read_text() + "\nThe link of :numref:`fig_first`.\n")
+    assert "The link of Fig. 1 of the front page." in text(
+        notebook(Book(book.root), "two")
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -252,10 +267,11 @@ def test_every_kind_is_valid_and_reproducible(book: Book, kind: str):
     assert nb.metadata.language_info.name == "python"
     assert (nb.metadata.get("accelerator") == "GPU") == (kind == COLAB)
     assert nb.metadata.get("colab", {}).get("name", "one.ipynb") == "one.ipynb"
-    first, library = [c for c in nb.cells if c.cell_type == "code"][:2]
-    assert "nvidia_smi" in first.source
-    assert library.metadata.jupyter.source_hidden
-    assert (library.source.startswith("# @title")) == (kind == COLAB)
+    setup = next(c for c in nb.cells if c.cell_type == "code")
+    assert "\ncheck_python()\nreport_gpus()\n" in setup.source
+    assert setup.metadata.jupyter.source_hidden
+    assert (setup.source.startswith("# @title")) == (kind == COLAB)
+    assert setup.metadata.get("_kg_hide-input", False) == (kind == COLAB)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +290,7 @@ def test_markup_that_notebooks_cannot_show_is_an_error(
         notebook(Book(book.root))
 
 
-# The first cells
+# The first cell
 
 
 def run_cells(nb: NotebookNode, folder: Path, *before: str) -> str:
@@ -321,7 +337,7 @@ def test_data_files_of_the_library_come_with_the_notebooks(
 def test_modules_written_by_hand_come_with_the_notebooks(
     book: Book, tmp_path: Path, kind: str
 ):
-    (book.root / "d2l/parts.py").write_text("from d2l.units import one\nunused = 1\n")
+    (book.root / "d2l/parts.py").write_text("from d2l.units import one\n")
     (book.root / "d2l/units.py").write_text("one = 1\n")
     path = book.root / "chapter/one.md"
     text = path.read_text().replace("    return 42", "    return 41 + one")
@@ -333,7 +349,19 @@ def test_modules_written_by_hand_come_with_the_notebooks(
     where = tmp_path / "made-up-notebooks" if kind == PLAIN else tmp_path
     nb = notebook(Book(book.root), kind=kind)
     assert run_cells(nb, where).endswith("42\n")
-    assert not any("unused" in cell.source for cell in nb.cells)
+
+
+def test_hosted_notebooks_have_what_no_code_names(book: Book, tmp_path: Path):
+    """An attribute that `__getattr__` makes, and a function that a rank imports."""
+    (book.root / "d2l/parts.py").write_text("def run():\n    print('a rank')\n")
+    (book.root / "d2l/other.py").write_text("from d2l import parts\n")
+    path = book.root / "chapter/one.md"
+    dynamic = "\n\ndef __getattr__(name):  #@save\n    return f'made: {name}'\n```\n"
+    text = path.read_text().replace("    return 42\n```\n", f"    return 42{dynamic}")
+    code = "print(d2l.plt)\nexec('from d2l import other; other.parts.run()')"
+    path.write_text(f"{text}\n```{{.python .input}}\n%%tab all\n{code}\n```\n")
+    printed = run_cells(notebook(Book(book.root), kind=COLAB), tmp_path)
+    assert printed.endswith("42\nmade: plt\na rank\n")
 
 
 OTHER = {"__init__.py": '"""Dive into Deep Learning"""\n', "jax.py": "answer = None\n"}
@@ -416,10 +444,50 @@ def test_gpus_are_reported_in_one_line(
     tool.write_text('#!/bin/sh\n[ "$1" ] && echo "A\nB" || echo "| table |"\n')
     tool.chmod(0o755)
     standalone.report_gpus()
-    assert capsys.readouterr().out == "| table |\nFound 2 NVIDIA GPUs: A, B.\n"
+    assert capsys.readouterr().out == "Found 2 NVIDIA GPUs: A, B.\n"
     tool.write_text("#!/bin/sh\necho has failed\nexit 9\n")
     standalone.report_gpus()
     assert capsys.readouterr().out.startswith("Found no NVIDIA GPU")
+
+
+def test_an_old_python_is_refused(monkeypatch: pytest.MonkeyPatch):
+    standalone.check_python()
+    here = SimpleNamespace(version_info=(3, 10, 13), version="3.10.13 (main)")
+    monkeypatch.setattr(standalone, "sys", here)
+    with pytest.raises(ImportError, match=r"3.11 or newer, .* has Python 3.10.13;"):
+        standalone.check_python()
+
+
+@pytest.mark.parametrize(
+    "installed, printed",
+    [
+        ("0.10.2", ""),
+        ("0.10.2+cuda13", ""),
+        (
+            "0.12.0",
+            "The outputs in the book were made with jax 0.10.2; this runtime has jax"
+            " 0.12.0.\n",
+        ),
+    ],
+)
+def test_another_version_of_the_framework_is_reported(
+    installed: str,
+    printed: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+):
+    monkeypatch.setattr(standalone.importlib.metadata, "version", lambda _: installed)
+    standalone.report_version(["jax"], "0.10.2")
+    assert capsys.readouterr().out == printed
+
+
+def test_the_recorded_version_is_that_of_the_pins(book: Book, tmp_path: Path):
+    pins = book.root / "environments/jax.txt"
+    pins.write_text(f"{pins.read_text()}jax==0.10.2\n")
+    nb = notebook(Book(book.root), kind=COLAB)
+    (setup,) = (c.source for c in nb.cells if "report_gpus" in c.source)
+    assert "\nreport_version(['jax'], '0.10.2')\n" in setup
+    run_cells(nb, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["one", "two"])
@@ -433,21 +501,63 @@ def test_a_package_of_one_section_is_installed_there_only(book: Book, name: str)
 
 
 def test_every_section_with_kernels_installs_the_language_of_its_tab():
-    book = Book(Path(__file__).resolve().parents[3])
     importing = {
         (Path(section.name).name, tab)
-        for section in book.sections
-        for tab in book.code_tabs(section)
-        for cell in book.cells(section, tab)
+        for section in GPUS.sections
+        for tab in GPUS.code_tabs(section)
+        for cell in GPUS.cells(section, tab)
         if re.search(r"^(import|from) (triton|numba)\b", cell.code, re.MULTILINE)
     }
     listed = {
         (Path(section.name).name, tab)
-        for section in book.sections
-        for tab in book.tabs
-        if {"triton", "numba_cuda"} & set(editions._packages(book, section, tab))
+        for section in GPUS.sections
+        for tab in GPUS.tabs
+        if {"triton", "numba_cuda"} & set(editions._packages(GPUS, section, tab))
     }
     assert importing and importing == listed
+
+
+def test_the_hosted_kinds_have_the_same_code(book: Book):
+    colab, sagemaker = (
+        [c.source for c in notebook(book, kind=kind).cells if c.cell_type == "code"]
+        for kind in (COLAB, SAGEMAKER)
+    )
+    assert colab[0].replace("# @title ", "# ") == sagemaker[0]
+    assert colab[1:] == sagemaker[1:]
+
+
+def top_level_names(module: str) -> set[str]:
+    """Return the names of a module, with `plt` if it makes attributes."""
+    names = {name for node in ast.parse(module).body for name in bound_names(node)}
+    return names | ({"plt"} if "__getattr__" in names else set())
+
+
+@pytest.mark.parametrize("tab", GPUS.tabs)
+def test_each_hosted_notebook_has_the_names_and_files_that_it_uses(tab: str):
+    by_hand = {
+        path.name: path.read_text("utf-8")
+        for pattern in ("*.py", "*.csv")
+        for path in package.folder(GPUS).glob(pattern)
+        if "Generated by `make lib`" not in path.read_text("utf-8")
+    }
+    edition = Edition(GPUS)
+    for section in GPUS.sections:
+        code = "\n".join(cell.code for cell in GPUS.cells(section, tab))
+        if not code:
+            continue
+        setup = edition._setup_code(section, tab, COLAB)
+        (packed,) = re.findall(r"^    archive='(.+)',$", setup, re.MULTILINE)
+        library = zipfile.ZipFile(io.BytesIO(base64.b64decode(packed)))
+        files = {
+            name.removeprefix("d2l/"): library.read(name).decode()
+            for name in library.namelist()
+        }
+        assert by_hand.items() <= files.items(), section.name
+        module = GPUS.config.library[tab]["lib_file"].removeprefix("d2l/")
+        used = set(re.findall(r"(?<!from )d2l\.(\w+)", code))
+        assert used <= top_level_names(files[module]), section.name
+        figures = json.loads(files.get("figures.json", '{"pictures": {}}'))["pictures"]
+        assert package.figures_in(code) == figures.keys(), section.name
 
 
 # Files
