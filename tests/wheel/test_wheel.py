@@ -126,7 +126,7 @@ def test_the_copied_tests_find_their_marks_and_helpers(tmp_path: Path):
         for file in tests.glob(f"*{tab}.py"):
             file.unlink()
     collect = (
-        "-m pytest --collect-only --tab jax -m slow tests/d2l/test_report_links.py"
+        "-m pytest --collect-only --tab pytorch -m slow tests/d2l/test_report_links.py"
     )
     command = [sys.executable, *collect.split()]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
