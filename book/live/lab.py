@@ -180,8 +180,10 @@ def _index(edition: editions.Edition, folder: Path, tab: str) -> str:
 def _write_notebook(file: Path, notebook: NotebookNode, tab: str) -> bool:
     """Write a notebook with the kernel of its tab, unless a reader has changed it.
 
-    Return whether the file is a changed notebook that is older than its section.
+    Below its title, it leads to the list of all notebooks. Return whether the file is
+    a changed notebook that is older than its section.
     """
+    notebook.cells[0].source += f"\n\n[All notebooks]({INDEX_NAME})"
     notebook.metadata.kernelspec = {
         **{"name": _kernel_name(tab), "display_name": _title(tab)},
         **{"language": "python"},

@@ -71,6 +71,8 @@ def test_each_folder_lists_its_notebooks_in_the_order_of_the_book(
     listed = [line for line in index.read_text().splitlines() if line[:1] == "*"]
     assert listed == ["* [1 Second](second.ipynb)", "* [2 First](first.ipynb)"]
     assert min(file.name for file in folder.iterdir()) == lab.INDEX_NAME
+    title, *_ = nbformat.read(folder / "second.ipynb", 4).cells
+    assert title.source == f"# 1. Second\n\n[All notebooks]({lab.INDEX_NAME})"
 
 
 def test_changed_notebooks_that_are_older_than_their_sections_are_named(
