@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from book.base import environments
+from book.sources.tabs import TAB_NAMES
+
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = ("README.md", "CONTRIBUTING.md")
 PLACEHOLDER = re.compile("TAB|NAME|MACHINE|SECTION|OWNER")
@@ -63,6 +66,14 @@ def test_every_relative_link_of_a_guide_exists(name: str):
     links = re.findall(r"\]\(([^()\s]+)", prose)
     files = [li.partition("#")[0] for li in links if not re.match(r"[a-z]+:|#", li)]
     assert links and [file for file in files if not (ROOT / file).exists()] == []
+
+
+def test_the_readme_gives_the_sizes_of_the_downloads():
+    text = " ".join(read("README.md").split())
+    downloads = {name: size.split()[0] for name, size in environments.SIZES.items()}
+    assert f"`make` downloads {downloads['book']} GB" in text
+    for tab, name in TAB_NAMES.items():
+        assert f"{name} {downloads[tab]} GB" in text
 
 
 # The settings of make
