@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import nbformat
 import pytest
@@ -128,7 +129,7 @@ def test_unknown_names_are_refused_before_anything_is_written(
 
 @pytest.mark.parametrize("module", [lab, live])
 def test_without_a_tab_the_first_one_is_announced(
-    module: object,
+    module: ModuleType,
     book: Book,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
