@@ -25,12 +25,13 @@ TIER = -m '$(if $(ALL),not timing,not slow and not timing)'
 built = .venvs/$(1)/built-from.sha256
 # For what runs before there is any environment: sets $$python, or stops.
 define FIND_PYTHON
-for python in python3.11 python3 ''; do \
+for python in python3.11 python3 .venvs/python/bin/python ''; do \
 	if $$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'; \
 		then break; fi 2> /dev/null; \
 done; \
 if [ -z "$$python" ]; then \
-	echo 'error: no Python 3.11 on PATH; on Debian 12: apt-get install python3' >&2; \
+	echo 'error: no Python 3.11 on PATH; on Debian 12: apt-get install python3;' \
+		'elsewhere, with uv: uv venv --python 3.11 .venvs/python' >&2; \
 	exit 1; \
 fi
 endef
@@ -39,7 +40,14 @@ endef
 # The option has the value as it was typed. Make would expand it for the environment.
 given = $(filter command,$(origin $(1)))
 option = $(if $(call given,$(1)),--$(2)='$(subst ','\'',$(value $(1)))')
-unexport TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM RUNS ROUNDS GPUS VNU PORT OLDEST
+SETTINGS := TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM RUNS ROUNDS GPUS VNU PORT OLDEST
+unexport $(SETTINGS)
+# A misspelt setting is an error. Other programs' variables have an underscore, but for CI.
+unknown := $(foreach name,$(filter-out $(SETTINGS) ALL TOGETHER SPREAD CI,$(.VARIABLES)),\
+	$(if $(findstring _,$(name)),,$(if $(call given,$(name)),$(name))))
+ifneq ($(strip $(unknown)),)
+$(error $(firstword $(unknown)): unknown setting; make help lists them)
+endif
 
 ## Read the book
 
@@ -64,9 +72,9 @@ live: $(call built,book)  ## serve pages whose cells run on this machine; TAB= P
 	@$(BOOK) live $(call option,TAB,tab) $(call option,PYTHON,python) \
 		$(call option,PORT,port)
 
-lab: $(call built,book)  ## open the notebooks in JupyterLab; TAB= SECTION= PYTHON=
+lab: $(call built,book)  ## open the notebooks in JupyterLab; TAB= SECTION= PYTHON= PORT=8888
 	@$(BOOK) lab $(call option,TAB,tab) $(call option,SECTION,section) \
-		$(call option,PYTHON,python)
+		$(call option,PYTHON,python) $(call option,PORT,port)
 
 notebooks: $(call built,book)  ## write notebooks that run alone, and a zip; TAB= SECTION= OUTPUTS=1 MACHINE=
 	@$(BOOK) notebooks $(call option,TAB,tab) $(call option,SECTION,section) \
@@ -112,11 +120,11 @@ help:  ## this list
 	@sed -n 's/^## \(.*\)/\n\1:/p; s/^\([a-z0-9-]*\):.*  ## \(.*\)/  \1	\2/p' $(MAKEFILE_LIST) \
 		| sed 's/\\#/#/' | expand -t 16
 	@echo
-	@echo 'TAB      one or more of: $(TABS)'
+	@echo 'TAB      one or more of: $(TABS); live and lab: the first, if not given'
 	@echo 'SECTION  one or more sections, such as use-gpu'
 	@echo 'MACHINE  the name that records are kept under, cpu if not given; export needs it'
 	@echo 'JOBS     notebooks to run at a time'
-	@echo "PYTHON   an interpreter in place of the book's own: notebooks, test-wheel, bench"
+	@echo "PYTHON   an interpreter in place of the book's own: live, lab, run, test-wheel, bench"
 	@echo 'OLDEST   1 to test the wheel with the oldest frameworks that it supports'
 	@echo 'FORCE    1 to run what is fresh too'
 	@echo 'OUTPUTS  1 to write notebooks with the recorded outputs'
@@ -128,7 +136,7 @@ help:  ## this list
 	@echo 'ROUNDS   turns of each loop or kernel in a bench, 7 if not given; steps in bench-scaling'
 	@echo 'GPUS     1 to train on a GPU in bench-trainer; how many in bench-scaling'
 	@echo 'VNU      vnu.jar, for a bench to ask the Nu HTML checker too (needs java)'
-	@echo 'PORT     where to serve, 8000 if not given'
+	@echo 'PORT     where to serve, 8000 if not given, or 8888 for lab'
 
 ## Test it
 

@@ -229,14 +229,27 @@ def live(options: argparse.Namespace) -> None:
     """Serve the book with cells that run on this machine; print the address to open."""
     from book.live.live import start
 
-    start(_checked_book(), options.tab, options.python, options.port)
+    book = _checked_book()
+    start(book, _tabs_or_first(book, options.tab), options.python, options.port)
 
 
 def lab(options: argparse.Namespace) -> None:
     """Open the notebooks in JupyterLab, with a kernel for each framework."""
     from book.live.lab import start
 
-    start(_checked_book(), options.tab, options.section, options.python)
+    book = _checked_book()
+    tabs = _tabs_or_first(book, options.tab)
+    start(book, tabs, options.section, options.python, options.port)
+
+
+def _tabs_or_first(book: "Book", tabs: list[str]) -> list[str]:
+    """Return `tabs`, or the first tab of the book after a line that says so."""
+    if tabs:
+        return tabs
+    first, *others = book.tabs
+    also = f"; for another, give TAB={' or TAB='.join(others)}" if others else ""
+    print(f"without TAB, this is {first}{also}", flush=True)
+    return [first]
 
 
 def lock(options: argparse.Namespace) -> None:
@@ -296,7 +309,7 @@ def _parser() -> argparse.ArgumentParser:
     add(lib, ("--check", {"action": "store_true", "help": "write nothing"}))
     add(check)
     add(live, CHOICE[0], RUN_OPTIONS[2], PORT)
-    add(lab, *CHOICE[:2], RUN_OPTIONS[2])
+    add(lab, *CHOICE[:2], RUN_OPTIONS[2], LAB_PORT)
     add(serve, PORT)
     add(lock, ("--upgrade", {"action": "store_true", "help": "to the newest versions"}))
     return parser
@@ -318,6 +331,7 @@ CHOICE: list[Option] = [
     ("--force", FORCE),
 ]
 PORT: Option = ("--port", {"type": arguments.port, "default": 8000})
+LAB_PORT: Option = ("--port", {"type": arguments.port, "default": 8888})
 MACHINE = {"help": "the machine that the records are for, such as h200"}
 RUN_OPTIONS: list[Option] = [
     ("--machine", {"default": "cpu"} | MACHINE),

@@ -24,15 +24,36 @@ from book.base.files import locked
 from book.base.paths import ROOT
 
 PYTHON_VERSION = "3.11"
+GET_PYTHON = (
+    "on Debian 12: apt-get install python3; elsewhere, with uv:"
+    f" uv venv --python {PYTHON_VERSION} .venvs/python"
+)
 STAMP = "built-from.sha256"
 LAST_LINES = 4
-# Their compilers for GPUs are parts of CUDA, which need no GPU. PyTorch's list leaves
-# CUDA to the build of PyTorch.
+# Each environment on Linux, measured as the sum of its wheels and by `du`. PyTorch's
+# wheels include CUDA there.
+SIZES = {
+    "book": "0.2 GB to download, 0.8 GB on disk",
+    "test": "0.3 GB to download, 1.2 GB on disk",
+    "pytorch": "2.8 GB to download on Linux, as CUDA is included, and more on disk",
+    "mxnet": "0.4 GB to download, 1.4 GB on disk",
+    "jax": "0.2 GB to download, 1.0 GB on disk",
+    "tensorflow": "0.7 GB to download, 2.6 GB on disk",
+}
+# Failures of uv and pip that have nothing to do with the packages.
+UNREACHABLE = {
+    "name resolution failed": "(?i)dns error|name resolution|getaddrinfo"
+    "|Name or service not known|failed to lookup address",
+    "connection refused": "(?i)connection refused",
+    "network unreachable": "(?i)network is unreachable",
+}
 # The environments for readers, and the tabs whose packages each has.
 READERS = {
     "reader": ("pytorch", "jax", "tensorflow"),
     "reader-mxnet": ("mxnet",),
 }
+# Their compilers for GPUs are parts of CUDA, which need no GPU. PyTorch's list leaves
+# CUDA to the build of PyTorch.
 WITH_CUDA = ("mxnet", "plans", "tensorflow")
 
 # Settings of pip in the environment, and the names that uv has for them.
@@ -149,7 +170,8 @@ def _lock(folder: Path) -> contextlib.AbstractContextManager[None]:
 
 
 def _build(folder: Path, pins: Path) -> None:
-    _say(f"building {_short(folder)} from environments/{pins.name}")
+    size = f": about {SIZES[folder.name]}" if folder.name in SIZES else ""
+    _say(f"building {_short(folder)} from environments/{pins.name}{size}")
     start = time.monotonic()
     digest = _digest(pins)
     root = folder.parent.parent
@@ -162,12 +184,20 @@ def _build(folder: Path, pins: Path) -> None:
             *("--python", folder / "bin" / "python", "-r", pins),
             root=root,
         )
+        _link_pandoc(folder)
         # The stamp comes last: without it the folder counts as not built.
         (folder / STAMP).write_text(digest)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     _say(f"built {_short(folder)} in {time.monotonic() - start:.0f} s")
+
+
+def _link_pandoc(folder: Path) -> None:
+    """Put the pandoc of the wheel on the PATH of d2lbook's own commands."""
+    for pandoc in folder.glob("lib/python*/site-packages/pypandoc/files/pandoc"):
+        link = folder / "bin" / "pandoc"
+        link.symlink_to(os.path.relpath(pandoc, link.parent))
 
 
 def _make_venv(folder: Path, root: Path) -> None:
@@ -177,8 +207,7 @@ def _make_venv(folder: Path, root: Path) -> None:
         if "No interpreter found" not in str(error):
             raise
         raise BookError(
-            f"no Python {PYTHON_VERSION} on this machine; on Debian 12:"
-            " apt-get install python3",
+            f"no Python {PYTHON_VERSION} on this machine; {GET_PYTHON}",
             _short(folder),
         ) from error
 
@@ -196,7 +225,7 @@ def _uv(
         text=True,
     )
     if result.returncode:
-        reason = _last_lines(result.stdout) if result.stdout else "uv tells why above"
+        reason = _reason(result.stdout) if result.stdout else "uv tells why above"
         raise BookError(f"{failure}: {reason}" if failure else reason)
 
 
@@ -215,7 +244,11 @@ def uv_settings(environ: os._Environ[str] | dict[str, str]) -> dict[str, str]:
     return settings
 
 
-def _last_lines(output: str) -> str:
+def _reason(output: str) -> str:
+    """Return why uv or pip failed: that it has no network, or its last lines."""
+    for reason, pattern in UNREACHABLE.items():
+        if re.search(pattern, output):
+            return f"cannot reach the package index ({reason})"
     lines = [line.strip(" │×╰─▶├") for line in output.splitlines()]
     return " ".join([line for line in lines if line][-LAST_LINES:])
 
@@ -240,7 +273,7 @@ def _fetch_uv(folder: Path, pins: Path) -> None:
     result = _run([*pip, "install", "--quiet", "-r", str(pins)])
     if result.returncode:
         shutil.rmtree(folder, ignore_errors=True)
-        raise BookError(f"uv cannot be fetched: {_last_lines(result.stdout)}")
+        raise BookError(f"uv cannot be fetched: {_reason(result.stdout)}")
     (folder / STAMP).write_text("")
 
 

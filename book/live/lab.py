@@ -1,8 +1,9 @@
 """Opens the book's notebooks in JupyterLab: `python -m book lab`.
 
 Each framework has a kernel, which runs in the environment of its tab or in an
-interpreter of the reader. All that Jupyter writes is in `_build/lab`, and nothing needs
-a network once the environments are there.
+interpreter of the reader, and a folder with notebooks and a list of them. All that
+Jupyter writes is in `_build/lab`, and nothing needs a network once the environments are
+there.
 """
 
 import hashlib
@@ -20,66 +21,169 @@ from nbformat import NotebookNode
 from book.base import build_paths, environments
 from book.base.errors import BookError
 from book.base.files import write_whole
-from book.notebooks import editions
+from book.notebooks import archive, editions
 from book.pages import names
+from book.records import store
 from book.runner.kernel_settings import KERNEL_SETTINGS
+from book.runs import run
 from book.sources.book import Book
+from book.sources.section import Section
 from book.sources.tabs import tab_name
 
 WRITTEN = "gpus_written"  # in the metadata of a notebook: a hash of what it was
 # A path of a socket has at most 107 characters, about 65 of them in the folder.
 LONGEST_FOLDER = 40
+# The modules that the notebooks import, and the package that installs each of them.
+FRAMEWORKS = {
+    "pytorch": {"torch": "torch"},
+    "mxnet": {"mxnet": "mxnet"},
+    "jax": {
+        **{"jax": "jax", "flax": "flax", "optax": "optax"},
+        **{"orbax": "orbax-checkpoint"},
+    },
+    "tensorflow": {"tensorflow": "tensorflow"},
+}
+TOOLS = {
+    **{"ipykernel": "ipykernel", "matplotlib": "matplotlib"},
+    **{"sklearn": "scikit-learn", "cloudpickle": "cloudpickle"},
+}
+FIND = """\
+import importlib.util, sys
+print(*[name for name in sys.argv[1:] if importlib.util.find_spec(name) is None])
+"""
+INDEX_NAME = "0-contents.md"  # the first in a list of files
+INDEX = """\
+# {title}: {tab}
+
+These are the notebooks in this folder, in the order of the book. What you change is
+kept. For a fresh copy of a notebook, delete it and run `make lab` again.
+
+{contents}
+"""
+INDEX_ITEM = "* [{number} {title}]({file})"
 LAB_SETTINGS = {
+    "@jupyterlab/docmanager-extension:plugin": {
+        "defaultViewers": {"markdown": "Markdown Preview"}
+    },
     "@jupyterlab/apputils-extension:notification": {
         "fetchNews": "false",
         "checkForUpdates": False,
-    }
+    },
 }
 
 
 def interpreters(tabs: Sequence[str], python: Path | None) -> dict[str, Path]:
     """Return the Python of each tab: `python`, or that of the tab's environment.
 
-    Raises a `BookError` if `python` cannot run a kernel.
+    Raises a `BookError` if `python` cannot run the notebooks of a tab.
     """
     if python is None:
         return {tab: environments.python(tab) for tab in tabs}
-    command = [str(python), "-c", "import ipykernel"]
-    try:
-        works = subprocess.run(command, capture_output=True).returncode == 0
-    except OSError as error:
-        reason = f"{python} does not start ({error.strerror})"
-        raise BookError(reason, "PYTHON") from None
-    if not works:
-        raise BookError(f"{python} has no ipykernel; pip install ipykernel", "PYTHON")
-    return dict.fromkeys(tabs, python.absolute())
+    found = run.check_interpreter(python)
+    for tab in tabs:
+        _check_packages(found, tab)
+    return dict.fromkeys(tabs, found)
+
+
+def _check_packages(python: Path, tab: str) -> None:
+    """Raise a `BookError` if `python` lacks what the notebooks of `tab` import."""
+    packages = FRAMEWORKS[tab] | TOOLS
+    asked = subprocess.run(
+        [python, "-c", FIND, *packages],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    missing = [packages[name] for name in asked.stdout.split()]
+    if missing:
+        pins = [_pin(package, environments.pins(tab)) for package in missing]
+        raise BookError(
+            f"{python} lacks {', '.join(missing)}; run"
+            f" {python} -m pip install {' '.join(pins)}",
+            "PYTHON",
+        )
+
+
+def _pin(package: str, pins: Sequence[str]) -> str:
+    """Return a package in the version that `pins` name, as in `torch==2.13.0`."""
+    names = store.DISTRIBUTIONS.get(package, [package])
+    return next((pin for pin in pins if pin.partition("==")[0] in names), package)
 
 
 def start(
-    book: Book, tabs: Sequence[str], sections: Sequence[str], python: Path | None
+    book: Book,
+    tabs: Sequence[str],
+    sections: Sequence[str],
+    python: Path | None,
+    port: int,
 ) -> NoReturn:
-    """Write the chosen notebooks and become JupyterLab, which shows them."""
-    chosen = editions.chosen_sections(book, tabs, sections)
-    shown_tabs = list(dict.fromkeys(tab for tab, _ in chosen))
-    pythons = interpreters(shown_tabs, python)
+    """Write the chosen notebooks and become JupyterLab, which shows the first."""
+    chosen = _choose(book, tabs, sections)
+    pythons = interpreters(list(dict.fromkeys(tab for tab, _ in chosen)), python)
     lab = book.root / build_paths.LAB
-    edition = editions.Edition(book)
-    for tab, section in chosen:
-        file = lab / "notebooks" / names.notebook(book, section, tab)
-        _write_notebook(file, edition.notebook(section, tab, names.PLAIN), tab)
-    first = f"/{names.notebook(book, chosen[0][1], chosen[0][0])}" if sections else ""
+    _write_notebooks(lab / "notebooks", book, chosen)
     for tab, interpreter in pythons.items():
         spec = _kernel_spec(tab, interpreter, book.root)
         folder = lab / "share/kernels" / _kernel_name(tab)
         write_whole(folder / "kernel.json", json.dumps(spec, indent=1))
-    _write_settings(lab, shown_tabs, f"/lab/tree{first}")
+    first_tab, first = chosen[0]
+    _write_settings(lab, f"/lab/tree/{names.notebook(book, first, first_tab)}", port)
     command = [sys.executable, "-m", "jupyterlab"]
     sys.stdout.flush()
     os.execve(sys.executable, command, {**os.environ, **_places(lab)})
 
 
-def _write_notebook(file: Path, notebook: NotebookNode, tab: str) -> None:
-    """Write a notebook with the kernel of its tab, unless a reader has changed it."""
+def _choose(
+    book: Book, tabs: Sequence[str], sections: Sequence[str]
+) -> list[tuple[str, Section]]:
+    """Return each chosen tab and section with code; raise a `BookError` if none has."""
+    for tab in tabs:
+        book.check_tab(tab)
+    chosen = editions.chosen_sections(book, tabs, sections)
+    if not chosen:
+        reason = f"{', '.join(sections)}: no code in {', '.join(tabs)}; choose another"
+        raise BookError(reason, "SECTION")
+    return chosen
+
+
+def _write_notebooks(
+    folder: Path, book: Book, chosen: Sequence[tuple[str, Section]]
+) -> None:
+    """Write the chosen notebooks, and the list of those that are in each folder."""
+    edition = editions.Edition(book)
+    old = []
+    for tab, section in chosen:
+        file = folder / names.notebook(book, section, tab)
+        if _write_notebook(file, edition.notebook(section, tab, names.PLAIN), tab):
+            old.append(os.path.relpath(file))
+    for tab in dict.fromkeys(tab for tab, _ in chosen):
+        write_whole(folder / tab / INDEX_NAME, _index(edition, folder, tab))
+    if old:
+        print(
+            f"kept, because you changed them: {', '.join(old)}; their sections are"
+            " newer; for a fresh copy, delete the file and run make lab again"
+        )
+
+
+def _index(edition: editions.Edition, folder: Path, tab: str) -> str:
+    """Return a list of the notebooks of a tab in `folder`, in the order of the book."""
+    book = edition.book
+    files = {section: names.notebook(book, section, tab) for section in book.sections}
+    there = [section for section, file in files.items() if (folder / file).exists()]
+    return INDEX.format(
+        title=book.config.project["title"],
+        tab=tab_name(tab),
+        contents=archive.contents(book, edition.numbers, there, INDEX_ITEM),
+    )
+
+
+def _write_notebook(file: Path, notebook: NotebookNode, tab: str) -> bool:
+    """Write a notebook with the kernel of its tab, unless a reader has changed it.
+
+    Below its title, it leads to the list of all notebooks. Return whether the file is
+    a changed notebook that is older than its section.
+    """
+    notebook.cells[0].source += f"\n\n[All notebooks]({INDEX_NAME})"
     notebook.metadata.kernelspec = {
         **{"name": _kernel_name(tab), "display_name": _title(tab)},
         **{"language": "python"},
@@ -89,12 +193,15 @@ def _write_notebook(file: Path, notebook: NotebookNode, tab: str) -> None:
         try:
             old = nbformat.read(file, as_version=4)
         except (nbformat.reader.NotJSONError, OSError, ValueError):
-            return
+            return False
         written = old.metadata.get(WRITTEN)
-        if written == digest or written != _digest(old):
-            return
+        if written == digest:
+            return False
+        if written != _digest(old):
+            return written is not None
     notebook.metadata[WRITTEN] = digest
     write_whole(file, nbformat.writes(notebook) + "\n")
+    return False
 
 
 def _digest(notebook: NotebookNode) -> str:
@@ -122,13 +229,22 @@ def _kernel_spec(tab: str, python: Path, root: Path) -> dict[str, Any]:
     }
 
 
-def _write_settings(lab: Path, tabs: Sequence[str], first: str) -> None:
+def _kernels(lab: Path) -> list[str]:
+    """Return the kernels whose interpreters exist, also those of earlier commands."""
+    specs = {
+        file.parent.name: json.loads(file.read_text("utf-8"))
+        for file in sorted((lab / "share/kernels").glob("*/kernel.json"))
+    }
+    return [name for name, spec in specs.items() if Path(spec["argv"][0]).exists()]
+
+
+def _write_settings(lab: Path, first: str, port: int) -> None:
     """Write the settings of JupyterLab: our kernels only, and no news."""
-    kernels = [_kernel_name(tab) for tab in tabs]
     settings: Mapping[str, Any] = {
         "ServerApp": {
             "root_dir": str(lab / "notebooks"),
             "default_url": first,
+            "port": port,
             "allow_root": os.geteuid() == 0,
             "answer_yes": True,  # Ctrl-C ends it
             "jpserver_extensions": {"jupyter_lsp": False},  # asks npm for servers
@@ -140,7 +256,7 @@ def _write_settings(lab: Path, tabs: Sequence[str], first: str) -> None:
             "extension_manager": "readonly",
         },
         "KernelSpecManager": {
-            "allowed_kernelspecs": kernels,
+            "allowed_kernelspecs": _kernels(lab),
             "ensure_native_kernel": False,
         },
     }

@@ -183,8 +183,11 @@ def build(root: Path) -> bool:
     """
     command = [sys.executable, "-m", "book", "html"]
     built = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True)
-    print(built.stdout, end="", flush=True)
-    return built.returncode == 0
+    is_built = built.returncode == 0
+    lines = built.stdout.splitlines(keepends=True)
+    # The last line is the path of a file, which is not what is served.
+    print(*(lines[:-1] if is_built else lines), sep="", end="", flush=True)
+    return is_built
 
 
 def snapshot(root: Path) -> dict[str, int]:

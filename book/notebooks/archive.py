@@ -4,6 +4,7 @@ import io
 import re
 import tomllib
 import zipfile
+from collections.abc import Container
 from pathlib import Path
 
 from book.base import environments
@@ -12,6 +13,7 @@ from book.library import package
 from book.notebooks.numbers import Numbers
 from book.pages import names
 from book.sources.book import Book
+from book.sources.section import Section
 from book.sources.tabs import tab_name
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date in a zip archive
@@ -34,7 +36,7 @@ makes sure that the right one is imported.
 
 {copyright}
 """
-
+README_ITEM = "* {number} {title}: `{file}`"
 
 Files = dict[str, bytes]
 
@@ -51,22 +53,37 @@ def supporting_files(book: Book, numbers: Numbers) -> Files:
 
 def _readme(book: Book, numbers: Numbers) -> str:
     """Return the README with a list of the notebooks."""
-    contents = []
-    for part, sections in book.parts:
-        items = []
-        for page in (section for section in sections if book.code_tabs(section)):
-            number = numbers.headings[page.name][0]
-            title = page.title.title if page.title else page.name
-            items.append(f"* {number} {title}: `{names.short(book, page)}.ipynb`")
-        if items:
-            contents += [f"## {part}\n", *items, ""] if part else [*items, ""]
+    written = [section for section in book.sections if book.code_tabs(section)]
     return README.format(
         title=book.config.project["title"],
         copyright=f"© {book.config.project['copyright']}",
         tabs=", ".join(map(tab_name, book.tabs)),
         example=book.tabs[0],
-        contents="\n".join(contents).rstrip(),
+        contents=contents(book, numbers, written, README_ITEM),
     )
+
+
+def contents(
+    book: Book, numbers: Numbers, written: Container[Section], item: str
+) -> str:
+    """Return the list of the notebooks of the sections `written`, below their parts.
+
+    `item` is the format of a line, with a `number`, a `title` and a `file`.
+    """
+    lines = []
+    for part, sections in book.parts:
+        items = [
+            item.format(
+                number=numbers.headings[page.name][0],
+                title=page.title.title if page.title else page.name,
+                file=f"{names.short(book, page)}.ipynb",
+            )
+            for page in sections
+            if page in written
+        ]
+        if items:
+            lines += [f"## {part}\n", *items, ""] if part else [*items, ""]
+    return "\n".join(lines).rstrip()
 
 
 def _requirements(book: Book, tab: str) -> str:

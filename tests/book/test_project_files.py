@@ -1,9 +1,13 @@
-"""Every command, file and link that the guides name exists."""
+"""Every command, file and link that the guides name exists, and so do all settings."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
+
+from book.base import environments
+from book.sources.tabs import TAB_NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = ("README.md", "CONTRIBUTING.md")
@@ -62,3 +66,40 @@ def test_every_relative_link_of_a_guide_exists(name: str):
     links = re.findall(r"\]\(([^()\s]+)", prose)
     files = [li.partition("#")[0] for li in links if not re.match(r"[a-z]+:|#", li)]
     assert links and [file for file in files if not (ROOT / file).exists()] == []
+
+
+def test_the_readme_gives_the_sizes_of_the_downloads():
+    text = " ".join(read("README.md").split())
+    downloads = {name: size.split()[0] for name, size in environments.SIZES.items()}
+    assert f"`make` downloads {downloads['book']} GB" in text
+    for tab, name in TAB_NAMES.items():
+        assert f"{name} {downloads[tab]} GB" in text
+
+
+# The settings of make
+
+
+def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Return what make would do, or why it does nothing."""
+    command = ["make", "--dry-run", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("given", ["TABS=jax", "tab=jax", "SECTON=a b"])
+def test_an_unknown_setting_is_refused(given: str):
+    done = make("lab", given)
+    assert done.returncode == 2 and done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert f"*** {given.split('=')[0]}: unknown setting; make help lists them" in line
+
+
+def test_settings_and_variables_of_other_programs_are_accepted():
+    others = ("CHROME_PATH=/chrome", "CI=true", "JAX_PLATFORMS=cpu")
+    done = make("help", "TAB=$(x)", "ALL=1", *others)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_help_explains_every_setting():
+    (line,) = re.findall("^SETTINGS := (.*)", read("Makefile"), re.MULTILINE)
+    explained = " ".join(re.findall("@echo ['\"]([A-Z, ]+)", read("Makefile")))
+    assert set(line.split()) <= set(explained.replace(",", "").split())

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """The address of a running JupyterLab, with its token."""
-    command = [sys.executable, "-m", "book", "lab", "--section", "trainer"]
+    """The address of a running JupyterLab without a chosen section, with its token."""
+    command = [sys.executable, "-m", "book", "lab", "--tab", ",".join(TABS)]
     log = tmp_path_factory.mktemp("lab") / "log"  # a pipe that nobody reads would fill
     pattern = re.compile(r"http://127.0.0.1:\d+/lab\S*token=\w+")
     lock = ROOT / build_paths.LOCKS / "test-lab.lock"
@@ -36,6 +36,22 @@ def server(tmp_path_factory):
         yield found[0]
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0, log.read_text()
+
+
+def test_the_list_of_notebooks_leads_to_each(server, browser):
+    page = browser.new_page()
+    page.goto(f"{server}&reset")
+    page.wait_for_selector(".jp-Notebook .jp-Cell", state="attached", timeout=60_000)
+    first = page.get_by_role("tab", name="trainer.ipynb")
+    expect(first).to_have_attribute("aria-selected", "true")
+    expect(page.locator(".jp-Dialog")).to_have_count(0)
+    page.get_by_role("link", name="All notebooks").click()
+    contents = page.locator(".jp-MarkdownViewer")
+    expect(contents.get_by_role("link").first).to_contain_text("1 A Trainer to Build")
+    contents.get_by_role("link", name="2 Using GPUs").click()
+    second = page.get_by_role("tab", name="use-gpu.ipynb")
+    expect(second).to_have_attribute("aria-selected", "true", timeout=60_000)
+    page.close()
 
 
 @pytest.mark.parametrize("tab", TABS)
@@ -77,13 +93,15 @@ def test_a_changed_notebook_is_kept(tmp_path):
 
     def write(text: str) -> str:
         cell = nbformat.v4.new_code_cell(text, id="a")
-        lab._write_notebook(file, nbformat.v4.new_notebook(cells=[cell]), TABS[0])
-        return nbformat.read(file, 4).cells[0].source
+        title = nbformat.v4.new_markdown_cell("# One", id="t")
+        notebook = nbformat.v4.new_notebook(cells=[title, cell])
+        lab._write_notebook(file, notebook, TABS[0])
+        return nbformat.read(file, 4).cells[1].source
 
     assert write("1") == "1"
     assert write("2") == "2"
     changed = nbformat.read(file, 4)
-    changed.cells[0].source = "mine"
+    changed.cells[1].source = "mine"
     nbformat.write(changed, file)
     assert write("3") == "mine"
     assert nbformat.read(file, 4).metadata.kernelspec.name == f"gpus-{TABS[0]}"

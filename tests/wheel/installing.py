@@ -24,9 +24,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "d2l")
-TESTS = ("pyproject.toml", "config.ini", "tests/d2l", "chapter_gpus", "environments")
+TESTS = (
+    *("pyproject.toml", "config.ini", "tests/conftest.py", "tests/d2l", "chapter_gpus"),
+    *("environments", "book/__init__.py", "book/runner"),
+)
 COMPILED = shutil.ignore_patterns("__pycache__")  # another process may be writing them
-TEST_TOOLS = PROJECT["dependency-groups"]["run"]
+GROUPS = PROJECT["dependency-groups"]
 
 
 def build(folder: Path) -> Path:
@@ -79,7 +82,8 @@ def test(wheel: Path, tab: str, interpreter: Path, old: bool, folder: Path) -> i
 
     `interpreter` is that of an empty environment in `folder`.
     """
-    install(interpreter, f"{wheel}[{tab}]", *TEST_TOOLS, *(oldest(tab) if old else ()))
+    tools = (*GROUPS["run"], *GROUPS.get(f"run-{tab}", ()))
+    install(interpreter, f"{wheel}[{tab}]", *tools, *(oldest(tab) if old else ()))
     tests = copied(TESTS, folder / "tests")
     (packages,) = interpreter.parents[1].glob("lib/python*/site-packages")
     (tests / "d2l").symlink_to(packages / "d2l")

@@ -1,6 +1,7 @@
 """The library as a wheel: its contents, and another book's `d2l` beside or over it."""
 
 import configparser
+import re
 import subprocess
 import sys
 import zipfile
@@ -110,6 +111,26 @@ def test_every_supported_python_is_in_the_metadata(wheel: Path):
     versions = [c for c in found.get_all("Classifier", []) if c.startswith(start)]
     assert [v.removeprefix(start) for v in versions] == ["11", "12", "13"]
     assert found["Requires-Python"] == ">=3.11"
+
+
+# The tests of the library, as make test-wheel runs them
+
+
+def test_the_copied_tests_find_their_marks_and_helpers(tmp_path: Path):
+    folder = installing.copied((*installing.TESTS, "d2l"), tmp_path)
+    tests = folder / "tests/d2l"
+    texts = "".join(file.read_text("utf-8") for file in tests.glob("*.py"))
+    for module in re.findall(r"^from (book[\w.]*) import", texts, re.MULTILINE):
+        assert (folder / f"{module.replace('.', '/')}.py").exists()
+    for tab in installing.EXTRAS:  # their collection imports a framework
+        for file in tests.glob(f"*{tab}.py"):
+            file.unlink()
+    collect = (
+        "-m pytest --collect-only --tab pytorch -m slow tests/d2l/test_report_links.py"
+    )
+    command = [sys.executable, *collect.split()]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 # python -m d2l

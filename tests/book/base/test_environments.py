@@ -23,7 +23,22 @@ fi
 if [ "$1" = venv ]; then
     for last; do :; done
     mkdir -p "$last/bin" && touch "$last/bin/python"; sleep 0.1
+    mkdir -p "$last/lib/python3.11/site-packages/pypandoc/files"
+    echo pandoc > "$last/lib/python3.11/site-packages/pypandoc/files/pandoc"
 fi
+"""
+# What uv and pip print without a network.
+UV_ALONE = """\
+error: Request failed after 3 retries
+  Caused by: Failed to fetch: `https://host/simple/jax/`
+  Caused by: dns error
+  Caused by: failed to lookup address information: Temporary failure in name resolution
+"""
+PIP_ALONE = """\
+WARNING: Retrying after connection broken by 'NewConnectionError('<connection at
+0x7fda7e5646d0>: Failed to establish a new connection: [Errno 111] Connection refused')'
+ERROR: Could not find a version that satisfies the requirement uv (from versions: none)
+ERROR: No matching distribution found for uv==0.13.8
 """
 
 
@@ -95,6 +110,35 @@ def test_failure_is_one_line_and_leaves_nothing(root: Path, uv: Uv):
         environments.python("jax", root)
     assert "\n" not in str(caught.value)
     assert not (root / ".venvs/jax").exists()
+
+
+def test_the_size_of_an_environment_is_printed_before_it_is_built(
+    root: Path, uv: Uv, capsys: pytest.CaptureFixture[str]
+):
+    uv.fail()
+    with pytest.raises(BookError):
+        environments.python("jax", root)
+    first, *_ = capsys.readouterr().err.splitlines()
+    size = environments.SIZES["jax"]
+    assert first == f"building .venvs/jax from environments/jax.txt: about {size}"
+
+
+def test_pandoc_is_on_the_path_of_an_environment(root: Path, uv: Uv):
+    interpreter = environments.python("jax", root)
+    assert (interpreter.parent / "pandoc").read_text() == "pandoc\n"
+
+
+@pytest.mark.parametrize(
+    "output, reason",
+    [(UV_ALONE, "name resolution failed"), (PIP_ALONE, "connection refused")],
+)
+def test_without_a_network_the_reason_is_short(
+    root: Path, uv: Uv, output: str, reason: str
+):
+    uv.log.with_name("uv").write_text(f"#!/bin/sh\ncat << 'E'\n{output}E\nexit 2\n")
+    with pytest.raises(BookError) as caught:
+        environments.python("jax", root)
+    assert str(caught.value) == f"cannot reach the package index ({reason})"
 
 
 def test_two_at_once_build_it_once(root: Path, uv: Uv):

@@ -1,6 +1,7 @@
 """The server shows the book as built, and tells open pages of each new build."""
 
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -196,6 +197,24 @@ def test_a_change_is_built_and_a_failed_build_is_not_announced(
             break
         time.sleep(0.1)
     assert rebuilds.count == 1
+
+
+@pytest.mark.parametrize(
+    "status, printed, shown",
+    [(0, "a note\n/x/index.html\n", "a note\n"), (1, "a note\n", "a note\n")],
+)
+def test_the_path_of_a_page_without_buttons_is_not_shown(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    status: int,
+    printed: str,
+    shown: str,
+):
+    built = subprocess.CompletedProcess("make", status, printed)
+    monkeypatch.setattr(serve.subprocess, "run", lambda *_, **__: built)
+    assert serve.build(tmp_path) == (status == 0)
+    assert capsys.readouterr().out == shown
 
 
 def test_what_is_watched(tmp_path: Path):

@@ -1,0 +1,167 @@
+"""JupyterLab opens the first notebook, lists all, and runs each in its framework."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import nbformat
+import pytest
+
+from book import __main__ as main
+from book.base.errors import BookError
+from book.live import lab, live
+from book.sources.book import Book
+
+CELL = """\
+# {title}
+:label:`sec_{title}`
+
+```{{.python .input}}
+%%tab {tabs}
+{code}
+```
+"""
+
+
+def section(title: str, code: str = "1 + 1", tabs: str = "all") -> str:
+    return CELL.format(title=title, code=code, tabs=tabs)
+
+
+@pytest.fixture
+def book(make_book: Callable[..., Book]) -> Book:
+    return make_book(second=section("Second"), first=section("First", tabs="jax"))
+
+
+@pytest.fixture
+def open_lab(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Call it with what `lab.start` takes; it returns the folder of JupyterLab."""
+    monkeypatch.setattr(os, "execve", lambda *command: None)
+    monkeypatch.setattr(
+        lab, "interpreters", lambda tabs, _: dict.fromkeys(tabs, Path(sys.executable))
+    )
+
+    def start(book: Book, *tabs: str, sections: tuple[str, ...] = ()) -> Path:
+        lab.start(book, tabs, sections, None, 8890)
+        return book.root / "_build/lab"
+
+    return start
+
+
+def settings(folder: Path) -> dict[str, dict[str, object]]:
+    return json.loads((folder / "config/jupyter_server_config.json").read_text())
+
+
+def test_the_first_notebook_is_opened(book: Book, open_lab: Callable[..., Path]):
+    server = settings(open_lab(book, "jax"))["ServerApp"]
+    assert server["default_url"] == "/lab/tree/jax/second.ipynb"
+    assert server["port"] == 8890
+    server = settings(open_lab(book, "jax", sections=("first",)))["ServerApp"]
+    assert server["default_url"] == "/lab/tree/jax/first.ipynb"
+
+
+def test_each_folder_lists_its_notebooks_in_the_order_of_the_book(
+    book: Book, open_lab: Callable[..., Path]
+):
+    folder = open_lab(book, "jax", sections=("first",)) / "notebooks/jax"
+    index = folder / lab.INDEX_NAME
+    assert "second.ipynb" not in index.read_text()
+    open_lab(book, "jax")
+    listed = [line for line in index.read_text().splitlines() if line[:1] == "*"]
+    assert listed == ["* [1 Second](second.ipynb)", "* [2 First](first.ipynb)"]
+    assert min(file.name for file in folder.iterdir()) == lab.INDEX_NAME
+    title, *_ = nbformat.read(folder / "second.ipynb", 4).cells
+    assert title.source == f"# 1. Second\n\n[All notebooks]({lab.INDEX_NAME})"
+
+
+def test_changed_notebooks_that_are_older_than_their_sections_are_named(
+    book: Book, open_lab: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+):
+    for name in ("first", "second"):
+        file = open_lab(book, "jax") / f"notebooks/jax/{name}.ipynb"
+        changed = nbformat.read(file, 4)
+        changed.cells[-1].source = "mine"
+        nbformat.write(changed, file)
+    open_lab(book, "jax")
+    assert capsys.readouterr().out == ""
+    (book.root / "chapter/second.md").write_text(section("Second", "2 + 2"))
+    open_lab(Book(book.root), "jax")
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "kept, because you changed them: _build/lab/notebooks/jax/second.ipy" in line
+    assert "first.ipynb" not in line
+
+
+def test_kernels_of_earlier_commands_stay_while_their_interpreters_exist(
+    book: Book, open_lab: Callable[..., Path]
+):
+    open_lab(book, "jax")
+    folder = open_lab(book, "pytorch")
+    allowed = settings(folder)["KernelSpecManager"]["allowed_kernelspecs"]
+    assert allowed == ["gpus-jax", "gpus-pytorch"]
+    spec = folder / "share/kernels/gpus-jax/kernel.json"
+    spec.write_text(spec.read_text().replace(sys.executable, "/nosuch/python"))
+    open_lab(book, "pytorch")
+    allowed = settings(folder)["KernelSpecManager"]["allowed_kernelspecs"]
+    assert allowed == ["gpus-pytorch"]
+
+
+@pytest.mark.parametrize(
+    "tab, sections, reason",
+    [
+        ("foo", (), "TAB: unknown tab 'foo'; choose from pytorch, jax"),
+        ("jax", ("nosuch",), "SECTION: unknown section 'nosuch'"),
+        ("pytorch", ("first",), "SECTION: first: no code in pytorch"),
+    ],
+)
+def test_unknown_names_are_refused_before_anything_is_written(
+    book: Book,
+    open_lab: Callable[..., Path],
+    tab: str,
+    sections: tuple[str, ...],
+    reason: str,
+):
+    with pytest.raises(BookError, match=reason):
+        open_lab(book, tab, sections=sections)
+    assert not (book.root / "_build/lab").exists()
+
+
+@pytest.mark.parametrize("module", [lab, live])
+def test_without_a_tab_the_first_one_is_announced(
+    module: ModuleType,
+    book: Book,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    tabs: list[str] = []
+    monkeypatch.setattr(module, "start", lambda book, chosen, *_: tabs.extend(chosen))
+    assert main.main([module.__name__.rpartition(".")[2]]) == 0
+    assert tabs == ["pytorch"]
+    printed = capsys.readouterr().out
+    assert printed == "without TAB, this is pytorch; for another, give TAB=jax\n"
+
+
+# The reader's own Python
+
+
+def test_an_interpreter_may_be_on_path(
+    other_python: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = f"{other_python.parent}{os.pathsep}{os.environ['PATH']}"
+    monkeypatch.setenv("PATH", path)
+    monkeypatch.setattr(lab, "FRAMEWORKS", {"jax": {"json": "json"}})
+    monkeypatch.setattr(lab, "TOOLS", {"ipykernel": "ipykernel"})
+    assert lab.interpreters(["jax"], Path("python")) == {"jax": other_python}
+
+
+def test_an_interpreter_without_a_package_is_refused_with_the_command_that_installs(
+    other_python: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(lab, "TOOLS", {"json": "json", "nosuch_module": "a-package"})
+    with pytest.raises(BookError) as caught:
+        lab.interpreters(["tensorflow"], other_python)
+    assert str(caught.value) == (
+        f"PYTHON: {other_python} lacks tensorflow, a-package; run {other_python}"
+        " -m pip install tensorflow-cpu==2.21.0 a-package"
+    )
