@@ -194,14 +194,14 @@
     }
 
     async order(what, more = {}) {
-      this.problem = "";
       try {
         await post(what, { tab: this.tab, ...more });
+        this.problem = "";
+        ask();
       } catch ({ message }) {
         this.problem = message;
+        update(this);
       }
-      update(this);
-      ask();
     }
 
     // Shows the state of the framework's last run. Returns whether its outputs are new.
@@ -334,7 +334,9 @@
     const set = cell.panel.parentElement;
     bookPrepare(isFirst && cell.isNewSet ? set : cell.panel);
     if (isFirst && !cell.isNewSet) joinSet(set.querySelector(`[data-choice="${LIVE}"]`));
-    if (isFirst && !cell.row.hasAttribute("data-other")) bookChoose("machine", LIVE, cell.row);
+    if (cell.wasChosen || cell.row.hasAttribute("data-other")) return;
+    cell.wasChosen = true; // from now on, the reader chooses
+    bookChoose("machine", LIVE, cell.row);
   }
 
   // Cells
@@ -455,22 +457,27 @@
     while (above.nextElementSibling?.matches(".take, .record")) above = above.nextElementSibling;
     const row = element("div", "live-row live-title");
     const status = element("span", "live-status");
-    const inTab = () => cells.filter((cell) => cell.isOfSection && cell.tab === root.dataset.tab);
-    const buttons = [
-      button("Run all", () => inTab().at(-1)?.run(true), "Run all cells of this page that have changed or have not run"),
-      button("Restart", () => inTab()[0]?.order("restart"), "End the kernel of this page"),
-    ];
-    const draw = () => {
+    const text =
+      `Cells run on this machine: ${machine}. “Run all” and “Run to here” begin at the first` +
+      " cell that has changed or has not run.";
+    const draw = (problem) => {
       const { tab } = root.dataset;
       for (const each of buttons) each.hidden = !tabs.includes(tab);
-      status.textContent = tabs.includes(tab)
-        ? `Cells run on this machine: ${machine}. “Run all” and “Run to here” begin at the first cell that has changed or has not run.`
-        : otherTab(tab);
+      status.textContent = tabs.includes(tab) ? problem || text : otherTab(tab);
     };
+    const withLast = async (order) => {
+      const last = cells.findLast((cell) => cell.isOfSection && cell.tab === root.dataset.tab);
+      await (last && order(last));
+      draw(last?.problem);
+    };
+    const buttons = [
+      button("Run all", () => withLast((last) => last.run(true)), "Run all cells that have changed or have not run"),
+      button("Restart", () => withLast((last) => last.order("restart")), "End the kernel of this page"),
+    ];
     row.append(...buttons, status);
     above.after(row);
-    document.addEventListener("book:choice", draw);
-    draw();
+    document.addEventListener("book:choice", () => draw(""));
+    draw("");
   }
 
   prepare(document);

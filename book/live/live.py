@@ -11,7 +11,6 @@ without asking.
 import base64
 import hashlib
 import hmac
-import html
 import http.cookies
 import json
 import re
@@ -39,8 +38,8 @@ ADDED = (
     "</body>"
 )
 EARLY = re.compile(r"<script>(.*?)</script>", re.DOTALL)
-# Runs before the page chooses a tab. On the first page of this server, a choice that was
-# made elsewhere gives way to a tab that runs here.
+# Runs before the page chooses a tab. On the first page of this server, an earlier choice
+# gives way to a tab that runs here.
 CHOICE = """
 try {{
   if (localStorage.getItem("live-server") !== "{0}") {{

@@ -153,6 +153,8 @@ class Session:
                     self.client = client
                     while await self._execute(client, run):
                         run = await self.queue.get()
+                    self.client = None
+                    self.stop_waiting()
         except RuntimeError as error:  # no kernel starts
             python = self.interpreter.python
             self._tell(run, "died", f"no kernel starts with {python} ({error})")
@@ -188,9 +190,7 @@ class Session:
             self.stop_waiting()
             return True
         failed = any(o.output_type == "error" for o in run.source.outputs)
-        self._tell(
-            run, "error" if failed else "done", LEFT if client.has_left else ""
-        )
+        self._tell(run, "error" if failed else "done", LEFT if client.has_left else "")
         if failed:
             self.stop_waiting()
         return not client.has_left
@@ -200,19 +200,23 @@ class Session:
         while not self.queue.empty():
             self._tell(self.queue.get_nowait(), "stopped")
 
-    async def end_if_dead(self) -> None:
-        """End the kernel if it has died while it had nothing to run."""
-        if self.client is not None and not self.is_busy:
-            manager: Any = self.client.km
-            if not await manager.is_alive():
-                await self.end()
+    async def settle(self) -> None:
+        """End a kernel that has died in silence, and wait for one that is ending."""
+        if self.is_busy or self.task is None:
+            return
+        if self.client is None:
+            await asyncio.wait([self.task])
+            return
+        manager: Any = self.client.km
+        if not await manager.is_alive():
+            await self.end()
 
     async def interrupt(self) -> None:
         """Interrupt the cell that runs, and stop those that wait."""
         self.stop_waiting()
         if self.client is not None:
             await self._send_interrupt(self.client)
-        else:  # the kernel is still starting
+        elif self.is_busy:  # the kernel is still starting
             await self.end()
 
     async def _send_interrupt(self, client: LiveClient) -> None:
@@ -293,8 +297,10 @@ class Sessions:
         Those above run first where `Session.due` says so.
         """
         session = await self._session(section, tab)
-        await session.end_if_dead()
-        of_book = {f"cell-{cell.number}": cell for cell in self.book.cells(section, tab)}
+        await session.settle()
+        of_book = {
+            f"cell-{cell.number}": cell for cell in self.book.cells(section, tab)
+        }
         async with session.ending:  # what is added to an ending kernel would be lost
             session.section = section
             for place, code in session.due(cells, to_here):
