@@ -1,12 +1,13 @@
 // Cells that run: `make live` adds this script to each page that it serves.
 //
-// A cell runs in a kernel of its section and framework. Its output appears in the switch
-// of machines, under "This machine", beside the recorded one. The server knows cells by
-// the code that the page shows, so the pages themselves are those of every reader.
+// A cell runs in a kernel of its section and framework. The page sends the code that it
+// shows, of the cell and of those above it, and the server runs what the kernel has not run
+// in this form. The output appears in the switch of machines, under "This machine", beside
+// the recorded one; an output of other code than the shown one is marked.
 
 (() => {
-  const script = document.currentScript;
-  const { section, machine } = script.dataset;
+  const script = /** @type {HTMLScriptElement} */ (document.currentScript);
+  const { section, machine, tabs, names, cells: known } = JSON.parse(document.querySelector("#live-page").textContent);
   const root = document.documentElement;
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const LIVE = "live";
@@ -19,6 +20,11 @@
     error: "Ended in an error",
     died: "No kernel",
     stopped: "Not run",
+  };
+  const problems = {
+    403: "The server was started anew: open the address that make live has printed last. Your code is kept.",
+    404: "The server does not know this section: load the page again. Your code is kept.",
+    413: "This is too much code for one request.",
   };
   let version = 0;
   let isAsking = false;
@@ -34,52 +40,100 @@
   const element = (name, className, text = "") =>
     Object.assign(document.createElement(name), { className, textContent: text });
 
+  // Sends an order and returns the answer. Throws an error with a message for the reader.
   async function post(what, body) {
     const headers = { "Content-Type": "application/json" };
-    const answer = await fetch(`/.live/${what}`, {
-      method: "POST",
-      headers,
-      body: JSON.stringify({ section, ...body }),
-    });
-    if (!answer.ok) throw new Error(`${answer.status}`);
+    const content = { method: "POST", headers, body: JSON.stringify({ section, ...body }) };
+    const answer = await fetch(new URL(what, script.src), content).catch(() => null);
+    if (!answer) throw new Error("The server does not answer; is make live still running?");
+    if (!answer.ok) throw new Error(problems[answer.status] ?? `The server answers ${answer.status}.`);
+    return answer.json();
   }
 
+  const otherTab = (tab) =>
+    `This server runs ${tabs.map((each) => names[each]).join(" and ")}. For ${names[tab]}: make live TAB=${tab}`;
+
+  // Drafts: code that the reader has changed, by the cell's id. Each browser tab has its own,
+  // and a new one begins with the latest.
+
+  const DRAFTS = `live-drafts ${section}`;
+
+  function drafts() {
+    try {
+      const kept = [localStorage, sessionStorage].map((storage) => storage.getItem(DRAFTS));
+      return Object.assign({}, ...kept.map((each) => JSON.parse(each)));
+    } catch {
+      return {}; // storage is blocked
+    }
+  }
+
+  // Keeps a draft, or forgets it if there is none.
+  function keepDraft(id, draft) {
+    try {
+      for (const storage of [localStorage, sessionStorage]) {
+        const kept = { ...JSON.parse(storage.getItem(DRAFTS)), [id]: draft };
+        storage.setItem(DRAFTS, JSON.stringify(kept));
+      }
+    } catch {
+      // If storage is blocked or full, a draft lasts as long as the page.
+    }
+  }
+
+  // The last run of each place, by framework and place.
+  const runs = {};
+
   // A cell on the page: its code, its row of buttons, and its output in each framework.
+  //
+  // `places` has its name on the server for each framework. `shown` is its code in the book,
+  // and `book` the one that the reader's draft was made from.
   class Cell {
-    constructor(code, place, shown, row) {
-      Object.assign(this, { code, place, shown, row });
-      this.runs = {};
-      this.code.addEventListener("keydown", (event) => this.press(event));
-      this.code.spellcheck = false;
-      this.code.setAttribute("role", "textbox");
-      this.code.setAttribute("aria-label", `Code: ${shown.trim().split("\n")[0].slice(0, 60) || place}`);
-      this.code.setAttribute("aria-multiline", "true");
-      this.code.contentEditable = "plaintext-only";
+    constructor(code, places, head, row) {
+      Object.assign(this, { code, places, row });
+      this.head = head ? `${head.textContent}\n` : "";
+      this.colored = code.innerHTML;
+      this.text = code.textContent.trimEnd();
+      this.shown = this.book = this.source;
+      this.place = Object.values(places)[0];
+      this.id = `${Object.keys(places).join("-")}-${this.place}`;
+      this.isOfSection = this.place.startsWith("cell-");
+      this.prepareEditor();
       this.status = element("span", "live-status");
       this.status.setAttribute("role", "status");
       this.stop = button("Interrupt", () => this.order("interrupt"), "Interrupt this cell");
       this.again = button("Restart", () => this.order("restart"), "End the kernel of this section");
-      this.row.append(
+      this.reset = button("Reset", () => this.restore(), "Bring the book's code back");
+      this.starts = [
         button("Run", () => this.run(false), "Run this cell (Shift+Enter)"),
-        ...(shown ? [button("Run to here", () => this.run(true), "Run all cells down to this one")] : []),
-        this.stop,
-        this.again,
-        this.status,
-      );
-      this.draw();
+        button("Run to here", () => this.run(true), "Run this cell and all above that have changed or have not run"),
+      ];
+      this.row.append(...this.starts, this.stop, this.again, this.reset, this.status);
+    }
+
+    prepareEditor() {
+      const { code } = this;
+      code.addEventListener("keydown", (event) => this.press(event));
+      code.addEventListener("input", () => this.edit(code.innerText.trimEnd()));
+      code.addEventListener("blur", () => this.color());
+      code.spellcheck = false;
+      code.contentEditable = "plaintext-only";
+      code.setAttribute("role", "textbox");
+      code.setAttribute("aria-label", `Code: ${this.shown.trim().split("\n")[0].slice(0, 60) || this.place}`);
+      code.setAttribute("aria-multiline", "true");
     }
 
     // The framework in which the cell runs: the chosen one, if the cell is for it.
     get tab() {
-      const panel = this.code.closest('[data-axis="tab"] > .tab-panel');
-      const own = panel?.dataset.choices.split(" ") ?? [];
       const { tab } = root.dataset;
-      return own.includes(tab) || !own.length ? tab : own[0];
+      return tab in this.places ? tab : Object.keys(this.places)[0];
     }
 
-    // The code as it stands; an editor's line breaks may be elements.
-    get text() {
-      return this.code.checkVisibility() ? this.code.innerText : this.code.textContent;
+    // All code that runs.
+    get source() {
+      return this.head + this.text;
+    }
+
+    get last() {
+      return runs[`${this.tab} ${this.places[this.tab]}`];
     }
 
     // Shortcuts of the page are no business of an editor. Tab leaves it after Escape.
@@ -95,38 +149,101 @@
       }
     }
 
-    async run(toHere) {
-      const { place, shown, tab } = this;
-      this.row.dataset.state = "queued";
-      const head = this.head ? `${this.head.textContent}\n` : "";
-      const code = head + this.text;
-      await this.order("run", { place, shown, code, toHere }, tab);
-      ask();
+    // Takes over code that was made from that of the `book`.
+    edit(text, book = this.book) {
+      Object.assign(this, { text, book });
+      keepDraft(this.id, this.source === this.shown ? undefined : { text, book });
+      update(this);
     }
 
-    async order(what, more = {}, tab = this.tab) {
+    restore() {
+      this.edit(this.shown.slice(this.head.length), this.shown);
+      this.color();
+    }
+
+    // Shows the code in colors, unless the reader is at it.
+    async color() {
+      const { text } = this;
+      if (this.code === document.activeElement) return;
+      let html = this.colored;
+      if (this.source !== this.shown) {
+        this.code.textContent = text;
+        const answer = await post("highlight", { code: text }).catch(() => null);
+        const { content } = Object.assign(document.createElement("template"), { innerHTML: answer?.html ?? "" });
+        html = content.querySelector("pre")?.innerHTML;
+      }
+      if (html === undefined || text !== this.text || this.code === document.activeElement) return;
+      this.code.innerHTML = html;
+    }
+
+    // Returns this cell below those on which it depends: those of the section, and of its
+    // own solution.
+    withThoseAbove(tab) {
+      const solution = this.code.closest(".solution");
+      const isAbove = (cell) => cell.isOfSection || (solution && cell.code.closest(".solution") === solution);
+      const above = cells.slice(0, cells.indexOf(this)).filter((cell) => cell.places[tab] && isAbove(cell));
+      return [...above, this];
+    }
+
+    async run(toHere) {
+      const { tab } = this;
+      // Elsewhere, a new kernel runs all cells above first.
+      const sent = toHere || this.isOfSection ? this.withThoseAbove(tab) : [this];
+      this.row.dataset.state = "queued";
+      await this.order("run", { cells: sent.map(({ places, source }) => [places[tab], source]), toHere });
+    }
+
+    async order(what, more = {}) {
       try {
-        await post(what, { tab, ...more });
+        await post(what, { tab: this.tab, ...more });
+        this.problem = "";
         ask();
-      } catch {
-        this.status.textContent = "The server does not answer; is make live still running?";
+      } catch ({ message }) {
+        this.problem = message;
+        update(this);
       }
     }
 
     // Shows the state of the framework's last run. Returns whether its outputs are new.
     draw() {
-      const run = this.runs[this.tab];
-      const state = run?.state;
+      const { last, tab } = this;
+      const state = last?.state;
+      const isEdited = this.source !== this.shown;
+      const isOther = (last?.code.trimEnd() ?? this.shown) !== this.source;
+      const isHere = tabs.includes(tab);
       this.row.dataset.state = state ?? "";
+      this.row.toggleAttribute("data-edited", isEdited);
+      this.row.toggleAttribute("data-other", isOther);
+      for (const start of this.starts) start.hidden = !isHere;
       this.stop.hidden = !working.includes(state);
       this.again.hidden = !["starting", "running", "error", "died"].includes(state);
-      this.status.textContent = state ? [words[state], run.note].filter(Boolean).join(": ") : "";
-      if (!run || (!this.panel && !run.html && !this.recorded().length)) return false;
+      this.reset.hidden = !isEdited;
+      this.status.textContent = isHere ? this.describe(isEdited, isOther) : otherTab(tab);
+      return this.drawOutput();
+    }
+
+    describe(isEdited, isOther) {
+      const { last, problem } = this;
+      if (problem) return problem;
+      const parts = [];
+      if (isOther) {
+        parts.push("Changed, not run");
+        if (working.includes(last?.state)) parts.push("other code runs here");
+        else if (last?.html || this.recorded().length) parts.push("the output below is that of other code");
+      } else if (last) parts.push(words[last.state], last.note);
+      if (isEdited && this.book !== this.shown) parts.push("the book's code has changed since you edited this; Reset shows it");
+      return parts.filter(Boolean).join(": ");
+    }
+
+    drawOutput() {
+      const { last } = this;
+      if (!this.panel && (!last || (!last.html && !this.recorded().length))) return false;
       this.panel ??= this.makePanel();
-      if (run.answer) this.answer(run.answer);
-      if (this.drawn === run.html) return false; // A figure keeps the reader's setting.
-      this.drawn = run.html;
-      this.panel.innerHTML = run.html || '<p class="no-output">No output.</p>';
+      this.answer(this.row.hasAttribute("data-other") ? null : last?.answer);
+      const html = last ? last.html || '<p class="no-output">No output.</p>' : '<p class="no-output">Not run.</p>';
+      if (this.drawn === html) return false; // A figure keeps the reader's setting.
+      this.drawn = html;
+      this.panel.innerHTML = html;
       return true;
     }
 
@@ -134,7 +251,7 @@
     makePanel() {
       const set = this.machineSet();
       set.dataset.choices = `${set.dataset.choices ?? ""} ${LIVE}`.trim();
-      return addPanel(set, LIVE, `This machine: ${machine}`, this.place);
+      return addPanel(set, LIVE, `This machine: ${machine}`, this.id);
     }
 
     // The covered part of a prediction, if the cell's output is one.
@@ -169,27 +286,27 @@
       else this.row.after(set);
       if (recorded.length) {
         set.dataset.choices = "cpu";
-        addPanel(set, "cpu", "Recorded", this.place).append(...recorded);
+        addPanel(set, "cpu", "Recorded", this.id).append(...recorded);
       }
       return set;
     }
 
-    // Enters the number that the cell has printed beside the predicted one.
+    // Enters the number that the cell has printed, if any, beside the predicted one.
     answer(number) {
       const row = this.panel.closest(".prediction")?.querySelector(".answers dl");
-      if (!row) return;
-      const old = row.querySelector(".live-answer");
-      const entry = old ?? row.appendChild(element("div", "live-answer"));
-      entry.replaceChildren(element("dt", "", "This machine"), element("dd", "", number));
+      row?.querySelector(".live-answer")?.remove();
+      if (!row || !number) return;
+      const entry = row.appendChild(element("div", "live-answer"));
+      entry.append(element("dt", "", "This machine"), element("dd", "", number));
     }
   }
 
-  function addPanel(set, choice, title, place) {
+  function addPanel(set, choice, title, id) {
     const panel = element("div", "tab-panel");
-    Object.assign(panel, { id: `live-${place}-${choice}` });
+    panel.id = `live-${id}-${choice}`;
     panel.dataset.choices = choice;
     const tab = button(title, () => {});
-    Object.assign(tab, { id: `live-${place}-${choice}-tab`, tabIndex: -1 });
+    Object.assign(tab, { id: `${panel.id}-tab`, tabIndex: -1 });
     tab.setAttribute("role", "tab");
     tab.setAttribute("aria-controls", panel.id);
     tab.dataset.choice = choice;
@@ -210,42 +327,85 @@
     });
   }
 
+  // Draws a cell, and prepares what is new as the page does.
+  function update(cell) {
+    const isFirst = !cell.panel;
+    if (!cell.draw()) return;
+    const set = cell.panel.parentElement;
+    bookPrepare(isFirst && cell.isNewSet ? set : cell.panel);
+    if (isFirst && !cell.isNewSet) joinSet(set.querySelector(`[data-choice="${LIVE}"]`));
+    if (cell.wasChosen || cell.row.hasAttribute("data-other")) return;
+    cell.wasChosen = true; // from now on, the reader chooses
+    bookChoose("machine", LIVE, cell.row);
+  }
+
   // Cells
 
   const cells = [];
 
-  function codeOfPage(box) {
-    const before = box.previousElementSibling;
-    const head = before?.matches(".folded.head") ? before.querySelector("pre") : null;
-    return { head, shown: (head ? `${head.textContent}\n` : "") + box.querySelector("pre").textContent };
+  // Returns the names that the server has for a code in each framework of its place. A code
+  // that is there twice has the names in turn.
+  function placesOf(code, box) {
+    const places = {};
+    const own = box.closest('[data-axis="tab"] > .tab-panel')?.dataset.choices.split(" ");
+    for (const tab of own ?? Object.keys(known)) {
+      const found = known[tab].find((each) => each[1].trimEnd() === code && !each.isTaken);
+      if (!found) continue;
+      found.isTaken = true;
+      places[tab] = found[0];
+    }
+    return places;
   }
 
+  // Listings that the server does not know have no buttons: not all of them are Python.
   function prepare(within) {
+    const added = [];
     for (const box of all('div[aria-label="Code"]', within)) {
       if (box.closest("details.folded.head, .live-cell") || box.dataset.live) continue;
       box.dataset.live = "";
       const pre = box.querySelector("pre");
-      const { head, shown } = codeOfPage(box);
+      const before = box.previousElementSibling;
+      const head = before?.matches(".folded.head") ? before.querySelector("pre") : null;
+      const code = (head ? `${head.textContent}\n` : "") + pre.textContent.trimEnd();
+      const places = placesOf(code, box);
+      if (!Object.keys(places).length) continue;
       const row = element("div", "live-row");
       // The row of an entirely folded cell stands below what is folded.
       (box.closest("details.folded") ?? box).after(row);
-      const cell = new Cell(pre, `box-${cells.length}`, shown, row);
-      cell.head = head;
-      cells.push(cell);
+      added.push(new Cell(pre, places, head, row));
+    }
+    add(added);
+  }
+
+  // Adds cells, with the reader's drafts.
+  function add(added) {
+    const kept = drafts();
+    cells.push(...added);
+    for (const cell of added) {
+      const draft = kept[cell.id];
+      if (!draft) {
+        update(cell);
+        continue;
+      }
+      cell.edit(draft.text, draft.book);
+      cell.color();
     }
   }
 
-  // Each exercise gets an empty cell when the reader asks for one.
+  // Each exercise gets an empty cell when the reader asks for one, or has a draft there.
   function prepareExercises() {
+    const kept = Object.keys(drafts());
     const list = document.querySelector("#exercises ol, [id^=exercises] > ol");
     for (const [number, item] of [...(list?.children ?? [])].entries()) {
-      const opener = button("Try it", () => opener.replaceWith(exercise(`exercise-${number + 1}`)));
+      const place = `exercise-${number + 1}`;
+      const opener = button("Try it", () => exercise(opener, place).code.focus());
       opener.className = "live-try";
       item.append(opener);
+      if (kept.some((id) => id.endsWith(`-${place}`))) exercise(opener, place);
     }
   }
 
-  function exercise(place) {
+  function exercise(opener, place) {
     const whole = element("div", "live-cell");
     const box = element("div", "highlight");
     const pre = element("pre", "");
@@ -254,50 +414,17 @@
     whole.setAttribute("aria-label", "Code");
     box.append(pre);
     whole.append(box, row);
-    cells.push(new Cell(pre, place, "", row));
-    requestAnimationFrame(() => pre.focus());
-    return whole;
-  }
-
-  const plain = (code) => code.split("\n").map((line) => line.trimEnd()).filter(Boolean).join("\n");
-
-  // Returns the cells that show a run: those with its code, in its framework.
-  function cellsOf(run) {
-    if (!run.shown) {
-      const open = cells.filter((cell) => cell.place === run.place);
-      if (open.length || !run.place.startsWith("exercise-")) return open;
-      const item = document.querySelectorAll(".live-try")[0];
-      if (!item) return [];
-      const opener = all(".live-try").find(
-        (each) => [...each.closest("ol").children].indexOf(each.closest("li")) + 1 === Number(run.place.slice(9)),
-      );
-      opener?.replaceWith(exercise(run.place));
-      return cells.filter((cell) => cell.place === run.place);
-    }
-    const wanted = plain(run.shown);
-    return cells.filter((cell) => plain(cell.shown) === wanted);
+    opener.replaceWith(whole);
+    const places = Object.fromEntries(Object.keys(known).map((tab) => [tab, place]));
+    const cell = new Cell(pre, places, null, row);
+    add([cell]);
+    return cell;
   }
 
   function show(run) {
-    for (const cell of cellsOf(run)) {
-      const isNew = !Object.keys(cell.runs).length;
-      cell.runs[run.tab] = run;
-      // After a reload, the page shows what the reader has made of the code, unless the
-      // reader edits it already.
-      const head = cell.head ? `${cell.head.textContent}\n` : "";
-      const isUntouched = plain(head + cell.text) === plain(cell.shown);
-      if (isNew && isUntouched && run.code.startsWith(head))
-        cell.code.textContent = run.code.slice(head.length);
-      if (run.tab !== cell.tab) continue;
-      let isDrawn = false;
-      bookChange(cell.row, () => (isDrawn = cell.draw()));
-      const isFirst = isNew && cell.panel;
-      const set = cell.panel?.parentElement;
-      if (isFirst && cell.isNewSet) bookPrepare(set);
-      else if (isDrawn) bookPrepare(cell.panel);
-      if (isFirst && !cell.isNewSet) joinSet(set.querySelector(`[data-choice="${LIVE}"]`));
-      if (isFirst) bookChoose("machine", LIVE, cell.row);
-    }
+    runs[`${run.tab} ${run.place}`] = run;
+    for (const cell of cells)
+      if (cell.places[run.tab] === run.place && cell.tab === run.tab) bookChange(cell.row, () => update(cell));
   }
 
   // Asks for news, as long as something runs. The server answers when there is some.
@@ -308,7 +435,7 @@
     try {
       for (let seen = 0; seen !== wanted; ) {
         const now = wanted;
-        const answer = await fetch(`/.live/state?section=${encodeURIComponent(section)}&seen=${version}`);
+        const answer = await fetch(new URL(`state?section=${encodeURIComponent(section)}&seen=${version}`, script.src));
         if (!answer.ok) break;
         const news = await answer.json();
         version = news.version;
@@ -325,16 +452,32 @@
 
   // The row under the title: all cells of the page.
   function prepareTitle() {
-    const title = document.querySelector("article h1");
-    if (!cells.length || !title) return;
-    const row = element("div", "live-row");
-    const shown = () => cells.filter(({ code, shown }) => shown && code.checkVisibility());
-    row.append(
-      button("Run all", () => shown().at(-1)?.run(true), "Run all cells of this page"),
-      button("Restart", () => cells[0].order("restart"), "End the kernel of this page"),
-      element("span", "live-status", `Cells run on this machine: ${machine}`),
-    );
-    title.after(row);
+    let above = document.querySelector("article h1");
+    if (!cells.length || !above) return;
+    while (above.nextElementSibling?.matches(".take, .record")) above = above.nextElementSibling;
+    const row = element("div", "live-row live-title");
+    const status = element("span", "live-status");
+    const text =
+      `Cells run on this machine: ${machine}. “Run all” and “Run to here” begin at the first` +
+      " cell that has changed or has not run.";
+    const draw = (problem) => {
+      const { tab } = root.dataset;
+      for (const each of buttons) each.hidden = !tabs.includes(tab);
+      status.textContent = tabs.includes(tab) ? problem || text : otherTab(tab);
+    };
+    const withLast = async (order) => {
+      const last = cells.findLast((cell) => cell.isOfSection && cell.tab === root.dataset.tab);
+      await (last && order(last));
+      draw(last?.problem);
+    };
+    const buttons = [
+      button("Run all", () => withLast((last) => last.run(true)), "Run all cells that have changed or have not run"),
+      button("Restart", () => withLast((last) => last.order("restart")), "End the kernel of this page"),
+    ];
+    row.append(...buttons, status);
+    above.after(row);
+    document.addEventListener("book:choice", () => draw(""));
+    draw("");
   }
 
   prepare(document);
@@ -342,7 +485,8 @@
   prepareExercises();
   document.addEventListener("book:added", ({ detail }) => prepare(detail));
   document.addEventListener("book:choice", ({ detail }) => {
-    if (detail.axis !== "machine") cells.forEach((cell) => cell.draw() && bookPrepare(cell.panel));
+    if (detail.axis !== "machine") cells.forEach(update);
   });
+  addEventListener("focus", ask); // another page may have run something
   ask();
 })();

@@ -1,40 +1,55 @@
 """Serves the book with cells that run on this machine: `python -m book live`.
 
 Only the reader may run code. The address that the command prints has a random token,
-which becomes a cookie. A request that runs something must carry the cookie, come from a
-page of this server (`Origin` and `Sec-Fetch-Site`), and be JSON, which no form can send
-and which no other site may send without asking. The cookie alone would not do: pages on
-other ports of this machine send it too.
+which becomes a cookie. Browsers send a cookie to all ports of a machine, so its path is
+random, too: a server of another user on another port does not get it. A request that
+runs something must carry the cookie, come from a page of this server (`Origin` and
+`Sec-Fetch-Site`), and be JSON, which no form can send and which no other site may send
+without asking.
 """
 
 import base64
 import hashlib
 import hmac
-import html
 import http.cookies
 import json
 import re
 import secrets
 from functools import partial
 from http import HTTPStatus
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from book.live import lab, serve
 from book.live.sessions import Sessions
 from book.runner import machine
+from book.slides.deck_page import highlight_code
 from book.sources.book import Book
 from book.sources.section import Section
+from book.sources.tabs import tab_name
 
 FOLDER = Path(__file__).parent
 FILES = {"/.live/live.js": "text/javascript", "/.live/live.css": "text/css"}
 ADDED = (
-    '<link rel="stylesheet" href="/.live/live.css">'
-    '<script defer src="/.live/live.js" data-section="{}" data-machine="{}"></script>'
+    '<link rel="stylesheet" href="{0}/.live/live.css">'
+    '<script type="application/json" id="live-page">{1}</script>'
+    '<script defer src="{0}/.live/live.js"></script>'
     "</body>"
 )
 EARLY = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+# Runs before the page chooses a tab. On the first page of this server, an earlier choice
+# gives way to a tab that runs here.
+CHOICE = """
+try {{
+  if (localStorage.getItem("live-server") !== "{0}") {{
+    localStorage.setItem("live-server", "{0}");
+    if (!{1}.includes(localStorage.getItem("tab"))) localStorage.setItem("tab", {1}[0]);
+  }}
+}} catch {{}} // storage is blocked
+"""
+COOKIE = "gpus-live"
+PLACE = re.compile(r"[\w-]{1,99}")
 MOST_BYTES = 1_000_000  # of a request
 
 
@@ -44,15 +59,13 @@ class Handler(serve.Handler):
     protocol_version = "HTTP/1.1"
     timeout = 60  # an idle connection must not hold a thread for ever
 
-    def __init__(self, *args: Any, sessions: Sessions, token: str, **kwargs: Any):
+    def __init__(
+        self, *args: Any, sessions: Sessions, prefix: str, token: str, **kwargs: Any
+    ):
         self.sessions = sessions
+        self.prefix = prefix
         self.token = token
         super().__init__(*args, **kwargs)
-
-    @property
-    def _cookie(self) -> str:
-        # Cookies ignore ports, and another server may run on another port.
-        return f"gpus-live-{self.server.server_port}"  # type: ignore[attr-defined]
 
     def parse_request(self) -> bool:
         """Read the request; refuse one without the token."""
@@ -62,31 +75,35 @@ class Handler(serve.Handler):
         given = parse_qs(address.query).get("token", [""])[0]
         if given and hmac.compare_digest(given.encode(), self.token.encode()):
             self.send_response(HTTPStatus.FOUND)
-            self.send_header("Location", "/" + address.path.lstrip("/"))
-            cookie = f"{self._cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/"
-            self.send_header("Set-Cookie", cookie)
+            self.send_header("Location", f"{self.prefix}/{self.address.lstrip('/')}")
+            rules = f"HttpOnly; SameSite=Strict; Path={self.prefix}/"
+            self.send_header("Set-Cookie", f"{COOKIE}={self.token}; {rules}")
             self.send_header("Content-Length", "0")
             self.end_headers()
             return False
         if not self._has_cookie() or not self._is_from_here():
-            self.close_connection = True
-            message = "Open the address that make live has printed.\n"
-            self.send("text/plain", message, HTTPStatus.FORBIDDEN)
+            self.refuse_address()
             return False
         return True
+
+    def refuse_address(self) -> None:
+        """Say which address leads to the book."""
+        self.close_connection = True
+        message = "Open the address that make live has printed last.\n"
+        self.send("text/plain", message, HTTPStatus.FORBIDDEN)
 
     def _has_cookie(self) -> bool:
         try:
             cookies = http.cookies.SimpleCookie(self.headers.get("Cookie", ""))
         except http.cookies.CookieError:
             return False
-        given = cookies[self._cookie].value if self._cookie in cookies else ""
+        given = cookies[COOKIE].value if COOKIE in cookies else ""
         return hmac.compare_digest(given.encode(), self.token.encode())
 
     def _is_from_here(self) -> bool:
         """Whether a page of this server asks, or the reader opens a page."""
         site = self.headers.get("Sec-Fetch-Site", "same-origin")
-        if self.command in ("GET", "HEAD") and not self.path.startswith("/.live/"):
+        if self.command in ("GET", "HEAD") and not self.address.startswith("/.live/"):
             is_navigation = self.headers.get("Sec-Fetch-Mode") == "navigate"
             return site in ("same-origin", "none") or is_navigation
         own = f"http://{self.headers['Host']}"
@@ -99,21 +116,47 @@ class Handler(serve.Handler):
         """Let no other site show or load what is served."""
         self.send_header("X-Frame-Options", "DENY")
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        self.send_header("Referrer-Policy", "same-origin")  # the path is a secret
         super().end_headers()
 
     def page(self, file: Path) -> str:
         """Return a page with the script that runs its cells."""
         name = file.relative_to(Path(self.directory)).with_suffix("").as_posix()
-        added = ADDED.format(*map(html.escape, (name, self.sessions.machine)))
-        return _with_live_machine(super().page(file)).replace("</body>", added)
+        data = json.dumps(self._page_data(name)).replace("<", "\\u003c")
+        added = ADDED.format(self.prefix, data)
+        choice = CHOICE.format(self.prefix, json.dumps(list(self.sessions.pythons)))
+        page = _with_live_machine(super().page(file), choice)
+        return page.replace("</body>", added)
+
+    def _page_data(self, name: str) -> dict[str, Any]:
+        """Return what the script has to know: the code that runs, above all."""
+        path = PurePosixPath(name)
+        solutions = path.with_name(f"solutions-{path.name}")
+        kinds = {"cell": self._section(name), "solution": self._section(str(solutions))}
+        book = self.sessions.book
+        cells = {
+            tab: [
+                [f"{kind}-{cell.number}", cell.code]
+                for kind, section in kinds.items()
+                if section is not None
+                for cell in book.cells(section, tab)
+            ]
+            for tab in book.tabs
+        }
+        return {
+            "section": name,
+            "machine": self.sessions.machine,
+            "tabs": list(self.sessions.pythons),
+            "names": {tab: tab_name(tab) for tab in book.tabs},
+            "cells": cells,
+        }
 
     def do_GET(self) -> None:
-        address = urlsplit(self.path)
-        if address.path in FILES:
-            text = (FOLDER / Path(address.path).name).read_text("utf-8")
-            self.send(FILES[address.path], text)
-        elif address.path == "/.live/state":
-            query = {k: v[0] for k, v in parse_qs(address.query).items()}
+        if self.address in FILES:
+            text = (FOLDER / Path(self.address).name).read_text("utf-8")
+            self.send(FILES[self.address], text)
+        elif self.address == "/.live/state":
+            query = {k: v[0] for k, v in parse_qs(urlsplit(self.path).query).items()}
             section = self._section(query.get("section"))
             seen = query.get("seen", "0")
             if section is None or not re.fullmatch("[0-9]{1,12}", seen):
@@ -125,7 +168,7 @@ class Handler(serve.Handler):
             super().do_GET()
 
     def do_POST(self) -> None:
-        """Run, interrupt or restart."""
+        """Run, interrupt or restart, or color some code."""
         length = self.headers.get("Content-Length", "")
         if self.headers.get("Content-Type") != "application/json":
             return self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
@@ -133,24 +176,24 @@ class Handler(serve.Handler):
             return self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         try:
             asked = json.loads(self.rfile.read(int(length)))
+            if self.address == "/.live/highlight":
+                answer = {"html": highlight_code(str(asked["code"]))}
+                return self.send("application/json", json.dumps(answer))
             section = self._section(asked["section"])
             tab = asked["tab"]
             if section is None or tab not in self.sessions.pythons:
                 return self._refuse(HTTPStatus.NOT_FOUND)
-            match self.path:
+            match self.address:
                 case "/.live/run":
-                    place, code, shown = (
-                        str(asked[key]) for key in ("place", "code", "shown")
-                    )
-                    to_here = bool(asked.get("toHere"))
-                    work = self.sessions.run(section, tab, place, code, shown, to_here)
+                    cells, to_here = _cells(asked["cells"]), bool(asked.get("toHere"))
+                    work = self.sessions.run(section, tab, cells, to_here)
                 case "/.live/interrupt":
                     work = self.sessions.interrupt(section, tab)
                 case "/.live/restart":
                     work = self.sessions.restart(section, tab)
                 case _:
                     return self._refuse(HTTPStatus.NOT_FOUND)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return self._refuse(HTTPStatus.BAD_REQUEST)
         self.sessions.call(work)
         self.send("application/json", "{}")
@@ -164,12 +207,27 @@ class Handler(serve.Handler):
         return next((s for s in sections if s.name == name), None)
 
 
-def _with_live_machine(page: str) -> str:
-    """Return a page whose first script knows the machine `live`, and its policy too."""
+def _cells(given: list[list[str]]) -> list[tuple[str, str]]:
+    """Return the place and the code of each cell; raise a `ValueError` if it has none.
+
+    A name of a place becomes a part of names in the page.
+    """
+    cells = [(str(place), str(code)) for place, code in given]
+    if not cells or not all(PLACE.fullmatch(place) for place, _ in cells):
+        raise ValueError
+    return cells
+
+
+def _with_live_machine(page: str, choice: str) -> str:
+    """Return a page whose first script knows the machine `live`, and its policy too.
+
+    The script begins with `choice`.
+    """
     early = EARLY.search(page)
     if early is None:
         return page
     script = re.sub(r'("machine": \[)("[^\]]*")', r'\1\2, "live"', early[1])
+    script = choice + script
     page = page.replace(early[1], script)
     return page.replace(_digest(early[1]), _digest(script))
 
@@ -192,9 +250,9 @@ def start(book: Book, tabs: list[str], python: Path | None, port: int) -> None:
         book.check_tab(tab)
     pythons = lab.interpreters(tabs or book.tabs, python)
     sessions = Sessions(book, pythons, machine_name())
-    token = secrets.token_urlsafe(24)
-    handler = partial(Handler, sessions=sessions, token=token)
+    prefix, token = f"/{secrets.token_urlsafe(12)}", secrets.token_urlsafe(24)
+    handler = partial(Handler, sessions=sessions, prefix=prefix, token=token)
     try:
-        serve.serve(book.root, port, handler, f"/?token={token}")
+        serve.serve(book.root, port, handler, f"{prefix}/?token={token}")
     finally:
         sessions.close()

@@ -16,13 +16,25 @@ TEXT = (
     '<div role="group" aria-label="Output" class="output{} highlight-none notranslate">'
     '<div class="highlight"><pre>{}\n</pre></div></div>'
 )
+HTML_NOTE = (
+    '<p class="output-note">HTML is shown as text, because its scripts could run code '
+    "on this machine.</p>"
+)
 
 
 def html_of(found: Sequence[NotebookNode], cell: Cell | None, prefix: str) -> str:
     """Return the HTML of the outputs of a cell; ids in it begin with `prefix`."""
     shown = outputs.read(cleaning.clean_outputs(list(found)))
     parts = (_html(output, cell, f"{prefix}{i}-") for i, output in enumerate(shown))
-    return "".join(parts)
+    note = HTML_NOTE if any(_is_html(output) for output in found) else ""
+    return "".join(parts) + note
+
+
+def _is_html(output: NotebookNode) -> bool:
+    """Return whether an output is HTML of which only the text is shown."""
+    data = output.get("data", {})
+    others = (*outputs.PICTURES, cleaning.FIGURE)
+    return "text/html" in data and not any(kind in data for kind in others)
 
 
 def _html(

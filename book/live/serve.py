@@ -32,8 +32,8 @@ BUILDS = "/.builds"
 SCRIPT = """\
 setInterval(async () => {{
   if (document.hidden) return;
-  const count = await fetch("{}").then((answer) => answer.text()).catch(() => "{}");
-  if (count !== "{}") location.reload();
+  const answer = await fetch("{}").catch(() => null);
+  if (answer?.ok && (await answer.text()) !== "{}") location.reload();
 }}, 1000);
 """
 RELOAD = "/.reload.js"
@@ -50,7 +50,12 @@ class Rebuilds:
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Serves pages with the script that reloads them, and other files unchanged."""
+    """Serves pages with the script that reloads them, and other files unchanged.
+
+    All addresses begin with `prefix`.
+    """
+
+    prefix = ""
 
     def __init__(self, *args: Any, rebuilds: Rebuilds, **kwargs: Any):
         self.rebuilds = rebuilds
@@ -64,10 +69,26 @@ class Handler(SimpleHTTPRequestHandler):
         if self.headers.get("Host", "").partition(":")[0] not in NAMES:
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
             return False
+        if not self.path.startswith(f"{self.prefix}/"):
+            self.refuse_address()
+            return False
         if not self._is_inside_site():
             self.send_error(HTTPStatus.NOT_FOUND)
             return False
         return True
+
+    def refuse_address(self) -> None:
+        """Answer a request for an address that does not begin with the prefix."""
+        self.send_error(HTTPStatus.NOT_FOUND)
+
+    @property
+    def address(self) -> str:
+        """The address without the prefix and the query."""
+        return self.path.partition("?")[0].removeprefix(self.prefix)
+
+    def translate_path(self, path: str) -> str:
+        """Return the file at an address."""
+        return super().translate_path(path.removeprefix(self.prefix))
 
     def _is_inside_site(self) -> bool:
         """Return whether the address leads to a place in the site, links followed."""
@@ -79,15 +100,15 @@ class Handler(SimpleHTTPRequestHandler):
         return all(Path(place).is_relative_to(site) for place in places)
 
     def do_GET(self) -> None:
-        address, _, query = self.path.partition("?")
+        query = self.path.partition("?")[2]
         file = Path(self.translate_path(self.path))
-        if address.endswith("/"):
+        if self.address.endswith("/"):
             file /= "index.html"
-        if address == BUILDS:
+        if self.address == BUILDS:
             self.send("text/plain", str(self.rebuilds.count))
-        elif address == RELOAD:
+        elif self.address == RELOAD:
             count = int(query) if re.fullmatch("[0-9]{1,9}", query) else 0
-            self.send("text/javascript", SCRIPT.format(BUILDS, count, count))
+            self.send("text/javascript", SCRIPT.format(self.prefix + BUILDS, count))
         elif file.suffix == ".html" and file.is_file():
             self.send("text/html", self.page(file))
         else:
@@ -95,7 +116,8 @@ class Handler(SimpleHTTPRequestHandler):
 
     def page(self, file: Path) -> str:
         """Return a page of the site with the script that reloads it."""
-        script = f'<script src="{RELOAD}?{self.rebuilds.count}"></script></body>'
+        address = f"{self.prefix}{RELOAD}?{self.rebuilds.count}"
+        script = f'<script src="{address}"></script></body>'
         return file.read_text(encoding="utf-8").replace("</body>", script)
 
     def send(self, kind: str, text: str, status: int = HTTPStatus.OK) -> None:
@@ -119,6 +141,7 @@ class Server(ThreadingHTTPServer):
     """Serves `site` to browsers on this machine."""
 
     daemon_threads = True
+    request_queue_size = 128  # a browser may ask for many files at once
 
     def __init__(self, site: Path, port: int, handler: Callable[..., Handler]):
         super().__init__((HOST, port), partial(handler, directory=str(site)))

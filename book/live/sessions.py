@@ -36,6 +36,8 @@ from book.sources.section import Section
 MOST_KERNELS = 4  # each takes some hundred megabytes
 WAIT_SECONDS = 20  # the longest that a page waits for news
 DIED = "the kernel died; the next run starts a new one"
+LEFT = "the cell ended the kernel; the next run starts a new one"
+PAST = "in a kernel that has ended"
 RENDER_SECONDS = 0.1  # outputs are sent at most so often
 WORKING = {"queued", "starting", "running"}
 Value = TypeVar("Value")
@@ -43,7 +45,7 @@ Value = TypeVar("Value")
 
 @dataclass(eq=False)
 class Run:
-    """The last run of a place on a page, which is a cell or an exercise.
+    """The last run of a place on a page: a cell of the book, or one at an exercise.
 
     `state` is queued, starting, running, done, error, died or stopped.
     """
@@ -58,13 +60,29 @@ class Run:
 
 
 class LiveClient(LimitedClient):
-    """A client that calls `heard` after each message of the kernel."""
+    """A client that calls `heard` after each message of the kernel.
+
+    `has_left` says whether a cell has ended the kernel, as `exit()` does.
+    """
 
     heard: Callable[[], None] = staticmethod(lambda: None)
+    has_left = False
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.on_cell_executed = self._note_exit
+
+    def _note_exit(self, execute_reply: dict[str, Any], **_: object) -> None:
+        payload = execute_reply["content"].get("payload", [])
+        self.has_left |= any(each["source"] == "ask_exit" for each in payload)
 
     def process_message(
         self, msg: dict[str, Any], cell: NotebookNode, cell_index: int
     ) -> NotebookNode | None:
+        content = msg["content"]
+        if "data" in content:  # a page shows only texts, and nbformat may refuse others
+            texts = {k: v for k, v in content["data"].items() if isinstance(v, str)}
+            content["data"] = texts
         try:
             return super().process_message(msg, cell, cell_index)
         finally:
@@ -80,7 +98,9 @@ class Session:
     interpreter: Interpreter
     changed: Callable[[Run], None]
     runs: dict[str, Run] = field(default_factory=dict)
-    done: set[int] = field(default_factory=set)  # numbers of cells that have run
+    # The code that the kernel has run last, or will, at each place, in this order; None
+    # if it did not come to its end.
+    ran: dict[str, str | None] = field(default_factory=dict)
     used: int = 0
     queue: asyncio.Queue[Run] = field(default_factory=asyncio.Queue)
     client: LiveClient | None = None
@@ -92,9 +112,26 @@ class Session:
         """Whether a cell runs or waits."""
         return any(run.state in WORKING for run in self.runs.values())
 
+    def due(self, cells: Sequence[tuple[str, str]], to_here: bool) -> Sequence[Any]:
+        """Return those of `cells`, places and codes down to one, that it has to run.
+
+        For `to_here`, and if the kernel knows none of them, they begin with the first
+        one that it has not run, with this code and after those above. Otherwise, only
+        the last one has to run.
+        """
+        *above, last = cells
+        if not to_here and any(place in self.ran for place, _ in above):
+            return [last]
+        ran = iter(self.ran.items())
+        # `in` goes on behind the item that it finds.
+        first = next((i for i, each in enumerate(above) if each not in ran), len(above))
+        return cells[first:]
+
     def add(self, run: Run) -> None:
         """Run a cell after those that wait."""
         self.runs[run.place] = run
+        self.ran.pop(run.place, None)
+        self.ran[run.place] = run.source.source
         self.queue.put_nowait(run)
         self.changed(run)
         if self.task is None or self.task.done():
@@ -102,26 +139,8 @@ class Session:
 
     async def _serve(self) -> None:
         """Run what is in the queue, in a kernel that lives as long as this task."""
-        run: Run | None = await self.queue.get()
-        try:
-            while run is not None:
-                self._tell(run, "starting")
-                run = await self._serve_with_kernel(run)
-        except RuntimeError as error:  # no kernel starts
-            assert run is not None
-            python = self.interpreter.python
-            self._tell(run, "died", f"no kernel starts with {python} ({error})")
-        finally:
-            self.stop_waiting()
-            for each in self.runs.values():
-                if each.state in WORKING:
-                    self._tell(each, "stopped")
-
-    async def _serve_with_kernel(self, run: Run) -> Run | None:
-        """Run what is in the queue in a new kernel, until that dies.
-
-        If it died between two runs, return the second, which has not begun.
-        """
+        run = await self.queue.get()
+        self._tell(run, "starting")
         try:
             with scratch_folder() as scratch:
                 async with kernel(
@@ -132,15 +151,22 @@ class Session:
                     assert client.kc is not None
                     client.kc.allow_stdin = False
                     self.client = client
-                    manager: Any = client.km
                     while await self._execute(client, run):
                         run = await self.queue.get()
-                        if not await manager.is_alive():
-                            return run
-                    return None
+                    self.client = None
+                    self.stop_waiting()
+        except RuntimeError as error:  # no kernel starts
+            python = self.interpreter.python
+            self._tell(run, "died", f"no kernel starts with {python} ({error})")
         finally:
             self.client = None
-            self.done.clear()
+            self.stop_waiting()
+            for each in self.runs.values():
+                if each.state in WORKING:
+                    self._tell(each, "stopped")
+                elif each.state in ("done", "error") and not each.note:
+                    self._tell(each, each.state, PAST)
+            self.ran.clear()
 
     async def _execute(self, client: LiveClient, run: Run) -> bool:
         """Run a cell; return whether the kernel lives and later cells may run."""
@@ -160,28 +186,37 @@ class Session:
                 return False
             await self._send_interrupt(client)
             await asyncio.sleep(1)  # the kernel sends the rest of what it has
-            self._tell(run, "error", f"stopped: {TOO_LARGE}")
+            self._tell(run, "error", f"stopped, and the rest dropped: {TOO_LARGE}")
             self.stop_waiting()
             return True
         failed = any(o.output_type == "error" for o in run.source.outputs)
-        if run.cell:
-            self.done.add(run.cell.number)
-        self._tell(run, "error" if failed else "done")
+        self._tell(run, "error" if failed else "done", LEFT if client.has_left else "")
         if failed:
             self.stop_waiting()
-        return True
+        return not client.has_left
 
     def stop_waiting(self) -> None:
         """Take all runs out of the queue."""
         while not self.queue.empty():
             self._tell(self.queue.get_nowait(), "stopped")
 
+    async def settle(self) -> None:
+        """End a kernel that has died in silence, and wait for one that is ending."""
+        if self.is_busy or self.task is None:
+            return
+        if self.client is None:
+            await asyncio.wait([self.task])
+            return
+        manager: Any = self.client.km
+        if not await manager.is_alive():
+            await self.end()
+
     async def interrupt(self) -> None:
         """Interrupt the cell that runs, and stop those that wait."""
         self.stop_waiting()
         if self.client is not None:
             await self._send_interrupt(self.client)
-        else:  # the kernel is still starting
+        elif self.is_busy:  # the kernel is still starting
             await self.end()
 
     async def _send_interrupt(self, client: LiveClient) -> None:
@@ -198,6 +233,8 @@ class Session:
 
     def _tell(self, run: Run, state: str, note: str = "") -> None:
         run.state, run.note = state, note
+        if state not in (*WORKING, "done") and self.runs[run.place] is run:
+            self.ran[run.place] = None
         self.changed(run)
 
 
@@ -224,8 +261,6 @@ class Sessions:
         """Return the book as of build number `builds`; read it if that is new."""
         if builds != self.builds:
             self.book, self.builds = Book(self.book.root), builds
-            for session in self.sessions.values():
-                session.done.clear()  # the numbers of cells may have changed
         return self.book
 
     def call(self, work: Coroutine[Any, Any, Value]) -> Value:
@@ -254,41 +289,23 @@ class Sessions:
         self,
         section: Section,
         tab: str,
-        place: str,
-        code: str,
-        shown: str,
+        cells: Sequence[tuple[str, str]],
         to_here: bool = False,
     ) -> None:
-        """Run `code` at a place of a page, whose code was `shown` when it was built.
+        """Run the last of `cells`, the places and codes of a page down to that one.
 
-        A new kernel runs all cells above first, and so it does for `to_here` with those
-        that it has not run yet.
+        Those above run first where `Session.due` says so.
         """
         session = await self._session(section, tab)
+        await session.settle()
+        of_book = {
+            f"cell-{cell.number}": cell for cell in self.book.cells(section, tab)
+        }
         async with session.ending:  # what is added to an ending kernel would be lost
             session.section = section
-            self._add(session, place, code, shown, to_here)
-
-    def _add(
-        self, session: Session, place: str, code: str, shown: str, to_here: bool
-    ) -> None:
-        tab = session.tab
-        cells = self.book.cells(session.section, tab)
-        cell = find_cell(cells, shown)
-        before = cells[: cells.index(cell)] if cell else []
-        if to_here or not (session.done or session.is_busy):
-            for other in before:
-                waits = any(
-                    r.cell is other and r.state in WORKING
-                    for r in session.runs.values()
-                )
-                if other.number not in session.done and not waits:
-                    # Pages find the place of a cell by its code.
-                    name = f"cell-{other.number}"
-                    source = new_code_cell(other.code)
-                    session.add(Run(name, tab, other, source))
-        name = f"cell-{cell.number}" if cell else place
-        session.add(Run(name, tab, cell, new_code_cell(code)))
+            for place, code in session.due(cells, to_here):
+                source = new_code_cell(code)
+                session.add(Run(place, tab, of_book.get(place), source))
 
     async def _session(self, section: Section, tab: str) -> Session:
         """Return the session of a section in a tab; end the oldest of too many."""
@@ -349,7 +366,6 @@ class Sessions:
             answer = found.printed.text if found else None
         return {
             "place": run.place,
-            "shown": run.cell.code if run.cell else "",
             "code": run.source.source,
             "tab": run.tab,
             "state": run.state,
@@ -357,15 +373,3 @@ class Sessions:
             "answer": answer,
             "html": rendering.html_of(run.source.outputs, run.cell, f"{run.place}-"),
         }
-
-
-def find_cell(cells: Sequence[Cell], shown: str) -> Cell | None:
-    """Return the first cell with the code that a page shows, blank lines apart."""
-    if not shown.strip():
-        return None
-    wanted = _lines(shown)
-    return next((cell for cell in cells if _lines(cell.code) == wanted), None)
-
-
-def _lines(code: str) -> list[str]:
-    return [line.rstrip() for line in code.split("\n") if line.strip()]

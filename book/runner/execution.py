@@ -119,9 +119,14 @@ class LimitedClient(NotebookClient):
     ) -> NotebookNode | None:
         if cell_index != self.cell_index:
             self.cell_index, self.size = cell_index, 0
+        room = MOST_CHARACTERS - self.size
         self.size += len(json.dumps(msg["content"]))
         if self.size <= MOST_CHARACTERS:
             return super().output(outs, msg, display_id, cell_index)
+        if msg["msg_type"] == "stream" and room > 0:
+            # An endless loop prints in large pieces: keep the beginning of this one.
+            msg["content"]["text"] = msg["content"]["text"][:room]
+            super().output(outs, msg, display_id, cell_index)
         # nbclient takes this for the death of the kernel, and stops the cell.
         assert self.task_poll_for_reply is not None
         self.task_poll_for_reply.cancel()

@@ -7,29 +7,40 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
 from browsing import Violations, free_port
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Locator,
+    Page,
+    Route,
+    expect,
+)
+
+from book.sources.book import Book
 
 ROOT = Path(__file__).parents[2]
 PAGE = "chapter_gpus/use-gpu.html"
 PREDICTED = ".live-row:has(+ .prediction)"
 
 
-@pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
-    """The address that `make live` prints, without "/?token=" and the token."""
-    command = [sys.executable, "-m", "book", "live", "--tab", "pytorch"]
-    command += ["--python", sys.executable, "--port", str(free_port())]
+@contextmanager
+def serving(tab: str, port: int) -> Iterator[str]:
+    """Run `make live`; yield the address that it prints."""
+    command = [sys.executable, "-m", "book", "live", "--tab", tab]
+    command += ["--python", sys.executable, "--port", str(port)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout
     for line in process.stdout:
-        if found := re.search(r"(http://127.0.0.1:\d+)/\?token=(\S+)", line):
+        if found := re.search(r"http://127.0.0.1:\d+/[\w-]+/\?token=[\w-]+", line):
             break
     assert found
     yield found[0]
@@ -38,10 +49,30 @@ def address(site: Path) -> Iterator[str]:
     process.stdout.close()
 
 
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """The address of a server for PyTorch."""
+    with serving("pytorch", free_port()) as found:
+        yield found
+
+
+def open_in(context: BrowserContext, address: str, page: str = PAGE) -> Page:
+    """Open a page at the address of a server."""
+    opened = context.new_page()
+    opened.goto(address.replace("/?", f"/{page}?"))
+    return opened
+
+
 @pytest.fixture
-def live(address: str, browser: Browser) -> Iterator[Page]:
-    """A page of the reader, whose console has to stay empty."""
+def context(browser: Browser) -> Iterator[BrowserContext]:
     context = browser.new_context(viewport={"width": 1300, "height": 900})
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def live(address: str, context: BrowserContext) -> Iterator[Page]:
+    """A page of the reader, whose console has to stay empty."""
     page = context.new_page()
     messages: list[str] = []
     page.on("console", lambda message: messages.append(message.text))
@@ -51,7 +82,6 @@ def live(address: str, browser: Browser) -> Iterator[Page]:
     with page.expect_response("**/.live/restart"):
         page.locator(".live-row").first.get_by_role("button", name="Restart").click()
     assert messages == []
-    context.close()
 
 
 def rows(page: Page) -> Locator:
@@ -66,8 +96,6 @@ def code(row: Locator) -> Locator:
 def run(row: Locator, text: str = "", name: str = "Run") -> None:
     if text:
         code(row).fill(text)
-        if (code(row).text_content() or "").strip() != text:
-            code(row).fill(text)  # the page has put in what ran earlier meanwhile
     row.get_by_role("button", name=name, exact=True).click()
 
 
@@ -153,36 +181,215 @@ def test_a_kernel_that_dies_is_replaced(live: Page):
     expect(output(row)).to_contain_text("alive", timeout=60_000)
     run(row, "import os; os._exit(1)")
     finish(row, "died")
-    expect(row.locator(".live-status")).to_contain_text("the next run starts a new")
+    expect(status(row)).to_contain_text("the next run starts a new")
 
 
-def test_two_pages_share_a_kernel(live: Page):
-    run(rows(live).nth(0), "x = 'from the other page'")
+def status(row: Locator) -> Locator:
+    return row.locator(".live-status")
+
+
+def mark(panel: Locator) -> str:
+    """The mark above an output of other code than the shown one, if there is one."""
+    found = str(panel.evaluate("panel => getComputedStyle(panel, '::before').content"))
+    return found.strip('"').replace("none", "")
+
+
+OTHER = "Output of other code than the code above"
+
+
+def test_two_pages_share_a_kernel_and_mark_the_code_of_the_other(live: Page):
+    run(rows(live).nth(0), "x = 'from the first page'; print('first')")
     finish(rows(live).nth(0))
     other = live.context.new_page()
     other.goto(live.url)
     row = rows(other).nth(0)
-    run(row, "x")
+    # A new page begins with the drafts of the last one, so it shows the code that ran.
+    expect(output(row)).to_have_text("first\n", use_inner_text=False)
+    assert mark(output(row)) == ""
+    run(row, "print(x)")
     finish(row)
-    expect(output(row)).to_contain_text("from the other page")
+    expect(output(row)).to_contain_text("from the first page")
+    # The first page keeps its code, also in a reload, and says that it is not what ran.
+    for again in (False, True):
+        if again:
+            live.reload()
+        else:
+            live.evaluate("dispatchEvent(new Event('focus'))")
+        row = rows(live).nth(0)
+        expect(code(row)).to_contain_text("print('first')")
+        expect(status(row)).to_contain_text("Changed, not run")
+        expect(output(row)).to_contain_text("from the first page")
+        assert mark(output(row)) == OTHER
 
 
-def test_a_page_keeps_what_is_typed_before_it_knows_of_earlier_runs(live: Page):
-    run(rows(live).nth(0), "print('earlier')")
-    finish(rows(live).nth(0))
-    other = live.context.new_page()
-    held: list[Route] = []
-    other.route("**/.live/state*", lambda route: held.append(route))
-    other.goto(live.url)
-    row = rows(other).nth(0)
-    code(row).fill("print('typed')")
-    while not held:
-        other.wait_for_timeout(20)
-    first = held.pop()
-    other.route("**/.live/state*", lambda route: route.continue_())
-    first.continue_()
-    expect(output(row)).to_contain_text("earlier")
-    expect(code(row)).to_have_text("print('typed')")
+def test_cells_above_run_as_the_page_shows_them(live: Page):
+    live.goto(live.url.replace("use-gpu", "does-it-fit").partition("?")[0])
+    code(rows(live).nth(0)).fill("x = 'MY EDIT'; print(x)")
+    code(rows(live).nth(1)).fill("print(x)")
+    expect(status(rows(live).nth(0))).to_contain_text("Changed, not run")
+    for _ in range(2):
+        run(rows(live).nth(1), name="Run to here")
+        finish(rows(live).nth(1))
+        expect(output(rows(live).nth(0))).to_contain_text("MY EDIT")
+        expect(output(rows(live).nth(1))).to_contain_text("MY EDIT")
+        with live.expect_response("**/.live/restart"):
+            live.get_by_role("button", name="Restart").first.click()
+        expect(status(rows(live).nth(1))).to_contain_text("a kernel that has ended")
+    live.reload()
+    expect(code(rows(live).nth(0))).to_contain_text("x = 'MY EDIT'")
+
+
+def test_a_changed_cell_is_marked_until_it_runs(live: Page):
+    row = rows(live).nth(0)
+    book, colored = code(row).text_content(), code(row).inner_html()
+    expect(row.get_by_role("button", name="Reset")).to_be_hidden()
+    run(row, "print('ran')")
+    finish(row)
+    expect(status(row)).to_have_text("Done")
+    assert mark(output(row)) == ""
+    recorded = row.locator("xpath=following-sibling::*[1]").locator(
+        '.tab-panel[data-choices="cpu"]'
+    )
+    assert mark(recorded) == OTHER
+    code(row).fill("print('not run')")
+    expect(status(row)).to_have_text(
+        "Changed, not run: the output below is that of other code"
+    )
+    assert mark(output(row)) == OTHER
+    row.get_by_role("button", name="Reset").click()
+    assert (code(row).text_content(), code(row).inner_html()) == (book, colored)
+    assert mark(output(row)) == OTHER and mark(recorded) == ""
+    live.reload()
+    expect(output(row)).to_contain_text("ran")
+    assert code(row).text_content() == book
+    assert mark(output(row)) == OTHER
+
+
+def test_drafts_survive_a_reload_and_a_changed_book(live: Page):
+    code(rows(live).nth(1)).fill("# a draft\n\nx = '  two  '")
+    live.locator(".live-try").nth(1).click()
+    live.locator(".live-cell pre").fill("1 + 1")
+    live.reload()
+    row = rows(live).nth(1)
+    assert code(row).inner_text().rstrip() == "# a draft\n\nx = '  two  '"
+    expect(code(row).locator(".c1")).to_have_text("# a draft")  # with colors
+    expect(live.locator("#exercises li").nth(1).locator(".live-cell pre")).to_have_text(
+        "1 + 1"
+    )
+    expect(status(row)).to_have_text("Changed, not run")
+    # A draft of a cell that the book has changed since.
+    live.evaluate(
+        """() => { for (const storage of [localStorage, sessionStorage])
+        for (const [key, value] of Object.entries(storage))
+          storage[key] = value.replaceAll(/"book":"[^"]+"/g, '"book":"old"'); }"""
+    )
+    live.reload()
+    expect(code(row)).to_contain_text("# a draft")
+    expect(status(row)).to_contain_text("the book's code has changed since")
+    row.get_by_role("button", name="Reset").click()
+    live.reload()
+    expect(code(row)).not_to_contain_text("# a draft")
+    expect(status(row)).to_be_empty()
+
+
+def test_code_keeps_its_colors(live: Page):
+    row = rows(live).nth(0)
+    colored = code(row).inner_html()
+    row.get_by_role("button", name="Run", exact=True).click()
+    expect(row).to_have_attribute("data-state", re.compile("done|error"))
+    assert code(row).inner_html() == colored
+    run(row, "print('edited')")
+    expect(code(row).locator(".s1")).to_have_text("'edited'")
+
+
+def test_messages_say_what_to_do(live: Page):
+    page = live.context.new_page()  # whose console shows the errors
+    page.goto(live.url)
+    row = rows(page).nth(0)
+    answers: dict[str, Callable[[Route], None]] = {
+        "the address that make live has printed last": lambda r: r.fulfill(status=403),
+        "load the page again": lambda route: route.fulfill(status=404),
+        "too much code": lambda route: route.fulfill(status=413),
+        "is make live still running?": lambda route: route.abort(),
+    }
+    for message, answer in answers.items():
+        page.unroute("**/.live/run")
+        page.route("**/.live/run", answer)
+        for place in (row, page.locator(".live-title")):
+            name = "Run" if place is row else "Run all"
+            run(place, name=name)
+            expect(status(place)).to_contain_text(message)
+            expect(place).not_to_have_attribute("data-state", "queued")
+
+
+def test_a_page_opens_in_a_tab_that_the_server_runs(
+    context: BrowserContext, site: Path
+):
+    port = free_port()
+    # The reader has chosen another tab while an earlier server ran.
+    context.add_init_script("localStorage.tab ??= 'pytorch'")
+    with serving("jax", port) as address:
+        page = open_in(context, address)
+        root = page.locator("html")
+        expect(root).to_have_attribute("data-tab", "jax")
+        title = page.locator(".live-title")
+        expect(title).to_contain_text("Cells run on this machine")
+        page.get_by_role("radio", name="PyTorch").check()
+        message = "This server runs JAX. For PyTorch: make live TAB=pytorch"
+        expect(status(title)).to_have_text(message)
+        expect(status(rows(page).nth(1))).to_have_text(message)
+        expect(page.get_by_role("button", name="Run", exact=True)).to_have_count(0)
+        # Now it is the reader's choice.
+        page.goto(page.url.partition("?")[0])
+        expect(root).to_have_attribute("data-tab", "pytorch")
+        page.get_by_role("radio", name="JAX").check()
+        code(rows(page).nth(1)).fill("print('draft')")
+    # A restart: the page stays, and says what to do.
+    with serving("jax", port) as address:
+        page.wait_for_timeout(2500)  # it asks each second for new builds
+        run(rows(page).nth(1))
+        expect(status(rows(page).nth(1))).to_contain_text("started anew")
+        expect(code(rows(page).nth(1))).to_contain_text("draft")
+        page = open_in(context, address)
+        expect(code(rows(page).nth(1))).to_contain_text("draft")
+
+
+def test_only_code_of_the_book_can_run(live: Page, book: Book):
+    """A listing that is not a cell has no buttons, and each cell that is shown has."""
+    for name in ("use-gpu", "memory", "many-machines", "page-kernels", "trainer"):
+        section = book.section(name)
+        live.goto(re.sub(r"chapter_gpus/.*", f"{section.name}.html", live.url))
+        boxes = live.locator('div[aria-label="Code"]:has(> .highlight > pre[role])')
+        listings = live.locator(
+            ":is(.highlight-text, .highlight-bash, .highlight-default):not(.output)"
+        )
+        assert name == "trainer" or listings.count()
+        assert listings.locator("pre[role]").count() == 0
+        shown = boxes.evaluate_all("boxes => boxes.map((box) => box.textContent)")
+        cells = {cell.number for tab in book.tabs for cell in book.cells(section, tab)}
+        assert len(shown) >= len(cells) / 2
+
+
+@pytest.mark.parametrize("width", [1300, 375])
+def test_rows_have_room(live: Page, width: int):
+    live.set_viewport_size({"width": width, "height": 900})
+    live.locator(".live-try").first.click()
+    overlapping = live.evaluate(
+        """() => [...document.querySelectorAll(".live-row")]
+          .filter((row) => row.checkVisibility())
+          .filter((row) => [...row.querySelectorAll("button")]
+            .filter((button) => button.checkVisibility())
+            .some((button) => {
+              const own = button.getBoundingClientRect();
+              const boxes = [row.previousElementSibling, row.nextElementSibling];
+              return boxes.filter(Boolean).some((box) => {
+                const { top, bottom } = box.getBoundingClientRect();
+                return top < own.bottom && bottom > own.top;
+              });
+            }))
+          .map((row) => row.outerHTML)"""
+    )
+    assert overlapping == []
 
 
 def test_a_predicted_number_stays_covered_and_enters_the_row(live: Page):
@@ -215,8 +422,11 @@ def test_an_exercise_gets_a_cell(live: Page):
 
 
 def test_a_live_page_is_accessible(live: Page, violations: Violations):
+    code(rows(live).nth(1)).fill("'changed'")
     run(rows(live).nth(0), "1")
     finish(rows(live).nth(0))
+    code(rows(live).nth(0)).fill("'changed'")
+    expect(status(rows(live).nth(0))).to_contain_text("Changed, not run")
     assert violations(live) == []
 
 
@@ -230,9 +440,12 @@ def test_seven_pages_are_served(live: Page):
 
 
 class Hostile(BaseHTTPRequestHandler):
-    """A page of another server on this machine."""
+    """A page of another server on this machine, which notes the cookies it gets."""
+
+    cookies: list[str] = []
 
     def do_GET(self) -> None:
+        self.cookies += self.headers.get_all("Cookie", [])
         body = b"<!DOCTYPE html><title>hostile</title><body></body>"
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
@@ -264,9 +477,9 @@ def test_a_hostile_page_runs_nothing_and_reads_nothing(
     live: Page, tmp_path: Path, host: str
 ):
     mark = tmp_path / "mark"
-    order = {"section": "chapter_gpus/use-gpu", "tab": "pytorch", "place": "p"}
-    order |= {"code": f"open({str(mark)!r}, 'w').close()", "shown": ""}
-    own = live.url.partition("/chapter")[0]
+    order = {"section": "chapter_gpus/use-gpu", "tab": "pytorch"}
+    order |= {"cells": [["exercise-1", f"open({str(mark)!r}, 'w').close()"]]}
+    own = live.url.partition("/chapter")[0]  # with the random path, to be sure
     with ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         page = live.context.new_page()
@@ -294,6 +507,28 @@ def test_a_hostile_page_runs_nothing_and_reads_nothing(
     run(row, "'mine'")
     finish(row)
     assert not mark.exists()
+
+
+def test_the_cookie_reaches_no_other_port(live: Page):
+    """Another user may serve there, and would run code as the reader with it."""
+    path = urlsplit(live.url).path
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        other = f"http://127.0.0.1:{server.server_port}"
+        Hostile.cookies.clear()
+        page = live.context.new_page()
+        # Typed, and by links on a foreign page and on the reader's own.
+        page.goto(f"{other}/")
+        page.evaluate("location.assign('/favicon.ico')")
+        page.wait_for_url("**/favicon.ico")
+        with live.context.expect_page() as opened:
+            live.evaluate("url => { open(url) }", f"{other}/chapter_gpus/")
+        opened.value.wait_for_load_state()
+        assert Hostile.cookies == []
+        # The browser has the cookie: who knew the path would get it.
+        page.goto(f"{other}{path}")
+        assert "gpus-live=" in Hostile.cookies[0]
+        server.shutdown()
 
 
 def test_published_pages_run_nothing(site: Path):

@@ -53,7 +53,7 @@ def test_pages_reload_but_the_site_has_no_script(port: int, site: Path, path: st
     assert f'<script src="{address}"></script></body>' in page
     script = get(port, address)
     assert script.headers.get_content_type() == "text/javascript"
-    assert script.read().decode() == serve.SCRIPT.format(serve.BUILDS, 0, 0)
+    assert script.read().decode() == serve.SCRIPT.format(serve.BUILDS, 0)
     assert (site / "index.html").read_text() == PAGE
 
 
@@ -132,7 +132,7 @@ def test_strange_addresses_get_an_answer(port: int, path: str):
 @pytest.mark.parametrize("number", ["", "x", "9" * 5000, "-1"])
 def test_strange_numbers_of_builds(port: int, number: str):
     script = get(port, f"{serve.RELOAD}?{number}")
-    assert script.read().decode() == serve.SCRIPT.format(serve.BUILDS, 0, 0)
+    assert script.read().decode() == serve.SCRIPT.format(serve.BUILDS, 0)
 
 
 def test_a_browser_that_leaves_is_no_error(
