@@ -386,7 +386,7 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_batch(self, batch: Any) -> Any:
-        """Return a minibatch on the trainer's device, where `to` leaves what is there."""
+        """Return a minibatch on the trainer's device, copied if it is elsewhere."""
         return move_to(batch, self.device)
 
     # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
@@ -3350,4 +3350,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from df8375e29a1cacaa, with the contents 41c2d458598365fd.
+# Generated from e131fbdb7c2441dc, with the contents a2c41115b54171b9.

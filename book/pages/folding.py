@@ -1,8 +1,8 @@
 """Finds the part of a cell that a page folds, and a title for it.
 
-If a folded cell begins with imports, these are folded without the code below them. If it
-begins with definitions, so are these, unless the code below them has loops. Otherwise, all
-of its code is folded.
+A folded cell begins with imports, which are folded without the code below them, or with
+definitions, which are folded without the calls below them. If it begins otherwise, or
+if there are loops below its definitions, all of its code is folded.
 """
 
 import ast
@@ -15,10 +15,11 @@ DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 def split(code: str) -> tuple[str, str]:
     """Return the folded part of a cell and the rest, which may be empty."""
     statements = _statements(code)
-    kinds = IMPORTS if isinstance(next(iter(statements), None), IMPORTS) else DEFINITIONS
+    imports = bool(statements) and isinstance(statements[0], IMPORTS)
+    kinds = IMPORTS if imports else DEFINITIONS
     first = [*itertools.takewhile(lambda s: isinstance(s, kinds), statements)]
     calls = all(isinstance(s, ast.Expr | ast.Assign) for s in statements[len(first) :])
-    if not first or kinds == DEFINITIONS and not calls:
+    if not first or not (imports or calls):
         return code, ""
     lines, end = code.split("\n"), first[-1].end_lineno
     return "\n".join(lines[:end]), "\n".join(lines[end:]).strip("\n")

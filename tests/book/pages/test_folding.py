@@ -35,7 +35,9 @@ Make = Callable[..., Book]
         ("!ls", ("!ls", "")),
     ],
 )
-def test_imports_or_definitions_are_folded_or_else_all_code(code: str, parts: tuple[str, str]):
+def test_imports_or_definitions_are_folded_or_all_code(
+    code: str, parts: tuple[str, str]
+):
     assert split(code) == parts
 
 
