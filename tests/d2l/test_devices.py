@@ -1,5 +1,8 @@
 """Devices, and moving data to them."""
 
+# The fixture d2l is a module, and mypy does not know its classes.
+# mypy: disable-error-code="name-defined"
+
 import warnings
 from collections import OrderedDict, namedtuple
 

@@ -472,7 +472,7 @@ def test_a_loader_with_workers_gives_the_same_minibatches(workers, stay):
             loaders.append(loader)
             return loader
 
-    loaders = []
+    loaders: list = []
     one, many = (train(mlp, Workers, k) for k in (1, 2))
     for loader in loaders:
         loader._iterator = None  # ends the workers at once
