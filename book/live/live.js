@@ -104,7 +104,7 @@
       this.reset = button("Reset", () => this.restore(), "Bring the book's code back");
       this.starts = [
         button("Run", () => this.run(false), "Run this cell (Shift+Enter)"),
-        button("Run to here", () => this.run(true), "Run this cell and all above that have changed or have not run"),
+        button("Run to here", () => this.run(true), "Run all down to this cell, from the first that has changed or has not run"),
       ];
       this.row.append(...this.starts, this.stop, this.again, this.reset, this.status);
     }
@@ -129,7 +129,7 @@
 
     // All code that runs.
     get source() {
-      return this.head + this.text;
+      return (this.head + this.text).trimEnd();
     }
 
     get last() {
@@ -218,20 +218,21 @@
       this.stop.hidden = !working.includes(state);
       this.again.hidden = !["starting", "running", "error", "died"].includes(state);
       this.reset.hidden = !isEdited;
-      this.status.textContent = isHere ? this.describe(isEdited, isOther) : otherTab(tab);
+      const parts = [this.describe(isEdited, isOther), isHere ? this.problem : otherTab(tab)];
+      this.status.textContent = parts.filter(Boolean).join(". ");
       return this.drawOutput();
     }
 
     describe(isEdited, isOther) {
-      const { last, problem } = this;
-      if (problem) return problem;
+      const { last } = this;
       const parts = [];
       if (isOther) {
         parts.push("Changed, not run");
         if (working.includes(last?.state)) parts.push("other code runs here");
         else if (last?.html || this.recorded().length) parts.push("the output below is that of other code");
       } else if (last) parts.push(words[last.state], last.note);
-      if (isEdited && this.book !== this.shown) parts.push("the book's code has changed since you edited this; Reset shows it");
+      if (isEdited && this.book !== this.shown)
+        parts.push("the book's code has changed since you edited this; Reset shows it");
       return parts.filter(Boolean).join(": ");
     }
 
@@ -382,13 +383,9 @@
     const kept = drafts();
     cells.push(...added);
     for (const cell of added) {
-      const draft = kept[cell.id];
-      if (!draft) {
-        update(cell);
-        continue;
-      }
-      cell.edit(draft.text, draft.book);
-      cell.color();
+      Object.assign(cell, kept[cell.id]);
+      update(cell);
+      if (kept[cell.id]) cell.color();
     }
   }
 

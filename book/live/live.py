@@ -38,8 +38,8 @@ ADDED = (
     "</body>"
 )
 EARLY = re.compile(r"<script>(.*?)</script>", re.DOTALL)
-# Runs before the page chooses a tab. On the first page of this server, an earlier choice
-# gives way to a tab that runs here.
+# Runs before the page chooses a tab. On the first page of this server, an earlier
+# choice gives way to a tab that runs here.
 CHOICE = """
 try {{
   if (localStorage.getItem("live-server") !== "{0}") {{

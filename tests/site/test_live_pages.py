@@ -220,6 +220,9 @@ def test_two_pages_share_a_kernel_and_mark_the_code_of_the_other(live: Page):
         expect(status(row)).to_contain_text("Changed, not run")
         expect(output(row)).to_contain_text("from the first page")
         assert mark(output(row)) == OTHER
+    newest = live.context.new_page()
+    newest.goto(live.url)
+    expect(code(rows(newest).nth(0))).to_have_text("print(x)")
 
 
 def test_cells_above_run_as_the_page_shows_them(live: Page):
@@ -339,6 +342,8 @@ def test_a_page_opens_in_a_tab_that_the_server_runs(
         expect(status(title)).to_have_text(message)
         expect(status(rows(page).nth(1))).to_have_text(message)
         expect(page.get_by_role("button", name="Run", exact=True)).to_have_count(0)
+        code(rows(page).nth(0)).fill("'an edit'")
+        expect(status(rows(page).nth(0))).to_contain_text("Changed, not run")
         # Now it is the reader's choice.
         page.goto(page.url.partition("?")[0])
         expect(root).to_have_attribute("data-tab", "pytorch")
@@ -477,7 +482,7 @@ def test_a_hostile_page_runs_nothing_and_reads_nothing(
     live: Page, tmp_path: Path, host: str
 ):
     mark = tmp_path / "mark"
-    order = {"section": "chapter_gpus/use-gpu", "tab": "pytorch"}
+    order: dict[str, object] = {"section": "chapter_gpus/use-gpu", "tab": "pytorch"}
     order |= {"cells": [["exercise-1", f"open({str(mark)!r}, 'w').close()"]]}
     own = live.url.partition("/chapter")[0]  # with the random path, to be sure
     with ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as server:

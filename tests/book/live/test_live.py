@@ -394,10 +394,10 @@ def test_a_restart_stops_what_runs_but_not_what_is_ordered_later(port: int):
 
 
 def test_of_too_much_output_the_first_part_stays(port: int):
-    flood = run(port, "for i in range(10**9): print(i)")
+    flood = run(port, "print('begun\\n' * 10**6)\nwhile True: pass")
     assert flood["state"] == "error" and "the rest dropped" in flood["note"]
-    assert printed(flood).startswith("0\n1\n2\n")
-    assert len(flood["html"]) > 500_000
+    assert printed(flood).startswith("begun\nbegun\n")
+    assert 500_000 < len(flood["html"]) < 2_000_000
     assert printed(run(port, "print('alive')")) == "alive"
 
 
