@@ -18,6 +18,8 @@ from book.sources.tabs import tab_name
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date in a zip archive
 READER_PACKAGES = ("jupyterlab",)
+# Not beside the notebooks: Keras imports jax, and would find their folder.
+LIBRARY = "library/d2l"
 README = """\
 # {title}
 
@@ -47,7 +49,7 @@ def supporting_files(book: Book, numbers: Numbers) -> Files:
     for tab in book.tabs:
         files[f"requirements-{tab}.txt"] = _requirements(book, tab)
     for name, text in package.files(book, book.tabs).items():
-        files[f"d2l/{name}"] = text
+        files[f"{LIBRARY}/{name}"] = text
     return {name: text.encode() for name, text in files.items()}
 
 

@@ -107,12 +107,13 @@ def is_our_library(folder, init, module, names):
 def use_library(init, module, names, archive=None):
     """Make this book's library available as d2l, and print where it is.
 
-    The library may be installed or in a folder beside the notebook's folder.
+    The library may be installed, or in the folder `library` beside the notebook's.
     Otherwise, `archive`, a zip file as text, is unpacked to a temporary folder.
     """
     spec = importlib.util.find_spec("d2l")
     installed = [Path(p) for p in (spec and spec.submodule_search_locations) or []]
-    nearby = [Path.cwd().parent / "d2l", Path.cwd() / "d2l"]
+    here = Path.cwd()
+    nearby = [here.parent / "library/d2l", here / "library/d2l", here / "d2l"]
     folders = [
         folder
         for folder in [*installed, *nearby]

@@ -582,7 +582,8 @@ def test_the_folder_and_the_archive_are_complete(book: Book, tmp_path: Path):
             for tab in book.tabs
             for name in ("one", "two")
         ),
-        *("README.md", "d2l/__init__.py", "d2l/pytorch.py", "d2l/jax.py"),
+        *(f"library/d2l/{name}.py" for name in ("__init__", "pytorch", "jax")),
+        "README.md",
         *("requirements-pytorch.txt", "requirements-jax.txt"),
         "made-up-notebooks.zip",
     }
