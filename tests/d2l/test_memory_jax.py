@@ -182,11 +182,11 @@ def test_prediction_leaves_the_model_alone():
 
 
 def test_a_model_that_is_too_large_for_this_machine():
-    shape = jax.ShapeDtypeStruct((2**22, 2**14), jnp.float32)
+    shape = jax.ShapeDtypeStruct((2**20, 2**14), jnp.float32)
     size = d2l.predict_memory(d2l.DeepMLP(width=2**14), (shape, shape))
     assert size.weights == 4 * 16 * (2**28 + 2**14)
-    assert size.activations == pytest.approx(17 * 2**38, rel=0.01)
-    assert size.peak > 17 * 2**38
+    assert size.activations == pytest.approx(17 * 2**36, rel=0.01)
+    assert size.peak > 17 * 2**36
 
 
 def test_a_model_that_cannot_be_traced_is_one_clear_error():
