@@ -4,9 +4,9 @@ import csv
 import importlib.util
 import math
 import re
+from contextlib import nullcontext
 from functools import partial
 from importlib import resources
-from contextlib import nullcontext
 from types import SimpleNamespace
 
 import jax
