@@ -1022,7 +1022,8 @@ def split_batch(batch: Any, number: int) -> Iterator:
     total = count_examples(tree_leaves(batch))
     size = -(-total // number)  # rounded up
     for i in range(0, total, size):
-        part = tree_map(lambda item, rows=slice(i, i + size): item[rows], batch)
+        rows = slice(i, i + size)
+        part = tree_map(lambda item, rows=rows: item[rows], batch)
         yield part, min(size, total - i) / total
 
 
@@ -3350,4 +3351,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from e131fbdb7c2441dc, with the contents a2c41115b54171b9.
+# Generated from 4add6396e28f9974, with the contents a4e94e73c3e409e7.

@@ -248,7 +248,7 @@ def start(book: Book, tabs: list[str], python: Path | None, port: int) -> None:
     """Serve the book with cells that run, until interrupted."""
     for tab in tabs:
         book.check_tab(tab)
-    pythons = lab.interpreters(tabs or book.tabs, python)
+    pythons = lab.interpreters(tabs, python)
     sessions = Sessions(book, pythons, machine_name())
     prefix, token = f"/{secrets.token_urlsafe(12)}", secrets.token_urlsafe(24)
     handler = partial(Handler, sessions=sessions, prefix=prefix, token=token)

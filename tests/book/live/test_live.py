@@ -16,7 +16,7 @@ import psutil
 import pytest
 from bs4 import BeautifulSoup
 
-from book.live import live, serve
+from book.live import lab, live, serve
 from book.live.sessions import Sessions
 from book.runner import signals
 from book.sources.book import Book
@@ -154,6 +154,7 @@ def test_other_paths_show_nothing(
 def test_two_servers_have_different_paths(book: Book, monkeypatch: pytest.MonkeyPatch):
     addresses = []
     monkeypatch.setattr(serve, "serve", lambda *given: addresses.append(given[-1]))
+    monkeypatch.setattr(lab, "interpreters", lambda *_: {"jax": Path(sys.executable)})
     for _ in range(2):
         live.start(book, ["jax"], Path(sys.executable), 0)
     paths = {re.sub(r"/\?token=.*", "", address) for address in addresses}
