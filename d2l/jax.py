@@ -465,7 +465,7 @@ class Trainer(HyperParameters):
             first,
             first_share,
         )
-        if first_share < 1:
+        if others is not None:
             loop = jax.lax.scan if Compiled.collected is not None else scan_in_python
             carry, _ = loop(add, carry, others)
         stats, _, (grads, curves) = carry
@@ -1274,7 +1274,7 @@ Trainer.accumulate = Setting(
 
 
 def split_batch(batch: Any, number: int) -> tuple:
-    """Return the first part of a minibatch, all others, stacked, and their shares.
+    """Return two pairs: the first part and its share; the others, stacked, and theirs.
 
     The first part may have fewer examples. Raises TypeError or ValueError if the
     minibatch cannot be divided.
@@ -2584,9 +2584,7 @@ class Checkpoints:
                         "skip_damaged=True to continue from the checkpoint "
                         "before it"
                     ) from error
-                warnings.warn(
-                    f"{text}; the run continues from the one before", stacklevel=2
-                )
+                warnings.warn(f"{text}; it is skipped", stacklevel=2)
             else:
                 warn_if_over(self, path)
                 return
@@ -3533,7 +3531,7 @@ def check_file(path: Path) -> None:
     """Raise ValueError unless a folder is a checkpoint of this framework."""
     framework, file = "JAX", "arrays"
     if not Path(path, file).exists():
-        raise ValueError(f"it is not a checkpoint of {framework}")
+        raise ValueError(f"not a checkpoint of {framework}")
 
 
 def named_arrays(state: Any) -> dict[str, jax.Array]:
@@ -3642,4 +3640,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from d8ff35f3fb50c4c7, with the contents 1066e71f722f4691.
+# Generated from 6402c06ab02cd36c, with the contents d63d8a2a4d766a20.

@@ -403,7 +403,7 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_batch(self, batch: Any) -> Any:
-        """Return a minibatch on the trainer's device, unless several share it."""
+        """Return a minibatch on the trainer's device; leave one that several share."""
         stays = self.device == cpu() or len(self.devices) > 1
         return batch if stays else move_to(batch, self.device)
 
@@ -1142,18 +1142,18 @@ Trainer.accumulate = Setting(
 )
 
 
-def split_batch(batch: Any, num_parts: int) -> list:
+def split_batch(batch: Any, number: int) -> list:
     """Return pairs of a part of a minibatch and its share of the examples.
 
-    Raises ValueError if `num_parts` is less than 1, and TypeError or ValueError if
+    Raises ValueError if `number` is less than 1, and TypeError or ValueError if
     the minibatch cannot be divided.
     """
-    if num_parts < 1:
-        raise ValueError(f"accumulate must be 1, 2, ..., not {num_parts}")
-    if num_parts == 1:
+    if number < 1:
+        raise ValueError(f"accumulate must be 1, 2, ..., not {number}")
+    if number == 1:
         return [(batch, 1)]
     total = count_examples(flatten(batch))
-    size = -(-total // num_parts)  # rounded up
+    size = -(-total // number)  # rounded up
     return [
         (take_examples(batch, slice(i, i + size)), min(size, total - i) / total)
         for i in range(0, total, size)
@@ -2195,9 +2195,7 @@ class Checkpoints:
                         "skip_damaged=True to continue from the checkpoint "
                         "before it"
                     ) from error
-                warnings.warn(
-                    f"{text}; the run continues from the one before", stacklevel=2
-                )
+                warnings.warn(f"{text}; it is skipped", stacklevel=2)
             else:
                 warn_if_over(self, path)
                 return
@@ -3171,7 +3169,7 @@ def check_file(path: Path) -> None:
     """Raise ValueError unless a folder is a checkpoint of this framework."""
     framework, file = "MXNet", "model.params"
     if not Path(path, file).exists():
-        raise ValueError(f"it is not a checkpoint of {framework}")
+        raise ValueError(f"not a checkpoint of {framework}")
 
 
 def plain_arrays(model: Module) -> dict[str, np.ndarray]:
@@ -3315,4 +3313,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from f8ee430cf5922a17, with the contents a7b0bee1877d2f8e.
+# Generated from f63f13666d3509ed, with the contents 6381c37784e25db9.

@@ -85,20 +85,19 @@ def count_batches(loader: Any) -> int:
 def count_examples(items: Sequence) -> int:
     """Return the number of examples of a minibatch that consists of the arrays `items`.
 
-    Raises TypeError or ValueError unless all of them have the same length, because then
-    the minibatch cannot be divided.
+    Raises TypeError or ValueError if an item is not an array or the lengths differ,
+    because such a minibatch cannot be divided.
     """
+    only = "a minibatch can be divided among devices, or into parts, only if"
     for item in items:
         if not len(getattr(item, "shape", ())):
             raise TypeError(
-                "several devices, or several parts of a step, can only share a "
-                f"minibatch of arrays; this one contains {item!r:.40}"
+                f"{only} it consists of arrays; this one contains {item!r:.40}"
             )
     lengths = {item.shape[0]: None for item in items}
     if len(lengths) != 1:
         raise ValueError(
-            "several devices, or several parts of a step, can only share a minibatch "
-            "whose arrays have the same length; the lengths of this one are "
+            f"{only} its arrays have the same length; the lengths of this one are "
             + ", ".join(map(str, lengths))
         )
     return items[0].shape[0]

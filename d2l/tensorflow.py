@@ -390,7 +390,7 @@ class Trainer(HyperParameters):
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_batch(self, batch: Any) -> Any:
-        """Return a minibatch on the trainer's device, unless several share it."""
+        """Return a minibatch on the trainer's device; leave one that several share."""
         replicas = tf.distribute.get_strategy().num_replicas_in_sync
         stays = self.device == cpu() or replicas > 1
         return batch if stays else move_to(batch, self.device)
@@ -918,7 +918,7 @@ def split_batch(batch: Any, number: int) -> Iterator:
 
 def add_gradients(sums: list, grads: list) -> list:
     """Return the sums of two lists as dense tensors; the first list may be empty."""
-    # Keras 3.15's Adam squares each of the repeated rows of an embedding's gradient.
+    # Keras 3.15's Adam would square an embedding's repeated rows one by one.
     dense = [g if g is None else tf.convert_to_tensor(g) for g in grads]
     return (
         dense
@@ -1126,11 +1126,13 @@ def largest_batch(fits: Callable, batch_size: int) -> int:
 
 
 class Recompute(tf.keras.layers.Layer):
-    """Computes `block`, a layer; the backward pass computes it again.
+    """Computes `block`, a layer of one input, and again in the backward pass.
 
-    Keeps only the input. The block must draw random numbers with Keras, and contain
-    no `tf.function`. Raises ValueError if it changes a variable that is not its own,
-    such as the global random state.
+    Keeps the input and the state of the block, but none of its activations. Random
+    numbers must come from a `SeedGenerator` of the block, as in Keras's layers: the
+    global one raises ValueError, and TensorFlow's own functions draw other numbers
+    the second time, without an error. The block must not contain a `tf.function`.
+    Raises ValueError if it adds losses, which would be lost.
     """
 
     def __init__(self, block: tf.keras.layers.Layer):
@@ -1144,6 +1146,11 @@ class Recompute(tf.keras.layers.Layer):
         """Return the output of the block; change its state once."""
         if not self.block.built:
             self.block(X, training=False)  # makes the variables
+        if self.block.losses:
+            raise ValueError(
+                f"{self.block.name} adds losses, which Recompute would "
+                "lose; add them outside of it"
+            )
         state = self.block.non_trainable_variables
         before, after = [tf.convert_to_tensor(v) for v in state], []
 
@@ -2293,9 +2300,7 @@ class Checkpoints:
                         "skip_damaged=True to continue from the checkpoint "
                         "before it"
                     ) from error
-                warnings.warn(
-                    f"{text}; the run continues from the one before", stacklevel=2
-                )
+                warnings.warn(f"{text}; it is skipped", stacklevel=2)
             else:
                 warn_if_over(self, path)
                 return
@@ -3355,7 +3360,7 @@ def check_file(path: Path) -> None:
     """Raise ValueError unless a folder is a checkpoint of this framework."""
     framework, file = "TensorFlow", "state.index"
     if not Path(path, file).exists():
-        raise ValueError(f"it is not a checkpoint of {framework}")
+        raise ValueError(f"not a checkpoint of {framework}")
 
 
 def checkpoint_variables(trainer: Trainer) -> dict[str, Any]:
@@ -3421,4 +3426,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 6e0383369b937c91, with the contents acc9e1635c55ebd6.
+# Generated from c2a0edcd81d299c5, with the contents 5128c2abdc0ea6ed.

@@ -2064,7 +2064,7 @@ class Checkpoints:
 
     def set_random_state(self, state: dict[str, Any]) -> None:
         """Restore the states that `random_state` returned."""
-        restore_workers(self, state["workers"])
+        restore_workers(self, state.get("workers", {}))
         random.setstate(state["python"])
         np.random.set_state(state["numpy"])
         torch.set_rng_state(state["torch"])
@@ -2150,7 +2150,7 @@ class Checkpoints:
         load_model(trainer.model, tensors, path)
         trainer.model.load_state_dict(progress["extra"], strict=False)
         trainer.model.eval()  # fit_epoch changes this if an epoch is left
-        warn_of_workers(progress["random"]["workers"], path)
+        warn_of_workers(progress["random"].get("workers", {}), path)
         if progress["state"]:
             trainer.optim.load_state_dict(progress["state"])
         if progress["scaler"] and trainer.precision == torch.float16:
@@ -2181,9 +2181,7 @@ class Checkpoints:
                         "skip_damaged=True to continue from the checkpoint "
                         "before it"
                     ) from error
-                warnings.warn(
-                    f"{text}; the run continues from the one before", stacklevel=2
-                )
+                warnings.warn(f"{text}; it is skipped", stacklevel=2)
             else:
                 warn_if_over(self, path)
                 return
@@ -2992,7 +2990,7 @@ def with_batches(loader: Any, rows: list) -> DataLoader | None:
 
 
 def draw_seed(loader: DataLoader) -> None:
-    """Draw the number that a loader draws when it starts its workers."""
+    """Draw the seed that a loader draws in each pass, or once if workers stay."""
     torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
 
 
@@ -3175,44 +3173,52 @@ def check_file(path: Path) -> None:
     """Raise ValueError unless a folder is a checkpoint of this framework."""
     framework, file = "PyTorch", ".metadata"
     if not Path(path, file).exists():
-        raise ValueError(f"it is not a checkpoint of {framework}")
+        raise ValueError(f"not a checkpoint of {framework}")
 
 
-def persistent_loaders(run: Checkpoints) -> list[DataLoader]:
-    """Return the loaders of a run that keep their workers after a pass."""
-    loaders = run.loader, run.trainer.val_dataloader
-    own = [getattr(loader, "own", loader) for loader in loaders]
-    return [loader for loader in own if getattr(loader, "persistent_workers", False)]
+def persistent_loaders(run: Checkpoints) -> dict[str, DataLoader]:
+    """Return the loaders of a run that keep their workers after a pass, by name."""
+    loaders = {"train": run.loader, "val": run.trainer.val_dataloader}
+    own = {name: getattr(loader, "own", loader) for name, loader in loaders.items()}
+    return {
+        name: loader
+        for name, loader in own.items()
+        if getattr(loader, "persistent_workers", False)
+    }
 
 
-def started_workers(run: Checkpoints) -> list[bool]:
+def started_workers(run: Checkpoints) -> dict[str, bool]:
     """Return, for each loader that keeps its workers, whether it has started them."""
-    return [loader._iterator is not None for loader in persistent_loaders(run)]
+    return {
+        name: loader._iterator is not None
+        for name, loader in persistent_loaders(run).items()
+    }
 
 
-def restore_workers(run: Checkpoints, started: list[bool]) -> None:
-    """Start or end workers, as `started_workers` has found them."""
-    for loader, has_workers in zip(persistent_loaders(run), started):
-        if not has_workers:
+def restore_workers(run: Checkpoints, started: dict[str, bool]) -> None:
+    """Start the workers of loaders that had started them, and end all others."""
+    for name, loader in persistent_loaders(run).items():
+        if not started.get(name):
             loader._iterator = None
         elif loader._iterator is None:
-            iter(loader)
+            iter(loader)  # the next pass discards what the workers load now
 
 
-def warn_of_workers(started: list[bool], path: Path) -> None:
-    """Warn if the workers of a saved run had random states of their own."""
-    if any(started):
+def warn_of_workers(started: dict[str, bool], path: Path) -> None:
+    """Warn that the random states of persistent workers are not restored."""
+    if any(started.values()):
         warnings.warn(
-            f"{path} has no random states of the workers that "
-            "persistent_workers=True keeps; if they draw random numbers, this "
-            "run draws others, so use persistent_workers=False",
+            f"{path} does not contain the random states of the workers that "
+            "persistent_workers=True keeps; if they draw random numbers, the "
+            "resumed run will differ, and persistent_workers=False avoids "
+            "this",
             stacklevel=2,
         )
 
 
 @contextlib.contextmanager
 def original_errors() -> Iterator[None]:
-    """Turn warnings of a checkpoint's functions off, and raise its first error."""
+    """Silence PyTorch's checkpoint functions, and raise their first original error."""
     from torch.distributed.checkpoint.api import CheckpointException
 
     with warnings.catch_warnings(action="ignore"):
@@ -3351,4 +3357,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 4add6396e28f9974, with the contents a4e94e73c3e409e7.
+# Generated from ba88439c97c4b9f8, with the contents d9893b91867c1a98.

@@ -67,7 +67,7 @@ def test_a_file_in_place_of_the_folder_is_an_error_at_once(d2l, fw, tmp_path):
 
 def test_a_checkpoint_of_another_framework_is_one_clear_error(d2l, fw, tmp_path):
     (tmp_path / "step-00000099").mkdir()
-    message = f"it is not a checkpoint of {fw.tab}.; choose another folder, or set"
+    message = f"not a checkpoint of {fw.tab}.; choose another folder, or set"
     with pytest.raises(ValueError, match=f"(?i){message}"):
         fit(d2l, tmp_path)
 

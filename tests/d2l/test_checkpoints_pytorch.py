@@ -273,7 +273,7 @@ def test_workers_that_stay_change_no_order_of_a_resumed_run(
 ):
     undisturbed = train(None, make_data=DigitsOfWorkers)
     train(tmp_path, make_data=DigitsOfWorkers, cut_at=cut_at, save_every=save_every)
-    with pytest.warns(UserWarning, match="if they draw random numbers, this run draws"):
+    with pytest.warns(UserWarning, match="the resumed run will differ"):
         resumed = train(tmp_path, make_data=DigitsOfWorkers, save_every=save_every)
     for loader in DigitsOfWorkers.loaders:
         loader._iterator = None  # ends the workers at once

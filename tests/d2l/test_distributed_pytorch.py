@@ -794,7 +794,7 @@ def test_error_of_a_model_names_the_line(capfd):
     [
         (
             [torch.ones(4, 64), ["a", "b", "c", "d"]],
-            "a minibatch of arrays; .* contains 'a'",
+            "it consists of arrays; .* contains 'a'",
         ),
         ([torch.ones(4, 64), torch.tensor(3)], r"contains tensor\(3\)"),
         ([torch.ones(4, 64), torch.ones(3).long()], "lengths of this one are 4, 3"),

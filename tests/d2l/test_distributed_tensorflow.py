@@ -212,7 +212,7 @@ class Products(Plain):
     ("items", "message"),
     [
         ((np.ones((4, 64), "float32"), np.ones(3, int)), "of this one are 4, 3"),
-        ((np.ones((4, 64), "float32"), np.int64(3)), "minibatch of arrays; this one"),
+        ((np.ones((4, 64), "float32"), np.int64(3)), "consists of arrays; this one"),
     ],
 )
 def test_minibatch_that_cannot_be_divided(items, message):

@@ -137,7 +137,7 @@ class Whole:
     ("shapes", "error", "words"),
     [
         ([(8, 64), (3,)], ValueError, "the lengths of this one are 8, 3"),
-        ([(8, 64), ()], TypeError, "a minibatch of arrays; this one contains"),
+        ([(8, 64), ()], TypeError, "it consists of arrays; this one contains"),
     ],
 )
 def test_only_items_with_a_row_for_each_example_have_parts(
@@ -241,7 +241,7 @@ def test_a_checkpoint_that_lost_its_file_of_arrays_may_be_skipped(d2l, fw, tmp_p
     for file in files_of(newest):
         if file.name != "progress.json":
             file.unlink()
-    with pytest.warns(UserWarning, match="cannot be read .*; the run continues from"):
+    with pytest.warns(UserWarning, match="cannot be read .*; it is skipped"):
         resumed = fit(d2l, fw, tmp_path, epochs=2, skip_damaged=True)
     assert resumed.train_batch_idx == 6
 
@@ -252,7 +252,7 @@ def test_a_damaged_checkpoint_is_one_line_and_may_be_skipped(d2l, fw, tmp_path):
     damage(d2l.latest_checkpoint(tmp_path / "run"))
     with pytest.raises(ValueError, match="step-00000006 cannot be read .*skip_damaged"):
         fit(d2l, fw, tmp_path / "run", epochs=3)
-    with pytest.warns(UserWarning, match="cannot be read .*; the run continues from"):
+    with pytest.warns(UserWarning, match="cannot be read .*; it is skipped"):
         resumed = fit(d2l, fw, tmp_path / "run", epochs=3, skip_damaged=True)
     assert resumed.train_batch_idx == undisturbed.train_batch_idx == 9
     if fw.tab != "mxnet":  # whose masks depend on when checkpoints are saved
