@@ -42,10 +42,11 @@ given = $(filter command,$(origin $(1)))
 option = $(if $(call given,$(1)),--$(2)='$(subst ','\'',$(value $(1)))')
 SETTINGS := TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM RUNS ROUNDS GPUS VNU PORT OLDEST
 unexport $(SETTINGS)
-# A misspelt setting is an error. Other programs' variables have an underscore, but for CI.
-unknown := $(foreach name,$(filter-out $(SETTINGS) ALL TOGETHER SPREAD CI,$(.VARIABLES)),\
+# A misspelt setting is an error, unless another make calls this one. Other programs'
+# variables have an underscore, but for CI.
+unknown := $(foreach name,$(filter-out $(SETTINGS) ALL TOGETHER SPREAD CI SHELL MAKEFLAGS,$(.VARIABLES)),\
 	$(if $(findstring _,$(name)),,$(if $(call given,$(name)),$(name))))
-ifneq ($(strip $(unknown)),)
+ifneq ($(and $(filter 0,$(MAKELEVEL)),$(strip $(unknown))),)
 $(error $(firstword $(unknown)): unknown setting; make help lists them)
 endif
 

@@ -94,7 +94,11 @@ def _check_packages(python: Path, tab: str) -> None:
         capture_output=True,
         text=True,
     )
-    missing = [packages[name] for name in asked.stdout.split()]
+    if asked.returncode:
+        last = asked.stderr.strip().splitlines()[-1:]
+        raise BookError(f"{python} does not run ({''.join(last)})", "PYTHON")
+    names = asked.stdout.split()
+    missing = [package for name, package in packages.items() if name in names]
     if missing:
         pins = [_pin(package, environments.pins(tab)) for package in missing]
         raise BookError(

@@ -40,8 +40,12 @@
   const element = (name, className, text = "") =>
     Object.assign(document.createElement(name), { className, textContent: text });
 
-  // Sends an order and returns the answer. Throws an error with a message for the reader.
-  async function post(what, body) {
+  // Sends an order after those before it, and returns the answer. Throws an error with a
+  // message for the reader.
+  let sent = Promise.resolve();
+  const post = (what, body) => (sent = sent.catch(() => {}).then(() => send(what, body)));
+
+  async function send(what, body) {
     const headers = { "Content-Type": "application/json" };
     const content = { method: "POST", headers, body: JSON.stringify({ section, ...body }) };
     const answer = await fetch(new URL(what, script.src), content).catch(() => null);
@@ -115,16 +119,22 @@
       code.addEventListener("input", () => this.edit(code.innerText.trimEnd()));
       code.addEventListener("blur", () => this.color());
       code.spellcheck = false;
-      code.contentEditable = "plaintext-only";
+      code.contentEditable = "true"; // for browsers that do not know the next value
+      try {
+        code.contentEditable = "plaintext-only";
+      } catch {}
       code.setAttribute("role", "textbox");
       code.setAttribute("aria-label", `Code: ${this.shown.trim().split("\n")[0].slice(0, 60) || this.place}`);
       code.setAttribute("aria-multiline", "true");
+      code.setAttribute("aria-description", "Tab indents. Press Escape, then Tab, to leave.");
     }
 
     // The framework in which the cell runs: the chosen one, if the cell is for it.
     get tab() {
-      const { tab } = root.dataset;
-      return tab in this.places ? tab : Object.keys(this.places)[0];
+      const own = Object.keys(this.places);
+      // A passage may be shown in another framework than the page.
+      const chosen = [this.code.closest("[data-shown]")?.dataset.shown, root.dataset.tab];
+      return [...chosen, ...tabs].find((tab) => own.includes(tab)) ?? own[0];
     }
 
     // All code that runs.
@@ -168,7 +178,7 @@
       let html = this.colored;
       if (this.source !== this.shown) {
         this.code.textContent = text;
-        const answer = await post("highlight", { code: text }).catch(() => null);
+        const answer = await send("highlight", { code: text }).catch(() => null);
         const { content } = Object.assign(document.createElement("template"), { innerHTML: answer?.html ?? "" });
         html = content.querySelector("pre")?.innerHTML;
       }
@@ -219,7 +229,11 @@
       this.again.hidden = !["starting", "running", "error", "died"].includes(state);
       this.reset.hidden = !isEdited;
       const parts = [this.describe(isEdited, isOther), isHere ? this.problem : otherTab(tab)];
-      this.status.textContent = parts.filter(Boolean).join(". ");
+      const text = parts.filter(Boolean).join(". ");
+      // Screen readers say what is set, also if it has not changed.
+      if (this.status.textContent !== text) this.status.textContent = text;
+      const focused = document.activeElement;
+      if (focused.hidden && this.row.contains(focused)) this.starts[0].focus();
       return this.drawOutput();
     }
 
@@ -241,7 +255,8 @@
       if (!this.panel && (!last || (!last.html && !this.recorded().length))) return false;
       this.panel ??= this.makePanel();
       this.answer(this.row.hasAttribute("data-other") ? null : last?.answer);
-      const html = last ? last.html || '<p class="no-output">No output.</p>' : '<p class="no-output">Not run.</p>';
+      const none = last?.state === "done" ? "No output." : working.includes(last?.state) ? "" : "Not run.";
+      const html = last?.html || (none && `<p class="no-output">${none}</p>`);
       if (this.drawn === html) return false; // A figure keeps the reader's setting.
       this.drawn = html;
       this.panel.innerHTML = html;
@@ -385,7 +400,10 @@
     for (const cell of added) {
       Object.assign(cell, kept[cell.id]);
       update(cell);
-      if (kept[cell.id]) cell.color();
+      if (!kept[cell.id]) continue;
+      cell.color();
+      const fold = cell.code.closest("details");
+      if (fold) fold.open = true; // no code runs that the reader does not see
     }
   }
 

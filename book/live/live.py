@@ -11,7 +11,6 @@ without asking.
 import base64
 import hashlib
 import hmac
-import http.cookies
 import json
 import re
 import secrets
@@ -93,12 +92,10 @@ class Handler(serve.Handler):
         self.send("text/plain", message, HTTPStatus.FORBIDDEN)
 
     def _has_cookie(self) -> bool:
-        try:
-            cookies = http.cookies.SimpleCookie(self.headers.get("Cookie", ""))
-        except http.cookies.CookieError:
-            return False
-        given = cookies[COOKIE].value if COOKIE in cookies else ""
-        return hmac.compare_digest(given.encode(), self.token.encode())
+        """Whether the token is in a cookie; other ports can set cookies, too."""
+        cookies = self.headers.get("Cookie", "").split("; ")
+        own = f"{COOKIE}={self.token}".encode()
+        return any(hmac.compare_digest(each.encode(), own) for each in cookies)
 
     def _is_from_here(self) -> bool:
         """Whether a page of this server asks, or the reader opens a page."""

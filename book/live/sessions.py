@@ -115,12 +115,12 @@ class Session:
     def due(self, cells: Sequence[tuple[str, str]], to_here: bool) -> Sequence[Any]:
         """Return those of `cells`, places and codes down to one, that it has to run.
 
-        For `to_here`, and if the kernel knows none of them, they begin with the first
+        For `to_here`, and if the kernel has run none of them, they begin with the first
         one that it has not run, with this code and after those above. Otherwise, only
         the last one has to run.
         """
         *above, last = cells
-        if not to_here and any(place in self.ran for place, _ in above):
+        if not to_here and any(self.ran.get(place) is not None for place, _ in above):
             return [last]
         ran = iter(self.ran.items())
         # `in` goes on behind the item that it finds.
@@ -158,6 +158,8 @@ class Session:
         except RuntimeError as error:  # no kernel starts
             python = self.interpreter.python
             self._tell(run, "died", f"no kernel starts with {python} ({error})")
+        except Exception as error:  # outputs that cannot be kept, for example
+            self._tell(run, "died", f"{type(error).__name__}: {error}")
         finally:
             self.client = None
             self.stop_waiting()
@@ -337,20 +339,24 @@ class Sessions:
 
         If something runs there, wait for a change; `busy` tells the page to ask again.
         """
-        sessions = [s for s in self.sessions.values() if s.section.name == section.name]
-        runs = [run for session in sessions for run in session.runs.values()]
+
+        def sessions() -> list[Session]:
+            return [s for s in self.sessions.values() if s.section.name == section.name]
+
+        def unseen() -> list[Run]:
+            runs = (run for session in sessions() for run in session.runs.values())
+            return [run for run in runs if run.version > seen]
 
         def busy() -> bool:
-            return any(session.is_busy for session in sessions)
+            return any(session.is_busy for session in sessions())
 
         with contextlib.suppress(asyncio.TimeoutError):
             async with asyncio.timeout(WAIT_SECONDS if seen else 0.001):
-                while not any(run.version > seen for run in runs) and busy():
+                while not unseen() and busy():
                     self.news.clear()
                     await self.news.wait()
-                    runs = [run for s in sessions for run in s.runs.values()]
                 await asyncio.sleep(RENDER_SECONDS)
-        new = [run for run in runs if run.version > seen]
+        new = unseen()
         return {
             "version": max([seen, *(run.version for run in new)]),
             "busy": busy(),

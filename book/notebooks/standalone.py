@@ -4,12 +4,14 @@ The source of these functions becomes part of each notebook. They therefore use 
 modules that every kernel has, and begin to run on older versions of Python, too.
 """
 
+import atexit
 import base64
 import importlib.metadata
 import importlib.util
 import inspect
 import io
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -108,7 +110,8 @@ def use_library(init, module, names, archive=None):
     """Make this book's library available as d2l, and print where it is.
 
     The library may be installed, or in the folder `library` beside the notebook's.
-    Otherwise, `archive`, a zip file as text, is unpacked to a temporary folder.
+    Otherwise, `archive`, a zip file as text, is unpacked to a folder that lasts as
+    long as the kernel.
     """
     spec = importlib.util.find_spec("d2l")
     installed = [Path(p) for p in (spec and spec.submodule_search_locations) or []]
@@ -128,6 +131,7 @@ def use_library(init, module, names, archive=None):
     if not folders:
         packed = io.BytesIO(base64.b64decode(archive))
         zipfile.ZipFile(packed).extractall(folder.parent)
+        atexit.register(shutil.rmtree, folder.parent, ignore_errors=True)
     if folder not in installed:
         # This library takes precedence over other packages of the same name.
         sys.path.insert(0, str(folder.parent))

@@ -80,10 +80,11 @@ def test_the_readme_gives_the_sizes_of_the_downloads():
 # The settings of make
 
 
-def make(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Return what make would do, or why it does nothing."""
+def make(*arguments: str, **given: str) -> subprocess.CompletedProcess[str]:
+    """Return what make would do, with variables in its environment, or why nothing."""
     command = ["make", "--dry-run", *arguments]
     own = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+    own |= given
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=own)
 
 
@@ -98,6 +99,11 @@ def test_an_unknown_setting_is_refused(given: str):
 def test_settings_and_variables_of_other_programs_are_accepted():
     others = ("CHROME_PATH=/chrome", "CI=true", "JAX_PLATFORMS=cpu")
     done = make("help", "TAB=$(x)", "ALL=1", *others)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_another_make_may_give_variables_of_its_own():
+    done = make("help", MAKELEVEL="1", MAKEFLAGS=" -- V=1")
     assert done.returncode == 0 and done.stderr == ""
 
 

@@ -268,6 +268,14 @@ def test_a_changed_cell_is_marked_until_it_runs(live: Page):
     assert mark(output(row)) == OTHER
 
 
+def test_a_changed_cell_marks_nothing_of_the_cells_below(live: Page):
+    row = live.locator('.live-row:has(+ [data-axis="tab"])').first
+    code(row).fill("x = 1")
+    expect(status(row)).to_contain_text("Changed, not run")
+    below = row.locator("xpath=following-sibling::*[1]").locator(".tab-panel:visible")
+    assert mark(below.first) == ""
+
+
 def test_drafts_survive_a_reload_and_a_changed_book(live: Page):
     code(rows(live).nth(1)).fill("# a draft\n\nx = '  two  '")
     live.locator(".live-try").nth(1).click()

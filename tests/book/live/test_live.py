@@ -304,6 +304,32 @@ def test_run_to_here_begins_at_the_first_cell_that_is_not_up_to_date(
     assert ran == [f"cell-{i}" for i in repeated]
 
 
+def test_cells_above_run_again_if_the_first_of_them_failed(port: int):
+    ask(port, "/.live/run", order(("cell-1", "1 / 0"), SECOND))
+    assert finish(port)["cell-2"]["state"] == "stopped"
+    ask(port, "/.live/run", order(FIRST, SECOND))
+    assert finish(port)["cell-2"]["answer"] == "42"
+
+
+def test_a_page_that_waits_hears_of_a_run_in_another_framework(port: int):
+    state = "/.live/state?section=chapter/one&seen={}"
+    ask(port, "/.live/run", order(("exercise-1", "__import__('time').sleep(60)")))
+    news: dict[str, Any] = {"version": 0, "runs": []}
+    while not any(run["state"] == "running" for run in news["runs"]):
+        news = json.load(ask(port, state.format(news["version"])))
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(lambda: json.load(ask(port, state.format(news["version"]))))
+        time.sleep(0.2)  # until it waits
+        ask(port, "/.live/run", order(("exercise-1", "1"), tab="pytorch"))
+        assert [run["tab"] for run in waiting.result(30)["runs"]] == ["pytorch"]
+    ask(port, "/.live/restart", order())
+
+
+def test_a_cookie_that_another_port_has_set_hides_none(port: int):
+    cookies = f"gpus-live={TOKEN}; other=1; gpus-live=evil"
+    assert ask(port, "/chapter/one.html", Cookie=cookies).status == 200
+
+
 def test_outputs_of_a_kernel_that_has_ended_say_so(port: int):
     run(port, "print('old')")
     ask(port, "/.live/restart", order())

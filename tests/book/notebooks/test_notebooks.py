@@ -311,7 +311,9 @@ def run_cells(nb: NotebookNode, folder: Path, *before: str) -> str:
 @pytest.mark.parametrize("kind", [COLAB, SAGEMAKER])
 def test_a_hosted_notebook_contains_the_library(book: Book, tmp_path: Path, kind: str):
     printed = run_cells(notebook(book, kind=kind), tmp_path)
-    assert "d2l is imported from" in printed and printed.endswith("42\n")
+    (folder,) = re.findall(r"^d2l is imported from (.+)\.$", printed, re.MULTILINE)
+    assert printed.endswith("42\n")
+    assert not Path(folder).parent.exists()  # the kernel has ended
 
 
 @pytest.mark.parametrize("kind", KINDS)
