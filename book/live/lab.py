@@ -94,11 +94,7 @@ def _check_packages(python: Path, tab: str) -> None:
         capture_output=True,
         text=True,
     )
-    if asked.returncode:
-        last = asked.stderr.strip().splitlines()[-1:]
-        raise BookError(f"{python} does not run ({''.join(last)})", "PYTHON")
-    names = asked.stdout.split()
-    missing = [package for name, package in packages.items() if name in names]
+    missing = [packages[name] for name in asked.stdout.split()]
     if missing:
         pins = [_pin(package, environments.pins(tab)) for package in missing]
         raise BookError(

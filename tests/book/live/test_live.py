@@ -318,7 +318,9 @@ def test_a_page_that_waits_hears_of_a_run_in_another_framework(port: int):
     while not any(run["state"] == "running" for run in news["runs"]):
         news = json.load(ask(port, state.format(news["version"])))
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(lambda: json.load(ask(port, state.format(news["version"]))))
+        waiting = pool.submit(
+            lambda: json.load(ask(port, state.format(news["version"])))
+        )
         time.sleep(0.2)  # until it waits
         ask(port, "/.live/run", order(("exercise-1", "1"), tab="pytorch"))
         assert [run["tab"] for run in waiting.result(30)["runs"]] == ["pytorch"]

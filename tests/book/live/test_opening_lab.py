@@ -155,16 +155,6 @@ def test_an_interpreter_may_be_on_path(
     assert lab.interpreters(["jax"], Path("python")) == {"jax": other_python}
 
 
-def test_an_interpreter_may_print_a_greeting(
-    other_python: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
-    (tmp_path / "sitecustomize.py").write_text("print('hello')")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(lab, "FRAMEWORKS", {"jax": {"json": "json"}})
-    monkeypatch.setattr(lab, "TOOLS", {"ipykernel": "ipykernel"})
-    assert lab.interpreters(["jax"], other_python) == {"jax": other_python}
-
-
 def test_an_interpreter_without_a_package_is_refused_with_the_command_that_installs(
     other_python: Path, monkeypatch: pytest.MonkeyPatch
 ):
