@@ -3198,6 +3198,7 @@ def started_workers(run: Checkpoints) -> dict[str, bool]:
 def restore_workers(run: Checkpoints, started: dict[str, bool]) -> None:
     """Start the workers of loaders that had started them, and end all others."""
     for name, loader in persistent_loaders(run).items():
+        # The first pass of a loader without workers draws their seed.
         if not started.get(name):
             loader._iterator = None
         elif loader._iterator is None:
@@ -3357,4 +3358,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from ba88439c97c4b9f8, with the contents d9893b91867c1a98.
+# Generated from f64c842ec4bffef6, with the contents 3d9a28cdd7c015e4.

@@ -115,12 +115,12 @@ class Session:
     def due(self, cells: Sequence[tuple[str, str]], to_here: bool) -> Sequence[Any]:
         """Return those of `cells`, places and codes down to one, that it has to run.
 
-        For `to_here`, and if the kernel has run none of them, they begin with the first
+        For `to_here`, and if the kernel knows none of them, they begin with the first
         one that it has not run, with this code and after those above. Otherwise, only
         the last one has to run.
         """
         *above, last = cells
-        if not to_here and any(self.ran.get(place) is not None for place, _ in above):
+        if not to_here and any(place in self.ran for place, _ in above):
             return [last]
         ran = iter(self.ran.items())
         # `in` goes on behind the item that it finds.

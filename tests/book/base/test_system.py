@@ -263,7 +263,7 @@ def test_the_guides_name_what_other_systems_need():
     for name in sum(needs, []):
         assert name in text
     debian = " ".join(["apt-get install", *system.packages("book")])
-    assert f"`{debian}`" in readme
+    assert f"`sudo {debian}`" in readme
 
 
 def test_no_message_names_a_package_that_is_not_listed():

@@ -304,13 +304,6 @@ def test_run_to_here_begins_at_the_first_cell_that_is_not_up_to_date(
     assert ran == [f"cell-{i}" for i in repeated]
 
 
-def test_cells_above_run_again_if_the_first_of_them_failed(port: int):
-    ask(port, "/.live/run", order(("cell-1", "1 / 0"), SECOND))
-    assert finish(port)["cell-2"]["state"] == "stopped"
-    ask(port, "/.live/run", order(FIRST, SECOND))
-    assert finish(port)["cell-2"]["answer"] == "42"
-
-
 def test_a_page_that_waits_hears_of_a_run_in_another_framework(port: int):
     state = "/.live/state?section=chapter/one&seen={}"
     ask(port, "/.live/run", order(("exercise-1", "__import__('time').sleep(60)")))
