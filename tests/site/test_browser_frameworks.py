@@ -203,13 +203,14 @@ def test_the_menu_stays_at_its_label_when_a_figure_grows_above(open_http_page: V
     page = open_http_page(SECTION)
     figure = page.locator("figure[data-explorable=gpu-parts]")
     height = figure.evaluate("figure => figure.offsetHeight")
+    with page.expect_request("**/explorables.css"):
+        figure.scroll_into_view_if_needed()
     label = page.locator(LABEL).nth(1)
     label.click()
     tops = """label => [label, document.querySelector("#place-menu")]
         .map((element) => element.getBoundingClientRect().top)"""
     before = label.evaluate(tops)
-    while not held:
-        page.wait_for_timeout(10)
+    assert held
     for route in held:
         route.continue_()
     expect(figure.locator("> .explorable")).to_have_count(1)
