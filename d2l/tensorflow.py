@@ -1146,17 +1146,18 @@ class Recompute(tf.keras.layers.Layer):
         """Return the output of the block; change its state once."""
         if not self.block.built:
             self.block(X, training=False)  # makes the variables
-        if self.block.losses:
-            raise ValueError(
-                f"{self.block.name} adds losses, which Recompute would "
-                "lose; add them outside of it"
-            )
         state = self.block.non_trainable_variables
         before, after = [tf.convert_to_tensor(v) for v in state], []
 
         def run(X):
-            with tf.keras.StatelessScope(zip(state, before)) as scope:
+            pairs = zip(state, before)
+            with tf.keras.StatelessScope(pairs, collect_losses=True) as scope:
                 Y = self.block(X, training=training)
+            if scope.losses:
+                raise ValueError(
+                    f"{self.block.name} adds losses, which Recompute "
+                    "would lose; add them outside of it"
+                )
             if len(scope.state_mapping) > len(state):
                 raise ValueError(
                     f"{self.block.name} changes state that is not its own; give "
@@ -3426,4 +3427,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from c2a0edcd81d299c5, with the contents 5128c2abdc0ea6ed.
+# Generated from a2188c8d3ebf0a7c, with the contents 84091c39066ec1aa.

@@ -483,6 +483,15 @@ def test_recomputing_refuses_random_numbers_of_others(fw):
         d2l.Recompute(Unseeded())(tf.ones((2, 3)))
 
 
+def test_recomputing_refuses_a_block_whose_losses_it_would_lose(fw):
+    activity = tf.keras.layers.Dense(2, activity_regularizer="l2")
+    with pytest.raises(ValueError, match="adds losses, which Recompute would lose"):
+        d2l.Recompute(activity)(tf.ones((2, 3)))
+    weights = d2l.Recompute(tf.keras.layers.Dense(2, kernel_regularizer="l2"))
+    weights(tf.ones((2, 3)))
+    assert len(weights.losses) == 1  # depends on the weights only
+
+
 def test_recomputing_of_tensorflow_draws_another_mask(fw):
     """If this fails, `tf.recompute_grad` does what `Recompute` does."""
     drop, X = tf.keras.layers.Dropout(0.5, seed=1), tf.ones(1000)
