@@ -1,0 +1,111 @@
+"""Parses the text of a block into tokens: CommonMark, tables, roles and equations.
+
+All formats are made from these tokens. Their types are those of markdown-it, and two
+more: `role`, whose `info` is the name and whose `content` is the value, and `math`,
+whose `content` is TeX. What follows an equation without a place to break, such as a
+period or a unit, is its `meta["ending"]`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+from book.sources.inline import TOKEN
+
+NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+# The space between a number and its unit does not break, and neither does the space
+# between an equation and its unit or the place between an equation and punctuation.
+UNIT = r"(?:[kMGT]?i?B|[kMGT]bit|[MGT]?FLOPs?)(?:/s)?|[mµn]?s|[MG]Hz|W|%"
+BEFORE_UNIT = re.compile(rf"(?<=\d)\s(?=(?:{UNIT})(?![\w/]))")
+AFTER_EQUATION = re.compile(rf"\s?(?:(?:{UNIT})(?![\w/]))?[.,;:!?)’]*")
+SIGNS = {"---": "—", "--": "–", "...": "…"}  # longer ones first
+
+
+def parse(text: str) -> list[Token]:
+    """Return the tokens of Markdown without marks of media and of slides."""
+    return _parser().parse(text)
+
+
+def parse_line(text: str) -> list[Token]:
+    """Return the one `inline` token of a text without blocks, such as a title."""
+    return _parser().parseInline(text)
+
+
+def walk(tokens: Iterable[Token]) -> Iterator[Token]:
+    """Yield all tokens in order, each before those within it."""
+    for token in tokens:
+        yield token
+        yield from walk(token.children or [])
+
+
+def equations(tokens: Iterable[Token]) -> Iterator[str]:
+    """Yield the TeX of each equation."""
+    return (token.content for token in walk(tokens) if token.type == "math")
+
+
+@functools.cache
+def _parser() -> MarkdownIt:
+    markdown = MarkdownIt("commonmark", {"typographer": True})
+    markdown.enable(["table", "smartquotes"]).disable("reference")
+    markdown.inline.ruler.before("escape", "role_or_math", _role_or_math)
+    markdown.core.ruler.push("typography", _typography)
+    return markdown
+
+
+def _role_or_math(state: StateInline, silent: bool) -> bool:
+    """Read a role such as :numref:`sec_a`, or an equation."""
+    if state.src[state.pos] not in ":$":
+        return False
+    found = TOKEN.match(state.src, state.pos)
+    if found is None or found["tick"]:
+        return False
+    if not silent:
+        token = state.push("role" if found["role"] else "math", "", 0)
+        token.info = found["role"] or ""
+        token.content = found["value"] or found[0].strip("$")
+    state.pos = found.end()
+    return True
+
+
+def _typography(state: StateCore) -> None:
+    """Write dashes as such, and keep units and punctuation with what they follow."""
+    for token in state.tokens:
+        if not token.children:
+            continue
+        children = token.children = _joined(token.children)
+        for before, child in zip([None, *children], children, strict=False):
+            if child.type != "text":
+                continue
+            for plain, sign in SIGNS.items():
+                child.content = child.content.replace(plain, sign)
+            child.content = BEFORE_UNIT.sub(NO_BREAK_SPACE, child.content)
+            if before and before.type == "math":
+                _attach_ending(before, child)
+
+
+def _attach_ending(equation: Token, after: Token) -> None:
+    """Move what must not be parted from an equation from the text after it."""
+    ending = AFTER_EQUATION.match(after.content)
+    if ending and ending[0].strip():
+        equation.meta["ending"] = re.sub(r"\s", NO_BREAK_SPACE, ending[0])
+        after.content = after.content[ending.end() :]
+
+
+def _joined(children: list[Token]) -> list[Token]:
+    """Return tokens in which the lines of a text are one token."""
+    joined: list[Token] = []
+    for child in children:
+        if child.type == "softbreak":
+            child = Token("text", "", 0, content="\n", level=child.level)
+        if child.type == "text" and joined and joined[-1].type == "text":
+            joined[-1].content += child.content
+        else:
+            joined.append(child)
+    return joined
