@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from nbformat import NotebookNode
 
-from book.pages import pictures, plots
 from book.pages.sphinx.extension import BookOutput, figure_of_output
 from book.records import cleaning, outputs
 from book.records.images import problem_with_image
+from book.render import pictures, plots
 from book.sources.blocks import Cell
 
 TEXT = (

@@ -10,8 +10,8 @@ from pathlib import Path
 from book.base import environments
 from book.base.files import replace_folder
 from book.library import package
-from book.notebooks.numbers import Numbers
 from book.pages import names
+from book.refs.numbers import Numbers
 from book.sources.book import Book
 from book.sources.section import Section
 from book.sources.tabs import tab_name

@@ -21,18 +21,19 @@ import nbformat
 from nbformat import NotebookNode
 from tqdm import tqdm
 
+from book import merge
 from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import locked, write_bytes_whole
 from book.library import package
 from book.notebooks import archive, figures, standalone
 from book.notebooks.markdown import Writer
-from book.notebooks.numbers import Numbers, Place
-from book.pages import hosting, merge, names
-from book.pages.bibliography import Bibliography
-from book.pages.plots import restyle
+from book.pages import hosting, names
 from book.records import fingerprint, store
 from book.records.cleaning import SVG
+from book.refs.bibliography import Bibliography
+from book.refs.numbers import Numbers, Place
+from book.render.plots import restyle
 from book.runs import run
 from book.sources.blocks import Block, Cell, Heading
 from book.sources.book import Book

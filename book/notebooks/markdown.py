@@ -16,9 +16,9 @@ from nbformat.v4 import new_markdown_cell
 
 from book.base.errors import BookError
 from book.notebooks.figures import EmbeddedPicture, read_picture
-from book.notebooks.numbers import Numbers, Place
 from book.pages import wording
-from book.pages.bibliography import Bibliography
+from book.refs.bibliography import Bibliography
+from book.refs.numbers import Numbers, Place
 from book.sources.blocks import (
     Block,
     Contents,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from docutils import nodes
     from sphinx.application import Sphinx
 
-    from book.pages.merge import TabView
+    from book.merge import TabView
     from book.pages.rst import Page
     from book.sources.book import Book
     from book.sources.inline import Medium
@@ -112,7 +112,7 @@ def views_of_records(book: Book, titles: dict[str, str]) -> Views:
 
     `titles` holds the name of each machine that readers see.
     """
-    from book.pages import merge
+    from book import merge
     from book.records import store
 
     # If no record is fresh, the view gives the reason for the first machine.
@@ -188,8 +188,9 @@ def _page(
     cache: Cache | None = None,
 ) -> Page:
     """Return the page of a section; raise a `BookError` if it shows nothing."""
+    from book import merge
     from book.facts.marked_numbers import published_measurements
-    from book.pages import merge, rst
+    from book.pages import rst
 
     all_views = [views(section, tab) for tab in book.tabs]
     tab_views = [view for view in all_views if view is not None]
@@ -202,7 +203,7 @@ def _page(
 
 def _resources(book: Book) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the contents of each file that pages refer to."""
-    from book.pages.bibliography import Bibliography
+    from book.refs.bibliography import Bibliography
 
     bibliographies = book.config.pdf["bibfile"].replace(",", " ").split()
     for pattern in book.config.build["resources"].split():

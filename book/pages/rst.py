@@ -20,9 +20,7 @@ import pypandoc
 
 from book.base.cache import Cache
 from book.facts.predictions import has_arithmetic, introduces
-from book.pages import pictures
-from book.pages.folding import split, title
-from book.pages.merge import (
+from book.merge import (
     Part,
     Prediction,
     Run,
@@ -31,6 +29,7 @@ from book.pages.merge import (
     origin,
     version_notices,
 )
+from book.pages.folding import split, title
 from book.records.outputs import (
     PICTURES,
     InteractiveFigure,
@@ -38,6 +37,7 @@ from book.records.outputs import (
     PrintedText,
     read,
 )
+from book.render import pictures
 from book.sources.blocks import (
     COMMAND_LINE,
     Block,

@@ -23,7 +23,7 @@ from book.paper import tex
 from book.sources.tabs import tab_name
 
 if TYPE_CHECKING:
-    from book.pages.merge import TabView
+    from book.merge import TabView
     from book.pages.rst import Page
     from book.sources.book import Book
     from book.sources.section import Section
@@ -91,7 +91,7 @@ def _write_latex(
 
 def _empty_view(section: Section, tab: str) -> TabView:
     """Return a view with only the title of a section, so that it keeps its number."""
-    from book.pages import merge
+    from book import merge
     from book.sources.blocks import Prose
 
     title = [section.title] if section.title else []

@@ -17,11 +17,12 @@ from pygments.lexers import get_lexer_by_name
 from book.base.errors import BookError
 from book.base.paths import TEMPLATES
 from book.library import figures
-from book.pages import plots, wording
-from book.pages.sphinx.code_styles import Light
+from book.pages import wording
 from book.pages.sphinx.math import ALIGNMENT_STYLE, align_lines, space_functions
 from book.pages.sphinx.site import CodeFormatter
 from book.records.cleaning import SVG
+from book.render import plots
+from book.render.code_styles import Light
 from book.slides import marks
 from book.slides.layout import WIDEST_TABLE, LaidOutSlide
 from book.slides.marks import Code, Output, Plot, Slide, SlideFigure, SlideItem, Text

@@ -15,14 +15,15 @@ from typing import Any
 
 import imagesize
 
+from book import merge
 from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import write_whole
 from book.library import figures, package
-from book.pages import merge, names
-from book.pages.sphinx.code_styles import Dark, Light
+from book.pages import names
 from book.pages.sphinx.site import STATIC, code_rules
 from book.records import store
+from book.render.code_styles import Dark, Light
 from book.slides import deck_page, layout, marks
 from book.slides.deck_page import FindFigure
 from book.slides.marks import Slide

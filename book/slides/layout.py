@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
-from book.pages import plots
+from book.render import plots
 from book.slides.marks import (
     Code,
     Output,

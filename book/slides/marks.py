@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
-from book.pages import pictures
 from book.records.outputs import PrintedText
 from book.records.outputs import read as read_outputs
 from book.records.store import Shown
+from book.render import pictures
 from book.sources import blocks as source
 from book.sources.inline import SlideMark, for_medium, slide_marks
 from book.sources.tabs import TAB_NAMES

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from book.checks.markup import CITATIONS
-from book.pages.bibliography import Bibliography
+from book.refs.bibliography import Bibliography
 from book.slides import marks
 from book.slides.marks import Slide
 from book.sources.blocks import Figure, Heading, Table

@@ -9,8 +9,8 @@ from browsing import Visitor, choose
 from figures import POLICY
 from playwright.sync_api import Browser, Page, expect
 
-from book.pages import plots
-from book.pages.descriptions import describe
+from book.render import plots
+from book.render.descriptions import describe
 
 ROOT = Path(__file__).parents[2]
 FILES = ROOT / "tests/book/pages/plots"

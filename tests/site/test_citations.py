@@ -6,8 +6,8 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 
 from book.notebooks.editions import Edition
-from book.pages.bibliography import Bibliography
 from book.pages.names import PLAIN
+from book.refs.bibliography import Bibliography
 from book.slides import decks
 from book.slides.words import Words
 from book.sources.book import Book

@@ -8,8 +8,8 @@ from bs4 import BeautifulSoup, Tag
 
 from book.__main__ import main
 from book.notebooks.editions import Edition
-from book.notebooks.numbers import Numbers, Place
 from book.pages.names import PLAIN
+from book.refs.numbers import Numbers, Place
 from book.sources.book import Book
 
 pytestmark = pytest.mark.slow

@@ -16,8 +16,8 @@ from bs4 import BeautifulSoup, Tag
 from figures import ARITHMETIC, ROOT
 from pygments.style import StyleMeta
 
-from book.pages.sphinx import code_styles
 from book.pages.sphinx import site as sphinx_site
+from book.render import code_styles
 from book.sources.book import Book
 
 Pages = dict[Path, BeautifulSoup]

@@ -22,7 +22,6 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
-from book.pages import plots
 from book.pages.sphinx import appendix as sphinx_appendix
 from book.pages.sphinx import folded as sphinx_folded
 from book.pages.sphinx import front as sphinx_front
@@ -36,6 +35,7 @@ from book.pages.sphinx import search as sphinx_search
 from book.pages.sphinx import site as sphinx_site
 from book.pages.sphinx import solutions as sphinx_solutions
 from book.pages.sphinx import tabs as sphinx_tabs
+from book.render import plots
 
 PARTS = (
     sphinx_appendix,

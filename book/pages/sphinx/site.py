@@ -265,7 +265,7 @@ def _set_up_builder(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> None:
     """Add the settings and steps of this module to Sphinx."""
-    app.add_config_value("book_dark_code", "book.pages.sphinx.code_styles.Dark", "env")
+    app.add_config_value("book_dark_code", "book.render.code_styles.Dark", "env")
     app.add_config_value("book_cards", {}, "html")  # see book/library/package.py
     app.add_config_value("book_parts", [], "html")  # titles, and names of sections
     app.add_config_value("book_buttons", {}, "html")  # see book/pages/buttons.py

@@ -21,10 +21,10 @@ from book.library import package
 from book.library.bindings import bound_names
 from book.notebooks import editions, standalone
 from book.notebooks.editions import KINDS, Edition
-from book.notebooks.numbers import Numbers
 from book.pages import html
 from book.pages.names import COLAB, PLAIN, SAGEMAKER
 from book.records import store
+from book.refs.numbers import Numbers
 from book.runs import run
 from book.sources.blocks import Cell
 from book.sources.book import Book

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from book.base.errors import BookError
-from book.pages.bibliography import Bibliography
+from book.refs.bibliography import Bibliography
 from book.sources.book import Book
 
 BIB = """\

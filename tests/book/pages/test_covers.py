@@ -7,8 +7,9 @@ from bs4 import Tag
 from test_html import make_site_book as site_book
 from test_machines import GPU, page_of, record
 
+from book import merge
 from book.facts.marked_numbers import published_measurements
-from book.pages import merge, rst
+from book.pages import rst
 from book.pages.html import views_of_records
 from book.records import store
 from book.sources.book import Book

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from book.pages.descriptions import Axis, describe
+from book.render.descriptions import Axis, describe
 
 FILES = Path(__file__).parent / "plots"
 DESCRIPTIONS = {

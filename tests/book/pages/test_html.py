@@ -12,8 +12,8 @@ from rcssmin import cssmin
 
 from book.base.errors import BookError
 from book.checks import rules
+from book.merge import Run, TabView
 from book.pages import html
-from book.pages.merge import Run, TabView
 from book.pages.sphinx.math import to_mathml
 from book.pages.sphinx.tabs import tab_rules
 from book.records import fingerprint, store, validation

@@ -4,8 +4,9 @@ import pytest
 from docutils.core import publish_doctree
 from nbformat.v4 import new_output
 
-from book.pages import merge, rst
-from book.pages.merge import Part, TabSet, TabView
+from book import merge
+from book.merge import Part, TabSet, TabView
+from book.pages import rst
 from book.records.store import State
 from book.sources.blocks import Cell
 from book.sources.section import Section

@@ -8,8 +8,8 @@ import test_html
 from bs4 import BeautifulSoup
 
 from book.notebooks import archive
-from book.notebooks.numbers import Numbers
 from book.pages import html
+from book.refs.numbers import Numbers
 from book.slides import decks
 from book.sources.book import Book
 

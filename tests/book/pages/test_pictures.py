@@ -1,7 +1,7 @@
 """Pictures as pages and slides show them."""
 
-from book.pages import pictures
 from book.records.outputs import Picture
+from book.render import pictures
 from book.sources.blocks import Cell
 
 

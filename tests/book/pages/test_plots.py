@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element
 import pytest
 
 from book.base.drawing import draw_png
-from book.pages import plots
 from book.records.images import problem_with_image
+from book.render import plots
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted((Path(__file__).parent / "plots").glob("*.svg"))

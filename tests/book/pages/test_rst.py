@@ -8,9 +8,9 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
+from book.merge import Part, Run
 from book.pages import rst
-from book.pages.merge import Part, Run
-from book.pages.pictures import PLOT
+from book.render.pictures import PLOT
 from book.sources.blocks import Cell
 from book.sources.parsing import parse
 

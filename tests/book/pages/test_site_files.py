@@ -10,10 +10,10 @@ from docutils import nodes
 from pygments import highlight
 from pygments.lexers import PythonLexer
 
-from book.pages.sphinx import code_styles
 from book.pages.sphinx import front as sphinx_front
 from book.pages.sphinx import site as sphinx_site
 from book.pages.sphinx.tabs import tab_panel, tab_rules, tab_set
+from book.render import code_styles
 
 
 def section(*children: nodes.Node) -> nodes.document:

@@ -15,7 +15,7 @@ from nbformat.v4 import new_output
 from book.__main__ import main
 from book.base.errors import BookError
 from book.base.paths import TEMPLATES
-from book.pages.merge import Run, TabView
+from book.merge import Run, TabView
 from book.paper import pdf, tex
 from book.sources.book import Book
 from book.sources.section import Section

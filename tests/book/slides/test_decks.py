@@ -12,9 +12,9 @@ from nbformat.v4 import new_output
 
 from book.__main__ import main
 from book.base.errors import BookError
-from book.pages import plots
 from book.records import fingerprint, store, validation
 from book.records.store import Shown
+from book.render import plots
 from book.slides import deck_page, decks, layout, marks
 from book.slides.marks import Code, Output, Plot, Slide, SlideFigure, Text
 from book.sources.blocks import Cell

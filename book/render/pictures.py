@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from book.pages.descriptions import describe
-from book.pages.plots import restyle
 from book.records.cleaning import SVG
 from book.records.outputs import Picture
+from book.render.descriptions import describe
+from book.render.plots import restyle
 from book.sources.blocks import Cell
 
 PLOT = "Output of the cell above: a plot"

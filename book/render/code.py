@@ -1,0 +1,77 @@
+"""Writes code as HTML, in the colors of `book.render.code_styles`."""
+
+import html
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.style import StyleMeta
+from pygments.token import STANDARD_TYPES, _TokenType
+
+from book.render.code_styles import Light
+from book.sources.blocks import COMMAND_LINE
+
+# Readers who do not see the page hear what a box is; translators leave it as it is.
+BOX = (
+    '<div role="group" aria-label="{}" class="{} notranslate">'
+    '<div class="highlight"><pre>{}</pre></div></div>\n'
+)
+LEXERS = {"": "text", "none": "text"}
+
+
+class Formatter(HtmlFormatter):  # type: ignore[type-arg]
+    """Writes no elements around plain tokens, which halves the size of a page."""
+
+    def _get_css_classes(self, ttype: _TokenType) -> str:
+        style = self.style.style_for_token(ttype)
+        shown = style["color"] or style["bold"] or style["italic"]
+        return str(super()._get_css_classes(ttype)) if shown else ""
+
+
+def colored(code: str, language: str) -> str:
+    """Return the HTML of code, which ends in a line break, without a box."""
+    lexer = get_lexer_by_name(LEXERS.get(language, language), stripnl=False)
+    return highlight(code, lexer, Formatter(style=Light, nowrap=True))
+
+
+def listing(code: str, language: str) -> str:
+    """Return the HTML of code in a box."""
+    return BOX.format("Code", f"highlight-{language}", colored(code, language))
+
+
+def language_of(cell: str) -> str:
+    """Return the language of a cell, which may have lines that are commands."""
+    return "ipython3" if COMMAND_LINE.search(cell) else "python"
+
+
+def printed(text: str, folds: bool) -> str:
+    """Return the HTML of a text that a cell printed; long lines wrap if it `folds`."""
+    kind = f"output{' fold' if folds else ''} highlight-none"
+    return BOX.format("Output", kind, f"{html.escape(text, quote=False)}\n")
+
+
+def rules(light: StyleMeta, dark: StyleMeta) -> str:
+    """Return the CSS for code, with one rule for all tokens that look the same."""
+    selectors: dict[str, list[str]] = {}
+    for token, name in STANDARD_TYPES.items():
+        declarations = _declarations(light, dark, token)
+        if name and declarations:
+            selectors.setdefault(declarations, []).append(f".highlight .{name}")
+    return "".join(f"{', '.join(s)} {{ {d} }}\n" for d, s in selectors.items())
+
+
+def _declarations(light: StyleMeta, dark: StyleMeta, token: _TokenType) -> str:
+    """Return the CSS declarations for a token; empty if it looks like plain text."""
+    in_light, in_dark = light.style_for_token(token), dark.style_for_token(token)
+    colors = [
+        f"#{color}" if color else "currentcolor"
+        for color in (in_light["color"], in_dark["color"])
+    ]
+    declarations = []
+    if any(color != "currentcolor" for color in colors):
+        declarations.append(f"color: light-dark({', '.join(colors)});")
+    if in_light["bold"]:
+        declarations.append("font-weight: 600;")
+    if in_light["italic"]:
+        declarations.append("font-style: italic;")
+    return " ".join(declarations)

@@ -1,0 +1,135 @@
+"""Writes the tokens of texts as HTML, for pages, slides and live pages."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from markdown_it.token import Token
+
+from book.render import code
+from book.sources.tabs import TAB_NAMES
+
+# Code in the narrow columns of a table may break after these characters, and not within
+# a name. After a dot, only a long name begins a line.
+BREAKS = re.compile(r"([(\[=](?=[\w'&-])|\.(?=\w{8}))")
+TERM = '<a class="term reference internal" href="{}">{}</a>'
+TAG = re.compile(r"<[^>]*>")
+TABS = {name: tab for tab, name in TAB_NAMES.items()}
+OUTER = {"bullet_list_open", "ordered_list_open", "tr_open", "thead_open"}
+OUTER |= {"tbody_open", "table_open", "blockquote_open"}
+
+Mention = tuple[re.Match[str], str]  # a term in a text, and the address of its entry
+
+
+@dataclass
+class Texts:
+    """Writes tokens as HTML.
+
+    `role` returns the HTML of a role, given its name and its value. `mathml` holds each
+    equation under its TeX and whether it is displayed. `mentions` holds, for the id of
+    a token, the terms in it that lead to the glossary.
+    """
+
+    role: Callable[[str, str], str]
+    mathml: Mapping[tuple[str, bool], str]
+    mentions: Mapping[int, list[Mention]] = field(default_factory=dict)
+    # In a table: the tab of each column, again and again.
+    columns: Iterator[str | None] | None = field(init=False, default=None)
+
+    def html(self, tokens: Sequence[Token]) -> str:
+        """Return the HTML of tokens, such as paragraphs, lists and tables."""
+        parts = []
+        for i, token in enumerate(tokens):
+            if token.type == "table_open":
+                self.columns = itertools.cycle(frameworks(tokens[i:]))
+            parts.append(self._token(token))
+            if token.type == "table_close":
+                self.columns = None
+        return "".join(parts)
+
+    def line(self, tokens: Sequence[Token]) -> str:
+        """Return the HTML of what is within the one paragraph of `tokens`."""
+        return self.html([token for token in tokens if token.type == "inline"])
+
+    def _token(self, token: Token) -> str:
+        match token.type:
+            case "inline":
+                return self.html(token.children or [])
+            case "text":
+                return self._text(token)
+            case "role":
+                return self.role(token.info, token.content)
+            case "math":
+                return self._equation(token)
+            case "code_inline":
+                return self._code(token.content)
+            case "fence":
+                return code.listing(token.content, token.info.strip())
+            case "td_open" | "th_open":
+                tab = next(self.columns) if self.columns else None
+                return f"<{token.tag}{attribute('data-framework', tab)}>"
+            case "html_inline" | "html_block":
+                return ""  # a comment, since checks refuse all else
+        return _tag(token)
+
+    def _text(self, token: Token) -> str:
+        """Return a text, with links to the glossary."""
+        parts, end = [], 0
+        for match, address in self.mentions.get(id(token), ()):
+            parts.append(escape(token.content[end : match.start()]))
+            parts.append(TERM.format(address, escape(match[0])))
+            end = match.end()
+        return "".join([*parts, escape(token.content[end:])])
+
+    def _equation(self, token: Token) -> str:
+        """Return an equation, with what must not be parted from it."""
+        mathml, ending = self.mathml[token.content, False], token.meta.get("ending")
+        return f'<span class="unbroken">{mathml}{ending}</span>' if ending else mathml
+
+    def _code(self, text: str) -> str:
+        shown = escape(text)
+        shown = BREAKS.sub(r"\1<wbr>", shown) if self.columns else shown
+        return f'<code class="notranslate">{shown}</code>'
+
+
+def _tag(token: Token) -> str:
+    """Return the tag of a token without contents of its own."""
+    if token.nesting < 0:
+        return f"</{token.tag}>\n" if token.block else f"</{token.tag}>"
+    kind = "reference external" if token.type == "link_open" else None
+    attributes = {"class": kind, **token.attrs}
+    attributes.pop("style", None)  # the alignment of a column
+    shown = "".join(attribute(name, value) for name, value in attributes.items())
+    end = "\n" if token.type in OUTER else ""
+    return f"<{token.tag}{shown}>{end}"
+
+
+def frameworks(table: Sequence[Token]) -> list[str | None]:
+    """Return the tab that each column of a table is for, or None for all tabs."""
+    head = next(i for i, token in enumerate(table) if token.type == "thead_close")
+    cells = [token.content for token in table[:head] if token.type == "inline"]
+    return [TABS.get(cell) for cell in cells]
+
+
+def attribute(name: str, value: str | int | float | None) -> str:
+    """Return an attribute of a tag, with a space before it; empty for None."""
+    return "" if value is None else f' {name}="{html.escape(str(value))}"'
+
+
+def escape(text: str) -> str:
+    """Return the HTML of a text between tags."""
+    return html.escape(text, quote=False)
+
+
+def plain(rendered: str) -> str:
+    """Return the text of HTML, without its tags."""
+    return html.unescape(TAG.sub("", rendered))
+
+
+def add_class(rendered: str, kind: str) -> str:
+    """Return HTML with a class at its first element, which has no other."""
+    return re.sub(r"^<(\w+)", rf'<\1 class="{kind}"', rendered) if kind else rendered
