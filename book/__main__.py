@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from book.base import arguments, build_paths
 from book.base.errors import BookError, describe_os_error
-from book.base.files import locked, write_whole
+from book.base.files import locked
 from book.runner import signals
 
 if TYPE_CHECKING:
@@ -71,24 +71,7 @@ def _build_if_outdated() -> tuple[Path, str]:
         for tab in book.tabs:
             package.generated(book, tab)  # reports a wrong #@save, as `make lib` does
         index = html.build(book)
-        write_whole(notes, "".join(f"{line}\n" for line in _missing_records(book)))
     return index, notes.read_text("utf-8")
-
-
-def _missing_records(book: "Book") -> list[str]:
-    """Return a line for each machine that has to run sections to record outputs."""
-    from book.records import store
-
-    lines = []
-    for machine in {"cpu", *store.machines(book)}:
-        states = store.states(book, machine)
-        # Machines other than the CPU may record only a part of the book.
-        to_run = {"stale", "damaged"} | ({"missing"} if machine == "cpu" else set())
-        due = [f"{s.name} ({tab}, {how})" for s, tab, how in states if how in to_run]
-        if due:
-            option = "" if machine == "cpu" else f" MACHINE={machine}"
-            lines.append(f"without outputs: {', '.join(due)}; make run{option}")
-    return sorted(lines)
 
 
 def pdf(options: argparse.Namespace) -> None:
@@ -170,9 +153,10 @@ def _recorded_machine(book: "Book", machine: str | None) -> str:
 def eval_(options: argparse.Namespace) -> None:
     """Write the notebooks that d2lbook's own commands read, with the kept outputs."""
     from book.notebooks.evaluated import write
+    from book.records import store
 
     book = _checked_book()
-    for line in _missing_records(book):
+    for line in store.notes(store.all_states(book)):
         print(line)
     print(write(book))
 
@@ -189,11 +173,12 @@ def slides(options: argparse.Namespace) -> None:
 def publish(options: argparse.Namespace) -> None:
     """Make a folder for a static host and print its path, last of all."""
     from book.publish.layout import build, push
+    from book.records import store
 
     book = _checked_book()
     with locked(book.root / build_paths.PUBLISH_LOCK, "another process publishes"):
         folder = build(book, options.pdf)
-        for line in _missing_records(book):
+        for line in store.notes(store.all_states(book)):
             print(line)
         if options.push:
             push(book, folder)

@@ -71,6 +71,11 @@ def scripts_of(name: str) -> list[str]:
     return _needed(name, _scripts(STATIC / "explorables"))
 
 
+def is_explorable(name: str) -> bool:
+    """Return True if a page runs a script in place of the picture of this name."""
+    return name in _scripts(STATIC / "explorables")
+
+
 def is_interactive(name: str) -> bool:
     """Return True if the picture of this name has a version with settings."""
     return INTERACTIVE in _scripts(STATIC / "explorables").get(name, "")
@@ -84,6 +89,7 @@ def standalone(name: str, cards: dict[str, dict[str, float]]) -> dict[str, str]:
     return {"name": name, "style": style, "scripts": "".join(scripts)}
 
 
+@functools.cache
 def _scripts(folder: Path) -> dict[str, str]:
     return {path.stem: path.read_text("utf-8") for path in folder.glob("*.js")}
 

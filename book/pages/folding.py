@@ -8,8 +8,21 @@ if there are loops below its definitions, all of its code is folded.
 import ast
 import itertools
 
+from book.sources.blocks import Cell
+
 IMPORTS = (ast.Import, ast.ImportFrom)
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+
+
+def pieces(cell: Cell) -> list[tuple[str, str, bool]]:
+    """Return the pieces of the code of a cell: text, title, whether more follows.
+
+    A piece without a title is not folded.
+    """
+    if not cell.is_folded:
+        return [(cell.code, "", False)] if cell.code.strip() else []
+    folded, rest = split(cell.code)
+    return [(folded, title(folded), bool(rest)), *([(rest, "", False)] if rest else [])]
 
 
 def split(code: str) -> tuple[str, str]:
@@ -26,7 +39,7 @@ def split(code: str) -> tuple[str, str]:
 
 
 def title(code: str) -> str:
-    """Return a line that says what folded code contains."""
+    """Return a line of HTML that says what folded code contains."""
     statements = _statements(code)
     if statements and isinstance(statements[0], IMPORTS):
         return "Imports"
@@ -36,7 +49,9 @@ def title(code: str) -> str:
     assigned = [
         ast.unparse(s.targets[0]) for s in statements if isinstance(s, ast.Assign)
     ]
-    *others, last = [f"``{name}``" for name in defined or assigned[:2]] or [""]
+    *others, last = [
+        f'<code class="notranslate">{name}</code>' for name in defined or assigned[:2]
+    ] or [""]
     names = f"{', '.join(others)} and {last}" if others else last
     return f"Code of {names}" if names else "Code"
 

@@ -1,61 +1,40 @@
 """Builds the HTML pages of the book: `python -m book html`, which `make` calls.
 
-Each section is written as reStructuredText to `_build/sphinx`. Sphinx makes pages from
-it in `_build/pages`, which are copied to `_build/html` if the build succeeds. Only
-sections that have changed are made again.
+What is made of the article of a section is kept between builds, so only sections that
+have changed are written again. The folder of the site is replaced as a whole.
 """
 
 from __future__ import annotations
 
 import configparser
-import contextlib
-import functools
 import hashlib
-import io
-import os
-import re
+import itertools
 import shutil
-import sys
-import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from book.base import build_paths
-from book.base.cache import Cache
 from book.base.errors import BookError
 from book.base.files import replace_folder, write_whole
 
 # Functions that build import what they need, so that an up-to-date book is found fast.
 if TYPE_CHECKING:
-    from docutils import nodes
-    from sphinx.application import Sphinx
-
     from book.merge import TabView
-    from book.pages.rst import Page
+    from book.pages.article import Article
+    from book.pages.buttons import Buttons
+    from book.pages.page import Written
+    from book.pages.site import Site, Views
     from book.sources.book import Book
-    from book.sources.inline import Medium
     from book.sources.section import Section
 
-    Views = Callable[[Section, str], TabView | None]
-
+SOURCES = ("config.ini", "outputs/**/*.ipynb", "d2l/*", "environments/*.txt")
 TOOLS = ("book/**/*.py", "book/templates/*", "static/**/*")
-INPUTS = ("config.ini", "outputs/**/*.ipynb", "d2l/*", "environments/*.txt", *TOOLS)
 NOTEBOOKS = "**/*.md"  # the default of d2lbook
-NO_RECORDS = {"cpu": "CPU"}
-WARNING = re.compile(
-    r"^(?:(?P<file>[^\n]*?)(?::(?P<line>\d+))?: )?"
-    r"(?:WARNING|ERROR|CRITICAL|SEVERE): (?P<message>.*)$",
-    re.MULTILINE,
-)
-QUOTED = re.compile(r"""['"`]([^'"`]+)['"`]""")
-BIBLIOGRAPHY = """\
-References
-==========
-
-.. bibliography::
-   :style: book
-"""
+WORDS_PER_MINUTE = 200
+CODE_LINES_PER_MINUTE = 15
+STEP = 5  # minutes
+DESCRIPTION_LENGTH = 160
 
 
 def up_to_date_index(root: Path) -> Path | None:
@@ -77,7 +56,7 @@ def build(book: Book, views: Views | None = None) -> Path:
     """Build the book if it is not up to date, and return its index page.
 
     `views` returns the view of a section in a tab; the default shows the records.
-    Raises a `BookError` that lists the warnings of Sphinx, if there are any.
+    Raises a `BookError` with a line for each mistake.
     """
     if views is None and (index := up_to_date_index(book.root)):
         return index
@@ -85,23 +64,16 @@ def build(book: Book, views: Views | None = None) -> Path:
     from book.records import store
 
     published = hosting.load(book)
-    settings = {
-        "book_buttons": buttons.for_book(book, published),
-        "html_baseurl": published.site,
-    }
-    titles = store.titles(book)
-    folder = book.root / build_paths.BUILD
     stamp, built_from = book.root / build_paths.HTML_STAMP, fingerprint(book.root)
     stamp.unlink(missing_ok=True)
     # The notes describe the last build and not this one.
-    (book.root / build_paths.HTML_NOTES).unlink(missing_ok=True)
-    views = views or views_of_records(book, titles)
-    pages = write_pages(book, views, folder / "sphinx")
-    # Sphinx copies these files each time but removes none that are gone.
-    shutil.rmtree(folder / "pages" / "_static", ignore_errors=True)
-    run_sphinx(book, folder, titles, pages, settings=settings)
+    notes = book.root / build_paths.HTML_NOTES
+    notes.unlink(missing_ok=True)
+    shown = buttons.for_book(book, published)
     with replace_folder(book.root / build_paths.HTML) as new:
-        copy_pages(folder / "pages", new)
+        written = write_site(book, new, shown, published.site, views)
+    states = (state for each in written.values() for state in each.states)
+    write_whole(notes, "".join(f"{line}\n" for line in store.notes(states)))
     index = book.root / build_paths.HTML / f"{book.config.build['index']}.html"
     write_whole(stamp, f"{built_from}\n{index.relative_to(book.root)}\n")
     return index
@@ -132,7 +104,7 @@ def fingerprint(root: Path) -> str:
     config.read(root / "config.ini", encoding="utf-8")
     notebooks = config.get("build", "notebooks", fallback=NOTEBOOKS).split()
     resources = config.get("build", "resources", fallback="").split()
-    return _hash_of_files(root, [*INPUTS, *notebooks, *resources])
+    return _hash_of_files(root, [*SOURCES, *TOOLS, *notebooks, *resources])
 
 
 def _hash_of_files(root: Path, patterns: Iterable[str]) -> str:
@@ -146,253 +118,176 @@ def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-# From notebooks to reStructuredText
+# The site
 
 
-def write_pages(
-    book: Book, views: Views, folder: Path, medium: Medium = "web"
-) -> dict[str, Page]:
-    """Write the source files of Sphinx to `folder` and remove all others there.
-
-    Returns the pages under the names of their sections.
-    """
-    files = dict(_resources(book))
-    pages: dict[str, Page] = {}
-    cache = build_paths.cache(book.root, f"rst-{folder.parent.name}")
-
-    def page_of(section: Section) -> Page:
-        return _page(book, section, views, medium, cache)
-
-    cache.fill(page_of, book.sections)
-    for section in book.sections:
-        page = pages[section.name] = page_of(section)
-        files[f"{section.name}.rst"] = page.text.encode()
-        parent = Path(section.name).parent
-        files |= {str(parent / name): data for name, data in page.images.items()}
-    cited = any(":cite:" in page.text for page in pages.values())
-    if cited and not any(b".. bibliography::" in text for text in files.values()):
-        files["references.rst"] = BIBLIOGRAPHY.encode()
-        index = f"{book.config.build['index']}.rst"
-        files[index] += b"\n\n.. toctree::\n   :hidden:\n\n   references\n"
-    cache.forget_others()
-    files["conf.py"] = _configuration(book, folder)
-    _synchronize(files, folder)
-    return pages
-
-
-def _page(
-    book: Book,
-    section: Section,
-    views: Views,
-    medium: Medium = "web",
-    cache: Cache | None = None,
-) -> Page:
-    """Return the page of a section; raise a `BookError` if it shows nothing."""
-    from book import merge
-    from book.facts.marked_numbers import published_measurements
-    from book.pages import rst
-
-    all_views = [views(section, tab) for tab in book.tabs]
-    tab_views = [view for view in all_views if view is not None]
-    if not tab_views:
-        raise BookError("the page is empty; write something", f"{section.name}.md")
-    items = merge.merge(section, tab_views, published_measurements(book))
-    complete = rst.with_records(items, section, tab_views, book.tabs)
-    return rst.convert(complete, Path(section.name).name, medium, cache)
-
-
-def _resources(book: Book) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the contents of each file that pages refer to."""
-    from book.refs.bibliography import Bibliography
-
-    bibliographies = book.config.pdf["bibfile"].replace(",", " ").split()
-    for pattern in book.config.build["resources"].split():
-        for file in sorted(book.root.glob(pattern)):
-            name, data = str(file.relative_to(book.root)), file.read_bytes()
-            if name in bibliographies:
-                data = Bibliography(book).with_letters(data.decode("utf-8")).encode()
-            yield name, data
-
-
-def _configuration(book: Book, folder: Path) -> bytes:
-    """Return the settings of Sphinx that d2lbook derives from config.ini."""
-    from d2lbook.sphinx import SphinxEnv
-
-    book.config.rst_dir = str(folder)
-    (folder / "_static").mkdir(parents=True, exist_ok=True)
-    SphinxEnv(book.config).prepare_env()
-    shutil.rmtree(folder / "_static")
-    return (folder / "conf.py").read_bytes()
-
-
-def _synchronize(files: dict[str, bytes], folder: Path) -> None:
-    """Make `files` the contents of `folder` without touching unchanged files."""
-    obsolete = [
-        file
-        for file in folder.rglob("*")
-        if file.is_file() and str(file.relative_to(folder)) not in files
-    ]
-    for file in obsolete:
-        file.unlink()
-    if obsolete:
-        # Sphinx would keep the pages and images of files that are gone.
-        for name in ("pages", "doctrees"):
-            shutil.rmtree(folder.parent / name, ignore_errors=True)
-    for name, data in files.items():
-        file = folder / name
-        if not file.exists() or file.read_bytes() != data:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
-
-
-# From reStructuredText to pages
-
-
-def run_sphinx(
+def write_site(
     book: Book,
     folder: Path,
-    titles: dict[str, str],
-    written: Mapping[str, Page],
-    builder: str = "html",
-    settings: Mapping[str, object] = types.MappingProxyType({}),
-) -> None:
-    """Run Sphinx in `folder` on the files of `write_pages`, which are in `written`.
+    buttons: Buttons,
+    address: str = "",
+    views: Views | None = None,
+) -> dict[str, Written]:
+    """Write the pages of a book and what they load to a new folder.
 
-    Raises a `BookError` that lists each warning with its line of the Markdown.
+    `address` is that of the published site, if there is one. Returns what was written
+    for each section.
     """
-    from sphinx.application import Sphinx
-    from sphinx.errors import SphinxError
-    from sphinx.util.docutils import docutils_namespace, patch_docutils
+    from book.pages import files
+    from book.pages.page import Pages
+    from book.records import store
 
-    # Sphinx 5.3 takes the names of folders as text.
-    source, pages, doctrees = (
-        str(folder / name) for name in ("sphinx", "pages", "doctrees")
-    )
-    warnings, errors = io.StringIO(), []
-    try:
-        with patch_docutils(source), docutils_namespace(), restored_import_path():
-            app = Sphinx(
-                *(source, source, pages, doctrees, builder),
-                _settings(book, titles) | dict(settings),
-                status=None,
-                warning=warnings,
-                parallel=os.cpu_count() or 1,
-            )
-            compare = functools.partial(_compare_texts, book, written)
-            app.connect("doctree-read", compare)
-            app.build()
-    except SphinxError as error:
-        errors.append(f"{error.category}: {error}")
-    problems = [
-        *_problems(warnings.getvalue(), book, folder / "sphinx", written),
-        *errors,
-    ]
-    if problems:
-        # Sphinx would not repeat its warnings about pages that it has cached.
-        shutil.rmtree(doctrees, ignore_errors=True)
-        raise BookError("\n".join(problems))
+    titles = store.titles(book)
+    machines = list(titles) or ["cpu"]
+    written = write_articles(book, views, titles)
+    pages = Pages(book, written, buttons, machines, address)
+    for section in book.sections:
+        page = folder / f"{section.name}.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(pages.page(section), "utf-8")
+    files.write_static(book, machines, folder / "_static")
+    _write_data(book, written, folder / "_static")
+    _write_images(book, written, folder / "_images")
+    return written
 
 
-def _settings(book: Book, titles: dict[str, str]) -> dict[str, object]:
-    """Return the settings of Sphinx for each format."""
+def _write_data(book: Book, written: dict[str, Written], folder: Path) -> None:
+    """Write the scripts with the data of search, previews and solutions."""
+    from book.pages import previews, search, solutions
+
+    records = [record for name in sorted(written) for record in written[name].records]
+    (folder / "search-data.js").write_text(search.script(records, book.tabs), "utf-8")
+    wanted = {place for each in written.values() for place in each.referred}
+    found = {
+        f"{name}.html#{anchor}": html
+        for name, each in written.items()
+        for anchor, html in each.previews.items()
+        if (f"{name}.html", anchor) in wanted
+    }
+    (folder / "previews.js").write_text(previews.script(found), "utf-8")
+    for name, each in written.items():
+        if each.solutions:
+            file = folder / "solutions" / f"{name}.js"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(solutions.script(each.solutions), "utf-8")
+
+
+def _write_images(book: Book, written: dict[str, Written], folder: Path) -> None:
+    folder.mkdir()
+    for each in written.values():
+        for name, path in each.figures.items():
+            shutil.copyfile(book.root / path, folder / name)
+        for name, data in each.images.items():
+            (folder / name).write_bytes(data)
+
+
+# The articles
+
+
+def write_articles(
+    book: Book, views: Views | None, titles: dict[str, str]
+) -> dict[str, Written]:
+    """Return what is made of each section, under its name.
+
+    What `views` show is not kept between builds.
+    """
+    from book.pages.front import FrontPage
+    from book.pages.site import Site
+
+    site = Site(book, views or views_of_records(book, titles))
+    cache = build_paths.cache(book.root, "pages")
+    front, *others = book.sections
+    shared = _shared_parts(site, titles)
+
+    def article(section: Section) -> Written:
+        if views:
+            return _written(_article(site, section))
+        texts = [*shared, section.name, section.text]
+        parts = itertools.chain(texts, _records(book, section))
+        return cache.value(parts, lambda: _written(_article(site, section)))
+
+    if not views:
+        cache.fill(article, others)
+    found = {section.name: article(section) for section in others}
+    first = FrontPage(*_contents(site, front))
+    first.minutes = {
+        section.name: found[section.name].minutes
+        for section in others
+        if not any(True for _ in section.contents)
+    }
+    cache.forget_others()
+    return {front.name: _written(first), **found}
+
+
+def _shared_parts(site: Site, titles: dict[str, str]) -> list[str]:
+    """Return all that articles depend on, besides their text and their records."""
     from book.library import package
 
-    return {
-        "book_tabs": book.tabs,
-        "book_parts": [[title, [s.name for s in part]] for title, part in book.parts],
-        "book_machines": [[*pair] for pair in (titles or NO_RECORDS).items()],
-        "book_cards": package.cards(book),
-        "book_code_hash": _hash_of_files(book.root, TOOLS),
-    }
+    book, numbers = site.book, site.numbers
+    resources = book.config.build["resources"].split()
+    inputs = ("config.ini", "environments/*.txt", "d2l/*", "static/explorables/*.js")
+    libraries = [package.generated(book, tab) for tab in book.tabs]
+    places = [numbers.places, numbers.headings, site.glossary.terms, titles]
+    return [_hash_of_files(book.root, [*inputs, *resources]), *libraries, repr(places)]
 
 
-def _compare_texts(
-    book: Book,
-    pages: Mapping[str, Page],
-    app: Sphinx,
-    doctree: nodes.document,
-) -> None:
-    """Warn of the first block of a page whose text is not that of the Markdown."""
-    from sphinx.util import logging
+def _records(book: Book, section: Section) -> Iterator[bytes]:
+    """Yield the records of a section."""
+    from book.records import store
 
-    from book.pages import wording
-    from book.pages.sphinx.reading import texts
-
-    name = app.env.docname
-    section = next((s for s in book.sections if s.name == name), None)
-    if section is None or name not in pages:
-        return
-    seen = wording.compact("".join(texts(doctree)))
-    for line, block in pages[name].written:
-        wanted = wording.written(block, pages[name].medium)
-        if not seen.startswith(wanted):
-            source = block if isinstance(block, str) else block.source
-            problem = wording.explain(source, wanted, seen[: len(wanted)])
-            logging.getLogger(__name__).warning(problem, location=section.at(line))
-            return
-        seen = seen[len(wanted) :]
-    if seen:
-        problem = f"the page also shows '{seen[:40]}'"
-        logging.getLogger(__name__).warning(problem, location=section.at(1))
+    for machine in dict.fromkeys(["cpu", *store.machines(book)]):
+        for tab in book.tabs:
+            file = store.path(book, section, tab, machine)
+            yield file.read_bytes() if file.is_file() else b""
 
 
-@contextlib.contextmanager
-def restored_import_path() -> Iterator[None]:
-    """Restore `sys.path` at the end, since d2lbook's settings of Sphinx add to it."""
-    before = list(sys.path)
-    try:
-        yield
-    finally:
-        sys.path[:] = before
+def _contents(site: Site, section: Section) -> tuple[Site, Section, list, list]:
+    """Return what an article is made of; raise a `BookError` if it shows nothing."""
+    from book import merge
+    from book.facts.marked_numbers import published_measurements
+
+    found = (site.views(section, tab) for tab in site.book.tabs)
+    views = [view for view in found if view is not None]
+    if not views:
+        raise BookError("the page is empty; write something", f"{section.name}.md")
+    items = merge.merge(section, views, published_measurements(site.book))
+    return site, section, items, views
 
 
-def _problems(
-    warnings: str, book: Book, folder: Path, pages: Mapping[str, Page]
-) -> Iterator[str]:
-    """Yield each warning of Sphinx in a line that starts with its place.
+def _article(site: Site, section: Section) -> Article:
+    from book.pages.article import Article
 
-    If some are about texts that are misread, the others follow from that.
-    """
-    found = list(WARNING.finditer(re.sub(r"\x1b\[[\d;]*m", "", warnings)))
-    misread = [warning for warning in found if _is_misread(warning)]
-    for warning in misread or found:
-        yield f"{_place(warning, book, folder, pages)}: {warning['message']}"
+    return Article(*_contents(site, section))
 
 
-def _is_misread(warning: re.Match[str]) -> bool:
-    return (warning["file"] or "").endswith(".md")
+def _written(article: Article) -> Written:
+    """Return what is made of an article."""
+    from book.pages import previews, solutions
+    from book.pages.page import Written
+    from book.records import store
+
+    above, below = article.html()
+    index, book = article.index, article.site.book
+    minutes = index.words / WORDS_PER_MINUTE + index.lines / CODE_LINES_PER_MINUTE
+    return Written(
+        above=above,
+        below=below,
+        titles=article.titles,
+        records=index.records(),
+        referred=list(article.referred),
+        previews=dict(previews.Preview(article).all(iter(article.titles))),
+        solutions=dict(solutions.solutions(article)),
+        minutes=max(STEP, STEP * round(minutes / STEP)),
+        description=_shortened(article.first_text()),
+        states=list(store.states_of(book, article.section)),
+        figures={name: str(path) for name, path in article.figures.items()},
+        images=article.images,
+    )
 
 
-def _place(
-    warning: re.Match[str], book: Book, folder: Path, pages: Mapping[str, Page]
-) -> str:
-    """Return the file and line of the Markdown that a warning is about."""
-    file = Path(warning["file"] or "book")
-    if _is_misread(warning):
-        return f"{file}:{warning['line']}"
-    if not file.is_relative_to(folder):
-        return str(file)
-    name = str(file.relative_to(folder).with_suffix(""))
-    section = next((s for s in book.sections if s.name == name), None)
-    if section is None or name not in pages:
-        return name
-    first, after = 1, len(section.text)
-    if warning["line"]:
-        first, after = pages[name].origin(int(warning["line"]))
-    lines = section.text.split("\n")[first - 1 : after - 1]
-    # A text that the warning quotes is on the line that it is about.
-    for quoted in QUOTED.findall(warning["message"]):
-        for number, line in enumerate(lines, start=first):
-            if quoted in line:
-                return section.at(number)
-    return section.at(first)
-
-
-def copy_pages(pages: Path, site: Path) -> None:
-    """Copy the pages that Sphinx has made, without its notes on them."""
-    notes = pages / ".buildinfo"
-
-    def ignore(folder: str, names: list[str]) -> set[str]:
-        return {name for name in names if Path(folder, name) == notes}
-
-    shutil.copytree(pages, site, ignore=ignore, dirs_exist_ok=True)
+def _shortened(text: str) -> str:
+    """Return the first words of a text, which search engines show."""
+    text = " ".join(text.split())
+    if len(text) <= DESCRIPTION_LENGTH:
+        return text
+    return text[: DESCRIPTION_LENGTH - 1].rsplit(" ", 1)[0] + "…"

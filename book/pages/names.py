@@ -1,10 +1,12 @@
-"""The file names of notebooks, decks, PDFs and the archive.
+"""The ids of elements, and the file names of notebooks, decks, PDFs and the archive.
 
 Pages link to these files and later stages write them; both get the names here.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +15,12 @@ from book.sources.section import Section
 
 # The kinds of notebooks; each value is the name of the folder that holds that kind.
 PLAIN, COLAB, SAGEMAKER = "", "colab", "sagemaker"
+
+
+def identifier(text: str) -> str:
+    """Return the id of an element that a text names, such as a heading."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-").lstrip("-0123456789")
 
 
 def short(book: Book, section: Section) -> str:

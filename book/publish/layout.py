@@ -21,7 +21,6 @@ from book.notebooks import editions
 from book.pages import buttons, hosting, html
 from book.pages.hosting import Hosting
 from book.paper import pdf, tex
-from book.records import store
 from book.slides import deck_page, decks
 from book.sources.book import Book
 
@@ -86,23 +85,9 @@ def _make_pdfs(book: Book) -> Path:
 
 def _add_pages(book: Book, settings: Hosting, draft: Path) -> None:
     """Build the pages in `draft`, with buttons for all files that it holds already."""
-    folder = book.root / build_paths.PUBLISHING
-    files = buttons.files_in(draft)
-    # The paths in config.ini are relative to a folder at another depth.
-    sphinx_settings: dict[str, Any] = {
-        "book_buttons": buttons.for_book(book, settings, files),
-        "html_baseurl": settings.site,
-        "html_static_path": [str(book.root / "static")],
-        "html_favicon": str(book.root / "static/favicon.svg"),
-        "templates_path": [str(book.root / "book/templates")],
-    }
-    titles = store.titles(book)
+    shown = buttons.for_book(book, settings, buttons.files_in(draft))
     with locked(book.root / build_paths.PAGES_LOCK, "another process builds it"):
-        views = html.views_of_records(book, titles)
-        pages = html.write_pages(book, views, folder / "sphinx")
-        shutil.rmtree(folder / "pages/_static", ignore_errors=True)
-        html.run_sphinx(book, folder, titles, pages, settings=sphinx_settings)
-    html.copy_pages(folder / "pages", draft)
+        html.write_site(book, draft, shown, settings.site)
 
 
 # Files for hosts and search engines

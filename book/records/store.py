@@ -12,7 +12,7 @@ import functools
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -37,6 +37,7 @@ from book.sources.book import Book
 from book.sources.section import Section
 
 State = Literal["fresh", "stale", "missing", "damaged"]
+RecordState = tuple[str, str, str, State]  # of a section in a tab on a machine
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 MACHINE = re.compile(r"[a-z0-9-]+")
@@ -89,6 +90,33 @@ def states(book: Book, machine: str = "cpu") -> Iterator[tuple[Section, str, Sta
     for section in book.sections:
         for tab in book.code_tabs(section):
             yield section, tab, state(book, section, tab, machine)
+
+
+def states_of(book: Book, section: Section) -> Iterator[RecordState]:
+    """Yield the state of each record of a section, on each machine with records."""
+    for machine in dict.fromkeys(["cpu", *machines(book)]):
+        for tab in book.tabs:
+            if book.cells(section, tab):
+                yield section.name, tab, machine, state(book, section, tab, machine)
+
+
+def all_states(book: Book) -> Iterator[RecordState]:
+    """Yield the state of each record of the book."""
+    return (s for section in book.sections for s in states_of(book, section))
+
+
+def notes(states: Iterable[RecordState]) -> list[str]:
+    """Return a line for each machine that has to run sections to record outputs."""
+    due: dict[str, list[str]] = {}
+    for section, tab, machine, how in states:
+        # Machines other than the CPU may record only a part of the book.
+        if how in ("stale", "damaged") or (how == "missing" and machine == "cpu"):
+            due.setdefault(machine, []).append(f"{section} ({tab}, {how})")
+    options = {machine: f" MACHINE={machine}" for machine in due} | {"cpu": ""}
+    return sorted(
+        f"without outputs: {', '.join(names)}; make run{options[machine]}"
+        for machine, names in due.items()
+    )
 
 
 def _look_up(

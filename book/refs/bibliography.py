@@ -97,8 +97,12 @@ class Bibliography:
             return entry
         return YEAR.sub(lambda match: match[1] + work.fields["year"], entry, count=1)
 
+    def entry(self, key: str) -> str:
+        """Return the entry of a work in Markdown, without a link to its address."""
+        return self.formatted[key]
+
     @functools.cached_property
-    def _entries(self) -> dict[str, str]:
+    def formatted(self) -> dict[str, str]:
         """The entry of each work in Markdown, sorted by author, year and title."""
         style = find_plugin("pybtex.style.formatting", STYLE)()
         markdown = find_plugin("pybtex.backends", "markdown")()
@@ -138,12 +142,12 @@ class Bibliography:
         """Return the entries of `keys` in Markdown, sorted, one paragraph each."""
         wanted = set(keys)
         return "\n\n".join(
-            f'<a id="{anchor(key)}"></a>{text}{self._link(key)}'
-            for key, text in self._entries.items()
+            f'<a id="{anchor(key)}"></a>{text}{self.link(key)}'
+            for key, text in self.formatted.items()
             if key in wanted
         )
 
-    def _link(self, key: str) -> str:
+    def link(self, key: str) -> str:
         """Return a link to the address of a work, or an empty text if it has none."""
         address = self.works[key].fields.get("url")
         if not address:

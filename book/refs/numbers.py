@@ -1,7 +1,4 @@
-"""The numbers of sections, figures, tables and equations, as Sphinx assigns them.
-
-Notebooks are made without Sphinx but refer to the same numbers as the site.
-"""
+"""The numbers of sections, figures, tables and equations, the same in all formats."""
 
 import re
 from collections import Counter
@@ -20,8 +17,6 @@ Kind = Literal["section", "figure", "table", "equation"]
 # the setting that d2lbook gives Sphinx; config.ini may give another.
 DEPTH = 2
 SETTING = re.compile(r"^\s*numfig_secnum_depth *= *(\d)$", re.MULTILINE)
-# The first page that has a letter in place of a number.
-APPENDIX = re.compile(r'^\s*book_appendix *= *"(.+)"$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -40,11 +35,13 @@ class Numbers:
     """All places of the book that have a label, and the numbers of all headings.
 
     `places` holds each place under its label, `headings` the numbers of each page's
-    headings under the name of its section.
+    headings under the name of its section, and `captions` the number of each figure and
+    table under the name of its section and its line.
     """
 
     book: Book
     places: dict[str, Place] = field(init=False, default_factory=dict)
+    captions: dict[tuple[str, int], str] = field(init=False, default_factory=dict)
     headings: dict[str, list[str]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -57,6 +54,7 @@ class Numbers:
             for place in page.read(section.blocks):
                 self.places[place.label] = place
             self.headings[section.name] = page.headings
+            self.captions |= {(section.name, n): c for n, c in page.captions.items()}
 
     @cached_property
     def _page_numbers(self) -> dict[str, str]:
@@ -66,11 +64,11 @@ class Numbers:
     def _pages_below(self, section: Section, number: str) -> Iterator[tuple[str, str]]:
         """Yield the name and the number of each page in the contents of a section."""
         pages = {page.path: page for page in self.book.sections}
-        appendix = APPENDIX.search(self.book.config.build["sphinx_configs"])
+        appendix = self.book.setting("pages", "appendix")
         first = 0  # the position of the first appendix
         for position, (entry, _) in enumerate(section.contents, start=1):
             page = pages[self.book.path_of_entry(section, entry)]
-            if appendix and page.name == appendix[1]:
+            if page.name == appendix:
                 first = position
             last = appendix_letter(position - first) if first else position
             page_number = f"{number}.{last}".lstrip(".")
@@ -88,6 +86,7 @@ class _Page:
     counts: Counter[tuple[Kind, str]]
     headings: list[str] = field(default_factory=list)
     levels: list[int] = field(default_factory=list)
+    captions: dict[int, str] = field(default_factory=dict)  # by line
 
     def read(self, blocks: list[Block]) -> Iterator[Place]:
         """Yield the places on the page, in order."""
@@ -97,11 +96,11 @@ class _Page:
                     self._count_heading(block.level)
                     number = self._section_number
                     yield from self._place(block, "section", number, block.title)
-                # Sphinx numbers a figure or table with a caption even without a label.
+                # A figure or table with a caption has a number even without a label.
                 case Figure() if block.caption or block.label:
-                    yield from self._place(block, "figure", self._count("figure"))
+                    yield from self._place(block, "figure", self._caption(block))
                 case Table() if block.caption:
-                    yield from self._place(block, "table", self._count("table"))
+                    yield from self._place(block, "table", self._caption(block))
                 case Equation() if block.label:
                     yield from self._place(block, "equation", self._count("equation"))
 
@@ -129,6 +128,12 @@ class _Page:
             self.levels[-1] += 1
         below = "".join(f".{count}" for count in self.levels)
         self.headings.append(f"{self.number}{below}" if self.number else "")
+
+    def _caption(self, block: Figure | Table) -> str:
+        """Return the number of the next figure or table."""
+        number = self._count("figure" if isinstance(block, Figure) else "table")
+        self.captions[block.line] = number
+        return number
 
     def _count(self, kind: Kind) -> str:
         """Return the number of the next figure, table or equation."""

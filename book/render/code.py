@@ -16,7 +16,7 @@ BOX = (
     '<div role="group" aria-label="{}" class="{} notranslate">'
     '<div class="highlight"><pre>{}</pre></div></div>\n'
 )
-LEXERS = {"": "text", "none": "text"}
+LEXERS = {"default": "python", "none": "text"}
 
 
 class Formatter(HtmlFormatter):  # type: ignore[type-arg]

@@ -68,10 +68,12 @@ class Texts:
             case "code_inline":
                 return self._code(token.content)
             case "fence":
-                return code.listing(token.content, token.info.strip())
+                return code.listing(token.content, token.info.strip() or "default")
             case "td_open" | "th_open":
                 tab = next(self.columns) if self.columns else None
                 return f"<{token.tag}{attribute('data-framework', tab)}>"
+            case "raw":
+                return token.content  # HTML of ours, see `raw`
             case "html_inline" | "html_block":
                 return ""  # a comment, since checks refuse all else
         return _tag(token)
@@ -106,6 +108,11 @@ def _tag(token: Token) -> str:
     shown = "".join(attribute(name, value) for name, value in attributes.items())
     end = "\n" if token.type in OUTER else ""
     return f"<{token.tag}{shown}>{end}"
+
+
+def raw(content: str) -> Token:
+    """Return a token for HTML that is written as it is."""
+    return Token("raw", "", 0, content=content)
 
 
 def frameworks(table: Sequence[Token]) -> list[str | None]:

@@ -41,6 +41,11 @@ class Book:
         self._blocks: dict[tuple[Section, str], list[Block]] = {}
         self._kept = build_paths.cache(self.root, "sources")
 
+    def setting(self, group: str, name: str) -> str:
+        """Return one of the book's own settings; empty if config.ini lacks it."""
+        text: str = self.config.build.parser.get(group, name, raw=True, fallback="")
+        return " ".join(text.split())
+
     # Sections
 
     @cached_property

@@ -17,7 +17,8 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from book.sources.inline import TOKEN
+from book.sources.blocks import Block, Figure, Heading, Prose, Table
+from book.sources.inline import TOKEN, Medium, for_medium, without_slide_marks
 
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 # The space between a number and its unit does not break, and neither does the space
@@ -109,3 +110,27 @@ def _joined(children: list[Token]) -> list[Token]:
         else:
             joined.append(child)
     return joined
+
+
+def caption(block: Block, medium: Medium) -> list[Token]:
+    """Return the title or the caption of a block as one `inline` token."""
+    match block:
+        case Heading(title=text) | Figure(caption=text) | Table(caption=text):
+            return parse_line(_shown(text, medium))
+    return []
+
+
+def body(block: Block, medium: Medium) -> list[Token]:
+    """Return the text of a block, without its caption; empty if only slides show it."""
+    if block.sign.endswith("~~"):
+        return []
+    match block:
+        case Table(rows=text):
+            return parse(_shown(text, medium))
+        case Prose(source=text):
+            return parse(_shown(text, medium))
+    return []
+
+
+def _shown(text: str, medium: Medium) -> str:
+    return without_slide_marks(for_medium(text, medium))

@@ -1,0 +1,546 @@
+"""Writes the article of a page: the merged parts of a section as HTML.
+
+Previews and solutions are made by subclasses, from the same tokens. What search finds
+is noted while the article is written.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count
+from pathlib import Path
+
+import imagesize
+from markdown_it.token import Token
+
+from book import merge
+from book.facts.predictions import has_arithmetic, introduces
+from book.library.figures import is_explorable
+from book.merge import Part, Run, TabSet, TabView
+from book.pages import folding, predictions, sets
+from book.pages.glossary import named_entries
+from book.pages.names import identifier
+from book.pages.search import Index, Title, text_of
+from book.pages.sets import MachinePanel, Panel
+from book.pages.site import EQUATIONS, NAMES, Site, address, anchor
+from book.records.outputs import PICTURES, Picture, PrintedText, read
+from book.render import code, math, outputs
+from book.render.math import Equation as Tex
+from book.render.math import align_lines, mathml
+from book.render.texts import Texts, add_class, attribute, escape, plain
+from book.sources.blocks import (
+    Block,
+    Cell,
+    Equation,
+    Figure,
+    Heading,
+    Labelled,
+    Prose,
+    References,
+    Table,
+)
+from book.sources.inline import CITATIONS
+from book.sources.section import Section
+from book.sources.tokens import body, caption, equations, parse
+
+Item = Part | TabSet
+
+INTERNAL = '<a class="reference internal" href="{}"{}>{}</a>'
+PERMALINK = ' <a class="headerlink" href="#{}" aria-label="Link to this {}"></a>'
+VARIES = '<p class="output-note">Your output may differ, here and below.</p>\n'
+NO_OUTPUT = '<p class="no-output">No output.</p>\n'
+ALL_COLUMNS = (
+    '<label class="columns-setting scripted"><input type="checkbox">'
+    " All frameworks</label>\n"
+)
+SOLUTION = "sec_sol_"  # the start of the label of a solution
+BEFORE_SOLUTION = re.compile(r"\bSolution:\s*$")
+
+
+class Article:
+    """The parts of a section as HTML; `items` are those that `merge` returns.
+
+    An article with a `source` shows some of the items of that one and has its tokens.
+    """
+
+    prefix = ""  # of all ids
+    lower = 0  # levels by which headings are lower than in the text
+
+    def __init__(
+        self,
+        site: Site,
+        section: Section,
+        items: list[Item],
+        views: Sequence[TabView] = (),
+        source: Article | None = None,
+    ):
+        self.site = site
+        self.section = section
+        self.name = section.name
+        self.items = items
+        self.views = views
+        self.index = Index(f"{self.name}.html", site.book.tabs)
+        self.titles: list[Title] = []
+        # The places on other pages to which this one refers, each a page and an id.
+        self.referred: dict[tuple[str, str], None] = {}
+        # The pictures: those of the text by path, and those that cells drew.
+        self.figures: dict[str, Path] = {}
+        self.images: dict[str, bytes] = {}
+        self._tokens: dict[int, tuple[list[Token], list[Token]]] = {}
+        self.texts = Texts(self._role, {})
+        if source:
+            self._tokens = source._tokens
+            self.texts = Texts(self._role, source.texts.mathml, source.texts.mentions)
+        else:
+            self._read_tokens()
+        self._numbers = iter(site.numbers.headings[self.name])
+        self._levels: list[int] = []
+        self._sets, self._machine_sets = count(1), count()
+        self._plots, self._figures = count(1), count(1)
+        self._has_row = False
+        # The tabs in which the text explains an output that readers predict, and those
+        # whose readers know that their outputs may differ.
+        self._explaining: set[str] = set()
+        self._told: set[str] = set()
+
+    # Tokens
+
+    def parts(self) -> Iterator[Part]:
+        """Yield all parts in order."""
+        return (part for part, _ in parts_of(self.items))
+
+    def caption_of(self, block: Block) -> list[Token]:
+        """Return the tokens of the title or the caption of a block."""
+        return self._tokens[id(block)][0]
+
+    def body_of(self, block: Block) -> list[Token]:
+        """Return the tokens of the text of a block."""
+        return self._tokens[id(block)][1]
+
+    def _read_tokens(self) -> None:
+        """Parse all texts, and convert their equations."""
+        found: dict[Tex, str] = {}
+        texts: list[tuple[Token, bool]] = []
+        for part, in_tab in parts_of(self.items):
+            block, where = part.block, self.section.at(part.block.line)
+            if id(block) in self._tokens:  # in several panels of a set
+                continue
+            tokens = caption(block, "web"), body(block, "web")
+            self._tokens[id(block)] = tokens
+            for tex in equations([*tokens[0], *tokens[1]]):
+                found.setdefault((tex, False), where)
+            if isinstance(block, Equation):
+                found[align_lines(block.tex), True] = where
+            texts += [(t, in_tab) for t in tokens[1] if t.type == "inline"]
+            self._mark(block, tokens[1])
+        for tex in self.site.equations_of_titles:
+            found.setdefault((tex, False), self.section.at(1))
+        self.texts.mathml = mathml(found)
+        if self.site.glossary.has_links_on(self.section, self.site.front):
+            there = address(self.site.glossary.page, "", self.name)
+            self.texts.mentions = self.site.glossary.mentions(texts, there)
+            for _, name in chain.from_iterable(self.texts.mentions.values()):
+                self.referred[
+                    f"{self.site.glossary.page}.html", name.partition("#")[2]
+                ] = None
+
+    def _mark(self, block: Block, tokens: list[Token]) -> None:
+        """Name the entries of the glossary, and mark what leads to solutions."""
+        if self.name == self.site.glossary.page:
+            list(named_entries(tokens))
+        for token in tokens:
+            if token.type == "inline":
+                token.children = with_solution_link(token.children or [])
+
+    # References
+
+    def _role(self, name: str, value: str) -> str:
+        where = f"{self.name}.md"
+        if name in CITATIONS:
+            keys = [key.strip() for key in value.split(",") if key.strip()]
+            return self._citation(keys, where, name == "citet")
+        place = self.site.place(value, where)
+        text = self.texts.html(self.site.titles[value]) if place.title else ""
+        if place.kind == "equation":
+            text = f"({place.number})"
+        elif place.number and (name != "ref" or not text):
+            text = f"{NAMES[place.kind]}{place.number}"
+        return self.link(place.page, anchor(place), text or escape(value))
+
+    def _citation(self, keys: list[str], where: str, textual: bool) -> str:
+        """Return the authors and years of works, with links to the references."""
+        site = self.site
+        links = []
+        for key in sorted(keys, key=lambda key: site.bibliography.label(key, where)):
+            authors, year = map(escape, site.bibliography.label(key, where))
+            authors = authors.replace("et al.", "<em>et al.</em>")
+            shown = year if textual else f"{authors}, {year}"
+            link = self.link(site.references, key, shown, site.work(key))
+            links.append(f"{authors} ({link})" if textual else link)
+        return ", ".join(links) if textual else f"({', '.join(links)})"
+
+    def link(self, page: str, name: str, html: str, title: str | None = None) -> str:
+        """Return a link to an id on a page of the book."""
+        if page != self.name:
+            self.referred[f"{page}.html", name] = None
+        there = self.address(page, name)
+        return INTERNAL.format(there, attribute("title", title), html)
+
+    def address(self, page: str, name: str) -> str:
+        """Return the address of an id on a page of the book."""
+        return address(page, name, self.name)
+
+    def id_of(self, name: str) -> str | None:
+        """Return the id of an element; None if it has none here."""
+        return f"{self.prefix}{name}" if name else None
+
+    def permalink(self, name: str, what: str) -> str:
+        """Return a link to an element itself, which stands beside it."""
+        return PERMALINK.format(f"{self.prefix}{name}", what) if name else ""
+
+    # The article
+
+    def html(self) -> tuple[str, str]:
+        """Return the HTML above the buttons of the page, and that below them.
+
+        They are below the title, and on the front page above the first figure.
+        """
+        first = Figure if self.section is self.site.front else Heading
+        kinds = [type(i.block) if isinstance(i, Part) else TabSet for i in self.items]
+        start = kinds.index(first) if first in kinds else 0
+        start += first is Heading and bool(kinds)
+        above = "".join(map(self.item, self.items[:start]))
+        records = self._records() if any(True for _ in self.section.cells) else ""
+        below = "".join(map(self.item, self.items[start:]))
+        return above, f"{records}{below}{self._end_sections(0)}"
+
+    def first_text(self) -> str:
+        """Return the first paragraph outside of tabs as plain text."""
+        for item in self.items:
+            if isinstance(item, Part) and isinstance(item.block, Prose):
+                tokens = self.body_of(item.block)
+                if tokens and tokens[0].type == "paragraph_open":
+                    return text_of(tokens[:3], self.texts)
+        return ""
+
+    def _records(self) -> str:
+        """Return the origin of the outputs in each tab."""
+        views = {view.tab: view for view in self.views}
+        tabs = self.site.book.tabs
+        panels = [Panel((tab,), self._record(views.get(tab), tab)) for tab in tabs]
+        if len(tabs) == 1:
+            return panels[0].html
+        return self._tab_set(panels, self._next_set(), "record")
+
+    def _record(self, view: TabView | None, tab: str) -> str:
+        origin = self.texts.html(parse(merge.origin(view, tab, self.section)))
+        notices = map(escape, merge.version_notices(view))
+        shown = "".join(f'<p class="version-notice">{text}</p>\n' for text in notices)
+        return origin + shown
+
+    def item(self, item: Item) -> str:
+        """Return the HTML of a part or of a set of tabs."""
+        if isinstance(item, Part):
+            return self.part(item)
+        number = self._next_set()
+        panels = []
+        for panel in item.panels:
+            with self.index.panel(sets.panel_id(number, panel.tabs), panel.tabs):
+                parts = "".join(map(self.part, panel.parts))
+            panels.append(Panel(panel.tabs, parts))
+        if any(has_code(part) for panel in item.panels for part in panel.parts):
+            panels = sets.with_absent(panels, self.site.book.tabs)
+        return self._tab_set(panels, number, "place")
+
+    def _next_set(self) -> str:
+        return f"{self.prefix}set-{next(self._sets)}"
+
+    def _tab_set(self, panels: list[Panel], number: str, kind: str) -> str:
+        """Return a set of tabs; the first that has all of them gets a row of tabs."""
+        tabs = self.site.book.tabs
+        offered = {tab for panel in panels for tab in panel.tabs}
+        has_row = kind == "place" and not self._has_row and offered.issuperset(tabs)
+        self._has_row |= has_row
+        return sets.tab_set(panels, tabs, number, kind, has_row)
+
+    def part(self, part: Part) -> str:
+        """Return the HTML of a part."""
+        block = part.block
+        explains = self._explains(part)
+        match block:
+            case Cell():
+                return self._cell(block, part)
+            case Heading():
+                return self._heading(block)
+            case Figure():
+                return self._figure(block)
+            case Table():
+                return self._table(block)
+            case Equation():
+                return self._equation(block)
+            case References():
+                return "".join(map(self.work, self.site.bibliography.formatted))
+        self.note(self.body_of(block))
+        rendered = self.texts.html(self.body_of(block))
+        kind = "arithmetic" if has_arithmetic(block) else "explains" if explains else ""
+        return add_class(rendered, kind)
+
+    def note(self, tokens: list[Token]) -> None:
+        """Let search find a text."""
+        self.index.add(tokens, self.texts)
+
+    def _explains(self, part: Part) -> bool:
+        """Return True for a text right below an output that readers predict.
+
+        A text that ends with a colon belongs to what it introduces.
+        """
+        if isinstance(part.block, Cell) and part.prediction:
+            self._explaining.update(part.tabs)
+        elif not isinstance(part.block, Prose):
+            self._explaining.difference_update(part.tabs)
+        is_told = bool(self._explaining.intersection(part.tabs))
+        return is_told and not introduces(part.block)
+
+    # Text
+
+    def _heading(self, block: Heading) -> str:
+        """Return the end of the sections above, and a section with its heading."""
+        html = self.texts.line(self.caption_of(block))
+        title = Title(block.level, self._name_of(html), next(self._numbers), html)
+        self.titles.append(title)
+        self.index.begin_section(title)
+        ended = self._end_sections(block.level)
+        self._levels.append(block.level)
+        named = attribute("id", self.id_of(title.name))
+        label = (
+            f'<span id="{self.id_of(anchor_of(block))}"></span>' if block.label else ""
+        )
+        return f"{ended}<section{named}>\n{label}{self._title(title)}\n"
+
+    def _title(self, title: Title) -> str:
+        tag = f"h{title.level}"
+        link = f'<a class="heading" href="#{title.name}">{title.numbered}</a>'
+        return f"<{tag}>{link}</{tag}>"
+
+    def _name_of(self, html: str) -> str:
+        """Return an id for a heading that no other heading of the page has."""
+        name = identifier(plain(html)) or "section"
+        taken = {title.name for title in self.titles}
+        others = (f"{name}-{number}" for number in count(2))
+        return name if name not in taken else next(n for n in others if n not in taken)
+
+    def _end_sections(self, level: int) -> str:
+        """Return the ends of the open sections of this level and below."""
+        ended = [open_level for open_level in self._levels if open_level >= level]
+        self._levels = [open_level for open_level in self._levels if open_level < level]
+        return "</section>\n" * len(ended)
+
+    def _number(self, block: Figure | Table) -> str:
+        """Return the number of a figure or table, such as "Fig. 4.1", or ""."""
+        number = self.site.numbers.captions.get((self.name, block.line), "")
+        kind = NAMES["figure" if isinstance(block, Figure) else "table"]
+        return f"{kind}{number}" if number else ""
+
+    def _numbered(self, block: Figure | Table, what: str) -> str:
+        """Return the caption of a figure or table, with its number and its link."""
+        text = self.texts.line(self.caption_of(block))
+        if not text:
+            return ""
+        number = self._number(block)
+        shown = f'<span class="caption-number">{number} </span>' if number else ""
+        link = self.permalink(anchor_of(block), what)
+        return f'{shown}<span class="caption-text">{text}</span>{link}'
+
+    def _caption_text(self, block: Figure | Table) -> str:
+        """Return the caption of a figure or table with its number as plain text."""
+        text = text_of(self.caption_of(block), self.texts)
+        return f"{self._number(block)} {text}" if text else ""
+
+    def _figure(self, block: Figure) -> str:
+        file = (self.section.path.parent / block.path).resolve()
+        name = Path(block.path).stem
+        live = self.script_of(name)
+        alt = block.alt or plain(self.texts.line(self.caption_of(block)))
+        next(self._plots)
+        self.figures[file.name] = file
+        image = self._image(file.name, imagesize.get(file), alt)
+        named = attribute("id", self.id_of(anchor_of(block)))
+        text = self._numbered(block, "image")
+        self.index.add_thing("figure", anchor_of(block), self._caption_text(block))
+        text = f"<figcaption>\n<p>{text}</p>\n</figcaption>\n" if text else ""
+        return f"<figure{named}{live}>\n{image}{text}</figure>\n"
+
+    def _image(
+        self, file: str, size: tuple[float, float], alt: str, kind: str | None = None
+    ) -> str:
+        """Return an image, whose size keeps the text in place when it loads."""
+        width, height = map(round, size)
+        shape = f' width="{width}" height="{height}"' if min(width, height) > 0 else ""
+        # The first image of the front page is in view at once.
+        lazy = "" if self.section is self.site.front else ' loading="lazy"'
+        named = attribute("alt", alt) + attribute("class", kind)
+        return f'<img{lazy}{shape}{named} src="{self.source_of(file)}">'
+
+    def source_of(self, file: str) -> str:
+        """Return the address of an image."""
+        return posixpath.relpath(f"_images/{file}", posixpath.dirname(self.name) or ".")
+
+    def script_of(self, name: str) -> str:
+        """Return the attributes that name the scripts of a figure, if it has any."""
+        return outputs.explorable(name) if is_explorable(name) else ""
+
+    def table(self, block: Table) -> str:
+        """Return a table, without the element in which it scrolls."""
+        rows = self.texts.html(self.body_of(block))
+        text = self._numbered(block, "table")
+        name = anchor_of(block)
+        rows_text = self.body_of(block)
+        self.index.add_thing(
+            "table", name, self._caption_text(block), rows_text, self.texts
+        )
+        text = f"<caption>{text}</caption>\n" if text else ""
+        named = attribute("id", self.id_of(name))
+        return rows.replace("<table>\n", f"<table{named}>\n{text}", 1)
+
+    def _table(self, block: Table) -> str:
+        rows = self.table(block)
+        every = ALL_COLUMNS if "data-framework" in rows else ""
+        return f'<div class="table-wrapper">\n{every}{rows}</div>\n'
+
+    def _equation(self, block: Equation) -> str:
+        shown = self.texts.mathml[align_lines(block.tex), True]
+        name = anchor_of(block)
+        place = self.site.numbers.places.get(block.label)
+        number = f"({place.number})" if place else ""
+        self.index.add_thing("equation", name, f"{math.plain(shown)} {number}")
+        if place:
+            number = (
+                f'<span class="eqno">{number}{self.permalink(name, "equation")}</span>'
+            )
+        named = attribute("id", self.id_of(name))
+        return f'<div class="math"{named}>\n{shown}{number}</div>\n'
+
+    def work(self, key: str) -> str:
+        """Return an entry of the bibliography."""
+        bibliography = self.site.bibliography
+        tokens = parse(bibliography.formatted[key] + bibliography.link(key))
+        self.index.add_thing("source", key, "", tokens, self.texts)
+        named = attribute("id", self.id_of(key))
+        return f'<div class="citation"{named}>\n{self.texts.html(tokens)}</div>\n'
+
+    # Cells
+
+    def _cell(self, cell: Cell, part: Part) -> str:
+        """Return the code of a cell and its outputs."""
+        shown_code = self._code(cell)
+        shown = self._shown(cell, part)
+        if shown and cell.varies and not self._told.issuperset(part.tabs):
+            self._told.update(part.tabs)
+            shown += VARIES
+        if shown and part.prediction:
+            source = self._source(predictions.source(part.prediction))
+            shown = predictions.covered(source + shown, part.prediction)
+        return shown_code + shown
+
+    def _source(self, markdown: str) -> str:
+        return add_class(self.texts.html(parse(markdown)), "prediction-source")
+
+    def _code(self, cell: Cell) -> str:
+        """Return the code of a cell, of which a part may be folded."""
+        shown = []
+        for text, title, is_head in folding.pieces(cell):
+            self.index.add_code(text)
+            listing = code.listing(f"{text}\n", code.language_of(text))
+            if title:
+                kind = "folded head" if is_head else "folded"
+                summary = f"<summary>{title}</summary>\n"
+                listing = f'<details class="{kind}">{summary}{listing}</details>\n'
+            shown.append(listing)
+        return "".join(shown)
+
+    def _shown(self, cell: Cell, part: Part) -> str:
+        """Return the outputs of a cell, for each machine if they differ."""
+        if len(part.runs) <= 1:
+            return "".join(self._outputs(run, cell) for run in part.runs)
+        panels = [
+            MachinePanel(
+                *(run.machines, run.titles, run.made),
+                self._outputs(run, cell) or NO_OUTPUT,
+            )
+            for run in part.runs
+        ]
+        number = f"{self.prefix}output-{next(self._machine_sets)}"
+        return sets.machine_set(panels, number)
+
+    def _outputs(self, run: Run, cell: Cell) -> str:
+        shown = list(read(run.outputs))
+        for output in shown:
+            if isinstance(output, PrintedText):
+                self.index.add_output(output.text)
+        return "".join(
+            outputs.html_of(output, cell, self._prefix_of(output), self._picture)
+            for output in shown
+        )
+
+    def _prefix_of(self, output: object) -> str:
+        """Return the start of the ids in an output."""
+        if isinstance(output, Picture):
+            return f"{self.prefix}plot-{next(self._plots)}-"
+        return f"{self.prefix}figure-{next(self._figures)}-"
+
+    def _picture(self, picture: Picture) -> str:
+        """Return a picture as an image, whose file is added to `images`."""
+        suffix = PICTURES[picture.kind]
+        text = picture.data
+        data = text.encode() if suffix == "svg" else base64.b64decode(text)
+        digest = hashlib.sha256(data).hexdigest()[:10]
+        file = f"{Path(self.name).name}_{digest}.{suffix}"
+        self.images[file] = data
+        size = imagesize.get(io.BytesIO(data))
+        return self._image(file, size, picture.alt, "output") + "\n"
+
+
+def anchor_of(block: Labelled) -> str:
+    """Return the id of the place that the label of a block names; empty without one."""
+    name = block.label.replace("_", "-")
+    return f"{EQUATIONS}{name}" if name and isinstance(block, Equation) else name
+
+
+def parts_of(items: Iterable[Item]) -> Iterator[tuple[Part, bool]]:
+    """Yield all parts in order, and whether each is in a set of tabs."""
+    for item in items:
+        if isinstance(item, Part):
+            yield item, False
+        else:
+            yield from ((part, True) for panel in item.panels for part in panel.parts)
+
+
+def has_code(part: Part) -> bool:
+    """Return True if a part shows code or what it printed."""
+    is_cell = isinstance(part.block, Cell) and bool(
+        part.block.code.strip() or part.runs
+    )
+    return is_cell or "```" in part.block.source
+
+
+def with_solution_link(children: list[Token]) -> list[Token]:
+    """Return the tokens of a text, with an element around the way to a solution.
+
+    That is "Solution:", a reference to a label that begins with `sec_sol_`, and a
+    period, at the end of the text.
+    """
+    if len(children) < 3 or children[-2].type != "role":
+        return children
+    *others, before, link, end = children
+    word = BEFORE_SOLUTION.search(before.content) if before.type == "text" else None
+    if not word or end.content != "." or not link.content.startswith(SOLUTION):
+        return children
+    rest, sentence = (Token("text", "", 0) for _ in range(2))
+    rest.content, sentence.content = before.content[: word.start()], word[0]
+    start = Token("span_open", "span", 1, attrs={"class": "solution-link"})
+    return [*others, rest, start, sentence, link, end, Token("span_close", "span", -1)]

@@ -1,0 +1,60 @@
+"""Writes the files of the site beside its pages: style, scripts, fonts and pictures."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from rcssmin import cssmin
+from rjsmin import jsmin
+
+from book.base.drawing import draw_png
+from book.base.files import remove
+from book.base.paths import STATIC
+from book.library import package
+from book.library.figures import fill_cards
+from book.pages import sets
+from book.render import code
+from book.render.code_styles import Dark, Light
+from book.sources.book import Book
+
+SCRIPTS = ("book.js", "compare.js", "predict.js", "preview.js", "solutions.js")
+# Drawings that other programs show as pixels: links to the book, and home screens.
+DRAWN = ("card", "touch-icon")
+FOR_DECKS = ("slides.css", "slides.js", "vendor/reveal")
+CARDS = "explorables/cards.js"  # in which data take a name's place
+
+
+def write_static(book: Book, machines: Sequence[str], folder: Path) -> None:
+    """Write the stylesheet, the script and what else pages load to a new folder."""
+    shutil.copytree(STATIC, folder)
+    parts = ("book.css", "early.js", *SCRIPTS, *(f"{name}.svg" for name in DRAWN))
+    for name in (*parts, *FOR_DECKS):
+        remove(folder / name)
+    style, script = stylesheet(book.tabs, machines), jsmin(_joined(SCRIPTS))
+    (folder / "site.css").write_text(style, "utf-8")
+    (folder / "site.js").write_text(script, "utf-8")
+    (folder / CARDS).write_text(cards_script(book), "utf-8")
+    for name in DRAWN:
+        svg = STATIC / f"{name}.svg"
+        png = draw_png(svg.read_text("utf-8"), svg, zoom=1)
+        (folder / f"{name}.png").write_bytes(png)
+
+
+def stylesheet(tabs: list[str], machines: Sequence[str]) -> str:
+    """Return the stylesheet of the pages."""
+    styles = [
+        _joined(("book.css",)),
+        code.rules(Light, Dark),
+        sets.tab_rules(tabs),
+        sets.machine_rules([*machines]),
+    ]
+    return str(cssmin("\n".join(styles)))
+
+
+def cards_script(book: Book) -> str:
+    """Return the script with the data of the cards."""
+    return fill_cards(_joined((CARDS,)), package.cards(book))
+
+
+def _joined(names: Sequence[str]) -> str:
+    return "\n".join((STATIC / name).read_text("utf-8") for name in names)

@@ -1,0 +1,90 @@
+"""Writes the article of the front page: buttons to start with, a card for each section.
+
+An item of a list on the front page that begins with a reference to a section becomes
+the card of that section, with its reading time.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from markdown_it.token import Token
+
+from book.merge import Part
+from book.pages.article import INTERNAL, Article
+from book.pages.site import address
+from book.render.texts import add_class, raw
+from book.sources.blocks import Prose
+from book.sources.tabs import tab_name
+
+START = '<div class="start">\n<p>Start in</p>\n<ul>\n{}</ul>\n</div>\n'
+NUMBER = '<span class="section-number">{}</span> '
+CARD = "section-card"
+MINUTES = '<span class="minutes">{} min</span> '
+
+
+class FrontPage(Article):
+    """The article of the front page."""
+
+    # The reading time of each page in minutes; none if it has pages of its own.
+    minutes: Mapping[str, int] = MappingProxyType({})
+
+    def part(self, part: Part) -> str:
+        """Return the HTML of a part; buttons to start with follow the first text."""
+        if not isinstance(part.block, Prose):
+            return super().part(part)
+        tokens = self.body_of(part.block)
+        for i, token in enumerate(tokens):
+            if token.type == "list_item_open":
+                self._make_card(tokens[i:])
+        rendered = super().part(part)
+        first = next(p for p in self.parts() if isinstance(p.block, Prose))
+        return (
+            add_class(rendered, "lead") + self._start() if part is first else rendered
+        )
+
+    def note(self, tokens: list[Token]) -> None:
+        """Let search find a text, but no cards, whose sections it finds."""
+        if not any(token.attrs.get("class") == CARD for token in tokens):
+            super().note(tokens)
+
+    def _start(self) -> str:
+        """Return a link to the first section in each tab."""
+        _, *pages = self.site.book.sections
+        if not pages:
+            return ""
+        there = address(pages[0].name, "", self.name)
+        links = (
+            INTERNAL.format(f"{there}?tab={tab}", "", tab_name(tab))
+            for tab in self.site.book.tabs
+        )
+        return START.format("".join(f"<li><p>{link}</p></li>\n" for link in links))
+
+    def _make_card(self, tokens: Sequence[Token]) -> None:
+        """Make an item that names a section its card; `tokens` begin with the item.
+
+        The second paragraph of the item says what the section requires.
+        """
+        item, start, text = tokens[:3]
+        link, *rest = text.children or []
+        page = self._page_of(link)
+        if page is None or start.type != "paragraph_open":
+            return
+        item.attrSet("class", CARD)
+        if rest and rest[0].type == "text":
+            rest[0].content = rest[0].content.lstrip(".:, \n")
+        number = self.site.numbers.headings[page][0]
+        text.children = [raw(NUMBER.format(number)), link, *rest]
+        follows = tokens[4].type == "paragraph_open"
+        shown = MINUTES.format(self.minutes[page]) if page in self.minutes else ""
+        if follows:
+            tokens[4].attrSet("class", "requires")
+            tokens[5].children = [raw(shown), *(tokens[5].children or [])]
+        else:
+            text.children.append(raw(f'</p>\n<p class="requires">{shown}'))
+
+    def _page_of(self, link: Token) -> str | None:
+        """Return the page of the section that a reference names, if it names one."""
+        if link.type != "role" or link.info != "ref":
+            return None
+        place = self.site.numbers.places.get(link.content)
+        return place.page if place else None

@@ -1,0 +1,130 @@
+"""Leads from the terms on a page to the glossary.
+
+`[pages] glossary` in config.ini names the page of the glossary. An entry is an item of
+a list that begins with a term in bold. On each other page, the first mention of a term
+becomes a link to its entry, which the page shows beside the link (`static/preview.js`).
+A term among `everyday` has another meaning in common English, too, so only a mention in
+italics, without other words, becomes a link.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from markdown_it.token import Token
+
+from book.pages.names import identifier
+from book.render.texts import Mention
+from book.sources.book import Book
+from book.sources.section import Section
+from book.sources.tokens import body
+
+ABBREVIATION = re.compile(r"(.+) \((\w+)\)")
+
+
+class Glossary:
+    """The terms of a book; `page` is empty if it has no glossary."""
+
+    def __init__(self, book: Book):
+        self.page = book.setting("pages", "glossary")
+        self.everyday = set(book.setting("pages", "everyday").split())
+        self._section = next((s for s in book.sections if s.name == self.page), None)
+
+    @cached_property
+    def terms(self) -> dict[str, str]:
+        """The id of the entry of each form of a term."""
+        return {
+            form: name
+            for block in (self._section.blocks if self._section else [])
+            for term, name in named_entries(body(block, "web"))
+            for form in forms(term)
+        }
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        longest = sorted(self.terms, key=len, reverse=True)
+        written = (re.escape(term).replace(r"\ ", r"\s+") for term in longest)
+        return re.compile(rf"\b({'|'.join(written)})s?\b", re.IGNORECASE)
+
+    def has_links_on(self, section: Section, front: Section) -> bool:
+        """Return True if terms on the page of a section lead to the glossary."""
+        return bool(self.terms) and section not in (self._section, front)
+
+    def mentions(
+        self, texts: Iterable[tuple[Token, bool]], address: str
+    ) -> dict[int, list[Mention]]:
+        """Return the first mention of each term, under the id of its token.
+
+        Each of `texts` is an `inline` token, and whether it is in a tab: a mention that
+        all readers see is preferred. `address` is that of the glossary.
+        """
+        chosen: dict[str, tuple[Token, re.Match[str], bool]] = {}
+        for inline, in_tab in texts:
+            for token, stressed in _linkable(inline):
+                for match in self._pattern.finditer(token.content):
+                    name = self._entry(match, stressed)
+                    if name and (
+                        name not in chosen or (chosen[name][2] and not in_tab)
+                    ):
+                        chosen[name] = (token, match, in_tab)
+        found: dict[int, list[Mention]] = {}
+        for name, (token, match, _) in chosen.items():
+            found.setdefault(id(token), []).append((match, f"{address}#{name}"))
+        for matches in found.values():
+            matches.sort(key=lambda mention: mention[0].start())
+        return found
+
+    def _entry(self, match: re.Match[str], stressed: str) -> str | None:
+        """Return the id of the entry that a mention leads to, if any."""
+        form = " ".join(match[1].split())
+        is_everyday = form.lower() in self.everyday and match[0] != stressed
+        return None if is_everyday else self.terms.get(form)  # "sm" is no "SM"
+
+
+def forms(term: str) -> list[str]:
+    """Return how the text may write a term: "Model (M)" is "model", "Model" or "M"."""
+    full = ABBREVIATION.fullmatch(term)
+    first, *others = full.groups() if full else (term,)
+    return [first, first[:1].lower() + first[1:], *others]
+
+
+def named_entries(tokens: list[Token]) -> Iterator[tuple[str, str]]:
+    """Give each entry in a text of the glossary an id; yield its term and the id."""
+    for item, paragraph, text in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if item.type != "list_item_open" or paragraph.type != "paragraph_open":
+            continue
+        kinds = [child.type for child in text.children or []]
+        if "strong_open" in kinds:
+            start, end = kinds.index("strong_open"), kinds.index("strong_close")
+            term = "".join(c.content for c in (text.children or [])[start:end])
+            item.attrSet("id", f"term-{identifier(term)}")
+            yield term, str(item.attrs["id"])
+
+
+def entries(tokens: list[Token]) -> Iterator[tuple[str, list[Token]]]:
+    """Yield the id of each entry in a text of the glossary, and the tokens in it."""
+    for start, token in enumerate(tokens):
+        if token.type == "list_item_open" and "id" in token.attrs:
+            levels = [other.level for other in tokens[start + 1 :]]
+            end = start + 1 + levels.index(token.level)
+            yield str(token.attrs["id"]), tokens[start + 1 : end]
+
+
+def _linkable(inline: Token) -> Iterator[tuple[Token, str]]:
+    """Yield each text that is in no link, and all that is in italics around it."""
+    children = inline.children or []
+    in_link, stressed = 0, ""
+    for i, child in enumerate(children):
+        if child.type in ("link_open", "link_close"):
+            in_link += child.nesting
+        elif child.type == "em_open":
+            end = next(
+                j
+                for j in range(i, len(children))
+                if children[j].level == child.level and children[j].type == "em_close"
+            )
+            stressed = "".join(c.content for c in children[i:end])
+        elif child.type == "em_close":
+            stressed = ""
+        elif child.type == "text" and not in_link:
+            yield child, stressed

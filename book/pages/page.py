@@ -1,0 +1,226 @@
+"""Puts an article into its page, with the contents of the book and of the page.
+
+A page loads one stylesheet and one script. Its content security policy allows nothing
+else: no other host, and no inline script except the one that applies the reader's
+choices before the page is painted.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from book.base.paths import STATIC
+from book.pages.buttons import Buttons
+from book.pages.search import Title
+from book.pages.site import address
+from book.records.store import RecordState
+from book.render.templates import render_template
+from book.render.texts import attribute, plain
+from book.sources.book import Book
+from book.sources.section import Section
+from book.sources.tabs import tab_name
+
+THEMES = ["auto", "light", "dark"]
+POLICY = (
+    "default-src 'none'; script-src 'self' '{script}'; style-src 'self';"
+    " img-src 'self' data:; font-src 'self'; connect-src 'self';"
+    " base-uri 'none'; form-action 'none'"
+)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What is made of the article of a section.
+
+    `above` and `below` are its HTML above and below the buttons of the page. `records`
+    are for search, `referred` holds the places on other pages to which it refers, and
+    `previews` and `solutions` hold HTML by id. `states` are those of its records.
+    `figures` holds the paths of pictures by name, and `images` the pictures that cells
+    drew.
+    """
+
+    above: str
+    below: str
+    titles: list[Title]
+    records: list[dict[str, Any]]
+    referred: list[tuple[str, str]]
+    previews: dict[str, str]
+    solutions: dict[str, str]
+    minutes: int
+    description: str
+    states: list[RecordState]
+    figures: dict[str, str] = field(default_factory=dict)
+    images: dict[str, bytes] = field(default_factory=dict)
+
+
+class Pages:
+    """Writes the pages of a book, given what was `written` for each section.
+
+    `machines` are those whose outputs the pages show, `address` is that of the
+    published site, or empty.
+    """
+
+    def __init__(
+        self,
+        book: Book,
+        written: Mapping[str, Written],
+        buttons: Buttons,
+        machines: Sequence[str],
+        address: str,
+    ):
+        self.book = book
+        self.written = written
+        self.buttons = buttons
+        self.choices = choices(book.tabs, machines)
+        self.early = early_script(self.choices)
+        self.site = address
+
+    def page(self, section: Section) -> str:
+        """Return the page of a section."""
+        name, written = section.name, self.written[section.name]
+        is_front = section is self.book.sections[0]
+        before, after = self._neighbors(section)
+        project = self.book.config.project
+        return render_template(
+            "page.html",
+            written=written,
+            title=self._title(name),
+            is_front=is_front,
+            root="../" * name.count("/"),
+            front=self._link(self.book.sections[0].name, name),
+            lang=project["lang"],
+            book=project["title"],
+            copyright=project["copyright"],
+            choices=self.choices,
+            tab_names={tab: tab_name(tab) for tab in self.book.tabs},
+            early=self.early,
+            policy=policy(self.early),
+            address=self._address(section),
+            card=f"{self.site}/_static/card.png",
+            buttons=self.buttons.get(name, {}),
+            parts=list(self._parts(section)),
+            before=before,
+            after=after,
+            # A table of contents that holds only the title does not help. The front
+            # page is the contents of the book.
+            contents="" if is_front or len(written.titles) < 2 else toc(written.titles),
+        )
+
+    def _title(self, name: str) -> str:
+        """Return the title of a page without its number, as plain text."""
+        titles = self.written[name].titles
+        return plain(titles[0].html) if titles else name
+
+    def _link(self, page: str, here: str) -> str:
+        return "#" if page == here else address(page, "", here)
+
+    def _address(self, section: Section) -> str:
+        """Return the address of a published page; empty if the site has no address."""
+        if not self.site:
+            return ""
+        is_front = section is self.book.sections[0]
+        return f"{self.site}/{'' if is_front else f'{section.name}.html'}"
+
+    def _neighbors(self, section: Section) -> Iterator[dict[str, str] | None]:
+        """Yield the address and the title of the pages before and after a page."""
+        pages = self.book.sections
+        for at in (pages.index(section) - 1, pages.index(section) + 1):
+            if not 0 <= at < len(pages):
+                yield None
+                continue
+            title = self.written[pages[at].name].titles[0].numbered
+            link = address(pages[at].name, "", section.name)
+            yield {"link": link, "title": title}
+
+    # The contents of the book
+
+    def _parts(self, section: Section) -> Iterator[dict[str, Any]]:
+        """Yield the parts of the book with their pages.
+
+        The part that a page is in is open, and on the front page the first. Pages that
+        are in no part follow each other below the title "".
+        """
+        front, *_ = self.book.sections
+        top = [page for page in self._below(front) if page is not front]
+        titles = {page: title for title, pages in self.book.parts for page in pages}
+        groups: dict[str, list[Section]] = {}
+        for page in top:
+            groups.setdefault(titles.get(page, ""), []).append(page)
+        current = titles.get(section, next(iter(groups), ""))
+        for title, pages in groups.items():
+            items = "".join(self._item(page, section) for page in pages)
+            yield {"title": title, "pages": items, "is_open": title == current}
+
+    def _item(self, page: Section, here: Section) -> str:
+        """Return a page in the contents, with those below it if the reader is there."""
+        is_here = page is here
+        below = self._below(page)
+        link = attribute("href", self._link(page.name, here.name))
+        current = ' aria-current="page"' if is_here else ""
+        items = "".join(self._item(other, here) for other in below)
+        inner = f"<ul>\n{items}</ul>\n" if below and here in (page, *below) else ""
+        return f"<li><a{current}{link}>{self._numbered(page)}</a>{inner}</li>\n"
+
+    def _numbered(self, page: Section) -> str:
+        return numbered(self.written[page.name].titles[0])
+
+    @functools.cache  # noqa: B019  # pages are written once
+    def _below(self, section: Section) -> list[Section]:
+        """Return the pages in the contents of a section."""
+        pages = {page.path: page for page in self.book.sections}
+        paths = (self.book.path_of_entry(section, e) for e, _ in section.contents)
+        return [pages[path] for path in paths]
+
+
+def numbered(title: Title) -> str:
+    """Return the HTML of a heading with its number, as contents list it."""
+    return f"{title.number}. {title.html}" if title.number else title.html
+
+
+def toc(titles: Sequence[Title]) -> str:
+    """Return the contents of a page as nested lists."""
+    html = ""
+    levels: list[int] = []
+    for i, title in enumerate(titles):
+        while levels and levels[-1] >= title.level:
+            html += "</li>\n" + ("" if levels[-1] == title.level else "</ul>\n")
+            if levels.pop() == title.level:
+                break
+        else:
+            html += "<ul>\n"
+        levels.append(title.level)
+        html += f'<li><a href="#{title.name if i else ""}">{numbered(title)}</a>'
+    return html + "</li>\n</ul>\n" * len(levels)
+
+
+# The choices of readers
+
+
+def choices(tabs: Sequence[str], machines: Sequence[str]) -> dict[str, list[str]]:
+    """Return the values of each choice of the reader; the first is the default."""
+    return {
+        "tab": [*tabs],
+        "beside": ["none", *tabs],  # the second framework of a comparison
+        "differences": ["off", "on"],
+        "machine": [*machines],
+        "predict": ["on", "off"],  # whether outputs are covered until readers predict
+        "theme": THEMES,
+    }
+
+
+def early_script(choices: Mapping[str, list[str]]) -> str:
+    """Return the inline script of a page with these choices."""
+    script = (STATIC / "early.js").read_text("utf-8")
+    return script.replace("KNOWN", json.dumps(choices))
+
+
+def policy(script: str) -> str:
+    """Return the content security policy of a page with one inline script."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return POLICY.format(script=f"sha256-{digest}")

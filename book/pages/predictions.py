@@ -1,0 +1,59 @@
+"""The outputs that a page covers until a reader has predicted them.
+
+The stylesheet covers nothing in print, without JavaScript, or where the attribute
+`data-predict` of the page is "off". The script `static/predict.js` uncovers outputs,
+and adds the reader's number to the others. Cells with the same question are uncovered
+together.
+"""
+
+import html
+
+from book.merge import Prediction
+
+FORM = """\
+<div class="prediction" data-question="{question}">
+<form class="guess">
+<p>Predict the number, or show the output.</p>
+<label>{before} \
+<span><input type="number" step="any" autocomplete="off"> {after}</span></label>
+<button type="submit">Show the output</button>
+</form>
+<div class="answers" role="group" aria-label="Comparison" tabindex="-1">
+<p>{before} ? {after}</p>
+<dl>
+<div class="yours"><dt>You</dt><dd data-unit="{unit}"></dd></div>
+{row}</dl>
+<button type="button" class="again">Cover again</button>
+</div>
+<div class="covered">
+{outputs}</div>
+<label class="covering"><input type="checkbox" checked> \
+Cover outputs until I predict them</label>
+</div>
+"""
+ENTRY = "<div><dt>{}</dt><dd>{}</dd></div>\n"
+
+
+def covered(outputs: str, prediction: Prediction) -> str:
+    """Return outputs below the form and the row of numbers to compare."""
+    row, cited = list(prediction.numbers), prediction.cited
+    if cited:
+        row.append((f"{cited['hardware']}, cited", f"{cited['value']} {cited['unit']}"))
+    words = {
+        "question": prediction.question,
+        "before": prediction.before,
+        "after": prediction.after,
+        "unit": prediction.unit,
+    }
+    escaped = {name: html.escape(text) for name, text in words.items()}
+    entries = "".join(ENTRY.format(*map(html.escape, pair)) for pair in row)
+    return FORM.format(**escaped, row=entries, outputs=outputs)
+
+
+def source(prediction: Prediction) -> str:
+    """Return the origin of the cited number in Markdown; empty if there is none."""
+    cited = prediction.cited
+    if not cited:
+        return ""
+    text = f"{cited['hardware']}, {cited['framework']}: {cited['what']}"
+    return f"{text} :cite:`{cited['source']}`."

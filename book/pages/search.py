@@ -1,0 +1,188 @@
+"""Notes what search can find on a page, while its article is written.
+
+The data is a script, `search-data.js`, because a page that is opened from a disk can
+load scripts but cannot fetch files.
+"""
+
+import contextlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from markdown_it.token import Token
+
+from book.library.bindings import imported_names
+from book.render import math
+from book.render.texts import Texts, plain
+from book.sources.tabs import tab_name
+from book.sources.tokens import equations
+
+# A line of an output with a message that readers may search for.
+ERROR = re.compile(
+    r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Warning)\b.*:.*$", re.MULTILINE
+)
+# A definition in a cell of the library, except special methods such as `__init__`.
+DEFINITION = re.compile(r"^[ \t]*(?:def|class)[ \t]+(?!__)(\w+)", re.MULTILINE)
+SAVED = "#@save"
+
+
+@dataclass(frozen=True)
+class Title:
+    """A heading: its id, its number such as "4.1", and its HTML without the number."""
+
+    level: int
+    name: str
+    number: str
+    html: str
+
+    @property
+    def numbered(self) -> str:
+        """The HTML of the heading with its number."""
+        shown = f'<span class="section-number">{self.number}. </span>'
+        return f"{shown if self.number else ''}{self.html}"
+
+    @property
+    def text(self) -> str:
+        """The text of the heading with its number."""
+        return " ".join(plain(self.numbered).split())
+
+
+@dataclass
+class Entry:
+    """A part of a page that search can find, such as a section, a tab or a figure.
+
+    `trail` holds the headings from the title of the page down. An entry within a panel
+    names the `tabs` of the panel and its `set`, in which other tabs have panels.
+    """
+
+    page: str
+    anchor: str
+    kind: str
+    trail: list[str]
+    tabs: list[str] = field(default_factory=list)
+    set: str = ""
+    names: list[str] = field(default_factory=list)
+    text: str = ""
+    code: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """Return the fields that are not empty, for the script."""
+        texts = {"text": " ".join(self.text.split()), "code": self.code.strip("\n")}
+        return {key: value for key, value in (asdict(self) | texts).items() if value}
+
+    @property
+    def has_content(self) -> bool:
+        """True for sections, and for other entries with text or code."""
+        return self.kind == "section" or bool(self.text.strip() or self.code.strip())
+
+
+class Index:
+    """The entries of a page, and the words and lines of code that a reader reads."""
+
+    def __init__(self, page: str, tabs: list[str]):
+        self.tabs = tabs
+        self.words = self.lines = 0.0
+        self._share = 1.0  # of readers who see what is added
+        self._titles: list[Title] = []
+        self._entry = Entry(page, "", "page", [])
+        self._entries = [self._entry]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the entries that have contents, in order."""
+        return [entry.record() for entry in self._entries if entry.has_content]
+
+    def begin_section(self, title: Title) -> None:
+        """Add the entry of a section, to which what follows belongs."""
+        above = [other for other in self._titles if other.level < title.level]
+        self._titles = [*above, title]
+        trail = [other.text for other in self._titles]
+        self._entry = self._part(title.name, "section", trail=trail)
+
+    @contextlib.contextmanager
+    def panel(self, anchor: str, tabs: Sequence[str]) -> Iterator[None]:
+        """Add the entry of a panel for some tabs, to which what is added belongs."""
+        outer = self._entry
+        self._share = len(tabs) / len(self.tabs)
+        if not set(tabs) >= set(self.tabs):
+            # The ids of a set's panels differ only in the tab after the last hyphen.
+            group = anchor.rpartition("-")[0]
+            self._entry = self._part(anchor, "tab", tabs=list(tabs), set=group)
+        yield
+        self._entry, self._share = outer, 1.0
+
+    def _part(self, anchor: str, kind: str, **fields: Any) -> Entry:
+        """Add an entry within the present one, which has no text yet."""
+        now = self._entry
+        shared = {"trail": now.trail, "tabs": now.tabs, "set": now.set}
+        entry = Entry(now.page, anchor, kind, **{**shared, **fields})
+        self._entries.append(entry)
+        return entry
+
+    def add(self, tokens: Sequence[Token], texts: Texts) -> None:
+        """Add a text to the present entry."""
+        self._add(self._entry, tokens, texts)
+        for token in tokens:
+            if token.type == "fence":
+                self._entry.code += f"{token.content.strip()}\n"
+
+    def add_thing(
+        self,
+        kind: str,
+        anchor: str,
+        caption: str,
+        tokens: Sequence[Token] = (),
+        texts: Texts | None = None,
+    ) -> None:
+        """Add the entry of a figure, table, equation or source, if it has an id."""
+        entry = self._part(anchor, kind) if anchor else self._entry
+        if anchor and kind != "source":
+            entry.names = [anchor.removeprefix("equation-").replace("-", "_")]
+        entry.text += f" {caption} "
+        if texts:
+            self._add(entry, tokens, texts)
+
+    def _add(self, entry: Entry, tokens: Sequence[Token], texts: Texts) -> None:
+        text = text_of(tokens, texts)
+        entry.text += f" {text} "
+        # An equation takes as long to read as its TeX has words.
+        signs = sum(len(tex.split()) - 1 for tex in equations(tokens))
+        self.words += (len(text.split()) + signs) * self._share
+
+    def add_code(self, code: str) -> None:
+        """Add code, whose definitions can be found by name if the library has them."""
+        self._entry.code += f"{code.strip()}\n"
+        self.lines += len(code.splitlines()) * self._share
+        if SAVED in code:
+            self._entry.names += [*DEFINITION.findall(code), *imported_names(code)]
+
+    def add_output(self, text: str) -> None:
+        """Add the error messages in an output."""
+        self._entry.code += "".join(f"{message}\n" for message in ERROR.findall(text))
+
+
+def text_of(tokens: Iterable[Token], texts: Texts) -> str:
+    """Return the text of tokens as readers see it, without listings of code."""
+    return "".join(_text(token, texts) for token in tokens)
+
+
+def _text(token: Token, texts: Texts) -> str:
+    match token.type:
+        case "inline":
+            return text_of(token.children or [], texts)
+        case "text" | "code_inline":
+            return token.content
+        case "role":
+            return plain(texts.role(token.info, token.content))
+        case "math":
+            shown = math.plain(texts.mathml[token.content, False])
+            return f"{shown}{token.meta.get('ending') or ''}"
+    return " " if token.block or token.type == "hardbreak" else ""
+
+
+def script(records: Iterable[dict[str, Any]], tabs: list[str]) -> str:
+    """Return the script with the records of all entries of the book."""
+    lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
+    names = json.dumps({tab: tab_name(tab) for tab in tabs}, ensure_ascii=False)
+    return f'bookSearchData = {{"tabs": {names}, "entries": [\n{lines}\n]}};\n'

@@ -1,0 +1,183 @@
+"""What differs between frameworks or between machines: sets of panels, and their CSS.
+
+Each panel begins with a label that names its frameworks or machines. Without
+JavaScript, a page shows every panel. Otherwise, the attribute `data-tab` of the page
+names the framework that is shown, and `data-shown` of a set names another one for this
+set; `data-machine` names the machine, and a set without it shows its first panel
+(`static/book.js`). Only the first set of a page has a row of tabs, because a framework
+is chosen once.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from book.render.texts import attribute, escape
+from book.sources.tabs import tab_name
+
+PAGE = '.js:not([data-print="all"])'
+SET = '.tab-set[data-axis="tab"]'
+MACHINE_SET = '.tab-set[data-axis="machine"]'
+ROW = '<div class="tab-list" role="tablist" aria-label="{}">\n{}</div>\n'
+BUTTON = (
+    '<button type="button" role="tab" id="{id}" data-choice="{choice}"'
+    ' aria-controls="{panel}" aria-selected="false" tabindex="-1">{title}</button>\n'
+)
+LABEL = '<p class="tab-label"><strong>{}</strong></p>\n'
+NO_CODE = "<p>No code for {} here.</p>\n"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The HTML for the readers of `tabs`; `absent` if it says that there is no code."""
+
+    tabs: tuple[str, ...]
+    html: str
+    absent: bool = False
+
+
+def tab_set(
+    panels: Sequence[Panel], tabs: list[str], number: str, kind: str, has_row: bool
+) -> str:
+    """Return a set of panels, with a row of tabs if it `has_row`.
+
+    `tabs` are all those of the book; `number` tells the sets of a page apart.
+    """
+    named = {
+        tab: panel_id(number, panel.tabs) for panel in panels for tab in panel.tabs
+    }
+    order = [tab for tab in tabs if tab in named]
+    row = "".join(
+        BUTTON.format(
+            id=f"{number.replace('set-', 'tab-')}-{tab}",
+            choice=tab,
+            panel=named[tab],
+            title=tab_name(tab),
+        )
+        for tab in order
+    )
+    return (
+        f'<div class="tab-set {kind}" data-axis="tab"'
+        f' data-choices="{" ".join(order)}" id="{number}">\n'
+        f"{ROW.format('Framework', row) if has_row else ''}"
+        f"{''.join(_tab_panel(number, panel) for panel in panels)}</div>\n"
+    )
+
+
+def _tab_panel(number: str, panel: Panel) -> str:
+    title = ", ".join(map(tab_name, panel.tabs))
+    return (
+        f'<div class="tab-panel{" tab-absent" if panel.absent else ""}"'
+        f' id="{panel_id(number, panel.tabs)}" data-choices="{" ".join(panel.tabs)}"'
+        f' role="group" aria-label="{title}">\n'
+        f"{LABEL.format(title)}{panel.html}</div>\n"
+    )
+
+
+def panel_id(number: str, tabs: Sequence[str]) -> str:
+    """Return the id of the panel for some tabs, in the set of an id like `set-2`."""
+    return f"{number.replace('set-', 'panel-')}-{tabs[0]}"
+
+
+def with_absent(panels: list[Panel], tabs: list[str]) -> list[Panel]:
+    """Return panels of code, and one for each tab that has none."""
+    present = {tab for panel in panels for tab in panel.tabs}
+    missing = [tab for tab in tabs if tab not in present]
+    absent = [Panel((t,), NO_CODE.format(tab_name(t)), absent=True) for t in missing]
+    return [*panels, *absent]
+
+
+# Machines
+
+
+@dataclass(frozen=True)
+class MachinePanel:
+    """The outputs on `machines`, whose names are `titles`; `made` is their origin."""
+
+    machines: Sequence[str]
+    titles: Sequence[str]
+    made: Sequence[str]
+    html: str
+
+
+def machine_set(panels: Sequence[MachinePanel], number: str) -> str:
+    """Return the outputs of a cell that differ between machines."""
+    row = "".join(
+        BUTTON.format(
+            id=f"{number}-{machine}".replace("output-", "machine-"),
+            choice=machine,
+            panel=f"{number}-{panel.machines[0]}",
+            title=escape(title),
+        )
+        for panel in panels
+        for machine, title in zip(panel.machines, panel.titles, strict=True)
+    )
+    choices = " ".join(machine for panel in panels for machine in panel.machines)
+    return (
+        f'<div class="tab-set" data-axis="machine" data-choices="{choices}">\n'
+        f"{ROW.format('Machine', row)}"
+        f"{''.join(_machine_panel(number, panel) for panel in panels)}</div>\n"
+    )
+
+
+def _machine_panel(number: str, panel: MachinePanel) -> str:
+    origin = "".join(f"<p>{escape(text)}</p>\n" for text in panel.made)
+    name = attribute("id", f"{number}-{panel.machines[0]}")
+    return (
+        f'<div class="tab-panel"{name} data-choices="{" ".join(panel.machines)}">\n'
+        f"{LABEL.format(escape(', '.join(panel.titles)))}{panel.html}"
+        '<details class="made-on"><summary>What made this</summary>\n'
+        f"{origin}</details>\n</div>\n"
+    )
+
+
+# The stylesheet
+
+
+def tab_rules(tabs: list[str]) -> str:
+    """Return the CSS that shows only the chosen framework, unless all are printed."""
+    hidden = (
+        f"{PAGE} {SET}",
+        f"{PAGE} {SET} > .tab-panel",
+        f"{PAGE} [data-framework]",
+    )
+    shown = [selector for tab in tabs for selector in _shown(tab)]
+    shown.append(f"{PAGE} .table-wrapper:has(:checked) [data-framework]")
+    return _rule(hidden, "none") + _rule(shown, "revert")
+
+
+def _rule(selectors: Iterable[str], display: str) -> str:
+    return ",\n".join(selectors) + f" {{ display: {display}; }}\n"
+
+
+def _shown(tab: str) -> tuple[str, ...]:
+    """Return the selectors of what is shown if a page or a set shows `tab`."""
+    page, beside = f'{PAGE}[data-tab="{tab}"]', f'{PAGE}[data-beside="{tab}"]'
+    has = f'[data-choices~="{tab}"]'
+    return (
+        f'{page} [data-framework="{tab}"]',
+        f'{beside} :is(td, th)[data-framework="{tab}"]',
+        f"{page} {SET}{has}",
+        f"{page} {SET}:not([data-shown]) > .tab-panel{has}",
+        f"{beside} .place{SET}{has}",
+        f"{beside} .place{SET}:not([data-shown]) > .tab-panel{has}",
+        f'{PAGE} {SET}[data-shown="{tab}"]',
+        f'{PAGE} {SET}[data-shown="{tab}"] > .tab-panel{has}',
+    )
+
+
+def machine_rules(machines: list[str]) -> str:
+    """Return the CSS that hides the panels of machines other than the chosen one.
+
+    A set without the chosen machine still shows its first panel.
+    """
+    selectors = [s for machine in machines for s in _hidden_panels(machine)]
+    return _rule(selectors, "none") if machines else ""
+
+
+def _hidden_panels(machine: str) -> tuple[str, str]:
+    """Return the selectors of the panels to hide if `machine` is chosen."""
+    root, has = f'html.js[data-machine="{machine}"]', f'[data-choices~="{machine}"]'
+    return (
+        f"{root} {MACHINE_SET}{has} > .tab-panel:not({has})",
+        f"{root} {MACHINE_SET}:not({has}) > .tab-panel ~ .tab-panel",
+    )

@@ -1,0 +1,78 @@
+"""What the articles of all pages share: references, citations, terms, addresses."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable
+from functools import cached_property
+
+from markdown_it.token import Token
+
+from book.base.errors import BookError
+from book.merge import TabView
+from book.pages.glossary import Glossary
+from book.refs.bibliography import Bibliography
+from book.refs.numbers import Numbers, Place
+from book.render.texts import Texts, plain
+from book.sources.blocks import References
+from book.sources.book import Book
+from book.sources.section import Section
+from book.sources.tokens import equations, parse, parse_line
+
+Views = Callable[[Section, str], TabView | None]
+
+NAMES = {"figure": "Fig. ", "table": "Table ", "section": "Section ", "equation": ""}
+EQUATIONS = "equation-"  # in front of the label of an equation, in its id
+
+
+class Site:
+    """The book, and what the pages of its sections refer to."""
+
+    def __init__(self, book: Book, views: Views):
+        self.book = book
+        self.views = views
+        self.front, *_ = book.sections
+        self.numbers = Numbers(book)
+        self.bibliography = Bibliography(book)
+        self.glossary = Glossary(book)
+        self.references = next((s.name for s in book.sections if _lists_works(s)), "")
+
+    @cached_property
+    def titles(self) -> dict[str, list[Token]]:
+        """The tokens of the title of each section that has a label."""
+        places = self.numbers.places.values()
+        return {place.label: parse_line(place.title) for place in places if place.title}
+
+    @cached_property
+    def equations_of_titles(self) -> list[str]:
+        """The TeX of the equations in the titles of sections."""
+        return [tex for tokens in self.titles.values() for tex in equations(tokens)]
+
+    def place(self, label: str, where: str) -> Place:
+        """Return the place of a label; raise a `BookError` at `where` without one."""
+        if label not in self.numbers.places:
+            raise BookError(f"no label '{label}'; correct it", where)
+        return self.numbers.places[label]
+
+    def work(self, key: str) -> str:
+        """Return the entry of a work in the list of references as plain text."""
+        texts = Texts(lambda name, value: value, {})
+        return plain(texts.html(parse(self.bibliography.entry(key)))).strip()
+
+
+def _lists_works(section: Section) -> bool:
+    return any(isinstance(block, References) for block in section.blocks)
+
+
+def anchor(place: Place) -> str:
+    """Return the id of the element that a label names."""
+    name = place.label.replace("_", "-")
+    return f"{EQUATIONS}{name}" if place.kind == "equation" else name
+
+
+def address(page: str, name: str, here: str) -> str:
+    """Return the address of an id on a page, relative to the page `here`."""
+    if page == here:
+        return f"#{name}"
+    path = posixpath.relpath(f"{page}.html", posixpath.dirname(here) or ".")
+    return f"{path}#{name}" if name else path

@@ -1,0 +1,65 @@
+"""Writes what the outputs of a cell show as HTML, for pages and live pages."""
+
+import base64
+from collections.abc import Callable
+
+from book.library.figures import scripts_of
+from book.records.cleaning import SVG
+from book.records.outputs import InteractiveFigure, Picture, PrintedText
+from book.render import code, pictures, plots
+from book.render.texts import attribute, escape
+from book.sources.blocks import Cell
+
+# nvidia-smi prints 91 columns. Longer lines, as error messages have, wrap.
+WIDEST_TABLE = 92
+
+
+def html_of(
+    output: PrintedText | Picture,
+    cell: Cell,
+    prefix: str,
+    image: Callable[[Picture], str] | None = None,
+) -> str:
+    """Return the HTML of an output of a cell; ids in it begin with `prefix`.
+
+    `image` returns the HTML of a picture that is no plot. Without it, the HTML holds
+    the data of the picture.
+    """
+    if isinstance(output, InteractiveFigure):
+        return _figure(output, prefix)
+    if isinstance(output, PrintedText):
+        return printed(output.text)
+    picture = pictures.shown(output, cell)
+    if picture.kind == SVG:
+        # A plot is a part of the page and takes its colors.
+        if plot := plots.inline(picture.data, picture.alt, prefix):
+            return f'<div class="plotted output">{plot}</div>\n'
+    return image(picture) if image else _image(picture)
+
+
+def printed(text: str) -> str:
+    """Return the HTML of a text exactly as a cell printed it."""
+    return code.printed(text, any(len(s) > WIDEST_TABLE for s in text.split("\n")))
+
+
+def _figure(figure: InteractiveFigure, prefix: str) -> str:
+    """Return an interactive figure, whose caption is its text."""
+    name = attribute("id", f"{prefix}{figure.name}") + explorable(figure.name)
+    settings = attribute("data-settings", figure.settings)
+    text = f"<figcaption>{escape(figure.text)}</figcaption>"
+    return f'<figure class="output"{name}{settings}>{text}</figure>\n'
+
+
+def explorable(name: str) -> str:
+    """Return the attributes by which a page finds the scripts of a figure."""
+    scripts = " ".join(scripts_of(name))
+    return attribute("data-explorable", name) + attribute("data-scripts", scripts)
+
+
+def _image(picture: Picture) -> str:
+    """Return a picture that holds its own data."""
+    data = "".join(picture.data.split())
+    if picture.kind == SVG:
+        data = base64.b64encode(picture.data.encode()).decode()
+    source = attribute("src", f"data:{picture.kind};base64,{data}")
+    return f'<img class="output"{attribute("alt", picture.alt)}{source}>\n'
