@@ -326,7 +326,7 @@ def origin(view: TabView | None, tab: str, section: Section) -> str:
         reason = WITHOUT_OUTPUTS[view.state]
         command = f"make run TAB={tab} SECTION={Path(section.name).name}"
         return f"No outputs. {reason}: `{command}`."
-    return f"Outputs: {'; '.join(_escape(facts(m, tab)) for m in view.makers)}."
+    return f"Outputs: {'; '.join(escaped(facts(m, tab)) for m in view.makers)}."
 
 
 def version_notices(view: TabView | None) -> Iterator[str]:
@@ -338,9 +338,9 @@ def version_notices(view: TabView | None) -> Iterator[str]:
         if view and version and installs and version != installs:
             where = f" on {title(maker)}" if len(makers) > 1 else ""
             made = f"Made with {tab_name(view.tab)} {version}{where}"
-            yield _escape(f"{made}; these instructions install {installs}.")
+            yield escaped(f"{made}; these instructions install {installs}.")
 
 
-def _escape(fact: str) -> str:
+def escaped(fact: str) -> str:
     """Return Markdown that shows a text unchanged."""
     return SPECIAL.sub(r"\\\g<0>", " ".join(str(fact).split()))

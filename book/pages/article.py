@@ -19,6 +19,7 @@ import imagesize
 from markdown_it.token import Token
 
 from book import merge
+from book.base.errors import BookError
 from book.facts.predictions import has_arithmetic, introduces
 from book.library.figures import is_explorable
 from book.merge import Part, Run, TabSet, TabView
@@ -27,7 +28,7 @@ from book.pages.glossary import named_entries
 from book.pages.names import identifier
 from book.pages.search import Index, Title, text_of
 from book.pages.sets import MachinePanel, Panel
-from book.pages.site import EQUATIONS, NAMES, Site, address, anchor
+from book.pages.site import EQUATIONS, NAMES, Site, address, anchor, names_in
 from book.records.outputs import PICTURES, Picture, PrintedText, read
 from book.render import code, math, outputs
 from book.render.math import Equation as Tex
@@ -46,7 +47,7 @@ from book.sources.blocks import (
 )
 from book.sources.inline import CITATIONS
 from book.sources.section import Section
-from book.sources.tokens import body, caption, equations, parse
+from book.sources.tokens import body, caption, parse, walk
 
 Item = Part | TabSet
 
@@ -58,6 +59,7 @@ ALL_COLUMNS = (
     '<label class="columns-setting scripted"><input type="checkbox">'
     " All frameworks</label>\n"
 )
+NO_FIGURE = "no picture '{}'; draw it, or correct the name"
 SOLUTION = "sec_sol_"  # the start of the label of a solution
 BEFORE_SOLUTION = re.compile(r"\bSolution:\s*$")
 
@@ -84,6 +86,8 @@ class Article:
         self.name = section.name
         self.items = items
         self.views = views
+        # The first image of the front page is in view at once.
+        self.lazy = "" if section is site.front else ' loading="lazy"'
         self.index = Index(f"{self.name}.html", site.book.tabs)
         self.titles: list[Title] = []
         # The places on other pages to which this one refers, each a page and an id.
@@ -123,31 +127,53 @@ class Article:
         return self._tokens[id(block)][1]
 
     def _read_tokens(self) -> None:
-        """Parse all texts, and convert their equations."""
-        found: dict[Tex, str] = {}
+        """Parse all texts, and convert their equations.
+
+        Raises a `BookError` that lists what they refer to and the book lacks.
+        """
+        found: dict[Tex, str] = {(t, False): "" for t in self.site.equations_of_titles}
         texts: list[tuple[Token, bool]] = []
+        problems: list[str] = []
         for part, in_tab in parts_of(self.items):
-            block, where = part.block, self.section.at(part.block.line)
+            block = part.block
             if id(block) in self._tokens:  # in several panels of a set
                 continue
             tokens = caption(block, "web"), body(block, "web")
             self._tokens[id(block)] = tokens
-            for tex in equations([*tokens[0], *tokens[1]]):
-                found.setdefault((tex, False), where)
+            for token in walk([*tokens[0], *tokens[1]]):
+                where = self._place_of(token.content, block)
+                if token.type == "math":
+                    found.setdefault((token.content, False), where)
+                elif token.type == "role":
+                    problems += self._problems(token, block)
             if isinstance(block, Equation):
-                found[align_lines(block.tex), True] = where
+                found[align_lines(block.tex), True] = self._place_of("$", block)
+            if isinstance(block, Figure) and not self._file_of(block).is_file():
+                where = self._place_of(block.path, block)
+                problems.append(f"{where}: {NO_FIGURE.format(block.path)}")
             texts += [(t, in_tab) for t in tokens[1] if t.type == "inline"]
             self._mark(block, tokens[1])
-        for tex in self.site.equations_of_titles:
-            found.setdefault((tex, False), self.section.at(1))
+        if problems:
+            raise BookError("\n".join(problems))
         self.texts.mathml = mathml(found)
         if self.site.glossary.has_links_on(self.section, self.site.front):
             there = address(self.site.glossary.page, "", self.name)
             self.texts.mentions = self.site.glossary.mentions(texts, there)
-            for _, name in chain.from_iterable(self.texts.mentions.values()):
-                self.referred[
-                    f"{self.site.glossary.page}.html", name.partition("#")[2]
-                ] = None
+            for _, link in chain.from_iterable(self.texts.mentions.values()):
+                self._refer(self.site.glossary.page, link.partition("#")[2])
+
+    def _place_of(self, text: str, block: Block) -> str:
+        """Return the file and the line at which a text of a block begins."""
+        return self.section.at(block.line_at(max(block.source.find(text), 0)))
+
+    def _problems(self, role: Token, block: Block) -> Iterator[str]:
+        """Yield a line for each thing that a role names and the book lacks."""
+        for name in names_in(role.content):
+            if problem := self.site.problem_with(role.info, name):
+                yield f"{self._place_of(name, block)}: {problem}"
+
+    def _file_of(self, figure: Figure) -> Path:
+        return (self.section.path.parent / figure.path).resolve()
 
     def _mark(self, block: Block, tokens: list[Token]) -> None:
         """Name the entries of the glossary, and mark what leads to solutions."""
@@ -160,11 +186,9 @@ class Article:
     # References
 
     def _role(self, name: str, value: str) -> str:
-        where = f"{self.name}.md"
         if name in CITATIONS:
-            keys = [key.strip() for key in value.split(",") if key.strip()]
-            return self._citation(keys, where, name == "citet")
-        place = self.site.place(value, where)
+            return self._citation(names_in(value), name == "citet")
+        place = self.site.numbers.places[value]
         text = self.texts.html(self.site.titles[value]) if place.title else ""
         if place.kind == "equation":
             text = f"({place.number})"
@@ -172,12 +196,12 @@ class Article:
             text = f"{NAMES[place.kind]}{place.number}"
         return self.link(place.page, anchor(place), text or escape(value))
 
-    def _citation(self, keys: list[str], where: str, textual: bool) -> str:
+    def _citation(self, keys: list[str], textual: bool) -> str:
         """Return the authors and years of works, with links to the references."""
-        site = self.site
-        links = []
-        for key in sorted(keys, key=lambda key: site.bibliography.label(key, where)):
-            authors, year = map(escape, site.bibliography.label(key, where))
+        site, links = self.site, []
+        labels = {key: site.bibliography.label(key, self.name) for key in keys}
+        for key in sorted(keys, key=labels.__getitem__):
+            authors, year = map(escape, labels[key])
             authors = authors.replace("et al.", "<em>et al.</em>")
             shown = year if textual else f"{authors}, {year}"
             link = self.link(site.references, key, shown, site.work(key))
@@ -186,10 +210,14 @@ class Article:
 
     def link(self, page: str, name: str, html: str, title: str | None = None) -> str:
         """Return a link to an id on a page of the book."""
-        if page != self.name:
-            self.referred[f"{page}.html", name] = None
+        self._refer(page, name)
         there = self.address(page, name)
         return INTERNAL.format(there, attribute("title", title), html)
+
+    def _refer(self, page: str, name: str) -> None:
+        """Note a reference to an id on another page."""
+        if page != self.name:
+            self.referred[f"{page}.html", name] = None
 
     def address(self, page: str, name: str) -> str:
         """Return the address of an id on a page of the book."""
@@ -238,10 +266,9 @@ class Article:
         return self._tab_set(panels, self._next_set(), "record")
 
     def _record(self, view: TabView | None, tab: str) -> str:
-        origin = self.texts.html(parse(merge.origin(view, tab, self.section)))
-        notices = map(escape, merge.version_notices(view))
-        shown = "".join(f'<p class="version-notice">{text}</p>\n' for text in notices)
-        return origin + shown
+        origin = self._line(merge.origin(view, tab, self.section))
+        notices = (self._line(text) for text in merge.version_notices(view))
+        return origin + "".join(add_class(text, "version-notice") for text in notices)
 
     def item(self, item: Item) -> str:
         """Return the HTML of a part or of a set of tabs."""
@@ -306,6 +333,10 @@ class Article:
         is_told = bool(self._explaining.intersection(part.tabs))
         return is_told and not introduces(part.block)
 
+    def _line(self, markdown: str) -> str:
+        """Return a paragraph that is not of the text."""
+        return self.texts.html(parse(markdown))
+
     # Text
 
     def _heading(self, block: Heading) -> str:
@@ -362,8 +393,7 @@ class Article:
         return f"{self._number(block)} {text}" if text else ""
 
     def _figure(self, block: Figure) -> str:
-        file = (self.section.path.parent / block.path).resolve()
-        name = Path(block.path).stem
+        file, name = self._file_of(block), Path(block.path).stem
         live = self.script_of(name)
         alt = block.alt or plain(self.texts.line(self.caption_of(block)))
         next(self._plots)
@@ -381,10 +411,8 @@ class Article:
         """Return an image, whose size keeps the text in place when it loads."""
         width, height = map(round, size)
         shape = f' width="{width}" height="{height}"' if min(width, height) > 0 else ""
-        # The first image of the front page is in view at once.
-        lazy = "" if self.section is self.site.front else ' loading="lazy"'
         named = attribute("alt", alt) + attribute("class", kind)
-        return f'<img{lazy}{shape}{named} src="{self.source_of(file)}">'
+        return f'<img{self.lazy}{shape}{named} src="{self.source_of(file)}">'
 
     def source_of(self, file: str) -> str:
         """Return the address of an image."""
@@ -443,12 +471,10 @@ class Article:
             self._told.update(part.tabs)
             shown += VARIES
         if shown and part.prediction:
-            source = self._source(predictions.source(part.prediction))
-            shown = predictions.covered(source + shown, part.prediction)
+            source = self._line(predictions.source(part.prediction))
+            shown = add_class(source, "prediction-source") + shown
+            shown = predictions.covered(shown, part.prediction)
         return shown_code + shown
-
-    def _source(self, markdown: str) -> str:
-        return add_class(self.texts.html(parse(markdown)), "prediction-source")
 
     def _code(self, cell: Cell) -> str:
         """Return the code of a cell, of which a part may be folded."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import configparser
 import hashlib
-import itertools
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from book.pages.article import Article
     from book.pages.buttons import Buttons
     from book.pages.page import Written
+    from book.pages.search import Index
     from book.pages.site import Site, Views
     from book.sources.book import Book
     from book.sources.section import Section
@@ -197,13 +197,13 @@ def write_articles(
     site = Site(book, views or views_of_records(book, titles))
     cache = build_paths.cache(book.root, "pages")
     front, *others = book.sections
-    shared = _shared_parts(site, titles)
+    shared = [] if views else _shared_parts(site, titles)
 
     def article(section: Section) -> Written:
         if views:
             return _written(_article(site, section))
-        texts = [*shared, section.name, section.text]
-        parts = itertools.chain(texts, _records(book, section))
+        parts: list[str | bytes] = [*shared, section.name, section.text]
+        parts += _records(book, section)
         return cache.value(parts, lambda: _written(_article(site, section)))
 
     if not views:
@@ -268,7 +268,6 @@ def _written(article: Article) -> Written:
 
     above, below = article.html()
     index, book = article.index, article.site.book
-    minutes = index.words / WORDS_PER_MINUTE + index.lines / CODE_LINES_PER_MINUTE
     return Written(
         above=above,
         below=below,
@@ -277,12 +276,18 @@ def _written(article: Article) -> Written:
         referred=list(article.referred),
         previews=dict(previews.Preview(article).all(iter(article.titles))),
         solutions=dict(solutions.solutions(article)),
-        minutes=max(STEP, STEP * round(minutes / STEP)),
+        minutes=reading_time(index),
         description=_shortened(article.first_text()),
         states=list(store.states_of(book, article.section)),
         figures={name: str(path) for name, path in article.figures.items()},
         images=article.images,
     )
+
+
+def reading_time(index: Index) -> int:
+    """Return the reading time of a page in minutes, rounded to a multiple of five."""
+    minutes = index.words / WORDS_PER_MINUTE + index.lines / CODE_LINES_PER_MINUTE
+    return max(STEP, STEP * round(minutes / STEP))
 
 
 def _shortened(text: str) -> str:

@@ -8,7 +8,7 @@ together.
 
 import html
 
-from book.merge import Prediction
+from book.merge import Prediction, escaped
 
 FORM = """\
 <div class="prediction" data-question="{question}">
@@ -56,4 +56,4 @@ def source(prediction: Prediction) -> str:
     if not cited:
         return ""
     text = f"{cited['hardware']}, {cited['framework']}: {cited['what']}"
-    return f"{text} :cite:`{cited['source']}`."
+    return f"{escaped(text)} :cite:`{cited['source']}`."

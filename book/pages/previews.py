@@ -36,6 +36,7 @@ class Preview(Article):
         mathml = source.texts.mathml
         self.texts.mathml = {tex: ANNOTATION.sub("", mathml[tex]) for tex in mathml}
         self.texts.mentions = {}
+        self.lazy = ""
 
     def link(self, page: str, name: str, html: str, title: str | None = None) -> str:
         """Return the text of a link."""

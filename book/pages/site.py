@@ -8,7 +8,6 @@ from functools import cached_property
 
 from markdown_it.token import Token
 
-from book.base.errors import BookError
 from book.merge import TabView
 from book.pages.glossary import Glossary
 from book.refs.bibliography import Bibliography
@@ -16,12 +15,14 @@ from book.refs.numbers import Numbers, Place
 from book.render.texts import Texts, plain
 from book.sources.blocks import References
 from book.sources.book import Book
+from book.sources.inline import CITATIONS
 from book.sources.section import Section
 from book.sources.tokens import equations, parse, parse_line
 
 Views = Callable[[Section, str], TabView | None]
 
 NAMES = {"figure": "Fig. ", "table": "Table ", "section": "Section ", "equation": ""}
+NO_LIST = "no page lists the works that are cited; write :bibliography:`{}` on one"
 EQUATIONS = "equation-"  # in front of the label of an equation, in its id
 
 
@@ -48,11 +49,14 @@ class Site:
         """The TeX of the equations in the titles of sections."""
         return [tex for tokens in self.titles.values() for tex in equations(tokens)]
 
-    def place(self, label: str, where: str) -> Place:
-        """Return the place of a label; raise a `BookError` at `where` without one."""
-        if label not in self.numbers.places:
-            raise BookError(f"no label '{label}'; correct it", where)
-        return self.numbers.places[label]
+    def problem_with(self, role: str, name: str) -> str:
+        """Return why the book lacks what a role names; empty if it has it."""
+        if role not in CITATIONS:
+            known = name in self.numbers.places
+            return "" if known else f"no label '{name}'; correct the reference"
+        if not self.references:
+            return NO_LIST.format(self.book.config.pdf["bibfile"])
+        return self.bibliography.problem_with(name)
 
     def work(self, key: str) -> str:
         """Return the entry of a work in the list of references as plain text."""
@@ -62,6 +66,11 @@ class Site:
 
 def _lists_works(section: Section) -> bool:
     return any(isinstance(block, References) for block in section.blocks)
+
+
+def names_in(value: str) -> list[str]:
+    """Return the labels or the keys of works that a role names."""
+    return [name.strip() for name in value.split(",") if name.strip()]
 
 
 def anchor(place: Place) -> str:

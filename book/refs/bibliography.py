@@ -18,13 +18,12 @@ from pybtex.style.sorting.author_year_title import SortingStyle
 from pybtex.style.template import FieldIsMissing, Node, join
 
 from book.base.errors import BookError
-from book.checks.markup import CITATIONS, KEY
+from book.facts.marked_numbers import published_measurements
 from book.sources.blocks import Cell
 from book.sources.book import Book
-from book.sources.inline import roles
+from book.sources.inline import CITATIONS, roles
 
 STYLE = "book"
-YEAR = re.compile(r"(\byear\s*=\s*[{\"]?\s*)\d+\b", re.IGNORECASE)
 # pybtex's Markdown backend escapes more characters than Markdown needs.
 NEEDLESS_ESCAPE = re.compile(r"\\([-.,:;()&'!])")
 
@@ -84,19 +83,6 @@ class Bibliography:
         works = [work for key, work in bibliography.entries.items() if key in cited]
         self.works = {work.key: work for work in _add_letters(works)}
 
-    def with_letters(self, bibtex: str) -> str:
-        """Return the text of a .bib file with the letters of the works in its years."""
-        entries = re.split(r"^(?=[ \t]*@)", bibtex, flags=re.MULTILINE)
-        return "".join(map(self._with_letter, entries))
-
-    def _with_letter(self, entry: str) -> str:
-        """Return an entry of a .bib file with the letter of its work, if it has one."""
-        key = KEY.match(entry)
-        work = self.works.get(key[1]) if key else None
-        if work is None or "year" not in work.fields:
-            return entry
-        return YEAR.sub(lambda match: match[1] + work.fields["year"], entry, count=1)
-
     def entry(self, key: str) -> str:
         """Return the entry of a work in Markdown, without a link to its address."""
         return self.formatted[key]
@@ -132,11 +118,16 @@ class Bibliography:
 
         Raises a `BookError` at `where` if the work is not in the bibliography.
         """
-        if key not in self.works:
-            known = ", ".join(sorted(self.works)) or "none"
-            message = f"'{key}' is not in the bibliography; its keys are {known}"
-            raise BookError(message, where)
+        if problem := self.problem_with(key):
+            raise BookError(problem, where)
         return _authors(self.works[key]), self.works[key].fields.get("year", "n.d.")
+
+    def problem_with(self, key: str) -> str:
+        """Return why the text cannot cite a work; empty if it can."""
+        if key in self.works:
+            return ""
+        known = ", ".join(sorted(self.works)) or "none"
+        return f"'{key}' is not in the bibliography; its keys are {known}"
 
     def entries(self, keys: Iterable[str]) -> str:
         """Return the entries of `keys` in Markdown, sorted, one paragraph each."""
@@ -161,16 +152,18 @@ def anchor(key: str) -> str:
 
 
 def _cited_keys(book: Book) -> set[str]:
-    """Return the keys of the works that the text of a book cites."""
-    return {
-        key.strip()
-        for section in book.sections
-        for block in section.blocks
-        if not isinstance(block, Cell)
-        for role in roles(block.text)
-        if role.name in CITATIONS
-        for key in role.value.split(",")
-    }
+    """Return the keys of the works that the text of a book and its predictions cite."""
+    measurements = published_measurements(book)
+    keys: set[str] = set()
+    for section in book.sections:
+        for block in section.blocks:
+            if isinstance(block, Cell):
+                row = measurements.get(block.attributes.get("cited", ""), {})
+                keys.update(filter(None, [row.get("source")]))
+            else:
+                cited = (role for role in roles(block.text) if role.name in CITATIONS)
+                keys.update(key for role in cited for key in role.keys)
+    return keys
 
 
 def _add_letters(works: list[Entry]) -> list[Entry]:

@@ -56,7 +56,8 @@ def _parser() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"typographer": True})
     markdown.enable(["table", "smartquotes"]).disable("reference")
     markdown.inline.ruler.before("escape", "role_or_math", _role_or_math)
-    markdown.core.ruler.push("typography", _typography)
+    # Signs after a backslash are not yet parts of the text around them.
+    markdown.core.ruler.before("text_join", "typography", _typography)
     return markdown
 
 

@@ -1,7 +1,5 @@
 """Letters tell works of the same authors and year apart; the list is sorted."""
 
-import re
-
 import pytest
 
 from book.base.errors import BookError
@@ -49,16 +47,6 @@ def test_a_price_in_a_title_is_readable_and_no_formula(make_book):
     book: Book = make_book(one="# One\n\nBy :cite:`Z`.\n")
     (book.root / "refs.bib").write_text(BIB.replace("{Beta}", r"{For \$672}"))
     assert r"For \$672*" in Bibliography(Book(book.root)).entries("Z")
-
-
-def test_the_bib_file_for_sphinx_has_the_letters(bibliography):
-    written = bibliography.with_letters(BIB)
-    years = re.findall(r"@\w+\{(\w+),[^@]*?year\s*=\s*[{\"]?(\w+)", written)
-    assert dict(years) == {
-        **{"Z": "2026b", "Y": "2026a", "X": "2025", "never": "2026"},
-        **{"W": "2020", "V": "2020"},
-    }
-    assert re.sub(r"(2026)[ab]", r"\1", written) == BIB
 
 
 def test_an_unknown_work_is_reported(bibliography):

@@ -1,4 +1,4 @@
-"""Pages cover the outputs that readers predict; other media do not."""
+"""Pages cover the outputs that readers predict."""
 
 from collections.abc import Callable
 
@@ -7,13 +7,7 @@ from bs4 import Tag
 from test_html import make_site_book as site_book
 from test_machines import GPU, page_of, record
 
-from book import merge
-from book.facts.marked_numbers import published_measurements
-from book.pages import rst
-from book.pages.html import views_of_records
-from book.records import store
 from book.sources.book import Book
-from book.sources.inline import Medium
 
 assert site_book  # a fixture
 
@@ -49,14 +43,6 @@ def predicting(site_book: Callable[..., Book]) -> Callable[..., Book]:
         return Book(book.root)
 
     return make
-
-
-def rst_of(book: Book, medium: Medium = "web", tab: str = "pytorch") -> str:
-    section = book.section("one")
-    view = views_of_records(book, store.titles(book))(section, tab)
-    assert view is not None
-    items = merge.merge(section, [view], published_measurements(book))
-    return rst.convert(list(items), "one", medium).text
 
 
 def row_of(prediction: Tag) -> dict[str, str]:
@@ -97,24 +83,15 @@ def test_each_machine_has_its_number(predicting):
     book = predicting(TEXT.replace(" cited=queue", ""))
     record(book, "cpu", PRINTED)
     record(book, "h200", "took 2.5 ms", **GPU)
-    text = rst_of(book)
-    assert '["Output on CPU", "21.5 ms"]' in text
-    assert '["Output on NVIDIA TEST", "2.5 ms"]' in text
-
-
-@pytest.mark.parametrize("medium", ["print", "notebook", "slide"])
-def test_other_media_show_the_output_and_the_arithmetic(predicting, medium: Medium):
-    book = predicting()
-    record(book, "cpu", PRINTED)
-    text = rst_of(book, medium)
-    assert "prediction" not in text and "rst-class:: arithmetic" not in text
-    assert PRINTED in text and "2 + 17 = 19" in text
+    (prediction,) = page_of(book).select(".prediction")
+    row = row_of(prediction)
+    assert (row["Output on CPU"], row["Output on NVIDIA TEST"]) == ("21.5 ms", "2.5 ms")
 
 
 def test_an_output_without_the_number_is_not_covered(predicting):
     book = predicting()
     record(book, "cpu", "nothing")
-    assert "book-prediction" not in rst_of(book)
+    assert not page_of(book).select(".prediction")
 
 
 @pytest.mark.parametrize(
@@ -132,13 +109,14 @@ def test_readers_need_not_type_the_unit(predicting, answer, printed, label, numb
         text = text.replace("$2 + 17 = 19$ ms", "$2 + 17 = 19$")
     book = predicting(text)
     record(book, "cpu", printed)
-    found = rst_of(book)
-    assert f":words: {rst.json.dumps(label)}" in found
-    assert f'["Output on CPU", "{number}"]' in found
+    (prediction,) = page_of(book).select(".prediction")
+    words = prediction.select_one("form label")
+    assert words is not None and words.text.split() == " ".join(label).split()
+    assert row_of(prediction)["Output on CPU"] == number
 
 
 def test_a_published_number_that_the_cell_prints_is_shown_once(predicting):
     book = predicting()
     record(book, "cpu", "took 80.1 ms")
-    text = rst_of(book)
-    assert '["RTX 4090, cited", "80.1 ms"]' in text and "Output on" not in text
+    (prediction,) = page_of(book).select(".prediction")
+    assert list(row_of(prediction)) == ["You", "Arithmetic", "RTX 4090, cited"]

@@ -14,9 +14,9 @@ from book.base.errors import BookError
 from book.checks import rules
 from book.merge import Run, TabView
 from book.pages import html
-from book.pages.sphinx.math import to_mathml
-from book.pages.sphinx.tabs import tab_rules
+from book.pages.sets import tab_rules
 from book.records import fingerprint, store, validation
+from book.render.math import mathml
 from book.sources.book import Book
 from book.sources.section import Section
 
@@ -25,6 +25,8 @@ INDEX = """\
 # A Made-Up Book
 
 Read :numref:`sec_one`.
+
+:bibliography:`refs.bib`
 
 ```toc
 :maxdepth: 2
@@ -153,8 +155,8 @@ def test_references_are_numbers_that_link_to_their_targets(one):
     equation = find(page, links["(1.1)"])
     assert find(equation, ".eqno").text.startswith("(1.1)")
     cited = links["Williams, 2009"].split("#")[1]
-    entry = find(soup(book, "references"), f"#{cited}")
-    assert "Roofline" in entry.text
+    entry = soup(book, "index").find(id=cited)
+    assert entry and "Roofline" in entry.text
 
 
 def test_equations_are_only_mathml(one):
@@ -177,14 +179,14 @@ def test_equations_are_only_mathml(one):
     ],
 )
 def test_the_name_of_a_function_touches_no_symbol(tex: str, spaces: int):
-    [mathml] = to_mathml([(tex, False)])
-    assert mathml and mathml.count('<mspace width="0.167em">') == spaces
+    [converted] = mathml({(tex, False): "here"}).values()
+    assert converted.count('<mspace width="0.167em">') == spaces
 
 
 @pytest.mark.parametrize("tex", [r"\tanh^2 x", r"a \tanh^2", r"\log_2 n", r"n \log_2"])
 def test_a_power_and_an_index_have_two_parts(tex: str):
-    [mathml] = to_mathml([(tex, False)])
-    [script] = BeautifulSoup(mathml or "", "html.parser").select("msup, msub")
+    [converted] = mathml({(tex, False): "here"}).values()
+    [script] = BeautifulSoup(converted, "html.parser").select("msup, msub")
     assert len(script.find_all(recursive=False)) == 2
 
 
@@ -287,7 +289,7 @@ def test_an_unchanged_book_is_not_built_again(make_site_book, monkeypatch):
     def fail(*_):
         raise AssertionError("built again")
 
-    monkeypatch.setattr(html, "run_sphinx", fail)
+    monkeypatch.setattr(html, "write_site", fail)
     assert html.build(Book(book.root)) == first == html.up_to_date_index(book.root)
     book.section("one").path.write_text(ONE.replace("Between", "In between"))
     assert html.up_to_date_index(book.root) is None
@@ -322,10 +324,10 @@ def test_an_edit_reaches_the_page_in_the_same_process(one):
 @pytest.mark.parametrize(
     ("mistake", "message"),
     [
-        ("Two\nlines, :numref:`fig_none`.", "undefined label: 'fig_none'"),
-        ("Two\nlines, :cite:`Nobody`.", 'could not find bibtex key "Nobody"'),
+        ("Two\nlines, :numref:`fig_none`.", "no label 'fig_none'; correct"),
+        ("Two\nlines, :cite:`Nobody`.", "'Nobody' is not in the bibliography"),
         ("Two\nlines, $\\foo{x}$", "cannot convert the equation '\\foo{x}'"),
-        ("![No](../img/no.svg)", "image file not readable: img/no.svg"),
+        ("![No](../img/no.svg)", "no picture '../img/no.svg'; draw it"),
     ],
 )
 def test_a_mistake_is_reported_each_time_and_the_last_site_stays(one, mistake, message):
@@ -392,24 +394,6 @@ def test_the_facts_of_a_record_are_text(make_site_book: Make):
     assert "h200 <script>b()" in page.get_text()
 
 
-@pytest.mark.parametrize("builder", ["text", "latex"])
-def test_other_formats_show_every_panel_under_its_label(one, builder, tmp_path):
-    from sphinx.application import Sphinx
-    from sphinx.util.docutils import docutils_namespace
-
-    book, _ = one
-    source = str(book.root / "_build/sphinx")
-    with docutils_namespace(), html.restored_import_path():
-        places = (source, source, str(tmp_path / "out"), str(tmp_path / "trees"))
-        Sphinx(*places, builder, status=None).build()
-    files = [*(tmp_path / "out").rglob("*.txt"), *(tmp_path / "out").glob("*.tex")]
-    written = "".join(f.read_text("utf-8") for f in files)
-    written = re.sub(r"\\PYG\{[^}]*\}|[{}]", "", written)
-    for word in ("PyTorch", "JAX", "import torch", "import jax", "Text for one alone"):
-        assert word in written
-    assert "No code for PyTorch" not in written
-
-
 @pytest.mark.parametrize(
     "name, row",
     [("cited.csv", "id,value\na,{}\n"), ("cards.csv", "card,property,value\na,b,{}\n")],
@@ -425,7 +409,7 @@ def test_a_change_of_the_librarys_data_is_built(one, name: str, row: str):
 
 
 def test_a_picture_may_have_any_name(make_site_book: Make):
-    """Files of Sphinx and parts of the site have these names too."""
+    """Parts of the site have these names too."""
     names = ("card", "plus", "book", "basic")
     text = "".join(f"![One.](../img/{name}.svg)\n\n" for name in names)
     book = make_site_book(one=f"# One\n:label:`sec_one`\n\n{text}")
@@ -440,16 +424,15 @@ def test_a_picture_may_have_any_name(make_site_book: Make):
         assert (book.root / "_build/html/chapter" / str(image["src"])).exists()
 
 
-def test_the_site_holds_no_file_of_sphinx_and_no_part_of_another_file(one):
+def test_the_site_holds_no_part_of_another_file(one):
     book, _ = one
     build(book)
     site = book.root / "_build/html"
     there = {f.relative_to(site).as_posix() for f in site.rglob("*")}
     assert {"_static/site.css", "_static/site.js", "_static/card.png"} <= there
-    others = ("searchindex.js", "search.html", "objects.inv", ".buildinfo")
-    static = ("basic.css", "doctools.js", "book.css", "book.js", "early.js", "card.svg")
+    static = ("book.css", "book.js", "early.js", "card.svg")
     decks = ("vendor/reveal", "slides.css", "slides.js")
-    gone = {*others, *(f"_static/{name}" for name in (*static, *decks))}
+    gone = {f"_static/{name}" for name in (*static, *decks)}
     assert not there & gone
 
 
@@ -458,7 +441,7 @@ def test_a_build_removes_the_notes_of_the_last_one(one):
     notes = book.root / "_build/html.notes"
     notes.write_text("without outputs: all\n", encoding="utf-8")
     build(book)
-    assert not notes.exists()
+    assert "without outputs: all" not in notes.read_text("utf-8")
 
 
 def test_only_output_with_long_lines_is_wrapped(make_site_book):
@@ -468,3 +451,56 @@ def test_only_output_with_long_lines_is_wrapped(make_site_book):
         html.build(book, functools.partial(shown, book, printed="-" * width))
         output = find(soup(book, "chapter/one"), "div.output")
         assert ("fold" in output["class"]) == folds
+
+
+TEXT = """\
+# One "Quoted" -- and More
+:label:`sec_one`
+
+A **bold** and *slanted* text of $a_b^2
+\\cdot c$ bytes, `code`, [a link](https://d2l.ai), <https://d2l.ai>, it's 5 \\$.
+
+* an item
+  of two lines
+* another
+
+  with a paragraph
+
+3. third
+4. fourth
+
+> A quotation.
+
+Water is H~2~O, C:\\temp, A) B, and :: no more...
+
+```bash
+ls -l
+```
+"""
+
+
+def test_a_page_shows_a_text_as_markdown_means_it(make_site_book: Make):
+    book = make_site_book(one=TEXT)
+    build(book)
+    page = soup(book, "chapter/one")
+    assert find(page, "h1").text == "1. One “Quoted” – and More"
+    assert find(page, "h1").parent["id"] == "one-quoted-and-more"
+    first, *_, last = page.select("section > p")
+    assert [tag.name for tag in first.find_all(True, recursive=False)] == [
+        *("strong", "em", "math", "code", "a", "a")
+    ]
+    assert first.text.endswith("it’s 5 $.")
+    assert last.text == "Water is H~2~O, C:\\temp, A) B, and :: no more…"
+    assert [item.name for item in page.select("section > ul > li > *")] == ["p"] * 3
+    assert find(page, "section > ol")["start"] == "3"
+    assert find(page, "blockquote").text.strip() == "A quotation."
+    assert find(page, ".highlight-bash pre").text == "ls -l\n"
+
+
+def test_without_a_list_of_works_none_can_be_cited(make_site_book: Make):
+    book = make_site_book(one=ONE)
+    index = book.root / "index.md"
+    index.write_text(INDEX.replace(":bibliography:`refs.bib`", "Nothing."), "utf-8")
+    with pytest.raises(BookError, match=r"one\.md:4: no page lists the works") as error:
+        html.build(Book(book.root))
+    assert ":bibliography:`refs.bib`" in str(error.value)

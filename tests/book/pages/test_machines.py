@@ -1,6 +1,5 @@
 """Pages show the outputs of several machines, with a switch where they differ."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from nbformat.v4 import new_output
 from rcssmin import cssmin
 
 from book.pages import html
-from book.pages.sphinx.machines import machine_rules
+from book.pages.sets import machine_rules
 from book.records import fingerprint, store, validation
 from book.sources.book import Book
 
@@ -385,14 +384,12 @@ def test_a_renamed_folder_is_a_machine_of_the_new_name(site_book):
         ),
     ],
 )
-def test_a_record_of_another_version_has_a_notice(make_book, tab, pin, ran, notice):
-    book = make_book(one=TEXT, tabs=(tab,))
+def test_a_record_of_another_version_has_a_notice(site_book, tab, pin, ran, notice):
+    book = site_book(one=TEXT, tabs=(tab,))
     (book.root / f"environments/{tab}.txt").write_text(f"ipykernel==7.4.0\n{pin}\n")
     record(book, "cpu", "", "", "", tabs=tab, framework_version=ran)
-    views = html.views_of_records(book, store.titles(book))
-    text = html._page(book, book.section("one"), views).text
-    match = re.search(r"rst-class:: version-notice\s+Made with (.*)\.$", text, re.M)
-    assert (match[1].replace("\\", "") if match else "") == notice
+    notices = [p.text.strip() for p in page_of(book).select(".version-notice")]
+    assert notices == ([f"Made with {notice}."] if notice else [])
 
 
 def test_the_notice_names_the_machine_if_there_are_several(site_book):
@@ -434,27 +431,3 @@ def test_each_machine_of_the_book_has_its_rules(site_book):
     page_of(book)
     css = (book.root / "_build/html/_static/site.css").read_text("utf-8")
     assert cssmin(machine_rules(["cpu", "h200"])) in css
-
-
-@pytest.mark.parametrize("builder", ["text", "latex"])
-def test_other_formats_show_every_machine_under_its_label(
-    site_book, builder: str, tmp_path: Path
-):
-    from sphinx.application import Sphinx
-    from sphinx.util.docutils import docutils_namespace
-
-    book = site_book(one=TEXT)
-    record(book, "cpu", "", "from a processor\n", plotted(1))
-    record(book, "h200", "", "from elsewhere\n", "", **GPU)
-    page_of(book)
-    source = str(book.root / "_build/sphinx")
-    with docutils_namespace(), html.restored_import_path():
-        places = (source, source, str(tmp_path / "out"), str(tmp_path / "trees"))
-        Sphinx(*places, builder, status=None).build()
-    files = [*(tmp_path / "out").rglob("*.txt"), *(tmp_path / "out").glob("*.tex")]
-    written = "".join(f.read_text("utf-8") for f in files)
-    written = re.sub(r"\\PYG\{[^}]*\}|[{}]", "", written)
-    for word in ("CPU", "from a processor", "NVIDIA TEST", "from elsewhere"):
-        assert word in written
-    # The driver is named once per tab, under the title.
-    assert written.count("000.00") == 2 and "No output." in written

@@ -1,15 +1,15 @@
 """Tabs and machines are merged into the parts of a page."""
 
 import pytest
-from docutils.core import publish_doctree
 from nbformat.v4 import new_output
 
 from book import merge
 from book.merge import Part, TabSet, TabView
-from book.pages import rst
 from book.records.store import State
+from book.render.texts import Texts, plain
 from book.sources.blocks import Cell
 from book.sources.section import Section
+from book.sources.tokens import parse
 
 TABS = ["pytorch", "mxnet", "jax", "tensorflow"]
 
@@ -115,11 +115,8 @@ FRESH = {
 def origins(tmp_path, view: TabView | None, tabs: list[str]) -> list[str]:
     """Return the paragraphs on the origin of the outputs of each tab."""
     sec = section(tmp_path, code("pytorch", "x") + "Prose.")
-    views = [view] if view else []
-    items = rst.with_records(merge.merge(sec, views), sec, views, tabs)
-    assert isinstance(items[0], Part) and items[0].block.source == "# T"
-    assert isinstance(items[1], rst.Records)
-    return [text for texts in items[1].texts.values() for text in texts]
+    views = {view.tab: view} if view else {}
+    return [merge.origin(views.get(tab), tab, sec) for tab in tabs]
 
 
 def with_maker(
@@ -163,11 +160,6 @@ def test_special_characters_in_facts_are_escaped(tmp_path):
     name = "*A* `b` :label:`x` <b> $x$ c--d a_b_ [l](m) #1\n& \\n"
     view = with_maker(tmp_path, facts={"machine_name": name})
     (paragraph,) = origins(tmp_path, view, ["pytorch"])
-    shown = publish_doctree(rst.to_rst([paragraph])[0]).astext()
+    texts = Texts(lambda name, value: value, {})
+    shown = plain(texts.html(parse(paragraph)))
     assert " ".join(shown.split()) == f"Outputs: {' '.join(name.split())}, PyTorch."
-
-
-def test_a_page_without_code_has_no_origin(tmp_path):
-    sec = section(tmp_path, "Prose.")
-    merged = merge.merge(sec, [view(sec, "pytorch")])
-    assert rst.with_records(merged, sec, [], TABS) == merged

@@ -11,11 +11,12 @@ import test_html
 from bs4 import BeautifulSoup
 
 from book.pages import html
-from book.pages.sphinx.search import entries, references
 from book.sources.book import Book
 
 INDEX = """\
 # A Made-Up Book
+
+:bibliography:`refs.bib`
 
 ```toc
 :maxdepth: 2
@@ -174,14 +175,6 @@ def test_of_an_output_only_the_error_messages_are_found(make_site_book: Make):
     assert below["code"] == f"shared()\n{messages}"
 
 
-def test_buttons_are_not_found():
-    html = '<h1>A</h1><nav class="take"><a>Slides</a></nav><p>Text</p>'
-    html += '<div class="start"><a>PyTorch</a></div>'
-    page = BeautifulSoup(f'<section id="a">{html}</section>', "html.parser")
-    [entry] = entries("a.html", page, ["pytorch"])
-    assert entry.record()["text"] == "Text"
-
-
 def test_figures_equations_tables_and_sources_are_found_by_their_text(static: Path):
     figure = only(found(static), kind="figure")
     assert (figure["anchor"], figure["names"]) == ("fig-a", ["fig_a"])
@@ -206,15 +199,18 @@ def test_the_same_book_gives_the_same_bytes(make_site_book: Make):
         assert (one / name).read_bytes() == (other / name).read_bytes()
 
 
-def test_pages_that_sphinx_does_not_write_again_are_still_found(make_site_book: Make):
-    book = make_site_book()
-    before = found(build(book))
-    page = book.root / "_build/pages" / PAGE
-    written = page.stat().st_mtime_ns
+def test_pages_that_have_not_changed_are_still_found(
+    make_site_book: Make, monkeypatch: pytest.MonkeyPatch
+):
+    book = make_site_book(one=ONE.replace("#@save", "# not saved"))
+    before = found(html.build(book).parent / "_static")
     file = book.root / "chapter/two.md"
     file.write_text(TWO.replace("As in", "Anew, as in"), "utf-8")
-    after = found(build(Book(book.root)))
-    assert page.stat().st_mtime_ns == written
+    written, write = [], html._written
+    monkeypatch.setattr(html, "_written", lambda a: written.append(a.name) or write(a))
+    after = found(html.build(Book(book.root)).parent / "_static")
+    # The front page shows the reading times of others.
+    assert written == ["chapter/two", "index"]
     assert [e for e in after if e["page"] == PAGE] == [
         e for e in before if e["page"] == PAGE
     ]
@@ -228,9 +224,7 @@ def test_a_removed_page_is_not_found(make_site_book: Make):
     index.write_text(INDEX.replace("chapter/two\n", ""), "utf-8")
     (book.root / "chapter/two.md").unlink()
     static = build(Book(book.root))
-    assert {e["page"] for e in found(static)} == {
-        *("index.html", "references.html", PAGE)
-    }
+    assert {e["page"] for e in found(static)} == {"index.html", PAGE}
 
 
 def test_previews_show_what_other_pages_refer_to(static: Path):
@@ -238,7 +232,7 @@ def test_previews_show_what_other_pages_refer_to(static: Path):
     # A figure on its own page needs none.
     kinds = {key.partition("#")[2]: key.partition("#")[0] for key in shown}
     assert {"fig-a", "equation-eq-time", "tab-ages"} <= set(kinds)
-    assert "references.html" in kinds.values() and len(kinds) == 5
+    assert kinds["Williams.2009"] == "index.html" and len(kinds) == 5
     section = shown[f"{PAGE}#sec-copying"]
     assert section.count("<p") == 2 and "<h" not in section
     figure = shown[f"{PAGE}#fig-a"]
@@ -249,17 +243,9 @@ def test_previews_show_what_other_pages_refer_to(static: Path):
         assert not part.select("[id], [loading], [style], a, annotation")
 
 
-def test_without_references_to_other_pages_there_are_no_previews():
-    page = '<article><p id="a">See <a class="reference internal" href="#a">it</a></p>'
-    assert references("a.html", BeautifulSoup(page, "html.parser")) == []
-
-
-def test_a_panel_for_all_frameworks_belongs_to_its_section():
-    page = """<article><section id="a"><h1>A</h1>
-      <div class="tab-set" data-axis="tab"><div class="tab-panel" id="panel-1-jax"
-      data-choices="jax pytorch"><p>Both</p></div></div></section></article>"""
-    [entry] = entries(PAGE, BeautifulSoup(page, "html.parser"), ["pytorch", "jax"])
-    assert entry.record() == {
-        **{"page": PAGE, "anchor": "a", "kind": "section"},
-        **{"trail": ["A"], "text": "Both"},
-    }
+def test_a_panel_for_all_frameworks_belongs_to_its_section(make_site_book: Make):
+    book = make_site_book()
+    text = ":begin_tab:`pytorch, jax`\nBoth see it.\n:end_tab:\n"
+    (book.root / "chapter/two.md").write_text(f"{TWO}\n{text}", "utf-8")
+    entry = only(found(build(Book(book.root))), page="chapter/two.html")
+    assert entry["text"].endswith("Both see it.") and "tabs" not in entry

@@ -6,57 +6,48 @@ import json
 import re
 
 import pytest
-from docutils import nodes
-from pygments import highlight
-from pygments.lexers import PythonLexer
 
-from book.pages.sphinx import front as sphinx_front
-from book.pages.sphinx import site as sphinx_site
-from book.pages.sphinx.tabs import tab_panel, tab_rules, tab_set
+from book.pages import html, page
+from book.pages.search import Index
+from book.pages.sets import tab_rules
+from book.render import code as code_module
 from book.render import code_styles
+from book.render.texts import Texts
+from book.sources.tokens import parse
 
 
-def section(*children: nodes.Node) -> nodes.document:
-    document = nodes.document(None, None)  # type: ignore[arg-type]
-    document.extend(children)
-    return document
+def minutes(*texts: tuple[str, float]) -> float:
+    """Return the reading time of texts, each with the share of readers who see it."""
+    index = Index("one.html", ["pytorch", "mxnet", "jax", "tensorflow"])
+    for text, share in texts:
+        with index.panel("panel-1-jax", index.tabs[: round(4 * share)]):
+            if text.startswith("x = 1"):
+                index.add_code(text)
+            else:
+                index.add(parse(text), Texts(lambda name, value: value, {}))
+    return html.reading_time(index)
 
 
-def words(number: int) -> nodes.paragraph:
-    return nodes.paragraph(text=" ".join(["word"] * number))
+def words(number: int) -> str:
+    return " ".join(["word"] * number)
 
 
-def code(lines: int, kind: str = "input") -> nodes.literal_block:
-    block = nodes.literal_block(text="\n".join(["x = 1"] * lines))
-    block["classes"].append(kind)
-    return block
-
-
-def panels(*numbers: int) -> tab_set:
-    panels = tab_set()
-    for index, number in enumerate(numbers):
-        panels += tab_panel("", words(number), tabs=[f"tab{index}"])
-    return panels
+def code(lines: int) -> str:
+    return "\n".join(["x = 1"] * lines)
 
 
 def test_the_reading_time_counts_words_and_code():
-    assert sphinx_front.reading_minutes(section(words(4000)), 4) == 20
-    assert sphinx_front.reading_minutes(section(words(2000), code(150)), 4) == 20
-    assert sphinx_front.reading_minutes(section(words(10)), 4) == 5
+    assert minutes((words(4000), 1)) == 20
+    assert minutes((words(2000), 1), (code(150), 1)) == 20
+    assert minutes((words(10), 1)) == 5
 
 
 def test_the_reading_time_counts_one_framework():
-    everything = section(panels(4000, 4000, 4000, 4000))
-    assert sphinx_front.reading_minutes(everything, 4) == 20
-
-
-def test_the_reading_time_excludes_outputs():
-    printed = code(1500, "output")
-    assert sphinx_front.reading_minutes(section(words(1000), printed), 4) == 5
+    assert minutes(*[(words(4000), 1 / 4)] * 4) == 20
 
 
 def test_tokens_that_look_the_same_share_a_rule():
-    rules = sphinx_site.code_rules(code_styles.Light, code_styles.Dark).splitlines()
+    rules = code_module.rules(code_styles.Light, code_styles.Dark).splitlines()
     looks = [rule.partition("{")[2] for rule in rules]
     assert len(looks) == len(set(looks)) <= 12
     keyword = next(rule for rule in rules if ".highlight .k," in rule)
@@ -64,21 +55,20 @@ def test_tokens_that_look_the_same_share_a_rule():
 
 
 def test_only_colored_tokens_have_elements():
-    formatter = sphinx_site.CodeFormatter(style=code_styles.Light)
-    page = highlight("def f(x):\n    return x.y + 1\n", PythonLexer(), formatter)
-    marked = re.findall(r'<span class="(\w+)">([^<]+)</span>', page)
+    shown = code_module.colored("def f(x):\n    return x.y + 1\n", "python")
+    marked = re.findall(r'<span class="(\w+)">([^<]+)</span>', shown)
     assert marked == [("k", "def"), ("nf", "f"), ("k", "return"), ("mi", "1")]
 
 
 def test_the_policy_holds_the_hash_of_the_script():
     digest = hashlib.sha256(b"let x").digest()
-    assert f"sha256-{base64.b64encode(digest).decode()}'" in sphinx_site.policy("let x")
+    assert f"sha256-{base64.b64encode(digest).decode()}'" in page.policy("let x")
 
 
 @pytest.mark.parametrize("machines", [["cpu"], ["cpu", "h200"]])
 def test_the_inline_script_knows_the_choices(machines: list[str]):
     choices = {"tab": ["jax"], "machine": machines, "theme": ["auto"]}
-    assert json.dumps(choices) in sphinx_site.early_script(choices)
+    assert json.dumps(choices) in page.early_script(choices)
 
 
 SET = '.tab-set[data-axis="tab"]'
