@@ -8,7 +8,6 @@ from book.base.errors import BookError
 from book.notebooks import editions
 from book.pages import html, wording
 from book.paper import pdf
-from book.slides import decks
 from book.sources.book import Book
 
 # Of each text: its line on the page, and the name of the construct.
@@ -120,15 +119,6 @@ def test_typographic_signs_are_those_of_the_keyboard():
 
 CELL = "```{{.python .input}}\n%%tab all\n1\n```\n"
 MARKED = "# One\n\n[**A claim.**] (**{}**)\n\n" + CELL
-
-
-@pytest.mark.parametrize("text", ["Water is H~2~O.", "Use \\foo{bar} now."])
-def test_a_text_that_slides_misread_is_an_error(
-    make_book: Callable[..., Book], text: str
-):
-    book = make_book(one=MARKED.format(text))
-    with pytest.raises(BookError, match=r"^chapter/one\.md:3: readers would see "):
-        decks.build(book)
 
 
 def test_a_text_that_notebooks_misread_is_an_error(make_book: Callable[..., Book]):
