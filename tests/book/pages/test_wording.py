@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 
 from book.base.errors import BookError
-from book.notebooks import editions
 from book.pages import html, wording
 from book.paper import pdf
 from book.sources.book import Book
@@ -115,16 +114,6 @@ def test_the_text_of_markdown_has_no_code_equations_or_roles():
 
 def test_typographic_signs_are_those_of_the_keyboard():
     assert wording.compact("“a” – ‘b’ … c") == "\"a\"--'b'...c"
-
-
-CELL = "```{{.python .input}}\n%%tab all\n1\n```\n"
-MARKED = "# One\n\n[**A claim.**] (**{}**)\n\n" + CELL
-
-
-def test_a_text_that_notebooks_misread_is_an_error(make_book: Callable[..., Book]):
-    book = make_book(one=MARKED.format("It is ~~gone~~ now."))
-    with pytest.raises(BookError, match=r"^chapter/one\.md:3: .* struck out here"):
-        editions.write(book)
 
 
 def test_a_text_that_the_pdf_misreads_is_an_error(
