@@ -179,8 +179,7 @@
       if (this.source !== this.shown) {
         this.code.textContent = text;
         const answer = await send("highlight", { code: text }).catch(() => null);
-        const { content } = Object.assign(document.createElement("template"), { innerHTML: answer?.html ?? "" });
-        html = content.querySelector("pre")?.innerHTML;
+        html = answer?.html;
       }
       if (html === undefined || text !== this.text || this.code === document.activeElement) return;
       this.code.innerHTML = html;

@@ -22,8 +22,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from book.live import lab, serve
 from book.live.sessions import Sessions
+from book.render import code
 from book.runner import machine
-from book.slides.deck_page import highlight_code
 from book.sources.book import Book
 from book.sources.section import Section
 from book.sources.tabs import tab_name
@@ -174,7 +174,8 @@ class Handler(serve.Handler):
         try:
             asked = json.loads(self.rfile.read(int(length)))
             if self.address == "/.live/highlight":
-                answer = {"html": highlight_code(str(asked["code"]))}
+                text = str(asked["code"])
+                answer = {"html": code.colored(text, code.language_of(text))}
                 return self.send("application/json", json.dumps(answer))
             section = self._section(asked["section"])
             tab = asked["tab"]

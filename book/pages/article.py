@@ -32,7 +32,7 @@ from book.pages.site import EQUATIONS, NAMES, Site, address, anchor, names_in
 from book.records.outputs import PICTURES, Picture, PrintedText, read
 from book.render import code, math, outputs
 from book.render.math import Equation as Tex
-from book.render.math import align_lines, mathml
+from book.render.math import mathml
 from book.render.texts import Texts, add_class, attribute, escape, plain
 from book.sources.blocks import (
     Block,
@@ -47,7 +47,7 @@ from book.sources.blocks import (
 )
 from book.sources.inline import CITATIONS
 from book.sources.section import Section
-from book.sources.tokens import body, caption, parse, walk
+from book.sources.tokens import body, caption, equation, parse, walk
 
 Item = Part | TabSet
 
@@ -131,7 +131,7 @@ class Article:
 
         Raises a `BookError` that lists what they refer to and the book lacks.
         """
-        found: dict[Tex, str] = {(t, False): "" for t in self.site.equations_of_titles}
+        found: dict[Tex, str] = dict.fromkeys(self.site.equations_of_titles, "")
         texts: list[tuple[Token, bool]] = []
         problems: list[str] = []
         for part, in_tab in parts_of(self.items):
@@ -143,11 +143,11 @@ class Article:
             for token in walk([*tokens[0], *tokens[1]]):
                 where = self._place_of(token.content, block)
                 if token.type == "math":
-                    found.setdefault((token.content, False), where)
+                    found.setdefault(equation(token), where)
                 elif token.type == "role":
                     problems += self._problems(token, block)
             if isinstance(block, Equation):
-                found[align_lines(block.tex), True] = self._place_of("$", block)
+                found[block.tex, True] = self._place_of("$", block)
             if isinstance(block, Figure) and not self._file_of(block).is_file():
                 where = self._place_of(block.path, block)
                 problems.append(f"{where}: {NO_FIGURE.format(block.path)}")
@@ -441,7 +441,7 @@ class Article:
         return f'<div class="table-wrapper">\n{every}{rows}</div>\n'
 
     def _equation(self, block: Equation) -> str:
-        shown = self.texts.mathml[align_lines(block.tex), True]
+        shown = self.texts.mathml[block.tex, True]
         name = anchor_of(block)
         place = self.site.numbers.places.get(block.label)
         number = f"({place.number})" if place else ""

@@ -17,7 +17,7 @@ from book.library.bindings import imported_names
 from book.render import math
 from book.render.texts import Texts, plain
 from book.sources.tabs import tab_name
-from book.sources.tokens import equations
+from book.sources.tokens import equation, equations
 
 # A line of an output with a message that readers may search for.
 ERROR = re.compile(
@@ -147,7 +147,7 @@ class Index:
         text = text_of(tokens, texts)
         entry.text += f" {text} "
         # An equation takes as long to read as its TeX has words.
-        signs = sum(len(tex.split()) - 1 for tex in equations(tokens))
+        signs = sum(len(tex.split()) - 1 for tex, _ in equations(tokens))
         self.words += (len(text.split()) + signs) * self._share
 
     def add_code(self, code: str) -> None:
@@ -176,7 +176,7 @@ def _text(token: Token, texts: Texts) -> str:
         case "role":
             return plain(texts.role(token.info, token.content))
         case "math":
-            shown = math.plain(texts.mathml[token.content, False])
+            shown = math.plain(texts.mathml[equation(token)])
             return f"{shown}{token.meta.get('ending') or ''}"
     return " " if token.block or token.type == "hardbreak" else ""
 

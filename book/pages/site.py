@@ -12,6 +12,7 @@ from book.merge import TabView
 from book.pages.glossary import Glossary
 from book.refs.bibliography import Bibliography
 from book.refs.numbers import Numbers, Place
+from book.render.math import Equation
 from book.render.texts import Texts, plain
 from book.sources.blocks import References
 from book.sources.book import Book
@@ -45,9 +46,9 @@ class Site:
         return {place.label: parse_line(place.title) for place in places if place.title}
 
     @cached_property
-    def equations_of_titles(self) -> list[str]:
-        """The TeX of the equations in the titles of sections."""
-        return [tex for tokens in self.titles.values() for tex in equations(tokens)]
+    def equations_of_titles(self) -> list[Equation]:
+        """The equations in the titles of sections."""
+        return [e for tokens in self.titles.values() for e in equations(tokens)]
 
     def problem_with(self, role: str, name: str) -> str:
         """Return why the book lacks what a role names; empty if it has it."""

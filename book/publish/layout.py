@@ -21,7 +21,8 @@ from book.notebooks import editions
 from book.pages import buttons, hosting, html
 from book.pages.hosting import Hosting
 from book.paper import pdf, tex
-from book.slides import deck_page, decks
+from book.render.templates import render_template
+from book.slides import decks
 from book.sources.book import Book
 
 URLSET = """\
@@ -98,7 +99,7 @@ def _add_files_for_hosts(book: Book, settings: Hosting, draft: Path) -> None:
     files = {
         ".nojekyll": "",  # Otherwise, GitHub omits names that begin with "_".
         "robots.txt": _robots(settings),
-        "404.html": deck_page.render_template(
+        "404.html": render_template(
             "404.html", **_missing_page_context(book, settings)
         ),
     }

@@ -59,7 +59,7 @@ def _to_mathml(equations: Sequence[Equation]) -> list[str | None]:
     kinds = {True: "DisplayMath", False: "InlineMath"}
     paragraphs = ",".join(
         f"Para [Math {kinds[display]} {json.dumps(tex, ensure_ascii=False)}]"
-        for tex, display in equations
+        for tex, display in ((align_lines(tex), shown) for tex, shown in equations)
     )
     command = [pypandoc.get_pandoc_path(), "-f", "native", "-t", "html"]
     result = subprocess.run(

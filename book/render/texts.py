@@ -12,6 +12,7 @@ from markdown_it.token import Token
 
 from book.render import code
 from book.sources.tabs import TAB_NAMES
+from book.sources.tokens import equation
 
 # Code in the narrow columns of a table may break after these characters, and not within
 # a name. After a dot, only a long name begins a line.
@@ -89,7 +90,7 @@ class Texts:
 
     def _equation(self, token: Token) -> str:
         """Return an equation, with what must not be parted from it."""
-        mathml, ending = self.mathml[token.content, False], token.meta.get("ending")
+        mathml, ending = self.mathml[equation(token)], token.meta.get("ending")
         return f'<span class="unbroken">{mathml}{ending}</span>' if ending else mathml
 
     def _code(self, text: str) -> str:

@@ -19,15 +19,17 @@ from book import merge
 from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import write_whole
+from book.base.paths import STATIC
 from book.library import figures, package
 from book.pages import names
-from book.pages.sphinx.site import STATIC, code_rules
 from book.records import store
+from book.render import code
 from book.render.code_styles import Dark, Light
+from book.render.templates import render_template
 from book.slides import deck_page, layout, marks
 from book.slides.deck_page import FindFigure
 from book.slides.marks import Slide
-from book.slides.words import ReplaceRoles, Words
+from book.slides.words import Words
 from book.sources.book import Book
 from book.sources.section import Section
 from book.sources.tabs import tab_name
@@ -68,7 +70,7 @@ def build(
     _remove_obsolete_decks(book, folder, empty)
     index = folder / "index.html"
     context = _list_context(book, folder)
-    write_whole(index, deck_page.render_template("slides.html", **context))
+    write_whole(index, render_template("slides.html", **context))
     return index
 
 
@@ -85,41 +87,28 @@ def deck(book: Book, section: Section, tab: str, words: Words) -> str:
     slides = layout.fit_figures(slides, height_of)
     slides += words.references(slides, section)
     view = merge.merge_machines({"cpu": shown}, {"cpu": "CPU"})
-    origin = merge.origin(view, tab, section)
-    try:
-        return _html(book, tab, slides, origin, words.replacer(section), find_figure)
-    except deck_page.Misread as error:
-        raise BookError(str(error), _place(section, error.text)) from None
-
-
-def _place(section: Section, text: str) -> str:
-    """Return the file and the line on which a text of a slide begins."""
-    start = section.text.find(text.partition("\n")[0])
-    return section.at(section.text.count("\n", 0, max(start, 0)) + 1)
-
-
-def _html(
-    book: Book,
-    tab: str,
-    slides: list[Slide],
-    origin: str,
-    replace_roles: ReplaceRoles,
-    find_figure: FindFigure,
-) -> str:
-    """Return the page of a deck; `origin` is a text on the origin of its outputs."""
-    front, *rest = slides
-    front.blocks += [*_cover(slides, find_figure), marks.Text(origin)]
-    pages = [layout.LaidOutSlide(front, 1.0)]
-    pages += [page for slide in rest for page in layout.pages(slide)]
-    title, *others = deck_page.render_slides(pages, replace_roles, find_figure)
-    return deck_page.render_template(
+    origin = marks.Text(merge.origin(view, tab, section))
+    slides[0].blocks += [*_cover(slides, find_figure), origin]
+    front, *others = deck_page.render_slides(
+        _pages(slides), section, words, find_figure
+    )
+    return render_template(
         "deck.html",
         lang=book.config.project["lang"],
         book=book.config.project["title"],
         framework=tab_name(tab),
-        title=title,
+        title=front,
         slides=others,
     )
+
+
+def _pages(slides: list[Slide]) -> list[layout.LaidOutSlide]:
+    """Return the slides as they fit; the size of the front slide is fixed."""
+    front, *rest = slides
+    return [
+        layout.LaidOutSlide(front, 1.0),
+        *(page for slide in rest for page in layout.pages(slide)),
+    ]
 
 
 def _cover(slides: list[Slide], find_figure: FindFigure) -> list[marks.SlideFigure]:
@@ -167,7 +156,7 @@ def _write_static(folder: Path) -> None:
     styles = [(STATIC / name).read_text("utf-8") for name in STYLES]
     # A page that began in another font keeps it, so that nothing moves. The sizes of
     # slides are reckoned with the book's font, so a deck takes it whenever it comes.
-    css = "\n".join([*styles, code_rules(Light, Dark)])
+    css = "\n".join([*styles, code.rules(Light, Dark)])
     css = css.replace("font-display: optional", "font-display: swap")
     write_whole(folder / "slides.css", css)
 
@@ -179,7 +168,7 @@ def _write_figures(book: Book, folder: Path, text: str) -> None:
     """
     for name in dict.fromkeys(re.findall(r'data-figure="([\w-]+)"', text)):
         context = figures.standalone(name, package.cards(book))
-        page = deck_page.render_template("figure.html", **context)
+        page = render_template("figure.html", **context)
         script = f"deckFigures[{json.dumps(name)}] = {json.dumps(page)};\n"
         write_whole(folder / f"{name}.js", script)
 

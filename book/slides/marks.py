@@ -148,8 +148,10 @@ def _marks(block: source.Block) -> list[SlideMark]:
 
 
 def _text(block: source.Block) -> str:
-    """Return the text of a block for slides."""
-    return for_medium(block.text, "slide")
+    """Return the text of a block for slides; the caption of a table has no colon."""
+    is_table = isinstance(block, source.Table)
+    text = block.text.removeprefix(":") if is_table else block.text
+    return for_medium(text, "slide")
 
 
 class _Reader:

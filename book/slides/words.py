@@ -1,14 +1,16 @@
 """Replaces references and citations with words, since slides have no other pages.
 
-The works that the slides of a deck and their notes cite are listed at its end.
+The works that the slides of a deck and their notes cite are listed at its end. Decks
+share the figures, tables and equations of the book.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 
 from book.checks.markup import CITATIONS
 from book.refs.bibliography import Bibliography
+from book.render import math
 from book.slides import marks
 from book.slides.marks import Slide
 from book.sources.blocks import Figure, Heading, Table
@@ -26,6 +28,7 @@ class Words:
 
     def __init__(self, book: Book):
         self.book = book
+        self._mathml: dict[math.Equation, str] = {}
 
     @cached_property
     def _bibliography(self) -> Bibliography:
@@ -61,6 +64,28 @@ class Words:
             for block in section.blocks
             if isinstance(block, Table) and block.label
         }
+
+    def mathml(
+        self, equations: Iterable[math.Equation], section: Section
+    ) -> dict[math.Equation, str]:
+        """Return the MathML of the equations of a section, and perhaps of others.
+
+        Raises a `BookError` for an equation that is not valid.
+        """
+        new = (equation for equation in equations if equation not in self._mathml)
+        places = {equation: self._place(equation[0], section) for equation in new}
+        self._mathml |= math.mathml(places)
+        return self._mathml
+
+    def _place(self, tex: str, section: Section) -> str:
+        """Return the file and the line of an equation on the slides of a section.
+
+        A figure or a table of another section may contain it.
+        """
+        for home in [section, *self.book.sections]:
+            if tex in home.text:
+                return home.at(home.text.partition(tex)[0].count("\n") + 1)
+        return f"{section.name}.md"
 
     def references(self, slides: list[Slide], section: Section) -> list[Slide]:
         """Return a slide with the works that slides and their notes cite, if any."""

@@ -2,8 +2,9 @@
 
 All formats are made from these tokens. Their types are those of markdown-it, and two
 more: `role`, whose `info` is the name and whose `content` is the value, and `math`,
-whose `content` is TeX. What follows an equation without a place to break, such as a
-period or a unit, is its `meta["ending"]`.
+whose `content` is TeX and whose `markup` is `$$` if it is displayed. What follows an
+equation in a line without a place to break, such as a period or a unit, is its
+`meta["ending"]`.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from book.sources.blocks import Block, Figure, Heading, Prose, Table
 from book.sources.inline import TOKEN, Medium, for_medium, without_slide_marks
 
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
-# The space between a number and its unit does not break, and neither does the space
+# A space within a number or before its unit does not break, and neither does the space
 # between an equation and its unit or the place between an equation and punctuation.
 UNIT = r"(?:[kMGT]?i?B|[kMGT]bit|[MGT]?FLOPs?)(?:/s)?|[mµn]?s|[MG]Hz|W|%"
-BEFORE_UNIT = re.compile(rf"(?<=\d)\s(?=(?:{UNIT})(?![\w/]))")
+IN_QUANTITY = re.compile(rf"(?<=\d)\s(?=(?:{UNIT})(?![\w/])|\d{{3}}\b)")
 AFTER_EQUATION = re.compile(rf"\s?(?:(?:{UNIT})(?![\w/]))?[.,;:!?)’]*")
 SIGNS = {"---": "—", "--": "–", "...": "…"}  # longer ones first
 
@@ -46,9 +47,14 @@ def walk(tokens: Iterable[Token]) -> Iterator[Token]:
         yield from walk(token.children or [])
 
 
-def equations(tokens: Iterable[Token]) -> Iterator[str]:
-    """Yield the TeX of each equation."""
-    return (token.content for token in walk(tokens) if token.type == "math")
+def equations(tokens: Iterable[Token]) -> Iterator[tuple[str, bool]]:
+    """Yield the TeX of each equation, and whether it is displayed."""
+    return (equation(token) for token in walk(tokens) if token.type == "math")
+
+
+def equation(token: Token) -> tuple[str, bool]:
+    """Return the TeX of a `math` token, and whether it is displayed."""
+    return token.content, token.markup == "$$"
 
 
 @functools.cache
@@ -72,6 +78,7 @@ def _role_or_math(state: StateInline, silent: bool) -> bool:
         token = state.push("role" if found["role"] else "math", "", 0)
         token.info = found["role"] or ""
         token.content = found["value"] or found[0].strip("$")
+        token.markup = "$$" if found[0].startswith("$$") else ""
     state.pos = found.end()
     return True
 
@@ -87,8 +94,8 @@ def _typography(state: StateCore) -> None:
                 continue
             for plain, sign in SIGNS.items():
                 child.content = child.content.replace(plain, sign)
-            child.content = BEFORE_UNIT.sub(NO_BREAK_SPACE, child.content)
-            if before and before.type == "math":
+            child.content = IN_QUANTITY.sub(NO_BREAK_SPACE, child.content)
+            if before and before.type == "math" and not before.markup:
                 _attach_ending(before, child)
 
 

@@ -279,6 +279,7 @@ def test_every_kind_is_valid_and_reproducible(book: Book, kind: str):
     [
         (":ref:`sec_one` and :cite:`Nobody`", "one.md:4: 'Nobody' is not"),
         ("Text.\n\n:bibliography:`a.bib`\n\n", "one.md:6: a notebook cannot show"),
+        ("It is ~~gone~~ now.", "one.md:4: Jupyter strikes text after '~~' out"),
     ],
 )
 def test_markup_that_notebooks_cannot_show_is_an_error(
@@ -288,6 +289,12 @@ def test_markup_that_notebooks_cannot_show_is_an_error(
     path.write_text(ONE.replace("[**A *first* look.**]", wrong))
     with pytest.raises(BookError, match=re.escape(message)):
         notebook(Book(book.root))
+
+
+def test_code_and_equations_may_have_two_tildes(book: Book):
+    path = book.root / "chapter/one.md"
+    path.write_text(ONE.replace("[**A *first* look.**]", "`~~a~~` and $b~~c~~d$."))
+    assert "`~~a~~` and $b~~c~~d$." in text(notebook(Book(book.root)))
 
 
 # The first cell

@@ -15,8 +15,10 @@ from book.base.errors import BookError
 from book.records import fingerprint, store, validation
 from book.records.store import Shown
 from book.render import plots
+from book.render.code import colored
 from book.slides import deck_page, decks, layout, marks
 from book.slides.marks import Code, Output, Plot, Slide, SlideFigure, Text
+from book.slides.words import Words
 from book.sources.blocks import Cell
 from book.sources.book import Book
 from book.sources.inline import MarkupError
@@ -167,7 +169,6 @@ def test_notes_that_begin_within_an_item_end_before_the_next_one():
     )
     slide = read(f"# T\n\nThese:\n\n{items}")[-1]
     assert slide.notes == ["a is two.", "* More, and b too.\n* Last."]
-    deck_page.to_html(slide.notes)  # pandoc reads them as they are meant
 
 
 def test_a_slide_with_only_a_title_shows_the_first_sentences_of_its_notes():
@@ -247,6 +248,14 @@ def test_figures_need_no_mark_and_their_explanations_are_notes():
     [_, slide] = read("# T\n\n[**a**]\n\n![Two $n$. More of it.](a.svg)")
     assert slide.blocks == [SlideFigure("a.svg", "", "Two $n$.")]
     assert slide.notes == ["More of it."]
+
+
+def test_the_caption_of_a_table_is_a_note():
+    rows = "| a |\n|--|\n| 1 |"
+    [_, slide] = read(
+        f"# T\n\n[**a**] (**b**)\n\n:Two *rows*\n\n{rows}\n:label:`tab_a`"
+    )
+    assert slide.notes[1:] == ["Two *rows*", rows]
 
 
 def test_a_summary_is_a_slide_without_the_other_frameworks():
@@ -479,7 +488,7 @@ def test_the_last_slide_lists_the_works_that_slides_and_notes_cite(one: Book):
     assert "Only in the notes" in entry.get_text()
     entry, _ = deck(one, "jax").select("section")[-1].select("li")
     work = "Bee, A., Cee, B., & Dee, C. (2009). On bees. Hives."
-    assert entry.get_text() == f"{work} bees.example"
+    assert entry.get_text().strip() == f"{work} bees.example"
     assert [a["href"] for a in entry.select("a")] == ["https://bees.example/a"]
 
 
@@ -531,14 +540,16 @@ def test_the_front_slide_has_a_figure_if_its_labels_are_readable(
     assert not front.select("figcaption")
 
 
-def test_a_plot_is_a_part_of_its_slide():
+def test_a_plot_is_a_part_of_its_slide(one: Book):
     """It has the colors of the deck, and room for text of the smallest size."""
     svg = (PLOTS / "curves.svg").read_text("utf-8")
     output = new_output("display_data", {"image/svg+xml": svg})
     [_, slide] = read("# T\n\n[**a**]", code("1", output))
     plot = slide.blocks[-1]
     assert isinstance(plot, Plot)
-    shown = deck_page._block(plot, iter(()), Path)
+    page, words = layout.LaidOutSlide(Slide("", "", [plot]), 1.0), Words(one)
+    [rendered] = deck_page.render_slides([page], one.section("one"), words, Path)
+    [shown] = rendered["blocks"]
     assert shown["kind"] == "plot" and "var(--series-1)" in shown["html"]
     assert 'aria-label="A Copy: Plot' in shown["html"]
     scaled = layout._height(plot, 0.75) - layout.SPACE
@@ -565,11 +576,32 @@ def test_outputs_figures_and_equations_are_on_the_slides(one: Book):
     assert not jax.select(".printed, .plot")
 
 
+def test_equations_within_a_text(make_book: Callable[..., Book]):
+    text = "# T\n\n[**a**]\n\n(**With 70 000 rows of $n$ bytes,\n$$a \\\\ b$$.**)\n"
+    [_, slide] = deck(make_book(one=text), "jax").select("section")
+    shown = slide.select_one(".said > p")
+    assert shown and "70\N{NO-BREAK SPACE}000 rows" in shown.get_text()
+    inline, displayed = shown.find_all("math", recursive=False)
+    assert inline.get("display") is None and not inline.mtable
+    assert displayed["display"] == "block" and displayed.mtable
+    assert displayed.next_sibling == "."
+
+
+def test_a_mistake_in_the_figure_of_another_section(make_book: Callable[..., Book]):
+    other = "# T\n\n(**Text.**)\n\n[**a claim**]\n\nSee :numref:`fig_a`."
+    book = make_book(one=ONE.replace("Two $n$", r"Two $\frac{n$"), two=other)
+    (book.root / "refs.bib").write_text(BIB)
+    (book.root / "img").mkdir()
+    (book.root / "img/a.svg").write_text(SVG)
+    with pytest.raises(BookError, match=r"chapter/one\.md:29: cannot convert the"):
+        decks.build(book, ["jax"], ["two"])
+
+
 def test_pages_load_only_files_that_exist(one: Book):
     index = decks.build(one)
     for page in [index, *index.parent.glob("*/*.html")]:
         tree = BeautifulSoup(page.read_text("utf-8"), "html.parser")
-        found = tree.select("script, link, :not(li) > a, .decks a")
+        found = tree.select("script, link, a:not(li a), .decks a")
         files = [t.get("src") or t.get("href") for t in found]
         assert files and all((page.parent / str(f)).exists() for f in files), files
 
@@ -601,7 +633,7 @@ def test_a_deck_that_loses_its_marks_is_removed(one: Book):
     [
         ("../img/a.svg", "../img/b.svg", "chapter/one.md:29: no file '../img/b.svg'"),
         (":cite:`B.2010` and", ":cite:`B` and", "chapter/one.md:27: 'B' is not in"),
-        ("n = 1", r"\frac{n", "cannot convert the equation"),
+        ("n = 1", r"\frac{n", "chapter/one.md:32: cannot convert the equation"),
         ("[**It", "[**[**It", "chapter/one.md:6: slide mark '[**' without"),
     ],
 )
@@ -638,6 +670,6 @@ def test_a_slide_that_begins_within_a_string_shows_its_beginning():
     sources = [block.source for block in blocks if isinstance(block, Code)]
     assert len(sources) > 1
     assert all(source.startswith('script = """\n...\n') for source in sources)
-    html = deck_page.highlight_code(sources[-1])
+    html = colored(sources[-1], "python")
     assert html.rindex("line 59") < html.rindex("print")
     assert '<span class="nb">print</span>' in html  # code again after the string
