@@ -1,8 +1,6 @@
 """The folders and files of `_build/`, relative to the book's folder.
 
-`make clean` removes all that they name. Sphinx works in `sphinx/`, `pages/` and
-`doctrees/` of a folder: for the site in that of all build products, for PDFs and the
-published book in their own.
+`make clean` removes all that they name.
 """
 
 from pathlib import Path
@@ -28,7 +26,7 @@ LIBRARY = BUILD / "library"  # the texts of the libraries that were generated la
 
 # Locks, which one process holds while it writes
 LOCKS = BUILD / "locks"
-PAGES_LOCK = LOCKS / "pages.lock"  # of what Sphinx writes: pages and LaTeX
+PAGES_LOCK = LOCKS / "pages.lock"  # of pages and PDFs
 SLIDES_LOCK = LOCKS / "slides.lock"
 PUBLISH_LOCK = LOCKS / "publish.lock"
 NOTEBOOKS_LOCK = LOCKS / "notebooks.lock"
@@ -41,10 +39,8 @@ def records_lock(machine: str) -> Path:
 
 
 def cache(root: Path, name: str) -> Cache:
-    """Return a cache of values that take long to make, in the book's folder `root`."""
+    """Return a cache of values that take long to make, in the book's folder `root`.
+
+    `sources` holds what the text and its records say, and `pages` the articles.
+    """
     return Cache(root / BUILD / "caches" / name)
-
-
-def cache_beside(pages: Path, name: str) -> Cache:
-    """Return a cache of what is made from the pages that Sphinx writes to `pages`."""
-    return Cache(pages.parent / "caches" / name)

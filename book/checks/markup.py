@@ -89,9 +89,9 @@ def _section_problems(
     book: Book, section: Section, bib_keys: set[str] | None
 ) -> Problems:
     """Yield each problem of a section with its line; most are kept between builds."""
-    known = [*book.tabs, *sorted(bib_keys or [])]
-    yield from build_paths.cache(book.root, "problems").value(
-        [section.text, *known], lambda: list(_problems_in_text(book, section, bib_keys))
+    known = ["problems", *book.tabs, *sorted(bib_keys or [])]
+    yield from build_paths.cache(book.root, "sources").value(
+        [*known, section.text], lambda: list(_problems_in_text(book, section, bib_keys))
     )
     for block in section.blocks:
         if not isinstance(block, Cell | Contents | References):

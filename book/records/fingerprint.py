@@ -53,7 +53,7 @@ def of_cells(book: Book, tab: str, cells: list[Cell], module: str) -> str:
 
 @functools.lru_cache(maxsize=8)
 def _kept_definitions(root: Path, *modules: str) -> Definitions:
-    kept = build_paths.cache(root, "definitions")
+    kept = build_paths.cache(root, "sources")
     return kept.value([*modules], lambda: _definitions("\n".join(modules)))
 
 

@@ -154,8 +154,10 @@ def _read(book: Book, file: Path) -> str | None:
         if not file.is_file():
             raise OSError(errno.EINVAL, "not a file")
         text = file.read_text(encoding="utf-8")
-        kept = build_paths.cache(book.root, "verdicts")
-        problem = kept.value([*rules(), text], lambda: problem_with_text(text))
+        kept = build_paths.cache(book.root, "sources")
+        problem = kept.value(
+            ["verdict", *rules(), text], lambda: problem_with_text(text)
+        )
     except OSError as error:
         problem = f"it cannot be read: {error.strerror}"
     except UNREADABLE:
