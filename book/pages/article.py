@@ -71,7 +71,7 @@ class Article:
     """
 
     prefix = ""  # of all ids
-    lower = 0  # levels by which headings are lower than in the text
+    lazy = ' loading="lazy"'  # how images load
 
     def __init__(
         self,
@@ -86,8 +86,6 @@ class Article:
         self.name = section.name
         self.items = items
         self.views = views
-        # The first image of the front page is in view at once.
-        self.lazy = "" if section is site.front else ' loading="lazy"'
         self.index = Index(f"{self.name}.html", site.book.tabs)
         self.titles: list[Title] = []
         # The places on other pages to which this one refers, each a page and an id.
@@ -250,10 +248,12 @@ class Article:
     def first_text(self) -> str:
         """Return the first paragraph outside of tabs as plain text."""
         for item in self.items:
-            if isinstance(item, Part) and isinstance(item.block, Prose):
-                tokens = self.body_of(item.block)
-                if tokens and tokens[0].type == "paragraph_open":
-                    return text_of(tokens[:3], self.texts)
+            block = item.block if isinstance(item, Part) else None
+            tokens = self.body_of(block) if isinstance(block, Prose) else []
+            if isinstance(block, References):
+                tokens = parse(next(iter(self.site.bibliography.formatted.values())))
+            if tokens and tokens[0].type == "paragraph_open":
+                return text_of(tokens[:3], self.texts)
         return ""
 
     def _records(self) -> str:

@@ -13,7 +13,7 @@ from book.merge import Part
 from book.pages.article import INTERNAL, Article
 from book.pages.site import address
 from book.render.texts import add_class, raw
-from book.sources.blocks import Prose
+from book.sources.blocks import Figure, Prose
 from book.sources.tabs import tab_name
 
 START = '<div class="start">\n<p>Start in</p>\n<ul>\n{}</ul>\n</div>\n'
@@ -41,6 +41,11 @@ class FrontPage(Article):
         return (
             add_class(rendered, "lead") + self._start() if part is first else rendered
         )
+
+    def _figure(self, block: Figure) -> str:
+        # The first image is in view at once.
+        self.lazy = Article.lazy if self.figures else ""
+        return super()._figure(block)
 
     def note(self, tokens: list[Token]) -> None:
         """Let search find a text, but no cards, whose sections it finds."""

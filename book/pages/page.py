@@ -21,7 +21,7 @@ from book.pages.search import Title
 from book.pages.site import address
 from book.records.store import RecordState
 from book.render.templates import render_template
-from book.render.texts import attribute, plain
+from book.render.texts import attribute
 from book.sources.book import Book
 from book.sources.section import Section
 from book.sources.tabs import tab_name
@@ -113,9 +113,9 @@ class Pages:
         )
 
     def _title(self, name: str) -> str:
-        """Return the title of a page without its number, as plain text."""
+        """Return the title of a page as plain text."""
         titles = self.written[name].titles
-        return plain(titles[0].html) if titles else name
+        return titles[0].text if titles else name
 
     def _link(self, page: str, here: str) -> str:
         return "#" if page == here else address(page, "", here)

@@ -31,12 +31,13 @@ class Preview(Article):
     `source` is the article that they belong to.
     """
 
+    lazy = ""
+
     def __init__(self, source: Article):
         super().__init__(source.site, source.section, source.items, source=source)
         mathml = source.texts.mathml
         self.texts.mathml = {tex: ANNOTATION.sub("", mathml[tex]) for tex in mathml}
         self.texts.mentions = {}
-        self.lazy = ""
 
     def link(self, page: str, name: str, html: str, title: str | None = None) -> str:
         """Return the text of a link."""

@@ -54,7 +54,9 @@ def of_cells(book: Book, tab: str, cells: list[Cell], module: str) -> str:
 @functools.lru_cache(maxsize=8)
 def _kept_definitions(root: Path, *modules: str) -> Definitions:
     kept = build_paths.cache(root, "sources")
-    return kept.value([*modules], lambda: _definitions("\n".join(modules)))
+    return kept.value(
+        ["definitions", *modules], lambda: _definitions("\n".join(modules))
+    )
 
 
 def _blocks(definitions: Definitions, names: Iterable[str]) -> list[str]:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from book.library import package
-from book.pages.sphinx.site import filled_scripts
+from book.pages.files import cards_script
 from book.sources.book import Book
 
 ROOT = Path(__file__).parents[2]
@@ -50,8 +49,8 @@ START = """for (const figure of document.querySelectorAll("[data-explorable]"))
 def write_page(folder: Path) -> Path:
     """Write the page and the files that it loads, and return its path."""
     shutil.copytree(EXPLORABLES, folder / "static" / "explorables")
-    for name, text in filled_scripts(package.cards(Book(ROOT))):
-        (folder / "static" / name).write_text(text, "utf-8")
+    script = folder / "static" / "explorables" / "cards.js"
+    script.write_text(cards_script(Book(ROOT)), "utf-8")
     (folder / "img").mkdir()
     for name in NAMES:
         shutil.copy(ROOT / "img" / f"{name}.svg", folder / "img")
