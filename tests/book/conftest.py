@@ -1,6 +1,5 @@
 """Small made-up books to test on, written to a temporary folder."""
 
-import configparser
 import os
 import venv
 from collections.abc import Callable
@@ -111,15 +110,13 @@ def make_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
 
 @pytest.fixture
 def make_site_book(make_book: Callable[..., Book]) -> Callable[..., Book]:
-    """A made-up book with this project's page: its settings, templates and styles."""
+    """A made-up book with this project's page: its templates and styles."""
 
     def make(index: str, **options: Any) -> Book:
         root = make_book(**options).root
-        ours = configparser.RawConfigParser()
-        ours.read(ROOT / "config.ini", encoding="utf-8")
-        settings = ours["build"]["sphinx_configs"].replace("\n", "\n    ")
         config = (root / "config.ini").read_text("utf-8")
-        config = config.replace("[pdf]", f"sphinx_configs = {settings}\n\n[pdf]")
+        depth = "sphinx_configs = numfig_secnum_depth = 1"  # as in config.ini
+        config = config.replace("[pdf]", f"{depth}\n\n[pdf]")
         files = {"config.ini": config, "index.md": index, "refs.bib": BIB}
         for name, text in (files | {"img/a.svg": SVG}).items():
             (root / name).parent.mkdir(exist_ok=True)

@@ -1,6 +1,5 @@
 """The commands print their results, or one clear line for each mistake."""
 
-import configparser
 import errno
 import os
 import re
@@ -17,6 +16,7 @@ import pytest
 
 from book.__main__ import main
 from book.checks import rules
+from book.records import store
 from book.sources.book import Book
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -169,14 +169,8 @@ def test_outside_a_book_no_file_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def with_our_pages(root: Path) -> None:
-    """Give a made-up book this project's page: its settings, templates and styles."""
-    ours = configparser.RawConfigParser()
-    ours.read(ROOT / "config.ini", encoding="utf-8")
-    settings = ours["build"]["sphinx_configs"].replace("\n", "\n    ")
-    config = root / "config.ini"
-    text = config.read_text().replace("[pdf]", f"sphinx_configs = {settings}\n\n[pdf]")
-    config.write_text(text)
+def with_our_tools(root: Path) -> None:
+    """Give a made-up book this project's templates and styles."""
     for folder in ("book", "static"):
         (root / folder).symlink_to(ROOT / folder)
 
@@ -184,7 +178,7 @@ def with_our_pages(root: Path) -> None:
 @pytest.mark.slow
 def test_three_builds_at_once(make_book: Callable[..., Book]):
     book = make_book(one=TEXT)
-    with_our_pages(book.root)
+    with_our_tools(book.root)
     builds = [
         subprocess.Popen(
             [sys.executable, "-m", "book", "html"],
@@ -206,11 +200,9 @@ def test_three_builds_at_once(make_book: Callable[..., Book]):
 
 
 def test_missing_records_are_listed(make_book: Callable[..., Book]):
-    from book.__main__ import _missing_records
-
     book = make_book(one=TEXT)
     (book.root / "outputs/h200").mkdir(parents=True)
-    assert _missing_records(book) == [
+    assert store.notes(store.all_states(book)) == [
         "without outputs: chapter/one (pytorch, missing), chapter/one (jax, missing);"
         " make run"
     ]
@@ -219,7 +211,7 @@ def test_missing_records_are_listed(make_book: Callable[..., Book]):
 @pytest.mark.timing
 def test_a_build_hears_repeated_signals_once(make_book: Callable[..., Book]):
     book = make_book(**{f"part_{n}": TEXT.replace("one", f"{n}") for n in range(30)})
-    with_our_pages(book.root)
+    with_our_tools(book.root)
     for number in (signal.SIGTERM, signal.SIGINT):
         build = subprocess.Popen(
             [sys.executable, "-m", "book", "html"],
@@ -228,7 +220,7 @@ def test_a_build_hears_repeated_signals_once(make_book: Callable[..., Book]):
             stderr=subprocess.PIPE,
             text=True,
         )
-        while not (book.root / "_build/sphinx/index.rst").exists():
+        while not (book.root / "_build/caches/pages").exists():
             assert build.poll() is None
             time.sleep(0.01)
         end = time.monotonic() + 120

@@ -13,7 +13,7 @@ from book.render import plots
 from book.render.descriptions import describe
 
 ROOT = Path(__file__).parents[2]
-FILES = ROOT / "tests/book/pages/plots"
+FILES = ROOT / "tests/book/render/plots"
 CURVES = "a 'copy' <1>: from \"10\" & more"
 PAGE = """<!DOCTYPE html>
 <html lang="en" data-theme="auto"><head><meta charset="utf-8"><title>Plots</title>

@@ -38,7 +38,7 @@ how_long()
 
 Its end.
 """
-PLOTS = Path(__file__).parent / "plots"
+PLOTS = Path(__file__).parents[1] / "render/plots"
 CELL_WITH_ALT = '{.python .input .varies alt="Copies take time."}'
 FACTS = dict.fromkeys(validation.FACTS, "") | {
     "machine_name": "CPU",

@@ -165,7 +165,7 @@ def test_the_end_of_an_exercise_is_marked(site: Path):
 
 def test_a_plot_has_ids_of_its_own(make_site_book: Make):
     """A page of exercises may show a plot under the same name."""
-    plot = (Path(__file__).parent / "plots/curves.svg").read_text("utf-8")
+    plot = (Path(__file__).parents[1] / "render/plots/curves.svg").read_text("utf-8")
     outputs = [new_output("display_data", {"image/svg+xml": plot})]
 
     def view(section: Section, tab: str) -> TabView | None:

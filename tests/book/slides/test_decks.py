@@ -24,7 +24,7 @@ from book.sources.book import Book
 from book.sources.inline import MarkupError
 from book.sources.parsing import parse
 
-PLOTS = Path(__file__).parents[1] / "pages/plots"
+PLOTS = Path(__file__).parents[1] / "render/plots"
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="10"></svg>'
 BIB = """\

@@ -1,6 +1,6 @@
 """Draws the plots of the tests, as records have them.
 
-python tests/book/pages/plots/draw.py  # needs matplotlib, IPython and nbclient
+python tests/book/render/plots/draw.py  # needs matplotlib, IPython and nbclient
 """
 
 import io
