@@ -1,8 +1,8 @@
 """The folders and files of `_build/`, relative to the book's folder.
 
 `make clean` removes all that they name. Sphinx works in `sphinx/`, `pages/` and
-`doctrees/` of a folder: for the site in that of all build products, for PDFs and the
-published book in their own.
+`doctrees/` of a folder: for the site in that of all build products, for the published
+book in its own.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ BUILD = Path("_build")
 HTML = BUILD / "html"
 HTML_STAMP = BUILD / "html.stamp"  # what the pages were built from
 HTML_NOTES = BUILD / "html.notes"  # what the last build printed
-LATEX = BUILD / "latex"  # a folder for each PDF
+TYPST = BUILD / "typst"  # the document of each PDF
 PDF = BUILD / "pdf"
 SLIDES = BUILD / "slides"
 NOTEBOOKS = BUILD / "notebooks"
@@ -28,7 +28,7 @@ LIBRARY = BUILD / "library"  # the texts of the libraries that were generated la
 
 # Locks, which one process holds while it writes
 LOCKS = BUILD / "locks"
-PAGES_LOCK = LOCKS / "pages.lock"  # of what Sphinx writes: pages and LaTeX
+PAGES_LOCK = LOCKS / "pages.lock"  # of pages and PDFs
 SLIDES_LOCK = LOCKS / "slides.lock"
 PUBLISH_LOCK = LOCKS / "publish.lock"
 NOTEBOOKS_LOCK = LOCKS / "notebooks.lock"

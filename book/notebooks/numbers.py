@@ -40,12 +40,14 @@ class Numbers:
     """All places of the book that have a label, and the numbers of all headings.
 
     `places` holds each place under its label, `headings` the numbers of each page's
-    headings under the name of its section.
+    headings under the name of its section. `captions` holds the numbers of all figures,
+    tables and equations, also of those without a label, under their section and line.
     """
 
     book: Book
     places: dict[str, Place] = field(init=False, default_factory=dict)
     headings: dict[str, list[str]] = field(init=False, default_factory=dict)
+    captions: dict[tuple[str, int], str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         setting = SETTING.search(self.book.config.build["sphinx_configs"])
@@ -57,6 +59,8 @@ class Numbers:
             for place in page.read(section.blocks):
                 self.places[place.label] = place
             self.headings[section.name] = page.headings
+            for line, caption in page.captions.items():
+                self.captions[section.name, line] = caption
 
     @cached_property
     def _page_numbers(self) -> dict[str, str]:
@@ -88,6 +92,7 @@ class _Page:
     counts: Counter[tuple[Kind, str]]
     headings: list[str] = field(default_factory=list)
     levels: list[int] = field(default_factory=list)
+    captions: dict[int, str] = field(default_factory=dict)  # the numbers by lines
 
     def read(self, blocks: list[Block]) -> Iterator[Place]:
         """Yield the places on the page, in order."""
@@ -113,6 +118,8 @@ class _Page:
         title: str = "",
     ) -> Iterator[Place]:
         """Yield the place of a block if it has a label."""
+        if kind != "section":
+            self.captions[block.line] = number
         if block.label:
             yield Place(block.label, kind, number, title, self.name)
 

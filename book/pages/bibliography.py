@@ -108,6 +108,10 @@ class Bibliography:
             raise BookError(f"{error}; add it", "bibfile") from None
         return {e.key: _clean_markdown(e.text.render(markdown)) for e in entries}
 
+    def entry(self, key: str) -> str:
+        """Return the entry of a work in Markdown, without its address."""
+        return self._entries[key]
+
     def cite(self, keys: Iterable[str], where: str, textual: bool = False) -> str:
         """Return the citation of some works in Markdown, with links to their entries.
 

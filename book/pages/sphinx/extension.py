@@ -27,7 +27,6 @@ from book.pages.sphinx import appendix as sphinx_appendix
 from book.pages.sphinx import folded as sphinx_folded
 from book.pages.sphinx import front as sphinx_front
 from book.pages.sphinx import glossary as sphinx_glossary
-from book.pages.sphinx import latex as sphinx_latex
 from book.pages.sphinx import machines as sphinx_machines
 from book.pages.sphinx import math as sphinx_math
 from book.pages.sphinx import predictions as sphinx_predictions
@@ -50,7 +49,6 @@ PARTS = (
     sphinx_site,
     sphinx_search,
     sphinx_solutions,
-    sphinx_latex,
 )
 
 

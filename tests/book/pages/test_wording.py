@@ -7,7 +7,6 @@ import pytest
 from book.base.errors import BookError
 from book.notebooks import editions
 from book.pages import html, wording
-from book.paper import pdf
 from book.slides import decks
 from book.sources.book import Book
 
@@ -135,14 +134,3 @@ def test_a_text_that_notebooks_misread_is_an_error(make_book: Callable[..., Book
     book = make_book(one=MARKED.format("It is ~~gone~~ now."))
     with pytest.raises(BookError, match=r"^chapter/one\.md:3: .* struck out here"):
         editions.write(book)
-
-
-def test_a_text_that_the_pdf_misreads_is_an_error(
-    make_site_book: Callable[..., Book], monkeypatch: pytest.MonkeyPatch
-):
-    """It has texts that no page shows."""
-    monkeypatch.setattr(pdf.tex, "check_tools", lambda: None)
-    book = make_site_book(index=INDEX, one="# One\n\n[It is H~2~O.]{.print}\n")
-    html.build(book)
-    with pytest.raises(BookError, match=r"^chapter/one\.md:3: readers would see "):
-        pdf.build(book)

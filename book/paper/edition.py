@@ -1,0 +1,266 @@
+"""Reads what an edition prints: its pages in order, with the tokens of all texts.
+
+In print, the contents are the only list of the sections. What a list of sections says
+about a section is at the beginning of that section.
+"""
+
+from __future__ import annotations
+
+import configparser
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from markdown_it.token import Token
+
+from book.base.cache import Cache
+from book.base.errors import BookError
+from book.facts.marked_numbers import published_measurements
+from book.notebooks.numbers import Numbers
+from book.pages import merge
+from book.pages.bibliography import Bibliography
+from book.pages.merge import Panel, Part, TabSet, TabView
+from book.paper.terms import Terms
+from book.render import math
+from book.sources.blocks import (
+    Block,
+    Cell,
+    Contents,
+    Equation,
+    Figure,
+    Heading,
+    Labelled,
+    Prose,
+    References,
+    Table,
+)
+from book.sources.book import Book
+from book.sources.inline import CITATIONS, for_medium, without_slide_marks
+from book.sources.section import Section
+from book.sources.tabs import tab_name
+from book.sources.tokens import equations, parse, parse_line, walk
+
+Views = Callable[[Section, str], TabView | None]
+Item = Part | TabSet
+
+
+class Text(NamedTuple):
+    """The tokens of a block: those of its title or caption, and those of its body."""
+
+    title: list[Token]
+    body: list[Token]
+
+
+def text_of(block: Block) -> Text:
+    """Return the tokens of a block; cells and equations have none."""
+    match block:
+        case Cell() | Contents() | References() | Equation():
+            return Text([], [])
+        case Heading(title=title) | Figure(caption=title):
+            return Text(parse_line(shown(title)), [])
+        case Table(caption=title, rows=rows):
+            return Text(parse_line(shown(title)), parse(shown(rows)))
+    return Text([], parse(shown(block.text)))
+
+
+def shown(text: str) -> str:
+    """Return a Markdown text as the printed book shows it."""
+    return without_slide_marks(for_medium(text, "print"))
+
+
+@dataclass
+class Page:
+    """A section in print; `depth` is 1 for a chapter, and 0 for the front page.
+
+    `about` is what the list of sections above says about it.
+    """
+
+    section: Section
+    views: list[TabView]
+    items: list[Item]
+    depth: int
+    about: list[Token] = field(default_factory=list)
+
+    @property
+    def blocks(self) -> Iterator[Block]:
+        """The blocks of the page in order, those in panels too."""
+        for item in self.items:
+            if isinstance(item, Part):
+                yield item.block
+            else:
+                yield from (p.block for panel in item.panels for p in panel.parts)
+
+    @property
+    def has_number(self) -> bool:
+        """False for the front page and for one that holds only the bibliography."""
+        kinds = {type(block) for block in self.blocks}
+        return self.depth > 0 and kinds != {Heading, References}
+
+
+class Edition:
+    """The pages of a book in the tabs of `book`, and what their texts need.
+
+    `texts` holds the tokens of each block under its `id`, `math` the Typst of each
+    equation, and `labels` the places that references can lead to.
+    """
+
+    def __init__(self, book: Book, views: Views, cache: Cache):
+        self.book, self.views = book, views
+        self.settings = configparser.RawConfigParser()
+        self.settings.read(book.root / "config.ini", encoding="utf-8")
+        self.numbers, self.bibliography = Numbers(book), Bibliography(book)
+        self.measurements = published_measurements(book)
+        self.pages = list(self._pages(book.sections[0], 0))
+        self.texts = {id(b): text_of(b) for page in self.pages for b in page.blocks}
+        cited = {key for tokens in self.texts.values() for key in _cited(tokens)}
+        self.works = {
+            key: parse_line(self.bibliography.entry(key))
+            for key in self.bibliography.works
+            if key in cited
+        }
+        self.terms = Terms(
+            self.setting("pdf", "stressed").split(),
+            self.setting("pdf", "programs").split(),
+        )
+        self._read_terms()
+        blocks = [block for page in self.pages for block in page.blocks]
+        self.labels = {b.label for b in blocks if isinstance(b, Labelled)}
+        self.math = math.to_typst(list(dict.fromkeys(self._equations(blocks))), cache)
+        self._remove_lists()
+
+    def setting(self, group: str, name: str) -> str:
+        """Return a setting of config.ini; empty if there is none."""
+        return self.settings.get(group, name, fallback="").strip()
+
+    # Pages
+
+    def _pages(self, section: Section, depth: int) -> Iterator[Page]:
+        """Yield the page of a section and those of all sections below it."""
+        tabs = self.book.tabs
+        views = [v for tab in tabs if (v := self.views(section, tab)) is not None]
+        if not views and len(tabs) == 1:
+            views = [_empty_view(section, tabs[0])]
+        if not views:
+            raise BookError("the page is empty; write something", section.at(1))
+        items = merge.merge(section, views, self.measurements)
+        yield Page(section, views, list(_without_hidden(items)), depth)
+        sections = {below.path: below for below in self.book.sections}
+        for entry, _ in section.contents:
+            below = sections[self.book.path_of_entry(section, entry)]
+            yield from self._pages(below, depth + 1)
+
+    # Texts
+
+    def _read_terms(self) -> None:
+        for page in self.pages:
+            name = page.section.name
+            # The front page mentions everything and explains nothing.
+            read = self.terms.read_text if page.depth else self.terms.read_mentions
+            for block in page.blocks:
+                text = self.texts[id(block)]
+                self.terms.read_title(name, text.title)
+                read(name, text.body)
+
+    def _equations(self, blocks: Iterable[Block]) -> Iterator[str]:
+        """Yield the TeX of each equation, some of them more than once."""
+        for block in blocks:
+            if isinstance(block, Equation):
+                yield block.tex
+            yield from equations(self.texts[id(block)].title)
+            yield from equations(self.texts[id(block)].body)
+        for tokens in self.works.values():
+            yield from equations(tokens)
+
+    # Lists of sections
+
+    def _remove_lists(self) -> None:
+        """Move what lists say about pages to these pages, and remove the lists.
+
+        A heading above such a list is the title of a part of the book.
+        """
+        titles = {title for title, _ in self.book.parts}
+        pages = {page.section.name: page for page in self.pages}
+        for page in self.pages:
+            kept: list[Item] = []
+            for item in page.items:
+                about = self._about(page, item)
+                for name, tokens in about.items():
+                    pages[name].about = tokens
+                if about and kept and _title(kept[-1]) in titles:
+                    kept.pop()
+                kept += [] if about else [item]
+            page.items = kept
+
+    def _about(self, page: Page, item: Item) -> dict[str, list[Token]]:
+        """Return what a list says about the pages below; empty if it lists others."""
+        if not isinstance(item, Part) or not isinstance(item.block, Prose):
+            return {}
+        section = page.section
+        below = {
+            self.book.path_of_entry(section, entry) for entry, _ in section.contents
+        }
+        paths = {s.name: s.path for s in self.book.sections}
+        found = {}
+        for tokens in _items(self.texts[id(item.block)].body):
+            first = (tokens[1].children or [])[:1]
+            label = first[0].content if first and first[0].type == "role" else ""
+            place = self.numbers.places.get(label)
+            if place is None or paths[place.page] not in below:
+                return {}
+            found[place.page] = tokens[3:]  # without the paragraph that names the page
+        return found
+
+
+def _cited(text: Text) -> Iterator[str]:
+    """Yield the keys of the works that a text cites."""
+    for token in walk([*text.title, *text.body]):
+        if token.type == "role" and token.info in CITATIONS:
+            yield from (key.strip() for key in token.content.split(","))
+
+
+def _empty_view(section: Section, tab: str) -> TabView:
+    """Return a view with only the title of a section, so that it keeps its number."""
+    title = [section.title] if section.title else []
+    line = title[0].line if title else 1
+    text = f"This section does not apply to {tab_name(tab)}."
+    return TabView(tab, [*title, Prose(line=line, source=text)], {}, [])
+
+
+def _without_hidden(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield items without the blocks that print does not show."""
+    for item in items:
+        if isinstance(item, TabSet):
+            panels = [Panel(p.tabs, _shown_parts(p.parts)) for p in item.panels]
+            if panels := [panel for panel in panels if panel.parts]:
+                yield TabSet(panels)
+        else:
+            yield from _shown_parts([item])
+
+
+def _shown_parts(parts: Iterable[Part]) -> list[Part]:
+    return [part for part in parts if not _is_hidden(part.block)]
+
+
+def _is_hidden(block: Block) -> bool:
+    """Return True for what is only on slides, and for text that is only elsewhere."""
+    is_empty = isinstance(block, Prose) and not shown(block.text).strip()
+    return block.sign.endswith("~~") or is_empty
+
+
+def _title(item: Item) -> str:
+    """Return the title of a heading; empty for all else."""
+    if isinstance(item, Part) and isinstance(item.block, Heading):
+        return item.block.title
+    return ""
+
+
+def _items(tokens: list[Token]) -> Iterator[list[Token]]:
+    """Yield the tokens within each item of a list with bullets; nothing for others."""
+    if not tokens or tokens[0].type != "bullet_list_open":
+        return
+    start = 0
+    for place, token in enumerate(tokens):
+        if token.level == 1 and token.type == "list_item_open":
+            start = place + 1
+        elif token.level == 1 and token.type == "list_item_close":
+            yield tokens[start:place]
