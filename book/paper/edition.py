@@ -9,6 +9,7 @@ from __future__ import annotations
 import configparser
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from markdown_it.token import Token
@@ -111,21 +112,26 @@ class Edition:
         self.numbers, self.bibliography = Numbers(book), Bibliography(book)
         self.measurements = published_measurements(book)
         self.pages = list(self._pages(book.sections[0], 0))
-        self.texts = {id(b): text_of(b) for page in self.pages for b in page.blocks}
-        cited = {key for tokens in self.texts.values() for key in _cited(tokens)}
-        self.works = {
-            key: parse_line(self.bibliography.entry(key))
-            for key in self.bibliography.works
-            if key in cited
-        }
+        blocks = [block for page in self.pages for block in page.blocks]
+        self.labels = {b.label for b in blocks if isinstance(b, Labelled)}
+        self.texts = {id(block): text_of(block) for block in blocks}
         self.terms = Terms(
             self.setting("pdf", "stressed").split(),
             self.setting("pdf", "programs").split(),
         )
         self._read_terms()
-        blocks = [block for page in self.pages for block in page.blocks]
-        self.labels = {b.label for b in blocks if isinstance(b, Labelled)}
-        self.math = math.to_typst(list(dict.fromkeys(self._equations(blocks))), cache)
+        tokens = [*chain.from_iterable(chain.from_iterable(self.texts.values()))]
+        cited = {key for token in walk(tokens) for key in _cited(token)}
+        entry = self.bibliography.entry
+        keys = [key for key in self.bibliography.works if key in cited]
+        self.works = {key: parse_line(entry(key)) for key in keys}
+        tokens += chain.from_iterable(self.works.values())
+        tokens += (t for p in self.numbers.places.values() for t in parse_line(p.title))
+        found = [
+            *equations(tokens),
+            *(b.tex for b in blocks if isinstance(b, Equation)),
+        ]
+        self.math = math.to_typst(list(dict.fromkeys(found)), cache)
         self._remove_lists()
 
     def setting(self, group: str, name: str) -> str:
@@ -160,16 +166,6 @@ class Edition:
                 text = self.texts[id(block)]
                 self.terms.read_title(name, text.title)
                 read(name, text.body)
-
-    def _equations(self, blocks: Iterable[Block]) -> Iterator[str]:
-        """Yield the TeX of each equation, some of them more than once."""
-        for block in blocks:
-            if isinstance(block, Equation):
-                yield block.tex
-            yield from equations(self.texts[id(block)].title)
-            yield from equations(self.texts[id(block)].body)
-        for tokens in self.works.values():
-            yield from equations(tokens)
 
     # Lists of sections
 
@@ -211,11 +207,10 @@ class Edition:
         return found
 
 
-def _cited(text: Text) -> Iterator[str]:
-    """Yield the keys of the works that a text cites."""
-    for token in walk([*text.title, *text.body]):
-        if token.type == "role" and token.info in CITATIONS:
-            yield from (key.strip() for key in token.content.split(","))
+def _cited(token: Token) -> list[str]:
+    """Return the keys of the works that a token cites."""
+    is_citation = token.type == "role" and token.info in CITATIONS
+    return [key.strip() for key in token.content.split(",")] if is_citation else []
 
 
 def _empty_view(section: Section, tab: str) -> TabView:
