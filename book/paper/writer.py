@@ -162,19 +162,18 @@ class Writer:
             case Table():
                 caption = self.markup.title(text.title)
                 facts = f", caption: [{caption}]" if caption else ""
-                facts += self._place(block)
+                facts += self._caption_place(block)
                 return f"#numbered-table({self.markup.table(text.body)}{facts})\n\n"
             case Equation():
                 tex, typst = string(block.tex.strip()), self.markup.typst(block.tex)
-                return f"#equation({tex}, $ {typst} ${self._place(block)})\n\n"
+                return f"#equation({tex}, $ {typst} ${self._caption_place(block)})\n\n"
         return self.markup.blocks(text.body)
 
-    def _place(self, block: Labelled) -> str:
+    def _caption_place(self, block: Labelled) -> str:
         """Return the arguments with the number and the label of a block."""
         captions = self.edition.numbers.captions
-        number = captions.get((self.page.section.name, block.line))
-        facts = f", number: {string(number)}" if number else ""
-        return f"{facts}, label: {string(block.label)}" if block.label else facts
+        number = captions.get((self.page.section.name, block.line), "")
+        return _place(number, block.label)
 
     # Headings
 
@@ -187,15 +186,11 @@ class Writer:
             raise BookError(f"a heading of {message}", self.markup.where)
         self.level = heading.level
         levels = CHAPTER_LEVELS if self.page.depth == 1 else PAGE_LEVELS
-        facts = [
-            str(heading.level + max(self.page.depth - 1, 0)),
-            f"number: {string(self._number(heading))}",
-            f"label: {string(heading.label)}",
-            f"listed: {str(heading.level <= levels).lower()}",
-        ]
-        if self.page.depth == 0:
-            facts.append(f"level: {heading.level}")
-        text = f"#head({', '.join(facts)})[{title}]\n\n"
+        facts = str(heading.level + max(self.page.depth - 1, 0))
+        facts += f", level: {heading.level}" if self.page.depth == 0 else ""
+        facts += f", listed: {str(heading.level <= levels).lower()}"
+        facts += _place(self._number(heading), heading.label)
+        text = f"#head({facts})[{title}]\n\n"
         return text + (self._origin() if heading.level == 1 else "")
 
     def _number(self, heading: Heading) -> str:
@@ -231,7 +226,7 @@ class Writer:
         path = self._picture(file.read_bytes(), file.suffix)
         alt = string(figure.alt or plain(text))
         caption = self.markup.title(text) + self._interactive(figure)
-        return f"#picture({path}, {alt}{self._place(figure)})[{caption}]\n\n"
+        return f"#picture({path}, {alt}{self._caption_place(figure)})[{caption}]\n\n"
 
     def _interactive(self, figure: Figure) -> str:
         """Return a link to the interactive version of a figure, if it has one.
@@ -311,6 +306,12 @@ class Writer:
             text = self.markup.title(tokens)
             out.append(f"#work({string(f'cite-{key}')})[{text}{link}]\n")
         return "".join(out)
+
+
+def _place(number: str, label: str) -> str:
+    """Return a number and a label as arguments, if there are any."""
+    numbered = f", number: {string(number)}" if number else ""
+    return f"{numbered}, label: {string(label)}" if label else numbered
 
 
 def _lines(source: str) -> int:

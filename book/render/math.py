@@ -1,4 +1,4 @@
-"""Converts equations from TeX; the only module that calls pandoc."""
+"""Converts equations from TeX, all of them by one call of pandoc."""
 
 import json
 import re

@@ -18,6 +18,7 @@ from book.pages.merge import Run, TabView
 from book.paper import pdf
 from book.sources.book import Book
 from book.sources.section import Section
+from book.sources.tabs import TAB_NAMES
 
 INDEX = """\
 # A Made-Up Book on Nothing
@@ -610,10 +611,14 @@ def test_an_edition_of_this_book_is_within_its_margins(
 
 
 @pytest.mark.slow
-def test_no_text_of_all_frameworks_is_beyond_the_margins(
+def test_the_edition_of_all_frameworks_is_within_its_margins(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
     assert main(["pdf"]) == 0
     file = Path(capsys.readouterr().out.strip())
     assert list(text_beyond_margins(file)) == []
+    # A page that begins with the label of a tab continues no other tab.
+    pages = [page.split("\n") for page in pages_of(file)]
+    continued = [lines[1] for lines in pages if ", continued" in lines[0]]
+    assert continued and not {*continued} & {*TAB_NAMES.values()}
