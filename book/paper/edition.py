@@ -7,7 +7,7 @@ about a section is at the beginning of that section.
 from __future__ import annotations
 
 import configparser
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
@@ -84,12 +84,11 @@ class Page:
 
     @property
     def blocks(self) -> Iterator[Block]:
-        """The blocks of the page in order, those in panels too."""
+        """The blocks that the page shows in order, those in panels too."""
         for item in self.items:
-            if isinstance(item, Part):
-                yield item.block
-            else:
-                yield from (p.block for panel in item.panels for p in panel.parts)
+            panels = item.panels if isinstance(item, TabSet) else [Panel((), [item])]
+            blocks = (part.block for panel in panels for part in panel.parts)
+            yield from (block for block in blocks if not is_hidden(block))
 
     @property
     def has_number(self) -> bool:
@@ -149,7 +148,7 @@ class Edition:
         if not views:
             raise BookError("the page is empty; write something", section.at(1))
         items = merge.merge(section, views, self.measurements)
-        yield Page(section, views, list(_without_hidden(items)), depth)
+        yield Page(section, views, items, depth)
         sections = {below.path: below for below in self.book.sections}
         for entry, _ in section.contents:
             below = sections[self.book.path_of_entry(section, entry)]
@@ -189,7 +188,8 @@ class Edition:
 
     def _about(self, page: Page, item: Item) -> dict[str, list[Token]]:
         """Return what a list says about the pages below; empty if it lists others."""
-        if not isinstance(item, Part) or not isinstance(item.block, Prose):
+        text = self.texts.get(id(item.block)) if isinstance(item, Part) else None
+        if text is None:
             return {}
         section = page.section
         below = {
@@ -197,7 +197,7 @@ class Edition:
         }
         paths = {s.name: s.path for s in self.book.sections}
         found = {}
-        for tokens in _items(self.texts[id(item.block)].body):
+        for tokens in _items(text.body):
             first = (tokens[1].children or [])[:1]
             label = first[0].content if first and first[0].type == "role" else ""
             place = self.numbers.places.get(label)
@@ -221,22 +221,7 @@ def _empty_view(section: Section, tab: str) -> TabView:
     return TabView(tab, [*title, Prose(line=line, source=text)], {}, [])
 
 
-def _without_hidden(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield items without the blocks that print does not show."""
-    for item in items:
-        if isinstance(item, TabSet):
-            panels = [Panel(p.tabs, _shown_parts(p.parts)) for p in item.panels]
-            if panels := [panel for panel in panels if panel.parts]:
-                yield TabSet(panels)
-        else:
-            yield from _shown_parts([item])
-
-
-def _shown_parts(parts: Iterable[Part]) -> list[Part]:
-    return [part for part in parts if not _is_hidden(part.block)]
-
-
-def _is_hidden(block: Block) -> bool:
+def is_hidden(block: Block) -> bool:
     """Return True for what is only on slides, and for text that is only elsewhere."""
     is_empty = isinstance(block, Prose) and not shown(block.text).strip()
     return block.sign.endswith("~~") or is_empty

@@ -20,7 +20,7 @@ from book.base.errors import BookError
 from book.base.paths import STATIC
 from book.pages import merge, pictures
 from book.pages.merge import Part, Run, TabSet
-from book.paper.edition import Edition, Item, Page
+from book.paper.edition import Edition, Item, Page, is_hidden
 from book.paper.markup import Markup, code, entry, escape, string
 from book.paper.terms import plain
 from book.records.outputs import PICTURES, Picture, PrintedText, read
@@ -106,6 +106,7 @@ class Writer:
 
     def _items(self, items: Sequence[Item]) -> str:
         """Return the text of items in a row."""
+        items = [i for i in items if isinstance(i, TabSet) or not is_hidden(i.block)]
         out = []
         for place, item in enumerate(items):
             if isinstance(item, TabSet):
@@ -142,8 +143,9 @@ class Writer:
         out = []
         for panel in tab_set.panels:
             names = string(", ".join(map(tab_name, panel.tabs)))
-            out.append(f"#tab({names})[\n{self._items(panel.parts)}]\n")
-        return "".join([*out, "#end-tabs\n"])
+            if text := self._items(panel.parts):
+                out.append(f"#tab({names})[\n{text}]\n")
+        return "".join([*out, "#end-tabs\n"]) if out else ""
 
     def _part(self, part: Part) -> str:
         block, self.markup.where = part.block, self.page.section.at(part.block.line)

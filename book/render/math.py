@@ -18,7 +18,7 @@ MARK_LINE = re.compile(r"^\\@\\@\\@$", re.MULTILINE)
 MENDED = (
     (re.compile(r"#scale\(x: \d+%, y: \d+%\)\[(\\?\S)\]"), r"\1"),
     (re.compile(r"#h\(0em\)"), "thick"),
-    (re.compile(r"(?<!\S)parallel (.+?) parallel(?![^\s^_])"), r"norm(\1)"),
+    (re.compile(r"\bparallel (.+?) parallel\b"), r"norm(\1)"),
     (re.compile(r'(upright\("[^"]*"\)) (?=\\?[(.,])'), r"\1"),
 )
 LETTERS = re.compile(r"upright\(([A-Za-z](?: [A-Za-z])+)\)")

@@ -25,6 +25,8 @@ INDEX = """\
 
 What this book is about.
 
+[Press the button.]{.web}
+
 ![Unnumbered.](img/queue.svg)
 
 ## How to Read It
@@ -89,6 +91,8 @@ import jax
 ```bash
 make pdf
 ```
+
+(~~Only on slides.~~)
 
 Between.
 
@@ -260,6 +264,7 @@ def test_a_pdf_has_the_whole_text(printed: Path) -> None:
     assert text.index("JAX") < text.index("import jax")
     assert "Your output may differ, here and below." in text
     assert text.index("H200", text.index(WIDE)) < text.index("eight GPUs")
+    assert "button" not in text and "slides" not in text
     assert "α → β" in text and "Fig. 1: Unnumbered." in text
     assert "Quoted #strong[words], 1. a_b and – so on." in text
     # Outputs are complete.
