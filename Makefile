@@ -129,7 +129,7 @@ help:  ## this list
 	@echo 'OLDEST   1 to test the wheel with the oldest frameworks that it supports'
 	@echo 'FORCE    1 to run what is fresh too'
 	@echo 'OUTPUTS  1 to write notebooks with the recorded outputs'
-	@echo 'PDF      0 to publish no PDFs, which need TeX'
+	@echo 'PDF      0 to publish no PDFs'
 	@echo 'PUSH     1 to push the notebooks to the branch that config.ini names'
 	@echo 'TO, FROM the folder to export to, _build/export/MACHINE if not given, and to import'
 	@echo 'ALL      1 for all tests of a part, in place of those of make test'

@@ -1,6 +1,6 @@
 """The programs and fonts that the book needs of the system, from Debian's packages.
 
-    python3 -m book.base.system check pdf  # tells how to install what is missing
+    python3 -m book.base.system check browser  # tells how to install what is missing
     python3 -m book.base.system install    # installs it, if it may
 
 `environments/system.toml` lists the packages in groups; without a group, all count.
@@ -102,10 +102,6 @@ def _font_families() -> set[str]:
     return {name.strip() for line in listed.splitlines() for name in line.split(",")}
 
 
-def _has_tex_file(name: str) -> bool:
-    return bool(_output("kpsewhich", name).strip())
-
-
 def _output(*command: str) -> str:
     """Return what a command prints; nothing if there is no such command."""
     if shutil.which(command[0]) is None:
@@ -118,7 +114,6 @@ FINDERS: dict[str, Callable[[str], bool]] = {
     "modules": _has_module,
     "libraries": _has_library,
     "fonts": _has_font,
-    "tex_files": _has_tex_file,
 }
 
 

@@ -1,57 +1,58 @@
 """Makes PDFs of the book: `python -m book pdf`, which `make pdf` calls.
 
 A PDF has the same text and outputs as the pages, either with all tabs, each under its
-label, or as the edition of one tab. Sphinx writes LaTeX to `_build/latex/NAME`, and
-XeLaTeX makes `_build/pdf/NAME.pdf` from it.
+label, or as the edition of one tab. `_build/typst/NAME/` holds it as a Typst document,
+from which Typst makes `_build/pdf/NAME.pdf`, tagged for readers who do not see it.
 """
 
 from __future__ import annotations
 
-import configparser
 import copy
-import os
+import multiprocessing
 import re
 import shutil
+import signal
+from importlib.resources import files
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from book.base import build_paths
 from book.base.errors import BookError
-from book.base.files import write_whole
+from book.base.files import replace_folder, write_bytes_whole, write_whole
+from book.base.paths import TEMPLATES
 from book.pages import html, names
-from book.paper import tex
-from book.sources.tabs import tab_name
+from book.paper.markup import string
 
 if TYPE_CHECKING:
-    from book.merge import TabView
-    from book.pages.rst import Page
+    from book.paper.edition import Views
     from book.sources.book import Book
-    from book.sources.section import Section
 
-# A comment of `book.pages.sphinx.latex` that names a page and a line of its source.
-SOURCE_LINE = re.compile(r"^%% (\S+):(\d+)$", re.MULTILINE)
-COMMANDS = re.compile(r"\\[A-Za-z@]+\*?|[{}\\$&~%]")
+TEMPLATE = ("book.typ", "book.tmTheme")
+# What a document and errors of Typst say.
+SOURCE_LINE = re.compile(r"^// (\S+):(\d+)$", re.MULTILINE)
+ERROR = re.compile(r"^error: ", re.MULTILINE)
+LINE = re.compile(r"main\.typ:(\d+)")
+MISSING = re.compile(r'the text `"(.+?)"` could not be displayed with font `"(.+?)"`')
+PICTURE = re.compile(r"([0-9a-f]{16}\.\w+):\d+")
+WIDE = "panicked with: too wide: "
 
 
-def build(book: Book, tab: str | None = None, views: html.Views | None = None) -> Path:
+def build(book: Book, tab: str | None = None, views: Views | None = None) -> Path:
     """Make the PDF of `tab`, or of all tabs, unless it is up to date; return its path.
 
     `views` returns the view of a section in a tab; the default shows the records.
-    Raises a `BookError` if a tool is missing or XeLaTeX reports a problem.
+    Raises a `BookError` for what Typst cannot show; an old PDF stays as it was.
     """
     edition = book if tab is None else _edition(book, book.check_tab(tab))
-    name = names.pdf(book, tab)
-    pdf = book.root / build_paths.PDF / name
-    folder = book.root / build_paths.LATEX / pdf.stem
-    stamp, built_from = folder / "pdf.stamp", html.fingerprint(book.root)
+    pdf = book.root / build_paths.PDF / names.pdf(book, tab)
+    folder = book.root / build_paths.TYPST / pdf.stem
+    stamp, built_from = folder.with_suffix(".stamp"), html.fingerprint(book.root)
     if views is None and pdf.exists() and _is_up_to_date(stamp, built_from):
         return pdf
-    tex.check_tools()
     stamp.unlink(missing_ok=True)
-    source, pages = _write_latex(edition, pdf.stem, folder, views)
-    draft = tex.typeset(source)
-    _check_log(book, source, pages)
-    _replace_pdf(pdf, draft)
+    _write_document(edition, folder, views)
+    write_bytes_whole(pdf, _typeset(book, folder))
     write_whole(stamp, built_from)
     return pdf
 
@@ -68,114 +69,109 @@ def _edition(book: Book, tab: str) -> Book:
     return edition
 
 
-def _write_latex(
-    edition: Book, name: str, folder: Path, views: html.Views | None
-) -> tuple[Path, dict[str, Page]]:
-    """Write the LaTeX of the book; return its file and the pages it comes from."""
+def _write_document(edition: Book, folder: Path, views: Views | None) -> None:
+    """Write the document of an edition, and all files that it needs, to `folder`."""
+    from book.paper.edition import Edition
+    from book.paper.writer import Writer
     from book.records import store
 
-    titles = store.titles(edition)
-    all_views = views or html.views_of_records(edition, titles)
-
-    def view(section: Section, tab: str) -> TabView | None:
-        shown = all_views(section, tab)
-        if shown is None and len(edition.tabs) == 1:
-            return _empty_view(section, tab)
-        return shown
-
-    pages = html.write_pages(edition, view, folder / "sphinx", "print")
-    settings = _settings(edition, name)
-    html.run_sphinx(edition, folder, titles, pages, "latex", settings)
-    return folder / "pages" / f"{name}.tex", pages
+    shown = views or html.views_of_records(edition, store.titles(edition))
+    cache = build_paths.cache(edition.root, "sources")
+    writer = Writer(Edition(edition, shown, cache))
+    text = writer.write()
+    with replace_folder(folder) as new:
+        (new / "main.typ").write_text(text, "utf-8")
+        for name, data in writer.files.items():
+            (new / name).write_bytes(data)
+        for name in TEMPLATE:
+            shutil.copy(TEMPLATES / name, new)
 
 
-def _empty_view(section: Section, tab: str) -> TabView:
-    """Return a view with only the title of a section, so that it keeps its number."""
-    from book import merge
-    from book.sources.blocks import Prose
-
-    title = [section.title] if section.title else []
-    line = title[0].line if title else 1
-    text = f"This section does not apply to {tab_name(tab)}."
-    return merge.TabView(tab, [*title, Prose(line=line, source=text)], {}, [])
+# Typst
 
 
-def _settings(edition: Book, name: str) -> dict[str, object]:
-    """Return the settings of Sphinx for the printed book."""
-    config = configparser.RawConfigParser()
-    config.read(edition.root / "config.ini", encoding="utf-8")
-    keywords = config.get("pdf", "keywords", fallback="")
-    front = edition.section(edition.config.build["index"]).title
-    return {
-        # The printed book has the title of its front page.
-        "project": front.title if front else edition.config.project["title"],
-        "book_name": name,
-        "book_keywords": [k.strip() for k in keywords.split(",") if k.strip()],
-        "book_stressed": config.get("pdf", "stressed", fallback="").split(),
-        "book_programs": config.get("pdf", "programs", fallback="").split(),
-        "book_site": config.get("publish", "site", fallback="").strip(),
-        # Only the pages of the site need these, and their paths are wrong here.
-        "html_static_path": [],
-        "html_favicon": None,
-        "templates_path": [],
-    }
+def _typeset(book: Book, folder: Path) -> bytes:
+    """Return the PDF of a document; raise a `BookError` if Typst cannot make it.
 
-
-def _replace_pdf(pdf: Path, draft: Path) -> None:
-    """Replace a PDF with a copy of the draft, once that copy is complete."""
-    new = pdf.with_suffix(".new")
+    Typst runs in a process of its own, which gives its memory back, and which ends at
+    once if this one is interrupted.
+    """
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_compile, args=(folder, theirs), daemon=True)
+    process.start()
+    theirs.close()
     try:
-        pdf.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(draft, new)
-        os.replace(new, pdf)
-    except OSError as error:
-        new.unlink(missing_ok=True)
-        raise BookError(f"cannot be written ({error.strerror})", pdf) from error
+        made = ours.recv()
+    except EOFError:
+        message = "Typst was ended; it may need more memory than the machine has"
+        raise BookError(message, "make pdf") from None
+    finally:
+        process.kill()
+        process.join()
+    if isinstance(made, str):
+        document = (folder / "main.typ").read_text("utf-8")
+        raise BookError(explain(book, document, made))
+    return bytes(made)
+
+
+def _compile(folder: Path, results: Connection) -> None:
+    """Send the PDF of a document, or the text of an error."""
+    import typst
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        pdf = typst.compile(
+            folder / "main.typ",
+            root=folder,
+            font_paths=[Path(str(files("font_roboto"))) / "files"],
+            ignore_system_fonts=True,  # the same bytes on each machine
+            # Accessible. A character that no font has is an error under this standard.
+            pdf_standards="ua-1",
+        )
+    except typst.TypstError as error:
+        results.send(error.diagnostic)
+    else:
+        results.send(pdf)
 
 
 # Errors
 
 
-def _check_log(book: Book, source: Path, pages: dict[str, Page]) -> None:
-    """Raise a `BookError` if the log of XeLaTeX reports an error or a bad page."""
-    log = source.with_suffix(".log")
-    text = log.read_text("utf-8", errors="replace") if log.exists() else ""
-    error = tex.find_error(text)
-    if error is None and not source.with_suffix(".pdf").exists():
-        error = tex.Problem("XeLaTeX made no PDF")
-    problems = [error] if error else list(tex.find_warnings(text))
-    if problems:
-        lines = [f"{_place(book, source, p, pages)}: {p.message}" for p in problems]
-        lines[-1] += f"; see {log.relative_to(book.root)}"
-        raise BookError("\n".join(dict.fromkeys(lines)))
+def explain(book: Book, document: str, diagnostic: str) -> str:
+    """Return a line for each error of Typst: a place in the sources, and what is wrong.
+
+    An error names a line of the document, or text or a picture that it has.
+    """
+    found = []
+    for error in ERROR.split(diagnostic)[1:]:
+        message, named = error.split("\n")[0].removeprefix("PDF/UA-1 error: "), ""
+        if missing := MISSING.search(message):
+            named, font = missing[1], missing[2]
+            message = f"no '{named}' in the font {font}; use another character"
+        elif message.startswith(WIDE):
+            named = message.removeprefix(WIDE)
+            message = "too wide for the page; break the equation into lines"
+        elif picture := PICTURE.search(error):
+            named, message = picture[1], f"the picture is damaged: {message}"
+        found.append(f"{_place(book, document, error, named)}: {message}")
+    return "\n".join(dict.fromkeys(found))
 
 
-def _place(
-    book: Book, source: Path, problem: tex.Problem, pages: dict[str, Page]
-) -> str:
-    """Return the file and line of the Markdown that causes a problem."""
-    sections = {section.name: section for section in book.sections}
-    if not problem.line:
-        return _first_place(problem.text, list(sections.values())) or source.name
-    lines = source.read_text("utf-8").split("\n")
-    above = "\n".join(lines[: problem.line])
-    comments = list(SOURCE_LINE.finditer(above))
-    if not comments or comments[-1][1] not in pages:
-        return f"{source.name}:{problem.line}"
-    name, line = comments[-1][1], int(comments[-1][2])
-    first, after = pages[name].origin(line)
-    words = COMMANDS.sub(" ", lines[problem.line - 1]).split()
-    block = sections[name].text.split("\n")[first - 1 : after - 1]
-    for number, source_line in enumerate(block, start=first):
-        if words and " ".join(words[:3]) in source_line:
-            return sections[name].at(number)
-    return sections[name].at(first)
-
-
-def _first_place(text: str, sections: list[Section]) -> str:
-    """Return the first file and line that contain a text, or an empty text."""
-    for section in sections:
-        if text and text in section.text:
-            line = section.text.count("\n", 0, section.text.index(text)) + 1
-            return section.at(line)
-    return ""
+def _place(book: Book, document: str, error: str, named: str) -> str:
+    """Return the file and line of the Markdown that causes an error."""
+    lines = document.split("\n")
+    if line := LINE.search(error):
+        above = "\n".join(lines[: int(line[1])])
+    else:
+        above = document.partition(string(named)[1:-1] or "\n")[0]
+    places = SOURCE_LINE.findall(above)
+    if not places:
+        return "the printed book"
+    name, start = places[-1][0], int(places[-1][1])
+    section = book.section(name)
+    for number, text in enumerate(section.text.split("\n")[start - 1 :], start=start):
+        if named and named in text:
+            return section.at(number)
+    return section.at(start)

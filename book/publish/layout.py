@@ -20,7 +20,7 @@ from book.base.files import locked, replace_folder
 from book.notebooks import editions
 from book.pages import buttons, hosting, html
 from book.pages.hosting import Hosting
-from book.paper import pdf, tex
+from book.paper import pdf
 from book.render.templates import render_template
 from book.slides import decks
 from book.sources.book import Book
@@ -42,8 +42,6 @@ def build(book: Book, with_pdf: bool = True) -> Path:
     If a step fails, the last folder remains unchanged and a `BookError` is raised.
     """
     settings = hosting.load(book)
-    if with_pdf:
-        tex.check_tools()  # Report missing tools now and not after minutes of work.
     folder = book.root / build_paths.PUBLISH
     with replace_folder(folder) as draft:
         for name, source in _make_parts(book, with_pdf):

@@ -31,7 +31,7 @@ TOOLS = re.compile(r"/(IPython|ipykernel|traitlets|pkg_resources)/|pkg_resources
 
 TERMINAL_CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 BACKSPACE = "\x08"
-# Neither a page nor TeX takes these, and half a surrogate pair cannot be written.
+# Neither a page nor a PDF takes these, and half a surrogate pair cannot be written.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 SVG = "image/svg+xml"

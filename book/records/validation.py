@@ -28,7 +28,7 @@ FACTS = (
     "fingerprint",
     "outputs",
 )
-# A longer line fills more than half a page, and TeX may refuse it.
+# A longer line fills more than half a page.
 LONGEST_LINE = 2000
 # Errors of reading and checking a file that is not a notebook.
 UNREADABLE = (

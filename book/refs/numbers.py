@@ -35,8 +35,8 @@ class Numbers:
     """All places of the book that have a label, and the numbers of all headings.
 
     `places` holds each place under its label, `headings` the numbers of each page's
-    headings under the name of its section, and `captions` the number of each figure and
-    table under the name of its section and its line.
+    headings under the name of its section, and `captions` the number of each figure,
+    table and equation under the name of its section and its line.
     """
 
     book: Book
@@ -98,9 +98,9 @@ class _Page:
                     yield from self._place(block, "section", number, block.title)
                 # A figure or table with a caption has a number even without a label.
                 case Figure() if block.caption or block.label:
-                    yield from self._place(block, "figure", self._caption(block))
+                    yield from self._place(block, "figure", self._count("figure"))
                 case Table() if block.caption:
-                    yield from self._place(block, "table", self._caption(block))
+                    yield from self._place(block, "table", self._count("table"))
                 case Equation() if block.label:
                     yield from self._place(block, "equation", self._count("equation"))
 
@@ -112,6 +112,8 @@ class _Page:
         title: str = "",
     ) -> Iterator[Place]:
         """Yield the place of a block if it has a label."""
+        if kind != "section":
+            self.captions[block.line] = number
         if block.label:
             yield Place(block.label, kind, number, title, self.name)
 
@@ -128,12 +130,6 @@ class _Page:
             self.levels[-1] += 1
         below = "".join(f".{count}" for count in self.levels)
         self.headings.append(f"{self.number}{below}" if self.number else "")
-
-    def _caption(self, block: Figure | Table) -> str:
-        """Return the number of the next figure or table."""
-        number = self._count("figure" if isinstance(block, Figure) else "table")
-        self.captions[block.line] = number
-        return number
 
     def _count(self, kind: Kind) -> str:
         """Return the number of the next figure, table or equation."""

@@ -42,7 +42,7 @@ from pypdf import PdfWriter
 from two_machines import not_copied
 
 from book.notebooks import editions
-from book.paper import pdf, tex
+from book.paper import pdf
 from book.publish import layout
 from book.slides import decks
 from book.sources.book import Book
@@ -69,7 +69,6 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Sites:
     shutil.copytree(ROOT, root, ignore=not_copied)
     made = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tex, "check_tools", lambda: None)
         patch.setattr(pdf, "build", blank)
         made[""] = publish(root, "").rename(folder / "no-repository")
         patch.setattr(editions, "write", lambda book: made[""] / "notebooks")

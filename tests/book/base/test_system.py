@@ -19,10 +19,9 @@ LIST = """\
 [book]
 git = { commands = ["git"] }
 
-[pdf]
-texlive-xetex = { commands = ["xelatex"] }
+[print]
+made-up-printer = { commands = ["made-up-print"] }
 fonts-made-up = { fonts = ["Made Up", "Made Up Mono"] }
-tex-fonts = { tex_files = ["made-up.tfm"] }
 
 [browser]
 chromium-headless-shell = { commands = ["chromium-headless-shell"] }
@@ -37,7 +36,7 @@ case "$*" in
 *update*) rm -f {here}/old; touch {index}/a_Packages;;
 *install*)
     if [ -e {here}/fails -o -e {here}/old ]; then echo 'E: refused' >&2; exit 100; fi
-    for name in xelatex chromium-headless-shell kpsewhich; do
+    for name in made-up-print chromium-headless-shell; do
         printf '#!/bin/sh\\necho %s\\n' $name > {here}/$name; chmod +x {here}/$name
     done
     printf '#!/bin/sh\\necho "Made Up"; echo "Other,Made Up Mono"\\n' > {here}/fc-list
@@ -50,7 +49,7 @@ if [ -e {here}/refuses ]; then exit 1; fi
 shift
 exec "$@"
 """
-EVERYTHING = "texlive-xetex fonts-made-up tex-fonts chromium-headless-shell"
+EVERYTHING = "made-up-printer fonts-made-up chromium-headless-shell"
 
 
 class Machine:
@@ -93,17 +92,16 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def test_missing_packages_are_found_by_what_they_bring(machine: Machine):
     assert system.missing("book") == {}
-    assert system.missing("pdf") == {
-        "texlive-xetex": ["xelatex"],
+    assert system.missing("print") == {
+        "made-up-printer": ["made-up-print"],
         "fonts-made-up": ["Made Up", "Made Up Mono"],
-        "tex-fonts": ["made-up.tfm"],
     }
     assert list(system.missing()) == EVERYTHING.split()
 
 
 def test_one_missing_font_is_found(machine: Machine):
     machine.add("fc-list", "#!/bin/sh\necho 'Made Up Mono,Mono'\n")
-    assert system.missing("pdf")["fonts-made-up"] == ["Made Up"]
+    assert system.missing("print")["fonts-made-up"] == ["Made Up"]
 
 
 def test_a_missing_library_is_found(machine: Machine):
@@ -148,7 +146,7 @@ def test_other_systems_are_told_what_is_missing(machine: Machine):
         with pytest.raises(BookError) as refused:
             action()
         assert str(refused.value) == (
-            "not installed: xelatex, Made Up, Made Up Mono, made-up.tfm,"
+            "not installed: made-up-print, Made Up, Made Up Mono,"
             " chromium-headless-shell;"
             " install them by your system's own means"
         )

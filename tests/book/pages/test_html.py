@@ -484,7 +484,7 @@ def test_a_page_shows_a_text_as_markdown_means_it(make_site_book: Make):
     build(book)
     page = soup(book, "chapter/one")
     assert find(page, "h1").text == "1. One “Quoted” – and More"
-    assert find(page, "h1").parent["id"] == "one-quoted-and-more"
+    assert find(page, "section")["id"] == "one-quoted-and-more"
     first, *_, last = page.select("section > p")
     assert [tag.name for tag in first.find_all(True, recursive=False)] == [
         *("strong", "em", "math", "code", "a", "a")

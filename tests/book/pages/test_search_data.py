@@ -11,6 +11,8 @@ import test_html
 from bs4 import BeautifulSoup
 
 from book.pages import html
+from book.pages.article import Article
+from book.pages.page import Written
 from book.sources.book import Book
 
 INDEX = """\
@@ -207,7 +209,12 @@ def test_pages_that_have_not_changed_are_still_found(
     file = book.root / "chapter/two.md"
     file.write_text(TWO.replace("As in", "Anew, as in"), "utf-8")
     written, write = [], html._written
-    monkeypatch.setattr(html, "_written", lambda a: written.append(a.name) or write(a))
+
+    def noting(article: Article) -> Written:
+        written.append(article.name)
+        return write(article)
+
+    monkeypatch.setattr(html, "_written", noting)
     after = found(html.build(Book(book.root)).parent / "_static")
     # The front page shows the reading times of others.
     assert written == ["chapter/two", "index"]

@@ -226,15 +226,6 @@ def test_a_failure_leaves_the_last_folder_unchanged(
     assert not folder.with_suffix(".draft").exists()
 
 
-def test_missing_tex_is_reported_first(make, monkeypatch: pytest.MonkeyPatch):
-    book = make()
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(BookError, match="^not installed: xelatex, "):
-        layout.build(book)
-    assert not (book.root / "_build/publish").exists()
-    assert not (book.root / "_build/notebooks").exists()
-
-
 # The branch
 
 
