@@ -46,7 +46,19 @@ A figure of no section:
 chapter/index
 ```
 """
-CHAPTER = "# A Chapter\n:label:`chap_a`\n\nText.\n\n```toc\none\ntwo\n```\n"
+CHAPTER = """\
+# A Chapter
+:label:`chap_a`
+
+Text.
+
+:bibliography:`refs.bib`
+
+```toc
+one
+two
+```
+"""
 ONE = """\
 # One
 :label:`sec_one`
