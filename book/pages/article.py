@@ -28,7 +28,15 @@ from book.pages.glossary import named_entries
 from book.pages.names import identifier
 from book.pages.search import Index, Title, text_of
 from book.pages.sets import MachinePanel, Panel
-from book.pages.site import EQUATIONS, NAMES, Site, address, anchor, names_in
+from book.pages.site import (
+    EQUATIONS,
+    NAMES,
+    Site,
+    address,
+    anchor,
+    id_of_work,
+    names_in,
+)
 from book.records.outputs import PICTURES, Picture, PrintedText, read
 from book.render import code, math, outputs
 from book.render.math import Equation as Tex
@@ -202,7 +210,7 @@ class Article:
             authors, year = map(escape, labels[key])
             authors = authors.replace("et al.", "<em>et al.</em>")
             shown = year if textual else f"{authors}, {year}"
-            link = self.link(site.references, key, shown, site.work(key))
+            link = self.link(site.references, id_of_work(key), shown, site.work(key))
             links.append(f"{authors} ({link})" if textual else link)
         return ", ".join(links) if textual else f"({', '.join(links)})"
 
@@ -457,8 +465,9 @@ class Article:
         """Return an entry of the bibliography."""
         bibliography = self.site.bibliography
         tokens = parse(bibliography.formatted[key] + bibliography.link(key))
-        self.index.add_thing("source", key, "", tokens, self.texts)
-        named = attribute("id", self.id_of(key))
+        name = id_of_work(key)
+        self.index.add_thing("source", name, "", tokens, self.texts)
+        named = attribute("id", self.id_of(name))
         return f'<div class="citation"{named}>\n{self.texts.html(tokens)}</div>\n'
 
     # Cells

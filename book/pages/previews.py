@@ -12,6 +12,7 @@ from book.merge import Part
 from book.pages.article import Article, Item, anchor_of, parts_of
 from book.pages.glossary import entries
 from book.pages.search import Title
+from book.pages.site import id_of_work
 from book.sources.blocks import (
     Equation,
     Figure,
@@ -37,7 +38,7 @@ class Preview(Article):
         super().__init__(source.site, source.section, source.items, source=source)
         mathml = source.texts.mathml
         self.texts.mathml = {tex: ANNOTATION.sub("", mathml[tex]) for tex in mathml}
-        self.texts.mentions = {}
+        self.texts.mentions, self.texts.has_links = {}, False
 
     def link(self, page: str, name: str, html: str, title: str | None = None) -> str:
         """Return the text of a link."""
@@ -78,7 +79,7 @@ class Preview(Article):
                         yield anchor_of(part.block), self.table(part.block)
                     case References():
                         for key in self.site.bibliography.formatted:
-                            yield key, self.work(key)
+                            yield id_of_work(key), self.work(key)
                     case Prose() if self.name == self.site.glossary.page:
                         for name, tokens in entries(self.body_of(part.block)):
                             yield name, f"<div>{self.texts.html(tokens)}</div>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable
 from functools import cached_property
 
@@ -78,6 +79,11 @@ def anchor(place: Place) -> str:
     """Return the id of the element that a label names."""
     name = place.label.replace("_", "-")
     return f"{EQUATIONS}{name}" if place.kind == "equation" else name
+
+
+def id_of_work(key: str) -> str:
+    """Return the id of the entry of a work."""
+    return re.sub(r"[^\w-]+", "-", key)
 
 
 def address(page: str, name: str, here: str) -> str:

@@ -32,12 +32,14 @@ class Texts:
 
     `role` returns the HTML of a role, given its name and its value. `mathml` holds each
     equation under its TeX and whether it is displayed. `mentions` holds, for the id of
-    a token, the terms in it that lead to the glossary.
+    a token, the terms in it that lead to the glossary. Addresses of other sites are no
+    links if `has_links` is False.
     """
 
     role: Callable[[str, str], str]
     mathml: Mapping[tuple[str, bool], str]
     mentions: Mapping[int, list[Mention]] = field(default_factory=dict)
+    has_links: bool = True
     # In a table: the tab of each column, again and again.
     columns: Iterator[str | None] | None = field(init=False, default=None)
 
@@ -75,6 +77,8 @@ class Texts:
                 return f"<{token.tag}{attribute('data-framework', tab)}>"
             case "raw":
                 return token.content  # HTML of ours, see `raw`
+            case "link_open" | "link_close" if not self.has_links:
+                return ""
             case "html_inline" | "html_block":
                 return ""  # a comment, since checks refuse all else
         return _tag(token)
@@ -139,5 +143,10 @@ def plain(rendered: str) -> str:
 
 
 def add_class(rendered: str, kind: str) -> str:
-    """Return HTML with a class at its first element, which has no other."""
-    return re.sub(r"^<(\w+)", rf'<\1 class="{kind}"', rendered) if kind else rendered
+    """Return HTML with one more class at its first element."""
+    first, end, rest = rendered.partition(">")
+    if not kind or not end:
+        return rendered
+    if ' class="' in first:
+        return first.replace(' class="', f' class="{kind} ', 1) + end + rest
+    return f'{first} class="{kind}"{end}{rest}'

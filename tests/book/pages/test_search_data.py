@@ -239,7 +239,7 @@ def test_previews_show_what_other_pages_refer_to(static: Path):
     # A figure on its own page needs none.
     kinds = {key.partition("#")[2]: key.partition("#")[0] for key in shown}
     assert {"fig-a", "equation-eq-time", "tab-ages"} <= set(kinds)
-    assert kinds["Williams.2009"] == "index.html" and len(kinds) == 5
+    assert kinds["Williams-2009"] == "index.html" and len(kinds) == 5
     section = shown[f"{PAGE}#sec-copying"]
     assert section.count("<p") == 2 and "<h" not in section
     figure = shown[f"{PAGE}#fig-a"]

@@ -80,6 +80,7 @@ def test_html_of_ours_is_written_as_it_is():
 
 def test_a_class_is_added_to_the_first_element():
     assert add_class("<p>a</p><p>b</p>", "c") == '<p class="c">a</p><p>b</p>'
+    assert add_class('<p id="b" class="a">', "c") == '<p id="b" class="c a">'
     assert add_class("<p>a</p>", "") == "<p>a</p>" and add_class("", "c") == ""
 
 
