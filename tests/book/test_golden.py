@@ -1,9 +1,11 @@
 """`make golden` finds each difference between two builds, and nothing else."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ PAGE = """\
 <pre>x = 1
 </pre></article></body></html>
 """
+SEAL = "# Generated from 0123456789abcdef, with the contents 0123456789abcdef.\n"
 FILES = {
     "config.ini": "",
     "_build/html/one.html": PAGE,
@@ -24,7 +27,7 @@ FILES = {
     "_build/notebooks/one.ipynb": '{\n "cells": []\n}\n',
     "_build/eval_jax/one.ipynb": '{\n "id": "0123abcd",\n "source": ["x"]\n}\n',
     "_build/slides/jax/one.html": "<article>A slide</article>\n",
-    "d2l/jax.py": "x = 1\n",
+    "d2l/jax.py": f"x = 1\n{SEAL}",
 }
 # The file, what stands in it, what stands there in the other build, and the report.
 DIFFERENCES = {
@@ -40,12 +43,13 @@ DIFFERENCES = {
     "notebook": ("notebooks/one.ipynb", "[]", "[1]", '-  "cells": [1]'),
     "eval": ("eval_jax/one.ipynb", '"x"', '"y"', '-  "source": ["y"]'),
     "slide": ("slides/jax/one.html", "A slide", "Slides", '+ "A slide"'),
-    "library": ("d2l/jax.py", "1", "2", "- x = 2\n    + x = 1"),
+    "library": ("d2l/jax.py", "x = 1", "x = 2", "- x = 2\n    + x = 1"),
 }  # fmt: skip
 UNSEEN = {
     "space between elements": ("one.html", "</h1> <p>", "</h1>\n\n  <p>"),
     "end of a line": ("one.html", "plain</em> words", "plain</em>\nwords"),
     "data on one line": ("search-data.js", "[\n", "["),
+    "seal of a library": ("d2l/jax.py", "from 0123", "from 4567"),
     "id of a cell": ("eval_jax/one.ipynb", "0123abcd", "4567abcd"),
 }
 
@@ -98,6 +102,18 @@ def test_the_words_of_a_pdf_are_compared(builds, tmp_path, monkeypatch):
     assert found == ["-1 +1 of 4 items\n    - BASE\n    + ours"]
 
 
+def test_the_contents_of_an_archive_are_compared(builds):
+    for build, text in zip(builds, ("old", "new"), strict=True):
+        with zipfile.ZipFile(build / "_build/notebooks/all.zip", "w") as archive:
+            archive.writestr("one.ipynb", text)
+            archive.writestr("library/d2l/jax.py", text)  # compared itself
+    ((name, difference),) = compare.report(*builds)
+    assert name == "_build/notebooks/all.zip"
+    assert re.fullmatch(
+        r"-1 \+1 of 2 items\n    - one.ipynb \w{8}\n    \+ one.ipynb \w{8}", difference
+    )
+
+
 def test_a_file_of_one_build_is_a_difference(builds):
     (builds[0] / "_build/html/two.html").write_text(PAGE)
     assert list(compare.report(*builds)) == [("_build/html/two.html", "only in BASE")]
@@ -117,7 +133,7 @@ def test_the_command_fails_if_something_differs(builds):
     assert same.returncode == 0
     missing = "not compared: _build/slides is not in BASE; run make slides there"
     assert missing in same.stdout.splitlines()
-    change(base, "d2l/jax.py", "1", "2")
+    change(base, "d2l/jax.py", "x = 1", "x = 2")
     assert run().returncode == 1
     assert run().stdout.endswith("files that differ: 1\n")
     shutil.rmtree(base)

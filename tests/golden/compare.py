@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from html.parser import HTMLParser
@@ -30,10 +31,17 @@ PRODUCTS = {
     "_build/pdf": "make pdf",
     "d2l": "make lib",
 }
-# Items of files that two builds of one commit do not have in common.
+# Items that do not count, in files whose names match these patterns.
+SEAL = re.compile(r"# Generated from [0-9a-f]{16}, with the contents [0-9a-f]{16}\.")
 VARYING = {
     # nbformat draws an id for each cell that d2lbook reads from Markdown.
     "_build/eval*.ipynb": re.compile(r' *"id": "[0-9a-f]{8}",'),
+    # The seal names the program that wrote the library.
+    "d2l/*.py": SEAL,
+    "_build/notebooks/library/d2l/*.py": SEAL,
+    # These archives contain the library, which is compared itself.
+    "_build/notebooks/*.ipynb": re.compile(r" *\"    archive='[\w+/=]+',\\n\","),
+    "_build/notebooks/*.zip": re.compile(r"\S*d2l/\w+\.py [0-9a-f]{8}"),
 }
 # Readers see the spaces beside these elements, but not those beside others.
 INLINE = set(
@@ -123,6 +131,9 @@ def _parts(path: Path) -> dict[str, list[str]]:
         stream.feed(path.read_text("utf-8"))
         stream.close()
         return stream.parts
+    if path.suffix == ".zip":
+        members = zipfile.ZipFile(path).infolist()
+        return {"": [f"{member.filename} {member.CRC:08x}" for member in members]}
     if path.suffix == ".pdf":
         command = ["pdftotext", str(path), "-"]
         run = subprocess.run(command, capture_output=True, text=True, check=True)
