@@ -9,7 +9,7 @@ endif
 .PHONY: html live lab run eval export import notebooks slides pdf publish lib check serve test test-all \
 	system test-book test-site test-d2l test-chapter test-timing test-wheel tools bench \
 	bench-page bench-build bench-trainer bench-kernels bench-scaling quick lint coverage \
-	plans test-plans lock clean help
+	plans test-plans lock clean help golden
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -40,7 +40,7 @@ endef
 # The option has the value as it was typed. Make would expand it for the environment.
 given = $(filter command,$(origin $(1)))
 option = $(if $(call given,$(1)),--$(2)='$(subst ','\'',$(value $(1)))')
-SETTINGS := TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM RUNS ROUNDS GPUS VNU PORT OLDEST
+SETTINGS := TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM RUNS ROUNDS GPUS VNU PORT OLDEST BASE PAGE
 unexport $(SETTINGS)
 # A misspelt setting is an error, unless another make calls this one. Other programs'
 # variables have an underscore, but for CI.
@@ -132,6 +132,8 @@ help:  ## this list
 	@echo 'PDF      0 to publish no PDFs'
 	@echo 'PUSH     1 to push the notebooks to the branch that config.ini names'
 	@echo 'TO, FROM the folder to export to, _build/export/MACHINE if not given, and to import'
+	@echo 'BASE     a checkout of another commit for golden; build the same things in both'
+	@echo 'PAGE     a page, such as use-gpu: golden shows all that differs there, and only that'
 	@echo 'ALL      1 for all tests of a part, in place of those of make test'
 	@echo 'RUNS     builds and audits of each tool in a bench, 3 if not given'
 	@echo 'ROUNDS   turns of each loop or kernel in a bench, 7 if not given; steps in bench-scaling'
@@ -194,6 +196,10 @@ test-plans: $(call built,plans)  ## XLA's plans and JAX's kernels; downloads 220
 
 tools: $(call built,test)  ## make the browser and the Node tools of the tests ready
 	@PYTHONPATH=. .venvs/test/bin/python tests/site/tools.py
+
+golden: $(call built,test)  ## compare this checkout, and what it built, with another; BASE=FOLDER PAGE=
+	@.venvs/test/bin/python tests/golden/compare.py $(call option,BASE,base) \
+		$(call option,PAGE,page)
 
 coverage: $(call built,test)  ## which lines of book/ its tests do not reach
 	@rm -rf _build/coverage && mkdir -p _build/coverage

@@ -164,6 +164,7 @@ d2l = sys.modules[__name__]
 
 # Aliases from config.ini
 nn_Module = tf.keras.Model
+rand = tf.random.uniform
 reshape = tf.reshape
 ones_like = tf.ones_like
 ones = tf.ones
@@ -178,7 +179,6 @@ tanh = tf.tanh
 linspace = tf.linspace
 exp = tf.exp
 normal = tf.random.normal
-rand = tf.random.uniform
 matmul = tf.matmul
 reduce_sum = tf.reduce_sum
 reduce_mean = tf.reduce_mean
@@ -3427,4 +3427,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from a2188c8d3ebf0a7c, with the contents 84091c39066ec1aa.
+# Generated from 1d96ea9d1c9a9dd0, with the contents 42accc4d92335278.

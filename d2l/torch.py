@@ -3358,4 +3358,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from f64c842ec4bffef6, with the contents 3d9a28cdd7c015e4.
+# Generated from 8a19b5fced7277c1, with the contents 3d9a28cdd7c015e4.

@@ -12,7 +12,6 @@ from itertools import chain
 from urllib.parse import unquote
 
 from book.base import build_paths
-from book.base.errors import BookError
 from book.checks import predictions
 from book.facts.quantities import quantities
 from book.sources.blocks import Block, Cell, Contents, References, Table
@@ -93,6 +92,7 @@ def _section_problems(
     yield from build_paths.cache(book.root, "sources").value(
         [*known, section.text], lambda: list(_problems_in_text(book, section, bib_keys))
     )
+    yield from _conversion_problems(book, section)
     for block in section.blocks:
         if not isinstance(block, Cell | Contents | References):
             for offset, message in _link_problems(section, block):
@@ -106,7 +106,7 @@ def _problems_in_text(
     for block in section.blocks:
         yield from _tab_problems(book, block)
         if isinstance(block, Cell):
-            yield from _cell_problems(book, section, block)
+            yield from _cell_problems(book, block)
         elif not isinstance(block, Contents | References):
             yield from _text_problems(block, bib_keys)
     yield from predictions.mistakes(book, section)
@@ -141,8 +141,8 @@ def _label_problems(book: Book) -> Iterator[str]:
 # Code
 
 
-def _cell_problems(book: Book, section: Section, cell: Cell) -> Problems:
-    """Yield a missing tab, code that is not Python, and bad branches."""
+def _cell_problems(book: Book, cell: Cell) -> Problems:
+    """Yield a missing tab, code that is not Python, and unknown tabs in branches."""
     if not cell.has_tabs:
         yield cell.rows[0], "cell without a tab; start it with %%tab and its tabs"
     try:
@@ -150,23 +150,21 @@ def _cell_problems(book: Book, section: Section, cell: Cell) -> Problems:
     except SyntaxError as error:
         line = cell.line_of(error.lineno or 1)
         yield line, f"not valid Python ({error.msg}); correct it"
-        return
-    yield from _branch_problems(book, section, cell)
-
-
-def _branch_problems(book: Book, section: Section, cell: Cell) -> Problems:
-    """Yield unknown tabs in the branches of a cell, and branches that are not valid."""
     for call in SELECTED.finditer(cell.code):
         line = cell.line_of(cell.code.count("\n", 0, call.start()) + 1)
         for tab in QUOTED.findall(call[1]):
             if tab not in book.tabs:
                 yield line, f"unknown tab '{tab}'; choose from {', '.join(book.tabs)}"
-    if "tab.selected" in cell.code:
-        row = cell.code.count("\n", 0, cell.code.index("tab.selected")) + 1
-        try:
-            book.select_branches(cell.code, book.tabs[0], "")
-        except BookError as error:
-            yield cell.line_of(row), str(error)
+
+
+def _conversion_problems(book: Book, section: Section) -> Problems:
+    """Yield what d2lbook cannot convert to a tab, or would convert wrongly."""
+    for tab in book.tabs:
+        codes = book.converted(section, tab)
+        for cell in section.cells:
+            if cell.number in codes:
+                for row, message in codes[cell.number].problems:
+                    yield cell.line_of(row), message
 
 
 # Text

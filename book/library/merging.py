@@ -14,8 +14,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from book.base.errors import BookError
-from book.library.saved import SavedStatement, statements
-from book.sources.branches import Statement
+from book.library.saved import SavedStatement, Statement, statements
 
 ADDS_TO_CLASS = m.Decorator(
     m.Call(

@@ -8,6 +8,7 @@ the names of a marked `import` become names of the library, too.
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
@@ -35,9 +36,9 @@ from libcst.metadata import (
 from book.base.errors import BookError
 from book.sources import blocks
 from book.sources.book import Book
-from book.sources.branches import Statement, parse_cell
 from book.sources.section import Section
 
+Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 MARK = re.compile(r"#\s*@save\b.*")
 IMPORT = m.SimpleStatementLine([m.Import() | m.ImportFrom()])
 # These statements change existing objects, so it is not clear which they would replace.
@@ -71,12 +72,17 @@ class TabCell:
 
         Raises a `BookError` if it is not valid Python.
         """
+        code = self.cell.python
         try:
-            return parse_cell(self.cell.python).code
+            ast.parse(code)  # its messages say more than those of libcst
+            cst.parse_module(code)
         except SyntaxError as error:
-            raise BookError(
-                f"not valid Python ({error.msg})", self.where(error.lineno or 1)
-            ) from error
+            where = self.where(error.lineno or 1)
+            raise BookError(f"not valid Python ({error.msg})", where) from error
+        except cst.ParserSyntaxError as error:
+            where = self.where(error.raw_line)
+            raise BookError("libcst cannot parse it", where) from error
+        return code
 
     @property
     def note(self) -> str:

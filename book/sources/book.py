@@ -1,25 +1,31 @@
 """The book: its settings, its sections in order, and the blocks that each tab shows.
 
-d2lbook reads the settings; `book.sources.parsing` parses the text.
+d2lbook reads the settings and converts the cells to each tab; `book.sources.parsing`
+parses the text.
 """
 
 import configparser
 import contextlib
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import d2lbook
 from d2lbook.config import Config
 
 from book.base import build_paths
 from book.base.errors import BookError
-from book.sources import aliases
 from book.sources.blocks import Block, Cell, Heading
 from book.sources.section import Section
 from book.sources.tabs import TAB_NAMES
+
+if TYPE_CHECKING:
+    from book.sources.conversion import TabCode
 
 # An item of a list that begins with a reference to a section.
 LISTED = re.compile(r"[*-] +:ref:`([^`]+)`")
@@ -153,41 +159,29 @@ class Book:
         return self._blocks[key]
 
     def _blocks_of_tab(self, section: Section, tab: str) -> list[Block]:
-        has_code = any(cell.is_for(tab) for cell in section.cells)
-        if not has_code and any(True for _ in section.cells):
+        codes = self.converted(section, tab)
+        if not codes and any(True for _ in section.cells):
             return []
-        return [
-            self._cell_of_tab(block, section, tab) if isinstance(block, Cell) else block
-            for block in section.blocks
-            if block.is_for(tab)
-        ]
+        blocks: list[Block] = []
+        for block in section.blocks:
+            if isinstance(block, Cell) and block.number in codes:
+                blocks.append(_cell_of_tab(block, codes[block.number], section))
+            elif not isinstance(block, Cell) and block.is_for(tab):
+                blocks.append(block)
+        return blocks
 
-    def _cell_of_tab(self, cell: Cell, section: Section, tab: str) -> Cell:
-        """Return a cell with the branches of `tab` chosen and its aliases replaced."""
-        if "tab.selected" in cell.code:
-            code, rows = self.select_branches(cell.code, tab, section.at(cell.rows[0]))
-            cell = replace(cell, code=code, rows=tuple(map(cell.line_of, rows)))
-        settings = self.config.library.get(tab, {})
-        try:
-            code, rows = aliases.replace_aliases(cell.code, settings, self._kept)
-        except SyntaxError as error:
-            where = section.at(cell.line_of(error.lineno or 1))
-            message = f"not valid Python ({error.msg}); correct it"
-            raise BookError(message, where) from None
-        if code == cell.code:
-            return cell
-        return replace(cell, code=code, rows=tuple(map(cell.line_of, rows)))
+    def converted(self, section: Section, tab: str) -> "dict[int, TabCode]":
+        """Return the code of each cell that a tab has; see `conversion.convert`."""
+        cells, settings = list(section.cells), self.config.library.get(tab, {})
 
-    def select_branches(self, code: str, tab: str, where: str) -> tuple[str, list[int]]:
-        """Return the branches of `tab` in a cell; see `book.sources.branches`."""
+        def convert() -> "dict[int, TabCode]":
+            from book.sources import conversion  # takes long to import
 
-        def make() -> tuple[str, list[int]]:
-            # libcst takes long to import, and few cells have branches.
-            from book.sources.branches import select_branches
+            return conversion.convert(cells, tab, settings)
 
-            return select_branches(code, tab, where)
-
-        return self._kept.value([code, tab], make)
+        sources = repr([tab, settings, [(cell.tabs, cell.code) for cell in cells]])
+        made_by = [d2lbook.__version__, sys.version]
+        return self._kept.value([*made_by, sources], convert) if cells else {}
 
     def cells(self, section: Section, tab: str) -> list[Cell]:
         """Return the code cells of a section in one tab."""
@@ -196,6 +190,13 @@ class Book:
     def code_tabs(self, section: Section) -> list[str]:
         """Return the tabs for which a section has code to run."""
         return [tab for tab in self.tabs if self.cells(section, tab)]
+
+
+def _cell_of_tab(cell: Cell, code: "TabCode", section: Section) -> Cell:
+    """Return a cell with its code in a tab; raise a `BookError` if it has problems."""
+    for row, message in code.problems:
+        raise BookError(message, section.at(cell.line_of(row)))
+    return replace(cell, code=code.code, rows=tuple(map(cell.line_of, code.rows)))
 
 
 def _listed_below_headings(index: Section) -> dict[str, str]:

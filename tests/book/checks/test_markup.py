@@ -34,7 +34,11 @@ BROKEN = [
         5,
         "unknown tab 'pytorhc'",
     ),
-    (f"{PLAIN}all\n1\nx = tab.selected('jax')\n```\n", 6, "tab.selected outside"),
+    (
+        f"{PLAIN}all\n1\nx = tab.selected('jax')\n```\n",
+        6,
+        "d2lbook cannot choose these",
+    ),
     ("```{.python .input .vary}\n%%tab all\n1\n```\n", 3, "unknown class 'vary'"),
     ("```{.python}\n%%tab all\n1\n```\n", 3, "not a cell"),
     ("A.\n\n    x = 1\n    y = 2\n", 5, "indented code block"),
