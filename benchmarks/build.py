@@ -23,7 +23,7 @@ from benchmarks import page, peers
 from benchmarks.report import spread
 from book.base import arguments, environments
 from book.base.errors import BookError
-from book.sources.book import Book
+from book.text.book import Book
 
 EDITED = "chapter_gpus/trainer.md"
 STEPS = {

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import plans
-from book.sources.section import Section
+from book.text.section import Section
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "d2l/kernels.csv"

@@ -21,7 +21,7 @@ from typing import Any
 
 from book.base import arguments, environments
 from book.base.errors import BookError, describe_os_error
-from book.sources.section import Section
+from book.text.section import Section
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "_build/bench"

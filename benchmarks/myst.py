@@ -15,8 +15,8 @@ from d2lbook import notebook as d2l_notebook
 from nbformat import NotebookNode
 
 from book.notebooks.evaluated import notebooks
-from book.sources.book import Book
-from book.sources.tabs import tab_name
+from book.text.book import Book
+from book.text.tabs import tab_name
 
 SVG = "image/svg+xml"
 RULES = [

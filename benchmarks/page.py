@@ -30,7 +30,7 @@ from benchmarks.peers import Peer
 from benchmarks.serving import served
 from book.base import arguments
 from book.base.errors import BookError
-from book.sources.book import Book
+from book.text.book import Book
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "_build/bench"

@@ -23,7 +23,7 @@ from benchmarks import myst
 from book.base import environments
 from book.base.errors import BookError
 from book.notebooks.evaluated import notebooks
-from book.sources.book import Book
+from book.text.book import Book
 
 HERE = Path(__file__).resolve().parent
 PINS = HERE / "jupyter-book.txt"

@@ -27,7 +27,7 @@ from benchmarks import page, peers, stock_d2l, trainer_report
 from book.base import arguments, environments
 from book.base.errors import BookError
 from book.runner import execution
-from book.sources.book import Book
+from book.text.book import Book
 
 FOLDER = page.FOLDER
 LOOPS = Path(__file__).resolve().parent / "loops"

@@ -17,7 +17,7 @@ from book.base.files import locked
 from book.runner import signals
 
 if TYPE_CHECKING:
-    from book.sources.book import Book
+    from book.text.book import Book
 
 Command = Callable[[argparse.Namespace], None]
 Option = tuple[str, dict[str, Any]]
@@ -253,7 +253,7 @@ def _avoid_slow_imports() -> None:
 
 
 def _read_book() -> "Book":
-    from book.sources.book import Book
+    from book.text.book import Book
 
     return Book(Path.cwd())
 

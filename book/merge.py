@@ -22,9 +22,9 @@ from book.facts.predictions import words_around
 from book.facts.quantities import Quantity
 from book.records.outputs import text_of
 from book.records.store import Shown, State
-from book.sources.blocks import Block, Cell
-from book.sources.section import Section
-from book.sources.tabs import tab_name
+from book.text.blocks import Block, Cell
+from book.text.section import Section
+from book.text.tabs import tab_name
 
 SPECIAL = re.compile(r"[\\`*_{}\[\]<>#$|~^@!&\"']|-(?=-)|\.(?=\.)")
 WITHOUT_OUTPUTS = {

@@ -3427,4 +3427,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 1d96ea9d1c9a9dd0, with the contents 42accc4d92335278.
+# Generated from 81359524aad17bc9, with the contents 42accc4d92335278.

@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from book.sources.blocks import Cell
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.blocks import Cell
+from book.text.book import Book
+from book.text.section import Section
 
 RUFF = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--quiet"]
 # Unused imports and undefined names.

@@ -18,9 +18,9 @@ from book.facts.marked_numbers import (
     tolerance,
 )
 from book.facts.quantities import Quantity, distance, quantities
-from book.sources.blocks import Block
-from book.sources.book import Book
-from book.sources.inline import Span
+from book.text.blocks import Block
+from book.text.book import Book
+from book.text.inline import Span
 
 # The name of a GPU in the description of hardware, such as 4090 in "2 x RTX 4090".
 GPU = re.compile(r"\b\w*\d{3}\w*\b")

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 
 from book.base.errors import BookError
-from book.sources.blocks import Block, Cell, Contents, References
-from book.sources.book import Book
-from book.sources.inline import without_code
+from book.text.blocks import Block, Cell, Contents, References
+from book.text.book import Book
+from book.text.inline import without_code
 
 SECTION, SETTING = "english", "avoid"
 LISTING = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?^[ \t]*\1[ \t]*$", re.M | re.S)

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from book.sources.blocks import Block, Heading
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.blocks import Block, Heading
+from book.text.book import Book
+from book.text.section import Section
 
 ITEM = re.compile(r"^1\. (.+(?:\n   .+)*)", re.MULTILINE)
 NEEDS = re.compile(r"\((?:(?:Warm-up|Research), )?(?:CPU|[Oo]ne GPU|[Tt]wo GPUs)\) ")

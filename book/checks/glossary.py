@@ -7,9 +7,9 @@ section that introduces it. There, the term is in italics.
 import re
 from collections.abc import Iterator
 
-from book.sources.blocks import Cell
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.blocks import Cell
+from book.text.book import Book
+from book.text.section import Section
 
 NAME = "glossary"
 ENTRY = re.compile(

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from book.facts.derivations import derives
 from book.facts.marked_numbers import marked
 from book.facts.quantities import Quantity, quantities
-from book.sources.blocks import Block, Cell, Figure, Heading, Labelled
-from book.sources.book import Book
-from book.sources.inline import CITATIONS, REFERENCES, Role, roles, without_code
-from book.sources.section import Section
+from book.text.blocks import Block, Cell, Figure, Heading, Labelled
+from book.text.book import Book
+from book.text.inline import CITATIONS, REFERENCES, Role, roles, without_code
+from book.text.section import Section
 
 TYPE_SIZES = {"1 byte", *(f"{size} bytes" for size in (1, 2, 4, 8))}
 COMPARED = "measured", "cited"

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from book.facts import predictions
 from book.facts.quantities import Quantity, quantities
 from book.records import outputs, store
-from book.sources.blocks import Block, Cell, Prose
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.blocks import Block, Cell, Prose
+from book.text.book import Book
+from book.text.section import Section
 
 SCREEN = 1500  # characters
 SAME = 0.005

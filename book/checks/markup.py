@@ -14,9 +14,9 @@ from urllib.parse import unquote
 from book.base import build_paths
 from book.checks import predictions
 from book.facts.quantities import quantities
-from book.sources.blocks import Block, Cell, Contents, References, Table
-from book.sources.book import Book
-from book.sources.inline import (
+from book.text.blocks import Block, Cell, Contents, References, Table
+from book.text.book import Book
+from book.text.inline import (
     CITATIONS,
     MEDIA,
     NUMBERS,
@@ -28,7 +28,7 @@ from book.sources.inline import (
     spans,
     without_code,
 )
-from book.sources.section import Section
+from book.text.section import Section
 
 # Each problem in a section: its line, or its offset in a text, and the message.
 Problems = Iterator[tuple[int, str]]

@@ -10,10 +10,10 @@ from book.facts import predictions
 from book.facts.marked_numbers import marked
 from book.facts.quantities import quantities
 from book.records import outputs, store
-from book.sources.blocks import Block, Cell, Heading, Prose
-from book.sources.book import Book
-from book.sources.inline import Span
-from book.sources.section import Section
+from book.text.blocks import Block, Cell, Heading, Prose
+from book.text.book import Book
+from book.text.inline import Span
+from book.text.section import Section
 
 SETTINGS = ("answer", "arithmetic", "cited")
 

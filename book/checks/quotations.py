@@ -16,10 +16,10 @@ from book.facts.derivations import derives
 from book.facts.marked_numbers import cited_works, marked, numbers, tolerance
 from book.facts.quantities import Quantity, distance, quantities
 from book.records import outputs, store
-from book.sources.blocks import Block, Cell, Heading, Prose
-from book.sources.book import Book
-from book.sources.inline import NUMBERS, SIGN, Span, spans, without_code
-from book.sources.section import Section
+from book.text.blocks import Block, Cell, Heading, Prose
+from book.text.book import Book
+from book.text.inline import NUMBERS, SIGN, Span, spans, without_code
+from book.text.section import Section
 
 WITHIN = 0.25
 MOST_SHOWN = 8

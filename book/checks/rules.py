@@ -20,7 +20,7 @@ from book.checks import (
     quotations,
     tables,
 )
-from book.sources.book import Book
+from book.text.book import Book
 
 Rule = Callable[[Book], Iterable[str]]
 

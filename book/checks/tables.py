@@ -18,8 +18,8 @@ from book.checks.markup import bibliography_keys
 from book.facts.arithmetic import evaluate
 from book.facts.quantities import UNITS
 from book.library import package
-from book.sources.book import Book
-from book.sources.tabs import TAB_NAMES
+from book.text.book import Book
+from book.text.tabs import TAB_NAMES
 
 CARDS, MEASUREMENTS = "cards.csv", "cited.csv"
 COLUMNS = {

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from book.facts.quantities import Quantity, quantities
 from book.library import package
-from book.sources.blocks import Block, Cell, Contents, References
-from book.sources.inline import CITATIONS, MarkupError, Span, roles, spans
+from book.text.blocks import Block, Cell, Contents, References
+from book.text.inline import CITATIONS, MarkupError, Span, roles, spans
 
 if TYPE_CHECKING:
-    from book.sources.book import Book
+    from book.text.book import Book
 
 Rows = Mapping[str, dict[str, str]]
 

@@ -16,8 +16,8 @@ from book.base.errors import BookError
 from book.facts.arithmetic import value_of_tex
 from book.facts.marked_numbers import marked
 from book.facts.quantities import Quantity, distance, quantities
-from book.sources.blocks import Block, Cell
-from book.sources.inline import Span
+from book.text.blocks import Block, Cell
+from book.text.inline import Span
 
 PIECE = re.compile(r"(\s+|\.\.|\?)")
 PATTERNS = {"..": ".*?", "?": r"(?P<number>\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?)"}

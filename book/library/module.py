@@ -28,7 +28,7 @@ from book.library.saved import (
     statements,
     tab_cells,
 )
-from book.sources.book import Book
+from book.text.book import Book
 
 BUILTINS = {*dir(builtins), "__file__", "__class__"}
 

@@ -20,8 +20,8 @@ from book.base.errors import BookError
 from book.base.files import write_whole
 from book.base.paths import CODE
 from book.library import figures
-from book.sources.blocks import Cell
-from book.sources.book import Book
+from book.text.blocks import Cell
+from book.text.book import Book
 
 HEADER = '''\
 """The library of the book "{title}", {tab} tab.
@@ -48,7 +48,7 @@ MODULE = re.compile(
 IMPORT = re.compile(r"^(?:import|from) (?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
 # The last line of a library: hashes of what it was made from, and of the rest.
 SEAL = "# Generated from {}, with the contents {}.\n"
-GENERATOR = ("library/*.py", "sources/*.py")
+GENERATOR = ("library/*.py", "text/*.py")
 
 
 @functools.lru_cache(maxsize=16)

@@ -34,9 +34,9 @@ from libcst.metadata import (
 )
 
 from book.base.errors import BookError
-from book.sources import blocks
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text import blocks
+from book.text.book import Book
+from book.text.section import Section
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 MARK = re.compile(r"#\s*@save\b.*")

@@ -26,9 +26,9 @@ from book.pages import names
 from book.records import store
 from book.runner.kernel_settings import KERNEL_SETTINGS
 from book.runs import run
-from book.sources.book import Book
-from book.sources.section import Section
-from book.sources.tabs import tab_name
+from book.text.book import Book
+from book.text.section import Section
+from book.text.tabs import tab_name
 
 WRITTEN = "gpus_written"  # in the metadata of a notebook: a hash of what it was
 # A path of a socket has at most 107 characters, about 65 of them in the folder.

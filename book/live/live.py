@@ -24,9 +24,9 @@ from book.live import lab, serve
 from book.live.sessions import Sessions
 from book.render import code
 from book.runner import machine
-from book.sources.book import Book
-from book.sources.section import Section
-from book.sources.tabs import tab_name
+from book.text.book import Book
+from book.text.section import Section
+from book.text.tabs import tab_name
 
 FOLDER = Path(__file__).parent
 FILES = {"/.live/live.js": "text/javascript", "/.live/live.css": "text/css"}

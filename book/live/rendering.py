@@ -8,7 +8,7 @@ from book.records import cleaning, outputs
 from book.records.images import problem_with_image
 from book.render.outputs import html_of as output_html
 from book.render.outputs import printed
-from book.sources.blocks import Cell
+from book.text.blocks import Cell
 
 HTML_NOTE = (
     '<p class="output-note">HTML is shown as text, because its scripts could run code '

@@ -29,9 +29,9 @@ from book.runner.execution import (
     kernel,
     scratch_folder,
 )
-from book.sources.blocks import Cell
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.blocks import Cell
+from book.text.book import Book
+from book.text.section import Section
 
 MOST_KERNELS = 4  # each takes some hundred megabytes
 WAIT_SECONDS = 20  # the longest that a page waits for news

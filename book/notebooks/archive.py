@@ -12,9 +12,9 @@ from book.base.files import replace_folder
 from book.library import package
 from book.pages import names
 from book.refs.numbers import Numbers
-from book.sources.book import Book
-from book.sources.section import Section
-from book.sources.tabs import tab_name
+from book.text.book import Book
+from book.text.section import Section
+from book.text.tabs import tab_name
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date in a zip archive
 READER_PACKAGES = ("jupyterlab",)

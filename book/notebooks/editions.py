@@ -35,9 +35,9 @@ from book.refs.bibliography import Bibliography
 from book.refs.numbers import Numbers, Place
 from book.render.plots import restyle
 from book.runs import run
-from book.sources.blocks import Block, Cell, Heading
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.blocks import Block, Cell, Heading
+from book.text.book import Book
+from book.text.section import Section
 
 KINDS = (names.PLAIN, names.COLAB, names.SAGEMAKER)
 

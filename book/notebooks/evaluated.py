@@ -14,8 +14,8 @@ from nbformat import NotebookNode
 from book.base import build_paths
 from book.base.files import write_whole
 from book.records import store
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.book import Book
+from book.text.section import Section
 
 
 def write(book: Book) -> Path:

@@ -18,7 +18,7 @@ from book.base.errors import BookError
 from book.notebooks.figures import EmbeddedPicture, read_picture
 from book.refs.bibliography import Bibliography
 from book.refs.numbers import Numbers, Place
-from book.sources.blocks import (
+from book.text.blocks import (
     Block,
     Contents,
     Equation,
@@ -27,7 +27,7 @@ from book.sources.blocks import (
     References,
     Table,
 )
-from book.sources.inline import (
+from book.text.inline import (
     CITATIONS,
     REFERENCES,
     Role,
@@ -36,7 +36,7 @@ from book.sources.inline import (
     without_code,
     without_slide_marks,
 )
-from book.sources.section import Section
+from book.text.section import Section
 
 # Jupyter reads this sign, which CommonMark does not have.
 STRIKE_OUT = re.compile(r"(?<!~)~~(?=[^\s~])")

@@ -42,7 +42,7 @@ from book.render import code, math, outputs
 from book.render.math import Equation as Tex
 from book.render.math import mathml
 from book.render.texts import Texts, add_class, attribute, escape, plain
-from book.sources.blocks import (
+from book.text.blocks import (
     Block,
     Cell,
     Equation,
@@ -53,9 +53,9 @@ from book.sources.blocks import (
     References,
     Table,
 )
-from book.sources.inline import CITATIONS
-from book.sources.section import Section
-from book.sources.tokens import body, caption, equation, parse, walk
+from book.text.inline import CITATIONS
+from book.text.section import Section
+from book.text.tokens import body, caption, equation, parse, walk
 
 Item = Part | TabSet
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from book.pages import names
 from book.pages.hosting import Hosting
-from book.sources.book import Book
-from book.sources.section import Section
-from book.sources.tabs import tab_name
+from book.text.book import Book
+from book.text.section import Section
+from book.text.tabs import tab_name
 
 # The services that open notebooks on GitHub, and the kind of notebook for each.
 HOSTS = (

@@ -15,7 +15,7 @@ from book.library.figures import fill_cards
 from book.pages import sets
 from book.render import code
 from book.render.code_styles import Dark, Light
-from book.sources.book import Book
+from book.text.book import Book
 
 SCRIPTS = ("book.js", "compare.js", "predict.js", "preview.js", "solutions.js")
 # Drawings that other programs show as pixels: links to the book, and home screens.

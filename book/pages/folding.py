@@ -8,7 +8,7 @@ if there are loops below its definitions, all of its code is folded.
 import ast
 import itertools
 
-from book.sources.blocks import Cell
+from book.text.blocks import Cell
 
 IMPORTS = (ast.Import, ast.ImportFrom)
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)

@@ -13,8 +13,8 @@ from book.merge import Part
 from book.pages.article import INTERNAL, Article
 from book.pages.site import address
 from book.render.texts import add_class, raw
-from book.sources.blocks import Figure, Prose
-from book.sources.tabs import tab_name
+from book.text.blocks import Figure, Prose
+from book.text.tabs import tab_name
 
 START = '<div class="start">\n<p>Start in</p>\n<ul>\n{}</ul>\n</div>\n'
 NUMBER = '<span class="section-number">{}</span> '

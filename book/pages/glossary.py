@@ -15,9 +15,9 @@ from markdown_it.token import Token
 
 from book.pages.names import identifier
 from book.render.texts import Mention
-from book.sources.book import Book
-from book.sources.section import Section
-from book.sources.tokens import body
+from book.text.book import Book
+from book.text.section import Section
+from book.text.tokens import body
 
 ABBREVIATION = re.compile(r"(.+) \((\w+)\)")
 

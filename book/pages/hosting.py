@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from book.base.errors import BookError
-from book.sources.book import Book
+from book.text.book import Book
 
 REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
 BRANCH = re.compile(r"(?!.*(\.\.|//|\.lock$|[./]$))[A-Za-z0-9_][A-Za-z0-9._/-]*")

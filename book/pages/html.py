@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from book.pages.page import Written
     from book.pages.search import Index
     from book.pages.site import Site, Views
-    from book.sources.book import Book
-    from book.sources.section import Section
+    from book.text.book import Book
+    from book.text.section import Section
 
 SOURCES = ("config.ini", "outputs/**/*.ipynb", "d2l/*", "environments/*.txt")
 TOOLS = ("book/**/*.py", "book/templates/*", "static/**/*")

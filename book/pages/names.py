@@ -10,8 +10,8 @@ import unicodedata
 from collections import Counter
 from pathlib import Path
 
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.book import Book
+from book.text.section import Section
 
 # The kinds of notebooks; each value is the name of the folder that holds that kind.
 PLAIN, COLAB, SAGEMAKER = "", "colab", "sagemaker"

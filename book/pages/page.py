@@ -22,9 +22,9 @@ from book.pages.site import address
 from book.records.store import RecordState
 from book.render.templates import render_template
 from book.render.texts import attribute
-from book.sources.book import Book
-from book.sources.section import Section
-from book.sources.tabs import tab_name
+from book.text.book import Book
+from book.text.section import Section
+from book.text.tabs import tab_name
 
 THEMES = ["auto", "light", "dark"]
 POLICY = (

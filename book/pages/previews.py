@@ -13,7 +13,7 @@ from book.pages.article import Article, Item, anchor_of, parts_of
 from book.pages.glossary import entries
 from book.pages.search import Title
 from book.pages.site import id_of_work
-from book.sources.blocks import (
+from book.text.blocks import (
     Equation,
     Figure,
     Heading,

@@ -16,8 +16,8 @@ from markdown_it.token import Token
 from book.library.bindings import imported_names
 from book.render import math
 from book.render.texts import Texts, plain
-from book.sources.tabs import tab_name
-from book.sources.tokens import equation, equations
+from book.text.tabs import tab_name
+from book.text.tokens import equation, equations
 
 # A line of an output with a message that readers may search for.
 ERROR = re.compile(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from book.render.texts import attribute, escape
-from book.sources.tabs import tab_name
+from book.text.tabs import tab_name
 
 PAGE = '.js:not([data-print="all"])'
 SET = '.tab-set[data-axis="tab"]'

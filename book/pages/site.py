@@ -15,11 +15,11 @@ from book.refs.bibliography import Bibliography
 from book.refs.numbers import Numbers, Place
 from book.render.math import Equation
 from book.render.texts import Texts, plain
-from book.sources.blocks import References
-from book.sources.book import Book
-from book.sources.inline import CITATIONS
-from book.sources.section import Section
-from book.sources.tokens import equations, parse, parse_line
+from book.text.blocks import References
+from book.text.book import Book
+from book.text.inline import CITATIONS
+from book.text.section import Section
+from book.text.tokens import equations, parse, parse_line
 
 Views = Callable[[Section, str], TabView | None]
 

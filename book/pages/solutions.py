@@ -20,7 +20,7 @@ from book.merge import Part
 from book.pages.article import SOLUTION, Article, Item, anchor_of, parts_of
 from book.pages.search import Title
 from book.pages.site import address
-from book.sources.blocks import Cell, Heading, Labelled, Prose
+from book.text.blocks import Cell, Heading, Labelled, Prose
 
 NUMBER = re.compile(r"^Exercise \d+: ")
 RESTATEMENT = re.compile(r"^\s*(?:Exercise \d+ of|It asks)\b")

@@ -22,7 +22,7 @@ from book.paper.terms import Terms
 from book.refs.bibliography import Bibliography
 from book.refs.numbers import Numbers
 from book.render import math
-from book.sources.blocks import (
+from book.text.blocks import (
     Block,
     Equation,
     Heading,
@@ -30,11 +30,11 @@ from book.sources.blocks import (
     Prose,
     References,
 )
-from book.sources.book import Book
-from book.sources.inline import CITATIONS
-from book.sources.section import Section
-from book.sources.tabs import tab_name
-from book.sources.tokens import body, caption, equations, parse_line, walk
+from book.text.book import Book
+from book.text.inline import CITATIONS
+from book.text.section import Section
+from book.text.tabs import tab_name
+from book.text.tokens import body, caption, equations, parse_line, walk
 
 Views = Callable[[Section, str], TabView | None]
 Item = Part | TabSet

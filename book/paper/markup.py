@@ -10,8 +10,8 @@ from book.base.errors import BookError
 from book.paper.edition import Edition
 from book.paper.terms import emphasis
 from book.refs.numbers import Place
-from book.sources.inline import CITATIONS
-from book.sources.tokens import parse_line
+from book.text.inline import CITATIONS
+from book.text.tokens import parse_line
 
 SPECIAL = re.compile(r"([\\*_`$#\[\]<>@~\"'/=+-])")
 NUMBERED = re.compile(r"^(\s*\d+)([.)])", re.MULTILINE)

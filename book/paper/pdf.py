@@ -26,7 +26,7 @@ from book.paper.markup import string
 
 if TYPE_CHECKING:
     from book.paper.edition import Views
-    from book.sources.book import Book
+    from book.text.book import Book
 
 TEMPLATE = ("book.typ", "book.tmTheme")
 # What a document and errors of Typst say.

@@ -13,7 +13,7 @@ from functools import cached_property
 from markdown_it.token import Token
 
 from book.library.bindings import imported_names
-from book.sources.tokens import walk
+from book.text.tokens import walk
 
 FRAMEWORKS = "torch|jax|jnp|tf|mx|np|npx|nn|d2l|dist|optax|triton|tl|pl|cuda"
 # A name of a framework, a variable of the environment, or one of the programs.

@@ -25,7 +25,7 @@ from book.paper.markup import Markup, code, entry, escape, string
 from book.paper.terms import plain
 from book.records.outputs import PICTURES, Picture, PrintedText, read
 from book.render import pictures
-from book.sources.blocks import (
+from book.text.blocks import (
     Block,
     Cell,
     Contents,
@@ -37,8 +37,8 @@ from book.sources.blocks import (
     References,
     Table,
 )
-from book.sources.tabs import tab_name
-from book.sources.tokens import parse_line
+from book.text.tabs import tab_name
+from book.text.tokens import parse_line
 
 # Code of up to SHORT_CODE lines is kept on one page, together with its outputs if both
 # have up to SHORT_CELL.

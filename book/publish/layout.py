@@ -23,7 +23,7 @@ from book.pages.hosting import Hosting
 from book.paper import pdf
 from book.render.templates import render_template
 from book.slides import decks
-from book.sources.book import Book
+from book.text.book import Book
 
 URLSET = """\
 <?xml version="1.0" encoding="utf-8"?>

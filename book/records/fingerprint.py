@@ -10,9 +10,9 @@ from pathlib import Path
 from book.base import build_paths, environments
 from book.library import package
 from book.library.bindings import bound_names, used_names
-from book.sources.blocks import Cell
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.blocks import Cell
+from book.text.book import Book
+from book.text.section import Section
 
 ALWAYS = "*"
 # Of each name: the statements that bind it, and the names that these use.

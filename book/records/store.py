@@ -32,9 +32,9 @@ from book.records.validation import (
     problem_with_text,
     rules,
 )
-from book.sources.blocks import Block, Cell
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.blocks import Block, Cell
+from book.text.book import Book
+from book.text.section import Section
 
 State = Literal["fresh", "stale", "missing", "damaged"]
 RecordState = tuple[str, str, str, State]  # of a section in a tab on a machine

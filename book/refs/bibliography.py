@@ -19,9 +19,9 @@ from pybtex.style.template import FieldIsMissing, Node, join
 
 from book.base.errors import BookError
 from book.facts.marked_numbers import published_measurements
-from book.sources.blocks import Cell
-from book.sources.book import Book
-from book.sources.inline import CITATIONS, roles
+from book.text.blocks import Cell
+from book.text.book import Book
+from book.text.inline import CITATIONS, roles
 
 STYLE = "book"
 # pybtex's Markdown backend escapes more characters than Markdown needs.

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from book.sources.blocks import Block, Equation, Figure, Heading, Table
-from book.sources.book import Book
-from book.sources.section import Section, appendix_letter
+from book.text.blocks import Block, Equation, Figure, Heading, Table
+from book.text.book import Book
+from book.text.section import Section, appendix_letter
 
 Kind = Literal["section", "figure", "table", "equation"]
 

@@ -9,7 +9,7 @@ from pygments.style import StyleMeta
 from pygments.token import STANDARD_TYPES, _TokenType
 
 from book.render.code_styles import Light
-from book.sources.blocks import COMMAND_LINE
+from book.text.blocks import COMMAND_LINE
 
 # Readers who do not see the page hear what a box is; translators leave it as it is.
 BOX = (

@@ -8,7 +8,7 @@ from book.records.cleaning import SVG
 from book.records.outputs import InteractiveFigure, Picture, PrintedText
 from book.render import code, pictures, plots
 from book.render.texts import attribute, escape
-from book.sources.blocks import Cell
+from book.text.blocks import Cell
 
 # nvidia-smi prints 91 columns. Longer lines, as error messages have, wrap.
 WIDEST_TABLE = 92

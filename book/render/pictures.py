@@ -6,7 +6,7 @@ from book.records.cleaning import SVG
 from book.records.outputs import Picture
 from book.render.descriptions import describe
 from book.render.plots import restyle
-from book.sources.blocks import Cell
+from book.text.blocks import Cell
 
 PLOT = "Output of the cell above: a plot"
 

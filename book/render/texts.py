@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from markdown_it.token import Token
 
 from book.render import code
-from book.sources.tabs import TAB_NAMES
-from book.sources.tokens import equation
+from book.text.tabs import TAB_NAMES
+from book.text.tokens import equation
 
 # Code in the narrow columns of a table may break after these characters, and not within
 # a name. After a dot, only a long name begins a line.

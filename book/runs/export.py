@@ -24,8 +24,8 @@ from book.runner import folder as exported
 from book.runner.folder import ExportedNotebook, Manifest
 from book.runner.machine import Unfit, is_cpu
 from book.runs import run
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.book import Book
+from book.text.section import Section
 
 SCRIPT = "run.py"
 RUNNER = Path(exported.__file__).parent

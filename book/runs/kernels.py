@@ -18,8 +18,8 @@ from book.records import store, validation
 from book.runner import execution
 from book.runner.execution import Halt, Interpreter
 from book.runner.machine import is_cpu
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.book import Book
+from book.text.section import Section
 
 MAX_KERNELS = 2
 

@@ -21,8 +21,8 @@ from book.library import package
 from book.records import fingerprint, store
 from book.runner import machine as runner_machine
 from book.runs.kernels import Failure, Job, execute
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.book import Book
+from book.text.section import Section
 
 
 def run(

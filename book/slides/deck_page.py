@@ -15,8 +15,8 @@ from book.render.texts import Texts
 from book.slides.layout import WIDEST_TABLE, LaidOutSlide
 from book.slides.marks import Code, Output, Plot, Slide, SlideFigure, SlideItem, Text
 from book.slides.words import Words
-from book.sources.section import Section
-from book.sources.tokens import equations, parse, parse_line
+from book.text.section import Section
+from book.text.tokens import equations, parse, parse_line
 
 FindFigure = Callable[[str], Path]  # returns the file for a path in a section
 

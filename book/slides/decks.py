@@ -30,9 +30,9 @@ from book.slides import deck_page, layout, marks
 from book.slides.deck_page import FindFigure
 from book.slides.marks import Slide
 from book.slides.words import Words
-from book.sources.book import Book
-from book.sources.section import Section
-from book.sources.tabs import tab_name
+from book.text.book import Book
+from book.text.section import Section
+from book.text.tabs import tab_name
 
 # The files in `static/` that become the stylesheet of decks, and those that are copied.
 STYLES = ("book.css", "slides.css")

@@ -18,9 +18,9 @@ from book.records.outputs import PrintedText
 from book.records.outputs import read as read_outputs
 from book.records.store import Shown
 from book.render import pictures
-from book.sources import blocks as source
-from book.sources.inline import SlideMark, for_medium, slide_marks
-from book.sources.tabs import TAB_NAMES
+from book.text import blocks as source
+from book.text.inline import SlideMark, for_medium, slide_marks
+from book.text.tabs import TAB_NAMES
 
 PARAGRAPH = re.compile(r"\n[ \t]*\n")
 NEXT_ITEM = re.compile(r"\n(?=[-*+] )")

@@ -13,10 +13,10 @@ from book.refs.bibliography import Bibliography
 from book.render import math
 from book.slides import marks
 from book.slides.marks import Slide
-from book.sources.blocks import Figure, Heading, Table
-from book.sources.book import Book
-from book.sources.inline import Role, replace_roles, roles
-from book.sources.section import Section
+from book.text.blocks import Figure, Heading, Table
+from book.text.book import Book
+from book.text.inline import Role, replace_roles, roles
+from book.text.section import Section
 
 ReplaceRoles = Callable[[str], str]
 ANCHOR = re.compile(r'<a id="[^"]*"></a>')

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import kernels
-from book.sources.section import Section
+from book.text.section import Section
 
 ROOT = Path(__file__).parents[2]
 SECTION = """# A section

@@ -11,7 +11,7 @@ import pytest
 from nbformat.v4 import new_output
 
 from book.records import fingerprint, store, validation
-from book.sources.book import Book
+from book.text.book import Book
 
 ROOT = Path(__file__).parents[2]
 CONFIG = """\

@@ -17,7 +17,7 @@ import pytest
 from book.__main__ import main
 from book.checks import rules
 from book.records import store
-from book.sources.book import Book
+from book.text.book import Book
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = """\

@@ -7,9 +7,9 @@ from book import merge
 from book.merge import Part, TabSet, TabView
 from book.records.store import State
 from book.render.texts import Texts, plain
-from book.sources.blocks import Cell
-from book.sources.section import Section
-from book.sources.tokens import parse
+from book.text.blocks import Cell
+from book.text.section import Section
+from book.text.tokens import parse
 
 TABS = ["pytorch", "mxnet", "jax", "tensorflow"]
 

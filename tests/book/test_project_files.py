@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from book.base import environments
-from book.sources.tabs import TAB_NAMES
+from book.text.tabs import TAB_NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = ("README.md", "CONTRIBUTING.md")

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from book.base import environments
-from book.sources.book import Book
+from book.text.book import Book
 
 ROOT = Path(__file__).parents[2]
 FILES = {

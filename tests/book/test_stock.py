@@ -17,7 +17,7 @@ from pypdf import PdfReader
 
 from book.base import environments
 from book.notebooks import evaluated
-from book.sources.book import Book
+from book.text.book import Book
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("config.ini", "index.md", "d2l.bib", "chapter_gpus", "img", "static")

@@ -3,7 +3,7 @@
 import subprocess
 
 from book.records import store
-from book.sources.book import Book, Section
+from book.text.book import Book, Section
 
 # Branches that a change is meant for, in the order in which they are looked for.
 BRANCHES = ("@{upstream}", "origin/HEAD", "origin/main")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from changed import Case, changed_cases
 
-from book.sources.book import Book
+from book.text.book import Book
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,7 +8,7 @@ import pytest
 from changed import changed_cases, changed_files
 
 from book.records import store
-from book.sources.book import Book
+from book.text.book import Book
 
 ROOT = Path(__file__).resolve().parents[2]
 WHO = ["-c", "user.name=Nobody", "-c", "user.email=nobody@example.org"]

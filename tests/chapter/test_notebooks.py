@@ -18,7 +18,7 @@ from book.base import environments
 from book.notebooks import editions
 from book.notebooks.editions import Edition
 from book.pages import names
-from book.sources.book import Book
+from book.text.book import Book
 
 BOOK = Book(Path(__file__).resolve().parents[2])
 EDITION = Edition(BOOK)

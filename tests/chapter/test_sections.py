@@ -15,8 +15,8 @@ from nbformat import NotebookNode
 from book.records import store
 from book.runs.kernels import Job, execute
 from book.runs.run import interpreters
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.book import Book
+from book.text.section import Section
 
 BOOK = Book(Path(__file__).resolve().parents[2])
 CASES = [(section, tab) for section in BOOK.sections for tab in BOOK.code_tabs(section)]

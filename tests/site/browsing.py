@@ -28,7 +28,7 @@ from playwright.sync_api import (
 )
 from tools import CHROMIUM_FLAGS, chromium
 
-from book.sources.book import Book
+from book.text.book import Book
 
 BOOK = Book(Path(__file__).parents[2])
 TABS = BOOK.tabs

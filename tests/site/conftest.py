@@ -22,7 +22,7 @@ from playwright.sync_api import (
 from book.base import build_paths
 from book.base.files import locked
 from book.pages import html
-from book.sources.book import Book
+from book.text.book import Book
 
 ROOT = Path(__file__).parents[2]
 expect.set_options(timeout=30_000)  # ms; another program may need the processor

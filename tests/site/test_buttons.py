@@ -45,8 +45,8 @@ from book.notebooks import editions
 from book.paper import pdf
 from book.publish import layout
 from book.slides import decks
-from book.sources.book import Book
-from book.sources.tabs import tab_name
+from book.text.book import Book
+from book.text.tabs import tab_name
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from book.pages.names import PLAIN
 from book.refs.bibliography import Bibliography
 from book.slides import decks
 from book.slides.words import Words
-from book.sources.book import Book
+from book.text.book import Book
 
 AUTHORS = re.compile(r"([A-Z][\w-]+(?: and [A-Z][\w-]+| et al\.)?) \( ?$")
 LABEL = re.compile(r"([A-Z][\w .&-]*?), (\d{4}[a-z]?)")

@@ -14,7 +14,7 @@ from figures import NAMES, result
 from playwright.sync_api import Browser, Page, expect
 
 from book.library import package
-from book.sources.book import Book
+from book.text.book import Book
 
 ROOT = Path(__file__).parents[2]
 DEVICES = ("host", "gpu0", "gpu1")

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from book.base import build_paths
 from book.base.files import locked
 from book.live import lab
-from book.sources.book import Book
+from book.text.book import Book
 
 ROOT = Path(__file__).parents[2]
 TABS = Book(ROOT).tabs

@@ -25,7 +25,7 @@ from playwright.sync_api import (
     expect,
 )
 
-from book.sources.book import Book
+from book.text.book import Book
 
 ROOT = Path(__file__).parents[2]
 PAGE = "chapter_gpus/use-gpu.html"

@@ -11,7 +11,7 @@ from book.__main__ import main
 from book.notebooks.editions import Edition
 from book.pages.names import PLAIN
 from book.refs.numbers import Numbers, Place
-from book.sources.book import Book
+from book.text.book import Book
 
 pytestmark = pytest.mark.slow
 PREFIX = {"figure": "Fig. ", "table": "Table ", "equation": "", "section": ""}

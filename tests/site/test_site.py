@@ -18,7 +18,7 @@ from pygments.style import StyleMeta
 
 from book.pages.page import policy as policy_of
 from book.render import code_styles
-from book.sources.book import Book
+from book.text.book import Book
 
 Pages = dict[Path, BeautifulSoup]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from book.records import store, validation
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.book import Book
+from book.text.section import Section
 
 NO_SOURCES = shutil.ignore_patterns(
     *(".*", "__pycache__", "node_modules", "tests", "benchmarks")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from book.checks import cells
-from book.sources.book import Book
+from book.text.book import Book
 
 CELL = "```{.python .input}\n%%tab jax\n"
 

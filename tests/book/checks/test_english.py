@@ -6,7 +6,7 @@ import pytest
 
 from book.base.errors import BookError
 from book.checks import english
-from book.sources.book import Book
+from book.text.book import Book
 
 SETTING = "\n[english]\navoid = simply -> leave it out\n    note that -> leave it out\n"
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from book.checks import exercises
-from book.sources.book import Book
+from book.text.book import Book
 
 ONE = """\
 # One

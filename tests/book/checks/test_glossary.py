@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from book.checks import glossary
-from book.sources.book import Book
+from book.text.book import Book
 
 GLOSSARY = """\
 # Glossary

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from book.checks import grounds
-from book.sources.book import Book
+from book.text.book import Book
 
 VARYING = "```{.python .input .varies}\n%%tab all\nprint(time())\n```\n"
 FIXED = VARYING.replace(" .varies", "")

@@ -9,7 +9,7 @@ from book.__main__ import main
 from book.base.errors import BookError
 from book.checks import quotations, rules
 from book.records import fingerprint, store, validation
-from book.sources.book import Book
+from book.text.book import Book
 
 CELL = "```{.python .input .varies}\n%%tab all\nprint(1)\n```\n\n"
 FACTS = dict.fromkeys(validation.FACTS, "") | {"python": "3.11.2", "date": "2026-01-02"}

@@ -6,7 +6,7 @@ import pytest
 
 from book.base.errors import BookError
 from book.checks import tables
-from book.sources.book import Book
+from book.text.book import Book
 
 SETTINGS = """
 [cards]

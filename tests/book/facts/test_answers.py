@@ -6,7 +6,7 @@ from book.checks.predictions import wrong_answers
 from book.facts import predictions
 from book.records import store
 from book.records.outputs import text_of
-from book.sources.book import Book
+from book.text.book import Book
 
 CELL = "```{{.python .input .predict {}}}\n%%tab all\nprint(1)\n```\n"
 PLAIN = CELL.format('answer="measured ? s"')

@@ -7,10 +7,10 @@ import pytest
 from book.base.errors import BookError
 from book.checks import rules
 from book.facts import predictions
-from book.sources.blocks import Cell
-from book.sources.book import Book
-from book.sources.inline import Span, spans
-from book.sources.parsing import parse
+from book.text.blocks import Cell
+from book.text.book import Book
+from book.text.inline import Span, spans
+from book.text.parsing import parse
 
 OUTPUT = """\
 wait for each step  predicted 1.40 s, measured 1.45 s

@@ -10,7 +10,7 @@ from book.base.paths import CODE
 from book.library import figures, package
 from book.records import outputs
 from book.records.cleaning import clean_outputs
-from book.sources.book import Book
+from book.text.book import Book
 from d2l.figures import MOST, Figure, as_text
 
 ROOT = CODE.parent

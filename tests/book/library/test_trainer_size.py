@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from book.library import package
-from book.sources.book import Book
+from book.text.book import Book
 
 BOOK = Book(Path(__file__).parents[3])
 MOST_LINES, MOST_METHODS = 250, 20

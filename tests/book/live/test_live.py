@@ -19,7 +19,7 @@ from bs4 import BeautifulSoup
 from book.live import lab, live, serve
 from book.live.sessions import Sessions
 from book.runner import signals
-from book.sources.book import Book
+from book.text.book import Book
 
 TOKEN, PREFIX = "the-token", "/the-path"
 EARLY = 'const known = {"machine": ["cpu"], "theme": ["auto"]};'

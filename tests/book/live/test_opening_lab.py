@@ -13,7 +13,7 @@ import pytest
 from book import __main__ as main
 from book.base.errors import BookError
 from book.live import lab, live
-from book.sources.book import Book
+from book.text.book import Book
 
 CELL = """\
 # {title}

@@ -26,8 +26,8 @@ from book.pages.names import COLAB, PLAIN, SAGEMAKER
 from book.records import store
 from book.refs.numbers import Numbers
 from book.runs import run
-from book.sources.blocks import Cell
-from book.sources.book import Book
+from book.text.blocks import Cell
+from book.text.book import Book
 
 GPUS = Book(Path(__file__).resolve().parents[3])
 PLOTS = Path(__file__).parents[1] / "render/plots"

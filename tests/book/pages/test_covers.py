@@ -7,7 +7,7 @@ from bs4 import Tag
 from test_html import make_site_book as site_book
 from test_machines import GPU, page_of, record
 
-from book.sources.book import Book
+from book.text.book import Book
 
 assert site_book  # a fixture
 

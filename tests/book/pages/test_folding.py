@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 from book.pages import html
 from book.pages.folding import split, title
 from book.records import fingerprint, store
-from book.sources.book import Book
+from book.text.book import Book
 
 BOOK = Book(Path(__file__).resolve().parents[3])
 IMPORTS = "import a\nfrom b import (\n    c)  # why"

@@ -17,8 +17,8 @@ from book.pages import html
 from book.pages.sets import tab_rules
 from book.records import fingerprint, store, validation
 from book.render.math import mathml
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.book import Book
+from book.text.section import Section
 
 ODD = "│ ┌─┐ \\alpha C:\\new <b> *star* under_ `x` |pipe| :label:``q``   \n\n\n  end__"
 INDEX = """\

@@ -13,7 +13,7 @@ from rcssmin import cssmin
 from book.pages import html
 from book.pages.sets import machine_rules
 from book.records import fingerprint, store, validation
-from book.sources.book import Book
+from book.text.book import Book
 
 TEXT = """\
 # One

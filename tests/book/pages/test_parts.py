@@ -11,7 +11,7 @@ from book.notebooks import archive
 from book.pages import html
 from book.refs.numbers import Numbers
 from book.slides import decks
-from book.sources.book import Book
+from book.text.book import Book
 
 INDEX = """\
 # A Made-Up Book

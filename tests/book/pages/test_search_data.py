@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 from book.pages import html
 from book.pages.article import Article
 from book.pages.page import Written
-from book.sources.book import Book
+from book.text.book import Book
 
 INDEX = """\
 # A Made-Up Book

@@ -13,7 +13,7 @@ from book.pages.sets import tab_rules
 from book.render import code as code_module
 from book.render import code_styles
 from book.render.texts import Texts
-from book.sources.tokens import parse
+from book.text.tokens import parse
 
 
 def minutes(*texts: tuple[str, float]) -> float:

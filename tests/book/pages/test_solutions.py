@@ -14,8 +14,8 @@ from nbformat.v4 import new_output
 
 from book.merge import Run, TabView
 from book.pages import html
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.book import Book
+from book.text.section import Section
 
 Make = Callable[..., Book]
 INDEX = """\

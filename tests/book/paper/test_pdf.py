@@ -16,9 +16,9 @@ from book.__main__ import main
 from book.base.errors import BookError
 from book.merge import Run, TabView
 from book.paper import pdf
-from book.sources.book import Book
-from book.sources.section import Section
-from book.sources.tabs import TAB_NAMES
+from book.text.book import Book
+from book.text.section import Section
+from book.text.tabs import TAB_NAMES
 
 INDEX = """\
 # A Made-Up Book on Nothing

@@ -14,7 +14,7 @@ from book.base.errors import BookError
 from book.pages import buttons, hosting
 from book.pages.hosting import Hosting
 from book.publish import layout
-from book.sources.book import Book
+from book.text.book import Book
 
 INDEX = """\
 # A Made-Up Book

@@ -12,8 +12,8 @@ from nbformat.v4 import new_output
 
 from book.base.errors import BookError
 from book.records import fingerprint, store, validation
-from book.sources.book import Book
-from book.sources.section import Section
+from book.text.book import Book
+from book.text.section import Section
 
 TEXT = """\
 # One

@@ -4,7 +4,7 @@ import pytest
 
 from book.base.errors import BookError
 from book.refs.bibliography import Bibliography
-from book.sources.book import Book
+from book.text.book import Book
 
 BIB = """\
 @misc{Z, author = {{Zeta Corp.}}, title = {Beta}, year = {2026}, url = {https://z.org}}

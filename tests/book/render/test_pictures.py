@@ -2,7 +2,7 @@
 
 from book.records.outputs import Picture
 from book.render import pictures
-from book.sources.blocks import Cell
+from book.text.blocks import Cell
 
 
 def test_the_description_of_a_picture_is_that_of_its_record_first():

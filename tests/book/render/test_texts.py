@@ -7,7 +7,7 @@ import pytest
 from book.base.errors import BookError
 from book.render import math
 from book.render.texts import Texts, add_class, plain, raw
-from book.sources.tokens import equations, parse, parse_line
+from book.text.tokens import equations, parse, parse_line
 
 
 def unchanged(role: str, value: str) -> str:

@@ -22,7 +22,7 @@ from book.records import fingerprint, store, validation
 from book.runner import command
 from book.runner import folder as in_folder
 from book.runs import export
-from book.sources.book import Book
+from book.text.book import Book
 
 ROOT = Path(__file__).resolve().parents[3]
 LIBRARY = '''\

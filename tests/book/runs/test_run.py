@@ -20,7 +20,7 @@ from book.records import store, validation
 from book.runner import machine as runner_machine
 from book.runner.kernel_settings import kernel_settings
 from book.runs import run
-from book.sources.book import Book
+from book.text.book import Book
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[3]

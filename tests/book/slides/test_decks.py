@@ -19,10 +19,10 @@ from book.render.code import colored
 from book.slides import deck_page, decks, layout, marks
 from book.slides.marks import Code, Output, Plot, Slide, SlideFigure, Text
 from book.slides.words import Words
-from book.sources.blocks import Cell
-from book.sources.book import Book
-from book.sources.inline import MarkupError
-from book.sources.parsing import parse
+from book.text.blocks import Cell
+from book.text.book import Book
+from book.text.inline import MarkupError
+from book.text.parsing import parse
 
 PLOTS = Path(__file__).parents[1] / "render/plots"
 

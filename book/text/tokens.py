@@ -18,8 +18,8 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from book.sources.blocks import Block, Figure, Heading, Prose, Table
-from book.sources.inline import TOKEN, Medium, for_medium, without_slide_marks
+from book.text.blocks import Block, Figure, Heading, Prose, Table
+from book.text.inline import TOKEN, Medium, for_medium, without_slide_marks
 
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 # A space within a number or before its unit does not break, and neither does the space

@@ -4,7 +4,7 @@ import pytest
 
 from book.base.errors import BookError
 from book.checks import rules
-from book.sources.book import Book
+from book.text.book import Book
 
 ALIASES = """
 simple_alias = exp, zeros

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
-from book.sources.blocks import (
+from book.text.blocks import (
     ALL_TABS,
     Block,
     Cell,
@@ -29,7 +29,7 @@ from book.sources.blocks import (
     References,
     Table,
 )
-from book.sources.inline import SIGNS
+from book.text.inline import SIGNS
 
 # A line such as :label:`fig_one`. A role within text, such as :numref:, is not a mark.
 MARK = re.compile(

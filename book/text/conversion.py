@@ -16,7 +16,7 @@ from d2lbook import library, notebook
 from nbformat import NotebookNode
 
 from book.base.errors import BookError
-from book.sources.blocks import Cell
+from book.text.blocks import Cell
 
 SELECTED = "tab.selected"
 BRANCHES = (

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from book.base.cache import Cache
 from book.base.errors import BookError
-from book.sources.blocks import Block, Cell, Contents, Heading, Labelled
-from book.sources.parsing import Parsed, parse
+from book.text.blocks import Block, Cell, Contents, Heading, Labelled
+from book.text.parsing import Parsed, parse
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The parts of a section, such as headings, figures and cells, with their lines.
 
-`book.sources.parsing` makes these blocks. All other modules read the blocks and never
+`book.text.parsing` makes these blocks. All other modules read the blocks and never
 the Markdown itself.
 """
 

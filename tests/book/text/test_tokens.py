@@ -2,8 +2,8 @@
 
 import pytest
 
-from book.sources.blocks import Figure, Prose, Table
-from book.sources.tokens import body, caption, equations, parse, parse_line, walk
+from book.text.blocks import Figure, Prose, Table
+from book.text.tokens import body, caption, equations, parse, parse_line, walk
 
 
 def kinds(text: str) -> list[str]:

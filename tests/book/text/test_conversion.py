@@ -3,8 +3,8 @@
 import pytest
 
 from book.base.errors import BookError
-from book.sources.blocks import Cell
-from book.sources.conversion import BRANCHES, TabCode, convert
+from book.text.blocks import Cell
+from book.text.conversion import BRANCHES, TabCode, convert
 
 SETTINGS = {
     "lib_name": "lib",

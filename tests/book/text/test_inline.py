@@ -2,7 +2,7 @@
 
 import pytest
 
-from book.sources.inline import (
+from book.text.inline import (
     MEDIA,
     MarkupError,
     for_medium,

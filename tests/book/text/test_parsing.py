@@ -6,9 +6,9 @@ import pytest
 from d2lbook import library
 from d2lbook import notebook as d2l_notebook
 
-from book.sources import blocks as b
-from book.sources.book import Book
-from book.sources.parsing import parse
+from book.text import blocks as b
+from book.text.book import Book
+from book.text.parsing import parse
 
 BOOK = Book(Path(__file__).resolve().parents[3])
 TEXT = """\

@@ -1,6 +1,6 @@
 """The book: its settings, its sections in order, and the blocks that each tab shows.
 
-d2lbook reads the settings and converts the cells to each tab; `book.sources.parsing`
+d2lbook reads the settings and converts the cells to each tab; `book.text.parsing`
 parses the text.
 """
 
@@ -20,12 +20,12 @@ from d2lbook.config import Config
 
 from book.base import build_paths
 from book.base.errors import BookError
-from book.sources.blocks import Block, Cell, Heading
-from book.sources.section import Section
-from book.sources.tabs import TAB_NAMES
+from book.text.blocks import Block, Cell, Heading
+from book.text.section import Section
+from book.text.tabs import TAB_NAMES
 
 if TYPE_CHECKING:
-    from book.sources.conversion import TabCode
+    from book.text.conversion import TabCode
 
 # An item of a list that begins with a reference to a section.
 LISTED = re.compile(r"[*-] +:ref:`([^`]+)`")
@@ -175,7 +175,7 @@ class Book:
         cells, settings = list(section.cells), self.config.library.get(tab, {})
 
         def convert() -> "dict[int, TabCode]":
-            from book.sources import conversion  # takes long to import
+            from book.text import conversion  # takes long to import
 
             return conversion.convert(cells, tab, settings)
 
