@@ -1,6 +1,6 @@
 // Search over the whole book, in a dialog: `bookSearch.open()`.
 //
-// book/pages/sphinx/search.py writes the data, `bookSearchData`, with an entry for each
+// book/pages/search.py writes the data, `bookSearchData`, with an entry for each
 // section, tab, figure, table, equation and source. The index is made when the dialog is
 // first opened. Nothing is fetched, so search also works on pages from a disk.
 //

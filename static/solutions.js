@@ -1,6 +1,6 @@
 // Solutions below exercises. Each opens in place, and without scripts there is a link to the
 // page of solutions. A script with all solutions of that page is loaded when the first one
-// is opened (book/pages/sphinx/solutions.py).
+// is opened (book/pages/solutions.py).
 
 (() => {
   const root = document.documentElement;
