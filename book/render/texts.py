@@ -61,7 +61,9 @@ class Texts:
     def _token(self, token: Token) -> str:
         match token.type:
             case "inline":
-                return self.html(token.children or [])
+                inner = self.html(token.children or [])
+                # In a table, too, lines are as long as those of other paragraphs.
+                return f"<p>{inner}</p>" if self.columns and inner else inner
             case "text":
                 return self._text(token)
             case "role":

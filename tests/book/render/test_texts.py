@@ -50,7 +50,7 @@ def test_a_listing_is_a_box_of_code_in_its_language():
 def test_a_table_marks_the_columns_of_frameworks_and_breaks_code():
     shown = html("| a | JAX |\n|---|:-:|\n| `f(x=1)` | `jax.tree_util` |\n\n`f(x)`")
     assert shown.count('data-framework="jax"') == 2
-    assert "<th>a</th>" in shown and "style" not in shown
+    assert "<th><p>a</p></th>" in shown and "style" not in shown
     assert "f(<wbr>x=<wbr>1)" in shown and "jax.<wbr>tree_util" in shown
     assert shown.endswith('<p><code class="notranslate">f(x)</code></p>\n')
 
