@@ -102,6 +102,10 @@ def _font_families() -> set[str]:
     return {name.strip() for line in listed.splitlines() for name in line.split(",")}
 
 
+def _has_tex_file(name: str) -> bool:
+    return bool(_output("kpsewhich", name).strip())
+
+
 def _output(*command: str) -> str:
     """Return what a command prints; nothing if there is no such command."""
     if shutil.which(command[0]) is None:
@@ -114,6 +118,7 @@ FINDERS: dict[str, Callable[[str], bool]] = {
     "modules": _has_module,
     "libraries": _has_library,
     "fonts": _has_font,
+    "tex_files": _has_tex_file,
 }
 
 
