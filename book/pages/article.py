@@ -137,7 +137,7 @@ class Article:
 
         Raises a `BookError` that lists what they refer to and the book lacks.
         """
-        found: dict[Tex, str] = dict.fromkeys(self.site.equations_of_titles, "")
+        found: dict[Tex, str] = dict(self.site.equations_of_titles)
         texts: list[tuple[Token, bool]] = []
         problems: list[str] = []
         for part, in_tab in parts_of(self.items):

@@ -15,7 +15,7 @@ from book.refs.bibliography import Bibliography
 from book.refs.numbers import Numbers, Place
 from book.render.math import Equation
 from book.render.texts import Texts, plain
-from book.text.blocks import References
+from book.text.blocks import Heading, References
 from book.text.book import Book
 from book.text.inline import CITATIONS
 from book.text.section import Section
@@ -47,9 +47,15 @@ class Site:
         return {place.label: parse_line(place.title) for place in places if place.title}
 
     @cached_property
-    def equations_of_titles(self) -> list[Equation]:
-        """The equations in the titles of sections."""
-        return [e for tokens in self.titles.values() for e in equations(tokens)]
+    def equations_of_titles(self) -> dict[Equation, str]:
+        """The place of each equation in a heading."""
+        return {
+            equation: section.at(block.line)
+            for section in self.book.sections
+            for block in section.blocks
+            if isinstance(block, Heading)
+            for equation in equations(parse_line(block.title))
+        }
 
     def problem_with(self, role: str, name: str) -> str:
         """Return why the book lacks what a role names; empty if it has it."""
