@@ -70,7 +70,7 @@ class Texts:
                 return self._equation(token)
             case "code_inline":
                 return self._code(token.content)
-            case "fence":
+            case "fence" | "code_block":
                 return code.listing(token.content, token.info.strip() or "default")
             case "td_open" | "th_open":
                 tab = next(self.columns) if self.columns else None
