@@ -27,8 +27,8 @@ DIGIT_WIDTH = 0.636  # in DejaVu Sans, relative to the size
 FONTS = "Roboto, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 
 # Variables of the stylesheet. The first color of each is its value on light pages, as
-# in records (book/runner/kernel_settings.py). The others are colors of matplotlib: those of older
-# records, and those of letters in formats, such as the "m" of "m--".
+# in records (book/runner/kernel_settings.py). The others are colors of matplotlib:
+# those of older records, and those of letters in formats, such as the "m" of "m--".
 COLORS = {
     "text": ("#1c1f23", "#000000", "#262626"),
     "quiet": ("#4a5058",),
