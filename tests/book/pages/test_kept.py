@@ -33,7 +33,7 @@ A warp. See :ref:`sec_two` and :cite:`Williams.2009`.
 
 ```{.python .input .predict answer="took ? ms" cited=queue}
 %%tab all
-d2l.wait(d2l.size(1))
+d2l.wait(d2l.size(x))
 ```
 """,
     "two": """\
@@ -127,9 +127,9 @@ EDITS: dict[str, tuple[Callable[[Book], None], str]] = {
         replace(
             "config.ini",
             "lib_name = pytorch",
-            "lib_name = pytorch\nsimple_alias = size -> numel",
+            "lib_name = pytorch\nfluent_alias = size -> numel",
         ),
-        "pytorch.numel(",
+        "x.numel()",
     ),
     "a work": (replace("refs.bib", "Williams, Samuel", "Abel, Bo"), "Abel, 2009"),
     "the works that other pages cite": (
