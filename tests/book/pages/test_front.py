@@ -37,7 +37,7 @@ ONE = """\
 # *One* & "All" \\<b>
 :label:`sec_one`
 
-First \\*words*.
+First \\*words* \\"now\\".
 
 ## Again
 
@@ -65,7 +65,7 @@ find = test_html.find
 @pytest.fixture
 def book(make_site_book: Callable[..., Book]) -> Book:
     index = INDEX.replace("../img", "img")
-    two = TWO.format(words="word " * 60)
+    two = TWO.format(words="words " * 60)
     book = make_site_book(index=index, one=ONE, two=two)
     (book.root / "chapter/three.md").write_text("# Three\n\n:bibliography:`refs.bib`\n")
     (book.root / "chapter/one.md").write_text(f"{ONE}\nBy :cite:`Williams.2009`.\n")
@@ -159,7 +159,7 @@ def test_a_page_has_its_title_and_its_first_words_in_its_head(book: Book):
         for name in ("index", "chapter/one", "chapter/two", "chapter/three")
     }
     assert described["index"] == "Its lead is <short>."
-    assert described["chapter/one"] == "First *words*."
+    assert described["chapter/one"] == 'First *words* "now".'
     cut = described["chapter/two"]
-    assert cut.endswith("word…") and 150 < len(cut) <= 160
+    assert cut.endswith("words…") and 150 < len(cut) <= 160
     assert described["chapter/three"].startswith("Williams")

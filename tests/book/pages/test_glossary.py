@@ -87,6 +87,8 @@ def test_the_first_mention_of_each_term_leads_to_its_entry(book: Book):
 def test_a_mention_that_all_readers_see_is_preferred(book: Book):
     texts = ("A warp.", True), ("One warp.", False), ("Warps.", False)
     assert [place for place, *_ in mentions(book, *texts)] == [4]
+    texts = ("A warp.", True), ("An SM and a warp.", False)
+    assert [place for place, *_ in mentions(book, *texts)] == [3, 12]
     assert mentions(book, ("Any warp.", True)) == [(4, "warp", "term-warp")]
 
 
