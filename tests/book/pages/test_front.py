@@ -94,6 +94,13 @@ def test_the_front_page_begins_with_its_lead_buttons_and_figure(book: Book):
     assert [i.get("loading") for i in front.select("img")] == [None, "lazy"]
 
 
+def test_buttons_are_above_the_figure_of_the_front_page_or_below_a_title(book: Book):
+    written = html.write_articles(book, None, {})
+    above = written["index"].above
+    assert 'class="start"' in above and "<figure" not in above
+    assert written["chapter/one"].above.endswith("</h1>\n")
+
+
 def test_a_card_names_a_section_its_time_and_what_it_requires(book: Book):
     cards = page(book, "index").select("li.section-card")
     assert [words(card) for card in cards] == [

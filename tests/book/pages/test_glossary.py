@@ -14,7 +14,7 @@ from book.text.tokens import parse
 INDEX = """\
 # A Made-Up Book
 
-A warp.
+A warp in :numref:`sec_one`.
 
 ```toc
 
@@ -87,8 +87,8 @@ def test_the_first_mention_of_each_term_leads_to_its_entry(book: Book):
 def test_a_mention_that_all_readers_see_is_preferred(book: Book):
     texts = ("A warp.", True), ("One warp.", False), ("Warps.", False)
     assert [place for place, *_ in mentions(book, *texts)] == [4]
-    texts = ("A warp.", True), ("An SM and a warp.", False)
-    assert [place for place, *_ in mentions(book, *texts)] == [3, 12]
+    two = mentions(book, ("A warp.", True), ("An SM and a warp.", False))
+    assert [place for place, *_ in two] == [3, 12]
     assert mentions(book, ("Any warp.", True)) == [(4, "warp", "term-warp")]
 
 
@@ -110,5 +110,6 @@ def test_a_page_links_to_terms_in_its_text_alone(book: Book):
     for page in ("index", "chapter/terms"):
         assert not test_html.soup(book, page).select("a.term")
     shown = read(book.root / "_build/html/_static/previews.js", "bookPreviews")
-    assert len(shown) == 4
+    assert len(shown) == 5 and "scheduler" in shown["chapter/one.html#sec-one"]
+    assert not any("<a" in preview for preview in shown.values())
     assert "32 threads. See stream." in shown["chapter/terms.html#term-warp"]
