@@ -109,7 +109,6 @@ def _tag(token: Token) -> str:
         return f"</{token.tag}>\n" if token.block else f"</{token.tag}>"
     kind = "reference external" if token.type == "link_open" else None
     attributes = {"class": kind, **token.attrs}
-    attributes.pop("style", None)  # the alignment of a column
     shown = "".join(attribute(name, value) for name, value in attributes.items())
     end = "\n" if token.type in OUTER else ""
     return f"<{token.tag}{shown}>{end}"

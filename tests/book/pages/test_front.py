@@ -91,6 +91,7 @@ def test_the_front_page_begins_with_its_lead_buttons_and_figure(book: Book):
         ("PyTorch", "chapter/one.html?tab=pytorch"),
         ("JAX", "chapter/one.html?tab=jax"),
     ]
+    assert not front.select(".record")  # there is no code
     assert [i.get("loading") for i in front.select("img")] == [None, "lazy"]
 
 
@@ -154,6 +155,8 @@ def test_the_contents_of_a_page_are_as_its_sections(book: Book):
     ]
     assert sections == [("one-all-b", 0), ("again", 1), ("below", 2), ("again-2", 1)]
     assert not page(book, "index").select("#page-contents")
+    data = (book.root / "_build/html/_static/search-data.js").read_text("utf-8")
+    assert '"trail": ["1. One & “All” <b>", "1.2. Again"]' in data
 
 
 def test_a_page_has_its_title_and_its_first_words_in_its_head(book: Book):

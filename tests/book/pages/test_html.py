@@ -262,6 +262,10 @@ def test_tabs_refer_to_their_panels(one):
     _, page = one
     ids = [element["id"] for element in page.select("[id]")]
     assert len(ids) == len(set(ids))
+    # The first set with all tabs has a row.
+    assert len(page.select(".tab-list")) == 1
+    row = page.select(".tab-set")[2].select(":scope > .tab-list > [role=tab]")
+    assert [tab.text for tab in row] == ["PyTorch", "JAX"]
     for tab in page.select("[role=tab]"):
         panel = find(page, f"#{tab['aria-controls']}")
         assert tab["data-choice"] in str(panel["data-choices"]).split()
@@ -327,6 +331,7 @@ def test_an_edit_reaches_the_page_in_the_same_process(one):
         ("Two\nlines, :numref:`fig_none`.", "no label 'fig_none'; correct"),
         ("Two\nlines, :cite:`Nobody`.", "'Nobody' is not in the bibliography"),
         ("Two\nlines, $\\foo{x}$", "cannot convert the equation '\\foo{x}'"),
+        ("Two\n\n$$\\foo{x}$$", "cannot convert the equation '\\foo{x}'"),
         ("![No](../img/no.svg)", "no picture '../img/no.svg'; draw it"),
     ],
 )
@@ -510,9 +515,9 @@ QUOTED = """\
 
 :Ages
 
-| a |
-|---|
-| b |
+| JAX |
+|-----|
+| b   |
 :label:`tab_a`
 """
 AND = "@misc{B, author={{A & <b>}}, title={It}, year={2001}}"
@@ -535,6 +540,7 @@ def test_signs_of_html_in_captions_and_citations_are_text(make_site_book: Make):
     assert find(page, "figcaption").text.strip() == "Fig. 1.1 A “fast” <b>."
     links = [str(link["href"]) for link in page.select(".headerlink")]
     assert links == ["#fig-a", "#tab-a"]
+    assert find(page, ".table-wrapper > .columns-setting")
     assert [find(page, link).name for link in links] == ["figure", "table"]
 
 
