@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from itertools import chain
 from urllib.parse import unquote
 
+from pygments.lexers import get_all_lexers
+
 from book.base import build_paths
 from book.checks import predictions
 from book.facts.quantities import quantities
@@ -44,7 +46,13 @@ BOLD = re.compile(
     re.DOTALL,
 )
 CODE = re.compile(r"`(?:[^`\n]|\n(?!\s*\n))*`")
-LISTING = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.M | re.S)
+LISTING = re.compile(
+    r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\n]*?)[ \t]*\n.*?^[ \t]*\1[ \t]*$", re.M | re.S
+)
+# The names of languages of which pages color the code.
+LANGUAGES = {
+    name for _, names, *_ in get_all_lexers(plugins=False) for name in names
+} | {""}
 LINK = re.compile(r"\]\(([^()<>\s]+)")
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:|#|//", re.IGNORECASE)
 # The forms of the settings of marks.
@@ -68,6 +76,8 @@ def problems(book: Book) -> Iterator[str]:
         if not section.text.strip():
             yield f"{section.at(1)}: the page is empty; write something"
             continue
+        if section.title is None:
+            yield f"{section.at(1)}: the page has no title; begin it with a heading"
         for line, message in sorted(set(_section_problems(book, section, bib_keys))):
             yield f"{section.at(line)}: {message}"
     yield from _label_problems(book)
@@ -172,6 +182,10 @@ def _conversion_problems(book: Book, section: Section) -> Problems:
 
 def _text_problems(block: Block, bib_keys: set[str] | None) -> Problems:
     """Yield the problems in the text of a block, each with its line."""
+    for listing in LISTING.finditer(block.text):
+        if listing[2] not in LANGUAGES:
+            message = f"unknown language '{listing[2]}'; write one such as bash or text"
+            yield block.line_at(listing.start()), message
     source = LISTING.sub(_blank_out, block.text)
     for offset, message in chain(
         _markup_problems(source),

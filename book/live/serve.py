@@ -202,7 +202,7 @@ def _rebuild_on_change(root: Path, before: dict[str, int], rebuilds: Rebuilds) -
 def build(root: Path) -> bool:
     """Build the book in a process of its own and return whether that succeeded.
 
-    A fresh process sees changes of the book's own code too, and Sphinx starts clean.
+    A fresh process sees changes of the book's own code too.
     """
     command = [sys.executable, "-m", "book", "html"]
     built = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True)

@@ -29,13 +29,11 @@ from book.pages.names import identifier
 from book.pages.search import Index, Title, text_of
 from book.pages.sets import MachinePanel, Panel
 from book.pages.site import (
-    EQUATIONS,
     NAMES,
     Site,
     address,
     anchor,
     id_of_work,
-    names_in,
 )
 from book.records.outputs import PICTURES, Picture, PrintedText, read
 from book.render import code, math, outputs
@@ -53,7 +51,7 @@ from book.text.blocks import (
     References,
     Table,
 )
-from book.text.inline import CITATIONS
+from book.text.inline import CITATIONS, names_in
 from book.text.section import Section
 from book.text.tokens import body, caption, equation, parse, walk
 
@@ -137,7 +135,7 @@ class Article:
 
         Raises a `BookError` that lists what they refer to and the book lacks.
         """
-        found: dict[Tex, str] = dict.fromkeys(self.site.equations_of_titles, "")
+        found: dict[Tex, str] = dict(self.site.equations_of_titles)
         texts: list[tuple[Token, bool]] = []
         problems: list[str] = []
         for part, in_tab in parts_of(self.items):
@@ -200,7 +198,8 @@ class Article:
             text = f"({place.number})"
         elif place.number and (name != "ref" or not text):
             text = f"{NAMES[place.kind]}{place.number}"
-        return self.link(place.page, anchor(place), text or escape(value))
+        name = anchor(value, place.kind == "equation")
+        return self.link(place.page, name, text or escape(value))
 
     def _citation(self, keys: list[str], textual: bool) -> str:
         """Return the authors and years of works, with links to the references."""
@@ -432,13 +431,11 @@ class Article:
 
     def table(self, block: Table) -> str:
         """Return a table, without the element in which it scrolls."""
-        rows = self.texts.html(self.body_of(block))
+        tokens, name = self.body_of(block), anchor_of(block)
+        rows = self.texts.html(tokens)
         text = self._numbered(block, "table")
-        name = anchor_of(block)
-        rows_text = self.body_of(block)
-        self.index.add_thing(
-            "table", name, self._caption_text(block), rows_text, self.texts
-        )
+        shown = self._caption_text(block)
+        self.index.add_thing("table", name, shown, tokens, self.texts)
         text = f"<caption>{text}</caption>\n" if text else ""
         named = attribute("id", self.id_of(name))
         return rows.replace("<table>\n", f"<table{named}>\n{text}", 1)
@@ -542,8 +539,7 @@ class Article:
 
 def anchor_of(block: Labelled) -> str:
     """Return the id of the place that the label of a block names; empty without one."""
-    name = block.label.replace("_", "-")
-    return f"{EQUATIONS}{name}" if name and isinstance(block, Equation) else name
+    return anchor(block.label, isinstance(block, Equation))
 
 
 def parts_of(items: Iterable[Item]) -> Iterator[tuple[Part, bool]]:

@@ -203,6 +203,8 @@ def write_articles(
         if views:
             return _written(_article(site, section))
         parts: list[str | bytes] = [*shared, section.name, section.text]
+        captions = site.numbers.captions.items()
+        parts.append(repr([n for (page, _), n in captions if page == section.name]))
         parts += _records(book, section)
         return cache.value(parts, lambda: _written(_article(site, section)))
 
@@ -227,8 +229,9 @@ def _shared_parts(site: Site, titles: dict[str, str]) -> list[str]:
     resources = book.config.build["resources"].split()
     inputs = ("config.ini", "environments/*.txt", "d2l/*", "static/explorables/*.js")
     libraries = [package.generated(book, tab) for tab in book.tabs]
-    places = [numbers.places, numbers.headings, site.glossary.terms, titles]
-    return [_hash_of_files(book.root, [*inputs, *resources]), *libraries, repr(places)]
+    places = [numbers.places, numbers.headings, site.glossary.terms, site.references]
+    names = repr([*places, titles, list(site.bibliography.works)])
+    return [_hash_of_files(book.root, [*inputs, *resources]), *libraries, names]
 
 
 def _records(book: Book, section: Section) -> Iterator[bytes]:

@@ -114,8 +114,7 @@ class Pages:
 
     def _title(self, name: str) -> str:
         """Return the title of a page as plain text."""
-        titles = self.written[name].titles
-        return titles[0].text if titles else name
+        return self.written[name].titles[0].text
 
     def _link(self, page: str, here: str) -> str:
         return "#" if page == here else address(page, "", here)

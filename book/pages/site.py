@@ -12,10 +12,10 @@ from markdown_it.token import Token
 from book.merge import TabView
 from book.pages.glossary import Glossary
 from book.refs.bibliography import Bibliography
-from book.refs.numbers import Numbers, Place
+from book.refs.numbers import Numbers
 from book.render.math import Equation
 from book.render.texts import Texts, plain
-from book.text.blocks import References
+from book.text.blocks import Heading, References
 from book.text.book import Book
 from book.text.inline import CITATIONS
 from book.text.section import Section
@@ -47,9 +47,15 @@ class Site:
         return {place.label: parse_line(place.title) for place in places if place.title}
 
     @cached_property
-    def equations_of_titles(self) -> list[Equation]:
-        """The equations in the titles of sections."""
-        return [e for tokens in self.titles.values() for e in equations(tokens)]
+    def equations_of_titles(self) -> dict[Equation, str]:
+        """The place of each equation in a heading."""
+        return {
+            equation: section.at(block.line)
+            for section in self.book.sections
+            for block in section.blocks
+            if isinstance(block, Heading)
+            for equation in equations(parse_line(block.title))
+        }
 
     def problem_with(self, role: str, name: str) -> str:
         """Return why the book lacks what a role names; empty if it has it."""
@@ -63,22 +69,17 @@ class Site:
     def work(self, key: str) -> str:
         """Return the entry of a work in the list of references as plain text."""
         texts = Texts(lambda name, value: value, {})
-        return plain(texts.html(parse(self.bibliography.entry(key)))).strip()
+        return plain(texts.html(parse(self.bibliography.formatted[key]))).strip()
 
 
 def _lists_works(section: Section) -> bool:
     return any(isinstance(block, References) for block in section.blocks)
 
 
-def names_in(value: str) -> list[str]:
-    """Return the labels or the keys of works that a role names."""
-    return [name.strip() for name in value.split(",") if name.strip()]
-
-
-def anchor(place: Place) -> str:
-    """Return the id of the element that a label names."""
-    name = place.label.replace("_", "-")
-    return f"{EQUATIONS}{name}" if place.kind == "equation" else name
+def anchor(label: str, is_equation: bool) -> str:
+    """Return the id of the element that a label names; empty without a label."""
+    name = label.replace("_", "-")
+    return f"{EQUATIONS}{name}" if name and is_equation else name
 
 
 def id_of_work(key: str) -> str:

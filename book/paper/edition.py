@@ -99,9 +99,9 @@ class Edition:
         self._read_terms()
         tokens = [*chain.from_iterable(chain.from_iterable(self.texts.values()))]
         cited = {key for token in walk(tokens) for key in _cited(token)}
-        entry = self.bibliography.entry
+        formatted = self.bibliography.formatted
         keys = [key for key in self.bibliography.works if key in cited]
-        self.works = {key: parse_line(entry(key)) for key in keys}
+        self.works = {key: parse_line(formatted[key]) for key in keys}
         tokens += chain.from_iterable(self.works.values())
         tokens += (t for p in self.numbers.places.values() for t in parse_line(p.title))
         found = [

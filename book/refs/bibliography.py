@@ -42,22 +42,14 @@ class BookStyle(APAStyle):
 
     default_sorting_style = STYLE
 
-    @functools.cached_property
-    def formatted(self) -> dict[str, FormattedEntry]:
-        """The texts of the works so far, because Sphinx asks twice for each."""
-        return {}
-
     def format_entry(
         self, label: str, entry: Entry, bib_data: BibliographyData | None = None
     ) -> FormattedEntry:
         """Return the text of a work without the backslashes that only TeX needs."""
-        if entry.key in self.formatted:
-            return self.formatted[entry.key]
         fields = {name: text.replace(r"\$", "$") for name, text in entry.fields.items()}
         work = Entry(entry.type, fields, entry.persons)
         work.key = entry.key
-        self.formatted[entry.key] = super().format_entry(label, work, bib_data)
-        return self.formatted[entry.key]
+        return super().format_entry(label, work, bib_data)
 
     def format_url(self, entry: Entry) -> Node:
         """Return nothing, since each format adds a link to the work itself."""
@@ -83,13 +75,9 @@ class Bibliography:
         works = [work for key, work in bibliography.entries.items() if key in cited]
         self.works = {work.key: work for work in _add_letters(works)}
 
-    def entry(self, key: str) -> str:
-        """Return the entry of a work in Markdown, without a link to its address."""
-        return self.formatted[key]
-
     @functools.cached_property
     def formatted(self) -> dict[str, str]:
-        """The entry of each work in Markdown, sorted by author, year and title."""
+        """The entry of each work in Markdown, without a link, sorted as in the list."""
         style = find_plugin("pybtex.style.formatting", STYLE)()
         markdown = find_plugin("pybtex.backends", "markdown")()
         try:

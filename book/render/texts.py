@@ -72,7 +72,7 @@ class Texts:
                 return self._equation(token)
             case "code_inline":
                 return self._code(token.content)
-            case "fence":
+            case "fence" | "code_block":
                 return code.listing(token.content, token.info.strip() or "default")
             case "td_open" | "th_open":
                 tab = next(self.columns) if self.columns else None
@@ -111,7 +111,6 @@ def _tag(token: Token) -> str:
         return f"</{token.tag}>\n" if token.block else f"</{token.tag}>"
     kind = "reference external" if token.type == "link_open" else None
     attributes = {"class": kind, **token.attrs}
-    attributes.pop("style", None)  # the alignment of a column
     shown = "".join(attribute(name, value) for name, value in attributes.items())
     end = "\n" if token.type in OUTER else ""
     return f"<{token.tag}{shown}>{end}"

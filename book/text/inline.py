@@ -59,7 +59,12 @@ class Role:
     @property
     def keys(self) -> list[str]:
         """The keys of the works that a citation names."""
-        return [key.strip() for key in self.value.split(",") if key.strip()]
+        return names_in(self.value)
+
+
+def names_in(value: str) -> list[str]:
+    """Return the labels or the keys of works that a role names."""
+    return [name.strip() for name in value.split(",") if name.strip()]
 
 
 def roles(source: str) -> Iterator[Role]:

@@ -54,6 +54,7 @@ DEFINITION = re.compile(r"\[(?![*~])[^\]\n]+\]:[ \t]")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):|//", re.IGNORECASE)
 SAFE_SCHEMES = ("http", "https", "mailto")
+IN_TEXT = "image '{}' within text; put it in a paragraph of its own"
 
 
 @dataclass
@@ -402,7 +403,7 @@ class _Parser:
     # Markup that must not reach a page
 
     def _check_inline(self, inline: Token) -> None:
-        """Report raw HTML, unsafe links, and images from other sites within text."""
+        """Report raw HTML, unsafe links, and images from other sites or within text."""
         for child in inline.children or []:
             address = child.attrs.get("href") or child.attrs.get("src")
             if child.type == "html_inline" and not COMMENT.fullmatch(child.content):
@@ -410,6 +411,8 @@ class _Parser:
                 self._report(line, f"raw HTML '{child.content}'; write Markdown")
             elif address is not None:
                 problem = _address_problem(child.type, str(address))
+                if child.type == "image" and not _only_image(inline):
+                    problem = problem or IN_TEXT.format(address)
                 if problem:
                     self._report(self._line_of(inline, str(address)), problem)
 

@@ -90,8 +90,8 @@ def _typography(state: StateCore) -> None:
             continue
         children = token.children = _joined(token.children)
         for before, child in zip([None, *children], children, strict=False):
-            if child.type != "text":
-                continue
+            if child.type != "text" or before and before.info == "auto":
+                continue  # the text of an address is the address
             for plain, sign in SIGNS.items():
                 child.content = child.content.replace(plain, sign)
             child.content = IN_QUANTITY.sub(NO_BREAK_SPACE, child.content)

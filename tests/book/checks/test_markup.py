@@ -95,6 +95,8 @@ BROKEN = [
         5,
         "a table of 2,050 cells; show at most 2,000",
     ),
+    ("A\nin ![b](../img/a.svg) text.\n", 4, "image '../img/a.svg' within text"),
+    ("A.\n\n```foo\nx\n```\n", 5, "unknown language 'foo'"),
     # What must not reach a page
     ("A\n<script>alert(1)</script>\n", 4, "raw HTML '<script>'"),
     ("A.\n\n<div onclick='x()'>\nB\n</div>\n", 5, "raw HTML '<div'"),
@@ -166,6 +168,11 @@ def test_identical_cells_keep_their_own_lines(make_book):
 def test_an_empty_page_is_reported(make_book):
     book = make_book(one="\n")
     assert problems(book) == ["chapter/one.md:1: the page is empty; write something"]
+
+
+def test_a_page_without_a_title_is_reported(make_book):
+    (found,) = problems(make_book(one="Text.\n"))
+    assert found.startswith("chapter/one.md:1: the page has no title")
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,18 @@ wait()
 ```
 
 Its end.
+
+A list:
+
+* an item
+
+## Next
+
+More.
 """
 ROWS = """\
 id,topic,what,framework,value,unit,hardware,source
-queue,queue,a *long* queue,PyTorch,80.1,ms,RTX 4090,Williams.2009
+queue,queue,a *long* queue,PyTorch,80.1,ms,RTX 4090 & <b>,Williams.2009
 """
 PRINTED = "took 21.5 ms"
 
@@ -58,12 +66,16 @@ def test_a_row_compares_arithmetic_the_output_and_a_citation(predicting):
     record(book, "cpu", PRINTED)
     page = page_of(book)
     (prediction,) = page.select(".prediction")
-    assert row_of(prediction) == {
-        "You": "",
-        "Arithmetic": "19 ms",
-        "Output on CPU": "21.5 ms",
-        "RTX 4090, cited": "80.1 ms",
-    }
+    assert list(row_of(prediction).items()) == [
+        ("You", ""),
+        ("Arithmetic", "19 ms"),
+        ("Output on CPU", "21.5 ms"),
+        ("RTX 4090 & <b>, cited", "80.1 ms"),
+    ]
+    assert prediction.select(".yours [data-unit=ms]")
+    assert [told.text.strip() for told in page.select(".explains")] == [
+        *("Its end.", "an item")
+    ]
     label = prediction.select_one("form label")
     assert label is not None and label.text.split() == ["took", "ms"]
     covered = prediction.select_one(".covered")
@@ -74,7 +86,9 @@ def test_a_row_compares_arithmetic_the_output_and_a_citation(predicting):
     )
     source = covered.select_one(".prediction-source")
     assert source is not None
-    assert source.text.startswith("RTX 4090, PyTorch: a *long* queue (Williams, 2009)")
+    assert source.text.startswith(
+        "RTX 4090 & <b>, PyTorch: a *long* queue (Williams, 2009)"
+    )
     (arithmetic,) = page.select("p.arithmetic")
     assert arithmetic.text.startswith("It takes")
 
@@ -98,7 +112,7 @@ def test_an_output_without_the_number_is_not_covered(predicting):
     "answer, printed, label, number",
     [
         ("took ? ms", "took 5 ms", ["took", "ms"], "5 ms"),
-        ("took ?", "took 5 ms", ["took", "ms"], "5 ms"),
+        ("<b> took ?", "<b> took 5 ms", ["<b> took", "ms"], "5 ms"),
         ("step-?", "step-0024", ["step-", ""], "0024"),
         ("took .. or ?", "took 4 or 5", ["took … or", "ms"], "5 ms"),
     ],
@@ -119,4 +133,4 @@ def test_a_published_number_that_the_cell_prints_is_shown_once(predicting):
     book = predicting()
     record(book, "cpu", "took 80.1 ms")
     (prediction,) = page_of(book).select(".prediction")
-    assert list(row_of(prediction)) == ["You", "Arithmetic", "RTX 4090, cited"]
+    assert list(row_of(prediction)) == ["You", "Arithmetic", "RTX 4090 & <b>, cited"]

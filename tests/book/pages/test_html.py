@@ -262,6 +262,10 @@ def test_tabs_refer_to_their_panels(one):
     _, page = one
     ids = [element["id"] for element in page.select("[id]")]
     assert len(ids) == len(set(ids))
+    # The first set with all tabs has a row.
+    assert len(page.select(".tab-list")) == 1
+    row = page.select(".tab-set")[2].select(":scope > .tab-list > [role=tab]")
+    assert [tab.text for tab in row] == ["PyTorch", "JAX"]
     for tab in page.select("[role=tab]"):
         panel = find(page, f"#{tab['aria-controls']}")
         assert tab["data-choice"] in str(panel["data-choices"]).split()
@@ -327,6 +331,7 @@ def test_an_edit_reaches_the_page_in_the_same_process(one):
         ("Two\nlines, :numref:`fig_none`.", "no label 'fig_none'; correct"),
         ("Two\nlines, :cite:`Nobody`.", "'Nobody' is not in the bibliography"),
         ("Two\nlines, $\\foo{x}$", "cannot convert the equation '\\foo{x}'"),
+        ("Two\n\n$$\\foo{x}$$", "cannot convert the equation '\\foo{x}'"),
         ("![No](../img/no.svg)", "no picture '../img/no.svg'; draw it"),
     ],
 )
@@ -495,6 +500,55 @@ def test_a_page_shows_a_text_as_markdown_means_it(make_site_book: Make):
     assert find(page, "section > ol")["start"] == "3"
     assert find(page, "blockquote").text.strip() == "A quotation."
     assert find(page, ".highlight-bash pre").text == "ls -l\n"
+
+
+QUOTED = """\
+# One
+:label:`sec_one`
+
+:cite:`Williams.2009,B` or :citet:`Williams.2009`, :ref:`fig_a`, :numref:`sec_front`.
+
+![A *"fast"* \\<b>.](../img/a.svg)
+:label:`fig_a`
+
+![Two.](../img/a.svg 'A "b" & c.')
+
+:Ages
+
+| JAX |
+|-----|
+| b   |
+:label:`tab_a`
+"""
+AND = "@misc{B, author={{A & <b>}}, title={It}, year={2001}}"
+
+
+def test_signs_of_html_in_captions_and_citations_are_text(make_site_book: Make):
+    index = INDEX.replace("Book\n", "Book\n:label:`sec_front`\n", 1)
+    book = make_site_book(index=index, one=QUOTED)
+    with (book.root / "refs.bib").open("a") as file:
+        file.write(AND)
+    build(Book(book.root))
+    page = soup(book, "chapter/one")
+    cited, *_ = page.select("section > p")
+    assert " ".join(cited.text.split()) == (
+        "(A & <b>, 2001, Williams, 2009) or Williams (2009), Fig. 1.1, A Made-Up Book."
+    )
+    assert "Roofline" in str(find(cited, "a[href$=Williams-2009]")["title"])
+    alts = [image["alt"] for image in page.select("figure img")]
+    assert alts == ["A “fast” <b>.", 'A "b" & c.']
+    assert find(page, "figcaption").text.strip() == "Fig. 1.1 A “fast” <b>."
+    links = [str(link["href"]) for link in page.select(".headerlink")]
+    assert links == ["#fig-a", "#tab-a"]
+    assert find(page, ".table-wrapper > .columns-setting")
+    assert [find(page, link).name for link in links] == ["figure", "table"]
+
+
+def test_a_wrong_equation_in_a_heading_is_reported_with_its_line(make_site_book: Make):
+    book = make_site_book(one=ONE.replace("Between.", "## No $\\foo$\n:label:`n`", 1))
+    line = ONE.split("Between.")[0].count("\n") + 1
+    with pytest.raises(BookError, match=rf"^chapter/one\.md:{line}: cannot convert"):
+        build(book)
 
 
 def test_without_a_list_of_works_none_can_be_cited(make_site_book: Make):

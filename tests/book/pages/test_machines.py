@@ -130,6 +130,14 @@ def test_only_outputs_that_differ_have_a_switch(site_book):
     assert note.find_parent(class_="tab-panel") is None
 
 
+def test_a_page_says_once_that_outputs_may_differ(site_book):
+    book = site_book(one=TEXT.replace("{.python .input}", "{.python .input .varies}"))
+    record(book, "cpu", "", "first\n", "second\n")
+    (note,) = page_of(book).select(".output-note")
+    output = note.find_previous_sibling()
+    assert output and output.text.strip() == "first"
+
+
 def test_the_switch_has_the_markup_for_styles_and_script(site_book):
     book = site_book(one=TEXT)
     record(book, "cpu", "", "cpu\n", "")
@@ -388,7 +396,9 @@ def test_a_record_of_another_version_has_a_notice(site_book, tab, pin, ran, noti
     book = site_book(one=TEXT, tabs=(tab,))
     (book.root / f"environments/{tab}.txt").write_text(f"ipykernel==7.4.0\n{pin}\n")
     record(book, "cpu", "", "", "", tabs=tab, framework_version=ran)
-    notices = [p.text.strip() for p in page_of(book).select(".version-notice")]
+    page = page_of(book)
+    assert not page.select(".tab-set")  # of the only framework
+    notices = [p.text.strip() for p in page.select(".version-notice")]
     assert notices == ([f"Made with {notice}."] if notice else [])
 
 

@@ -91,6 +91,12 @@ TWO = """\
 # Two
 
 As in :numref:`fig_a`, :eqref:`eq_time` and :numref:`tab_ages` of :numref:`sec_copying`.
+
+Run it <!-- hidden --> now.
+
+```bash
+nvidia-smi -L
+```
 """
 PAGE = "chapter/one.html"
 
@@ -160,6 +166,12 @@ def test_code_is_found_with_the_names_that_it_saves(static: Path):
     assert saved["tabs"] == ["pytorch"] and "def try_gpu(i):" in saved["code"]
     [other] = [e for e in found(static) if "device_put" in e.get("code", "")]
     assert other["tabs"] == ["jax"] and "names" not in other
+
+
+def test_a_listing_is_found_as_code_and_a_comment_is_not(static: Path):
+    two = only(found(static), anchor="two")
+    assert two["code"] == "nvidia-smi -L"
+    assert two["text"].endswith("Run it now.")
 
 
 def test_outputs_controls_and_markup_are_not_found(static: Path):

@@ -44,6 +44,7 @@ def test_the_reading_time_counts_words_and_code():
 
 def test_the_reading_time_counts_one_framework():
     assert minutes(*[(words(4000), 1 / 4)] * 4) == 20
+    assert minutes(*[(code(300), 1 / 4)] * 4) == 20
 
 
 def test_tokens_that_look_the_same_share_a_rule():

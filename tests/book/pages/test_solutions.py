@@ -79,6 +79,11 @@ jax.device_get(x)
 
 As :numref:`fig_a` and :numref:`sec_sol_one_2` show.
 
+### Why
+:label:`sec_why`
+
+By :numref:`sec_why`.
+
 ## Exercise 2: Counting
 :label:`sec_sol_one_2`
 
@@ -114,6 +119,7 @@ def test_a_solution_begins_with_its_title_and_the_answer(site: Path):
     copying, counting = read(site).values()
     assert [h.get_text() for h in copying.select("h1, h2, h3")] == ["Copy, Then Wait"]
     assert copying.h3 and not copying.h3.a
+    assert copying.h4 and copying.h4.get_text() == "Why"
     assert copying.p
     assert " ".join(copying.p.get_text().split()).startswith("See (Williams, 2009)")
     assert "asks for" not in counting.get_text()
@@ -131,9 +137,9 @@ def test_no_id_of_a_solution_is_on_another_page_too(site: Path):
 
 def test_links_of_a_solution_lead_to_the_right_places(site: Path):
     solution = read(site)["sec-sol-one-1"]
-    [here] = solution.select('a[href^="#"]:not(.headerlink)')
-    assert here["href"] == "#sec-sol-one-1-equation-eq-time"
-    assert solution.find(id="sec-sol-one-1-equation-eq-time")
+    here = [str(a["href"]) for a in solution.select('a[href^="#"]:not(.headerlink)')]
+    assert here == ["#sec-sol-one-1-equation-eq-time", "#sec-sol-one-1-sec-why"]
+    assert all(solution.select_one(link) for link in here)
     links = {str(a["href"]) for a in solution.select('a:not([href^="#"])')}
     assert {"solved.html#fig-a", "solved.html#sec-sol-one-2"} <= links
     assert any(link.startswith("../index.html#") for link in links)

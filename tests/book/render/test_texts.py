@@ -9,6 +9,8 @@ from book.render import math
 from book.render.texts import Texts, add_class, plain, raw
 from book.text.tokens import equations, parse, parse_line
 
+LINK = '<a class="reference external" href="{0}">{0}</a>'
+
 
 def unchanged(role: str, value: str) -> str:
     return value
@@ -36,6 +38,7 @@ def html(text: str) -> str:
         ("> a", "<blockquote>\n<p>a</p>\n</blockquote>\n"),
         ("a <!-- b --> c", "<p>a  c</p>\n"),
         ("<!-- b -->", ""),
+        ("<https://a--b.c>", f"<p>{LINK.format('https://a--b.c')}</p>\n"),
     ],
 )
 def test_a_text_is_the_html_that_it_means(text: str, wanted: str):
@@ -45,6 +48,7 @@ def test_a_text_is_the_html_that_it_means(text: str, wanted: str):
 def test_a_listing_is_a_box_of_code_in_its_language():
     shown = html("```bash\nls -l\n```")
     assert 'class="highlight-bash notranslate"' in shown and "ls -l\n</pre>" in shown
+    assert "<pre>a &lt; b\n</pre>" in html("* c\n\n      a < b\n")
 
 
 def test_a_table_marks_the_columns_of_frameworks_and_breaks_code():
@@ -62,13 +66,13 @@ def test_what_ends_an_equation_is_not_parted_from_it():
 
 
 def test_mentions_of_terms_are_links():
-    tokens = parse("a warp & a warp")
+    tokens = parse("a warp&c & a warp")
     [_, inline, _] = tokens
     [text] = inline.children or []
-    match = re.search("warp", text.content)
+    match = re.search("warp&c", text.content)
     assert match
     texts = Texts(unchanged, {}, {id(text): [(match, "g.html#term-warp")]})
-    link = '<a class="term reference internal" href="g.html#term-warp">warp</a>'
+    link = '<a class="term reference internal" href="g.html#term-warp">warp&amp;c</a>'
     assert texts.html(tokens) == f"<p>a {link} &amp; a warp</p>\n"
 
 

@@ -1,0 +1,86 @@
+"""Headings, figures, tables and equations have numbers, with or without labels."""
+
+from collections.abc import Callable
+
+import pytest
+
+from book.refs.numbers import Numbers
+from book.text.book import Book
+
+ONE = """\
+# One
+:label:`sec_one`
+
+## A
+
+### B
+
+### C
+
+## D
+
+### E
+:label:`sec_e`
+
+![A picture.](a.svg)
+
+![Another.](b.svg)
+:label:`fig_b`
+
+:Ages
+
+| a |
+|---|
+| b |
+
+$$a$$
+
+$$b$$
+:eqlabel:`eq_b`
+"""
+TWO = """\
+# Two
+
+![One more.](c.svg)
+:label:`fig_c`
+"""
+
+
+@pytest.fixture
+def numbers(make_book: Callable[..., Book]) -> Numbers:
+    book = make_book(one=ONE, two=TWO, three=TWO.replace("fig_c", "fig_d"))
+    config = book.root / "config.ini"
+    appendix = "[pages]\nappendix = chapter/two\n"
+    config.write_text(f"{config.read_text('utf-8')}\n{appendix}", "utf-8")
+    return Numbers(Book(book.root))
+
+
+def test_headings_are_counted_below_those_above(numbers: Numbers):
+    found = ["1", "1.1", "1.1.1", "1.1.2", "1.2", "1.2.1"]
+    assert numbers.headings["chapter/one"] == found
+    assert numbers.headings["index"] == [""]
+
+
+def test_appendices_have_letters(numbers: Numbers):
+    assert numbers.headings["chapter/two"] == ["A"]
+    assert numbers.headings["chapter/three"] == ["B"]
+
+
+def test_a_figure_or_table_with_a_caption_has_a_number_without_a_label(
+    numbers: Numbers,
+):
+    found = [n for (page, _), n in numbers.captions.items() if page == "chapter/one"]
+    assert found == ["1.2.1", "1.2.2", "1.2.1", "1.2.1"]
+    places = {label: place.number for label, place in numbers.places.items()}
+    assert places["fig_b"] == "1.2.2" and places["fig_d"] == "B.1"
+
+
+def test_only_equations_with_a_label_are_counted(numbers: Numbers):
+    assert numbers.places["eq_b"].number == "1.2.1"
+
+
+def test_the_settings_say_how_much_of_a_section_a_number_repeats(numbers: Numbers):
+    numbers.book.config.build["sphinx_configs"] = "numfig_secnum_depth = 1"
+    again = Numbers(numbers.book)
+    assert again.places["fig_b"].number == "1.2"
+    assert again.places["sec_e"].number == "1.2.1"
