@@ -165,9 +165,12 @@ class TabSet:
     panels: list[Panel]
 
 
+Item = Part | TabSet
+
+
 def merge(
     section: Section, views: list[TabView], measurements: Rows = NO_ROWS
-) -> list[Part | TabSet]:
+) -> list[Item]:
     """Return the parts and the sets of tabs on the page of a section, in order.
 
     `measurements` are the published measurements that predictions cite.
@@ -271,7 +274,7 @@ def _with_origin(run: Run, tabs: tuple[str, ...], views: list[TabView]) -> Run:
     return replace(run, titles=titles, made=made)
 
 
-def _group(parts: Iterable[Part], tabs: tuple[str, ...]) -> Iterator[Part | TabSet]:
+def _group(parts: Iterable[Part], tabs: tuple[str, ...]) -> Iterator[Item]:
     """Yield each part that all tabs share, and a set for each group of other parts."""
     for shared, group in groupby(parts, lambda part: set(part.tabs) == set(tabs)):
         if shared:
@@ -291,6 +294,15 @@ def _panels(parts: list[Part], tabs: tuple[str, ...]) -> list[Panel]:
         Panel(tuple(names), [parts[i] for i in shown])
         for shown, names in tabs_of_parts.items()
     ]
+
+
+def parts_of(items: Iterable[Item]) -> Iterator[tuple[Part, bool]]:
+    """Yield all parts in order, and whether each is in a set of tabs."""
+    for item in items:
+        if isinstance(item, Part):
+            yield item, False
+        else:
+            yield from ((part, True) for panel in item.panels for part in panel.parts)
 
 
 # The origin of outputs

@@ -16,7 +16,7 @@ from pygments.lexers import get_all_lexers
 from book.base import build_paths
 from book.checks import predictions
 from book.facts.quantities import quantities
-from book.text.blocks import Block, Cell, Contents, References, Table
+from book.text.blocks import Block, Cell, Contents, Heading, References, Table
 from book.text.book import Book
 from book.text.inline import (
     CITATIONS,
@@ -113,6 +113,7 @@ def _problems_in_text(
     book: Book, section: Section, bib_keys: set[str] | None
 ) -> Problems:
     yield from section.problems
+    yield from _heading_problems(section)
     for block in section.blocks:
         yield from _tab_problems(book, block)
         if isinstance(block, Cell):
@@ -120,6 +121,17 @@ def _problems_in_text(
         elif not isinstance(block, Contents | References):
             yield from _text_problems(block, bib_keys)
     yield from predictions.mistakes(book, section)
+
+
+def _heading_problems(section: Section) -> Problems:
+    """Yield headings that skip a level, which screen readers announce as a gap."""
+    above = 0
+    for block in section.blocks:
+        if isinstance(block, Heading):
+            if block.level > above + 1:
+                message = f"level {block.level} below level {above}; remove a '#'"
+                yield block.line, f"a heading of {message}"
+            above = block.level
 
 
 def _tab_problems(book: Book, block: Block) -> Problems:

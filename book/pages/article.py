@@ -6,12 +6,11 @@ is noted while the article is written.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import io
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, count
 from pathlib import Path
 
@@ -22,20 +21,15 @@ from book import merge
 from book.base.errors import BookError
 from book.facts.predictions import has_arithmetic, introduces
 from book.library.figures import is_explorable
-from book.merge import Part, Run, TabSet, TabView
+from book.merge import Item, Part, Run, TabSet, TabView, parts_of
 from book.pages import folding, predictions, sets
 from book.pages.glossary import named_entries
 from book.pages.names import identifier
 from book.pages.search import Index, Title, text_of
 from book.pages.sets import MachinePanel, Panel
-from book.pages.site import (
-    NAMES,
-    Site,
-    address,
-    anchor,
-    id_of_work,
-)
+from book.pages.site import Site, address, anchor, id_of_work
 from book.records.outputs import PICTURES, Picture, PrintedText, read
+from book.refs.targets import NAMES
 from book.render import code, math, outputs
 from book.render.math import Equation as Tex
 from book.render.math import mathml
@@ -54,8 +48,6 @@ from book.text.blocks import (
 from book.text.inline import CITATIONS, names_in
 from book.text.section import Section
 from book.text.tokens import body, caption, equation, parse, walk
-
-Item = Part | TabSet
 
 INTERNAL = '<a class="reference internal" href="{}"{}>{}</a>'
 PERMALINK = ' <a class="headerlink" href="#{}" aria-label="Link to this {}"></a>'
@@ -191,24 +183,18 @@ class Article:
 
     def _role(self, name: str, value: str) -> str:
         if name in CITATIONS:
-            return self._citation(names_in(value), name == "citet")
+            return self._citation(value, name == "citet")
         place = self.site.numbers.places[value]
-        text = self.texts.html(self.site.titles[value]) if place.title else ""
-        if place.kind == "equation":
-            text = f"({place.number})"
-        elif place.number and (name != "ref" or not text):
-            text = f"{NAMES[place.kind]}{place.number}"
-        name = anchor(value, place.kind == "equation")
-        return self.link(place.page, name, text or escape(value))
+        text = escape(self.site.number(name, value))
+        text = text or self.texts.html(self.site.titles[value])
+        return self.link(place.page, anchor(value, place.kind == "equation"), text)
 
-    def _citation(self, keys: list[str], textual: bool) -> str:
+    def _citation(self, keys: str, textual: bool) -> str:
         """Return the authors and years of works, with links to the references."""
         site, links = self.site, []
-        labels = {key: site.bibliography.label(key, self.name) for key in keys}
-        for key in sorted(keys, key=labels.__getitem__):
-            authors, year = map(escape, labels[key])
-            authors = authors.replace("et al.", "<em>et al.</em>")
-            shown = year if textual else f"{authors}, {year}"
+        for authors, year, key in site.cited(keys, self.name):
+            authors = escape(authors).replace("et al.", "<em>et al.</em>")
+            shown = escape(year) if textual else f"{authors}, {escape(year)}"
             link = self.link(site.references, id_of_work(key), shown, site.work(key))
             links.append(f"{authors} ({link})" if textual else link)
         return ", ".join(links) if textual else f"({', '.join(links)})"
@@ -527,9 +513,7 @@ class Article:
 
     def _picture(self, picture: Picture) -> str:
         """Return a picture as an image, whose file is added to `images`."""
-        suffix = PICTURES[picture.kind]
-        text = picture.data
-        data = text.encode() if suffix == "svg" else base64.b64decode(text)
+        suffix, data = PICTURES[picture.kind], picture.bytes
         digest = hashlib.sha256(data).hexdigest()[:10]
         file = f"{Path(self.name).name}_{digest}.{suffix}"
         self.images[file] = data
@@ -540,15 +524,6 @@ class Article:
 def anchor_of(block: Labelled) -> str:
     """Return the id of the place that the label of a block names; empty without one."""
     return anchor(block.label, isinstance(block, Equation))
-
-
-def parts_of(items: Iterable[Item]) -> Iterator[tuple[Part, bool]]:
-    """Yield all parts in order, and whether each is in a set of tabs."""
-    for item in items:
-        if isinstance(item, Part):
-            yield item, False
-        else:
-            yield from ((part, True) for panel in item.panels for part in panel.parts)
 
 
 def has_code(part: Part) -> bool:

@@ -8,8 +8,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from book.merge import Part
-from book.pages.article import Article, Item, anchor_of, parts_of
+from book.merge import Item, Part, parts_of
+from book.pages.article import Article, anchor_of
 from book.pages.glossary import entries
 from book.pages.search import Title
 from book.pages.site import id_of_work

@@ -16,8 +16,8 @@ from itertools import takewhile
 
 from markdown_it.token import Token
 
-from book.merge import Part
-from book.pages.article import SOLUTION, Article, Item, anchor_of, parts_of
+from book.merge import Item, Part, parts_of
+from book.pages.article import SOLUTION, Article, anchor_of
 from book.pages.search import Title
 from book.pages.site import address
 from book.text.blocks import Cell, Heading, Labelled, Prose

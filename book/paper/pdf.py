@@ -10,32 +10,34 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import re
-import shutil
-import signal
 from importlib.resources import files
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import replace_folder, write_bytes_whole, write_whole
-from book.base.paths import TEMPLATES
 from book.pages import html, names
 from book.paper.markup import string
 
+# A PDF that is up to date is found fast, without what writes one.
 if TYPE_CHECKING:
-    from book.paper.edition import Views
+    from book.pages.site import Views
     from book.text.book import Book
 
-TEMPLATE = ("book.typ", "book.tmTheme")
-# What a document and errors of Typst say.
+# What Typst wrote, beside its document: a PDF or errors.
+MADE, ERRORS = "book.pdf", "errors.txt"
+START = re.compile("^error: (?:PDF/UA-1 error: )?", re.MULTILINE)
 SOURCE_LINE = re.compile(r"^// (\S+):(\d+)$", re.MULTILINE)
-ERROR = re.compile(r"^error: ", re.MULTILINE)
 LINE = re.compile(r"main\.typ:(\d+)")
-MISSING = re.compile(r'the text `"(.+?)"` could not be displayed with font `"(.+?)"`')
-PICTURE = re.compile(r"([0-9a-f]{16}\.\w+):\d+")
-WIDE = "panicked with: too wide: "
+# Errors of Typst, each with something that the document has, and what authors can do.
+KNOWN_ERRORS = {
+    r'the text `"(.+?)"` could not be displayed with font `"(.+?)"`': (
+        "no '{0}' in the font {1}; use another character"
+    ),
+    "too wide: (.+)": "too wide for the page; break the equation into lines",
+    r"([0-9a-f]{16}\.\w+):\d+": "the picture is damaged: {1}",
+}
 
 
 def build(book: Book, tab: str | None = None, views: Views | None = None) -> Path:
@@ -44,29 +46,19 @@ def build(book: Book, tab: str | None = None, views: Views | None = None) -> Pat
     `views` returns the view of a section in a tab; the default shows the records.
     Raises a `BookError` for what Typst cannot show; an old PDF stays as it was.
     """
-    edition = book if tab is None else _edition(book, book.check_tab(tab))
+    edition = copy.copy(book)
+    edition.tabs = [book.check_tab(tab)] if tab else book.tabs
     pdf = book.root / build_paths.PDF / names.pdf(book, tab)
     folder = book.root / build_paths.TYPST / pdf.stem
     stamp, built_from = folder.with_suffix(".stamp"), html.fingerprint(book.root)
-    if views is None and pdf.exists() and _is_up_to_date(stamp, built_from):
+    is_up_to_date = pdf.exists() and stamp.exists() and stamp.read_text() == built_from
+    if views is None and is_up_to_date:
         return pdf
     stamp.unlink(missing_ok=True)
     _write_document(edition, folder, views)
     write_bytes_whole(pdf, _typeset(book, folder))
     write_whole(stamp, built_from)
     return pdf
-
-
-def _is_up_to_date(stamp: Path, built_from: str) -> bool:
-    """Return True if the PDF was made from files with this fingerprint."""
-    return stamp.exists() and stamp.read_text("utf-8") == built_from
-
-
-def _edition(book: Book, tab: str) -> Book:
-    """Return the book with only one tab, whose text and code need no panels."""
-    edition = copy.copy(book)
-    edition.tabs = [tab]
-    return edition
 
 
 def _write_document(edition: Book, folder: Path, views: Views | None) -> None:
@@ -77,17 +69,8 @@ def _write_document(edition: Book, folder: Path, views: Views | None) -> None:
 
     shown = views or html.views_of_records(edition, store.titles(edition))
     cache = build_paths.cache(edition.root, "sources")
-    writer = Writer(Edition(edition, shown, cache))
-    text = writer.write()
     with replace_folder(folder) as new:
-        (new / "main.typ").write_text(text, "utf-8")
-        for name, data in writer.files.items():
-            (new / name).write_bytes(data)
-        for name in TEMPLATE:
-            shutil.copy(TEMPLATES / name, new)
-
-
-# Typst
+        Writer(Edition(edition, shown, cache), new).write()
 
 
 def _typeset(book: Book, folder: Path) -> bytes:
@@ -97,33 +80,28 @@ def _typeset(book: Book, folder: Path) -> bytes:
     once if this one is interrupted.
     """
     context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_compile, args=(folder, theirs), daemon=True)
+    process = context.Process(target=_compile, args=(folder,))
     process.start()
-    theirs.close()
     try:
-        made = ours.recv()
-    except EOFError:
-        message = "Typst was ended; it may need more memory than the machine has"
-        raise BookError(message, "make pdf") from None
+        process.join()
     finally:
         process.kill()
-        process.join()
-    if isinstance(made, str):
-        document = (folder / "main.typ").read_text("utf-8")
-        raise BookError(explain(book, document, made))
-    return bytes(made)
+    if (folder / ERRORS).exists():
+        raise BookError(explain(book, folder))
+    if not (folder / MADE).exists():
+        message = "Typst was ended; it may need more memory than the machine has"
+        raise BookError(message, "make pdf")
+    return (folder / MADE).read_bytes()
 
 
-def _compile(folder: Path, results: Connection) -> None:
-    """Send the PDF of a document, or the text of an error."""
+def _compile(folder: Path) -> None:
+    """Write the PDF of a document to its folder, or the text of errors."""
     import typst
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
     try:
-        pdf = typst.compile(
+        typst.compile(
             folder / "main.typ",
+            folder / MADE,
             root=folder,
             font_paths=[Path(str(files("font_roboto"))) / "files"],
             ignore_system_fonts=True,  # the same bytes on each machine
@@ -131,47 +109,37 @@ def _compile(folder: Path, results: Connection) -> None:
             pdf_standards="ua-1",
         )
     except typst.TypstError as error:
-        results.send(error.diagnostic)
-    else:
-        results.send(pdf)
+        (folder / ERRORS).write_text(error.diagnostic, "utf-8")
 
 
-# Errors
-
-
-def explain(book: Book, document: str, diagnostic: str) -> str:
+def explain(book: Book, folder: Path) -> str:
     """Return a line for each error of Typst: a place in the sources, and what is wrong.
 
-    An error names a line of the document, or text or a picture that it has.
+    An error names a line of the document, or a text or a picture that is in it.
     """
+    document = (folder / "main.typ").read_text("utf-8")
     found = []
-    for error in ERROR.split(diagnostic)[1:]:
-        message, named = error.split("\n")[0].removeprefix("PDF/UA-1 error: "), ""
-        if missing := MISSING.search(message):
-            named, font = missing[1], missing[2]
-            message = f"no '{named}' in the font {font}; use another character"
-        elif message.startswith(WIDE):
-            named = message.removeprefix(WIDE)
-            message = "too wide for the page; break the equation into lines"
-        elif picture := PICTURE.search(error):
-            named, message = picture[1], f"the picture is damaged: {message}"
-        found.append(f"{_place(book, document, error, named)}: {message}")
+    for error in START.split((folder / ERRORS).read_text("utf-8"))[1:]:
+        message, named = error.split("\n")[0], ""
+        for pattern, known in KNOWN_ERRORS.items():
+            if match := re.search(pattern, error):
+                named, message = match[1], known.format(*match.groups(), message)
+        if line := LINE.search(error):
+            above = "\n".join(document.split("\n")[: int(line[1])])
+        else:
+            above = document.partition(string(named)[1:-1] or "\n")[0]
+        found.append(f"{_place(book, above, named)}: {message}")
     return "\n".join(dict.fromkeys(found))
 
 
-def _place(book: Book, document: str, error: str, named: str) -> str:
-    """Return the file and line of the Markdown that causes an error."""
-    lines = document.split("\n")
-    if line := LINE.search(error):
-        above = "\n".join(lines[: int(line[1])])
-    else:
-        above = document.partition(string(named)[1:-1] or "\n")[0]
-    places = SOURCE_LINE.findall(above)
+def _place(book: Book, document: str, named: str) -> str:
+    """Return the line of the sources that the end of a document is from.
+
+    It is the line that has what is `named`, if there is one.
+    """
+    places = SOURCE_LINE.findall(document)
     if not places:
         return "the printed book"
-    name, start = places[-1][0], int(places[-1][1])
-    section = book.section(name)
-    for number, text in enumerate(section.text.split("\n")[start - 1 :], start=start):
-        if named and named in text:
-            return section.at(number)
-    return section.at(start)
+    section, start = book.section(places[-1][0]), int(places[-1][1])
+    lines = enumerate(section.text.split("\n")[start - 1 :], start=start)
+    return section.at(next((n for n, text in lines if named and named in text), start))

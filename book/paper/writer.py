@@ -1,34 +1,39 @@
 """Writes an edition as one Typst document, with the functions of `templates/book.typ`.
 
-A comment above each block names its line in the sources, for errors.
+A comment above each block names its line in the sources, for errors. In print, the
+contents are the only list of the sections: what another list says about a section is at
+the beginning of that section.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import io
 import json
 import re
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 import imagesize
+from markdown_it.token import Token
 
 from book import merge
 from book.base.drawing import FAMILY
-from book.base.errors import BookError
+from book.base.paths import TEMPLATES
+from book.facts.predictions import introduces
 from book.library.figures import is_explorable
-from book.merge import Part, Run, TabSet
-from book.paper.edition import Edition, Item, Page, is_hidden
+from book.merge import Item, Part, Run, TabSet
+from book.pages.article import anchor_of
+from book.paper.edition import Edition, Page
 from book.paper.markup import Markup, code, entry, escape, string
-from book.paper.terms import plain
+from book.paper.terms import definitions, plain
 from book.records.outputs import PICTURES, Picture, PrintedText, read
 from book.render import pictures
 from book.text.blocks import (
     Block,
     Cell,
-    Contents,
     Equation,
     Figure,
     Heading,
@@ -40,58 +45,61 @@ from book.text.blocks import (
 from book.text.tabs import tab_name
 from book.text.tokens import parse_line
 
-# Code of up to SHORT_CODE lines is kept on one page, together with its outputs if both
-# have up to SHORT_CELL.
-SHORT_CODE, SHORT_CELL = 12, 20
-FRAME_LINES, LABEL_LINES = 2, 2
-# A text of fewer lines, and a single item of up to this many, belong to what follows.
-SHORT_TEXT, SHORT_ITEM = 4, 5
-LINE_LENGTH, CODE_LENGTH = 80, 91  # characters
-LINE_HEIGHT, TEXT_WIDTH = 12, 436  # points
+TEMPLATE = ("book.typ", "book.tmTheme")
+START = '#import "book.typ": *\n#show: book.with(..json("facts.json"))\n'
+END = "#the-index()\n"
+# A list whose items begin with references to sections.
+LISTED = re.compile(r"[*-] +:(?:num)?ref:`")
+# A text of fewer characters belongs to code or a table below, and to a heading above.
+SHORT_TEXT = 240
+TEXT_WIDTH = 436  # points
 PICTURE_SCALE = 0.75 * 0.8  # points of a pixel, and the size relative to a screen
 FONT = re.compile(r'font-family="[^"]*"')
 VARIES = "#note[Your output may differ, here and below.]\n"
 NO_OUTPUT = "#note[No output.]\n"
+WORKS = "#works\n"  # replaced by the list of the works that are cited
 # The levels of headings that the contents list, of a chapter and of pages below one.
 CHAPTER_LEVELS, PAGE_LEVELS = 3, 1
 
 
 class Writer:
-    """Writes an edition; `files` holds the data of the files that its text names."""
+    """Writes an edition and the pictures that it shows to a folder."""
 
-    def __init__(self, edition: Edition):
-        self.edition = edition
-        self.tabs = edition.book.tabs
-        self.markup = Markup(edition)
-        self.part_titles = {s[0].name: t for t, s in edition.book.parts if t}
-        self.files: dict[str, bytes] = {}
-        # The page that is written, the level of its last heading, and the tabs whose
-        # readers know by now that their outputs may differ.
-        self.page, self.level = edition.pages[0], 0
-        self.told: set[str] = set()
+    def __init__(self, edition: Edition, folder: Path):
+        self.folder = folder
+        self.edition, self.book = edition, edition.book
+        self.several = len(self.book.tabs) > 1
+        self.site = self.book.setting("publish", "site").rstrip("/")
+        self.markup = Markup(edition.targets, edition.math)
+        self.part_titles = {s[0].name: t for t, s in self.book.parts if t}
+        self.about: dict[str, list[Token]] = {}  # by the label of a section
+        # The page that is written, and the tabs whose readers know by now that their
+        # outputs may differ.
+        self.page, self.told = edition.pages[0], set[str]()
 
-    def write(self) -> str:
-        """Return the whole document."""
+    def write(self) -> None:
+        """Write the whole document."""
         pages = "".join(map(self._page, self.edition.pages))
-        if self.edition.works and "\n#work(" not in pages:
-            pages += f"#head(1)[References]\n{self._works()}"
-        self.files["facts.json"] = json.dumps(self._facts()).encode()
-        book = '#import "book.typ": *\n#show: book.with(..json("facts.json"))\n'
-        return f"{book}{pages}\n#the-index()\n"
+        if self.markup.cited and WORKS not in pages:
+            pages += f"#head(1)[References]\n{WORKS}"
+        pages = pages.replace(WORKS, "".join(self._works()))
+        for name in TEMPLATE:
+            shutil.copy(TEMPLATES / name, self.folder)
+        (self.folder / "facts.json").write_text(json.dumps(self._facts()), "utf-8")
+        (self.folder / "main.typ").write_text(f"{START}{pages}\n{END}", "utf-8")
 
     def _facts(self) -> dict[str, object]:
         """Return the title of the book and all else that its first pages show."""
-        edition, project = self.edition, self.edition.book.config.project
-        front = edition.book.sections[0].title
-        keywords = edition.book.setting("pdf", "keywords").split(",")
+        project, front = self.book.config.project, self.book.sections[0].title
+        keywords = self.book.setting("pdf", "keywords").split(",")
         return {
             "name": front.title if front else project["title"],
             "author": project["author"],
             "release": project["release"],
             "imprint": f"© {project['copyright']}",
-            "site": edition.book.setting("publish", "site"),
+            "site": self.book.setting("publish", "site"),
             "lang": project["lang"],
-            "frameworks": [tab_name(tab) for tab in self.tabs],
+            "frameworks": list(map(tab_name, self.book.tabs)),
             "keywords": [word.strip() for word in keywords if word.strip()],
             "has-parts": bool(self.part_titles),
         }
@@ -99,46 +107,23 @@ class Writer:
     # Pages
 
     def _page(self, page: Page) -> str:
-        self.page, self.told, self.level = page, set(), 0
-        self.markup.has_entries = page.depth > 0
+        self.page, self.told = page, set()
         title = self.part_titles.get(page.section.name, "")
         part = f"#part[{escape(title)}]\n" if title else ""
         return f"{part}{self._items(page.items)}"
 
     def _items(self, items: Sequence[Item]) -> str:
         """Return the text of items in a row."""
-        items = [i for i in items if isinstance(i, TabSet) or not is_hidden(i.block)]
-        out = []
-        for place, item in enumerate(items):
-            if isinstance(item, TabSet):
-                out.append(self._tab_set(item))
-                continue
-            before = items[place - 1] if place else None
-            after = items[place + 1] if place + 1 < len(items) else None
-            text = self._part(item)
-            out.append(f"\n// {self.page.section.at(item.block.line)}\n")
-            is_lead = self._leads(item.block, before, after)
-            out.append(f"#lead[\n{text}]\n" if is_lead else text)
-        return "".join(out)
+        around = zip([None, *items], items, [*items[1:], None], strict=False)
+        return "".join(self._item(*three) for three in around)
 
-    def _leads(self, block: Block, before: Item | None, after: Item | None) -> bool:
-        """Return True for a text that must be on the page of what follows.
-
-        It announces that by a colon, or it is short and above code or a table, or below
-        a heading.
-        """
-        if not isinstance(block, Prose) or after is None:
-            return False
-        tokens = self.edition.texts[id(block)].body
-        text = plain(tokens)
-        lines = len(text) // LINE_LENGTH + 1
-        above_code = isinstance(after, TabSet) or isinstance(after.block, Cell | Table)
-        if tokens[0].type != "paragraph_open":
-            items = sum(token.type == "list_item_open" for token in tokens)
-            return items == 1 and above_code and lines <= SHORT_ITEM
-        below_heading = isinstance(before, Part) and isinstance(before.block, Heading)
-        is_short = lines < SHORT_TEXT and (above_code or below_heading)
-        return is_short or text.endswith(":")
+    def _item(self, before: Item | None, item: Item, after: Item | None) -> str:
+        if isinstance(item, TabSet):
+            return self._tab_set(item)
+        text = self._part(item)
+        if text and _leads(before, item.block, after):
+            text = f"#lead[\n{text}]\n"
+        return f"\n// {self.page.section.at(item.block.line)}\n{text}" if text else ""
 
     def _tab_set(self, tab_set: TabSet) -> str:
         out = []
@@ -149,112 +134,97 @@ class Writer:
         return "".join([*out, "#end-tabs\n"]) if out else ""
 
     def _part(self, part: Part) -> str:
-        block, self.markup.where = part.block, self.page.section.at(part.block.line)
-        text = self.edition.texts[id(block)]
+        block, (title, text) = part.block, self.edition.texts[id(part.block)]
+        if block.sign.endswith("~~"):  # only on slides
+            return ""
         match block:
             case Cell():
                 return self._cell(block, part)
-            case Contents():
-                return ""
             case References():
-                return self._works()
+                return WORKS
             case Heading():
-                return self._heading(block)
+                return self._heading(block, title)
             case Figure():
-                return self._figure(block)
+                return self._figure(block, title)
             case Table():
-                caption = self.markup.title(text.title)
-                facts = f", caption: [{caption}]" if caption else ""
-                facts += self._caption_place(block)
-                return f"#numbered-table({self.markup.table(text.body)}{facts})\n\n"
+                facts = f"caption: [{self.markup.caption(title)}]" if title else ""
+                call = f"#numbered-table({facts}{self._place(block)}, "
+                return self.markup.text(text).replace("#plain-table(", call, 1)
             case Equation():
-                tex, typst = string(block.tex.strip()), self.markup.typst(block.tex)
-                return f"#equation({tex}, $ {typst} ${self._caption_place(block)})\n\n"
-        return self.markup.blocks(text.body)
+                tex, typst = string(block.tex.strip()), self.edition.math[block.tex]
+                return f"#equation({tex}, $ {typst} ${self._place(block)})\n\n"
+        if LISTED.match(block.source) and any(True for _ in self.page.section.contents):
+            self.about |= dict(_items_of(text))
+            return ""
+        return self.markup.text(text)
 
-    def _caption_place(self, block: Labelled) -> str:
-        """Return the arguments with the number and the label of a block."""
-        captions = self.edition.numbers.captions
-        number = captions.get((self.page.section.name, block.line), "")
-        return _place(number, block.label)
+    def _place(self, block: Labelled) -> str:
+        """Return the number and the label of a block as arguments, if it has them."""
+        name = self.page.section.name
+        number = self.edition.targets.numbers.captions.get((name, block.line))
+        # A page that only lists the works has no number, as an index has none.
+        if isinstance(block, Heading) and name == self.edition.targets.references:
+            number = ""
+        numbered = f", number: {string(number)}" if number else ""
+        return numbered + (f", label: {string(block.label)}" if block.label else "")
 
     # Headings
 
-    def _heading(self, heading: Heading) -> str:
-        title = self.markup.title(self.edition.texts[id(heading)].title)
-        if self.page.depth == 0 and heading.level == 1:
-            title = "Preface"
-        if heading.level > self.level + 1:
-            message = f"level {heading.level} below level {self.level}; remove a '#'"
-            raise BookError(f"a heading of {message}", self.markup.where)
-        self.level = heading.level
-        levels = CHAPTER_LEVELS if self.page.depth == 1 else PAGE_LEVELS
-        facts = str(heading.level + max(self.page.depth - 1, 0))
-        facts += f", level: {heading.level}" if self.page.depth == 0 else ""
-        facts += f", listed: {str(heading.level <= levels).lower()}"
-        facts += _place(self._number(heading), heading.label)
-        text = f"#head({facts})[{title}]\n\n"
-        return text + (self._origin() if heading.level == 1 else "")
+    def _heading(self, heading: Heading, tokens: Sequence[Token]) -> str:
+        depth, level = self.page.depth, heading.level
+        if depth == 0 and heading.title in self.part_titles.values():
+            return ""
+        listed = level <= (CHAPTER_LEVELS if depth == 1 else PAGE_LEVELS)
+        facts = f"{level + max(depth - 1, 0)}, listed: {str(listed).lower()}"
+        facts += "" if depth else f", level: {level}"
+        is_preface = depth == 0 and level == 1
+        title = "Preface" if is_preface else self.markup.caption(tokens)
+        text = f"#head({facts}{self._place(heading)})[{title}]\n\n"
+        return text + ("".join(self._origin()) if level == 1 else "")
 
-    def _number(self, heading: Heading) -> str:
-        """Return the number of a heading; empty if it has none."""
-        headings = [b for b in self.page.section.blocks if isinstance(b, Heading)]
-        numbers = self.edition.numbers.headings[self.page.section.name]
-        found = {h.line: n for h, n in zip(headings, numbers, strict=True)}
-        return found[heading.line] if self.page.has_number else ""
-
-    def _origin(self) -> str:
-        """Return what a page requires, and the origin of its outputs in each tab."""
-        about = self.markup.blocks(self.page.about)
-        if not any(True for _ in self.page.section.cells):
-            return about
+    def _origin(self) -> Iterator[str]:
+        """Yield what a page requires, and the origin of its outputs in each tab."""
+        section = self.page.section
+        for label, _ in section.labels:
+            yield self.markup.text(self.about.get(label, ()))
         views = {view.tab: view for view in self.page.views}
-        several = len(self.tabs) > 1
-        for tab in self.tabs:
-            view = views.get(tab)
-            made = self.markup.line(
-                parse_line(merge.origin(view, tab, self.page.section))
-            )
-            name = f", tab: {string(tab_name(tab))}" if several else ""
-            about += f"#origin([{made}]{name})\n"
-            for notice in merge.version_notices(view):
-                about += f"#notice[{self.markup.line(parse_line(notice))}]\n"
-        return about
+        for tab in self.book.tabs if any(True for _ in section.cells) else ():
+            made = self._line(merge.origin(views.get(tab), tab, section))
+            name = f", tab: {string(tab_name(tab))}" if self.several else ""
+            yield f"#origin([{made}]{name})\n"
+            for notice in merge.version_notices(views.get(tab)):
+                yield f"#notice[{self._line(notice)}]\n"
+
+    def _line(self, markdown: str) -> str:
+        """Return a line that is not of the text."""
+        return self.markup.text(parse_line(markdown))
 
     # Figures
 
-    def _figure(self, figure: Figure) -> str:
-        text = self.edition.texts[id(figure)].title
+    def _figure(self, figure: Figure, tokens: Sequence[Token]) -> str:
         file = self.page.section.path.parent / figure.path
         path = self._picture(file.read_bytes(), file.suffix)
-        alt = string(figure.alt or plain(text))
-        caption = self.markup.title(text) + self._interactive(figure)
-        return f"#picture({path}, {alt}{self._caption_place(figure)})[{caption}]\n\n"
+        alt = string(figure.alt or plain(tokens))
+        facts = f"{path}, {alt}{self._interactive(figure)}{self._place(figure)}"
+        return f"#picture({facts})[{self.markup.caption(tokens)}]\n\n"
 
     def _interactive(self, figure: Figure) -> str:
-        """Return a link to the interactive version of a figure, if it has one.
+        """Return the address of the interactive version of a figure, if it has one.
 
-        It is only a note if the book has no address yet.
+        It is empty if the book has no address yet.
         """
-        name, site = (
-            Path(figure.path).stem,
-            self.edition.book.setting("publish", "site"),
-        )
-        if not is_explorable(name):
+        if not is_explorable(Path(figure.path).stem):
             return ""
-        if not site:
-            return " #emph[Interactive in the HTML edition.];"
-        query = f"?tab={self.tabs[0]}" if len(self.tabs) == 1 else ""
-        anchor = figure.label.replace("_", "-")
-        address = f"{site.rstrip('/')}/{self.page.section.name}.html{query}#{anchor}"
-        return f" #web({string(address)})[Interactive version];."
+        query = "" if self.several else f"?tab={self.book.tabs[0]}"
+        page = f"{self.page.section.name}.html{query}#{anchor_of(figure)}"
+        return f", interactive: {string(self.site and f'{self.site}/{page}')}"
 
     def _picture(self, data: bytes, suffix: str) -> str:
         """Return the path and the width of a picture as arguments."""
         if suffix == ".svg":
             data = FONT.sub(f'font-family="{FAMILY}"', data.decode()).encode()
         path = f"{hashlib.sha256(data).hexdigest()[:16]}{suffix}"
-        self.files[path] = data
+        (self.folder / path).write_bytes(data)
         width = imagesize.get(io.BytesIO(data))[0] * PICTURE_SCALE
         return f"{string(path)}, {min(width, TEXT_WIDTH):.0f}pt"
 
@@ -262,79 +232,65 @@ class Writer:
 
     def _cell(self, cell: Cell, part: Part) -> str:
         """Return the code of a cell and its outputs."""
-        found: list[tuple[str, float]] = []  # with their heights in lines
-        if source := cell.code.strip("\n"):
-            entries = self._definitions(source)
-            found.append((f"{entries}{code(source, 'python')}", _lines(source)))
-        several = len(part.runs) > 1
-        outputs = [o for run in part.runs for o in self._run(run, cell, several)]
+        outputs = [text for run in part.runs for text in self._run(run, cell)]
         if outputs and cell.varies and not self.told.issuperset(part.tabs):
             self.told.update(part.tabs)
-            outputs.append((VARIES, 1))
-        return _together([*found, *outputs]) + "\n"
+            outputs.append(VARIES)
+        return "".join([*self._code(cell, bool(outputs)), *outputs, "\n"])
 
-    def _definitions(self, source: str) -> str:
-        """Return the entries of the index for what code defines."""
-        name = self.page.section.name
-        names = self.edition.terms.definitions(source, name) if self.page.depth else ()
-        return "".join(entry(n, is_code=True) + "\n" for n in names)
+    def _code(self, cell: Cell, has_outputs: bool) -> Iterator[str]:
+        """Yield the code of a cell, after the entries of what it defines."""
+        source, page = cell.code.strip("\n"), self.page
+        for name in definitions(source) if page.depth else ():
+            if self.edition.mentions[name] - {page.section.name}:
+                yield entry(f"d2l.{name}", is_code=True) + "\n"
+        if source:
+            yield code(source, "python", has_outputs)
 
-    def _run(self, run: Run, cell: Cell, several: bool) -> list[tuple[str, float]]:
+    def _run(self, run: Run, cell: Cell) -> list[str]:
         """Return the outputs of a run, the first below its machines if runs differ."""
         outputs = [self._output(output, cell) for output in read(run.outputs)]
-        if several:
-            text, lines = outputs[0] if outputs else (NO_OUTPUT, 1)
-            label = f"#machine({string(', '.join(run.titles))})\n"
-            outputs[:1] = [(label + text, lines + LABEL_LINES)]
+        if run.titles:
+            machines = f"#machine({string(', '.join(run.titles))})\n"
+            return [machines, *(outputs or [NO_OUTPUT])]
         return outputs
 
-    def _output(self, output: PrintedText | Picture, cell: Cell) -> tuple[str, float]:
-        """Return an output and its height in lines."""
+    def _output(self, output: PrintedText | Picture, cell: Cell) -> str:
         if isinstance(output, PrintedText):
-            return f"#output({string(output.text)})\n", _lines(output.text)
+            return f"#output({string(output.text)})\n"
         picture = pictures.shown(output, cell)
-        suffix = PICTURES[picture.kind]
-        is_text = suffix == "svg"
-        data = picture.data.encode() if is_text else base64.b64decode(picture.data)
-        height = imagesize.get(io.BytesIO(data))[1] * PICTURE_SCALE / LINE_HEIGHT
-        path = self._picture(data, f".{suffix}")
-        return f"#plot({path}, {string(picture.alt)})\n", height
+        path = self._picture(picture.bytes, f".{PICTURES[picture.kind]}")
+        return f"#plot({path}, {string(picture.alt)})\n"
 
     # The bibliography
 
-    def _works(self) -> str:
-        """Return the entry of each work, which ends with its address."""
-        works = self.edition.bibliography.works
-        out = []
-        for key, tokens in self.edition.works.items():
-            url = works[key].fields.get("url", "")
-            link = f" #address({string(url)});" if url else ""
-            text = self.markup.title(tokens)
-            out.append(f"#work({string(f'cite-{key}')})[{text}{link}]\n")
-        return "".join(out)
+    def _works(self) -> Iterator[str]:
+        """Yield the entry of each work that is cited, which ends with its address."""
+        bibliography = self.edition.targets.bibliography
+        for key, text in bibliography.formatted.items():
+            if key in self.markup.cited:
+                url = bibliography.works[key].fields.get("url", "")
+                link = f" #address({string(url)});" if url else ""
+                yield f"#work({string(f'cite-{key}')})[{self._line(text)}{link}]\n"
 
 
-def _place(number: str, label: str) -> str:
-    """Return a number and a label as arguments, if there are any."""
-    numbered = f", number: {string(number)}" if number else ""
-    return f"{numbered}, label: {string(label)}" if label else numbered
+def _leads(before: Item | None, block: Block, after: Item | None) -> bool:
+    """Return True for a text that must be on the page of what follows.
+
+    It announces that by a colon, or it is short and above code or a table, or below a
+    heading.
+    """
+    if not isinstance(block, Prose):
+        return False
+    above, below = (i.block if isinstance(i, Part) else i for i in (before, after))
+    is_near = isinstance(above, Heading) or isinstance(below, TabSet | Cell | Table)
+    return introduces(block) or (is_near and len(block.source) < SHORT_TEXT)
 
 
-def _lines(source: str) -> int:
-    """Return the number of lines of code, in which long lines are folded."""
-    return sum(1 + len(line) // CODE_LENGTH for line in source.split("\n"))
-
-
-def _together(blocks: Sequence[tuple[str, float]]) -> str:
-    """Return code and outputs, of which one page holds as many as are short enough."""
-    height, kept = 0.0, 0
-    for _, lines in blocks:
-        height += lines + FRAME_LINES
-        if height > SHORT_CELL + FRAME_LINES:
-            break
-        kept += 1
-    if not blocks or blocks[0][1] > SHORT_CODE or kept < 2:
-        kept = 0
-    first = "".join(text for text, _ in blocks[:kept])
-    rest = "".join(text for text, _ in blocks[kept:])
-    return f"#whole[\n{first}]\n{rest}" if first else rest
+def _items_of(tokens: Sequence[Token]) -> Iterator[tuple[str, list[Token]]]:
+    """Yield the label that begins each item of a list, and its other paragraphs."""
+    for start, token in enumerate(tokens):
+        if token.level == 1 and token.type == "list_item_open":
+            rest = list(takewhile(lambda t: t.level > 1, tokens[start + 1 :]))
+            label = (rest[1].children or [])[0].content
+            yield label, rest[3:]

@@ -1,5 +1,6 @@
 """Reads what the recorded outputs of a cell show: texts and pictures."""
 
+import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -39,6 +40,12 @@ class Picture:
     kind: str
     data: str
     alt: str = ""
+
+    @property
+    def bytes(self) -> bytes:
+        """The contents of a file with the picture."""
+        is_text = self.kind == SVG
+        return self.data.encode() if is_text else base64.b64decode(self.data)
 
 
 def read(outputs: Sequence[NotebookNode]) -> Iterator[PrintedText | Picture]:

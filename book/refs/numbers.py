@@ -35,8 +35,8 @@ class Numbers:
     """All places of the book that have a label, and the numbers of all headings.
 
     `places` holds each place under its label, `headings` the numbers of each page's
-    headings under the name of its section, and `captions` the number of each figure,
-    table and equation under the name of its section and its line.
+    headings under the name of its section, and `captions` the number of each heading,
+    figure, table and equation under the name of its section and its line.
     """
 
     book: Book
@@ -112,8 +112,7 @@ class _Page:
         title: str = "",
     ) -> Iterator[Place]:
         """Yield the place of a block if it has a label."""
-        if kind != "section":
-            self.captions[block.line] = number
+        self.captions[block.line] = number
         if block.label:
             yield Place(block.label, kind, number, title, self.name)
 

@@ -48,6 +48,21 @@ def _paragraph(tex: str, displayed: bool = False) -> str:
     return f"Para [Math {kind} {json.dumps(align_lines(tex), ensure_ascii=False)}]"
 
 
+def _checked(
+    converted: Sequence[str | None], equations: Iterable[str], places: Iterable[str]
+) -> list[str]:
+    """Return converted equations; raise a `BookError` with the places of others."""
+    all_three = zip(converted, equations, places, strict=True)
+    problems = [
+        f"{place}: cannot convert the equation '{tex}'; correct its TeX"
+        for result, tex, place in all_three
+        if result is None
+    ]
+    if problems:
+        raise BookError("\n".join(problems))
+    return [result or "" for result in converted]
+
+
 # MathML
 
 # What HTML does not need. The stylesheet aligns columns by `columnalign`, since the
@@ -74,15 +89,10 @@ def mathml(equations: Mapping[Equation, str]) -> dict[Equation, str]:
     The value of each is its place, such as a file and a line. Raises a `BookError` with
     the places of those whose TeX is not valid.
     """
-    found = dict(zip(equations, _to_mathml(list(equations)), strict=True))
-    problems = [
-        f"{place}: cannot convert the equation '{equation[0]}'; correct its TeX"
-        for equation, place in equations.items()
-        if found[equation] is None
-    ]
-    if problems:
-        raise BookError("\n".join(problems))
-    return {equation: converted or "" for equation, converted in found.items()}
+    converted = _to_mathml(list(equations))
+    places = equations.values()
+    made = _checked(converted, (tex for tex, _ in equations), places)
+    return dict(zip(equations, made, strict=True))
 
 
 def _to_mathml(equations: Sequence[Equation]) -> list[str | None]:
@@ -135,16 +145,17 @@ MENDED = (
 LETTERS = re.compile(r"upright\(([A-Za-z](?: [A-Za-z])+)\)")
 
 
-def typst(equations: Sequence[str], kept: Cache) -> dict[str, str | None]:
+def typst(equations: Mapping[str, str], kept: Cache) -> dict[str, str]:
     """Return the Typst of each equation, without its dollar signs, under its TeX.
 
-    An equation whose TeX is not valid has None. One call of pandoc converts all of
-    them, unless an earlier one is `kept`.
+    One call of pandoc converts all of them, unless an earlier one is `kept`. The value
+    of each is its place. Raises a `BookError` as `mathml` does.
     """
     if not equations:
         return {}
     parts = ["typst", version("pypandoc_binary"), *equations]
-    made = kept.value(parts, lambda: _to_typst(equations))
+    converted = kept.value(parts, lambda: _to_typst(list(equations)))
+    made = _checked(converted, equations, equations.values())
     return dict(zip(equations, made, strict=True))
 
 

@@ -60,6 +60,7 @@ BROKEN = [
     ("A.\n:width:`3px`\n", 4, "unknown role 'width'"),
     ("A :label:`b` c.\n", 3, "label within text"),
     ("## A\n:label:`b`\n:label:`c`\n", 5, "second label for the same block"),
+    ("### A\n", 3, "a heading of level 3 below level 1; remove a '#'"),
     ("A\nsee :numref:`sec_no`.\n", 4, "no label 'sec_no'"),
     ("A\nsee :cite:`Williams.2009,No.1`.\n", 4, "'No.1' is not in the bibliography"),
     ("It\n**is `b` or\n$c$** here.\n", 4, "'`' within bold text"),

@@ -556,8 +556,6 @@ def test_code_in_a_table_fits_its_column(make_one: Make) -> None:
         ("Between\n漢 both.", "no '漢' in the font Libertinus Serif; use another char"),
         ("```\na\n漢\n```", "no '漢' in the font DejaVu Sans Mono; use another"),
         ("![A.](../img/bad.svg)", "the picture is damaged: failed to parse SVG"),
-        ("### Deep", "a heading of level 3 below level 1; remove a '#'"),
-        ("An <b>old</b> word.", "the printed book cannot show '<b>'; write text"),
     ],
 )
 def test_an_error_names_the_line_and_the_old_pdf_stays(
