@@ -3358,4 +3358,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 2a8335e86b348748, with the contents 3d9a28cdd7c015e4.
+# Generated from 197a70d03ab1ce66, with the contents 3d9a28cdd7c015e4.
