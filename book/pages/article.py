@@ -305,10 +305,12 @@ class Article:
                 return self._equation(block)
             case References():
                 return "".join(map(self.work, self.site.bibliography.formatted))
-        self.note(self.body_of(block))
-        rendered = self.texts.html(self.body_of(block))
+        tokens = self.body_of(block)
+        self.note(tokens)
+        # A listing explains nothing.
+        explains = explains and tokens[:1] != [] and tokens[0].type != "fence"
         kind = "arithmetic" if has_arithmetic(block) else "explains" if explains else ""
-        return add_class(rendered, kind)
+        return add_class(self.texts.html(tokens), kind)
 
     def note(self, tokens: list[Token]) -> None:
         """Let search find a text."""
