@@ -25,15 +25,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "d2l")
 TESTS = (
-    *(
-        "pyproject.toml",
-        "config.ini",
-        "tests/conftest.py",
-        "tests/d2l",
-        "chapter_gpus",
-        "outputs",
-    ),
-    *("environments", "book/__init__.py", "book/runner"),
+    *("pyproject.toml", "config.ini", "tests/conftest.py", "tests/d2l"),
+    *("chapter_gpus", "outputs", "environments", "book/__init__.py", "book/runner"),
 )
 COMPILED = shutil.ignore_patterns("__pycache__")  # another process may be writing them
 GROUPS = PROJECT["dependency-groups"]
