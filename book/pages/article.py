@@ -88,8 +88,8 @@ class Article:
         self.titles: list[Title] = []
         # The places on other pages to which this one refers, each a page and an id.
         self.referred: dict[tuple[str, str], None] = {}
-        # The pictures: those of the text by path, and those that cells drew.
-        self.figures: dict[str, Path] = {}
+        # The pictures: the files of those of the text, and those that cells drew.
+        self.figures: dict[Path, None] = {}
         self.images: dict[str, bytes] = {}
         self._tokens: dict[int, tuple[list[Token], list[Token]]] = {}
         self.texts = Texts(self._role, {})
@@ -349,9 +349,11 @@ class Article:
         return f"{ended}<section{named}>\n{label}{self._title(title)}\n"
 
     def _title(self, title: Title) -> str:
-        tag = f"h{title.level}"
-        link = f'<a class="heading" href="#{title.name}">{title.numbered}</a>'
-        return f"<{tag}>{link}</{tag}>"
+        """Return a heading, which is a link to itself unless it holds one."""
+        tag, shown = f"h{title.level}", title.numbered
+        if "<a " not in shown:
+            shown = f'<a class="heading" href="#{title.name}">{shown}</a>'
+        return f"<{tag}>{shown}</{tag}>"
 
     def _name_of(self, html: str) -> str:
         """Return an id for a heading that no other heading of the page has."""
@@ -392,7 +394,7 @@ class Article:
         live = self.script_of(name)
         alt = block.alt or plain(self.texts.line(self.caption_of(block)))
         next(self._plots)
-        self.figures[file.name] = file
+        self.figures[file] = None
         image = self._image(file.name, imagesize.get(file), alt)
         named = attribute("id", self.id_of(anchor_of(block)))
         text = self._numbered(block, "image")

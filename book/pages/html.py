@@ -174,8 +174,13 @@ def _write_data(book: Book, written: dict[str, Written], folder: Path) -> None:
 
 def _write_images(book: Book, written: dict[str, Written], folder: Path) -> None:
     folder.mkdir()
+    paths: dict[str, str] = {}
     for each in written.values():
-        for name, path in each.figures.items():
+        for path in each.figures:
+            name = Path(path).name
+            if paths.setdefault(name, path) != path:
+                message = f"another picture has the name of {paths[name]}; rename one"
+                raise BookError(message, path)
             shutil.copyfile(book.root / path, folder / name)
         for name, data in each.images.items():
             (folder / name).write_bytes(data)
@@ -210,7 +215,15 @@ def write_articles(
 
     if not views:
         cache.fill(article, others)
-    found = {section.name: article(section) for section in others}
+    found: dict[str, Written] = {}
+    problems: list[str] = []
+    for section in others:
+        try:
+            found[section.name] = article(section)
+        except BookError as error:
+            problems.append(str(error))
+    if problems:
+        raise BookError("\n".join(problems))
     first = FrontPage(*_contents(site, front))
     first.minutes = {
         section.name: found[section.name].minutes
@@ -282,7 +295,7 @@ def _written(article: Article) -> Written:
         minutes=reading_time(index),
         description=_shortened(article.first_text()),
         states=list(store.states_of(book, article.section)),
-        figures={name: str(path) for name, path in article.figures.items()},
+        figures=[str(f.relative_to(book.root)) for f in article.figures],
         images=article.images,
     )
 

@@ -41,8 +41,7 @@ class Written:
     `above` and `below` are its HTML above and below the buttons of the page. `records`
     are for search, `referred` holds the places on other pages to which it refers, and
     `previews` and `solutions` hold HTML by id. `states` are those of its records.
-    `figures` holds the paths of pictures by name, and `images` the pictures that cells
-    drew.
+    `figures` holds the paths of pictures, and `images` the pictures that cells drew.
     """
 
     above: str
@@ -55,7 +54,7 @@ class Written:
     minutes: int
     description: str
     states: list[RecordState]
-    figures: dict[str, str] = field(default_factory=dict)
+    figures: list[str] = field(default_factory=list)
     images: dict[str, bytes] = field(default_factory=dict)
 
 

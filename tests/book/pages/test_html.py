@@ -558,3 +558,32 @@ def test_without_a_list_of_works_none_can_be_cited(make_site_book: Make):
     with pytest.raises(BookError, match=r"one\.md:4: no page lists the works") as error:
         html.build(Book(book.root))
     assert ":bibliography:`refs.bib`" in str(error.value)
+
+
+def test_a_build_reports_the_mistakes_of_all_pages(make_site_book: Make):
+    wrong = "# {}\n:label:`sec_{}`\n\nSee :numref:`none`.\n"
+    book = make_site_book(
+        one=wrong.format("One", "one"), two=wrong.format("Two", "two")
+    )
+    index = book.root / "index.md"
+    index.write_text(INDEX.replace("chapter/one", "chapter/one\nchapter/two"), "utf-8")
+    with pytest.raises(BookError) as error:
+        html.build(Book(book.root))
+    places = [line.split(": ")[0] for line in str(error.value).splitlines()]
+    assert places == ["chapter/one.md:4", "chapter/two.md:4"]
+
+
+def test_a_heading_that_holds_a_link_is_none_itself(make_site_book: Make):
+    book = make_site_book(one=f"{ONE}\n## As in :numref:`sec_one`\n\nText.\n")
+    build(book)
+    heading = soup(book, "chapter/one").select("main h2")[-1]
+    assert [link.text for link in heading.select("a")] == ["Section 1"]
+
+
+def test_two_pictures_of_one_name_are_an_error(make_site_book: Make):
+    book = make_site_book(one=ONE.replace("Between.", "![Other.](a.svg)", 1))
+    (book.root / "chapter/a.svg").write_bytes((book.root / "img/a.svg").read_bytes())
+    with pytest.raises(
+        BookError, match=r"chapter/a\.svg: another picture has the name"
+    ):
+        build(book)
