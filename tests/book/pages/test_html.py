@@ -587,3 +587,11 @@ def test_two_pictures_of_one_name_are_an_error(make_site_book: Make):
         BookError, match=r"chapter/a\.svg: another picture has the name"
     ):
         build(book)
+
+
+def test_a_listing_in_one_tab_is_missed_in_the_others(make_site_book: Make):
+    listing = ":begin_tab:`jax`\n```bash\nls\n```\n:end_tab:\n"
+    book = make_site_book(one=f"{ONE}\n{listing}")
+    build(book)
+    absent = soup(book, "chapter/one").select(".tab-absent")
+    assert [panel["data-choices"] for panel in absent] == ["pytorch", "pytorch"]

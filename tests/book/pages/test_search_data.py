@@ -268,3 +268,22 @@ def test_a_panel_for_all_frameworks_belongs_to_its_section(make_site_book: Make)
     (book.root / "chapter/two.md").write_text(f"{TWO}\n{text}", "utf-8")
     entry = only(found(build(Book(book.root))), page="chapter/two.html")
     assert entry["text"].endswith("Both see it.") and "tabs" not in entry
+
+
+def test_a_preview_has_no_script_and_a_section_without_text_its_title(
+    make_site_book: Make,
+):
+    """The figure `queue` is interactive."""
+    text = "## Devices\n:label:`sec_devices`\n\n### Two\n\nText.\n"
+    figure = ONE.replace("../img/a.svg", "../img/queue.svg").replace("#@save", "")
+    two = TWO.replace("As in", "See :numref:`sec_devices`. As in")
+    book = make_site_book(one=f"{figure}\n{text}", two=two)
+    picture = (book.root / "img/a.svg").read_bytes()
+    (book.root / "img/queue.svg").write_bytes(picture)
+    static = build(book)
+    shown = read(static / "previews.js", "bookPreviews")
+    assert "data-" not in shown[f"{PAGE}#fig-a"]
+    assert "data-explorable" in (static.parent / PAGE).read_text("utf-8")
+    title = '<span class="section-number">1.2. </span>Devices'
+    wanted = f'<div><p class="previewed-title">{title}</p></div>'
+    assert shown[f"{PAGE}#sec-devices"] == wanted

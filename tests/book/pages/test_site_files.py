@@ -12,8 +12,9 @@ from book.pages.search import Index
 from book.pages.sets import tab_rules
 from book.render import code as code_module
 from book.render import code_styles
+from book.render.math import mathml
 from book.render.texts import Texts
-from book.text.tokens import parse
+from book.text.tokens import equations, parse
 
 
 def minutes(*texts: tuple[str, float]) -> float:
@@ -24,7 +25,9 @@ def minutes(*texts: tuple[str, float]) -> float:
             if text.startswith("x = 1"):
                 index.add_code(text)
             else:
-                index.add(parse(text), Texts(lambda name, value: value, {}))
+                tokens = parse(text)
+                shown = mathml(dict.fromkeys(equations(tokens), "here"))
+                index.add(tokens, Texts(lambda name, value: value, shown))
     return html.reading_time(index)
 
 
@@ -40,6 +43,10 @@ def test_the_reading_time_counts_words_and_code():
     assert minutes((words(4000), 1)) == 20
     assert minutes((words(2000), 1), (code(150), 1)) == 20
     assert minutes((words(10), 1)) == 5
+
+
+def test_an_equation_takes_as_long_as_its_words():
+    assert minutes((f"${' + '.join(['a'] * 500)}$", 1)) == minutes((words(999), 1))
 
 
 def test_the_reading_time_counts_one_framework():

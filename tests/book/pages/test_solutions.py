@@ -184,3 +184,30 @@ def test_a_plot_has_ids_of_its_own(make_site_book: Make):
     solution = read(html.build(book, view).parent)["sec-sol-one-1"]
     used = re.findall(r'(?:url\(|href=")#(sec-sol-one-1-plot[^")]*)', str(solution))
     assert used and all(solution.find(id=name) for name in used)
+
+
+def test_code_of_a_page_without_shared_code_needs_none(make_site_book: Make):
+    title, _, rest = SOLVED.partition("```{.python .input}\n%%tab pytorch\nimport")
+    alone = title + rest[rest.index("## Exercise 1") :]
+    book = make_site_book(index=INDEX, one=ONE, solved=alone)
+    views = functools.partial(test_html.shown, book)
+    solution = read(html.build(book, views).parent)["sec-sol-one-1"]
+    source = solution.select_one(".solution-source")
+    assert solution.pre and source and "imports" not in source.get_text()
+
+
+def test_a_switch_between_machines_has_ids_of_its_own(make_site_book: Make):
+    def view(section: Section, tab: str) -> TabView | None:
+        found = test_html.shown(book, section, tab)
+        output = [new_output("stream", name="stdout", text=f"{tab}\n")]
+        both = [Run((name,), output) for name in ("cpu", "h200")]
+        runs = dict.fromkeys(found.cells, both) if found else {}
+        makers = [{"machine": name} for name in ("cpu", "h200")]
+        return found and replace(found, runs=runs, makers=makers)
+
+    book = make_site_book(index=INDEX, one=ONE, solved=SOLVED)
+    solution = read(html.build(book, view).parent)["sec-sol-one-1"]
+    ids = [str(tag["id"]) for tag in solution.select("[data-axis=machine] [id]")]
+    assert ids and all(name.startswith("sec-sol-one-1-") for name in ids)
+    controls = solution.select("[data-axis=machine] [aria-controls]")
+    assert all(solution.find(id=str(tag["aria-controls"])) for tag in controls)
