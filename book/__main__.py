@@ -60,9 +60,8 @@ def _build_if_outdated() -> tuple[Path, str]:
     """
     from book.pages import html
 
-    notes = build_paths.HTML_NOTES
     index = html.up_to_date_index(Path.cwd())
-    if index is None or not notes.exists():
+    if index is None:
         from book.checks import rules
         from book.library import package
 
@@ -71,7 +70,7 @@ def _build_if_outdated() -> tuple[Path, str]:
         for tab in book.tabs:
             package.generated(book, tab)  # reports a wrong #@save, as `make lib` does
         index = html.build(book)
-    return index, notes.read_text("utf-8")
+    return index, build_paths.HTML_NOTES.read_text("utf-8")
 
 
 def pdf(options: argparse.Namespace) -> None:

@@ -3640,4 +3640,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from bbfdd62ff36262c6, with the contents d63d8a2a4d766a20.
+# Generated from 4c98bd2b263fb3a3, with the contents d63d8a2a4d766a20.

@@ -3313,4 +3313,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3cb98304e646be9f, with the contents 6381c37784e25db9.
+# Generated from d926d5fc3fe4a842, with the contents 6381c37784e25db9.

@@ -28,8 +28,9 @@ def digest(parts: Iterable[str | bytes]) -> str:
 
 @functools.cache
 def code_hash() -> str:
-    """Return a hash of the program: all of `book/`."""
-    files = sorted(Path(__file__).parents[1].rglob("*.py"))
+    """Return a hash of the program: all of `book/`, and the pins of what it uses."""
+    book = Path(__file__).parents[1]
+    files = [*sorted(book.rglob("*.py")), *book.parent.glob("environments/book.txt")]
     return digest(file.read_bytes() for file in files)
 
 

@@ -61,7 +61,7 @@ SETTINGS = {
     "value": r"\d+(?:\.\d+)?(?:e-?\d+)?",
 }
 EXAMPLES = {"within": "30%", "value": "2"}
-# docutils takes about two milliseconds for each cell of a table.
+# Stock d2lbook takes about two milliseconds for each cell of a table.
 MOST_CELLS = 2000
 KEY = re.compile(r"^[ \t]*@\w+[ \t]*\{[ \t]*([^\s,]+)", re.MULTILINE)
 
@@ -265,7 +265,7 @@ def _role_problems(source: str, bib_keys: set[str] | None) -> Problems:
 
 
 def _bold_problems(source: str) -> Problems:
-    """Yield code and equations in bold text, because Sphinx would show their signs."""
+    """Yield code and equations in bold text, whose signs stock d2lbook would show."""
     text = CODE.sub(lambda code: re.sub(r"[^`\n]", "_", code[0]), source)
     for bold in BOLD.finditer(text):
         if sign := re.search(r"[`$]", bold[1]):

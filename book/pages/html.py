@@ -39,8 +39,8 @@ DESCRIPTION_LENGTH = 160
 
 def up_to_date_index(root: Path) -> Path | None:
     """Return the index page of the book in `root`, or None if it has to be built."""
-    stamp = root / build_paths.HTML_STAMP
-    if not stamp.exists():
+    stamp, notes = root / build_paths.HTML_STAMP, root / build_paths.HTML_NOTES
+    if not (stamp.exists() and notes.exists()):
         return None
     built_from, _, index = stamp.read_text("utf-8").strip().partition("\n")
     page = root / index

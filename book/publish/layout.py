@@ -117,11 +117,9 @@ def _sitemap(book: Book, settings: Hosting, draft: Path) -> str:
     """Return the sitemap with the addresses of all pages and of the list of decks."""
     index = f"{book.config.build['index']}.html"
     pages = [f"{section.name}.html" for section in book.sections]
-    extra = [name for name in ("references.html",) if (draft / name).exists()]
     names = ["" if page == index else page for page in pages]
     addresses = [
-        escape(f"{settings.site}/{name}")
-        for name in dict.fromkeys([*names, *extra, "slides/index.html"])
+        escape(f"{settings.site}/{name}") for name in [*names, "slides/index.html"]
     ]
     return URLSET.format("".join(f"<url><loc>{a}</loc></url>\n" for a in addresses))
 

@@ -1,7 +1,6 @@
 """The parts of a section, such as headings, figures and cells, with their lines.
 
-`book.text.parsing` makes these blocks. All other modules read the blocks and never
-the Markdown itself.
+`book.text.parsing` makes these blocks, and `book.text.tokens` parses their texts.
 """
 
 from __future__ import annotations

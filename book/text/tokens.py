@@ -1,10 +1,10 @@
 """Parses the text of a block into tokens: CommonMark, tables, roles and equations.
 
-All formats are made from these tokens. Their types are those of markdown-it, and two
-more: `role`, whose `info` is the name and whose `content` is the value, and `math`,
-whose `content` is TeX and whose `markup` is `$$` if it is displayed. What follows an
-equation in a line without a place to break, such as a period or a unit, is its
-`meta["ending"]`.
+Pages, slides and PDFs are made from these tokens. Their types are those of markdown-it,
+and two more: `role`, whose `info` is the name and whose `content` is the value, and
+`math`, whose `content` is TeX and whose `markup` is `$$` if it is displayed. What
+follows an equation in a line without a place to break, such as a period or a unit, is
+its `meta["ending"]`.
 """
 
 from __future__ import annotations

@@ -295,6 +295,11 @@ def test_an_unchanged_book_is_not_built_again(make_site_book, monkeypatch):
 
     monkeypatch.setattr(html, "write_site", fail)
     assert html.build(Book(book.root)) == first == html.up_to_date_index(book.root)
+    notes = book.root / "_build/html.notes"
+    text = notes.read_text("utf-8")
+    notes.unlink()
+    assert html.up_to_date_index(book.root) is None
+    notes.write_text(text, "utf-8")
     book.section("one").path.write_text(ONE.replace("Between", "In between"))
     assert html.up_to_date_index(book.root) is None
 
@@ -308,6 +313,7 @@ def test_a_site_with_damaged_settings_is_not_up_to_date(make_book, damage):
     page.parent.mkdir(parents=True)
     page.touch()
     stamp.write_text(f"{html.fingerprint(book.root)}\n_build/html/index.html\n")
+    stamp.with_suffix(".notes").touch()
     assert html.up_to_date_index(book.root) == page
     (book.root / "config.ini").write_bytes(damage)
     assert html.up_to_date_index(book.root) is None
