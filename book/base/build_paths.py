@@ -3,9 +3,11 @@
 `make clean` removes all that they name.
 """
 
+import contextlib
 from pathlib import Path
 
-from book.base.cache import Cache
+from book.base.cache import Cache, code_hash
+from book.base.files import remove
 
 BUILD = Path("_build")
 
@@ -43,4 +45,9 @@ def cache(root: Path, name: str) -> Cache:
 
     `sources` holds what the text and its records say, and `pages` the articles.
     """
-    return Cache(root / BUILD / "caches" / name)
+    folder = root / BUILD / "caches" / name
+    current = folder / code_hash()[:16]
+    if not current.exists():
+        with contextlib.suppress(OSError):
+            remove(folder)  # what older code has made
+    return Cache(current)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from book.base import build_paths
 from book.base.cache import Cache, digest
 
 
@@ -45,3 +46,15 @@ def test_a_damaged_or_unwritable_file_is_made_again(tmp_path: Path, damage):
     else:
         file.mkdir()
     assert kept.value(["x"], lambda: "two") == "two"
+
+
+def test_values_of_other_code_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    build_paths.cache(tmp_path, "a").value(["x"], lambda: 1)
+    build_paths.cache(tmp_path, "b").value(["x"], lambda: 1)
+    monkeypatch.setattr(build_paths, "code_hash", lambda: "other")
+    assert build_paths.cache(tmp_path, "a").value(["x"], lambda: 2) == 2
+    files = [path.parent for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(folder.parent.name for folder in files) == ["a", "b"]
+    assert [folder.name for folder in files].count("other") == 1
