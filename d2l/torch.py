@@ -3358,4 +3358,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from f0bcb5b33a5f3899, with the contents 3d9a28cdd7c015e4.
+# Generated from e168fc3646467415, with the contents 3d9a28cdd7c015e4.

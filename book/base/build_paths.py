@@ -1,6 +1,6 @@
 """The folders and files of `_build/`, relative to the book's folder.
 
-`make clean` removes all that they name.
+`make clean` removes them, except the notebooks of `make lab`.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ def records_lock(machine: str) -> Path:
 def cache(root: Path, name: str) -> Cache:
     """Return a cache of values that take long to make, in the book's folder `root`.
 
-    `sources` holds what the text and its records say, and `pages` the articles.
+    `sources` holds parsed texts and facts about records, and `pages` holds articles.
     """
     folder = root / BUILD / "caches" / name
     current = folder / code_hash()[:16]

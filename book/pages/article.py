@@ -1,7 +1,7 @@
 """Writes the article of a page: the merged parts of a section as HTML.
 
-Previews and solutions are made by subclasses, from the same tokens. What search finds
-is noted while the article is written.
+Subclasses make previews and solutions from the same tokens. Writing an article also
+collects its entries for search.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ BEFORE_SOLUTION = re.compile(r"\bSolution:\s*$")
 
 
 class Article:
-    """The parts of a section as HTML; `items` are those that `merge` returns.
+    """Writes the `items` of a section, which `merge` returns, as HTML.
 
-    An article with a `source` shows some of the items of that one and has its tokens.
+    An article with a `source` writes some items of that article and reuses its tokens.
     """
 
     prefix = ""  # of all ids
@@ -125,7 +125,7 @@ class Article:
     def _read_tokens(self) -> None:
         """Parse all texts, and convert their equations.
 
-        Raises a `BookError` that lists what they refer to and the book lacks.
+        Raises a `BookError` that lists all references without a target.
         """
         found: dict[Tex, str] = dict(self.site.equations_of_titles)
         texts: list[tuple[Token, bool]] = []
@@ -163,7 +163,7 @@ class Article:
         return self.section.at(block.line_at(max(block.source.find(text), 0)))
 
     def _problems(self, role: Token, block: Block) -> Iterator[str]:
-        """Yield a line for each thing that a role names and the book lacks."""
+        """Yield a line for each name in a role that has no target."""
         for name in names_in(role.content):
             if problem := self.site.problem_with(role.info, name):
                 yield f"{self._place_of(name, block)}: {problem}"
@@ -172,7 +172,7 @@ class Article:
         return (self.section.path.parent / figure.path).resolve()
 
     def _mark(self, block: Block, tokens: list[Token]) -> None:
-        """Name the entries of the glossary, and mark what leads to solutions."""
+        """Add ids to entries of the glossary, and mark the links to solutions."""
         if self.name == self.site.glossary.page:
             list(named_entries(tokens))
         for token in tokens:
@@ -225,9 +225,9 @@ class Article:
     # The article
 
     def html(self) -> tuple[str, str]:
-        """Return the HTML above the buttons of the page, and that below them.
+        """Return the HTML above and below the buttons of the page.
 
-        They are below the title, and on the front page above the first figure.
+        The buttons follow the title; on the front page, they precede the first figure.
         """
         first = Figure if self.section is self.site.front else Heading
         kinds = [type(i.block) if isinstance(i, Part) else TabSet for i in self.items]
@@ -281,7 +281,7 @@ class Article:
         return f"{self.prefix}set-{next(self._sets)}"
 
     def _tab_set(self, panels: list[Panel], number: str, kind: str) -> str:
-        """Return a set of tabs; the first that has all of them gets a row of tabs."""
+        """Return a set of tabs; the first complete one on a page gets a row of tabs."""
         tabs = self.site.book.tabs
         offered = {tab for panel in panels for tab in panel.tabs}
         has_row = kind == "place" and not self._has_row and offered.issuperset(tabs)
@@ -313,7 +313,7 @@ class Article:
         return add_class(self.texts.html(tokens), kind)
 
     def note(self, tokens: list[Token]) -> None:
-        """Let search find a text."""
+        """Add a text to the entries for search."""
         self.index.add(tokens, self.texts)
 
     def _explains(self, part: Part) -> bool:
@@ -329,7 +329,7 @@ class Article:
         return is_told and not introduces(part.block)
 
     def _line(self, markdown: str) -> str:
-        """Return a paragraph that is not of the text."""
+        """Return the HTML of a paragraph that the build adds to the text."""
         return self.texts.html(parse(markdown))
 
     # Text
@@ -356,7 +356,7 @@ class Article:
         return f"<{tag}>{shown}</{tag}>"
 
     def _name_of(self, html: str) -> str:
-        """Return an id for a heading that no other heading of the page has."""
+        """Return an id for a heading, unique on the page."""
         name = identifier(plain(html)) or "section"
         taken = {title.name for title in self.titles}
         others = (f"{name}-{number}" for number in count(2))
@@ -539,10 +539,10 @@ def has_code(part: Part) -> bool:
 
 
 def with_solution_link(children: list[Token]) -> list[Token]:
-    """Return the tokens of a text, with an element around the way to a solution.
+    """Return the tokens of a text, with an element around its link to a solution.
 
-    That is "Solution:", a reference to a label that begins with `sec_sol_`, and a
-    period, at the end of the text.
+    The link, at the end of the text, consists of "Solution:", a reference to a label
+    that begins with `sec_sol_`, and a period.
     """
     if len(children) < 3 or children[-2].type != "role":
         return children

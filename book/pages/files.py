@@ -25,7 +25,7 @@ CARDS = "explorables/cards.js"  # in which data take a name's place
 
 
 def write_static(book: Book, machines: Sequence[str], folder: Path) -> None:
-    """Write the stylesheet, the script and what else pages load to a new folder."""
+    """Write the stylesheet, the scripts and the other static files to a new folder."""
     shutil.copytree(STATIC, folder)
     parts = ("book.css", "early.js", *SCRIPTS, *(f"{name}.svg" for name in DRAWN))
     for name in (*parts, *FOR_DECKS):

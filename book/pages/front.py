@@ -48,7 +48,7 @@ class FrontPage(Article):
         return super()._figure(block)
 
     def note(self, tokens: list[Token]) -> None:
-        """Let search find a text, but no cards, whose sections it finds."""
+        """Add a text to the entries for search, except cards, which repeat sections."""
         if not any(token.attrs.get("class") == CARD for token in tokens):
             super().note(tokens)
 
@@ -65,7 +65,7 @@ class FrontPage(Article):
         return START.format("".join(f"<li><p>{link}</p></li>\n" for link in links))
 
     def _make_card(self, tokens: Sequence[Token]) -> None:
-        """Make an item that names a section its card; `tokens` begin with the item.
+        """Turn a list item that names a section into a card; `tokens` begin with it.
 
         The second paragraph of the item says what the section requires.
         """

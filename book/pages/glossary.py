@@ -1,4 +1,4 @@
-"""Leads from the terms on a page to the glossary.
+"""Links the terms on a page to the glossary.
 
 `[pages] glossary` in config.ini names the page of the glossary. An entry is an item of
 a list that begins with a term in bold. On each other page, the first mention of a term
@@ -47,7 +47,7 @@ class Glossary:
         return re.compile(rf"\b({'|'.join(written)})s?\b", re.IGNORECASE)
 
     def has_links_on(self, section: Section, front: Section) -> bool:
-        """Return True if terms on the page of a section lead to the glossary."""
+        """Return True if terms on the page of a section link to the glossary."""
         return bool(self.terms) and section not in (self._section, front)
 
     def mentions(
@@ -82,7 +82,7 @@ class Glossary:
 
 
 def forms(term: str) -> list[str]:
-    """Return how the text may write a term: "Model (M)" is "model", "Model" or "M"."""
+    """Return the spellings of a term: "Model (M)" may be "model", "Model" or "M"."""
     full = ABBREVIATION.fullmatch(term)
     first, *others = full.groups() if full else (term,)
     return [first, first[:1].lower() + first[1:], *others]
@@ -111,7 +111,7 @@ def entries(tokens: list[Token]) -> Iterator[tuple[str, list[Token]]]:
 
 
 def _linkable(inline: Token) -> Iterator[tuple[Token, str]]:
-    """Yield each text that is in no link, and all that is in italics around it."""
+    """Yield each text outside of links, with the whole italic phrase around it."""
     children = inline.children or []
     in_link, stressed = 0, ""
     for i, child in enumerate(children):

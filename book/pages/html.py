@@ -1,7 +1,7 @@
 """Builds the HTML pages of the book: `python -m book html`, which `make` calls.
 
-What is made of the article of a section is kept between builds, so only sections that
-have changed are written again. The folder of the site is replaced as a whole.
+Articles and the data derived from them are cached, so a build writes only the articles
+that have changed. The folder of the site is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def write_site(
     address: str = "",
     views: Views | None = None,
 ) -> dict[str, Written]:
-    """Write the pages of a book and what they load to a new folder.
+    """Write the pages of a book, and the files that they load, to a new folder.
 
     `address` is that of the published site, if there is one. Returns what was written
     for each section.
@@ -192,9 +192,9 @@ def _write_images(book: Book, written: dict[str, Written], folder: Path) -> None
 def write_articles(
     book: Book, views: Views | None, titles: dict[str, str]
 ) -> dict[str, Written]:
-    """Return what is made of each section, under its name.
+    """Return the article of each section, and the data derived from it, by name.
 
-    What `views` show is not kept between builds.
+    Articles made from given `views` are not cached.
     """
     from book.pages.front import FrontPage
     from book.pages.site import Site
@@ -235,7 +235,7 @@ def write_articles(
 
 
 def _shared_parts(site: Site, titles: dict[str, str]) -> list[str]:
-    """Return all that articles depend on, besides their text and their records."""
+    """Return the inputs that all articles share, as a part of their cache keys."""
     from book.library import package
 
     book, numbers = site.book, site.numbers
@@ -258,7 +258,7 @@ def _records(book: Book, section: Section) -> Iterator[bytes]:
 
 
 def _contents(site: Site, section: Section) -> tuple[Site, Section, list, list]:
-    """Return what an article is made of; raise a `BookError` if it shows nothing."""
+    """Return the inputs of an article; raise a `BookError` if there are none."""
     from book import merge
     from book.facts.marked_numbers import published_measurements
 
@@ -277,7 +277,7 @@ def _article(site: Site, section: Section) -> Article:
 
 
 def _written(article: Article) -> Written:
-    """Return what is made of an article."""
+    """Return an article and the data derived from it."""
     from book.pages import previews, solutions
     from book.pages.page import Written
     from book.records import store
@@ -307,7 +307,7 @@ def reading_time(index: Index) -> int:
 
 
 def _shortened(text: str) -> str:
-    """Return the first words of a text, which search engines show."""
+    """Return the beginning of a text, as the description for search engines."""
     text = " ".join(text.split())
     if len(text) <= DESCRIPTION_LENGTH:
         return text

@@ -36,12 +36,13 @@ POLICY = (
 
 @dataclass(frozen=True)
 class Written:
-    """What is made of the article of a section.
+    """The article of a section, and all data derived from it.
 
     `above` and `below` are its HTML above and below the buttons of the page. `records`
-    are for search, `referred` holds the places on other pages to which it refers, and
-    `previews` and `solutions` hold HTML by id. `states` are those of its records.
-    `figures` holds the paths of pictures, and `images` the pictures that cells drew.
+    are its entries for search, `referred` lists the places on other pages that it links
+    to, and `previews` and `solutions` map ids to HTML. `states` are the states of its
+    records, `figures` the paths of its pictures, and `images` the pictures that its
+    cells drew.
     """
 
     above: str
@@ -59,10 +60,10 @@ class Written:
 
 
 class Pages:
-    """Writes the pages of a book, given what was `written` for each section.
+    """Writes the pages of a book from the article `written` for each section.
 
-    `machines` are those whose outputs the pages show, `address` is that of the
-    published site, or empty.
+    `machines` lists the machines whose outputs are shown. `address` is the address of
+    the published site, or empty.
     """
 
     def __init__(
@@ -141,8 +142,8 @@ class Pages:
     def _parts(self, section: Section) -> Iterator[dict[str, Any]]:
         """Yield the parts of the book with their pages.
 
-        The part that a page is in is open, and on the front page the first. Pages that
-        are in no part follow each other below the title "".
+        The part that contains the page is open; on the front page, the first part is.
+        Pages outside of all parts are grouped under the title "".
         """
         front, *_ = self.book.sections
         top = [page for page in self._below(front) if page is not front]
@@ -156,7 +157,7 @@ class Pages:
             yield {"title": title, "pages": items, "is_open": title == current}
 
     def _item(self, page: Section, here: Section) -> str:
-        """Return a page in the contents, with those below it if the reader is there."""
+        """Return the entry of a page, with its subpages if the reader is there."""
         is_here = page is here
         below = self._below(page)
         link = attribute("href", self._link(page.name, here.name))
@@ -177,7 +178,7 @@ class Pages:
 
 
 def numbered(title: Title) -> str:
-    """Return the HTML of a heading with its number, as contents list it."""
+    """Return the HTML of a heading with its number, for tables of contents."""
     return f"{title.number}. {title.html}" if title.number else title.html
 
 

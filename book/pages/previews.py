@@ -1,4 +1,4 @@
-"""Writes the previews of references: what a page shows beside a link to another page.
+"""Writes the previews that appear beside links to other pages.
 
 The data is a script, `previews.js`, because a page that is opened from a disk can load
 scripts but cannot fetch files.
@@ -27,9 +27,9 @@ OPENING = '<div><p class="previewed-title">{}</p>{}</div>'
 
 
 class Preview(Article):
-    """Writes parts for use on any page: without links and ids, with images of the site.
+    """Writes parts of the article `source` without links and ids, for any page.
 
-    `source` is the article that they belong to.
+    The paths of images are relative to the site.
     """
 
     lazy = ""
@@ -61,10 +61,10 @@ class Preview(Article):
         return ""
 
     def all(self, titles: Iterator[Title]) -> Iterator[tuple[str, str]]:
-        """Yield the id of each place, and its preview.
+        """Yield the id and the preview of each place.
 
-        Of a section, that is the title and the first paragraph. `titles` are those of
-        the page.
+        The preview of a section consists of its title and its first paragraph. `titles`
+        are the titles of the page.
         """
         for i, item in enumerate(self.items):
             for part, _ in parts_of([item]):

@@ -1,4 +1,4 @@
-"""Notes what search can find on a page, while its article is written.
+"""Collects the entries for search while an article is written.
 
 The data is a script, `search-data.js`, because a page that is opened from a disk can
 load scripts but cannot fetch files.
@@ -94,7 +94,7 @@ class Index:
         return [entry.record() for entry in self._entries if entry.has_content]
 
     def begin_section(self, title: Title) -> None:
-        """Add the entry of a section, to which what follows belongs."""
+        """Add an entry for a section; texts that follow are added to it."""
         above = [other for other in self._titles if other.level < title.level]
         self._titles = [*above, title]
         trail = [other.text for other in self._titles]
@@ -102,7 +102,7 @@ class Index:
 
     @contextlib.contextmanager
     def panel(self, anchor: str, tabs: Sequence[str]) -> Iterator[None]:
-        """Add the entry of a panel for some tabs, to which what is added belongs."""
+        """Add an entry for a panel; texts within the block are added to it."""
         outer = self._entry
         self._share = len(tabs) / len(self.tabs)
         if not set(tabs) >= set(self.tabs):
@@ -113,7 +113,7 @@ class Index:
         self._entry, self._share = outer, 1.0
 
     def _part(self, anchor: str, kind: str, **fields: Any) -> Entry:
-        """Add an entry within the present one, which has no text yet."""
+        """Add an empty entry within the current one."""
         now = self._entry
         shared = {"trail": now.trail, "tabs": now.tabs, "set": now.set}
         entry = Entry(now.page, anchor, kind, **{**shared, **fields})
@@ -121,7 +121,7 @@ class Index:
         return entry
 
     def add(self, tokens: Sequence[Token], texts: Texts) -> None:
-        """Add a text to the present entry."""
+        """Add a text to the current entry."""
         self._add(self._entry, tokens, texts)
         for token in tokens:
             if token.type == "fence":
@@ -151,7 +151,7 @@ class Index:
         self.words += (len(text.split()) + signs) * self._share
 
     def add_code(self, code: str) -> None:
-        """Add code, whose definitions can be found by name if the library has them."""
+        """Add code, and the names that it saves to the library."""
         self._entry.code += f"{code.strip()}\n"
         self.lines += len(code.splitlines()) * self._share
         if SAVED in code:

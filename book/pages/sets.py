@@ -1,4 +1,4 @@
-"""What differs between frameworks or between machines: sets of panels, and their CSS.
+"""Sets of panels for the differences between frameworks or machines, and their CSS.
 
 Each panel begins with a label that names its frameworks or machines. Without
 JavaScript, a page shows every panel. Otherwise, the attribute `data-tab` of the page
@@ -28,7 +28,7 @@ NO_CODE = "<p>No code for {} here.</p>\n"
 
 @dataclass(frozen=True)
 class Panel:
-    """The HTML for the readers of `tabs`; `absent` if it says that there is no code."""
+    """The HTML for readers of `tabs`; `absent` if they have no code here."""
 
     tabs: tuple[str, ...]
     html: str

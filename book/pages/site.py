@@ -1,4 +1,4 @@
-"""What the articles of all pages share: references, citations, terms, addresses."""
+"""Data that all articles share: references, citations, terms and addresses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EQUATIONS = "equation-"  # in front of the label of an equation, in its id
 
 
 class Site(Targets):
-    """The book, and what the pages of its sections refer to."""
+    """A book, its glossary and the targets of its references."""
 
     def __init__(self, book: Book, views: Views):
         super().__init__(book)

@@ -1,8 +1,7 @@
-"""Chooses the words of the text that the index of the printed book holds.
+"""Chooses the entries of the index of the printed book.
 
-They are the terms that the text emphasizes where it explains them, the names of the
-frameworks and tools that it mentions, and the definitions of the library that another
-section mentions. The rest of the library is not what a reader looks up.
+The index lists the terms that the text emphasizes where it explains them, the names of
+frameworks and tools, and the definitions of the library that another section mentions.
 """
 
 import re

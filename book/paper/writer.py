@@ -89,7 +89,7 @@ class Writer:
         (self.folder / "main.typ").write_text(f"{START}{pages}\n{END}", "utf-8")
 
     def _facts(self) -> dict[str, object]:
-        """Return the title of the book and all else that its first pages show."""
+        """Return the title of the book and the other facts on its first pages."""
         project, front = self.book.config.project, self.book.sections[0].title
         keywords = self.book.setting("pdf", "keywords").split(",")
         return {
@@ -196,7 +196,7 @@ class Writer:
                 yield f"#notice[{self._line(notice)}]\n"
 
     def _line(self, markdown: str) -> str:
-        """Return a line that is not of the text."""
+        """Return a line that the build adds to the text."""
         return self.markup.text(parse_line(markdown))
 
     # Figures

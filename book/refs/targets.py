@@ -1,4 +1,4 @@
-"""What the texts of the book refer to: its places, and the works that it cites."""
+"""The targets of references and citations: labelled places, and cited works."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ NO_LIST = "no page lists the works that are cited; write :bibliography:`{}` on o
 
 
 class Targets:
-    """The places and the works of a book; `references` names the page of the works."""
+    """The labelled places and cited works of a book.
+
+    `references` is the name of the page that lists the works.
+    """
 
     def __init__(self, book: Book):
         self.book = book
@@ -34,7 +37,7 @@ class Targets:
         return {place.label: parse_line(place.title) for place in places if place.title}
 
     def problem_with(self, role: str, name: str) -> str:
-        """Return why the book lacks what a role names; empty if it has it."""
+        """Return the problem with a reference or citation; empty if there is none."""
         if role not in CITATIONS:
             known = name in self.numbers.places
             return "" if known else f"no label '{name}'; correct the reference"

@@ -55,7 +55,7 @@ class Texts:
         return "".join(parts)
 
     def line(self, tokens: Sequence[Token]) -> str:
-        """Return the HTML of what is within the one paragraph of `tokens`."""
+        """Return the HTML of the contents of a single paragraph."""
         return self.html([token for token in tokens if token.type == "inline"])
 
     def _token(self, token: Token) -> str:
@@ -95,7 +95,7 @@ class Texts:
         return "".join([*parts, escape(token.content[end:])])
 
     def _equation(self, token: Token) -> str:
-        """Return an equation, with what must not be parted from it."""
+        """Return an equation together with punctuation or a unit that must not wrap."""
         mathml, ending = self.mathml[equation(token)], token.meta.get("ending")
         return f'<span class="unbroken">{mathml}{ending}</span>' if ending else mathml
 

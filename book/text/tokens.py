@@ -100,7 +100,7 @@ def _typography(state: StateCore) -> None:
 
 
 def _attach_ending(equation: Token, after: Token) -> None:
-    """Move what must not be parted from an equation from the text after it."""
+    """Move punctuation and units from the start of a text to the equation before it."""
     ending = AFTER_EQUATION.match(after.content)
     if ending and ending[0].strip():
         equation.meta["ending"] = re.sub(r"\s", NO_BREAK_SPACE, ending[0])
@@ -108,7 +108,7 @@ def _attach_ending(equation: Token, after: Token) -> None:
 
 
 def _joined(children: list[Token]) -> list[Token]:
-    """Return tokens in which the lines of a text are one token."""
+    """Return tokens in which text that spans several lines is one token."""
     joined: list[Token] = []
     for child in children:
         if child.type == "softbreak":
