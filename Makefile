@@ -7,8 +7,8 @@ ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
 .PHONY: html live lab run eval export import notebooks slides pdf publish lib check serve test test-all \
-	system test-book test-site test-d2l test-chapter test-timing test-wheel tools bench \
-	bench-page bench-build bench-trainer bench-kernels bench-scaling quick lint coverage \
+	system test-book test-site test-d2l test-chapter test-timing test-wheel tools \
+	bench-trainer bench-kernels bench-scaling quick lint coverage \
 	plans test-plans lock clean help golden
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
@@ -40,7 +40,7 @@ endef
 # The option has the value as it was typed. Make would expand it for the environment.
 given = $(filter command,$(origin $(1)))
 option = $(if $(call given,$(1)),--$(2)='$(subst ','\'',$(value $(1)))')
-SETTINGS := TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM RUNS ROUNDS GPUS VNU PORT OLDEST BASE PAGE
+SETTINGS := TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM ROUNDS GPUS PORT OLDEST BASE PAGE
 unexport $(SETTINGS)
 # A misspelt setting is an error, unless another make calls this one. Other programs'
 # variables have an underscore, but for CI.
@@ -125,7 +125,7 @@ help:  ## this list
 	@echo 'SECTION  one or more sections, such as use-gpu'
 	@echo 'MACHINE  the name that records are kept under, cpu if not given; export needs it'
 	@echo 'JOBS     notebooks to run at a time'
-	@echo "PYTHON   an interpreter in place of the book's own: live, lab, run, test-wheel, bench"
+	@echo "PYTHON   an interpreter in place of the book's own: live, lab, run, test-wheel, benches"
 	@echo 'OLDEST   1 to test the wheel with the oldest frameworks that it supports'
 	@echo 'FORCE    1 to run what is fresh too'
 	@echo 'OUTPUTS  1 to write notebooks with the recorded outputs'
@@ -135,10 +135,8 @@ help:  ## this list
 	@echo 'BASE     a checkout of another commit for golden; build the same things in both'
 	@echo 'PAGE     a page, such as use-gpu: golden shows all that differs there, and only that'
 	@echo 'ALL      1 for all tests of a part, in place of those of make test'
-	@echo 'RUNS     builds and audits of each tool in a bench, 3 if not given'
 	@echo 'ROUNDS   turns of each loop or kernel in a bench, 7 if not given; steps in bench-scaling'
 	@echo 'GPUS     1 to train on a GPU in bench-trainer; how many in bench-scaling'
-	@echo 'VNU      vnu.jar, for a bench to ask the Nu HTML checker too (needs java)'
 	@echo 'PORT     where to serve, 8000 if not given, or 8888 for lab'
 
 ## Test it
@@ -208,17 +206,8 @@ coverage: $(call built,test)  ## which lines of book/ its tests do not reach
 
 ## Measure it
 
-bench: bench-page bench-build bench-trainer  ## measure beside others; tables and charts go to _build/bench
-
-bench-page: tools  ## a page beside other tools' pages; RUNS=3 VNU=vnu.jar
-	@PYTHONPATH=tests/site $(TEST) benchmarks.page \
-		$(call option,RUNS,runs) $(call option,VNU,vnu)
-
-bench-build: tools  ## the build beside stock d2lbook's; RUNS=3
-	@PYTHONPATH=tests/site $(TEST) benchmarks.build $(call option,RUNS,runs)
-
-bench-trainer: tools  ## the Trainer beside a bare loop and other trainers; TAB= ROUNDS=7 GPUS= PYTHON=
-	@PYTHONPATH=tests/site $(TEST) benchmarks.trainer $(call option,TAB,tab) \
+bench-trainer: $(call built,test)  ## the Trainer beside a bare loop and other trainers; TAB= ROUNDS=7 GPUS= PYTHON=
+	@$(TEST) benchmarks.trainer $(call option,TAB,tab) \
 		$(call option,ROUNDS,rounds) $(call option,GPUS,gpus) $(call option,PYTHON,python)
 
 bench-kernels: $(call built,test)  ## the chapter's kernels beside the framework's, on a GPU; TAB= ROUNDS=7 PYTHON=

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import peers
+from benchmarks import common
 from book.base.errors import BookError
 
 VERSION = "1.0.3"
@@ -45,7 +45,7 @@ def install(python: Path, folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     # The files are copied, since changes to hard links would change uv's cache.
     target = ("--python", python, "--target", folder, "--link-mode", "copy")
-    peers.uv("pip", "install", "--no-deps", *target, f"d2l=={VERSION}")
+    common.uv("pip", "install", "--no-deps", *target, f"d2l=={VERSION}")
     for fix in FIXES:
         path = folder / "d2l" / f"{fix.module}.py"
         text = path.read_text("utf-8")

@@ -23,13 +23,13 @@ from typing import Any
 
 from jupyter_client.manager import KernelManager
 
-from benchmarks import page, peers, stock_d2l, trainer_report
+from benchmarks import common, stock_d2l, trainer_report
 from book.base import arguments, environments
 from book.base.errors import BookError
 from book.runner import execution
 from book.text.book import Book
 
-FOLDER = page.FOLDER
+FOLDER = common.FOLDER
 LOOPS = Path(__file__).resolve().parent / "loops"
 WORKLOADS = ("linear", "mlp")
 # The variants of d2l 1.0.3, and the same variants of the book's library.
@@ -61,11 +61,11 @@ def main() -> int:
     try:
         options = _options()
         load = os.getloadavg()[0]
-        book = Book(page.ROOT)
+        book = Book(common.ROOT)
         tabs = [book.check_tab(tab) for tab in options.tab] or book.tabs
         FOLDER.mkdir(parents=True, exist_ok=True)
         results = {
-            "machine": page.machine(),
+            "machine": common.machine(),
             "gpus": int(options.gpus),
             "load": round(load, 1),
             "rounds": options.rounds,
@@ -115,7 +115,7 @@ def measure_tab(tab: str, options: argparse.Namespace) -> dict[str, Any]:
                 # threads behind that affect the next one.
                 names = deque([*variants, *TWICE, *STOCK])
                 names.rotate(number)
-                with page.progress(f"{tab}, {workload}, round {number}"):
+                with common.progress(f"{tab}, {workload}, round {number}"):
                     times = measure_round(list(names), workload, ours, stock)
                 for name in names if number else ():
                     runs[workload].setdefault(name, []).append(times[name])
@@ -150,10 +150,10 @@ def environment(tab: str) -> Path:
     stamp = folder / "built-from.sha256"
     python = folder / "bin/python"
     if not stamp.exists() or stamp.read_text() != digest:
-        with page.progress(f"building an environment for {tab}"):
+        with common.progress(f"building an environment for {tab}"):
             shutil.rmtree(folder, ignore_errors=True)
-            peers.uv("venv", "--python", environments.PYTHON_VERSION, folder)
-            peers.uv("pip", "install", "--python", python, "-r", pins, *extra)
+            common.uv("venv", "--python", environments.PYTHON_VERSION, folder)
+            common.uv("pip", "install", "--python", python, "-r", pins, *extra)
             stamp.write_text(digest)
     return python
 
@@ -162,7 +162,7 @@ def libraries(tab: str, python: Path) -> tuple[Path, Path]:
     """Return two folders with a package `d2l`: the book's, and d2l 1.0.3."""
     ours = FOLDER / "libraries" / tab / "book"
     shutil.rmtree(ours, ignore_errors=True)
-    shutil.copytree(page.ROOT / "d2l", ours / "d2l")
+    shutil.copytree(common.ROOT / "d2l", ours / "d2l")
     return ours, stock_d2l.install(python, FOLDER / "libraries" / tab / "stock")
 
 

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from benchmarks import stock_d2l
-from benchmarks.report import spread
+from benchmarks.common import spread
 
 CHART = Path(__file__).resolve().parents[1] / "img/src/trainer-speed.py"
 NAMES = {

@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from benchmarks import stock_d2l, trainer_report
+from benchmarks.common import spread
 from book.base.errors import BookError
 
 ROOT = Path(__file__).parents[2]
@@ -201,3 +202,9 @@ def test_a_run_of_so_many_seconds_has_three_epochs_at_least(workloads):
 def test_minibatches_are_counted_with_those_of_the_validation(workloads):
     steps = {name: w.steps for name, w in workloads.WORKLOADS.items()}
     assert steps == {"linear": 64, "mlp": 60}
+
+
+def test_a_spread_is_the_median_with_its_limits():
+    assert spread([3, 1, 2]) == "2 (1 to 3)"
+    assert spread([0.125], 2) == "0.12"
+    assert spread([1.01, 1.04], 1) == "1.0"
