@@ -103,7 +103,7 @@ def test_a_fix_that_fits_nowhere_is_refused(tmp_path, monkeypatch):
         (tmp_path / "d2l").mkdir(parents=True)
         (tmp_path / "d2l/torch.py").write_text("nothing")
 
-    monkeypatch.setattr(stock_d2l.peers, "uv", install)
+    monkeypatch.setattr(stock_d2l.common, "uv", install)
     with pytest.raises(BookError, match="d2l 1.0.3 lacks 'import torchvision'"):
         stock_d2l.install(Path("python"), tmp_path)
 
