@@ -44,11 +44,13 @@ def _describe_axes(axes: Any) -> str:
 
 def _describe_bars(axes: Any) -> str:
     """Return the names and values of bars; empty unless each has a name."""
-    bars = axes.containers[0] if len(axes.containers) == 1 else []
+    if len(axes.containers) != 1:
+        return ""
+    bars: Any = axes.containers[0]
     is_horizontal = getattr(bars, "orientation", "") == "horizontal"
     axis, other = (axes.xaxis, axes.yaxis)[:: 1 if is_horizontal else -1]
     names = _names(other)
-    if not names or len(names) != len(bars):
+    if len(names) != len(bars):
         return ""
     values = map(_write, bars.datavalues)
     pairs = ", ".join(map(" ".join, zip(names, values, strict=True)))
