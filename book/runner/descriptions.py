@@ -111,8 +111,9 @@ def _describe_curve(line: Any) -> str:
 
 def _write(value: float) -> str:
     """Return a value with two digits."""
-    mantissa, exponent = f"{value:.1e}".split("e")
+    rounded = f"{value:.1e}"
+    mantissa, exponent = rounded.split("e")
     if -4 < int(exponent) < 6:
-        return f"{float(f'{value:.1e}'):,.10g}"
+        return f"{float(rounded):,.10g}"
     power = f"10{str(int(exponent)).translate(RAISED)}"
     return power if float(mantissa) == 1 else f"{float(mantissa):g} × {power}"
