@@ -44,15 +44,14 @@ def _describe_axes(axes: Any) -> str:
 
 def _describe_bars(axes: Any) -> str:
     """Return the names and values of bars; empty unless each has a name."""
-    if len(axes.containers) != 1:
-        return ""
-    bars: Any = axes.containers[0]
-    is_horizontal = getattr(bars, "orientation", "") == "horizontal"
-    axis, other = (axes.xaxis, axes.yaxis)[:: 1 if is_horizontal else -1]
+    bars = axes.containers[0] if len(axes.containers) == 1 else None
+    values = list(map(_write, getattr(bars, "datavalues", [])))
+    axis, other = axes.yaxis, axes.xaxis
+    if getattr(bars, "orientation", "") == "horizontal":
+        axis, other = other, axis
     names = _names(other)
-    if len(names) != len(bars):
+    if not values or len(names) != len(values):
         return ""
-    values = map(_write, bars.datavalues)
     pairs = ", ".join(map(" ".join, zip(names, values, strict=True)))
     return f"Bars of {axis.get_label_text() or 'values'}: {pairs}"
 

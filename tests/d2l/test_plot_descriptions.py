@@ -135,6 +135,11 @@ def test_bars_without_names_are_not_listed():
     assert described() == "Plot of values (0 to 4) over steps (0.6 to 2.4)."
 
 
+def test_bars_of_errors_are_no_values():
+    plt.errorbar(["a", "b", "c"], [1, 2, 3], [0.1] * 3)
+    assert described().endswith("(a, b, c), with a curve from 1 to 3.")
+
+
 def test_an_empty_figure_has_no_description():
     plt.figure()
     assert described() == ""
