@@ -54,7 +54,7 @@ REFERENCE = re.compile(r"#([\w.-]+)")
 NO_ROTATION = re.compile(r"rotate\(-?0 [^)]*\)")
 
 
-def parse(svg: str) -> Element | None:
+def _parse(svg: str) -> Element | None:
     """Return the root of a plot; None if matplotlib did not draw the SVG."""
     try:
         root = ElementTree.fromstring(svg)
@@ -72,7 +72,7 @@ def restyle(svg: str) -> str:
 
     An SVG that matplotlib did not draw is unchanged.
     """
-    root = parse(svg)
+    root = _parse(svg)
     if root is None:
         return svg
     plot = Element("svg", _root_attributes(root))
@@ -175,7 +175,7 @@ def _join_formula(text: Element) -> None:
 
 def _attributes(element: Element, references: set[str]) -> Iterator[tuple[str, str]]:
     """Yield the attributes of an element and those that its style becomes."""
-    for name, value in (*element.items(), *declarations(element.get("style", ""))):
+    for name, value in (*element.items(), *_declarations(element.get("style", ""))):
         if name == LINK:
             yield "href", value
         elif name == "d":
@@ -199,7 +199,7 @@ def _is_seen(name: str, value: str, references: set[str]) -> bool:
 
 
 @functools.cache  # plots repeat a few styles thousands of times
-def declarations(style: str) -> tuple[tuple[str, str], ...]:
+def _declarations(style: str) -> tuple[tuple[str, str], ...]:
     """Return the names and values in a style."""
     return tuple(
         (part.lower_name, tinycss2.serialize(part.value).strip())

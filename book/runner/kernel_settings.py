@@ -1,8 +1,10 @@
 """The environment of a kernel, and the look of the plots that it draws."""
 
+import inspect
 import os
 from pathlib import Path
 
+from . import descriptions
 from .machine import is_cpu
 
 KERNEL_SETTINGS = {
@@ -69,7 +71,13 @@ figure.subplot.top: 0.98
 """
 # Records hold static plots, which every reader sees, in place of widgets.
 HIDE_WIDGETS = "__import__('sys').modules['ipywidgets'] = None"
-WITHOUT_WIDGETS = f"c.InteractiveShellApp.exec_lines = [{HIDE_WIDGETS!r}]\n"
+# The settings of IPython: each figure that it shows gets a description.
+IPYTHON_SETTINGS = f"""\
+{inspect.getsource(descriptions)}
+c.InteractiveShellApp.exec_lines = [{HIDE_WIDGETS!r}]
+FIGURE = ("matplotlib.figure", "Figure")
+c.MimeBundleFormatter.deferred_printers = {{FIGURE: add_description}}
+"""
 # Settings of the caller's own Python, which a kernel must not inherit.
 CALLERS_OWN = ("VIRTUAL_ENV", "PYTHONHOME", "PYTHONSTARTUP", "MPLBACKEND")
 # Names the run in the environment of its kernel and of all that the kernel starts.
@@ -88,7 +96,7 @@ def kernel_settings(
     rc.write_text(PLOT_STYLE)
     profile = scratch / "ipython/profile_default"
     profile.mkdir(parents=True, exist_ok=True)
-    (profile / "ipython_config.py").write_text(WITHOUT_WIDGETS)
+    (profile / "ipython_config.py").write_text(IPYTHON_SETTINGS, "utf-8")
     inherited = {k: v for k, v in os.environ.items() if k not in CALLERS_OWN}
     return {
         **inherited,

@@ -10,7 +10,6 @@ from figures import POLICY
 from playwright.sync_api import Browser, Page, expect
 
 from book.render import plots
-from book.render.descriptions import describe
 
 ROOT = Path(__file__).parents[2]
 FILES = ROOT / "tests/book/render/plots"
@@ -56,7 +55,7 @@ def plots_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def part(name: str) -> str:
     svg = (FILES / f"{name}.svg").read_text("utf-8")
-    alt = CURVES if name == "curves" else describe(svg)
+    alt = CURVES if name == "curves" else f"A plot: {name}"
     html = plots.inline(plots.restyle(svg), alt, f"{name}-")
     return f'<div class="output plotted">{html}</div>'
 
@@ -113,7 +112,6 @@ def test_a_plot_is_one_picture_with_a_name(open_plots):
     shown = [node for node in tree["nodes"] if not node["ignored"]]
     names = [node["name"]["value"] for node in shown if "name" in node]
     assert CURVES in names and "measured" not in names
-    assert any(name.endswith("to 4 × 10⁷, lowest 0.") for name in names)
 
 
 def test_plots_are_480_pixels_wide_and_readable(open_plots):

@@ -432,6 +432,34 @@ def test_records_hold_what_is_seen_without_widgets(
     assert outputs(book, "a")[0].text == "none\n"
 
 
+FIGURE = """\
+class Axes:
+    images = [1]
+    def get_title(self): return "coat"
+class Figure:
+    axes = [Axes()]
+    def _repr_svg_(self): return '<svg xmlns="http://www.w3.org/2000/svg"/>'
+"""
+
+
+def test_a_record_describes_each_figure_that_a_cell_shows(
+    make_book: Callable[..., Book], other_python: Path
+):
+    """Whatever drew it; a description of the cell's own takes precedence."""
+    packages = next(other_python.parents[1].glob("lib/python*/site-packages"))
+    (packages / "matplotlib").mkdir()
+    (packages / "matplotlib/figure.py").write_text(FIGURE)
+    cells = (
+        "from matplotlib.figure import Figure\nFigure()",
+        "handle = display(Figure(), display_id=True)\nhandle.update(Figure())",
+        "display(Figure(), metadata={'alt': 'own'})",
+    )
+    book = make_book(a=section(*cells))
+    assert run.run(book, python=other_python) == 1
+    alts = [output.metadata.alt for output in outputs(book, "a")]
+    assert alts == ["An image: coat.", "An image: coat.", "own"]
+
+
 # A machine with a GPU, by its name
 
 

@@ -543,7 +543,8 @@ def test_the_front_slide_has_a_figure_if_its_labels_are_readable(
 def test_a_plot_is_a_part_of_its_slide(one: Book):
     """It has the colors of the deck, and room for text of the smallest size."""
     svg = (PLOTS / "curves.svg").read_text("utf-8")
-    output = new_output("display_data", {"image/svg+xml": svg})
+    alt = {"alt": "Three curves."}
+    output = new_output("display_data", {"image/svg+xml": svg}, metadata=alt)
     [_, slide] = read("# T\n\n[**a**]", code("1", output))
     plot = slide.blocks[-1]
     assert isinstance(plot, Plot)
@@ -551,7 +552,7 @@ def test_a_plot_is_a_part_of_its_slide(one: Book):
     [rendered] = deck_page.render_slides([page], one.section("one"), words, Path)
     [shown] = rendered["blocks"]
     assert shown["kind"] == "plot" and "var(--series-1)" in shown["html"]
-    assert 'aria-label="A Copy: Plot' in shown["html"]
+    assert 'aria-label="Three curves."' in shown["html"]
     scaled = layout._height(plot, 0.75) - layout.SPACE
     assert scaled > plots.height_of(plot.data) * layout.SMALLEST / layout.PLOT_TEXT - 1
     assert scaled > layout._height(replace(plot, data="<svg/>"), 0.75) - layout.SPACE
