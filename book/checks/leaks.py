@@ -2,7 +2,7 @@
 
 A page covers the output of a cell marked `.predict`, the arithmetic above it and the
 text right below it. Within a screen of the cell, no other text or output may have the
-number of the answer. A number that the setup has as well is marked `.given`.
+number of the answer, unless the arithmetic starts from that number.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from book.checks.numbers import fresh_blocks
 from book.facts import predictions
 from book.facts.quantities import Quantity, quantities
-from book.records import outputs, store
+from book.records import outputs
 from book.text.blocks import Block, Cell, Prose
 from book.text.book import Book
+from book.text.inline import Span
 from book.text.section import Section
 
 SCREEN = 1500  # characters
 SAME = 0.005
 WORD = re.compile(r"[A-Za-z]{4,}")
 SENTENCE = re.compile(r"(?<=[.:?!])\s+|\n\n")
-GIVEN = re.compile(r"\[[^]]*\]\{\.given\}")
 
 
 def problems(book: Book) -> Iterator[str]:
@@ -33,17 +34,16 @@ def problems(book: Book) -> Iterator[str]:
 
 
 def _problems(book: Book, section: Section, tab: str) -> Iterator[str]:
-    shown = store.shown(book, section, tab)
-    if shown is None or shown.state != "fresh":
-        return
-    blocks = shown.blocks
+    blocks = fresh_blocks(book, section, tab, "cpu")
     seen = dict(_seen(blocks))
     for i, cell in enumerate(blocks):
         if not isinstance(cell, Cell) or not cell.predicts:
             continue
         place = cell.attributes["answer"]
         answer = predictions.number_at(place, outputs.text_of(cell.outputs))
-        if answer is None:
+        if answer is None or _is_of_setup(
+            answer, predictions.number_in_text(blocks, cell)
+        ):
             continue
         for others, step in ((blocks[:i][::-1], -1), (blocks[i + 1 :], 1)):
             for line, text in _on_screen(others, seen, step):
@@ -52,6 +52,12 @@ def _problems(book: Book, section: Section, tab: str) -> Iterator[str]:
                         f"{section.at(line)}: reword '{' '.join(text.split())}', which "
                         f"tells the answer '{answer.text}' of line {cell.line} in {tab}"
                     )
+
+
+def _is_of_setup(answer: Quantity, arithmetic: Span | None) -> bool:
+    """Return True if the arithmetic of an answer starts from the same number."""
+    numbers = list(quantities(arithmetic.text))[:-1] if arithmetic else []
+    return answer.value in [number.value for number in numbers]
 
 
 def _seen(blocks: list[Block]) -> Iterator[tuple[int, list[str]]]:
@@ -66,7 +72,7 @@ def _seen(blocks: list[Block]) -> Iterator[tuple[int, list[str]]]:
         is_covered = is_covered and isinstance(block, Prose)
         hides = is_covered and not predictions.introduces(block)
         if not hides and not predictions.has_arithmetic(block):
-            yield id(block), SENTENCE.split(GIVEN.sub("", block.text))
+            yield id(block), SENTENCE.split(block.text)
 
 
 def _on_screen(

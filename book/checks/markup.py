@@ -14,8 +14,7 @@ from urllib.parse import unquote
 from pygments.lexers import get_all_lexers
 
 from book.base import build_paths
-from book.checks import predictions
-from book.facts.quantities import quantities
+from book.checks import numbers
 from book.text.blocks import Block, Cell, Contents, Heading, References, Table
 from book.text.book import Book
 from book.text.inline import (
@@ -24,7 +23,6 @@ from book.text.inline import (
     NUMBERS,
     REFERENCES,
     MarkupError,
-    Span,
     roles,
     slide_marks,
     spans,
@@ -55,12 +53,6 @@ LANGUAGES = {
 } | {""}
 LINK = re.compile(r"\]\(([^()<>\s]+)")
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:|#|//", re.IGNORECASE)
-# The forms of the settings of marks.
-SETTINGS = {
-    "within": r"\d+(?:\.\d+)?%",
-    "value": r"\d+(?:\.\d+)?(?:e-?\d+)?",
-}
-EXAMPLES = {"within": "30%", "value": "2"}
 # Stock d2lbook takes about two milliseconds for each cell of a table.
 MOST_CELLS = 2000
 KEY = re.compile(r"^[ \t]*@\w+[ \t]*\{[ \t]*([^\s,]+)", re.MULTILINE)
@@ -120,7 +112,7 @@ def _problems_in_text(
             yield from _cell_problems(book, block)
         elif not isinstance(block, Contents | References):
             yield from _text_problems(block, bib_keys)
-    yield from predictions.mistakes(book, section)
+    yield from numbers.mistakes_in_predictions(book, section)
 
 
 def _heading_problems(section: Section) -> Problems:
@@ -219,32 +211,14 @@ def _markup_problems(source: str) -> Problems:
         yield error.offset, str(error)
         return
     for text in texts:
-        for message in _mark_problems(text):
+        for name in text.media:
+            if name not in MEDIA:
+                known = ", ".join((*MEDIA, *NUMBERS))
+                yield text.start, f"unknown mark '{name}'; choose from {known}"
+        for message in numbers.mistakes_in_mark(text):
             yield text.start, message
         if any(text.start < mark.start < text.end for mark in marks):
             yield text.start, "slide mark within a marked text; move it outside"
-
-
-def _mark_problems(span: Span) -> Iterator[str]:
-    """Yield unknown marks of a text, and settings that its mark does not have."""
-    for name in span.media:
-        if name not in MEDIA:
-            yield f"unknown mark '{name}'; choose from {', '.join((*MEDIA, *NUMBERS))}"
-    kinds = [name for name in span.classes if name in NUMBERS]
-    if len(kinds) > 1:
-        yield f"'{kinds[0]}' and '{kinds[1]}' mark the same text; keep one of them"
-        return
-    known = NUMBERS[kinds[0]] if kinds else set()
-    for name, value in span.attributes.items():
-        if name not in known:
-            yield f"unknown setting '{name}' of this mark; remove it"
-        elif not re.fullmatch(SETTINGS.get(name, ".+"), value):
-            yield f"'{value}' is not a valid {name}; write one such as {EXAMPLES[name]}"
-    if kinds == ["cited"] and "id" not in span.attributes:
-        yield "no id of a published measurement; write one such as {.cited id=NAME}"
-    if kinds in (["measured"], ["cited"]) and "value" not in span.attributes:
-        if not any(quantities(span.text)):
-            yield f"no number in '{span.text}'; name it, as in {{.{kinds[0]} value=2}}"
 
 
 def _role_problems(source: str, bib_keys: set[str] | None) -> Problems:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from book.base.errors import BookError
 from book.checks.markup import bibliography_keys
-from book.facts.arithmetic import evaluate
+from book.checks.numbers import evaluate
 from book.facts.quantities import UNITS
 from book.library import package
 from book.text.book import Book
