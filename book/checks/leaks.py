@@ -35,23 +35,21 @@ def problems(book: Book) -> Iterator[str]:
 
 def _problems(book: Book, section: Section, tab: str) -> Iterator[str]:
     blocks = fresh_blocks(book, section, tab, "cpu")
-    seen = dict(_seen(blocks))
-    for i, cell in enumerate(blocks):
-        if not isinstance(cell, Cell) or not cell.predicts:
+    seen = list(_seen(blocks))
+    for start, block, _ in seen:
+        if not isinstance(block, Cell) or not block.predicts:
             continue
-        place = cell.attributes["answer"]
-        answer = predictions.number_at(place, outputs.text_of(cell.outputs))
-        if answer is None or _is_of_setup(
-            answer, predictions.number_in_text(blocks, cell)
-        ):
+        place = block.attributes["answer"]
+        answer = predictions.number_at(place, outputs.text_of(block.outputs))
+        arithmetic = predictions.number_in_text(blocks, block)
+        if answer is None or _is_of_setup(answer, arithmetic):
             continue
-        for others, step in ((blocks[:i][::-1], -1), (blocks[i + 1 :], 1)):
-            for line, text in _on_screen(others, seen, step):
-                if _tells(text, place, answer):
-                    yield (
-                        f"{section.at(line)}: reword '{' '.join(text.split())}', which "
-                        f"tells the answer '{answer.text}' of line {cell.line} in {tab}"
-                    )
+        tells = f"tells the answer '{answer.text}' of line {block.line} in {tab}"
+        for offset, other, text in seen:
+            is_near = -SCREEN - len(text) <= offset - start <= SCREEN
+            if is_near and _tells(text, place, answer):
+                sentence = " ".join(text.split())
+                yield f"{section.at(other.line)}: reword '{sentence}', which {tells}"
 
 
 def _is_of_setup(answer: Quantity, arithmetic: Span | None) -> bool:
@@ -60,36 +58,26 @@ def _is_of_setup(answer: Quantity, arithmetic: Span | None) -> bool:
     return answer.value in [number.value for number in numbers]
 
 
-def _seen(blocks: list[Block]) -> Iterator[tuple[int, list[str]]]:
-    """Yield what readers see of each block before they predict, under its place."""
-    is_covered = False
+def _seen(blocks: list[Block]) -> Iterator[tuple[int, Block, str]]:
+    """Yield each text that readers see before they predict, with its block.
+
+    The number before it is the number of characters above it on the page. A cell that
+    asks for a prediction is there with an empty text.
+    """
+    offset, is_covered = 0, False
     for block in blocks:
         if isinstance(block, Cell):
             is_covered = block.predicts
-            text = "" if is_covered else outputs.text_of(block.outputs)
-            yield id(block), text.splitlines()
-            continue
-        is_covered = is_covered and isinstance(block, Prose)
-        hides = is_covered and not predictions.introduces(block)
-        if not hides and not predictions.has_arithmetic(block):
-            yield id(block), SENTENCE.split(block.text)
-
-
-def _on_screen(
-    blocks: list[Block], seen: dict[int, list[str]], step: int
-) -> Iterator[tuple[int, str]]:
-    """Yield the texts within a screen, each with the line of its block.
-
-    `blocks` begin with the nearest one; `step` is -1 if they are above.
-    """
-    room = SCREEN
-    for block in blocks:
-        room -= len(block.code) if isinstance(block, Cell) else 0
-        for text in seen.get(id(block), [])[::step]:
-            if room < 0:
-                return
-            yield block.line, text
-            room -= len(text)
+            offset += 0 if is_covered else len(block.code)
+            texts = [""] if is_covered else outputs.text_of(block.outputs).splitlines()
+        else:
+            is_covered = is_covered and isinstance(block, Prose)
+            hides = is_covered and not predictions.introduces(block)
+            hides = hides or predictions.has_arithmetic(block)
+            texts = [] if hides else SENTENCE.split(block.text)
+        for text in texts:
+            yield offset, block, text
+            offset += len(text)
 
 
 def _tells(text: str, place: str, answer: Quantity) -> bool:

@@ -115,7 +115,7 @@ def slide_marks(source: str) -> list[SlideMark]:
     """
     marks: list[SlideMark] = []
     opening: re.Match[str] | None = None
-    for sign in SIGN.finditer(source):
+    for sign in SIGN.finditer(without_code(source)):
         if opening is None:
             if sign[0] not in SIGNS:
                 message = f"'{sign[0]}' closes no slide mark; remove it"
