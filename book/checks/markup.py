@@ -172,22 +172,18 @@ def _text_problems(
     section: Section, block: Block, bib_keys: set[str] | None
 ) -> Problems:
     """Yield the problems in the text of a block, each with its line."""
-    source = block.text
+    for listing in LISTING.finditer(block.text):
+        if listing[2] not in LANGUAGES:
+            message = f"unknown language '{listing[2]}'; write one such as bash or text"
+            yield block.line_at(listing.start()), message
+    source = LISTING.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), block.text)
     for offset, message in chain(
-        _language_problems(source),
         _markup_problems(source),
         _role_problems(source, bib_keys),
         _bold_problems(source),
         _link_problems(section, source),
     ):
         yield block.line_at(offset), message
-
-
-def _language_problems(source: str) -> Problems:
-    for listing in LISTING.finditer(source):
-        if listing[2] not in LANGUAGES:
-            message = f"unknown language '{listing[2]}'; write one such as bash or text"
-            yield listing.start(), message
 
 
 def _markup_problems(source: str) -> Problems:

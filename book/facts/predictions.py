@@ -57,10 +57,10 @@ def number_in_text(blocks: list[Block], cell: Cell) -> Span | None:
     for block in blocks:
         if isinstance(block, Cell) and block.number == cell.number:
             break
-        if isinstance(block, Cell):
-            found = None if block.predicts else found
-        elif has_arithmetic(block):
-            found = [span for _, span in marked([block], "arithmetic")][-1]
+        if isinstance(block, Cell) and block.predicts:
+            found = None
+        for _, span in marked([block], "arithmetic"):
+            found = span
     return found
 
 
