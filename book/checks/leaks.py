@@ -2,7 +2,7 @@
 
 A page covers the output of a cell marked `.predict`, the arithmetic above it and the
 text right below it. Within a screen of the cell, no other text or output may have the
-number of the answer, unless the arithmetic starts from that number.
+number of the answer, unless the arithmetic below that text starts from it.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from book.checks.numbers import fresh_blocks
 from book.facts import predictions
+from book.facts.marked_numbers import marked
 from book.facts.quantities import Quantity, quantities
 from book.records import outputs
 from book.text.blocks import Block, Cell, Prose
 from book.text.book import Book
-from book.text.inline import Span
 from book.text.section import Section
 
 SCREEN = 1500  # characters
@@ -41,21 +41,25 @@ def _problems(book: Book, section: Section, tab: str) -> Iterator[str]:
             continue
         place = block.attributes["answer"]
         answer = predictions.number_at(place, outputs.text_of(block.outputs))
-        arithmetic = predictions.number_in_text(blocks, block)
-        if answer is None or _is_of_setup(answer, arithmetic):
+        if answer is None:
             continue
+        line, numbers = _setup(blocks, block)
         tells = f"tells the answer '{answer.text}' of line {block.line} in {tab}"
         for offset, other, text in seen:
             is_near = -SCREEN - len(text) <= offset - start <= SCREEN
-            if is_near and _tells(text, place, answer):
+            is_setup = other.line < line and answer.value in numbers
+            if is_near and not is_setup and _tells(text, place, answer):
                 sentence = " ".join(text.split())
                 yield f"{section.at(other.line)}: reword '{sentence}', which {tells}"
 
 
-def _is_of_setup(answer: Quantity, arithmetic: Span | None) -> bool:
-    """Return True if the arithmetic of an answer starts from the same number."""
-    numbers = list(quantities(arithmetic.text))[:-1] if arithmetic else []
-    return answer.value in [number.value for number in numbers]
+def _setup(blocks: list[Block], cell: Cell) -> tuple[int, list[float]]:
+    """Return the line of the arithmetic of a cell, and the numbers it starts from."""
+    arithmetic = predictions.number_in_text(blocks, cell)
+    for block, span in marked(blocks, "arithmetic"):
+        if span == arithmetic:
+            return block.line, [q.value for q in quantities(span.text)][:-1]
+    return 0, []
 
 
 def _seen(blocks: list[Block]) -> Iterator[tuple[int, Block, str]]:

@@ -16,6 +16,7 @@ FAR = "\n\n" + "Words. " * (SCREEN // 6 + 1) + "\n\n"
         CELL + "\n## Next\n\nThe copies still take 3.18 ms.\n",
         CELL + "\n## Next\n\nAll takes 3.18 ms.\n",
         CELL + "\nAfter 3.18 ms it ends:\n\n* early\n",
+        "[$2 \\cdot 3.18 = 6.36$ ms]{.arithmetic}\n\nIt has 3.18 ms.\n\n" + CELL,
         CELL + '\n![The copies take 3.18 ms.](a.svg "An alternative text.")\n',
     ],
 )

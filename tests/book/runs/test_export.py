@@ -429,7 +429,7 @@ def test_numbers_that_an_import_does_not_have_are_printed(
     title, number = capsys.readouterr().out.splitlines()[-2:]
     assert title == "reread these sentences: the outputs of h200 have other numbers"
     where = f"chapter/a.md:{text.count(chr(10))}"
-    assert number.startswith(f"{where}: '16 ms' is not in the output of line ")
+    assert number.startswith(f"{where}: '16 ms' quotes no cell, because none prints")
 
 
 def test_an_edited_data_file_of_d2l_is_refused(book: Book, done: Path):
