@@ -125,7 +125,8 @@ def test_correct_markdown_that_looks_wrong_is_accepted(make_book):
     )
     text += "```\n:begin_tab:`no`\n$$ [c](d.md) :bogus:`x` <script>\n```\n\n"
     text += "**a** `b` **c**, (**a `b`**) and [**`c` d**], `2**3` `2**4` `<b>`.\n\n"
-    text += "`f(**x)`.\n\n```python\nf(**x)\n```\n\n<!-- a comment\n\nfor authors -->\n\nIn text <!-- too -->.\n\n"
+    text += "`f(**x)`.\n\n```python\nf(**x)\n```\n\n"
+    text += "<!-- a comment\n\nfor authors -->\n\nIn text <!-- too -->.\n\n"
     text += ":begin_tab:`jax`\n```\n# no heading\n```\n:end_tab:\n\n"
     text += f"{PLAIN}all\n!ls\nx = 1\n```\n"
     rules.check_for_build(make_book(one=text))
