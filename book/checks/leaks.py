@@ -2,7 +2,7 @@
 
 A page covers the output of a cell marked `.predict`, the arithmetic above it and the
 text right below it. Within a screen of the cell, no other text or output may have the
-number of the answer. A number that the setup has as well is marked `.given`.
+number of the answer, unless the arithmetic below that text starts from it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from book.checks.numbers import fresh_blocks
 from book.facts import predictions
+from book.facts.marked_numbers import marked
 from book.facts.quantities import Quantity, quantities
-from book.records import outputs, store
+from book.records import outputs
 from book.text.blocks import Block, Cell, Prose
 from book.text.book import Book
 from book.text.section import Section
@@ -21,7 +23,6 @@ SCREEN = 1500  # characters
 SAME = 0.005
 WORD = re.compile(r"[A-Za-z]{4,}")
 SENTENCE = re.compile(r"(?<=[.:?!])\s+|\n\n")
-GIVEN = re.compile(r"\[[^]]*\]\{\.given\}")
 
 
 def problems(book: Book) -> Iterator[str]:
@@ -33,57 +34,54 @@ def problems(book: Book) -> Iterator[str]:
 
 
 def _problems(book: Book, section: Section, tab: str) -> Iterator[str]:
-    shown = store.shown(book, section, tab)
-    if shown is None or shown.state != "fresh":
-        return
-    blocks = shown.blocks
-    seen = dict(_seen(blocks))
-    for i, cell in enumerate(blocks):
-        if not isinstance(cell, Cell) or not cell.predicts:
+    blocks = fresh_blocks(book, section, tab, "cpu")
+    seen = list(_seen(blocks))
+    for start, block, _ in seen:
+        if not isinstance(block, Cell) or not block.predicts:
             continue
-        place = cell.attributes["answer"]
-        answer = predictions.number_at(place, outputs.text_of(cell.outputs))
+        place = block.attributes["answer"]
+        answer = predictions.number_at(place, outputs.text_of(block.outputs))
         if answer is None:
             continue
-        for others, step in ((blocks[:i][::-1], -1), (blocks[i + 1 :], 1)):
-            for line, text in _on_screen(others, seen, step):
-                if _tells(text, place, answer):
-                    yield (
-                        f"{section.at(line)}: reword '{' '.join(text.split())}', which "
-                        f"tells the answer '{answer.text}' of line {cell.line} in {tab}"
-                    )
+        line, numbers = _setup(blocks, block)
+        tells = f"tells the answer '{answer.text}' of line {block.line} in {tab}"
+        for offset, other, text in seen:
+            is_near = -SCREEN - len(text) <= offset - start <= SCREEN
+            is_setup = other.line < line and answer.value in numbers
+            if is_near and not is_setup and _tells(text, place, answer):
+                sentence = " ".join(text.split())
+                yield f"{section.at(other.line)}: reword '{sentence}', which {tells}"
 
 
-def _seen(blocks: list[Block]) -> Iterator[tuple[int, list[str]]]:
-    """Yield what readers see of each block before they predict, under its place."""
-    is_covered = False
+def _setup(blocks: list[Block], cell: Cell) -> tuple[int, list[float]]:
+    """Return the line of the arithmetic of a cell, and the numbers it starts from."""
+    arithmetic = predictions.number_in_text(blocks, cell)
+    for block, span in marked(blocks, "arithmetic"):
+        if span == arithmetic:
+            return block.line, [q.value for q in quantities(span.text)][:-1]
+    return 0, []
+
+
+def _seen(blocks: list[Block]) -> Iterator[tuple[int, Block, str]]:
+    """Yield each text that readers see before they predict, with its block.
+
+    The number before it is the number of characters above it on the page. A cell that
+    asks for a prediction is there with an empty text.
+    """
+    offset, is_covered = 0, False
     for block in blocks:
         if isinstance(block, Cell):
             is_covered = block.predicts
-            text = "" if is_covered else outputs.text_of(block.outputs)
-            yield id(block), text.splitlines()
-            continue
-        is_covered = is_covered and isinstance(block, Prose)
-        hides = is_covered and not predictions.introduces(block)
-        if not hides and not predictions.has_arithmetic(block):
-            yield id(block), SENTENCE.split(GIVEN.sub("", block.text))
-
-
-def _on_screen(
-    blocks: list[Block], seen: dict[int, list[str]], step: int
-) -> Iterator[tuple[int, str]]:
-    """Yield the texts within a screen, each with the line of its block.
-
-    `blocks` begin with the nearest one; `step` is -1 if they are above.
-    """
-    room = SCREEN
-    for block in blocks:
-        room -= len(block.code) if isinstance(block, Cell) else 0
-        for text in seen.get(id(block), [])[::step]:
-            if room < 0:
-                return
-            yield block.line, text
-            room -= len(text)
+            offset += 0 if is_covered else len(block.code)
+            texts = [""] if is_covered else outputs.text_of(block.outputs).splitlines()
+        else:
+            is_covered = is_covered and isinstance(block, Prose)
+            hides = is_covered and not predictions.introduces(block)
+            hides = hides or predictions.has_arithmetic(block)
+            texts = [] if hides else SENTENCE.split(block.text)
+        for text in texts:
+            yield offset, block, text
+            offset += len(text)
 
 
 def _tells(text: str, place: str, answer: Quantity) -> bool:

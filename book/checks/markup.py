@@ -13,10 +13,8 @@ from urllib.parse import unquote
 
 from pygments.lexers import get_all_lexers
 
-from book.base import build_paths
-from book.checks import predictions
-from book.facts.quantities import quantities
-from book.text.blocks import Block, Cell, Contents, Heading, References, Table
+from book.checks import numbers
+from book.text.blocks import Block, Cell, Contents, Heading, References
 from book.text.book import Book
 from book.text.inline import (
     CITATIONS,
@@ -24,7 +22,6 @@ from book.text.inline import (
     NUMBERS,
     REFERENCES,
     MarkupError,
-    Span,
     roles,
     slide_marks,
     spans,
@@ -55,14 +52,6 @@ LANGUAGES = {
 } | {""}
 LINK = re.compile(r"\]\(([^()<>\s]+)")
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:|#|//", re.IGNORECASE)
-# The forms of the settings of marks.
-SETTINGS = {
-    "within": r"\d+(?:\.\d+)?%",
-    "value": r"\d+(?:\.\d+)?(?:e-?\d+)?",
-}
-EXAMPLES = {"within": "30%", "value": "2"}
-# Stock d2lbook takes about two milliseconds for each cell of a table.
-MOST_CELLS = 2000
 KEY = re.compile(r"^[ \t]*@\w+[ \t]*\{[ \t]*([^\s,]+)", re.MULTILINE)
 
 
@@ -97,21 +86,7 @@ def bibliography_keys(book: Book) -> set[str] | None:
 def _section_problems(
     book: Book, section: Section, bib_keys: set[str] | None
 ) -> Problems:
-    """Yield each problem of a section with its line; most are kept between builds."""
-    known = ["problems", *book.tabs, *sorted(bib_keys or [])]
-    yield from build_paths.cache(book.root, "sources").value(
-        [*known, section.text], lambda: list(_problems_in_text(book, section, bib_keys))
-    )
-    yield from _conversion_problems(book, section)
-    for block in section.blocks:
-        if not isinstance(block, Cell | Contents | References):
-            for offset, message in _link_problems(section, block):
-                yield block.line_at(offset), message
-
-
-def _problems_in_text(
-    book: Book, section: Section, bib_keys: set[str] | None
-) -> Problems:
+    """Yield each problem of a section with its line."""
     yield from section.problems
     yield from _heading_problems(section)
     for block in section.blocks:
@@ -119,8 +94,9 @@ def _problems_in_text(
         if isinstance(block, Cell):
             yield from _cell_problems(book, block)
         elif not isinstance(block, Contents | References):
-            yield from _text_problems(block, bib_keys)
-    yield from predictions.mistakes(book, section)
+            yield from _text_problems(section, block, bib_keys)
+    yield from numbers.mistakes_in_predictions(book, section)
+    yield from _conversion_problems(book, section)
 
 
 def _heading_problems(section: Section) -> Problems:
@@ -192,22 +168,22 @@ def _conversion_problems(book: Book, section: Section) -> Problems:
 # Text
 
 
-def _text_problems(block: Block, bib_keys: set[str] | None) -> Problems:
+def _text_problems(
+    section: Section, block: Block, bib_keys: set[str] | None
+) -> Problems:
     """Yield the problems in the text of a block, each with its line."""
     for listing in LISTING.finditer(block.text):
         if listing[2] not in LANGUAGES:
             message = f"unknown language '{listing[2]}'; write one such as bash or text"
             yield block.line_at(listing.start()), message
-    source = LISTING.sub(_blank_out, block.text)
+    source = LISTING.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), block.text)
     for offset, message in chain(
         _markup_problems(source),
         _role_problems(source, bib_keys),
         _bold_problems(source),
-        _equation_problems(source),
+        _link_problems(section, source),
     ):
         yield block.line_at(offset), message
-    if isinstance(block, Table):
-        yield from _table_problems(block)
 
 
 def _markup_problems(source: str) -> Problems:
@@ -219,32 +195,14 @@ def _markup_problems(source: str) -> Problems:
         yield error.offset, str(error)
         return
     for text in texts:
-        for message in _mark_problems(text):
+        for name in text.media:
+            if name not in MEDIA:
+                known = ", ".join((*MEDIA, *NUMBERS))
+                yield text.start, f"unknown mark '{name}'; choose from {known}"
+        for message in numbers.mistakes_in_mark(text):
             yield text.start, message
         if any(text.start < mark.start < text.end for mark in marks):
             yield text.start, "slide mark within a marked text; move it outside"
-
-
-def _mark_problems(span: Span) -> Iterator[str]:
-    """Yield unknown marks of a text, and settings that its mark does not have."""
-    for name in span.media:
-        if name not in MEDIA:
-            yield f"unknown mark '{name}'; choose from {', '.join((*MEDIA, *NUMBERS))}"
-    kinds = [name for name in span.classes if name in NUMBERS]
-    if len(kinds) > 1:
-        yield f"'{kinds[0]}' and '{kinds[1]}' mark the same text; keep one of them"
-        return
-    known = NUMBERS[kinds[0]] if kinds else set()
-    for name, value in span.attributes.items():
-        if name not in known:
-            yield f"unknown setting '{name}' of this mark; remove it"
-        elif not re.fullmatch(SETTINGS.get(name, ".+"), value):
-            yield f"'{value}' is not a valid {name}; write one such as {EXAMPLES[name]}"
-    if kinds == ["cited"] and "id" not in span.attributes:
-        yield "no id of a published measurement; write one such as {.cited id=NAME}"
-    if kinds in (["measured"], ["cited"]) and "value" not in span.attributes:
-        if not any(quantities(span.text)):
-            yield f"no number in '{span.text}'; name it, as in {{.{kinds[0]} value=2}}"
 
 
 def _role_problems(source: str, bib_keys: set[str] | None) -> Problems:
@@ -273,16 +231,12 @@ def _bold_problems(source: str) -> Problems:
             yield bold.start(), message
 
 
-def _equation_problems(source: str) -> Problems:
+def _link_problems(section: Section, source: str) -> Problems:
+    """Yield links to missing files, links to sources, and unclosed equations."""
     text = without_code(source)
     if text.count("$$") % 2:
         yield text.index("$$"), "unclosed equation; add $$"
-
-
-def _link_problems(section: Section, block: Block) -> Problems:
-    """Yield links to missing files, and links to sources."""
-    source = LISTING.sub(_blank_out, block.text)
-    for link in LINK.finditer(without_code(source)) if "](" in source else ():
+    for link in LINK.finditer(text):
         target = unquote(link[1].partition("#")[0])
         if ADDRESS.match(link[1]):
             continue
@@ -291,16 +245,3 @@ def _link_problems(section: Section, block: Block) -> Problems:
         elif target.endswith(".md"):
             message = f"link to a source, '{target}'; refer to its label with :numref:"
             yield link.start(), message
-
-
-def _table_problems(table: Table) -> Problems:
-    """Yield a problem for a table with which a build would take minutes."""
-    cells = sum(row.strip(" \t|").count("|") + 1 for row in table.rows.splitlines())
-    if cells > MOST_CELLS:
-        message = f"a table of {cells:,} cells; show at most {MOST_CELLS:,}"
-        yield table.line, f"{message}, or draw them"
-
-
-def _blank_out(match: re.Match[str]) -> str:
-    """Return a match with spaces in place of all characters but line breaks."""
-    return re.sub(r"[^\n]", " ", match[0])

@@ -4,20 +4,17 @@ A rule is a function that yields a line for each problem: the file and the line,
 wrong, and how to mend it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from book.base.errors import BookError
 from book.checks import (
     cells,
-    citations,
     english,
     exercises,
     glossary,
-    grounds,
     leaks,
     markup,
-    predictions,
-    quotations,
+    numbers,
     tables,
 )
 from book.text.book import Book
@@ -25,12 +22,10 @@ from book.text.book import Book
 Rule = Callable[[Book], Iterable[str]]
 
 # A book that breaks one of these is not built.
-FOR_BUILDS: tuple[Rule, ...] = (markup.problems, citations.wrong_citations)
+FOR_BUILDS: tuple[Rule, ...] = (markup.problems, numbers.wrong_citations)
 FOR_AUTHORS: tuple[Rule, ...] = (
-    quotations.problems,
-    predictions.wrong_answers,
+    numbers.problems,
     leaks.problems,
-    grounds.unfounded,
     exercises.problems,
     cells.problems,
     tables.problems,
@@ -41,7 +36,7 @@ FOR_AUTHORS: tuple[Rule, ...] = (
 
 def check_for_build(book: Book) -> None:
     """Raise a `BookError` that lists the problems with which a book is not built."""
-    _raise(_problems(book, FOR_BUILDS))
+    _apply(FOR_BUILDS, book)
 
 
 def check(book: Book) -> None:
@@ -50,15 +45,10 @@ def check(book: Book) -> None:
     Those with which it is not built come first, and alone.
     """
     check_for_build(book)
-    _raise(_problems(book, FOR_AUTHORS))
+    _apply(FOR_AUTHORS, book)
 
 
-def _problems(book: Book, rules: Iterable[Rule]) -> Iterator[str]:
-    for rule in rules:
-        yield from rule(book)
-
-
-def _raise(problems: Iterable[str]) -> None:
-    found = list(dict.fromkeys(problems))
+def _apply(rules: Iterable[Rule], book: Book) -> None:
+    found = dict.fromkeys(problem for rule in rules for problem in rule(book))
     if found:
         raise BookError("\n".join(found))

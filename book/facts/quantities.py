@@ -1,4 +1,4 @@
-"""Finds numbers with their units in text, and compares them."""
+"""Finds numbers with their units in text."""
 
 from __future__ import annotations
 
@@ -43,16 +43,11 @@ NUMBER = re.compile(
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number in a text, with its unit, which is empty if the text names none.
-
-    `start` and `end` are the offsets of the number and its unit.
-    """
+    """A number in a text, with its unit, which is empty if the text names none."""
 
     text: str
     value: float
     unit: str
-    start: int
-    end: int
 
     @property
     def kind(self) -> str:
@@ -70,24 +65,4 @@ def quantities(text: str) -> Iterator[Quantity]:
     for match in NUMBER.finditer(text):
         value = float(re.sub("[ ,]", "", match["number"]))
         found = " ".join(match[0].split())
-        yield Quantity(found, value, match["unit"] or "", *match.span())
-
-
-def distance(one: Quantity, other: Quantity) -> float:
-    """Return by which part of `other` two quantities differ.
-
-    Units must measure the same thing. A number without a unit may have that of the
-    other number, as in a table whose head names the unit. The distance of quantities
-    that cannot be compared is infinite.
-    """
-    if one.kind and other.kind:
-        pairs = [(one.base_value, other.base_value)] * (one.kind == other.kind)
-    else:
-        pairs = [(one.value, other.value), (one.base_value, other.base_value)]
-    return min((_relative(*pair) for pair in pairs), default=float("inf"))
-
-
-def _relative(one: float, other: float) -> float:
-    if one == other:
-        return 0.0
-    return abs(one - other) / abs(other) if other else float("inf")
+        yield Quantity(found, value, match["unit"] or "")

@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from book.base import build_paths, environments
 from book.base.errors import BookError
 from book.base.files import locked
-from book.checks import quotations
+from book.checks.numbers import wrong_quotations
 from book.library import package
 from book.records import fingerprint, store
 from book.runner import machine as runner_machine
@@ -99,10 +99,14 @@ def print_sentences_to_reread(
     book: Book, recorded: Iterable[tuple[Section, str]], machine: str
 ) -> None:
     """Print the sentences with numbers that new records of `machine` do not have."""
-    sentences = quotations.sentences_to_reread(book, recorded, machine)
-    if sentences:
+    found = [
+        line
+        for section, tab in recorded
+        for line in wrong_quotations(book, section, tab, machine)
+    ]
+    if found:
         print(f"reread these sentences: the outputs of {machine} have other numbers")
-        print("\n".join(sentences))
+        print("\n".join(found))
 
 
 def _warn_of_changes(kept: list[Job]) -> None:

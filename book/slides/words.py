@@ -8,14 +8,13 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
-from book.checks.markup import CITATIONS
 from book.refs.bibliography import Bibliography
 from book.render import math
 from book.slides import marks
 from book.slides.marks import Slide
 from book.text.blocks import Figure, Heading, Table
 from book.text.book import Book
-from book.text.inline import Role, replace_roles, roles
+from book.text.inline import CITATIONS, Role, replace_roles, roles
 from book.text.section import Section
 
 ReplaceRoles = Callable[[str], str]

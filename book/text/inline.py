@@ -16,12 +16,10 @@ CITATIONS = ("cite", "citet", "citep")
 REFERENCES = ("ref", "numref", "eqref")
 
 # Marks of numbers: an output has the number, a row of published measurements has it,
-# it is a specification or a prediction, or it is the prediction of an output that pages
-# cover. Each has its settings.
+# or it is the prediction of an output that pages cover. Each has its settings.
 NUMBERS = {
     "measured": {"within", "value"},
     "cited": {"id", "within", "value"},
-    "given": set(),
     "arithmetic": set(),
 }
 
@@ -117,7 +115,7 @@ def slide_marks(source: str) -> list[SlideMark]:
     """
     marks: list[SlideMark] = []
     opening: re.Match[str] | None = None
-    for sign in SIGN.finditer(source):
+    for sign in SIGN.finditer(without_code(source)):
         if opening is None:
             if sign[0] not in SIGNS:
                 message = f"'{sign[0]}' closes no slide mark; remove it"

@@ -1,23 +1,15 @@
-"""Words that config.ini lists are not in the text."""
+"""The text has no words that english.toml lists."""
 
 from collections.abc import Callable
 
 import pytest
 
-from book.base.errors import BookError
 from book.checks import english
 from book.text.book import Book
 
-SETTING = "\n[english]\navoid = simply -> leave it out\n    note that -> leave it out\n"
 
-
-def problems(
-    make_book: Callable[..., Book], text: str, setting: str = SETTING
-) -> list[str]:
-    book = make_book(one=f"# One\n\n{text}\n")
-    with (book.root / "config.ini").open("a") as file:
-        file.write(setting)
-    return list(english.problems(Book(book.root)))
+def problems(make_book: Callable[..., Book], text: str) -> list[str]:
+    return list(english.problems(make_book(one=f"# One\n\n{text}\n")))
 
 
 @pytest.mark.parametrize(
@@ -41,10 +33,3 @@ def test_a_word_to_avoid_is_found(make_book: Callable[..., Book], text: str, lin
 )
 def test_code_and_parts_of_words_are_not(make_book: Callable[..., Book], text: str):
     assert problems(make_book, text) == []
-
-
-def test_a_setting_without_a_remedy_is_reported(make_book: Callable[..., Book]):
-    with pytest.raises(
-        BookError, match=r"config.ini, \[english\]: 'so' is not WORD ->"
-    ):
-        problems(make_book, "A.", "\n[english]\navoid = so\n")

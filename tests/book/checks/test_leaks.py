@@ -16,6 +16,7 @@ FAR = "\n\n" + "Words. " * (SCREEN // 6 + 1) + "\n\n"
         CELL + "\n## Next\n\nThe copies still take 3.18 ms.\n",
         CELL + "\n## Next\n\nAll takes 3.18 ms.\n",
         CELL + "\nAfter 3.18 ms it ends:\n\n* early\n",
+        "[$2 \\cdot 3.18 = 6.36$ ms]{.arithmetic}\n\nIt has 3.18 ms.\n\n" + CELL,
         CELL + '\n![The copies take 3.18 ms.](a.svg "An alternative text.")\n',
     ],
 )
@@ -29,7 +30,8 @@ def test_a_text_in_view_tells_the_answer(asking, text: str):
     [
         CELL + "\nThe copies take 3.18 ms, as predicted.\n",  # covered, too
         "They take [$3.15 + 0.03 = 3.18$ ms]{.arithmetic}.\n\n" + CELL,
-        "The setting has [3.18 ms]{.given} for each copy.\n\n" + CELL,
+        "A step has 3.18 ms.\n\nTwo: [$2 \\cdot 3.18 = 6.36$ ms]{.arithmetic}.\n\n"
+        + CELL,
         "The copies take 3.18 ms." + FAR + CELL,
         CELL + "\n## Next\n\nThe copies take 3.18 s, or 3.3 ms, or 3.18 of them.\n",
     ],

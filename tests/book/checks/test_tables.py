@@ -8,21 +8,18 @@ from book.base.errors import BookError
 from book.checks import tables
 from book.text.book import Book
 
-SETTINGS = """
-[cards]
-complete = T4
-bandwidth = GB/s 200 10000
-cores = - 20 200
-lanes = - 64 128
-fp32 = TFLOP/s 5 150
-fp8 = TFLOP/s 5 150 optional
-
-[relations]
-fp32 = cores * lanes / 1000
-
-[measurements]
-units = samples/s
-"""
+PROPERTIES = {
+    "bandwidth": ["GB/s", 200, 10000],
+    "cores": ["", 20, 200],
+    "lanes": ["", 64, 128],
+    "fp32": ["TFLOP/s", 5, 150],
+    "fp8": ["TFLOP/s", 5, 150],
+}
+DATA = {
+    "complete": {"cards": ["T4"], "optional": ["fp8"]},
+    "relations": {"fp32": "cores * lanes / 1000"},
+    "measurements": {"units": ["samples/s"]},
+}
 CARDS = """\
 card,property,value,unit,source
 T4,bandwidth,320,GB/s,NVIDIA.T4
@@ -37,6 +34,12 @@ copy-all,copy,"a copy, again",any,2,samples/s,T4,NVIDIA.T4
 """
 
 
+@pytest.fixture(autouse=True)
+def few_properties(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "PROPERTIES", PROPERTIES)
+    monkeypatch.setattr(tables, "DATA", DATA)
+
+
 def problems(
     make_book: Callable[..., Book], cards: str = CARDS, cited: str = CITED
 ) -> list[str]:
@@ -44,9 +47,7 @@ def problems(
     (book.root / "refs.bib").write_text("@misc{NVIDIA.T4, year={2018}}\n")
     (book.root / "d2l/cards.csv").write_text(cards)
     (book.root / "d2l/cited.csv").write_text(cited)
-    with (book.root / "config.ini").open("a") as file:
-        file.write(SETTINGS)
-    return list(tables.problems(Book(book.root)))
+    return list(tables.problems(book))
 
 
 def test_complete_tables(make_book: Callable[..., Book]):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from book.checks.predictions import wrong_answers
+from book.checks import numbers as rule
 from book.facts import predictions
 from book.records import store
 from book.records.outputs import text_of
@@ -14,7 +14,7 @@ PRINTED = "predicted 0.83 s, measured 0.84 s"
 
 
 def problems(book: Book) -> list[str]:
-    return list(dict.fromkeys(wrong_answers(book)))
+    return list(dict.fromkeys(rule.problems(book)))
 
 
 def numbers(book: Book) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from book.facts.quantities import distance, quantities
+from book.facts.quantities import quantities
 
 
 def found(text: str) -> list[tuple[float, str]]:
@@ -26,24 +26,3 @@ def found(text: str) -> list[tuple[float, str]]:
 )
 def test_numbers_are_found_with_their_units(text, expected):
     assert found(text) == expected
-
-
-@pytest.mark.parametrize(
-    "one, other, expected",
-    [
-        ("16 ms", "0.016 s", 0),
-        ("15 ms", "10 ms", 0.5),
-        ("16 ms", "16 MB", float("inf")),
-        ("16 ms", "16 ms per step", 0),
-        ("2", "4 ms", 0.5),
-        ("16 ms", "16", 0),  # a table whose head names the unit
-        ("16 ms", "0.016", 0),  # in seconds
-        ("60 %", "0.6", 0),
-        ("1 MiB", "1048576 bytes", 0),
-        ("0", "0", 0),
-        ("1", "0", float("inf")),
-    ],
-)
-def test_distances_of_quantities(one, other, expected):
-    (first,), (second,) = quantities(one), quantities(other)
-    assert distance(first, second) == pytest.approx(expected)

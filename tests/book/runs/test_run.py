@@ -96,7 +96,7 @@ def test_failures_are_told_and_the_rest_is_kept(
     assert outputs(book, "good")[0].data["text/plain"] == "2"
 
 
-def test_sentences_that_a_new_record_contradicts_are_printed(
+def test_numbers_that_a_new_record_does_not_have_are_printed(
     make_book: Callable[..., Book], capsys: pytest.CaptureFixture
 ):
     text = "\nA takes [2 ms]{.measured}. B takes [16 ms]{.measured}.\n"
@@ -104,7 +104,8 @@ def test_sentences_that_a_new_record_contradicts_are_printed(
     run.run(book, python=HERE)
     assert capsys.readouterr().out.splitlines()[1:] == [
         "reread these sentences: the outputs of cpu have other numbers",
-        "chapter/a.md:9: B takes 16 ms.",
+        "chapter/a.md:9: '16 ms' is not in the output of line 3 in pytorch, which has"
+        " 2 ms; correct the number",
     ]
 
 

@@ -55,7 +55,7 @@ def test_code_that_looks_like_a_span_is_unchanged():
 
 
 def test_marks_of_numbers_are_dropped_in_all_media():
-    text = "It takes [16 ms]{.measured\nwithin=30%}, not [20 ms]{.given}."
+    text = "It takes [16 ms]{.measured\nwithin=30%}, not [20 ms]{.cited}."
     for medium in MEDIA:
         assert for_medium(text, medium) == "It takes 16 ms, not 20 ms."
     first, second = spans(text)
@@ -65,7 +65,7 @@ def test_marks_of_numbers_are_dropped_in_all_media():
 
 def test_a_number_is_marked_within_a_text_for_one_medium():
     text = (
-        "A. [Press it: [16 ms]{.measured}.]{.web} [B: [2]{.given}.]{.print} [3]{.given}"
+        "A. [Press it: [16 ms]{.measured}.]{.web} [B: [2]{.cited}.]{.print} [3]{.cited}"
     )
     assert for_medium(text, "web") == "A. Press it: 16 ms. 3"
     assert for_medium(text, "print") == "A. B: 2. 3"
