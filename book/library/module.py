@@ -11,21 +11,21 @@ import itertools
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import libcst as cst
 from d2lbook import library as stock
 
 from book.base.errors import BookError
-from book.library.merging import DEFINITION, merge
+from book.library.merging import merge
+from book.library.names import Use
 from book.library.saved import (
     ALIASES,
+    IMPORT,
     SavedStatement,
     TabCell,
-    Use,
-    marked_rows,
-    saved_blocks,
-    statements,
+    edited,
+    first_row,
+    saved_statements,
     tab_cells,
 )
 from book.text.book import Book
@@ -40,7 +40,7 @@ def build_module(book: Book, tab: str, header: str) -> str:
     """
     cells = list(tab_cells(book, tab))
     imports = _collect_imports(cells)
-    saved = merge(block for cell in cells for block in saved_blocks(cell))
+    saved = merge(block for cell in cells for block in saved_statements(cell))
     blocks = [*_aliases(book.config.library[tab], tab), *saved]
     owners = _owners(blocks)
     for block in blocks:
@@ -61,40 +61,39 @@ class CellImport:
     module: str
     line: str
     where: str
-    saved: bool = False
+    saved: bool
 
 
 def _collect_imports(cells: Iterable[TabCell]) -> dict[str, list[CellImport]]:
     """Return the imports of all cells, saved or not, under the names they define."""
-    imports = defaultdict(list)
+    imports: dict[str, list[CellImport]] = defaultdict(list)
     # The type hints of aliases use `Any`.
-    hint = CellImport(
-        "Any", "typing.Any", "typing.Any", "from typing import Any", ALIASES
-    )
-    imports["Any"].append(hint)
+    hint = "Any", "typing.Any", "typing.Any", "from typing import Any"
+    imports["Any"].append(CellImport(*hint, where=ALIASES, saved=False))
     for cell in cells:
-        marked = marked_rows(cell) if "@save" in cell.python else set()
-        for node in ast.parse(cell.python).body:
-            if isinstance(node, ast.Import | ast.ImportFrom):
+        marked = {row for row, _ in cell.marks}
+        for node in cell.statements:
+            if isinstance(node, IMPORT):
                 rows = range(node.lineno, (node.end_lineno or node.lineno) + 1)
                 for alias in node.names:
-                    entry = _import(node, alias, cell.where(node.lineno))
-                    entry = replace(entry, saved=not marked.isdisjoint(rows))
+                    saved = not marked.isdisjoint(rows)
+                    entry = _import(node, alias, cell.where(node.lineno), saved)
                     imports[entry.name].append(entry)
     return {name: entries for name, entries in imports.items() if name != "d2l"}
 
 
 def _import(
-    node: ast.Import | ast.ImportFrom, alias: ast.alias, where: str
+    node: ast.Import | ast.ImportFrom, alias: ast.alias, where: str, saved: bool
 ) -> CellImport:
     """Return the import of one name in a statement at `where`."""
     name = alias.asname or alias.name.partition(".")[0]
     if isinstance(node, ast.ImportFrom):
         module = f"{'.' * node.level}{node.module or ''}.{alias.name}"
         line = ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
-        return CellImport(name, module, module, line, where)
+        return CellImport(name, module, module, line, where, saved)
     target = alias.name if alias.asname else name
-    return CellImport(name, target, alias.name, ast.unparse(ast.Import([alias])), where)
+    line = ast.unparse(ast.Import([alias]))
+    return CellImport(name, target, alias.name, line, where, saved)
 
 
 def _owners(blocks: Iterable[SavedStatement]) -> dict[str, SavedStatement]:
@@ -169,35 +168,30 @@ def _import_lines(name: str, imports: Sequence[CellImport]) -> Iterable[str]:
 # Aliases
 
 
-class _AnyHints(cst.CSTTransformer):
-    """Adds `Any` as the type of each parameter and result, since aliases have none."""
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:
-        return False
-
-    def leave_Param(
-        self, original_node: cst.Param, updated_node: cst.Param
-    ) -> cst.Param:
-        return updated_node.with_changes(annotation=cst.Annotation(cst.Name("Any")))
-
-    def leave_FunctionDef(
-        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
-    ) -> cst.FunctionDef:
-        return updated_node.with_changes(returns=cst.Annotation(cst.Name("Any")))
-
-
 def _aliases(settings: Mapping[str, str], tab: str) -> Iterator[SavedStatement]:
     """Yield the definitions of a tab's aliases as blocks of the library."""
     where = f"config.ini [library-{tab}]"
     for source in _alias_sources(settings):
         try:
-            module = cst.parse_module(source).visit(_AnyHints())
-        except cst.ParserSyntaxError as error:
+            statements = ast.parse(source).body
+        except SyntaxError as error:
             line = source.splitlines()[0]
             message = f"'{line}' is not valid Python; correct it"
             raise BookError(message, where) from error
-        for statement in statements(module):
-            yield SavedStatement(statement, ALIASES, where)
+        for statement in statements:
+            code = ast.unparse(_with_hints(statement))
+            lines = tuple((line, where) for line in code.split("\n"))
+            yield SavedStatement(lines, ALIASES)
+
+
+def _with_hints(statement: ast.stmt) -> ast.stmt:
+    """Return an alias whose parameters and result, if any, have the type `Any`."""
+    if isinstance(statement, ast.FunctionDef):
+        statement.returns = ast.Name("Any")
+        for node in ast.iter_child_nodes(statement.args):
+            if isinstance(node, ast.arg):
+                node.annotation = ast.Name("Any")
+    return statement
 
 
 def _alias_sources(settings: Mapping[str, str]) -> Iterator[str]:
@@ -255,7 +249,7 @@ def _sort_for_import(
 def _rank(block: SavedStatement, owners: Mapping[str, SavedStatement]) -> int:
     """Return 0 for a setting, 1 or 3 for an alias, and 2 for other blocks."""
     if block.is_alias:
-        return 3 if isinstance(block.node, cst.FunctionDef) else 1
+        return 3 if isinstance(block.node, ast.FunctionDef) else 1
     is_setting = not block.names and not any(u.name in owners for u in block.uses)
     return 0 if is_setting else 2
 
@@ -273,10 +267,7 @@ def _needed_at_import(
 
 def _may_read_its_own_names(block: SavedStatement) -> bool:
     """Return True if a block may define a name and then read it, as `a = 1; b = a`."""
-    node = block.node
-    if isinstance(node, cst.SimpleStatementLine):
-        return len(node.body) > 1
-    return not isinstance(node, DEFINITION)
+    return len(block.nodes) > 1 or isinstance(block.node, ast.If | ast.Try)
 
 
 def _source(
@@ -318,29 +309,10 @@ def _filled(names: Sequence[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-class _Renamer(cst.CSTTransformer):
-    """Replaces `d2l.name` with `name`, or its stand-in if a local variable hides it."""
-
-    def __init__(self, uses: Iterable[Use]):
-        super().__init__()
-        self.names = {
-            use.node: _stand_in(use.name) if use.hidden else use.name
-            for use in uses
-            if use.by_d2l
-        }
-
-    def leave_Attribute(
-        self, original_node: cst.Attribute, updated_node: cst.Attribute
-    ) -> cst.Name | cst.Attribute:
-        if original_node not in self.names:
-            return updated_node
-        name = self.names[original_node]
-        return cst.Name(name, lpar=updated_node.lpar, rpar=updated_node.rpar)
-
-
 def _code(block: SavedStatement) -> str:
-    """Return the source of a block as it is in the module."""
-    return cst.Module([block.node]).visit(_Renamer(block.uses)).code
+    """Return the source of a block as it is in the module, without `d2l.`."""
+    names = ((u.node, _stand_in(u.name) if u.hidden else u.name) for u in block.uses)
+    return edited(block.code, names) + "\n"
 
 
 def _stand_in(name: str) -> str:
