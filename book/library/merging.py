@@ -84,7 +84,7 @@ def _add_method(
     method = replace(block, lines=tuple(kept))
     for i, other in enumerate(merged):
         if isinstance(other.node, ast.ClassDef) and other.node.name == name:
-            merged[i] = _with_method(_with_body_below(other), method)
+            merged[i] = _with_method(_with_body_below(other), method, block.where)
             return
     (added,) = block.names
     raise BookError(
@@ -102,7 +102,9 @@ def _class_name(decorator: ast.Call, block: SavedStatement) -> str:
     raise BookError("add_to_class takes the name of a saved class", block.where)
 
 
-def _with_method(owner: SavedStatement, method: SavedStatement) -> SavedStatement:
+def _with_method(
+    owner: SavedStatement, method: SavedStatement, where: str
+) -> SavedStatement:
     """Return the class with the method in place of its namesake, or at the end."""
     (name,) = method.names
     earlier = [member for member in _body(owner) if _defines(member, name)]
@@ -110,11 +112,11 @@ def _with_method(owner: SavedStatement, method: SavedStatement) -> SavedStatemen
         raise BookError(
             f"class '{min(owner.names)}' defines '{name}' twice;"
             " save the whole class again",
-            method.where,
+            where,
         )
-    comment = [(f"# {method.note}", method.where)] if method.note != owner.note else []
+    comment = [(f"# {method.note}", where)] if method.note != owner.note else []
     if not earlier:
-        empty = [member.lineno for member in _body(owner) if isinstance(member, ast.Pass)]
+        empty = [m.lineno for m in _body(owner) if isinstance(m, ast.Pass)]
         kept = [line for row, line in enumerate(owner.lines, 1) if row not in empty]
         return replace(owner, lines=(*kept, *_indented([*comment, *method.lines])))
     method = _inherit_docstring(method, owner, earlier[0])

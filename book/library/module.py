@@ -24,7 +24,6 @@ from book.library.saved import (
     SavedStatement,
     TabCell,
     edited,
-    first_row,
     saved_statements,
     tab_cells,
 )
@@ -71,9 +70,9 @@ def _collect_imports(cells: Iterable[TabCell]) -> dict[str, list[CellImport]]:
     hint = "Any", "typing.Any", "typing.Any", "from typing import Any"
     imports["Any"].append(CellImport(*hint, where=ALIASES, saved=False))
     for cell in cells:
-        marked = {row for row, _ in cell.marks}
         for node in cell.statements:
             if isinstance(node, IMPORT):
+                marked = {row for row, _ in cell.marks}
                 rows = range(node.lineno, (node.end_lineno or node.lineno) + 1)
                 for alias in node.names:
                     saved = not marked.isdisjoint(rows)

@@ -2,11 +2,18 @@
 
 import ast
 import operator
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 COMPREHENSION = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+# `from module import names  #@save`, also with the names in brackets.
+MARKED_IMPORT = re.compile(
+    r"^from \S+ import (?:\(\s*#\s*@save\n([^)]*)\)|([^(\n]*?)\s*#\s*@save)",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +109,7 @@ def _parts(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
         yield part, inner
 
 
-def _inner(node: ast.AST, scope: Scope) -> tuple[list[ast.AST], Scope]:
+def _inner(node: ast.AST, scope: Scope) -> tuple[Sequence[ast.AST], Scope]:
     """Return the parts of a node that have a scope of their own, and this scope."""
     if isinstance(node, FUNCTION):
         body = [node.body] if isinstance(node, ast.Lambda) else node.body
@@ -114,3 +121,12 @@ def _inner(node: ast.AST, scope: Scope) -> tuple[list[ast.AST], Scope]:
         local = scope.local | bound(node.generators)
         return [*ast.iter_child_nodes(node)], replace(scope, local=local)
     return [], scope
+
+
+def imported_names(code: str) -> list[str]:
+    """Return the names that marked imports of a cell make names of the library."""
+    return [
+        name
+        for many, few in MARKED_IMPORT.findall(code)
+        for name in re.findall(r"\w+", many or few)
+    ]

@@ -4,12 +4,11 @@ import ast
 import functools
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 from book.base import build_paths, environments
 from book.library import package
-from book.library.bindings import bound_names, used_names
 from book.text.blocks import Cell
 from book.text.book import Book
 from book.text.section import Section
@@ -87,7 +86,7 @@ def _definitions(module: str) -> Definitions:
         if _is_docstring(statement):
             continue
         names = set(bound_names(statement)) or {ALWAYS}
-        used = sorted(set(used_names(statement, modules)))
+        used = sorted(set(_used_names(statement, modules)))
         entry = (_normalize(statement), used)
         for name in names:
             definitions.setdefault(name, []).append(entry)
@@ -105,6 +104,33 @@ def _statements(module: ast.Module) -> Iterator[ast.stmt]:
                 yield from (ast.Import([name]) for name in names)
             case _:
                 yield statement
+
+
+def bound_names(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names of the module that a statement binds or changes."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        yield statement.name
+        return
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).split(".")[0]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if isinstance(node.value, ast.Name):
+                yield node.value.id
+
+
+def _used_names(statement: ast.stmt, modules: Container[str]) -> Iterator[str]:
+    """Yield the names that a statement uses, also as `module.name`, as in `d2l.f`."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id in modules:
+                yield node.attr
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 
 from book.base.errors import BookError
 from book.library import package
-from book.library.bindings import bound_names
+from book.records.fingerprint import bound_names
 from book.notebooks import editions, standalone
 from book.notebooks.editions import KINDS, Edition
 from book.pages import html
