@@ -12,56 +12,47 @@ from nbformat import NotebookNode
 from . import signals
 from .execution import Halt, Interpreter, execute, report, show_progress, stopping
 from .files import write_whole
-from .folder import (
-    LIBRARY,
-    NOTEBOOKS,
-    RESULTS,
-    ExportedNotebook,
-    Manifest,
-    library_digest,
-    read_manifest,
-    read_notebook,
-    seal_result,
-)
+from .folder import NOTEBOOKS, RESULTS, notebooks, read_notebook, result
 from .machine import Unfit, gpus_of, machine_facts
 
 
 def run(folder: Path, tabs: Sequence[str], sections: Sequence[str]) -> int:
     """Run the notebooks of `folder` and return how many of them failed."""
-    manifest = read_manifest(folder)
-    entries = chosen(manifest, tabs, sections)
-    if library_digest(folder) != manifest.library:
-        raise Unfit(f"{LIBRARY}/ is not what was exported; export it again")
-    gpus_of(manifest.machine)
+    files = chosen(notebooks(folder), tabs, sections)
+    # All of them are read before the first runs, which may take long.
+    ready = {file: read_notebook(folder, file) for file in files}
+    for machine in {notebook.metadata.book.machine for notebook in ready.values()}:
+        gpus_of(machine)
     # One after the other, since two kernels would compete for the memory of one GPU.
-    failed = sum([_run_entry(folder, manifest, entry) for entry in entries])
+    failed = sum([_run_notebook(folder, *entry) for entry in ready.items()])
     print(
-        f"{len(entries) - failed} of {len(entries)} notebooks are in"
+        f"{len(files) - failed} of {len(files)} notebooks are in"
         f" {folder / RESULTS}; copy it back, then: make import FROM=FOLDER"
     )
     return failed
 
 
 def chosen(
-    manifest: Manifest, tabs: Sequence[str], sections: Sequence[str]
-) -> list[ExportedNotebook]:
+    files: Sequence[str], tabs: Sequence[str], sections: Sequence[str]
+) -> list[str]:
     """Return the notebooks of `tabs` and `sections`; empty lists mean all of them."""
-    entries = manifest.notebooks
-    known_tabs = dict.fromkeys(e.tab for e in entries)
-    known_sections = dict.fromkeys(e.section for e in entries)
-    names = [s.removesuffix(".md") for s in sections]
+    if not files:
+        raise Unfit(f"there is nothing in {NOTEBOOKS}/; export it again")
+    of = {file: file.removesuffix(".ipynb").partition("/")[::2] for file in files}
+    names = [name.removesuffix(".md") for name in sections]
+    known_tabs = dict.fromkeys(tab for tab, _ in of.values())
+    known = dict.fromkeys(section for _, section in of.values())
     for tab in tabs:
         if tab not in known_tabs:
             raise Unfit(f"no tab '{tab}' here; there are {', '.join(known_tabs)}")
     for name in names:
-        if not any(_has_name(section, name) for section in known_sections):
-            known = ", ".join(known_sections)
-            raise Unfit(f"no section '{name}' here; there are {known}")
+        if not any(_has_name(section, name) for section in known):
+            raise Unfit(f"no section '{name}' here; there are {', '.join(known)}")
     return [
-        entry
-        for entry in entries
-        if (not tabs or entry.tab in tabs)
-        and (not names or any(_has_name(entry.section, name) for name in names))
+        file
+        for file, (tab, section) in of.items()
+        if (not tabs or tab in tabs)
+        and (not names or any(_has_name(section, name) for name in names))
     ]
 
 
@@ -69,26 +60,22 @@ def _has_name(section: str, name: str) -> bool:
     return name in (section, section.rsplit("/", 1)[-1])
 
 
-def _run_entry(folder: Path, manifest: Manifest, entry: ExportedNotebook) -> bool:
+def _run_notebook(folder: Path, file: str, notebook: NotebookNode) -> bool:
     """Run one notebook and keep its result; return whether it failed."""
+    made_of, distributions = notebook.metadata.book, notebook.metadata.distributions
+    title = file.removesuffix(".ipynb").replace("/", ": ", 1)
     # Not resolved: Python finds its environment through the link.
-    interpreter = Interpreter(Path(sys.executable), folder, manifest.machine)
-    try:
-        notebook = read_notebook(folder / NOTEBOOKS / entry.file)
-    except Unfit as error:
-        report(f"error: {error}")
-        return True
-    result = folder / RESULTS / entry.file
-    log = result.with_suffix(".log")
-    halt = asyncio.run(_execute(notebook, interpreter, entry.title))
+    interpreter = Interpreter(Path(sys.executable), folder, made_of.machine)
+    target = folder / RESULTS / file
+    log = target.with_suffix(".log")
+    halt = asyncio.run(_execute(notebook, interpreter, title))
     if halt is not None:
         write_whole(log, f"{halt.reason}\n\n{halt.traceback}\n")
         cell = f", cell {halt.cell}" if halt.cell else ""
-        report(f"error: {entry.title}{cell}: {halt.reason}; see {log}")
+        report(f"error: {title}{cell}: {halt.reason}; see {log}")
         return True
-    names = manifest.distributions[entry.tab]
-    facts = machine_facts(manifest.machine, entry.tab, interpreter.python, names)
-    write_whole(result, seal_result(notebook, manifest, entry, facts))
+    run_by = made_of.machine, made_of.framework, interpreter.python, distributions
+    write_whole(target, result(notebook, machine_facts(*run_by)))
     log.unlink(missing_ok=True)
     return False
 

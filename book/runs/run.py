@@ -214,7 +214,7 @@ def check_gpu(machine: str) -> None:
 
 def machine_facts(machine: str, tab: str, python: Path) -> dict[str, str]:
     """Return what a record says about this machine and the interpreter that ran it."""
-    names = store.DISTRIBUTIONS.get(tab, [tab])
+    names = store.distributions(tab)
     try:
         return runner_machine.machine_facts(machine, tab, python, names)
     except (subprocess.SubprocessError, ValueError):
