@@ -10,10 +10,11 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from . import signals
+from .errors import Unfit
 from .execution import Halt, Interpreter, execute, report, show_progress, stopping
 from .files import write_whole
 from .folder import NOTEBOOKS, RESULTS, notebooks, read_notebook, result
-from .machine import Unfit, gpus_of, machine_facts
+from .machine import gpus_of, machine_facts
 
 
 def run(folder: Path, tabs: Sequence[str], sections: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from .machine import Unfit
+from .errors import Unfit
 
 NOTEBOOKS = "notebooks"
 RESULTS = "results"

@@ -21,7 +21,8 @@ from book.base.files import locked, replace_folder, write_whole
 from book.library import package
 from book.records import fingerprint, store, validation
 from book.runner import folder as exported
-from book.runner.machine import Unfit, is_cpu
+from book.runner.errors import Unfit
+from book.runner.machine import is_cpu
 from book.runs import run
 from book.text.book import Book
 from book.text.section import Section
@@ -132,7 +133,7 @@ def import_results(book: Book, folder: Path) -> None:
             result = _read_result(book, folder / exported.RESULTS, file)
             print(f"imported: {_keep(book, result)}", flush=True)
             recorded.append(result)
-        except (Unfit, BookError) as error:
+        except Unfit as error:
             refused.append(f"{folder / exported.RESULTS / file}: {error}")
     if missing := [_title(file) for file in wanted if file not in found]:
         print(
@@ -169,7 +170,7 @@ def _read_result(book: Book, results: Path, file: str) -> Result:
     tab, _, name = file.removesuffix(".ipynb").partition("/")
     section = next((s for s in book.sections if s.name == name), None)
     if section is None or tab not in book.code_tabs(section):
-        raise Unfit(f"the book no longer has code of {name} in {tab}")
+        raise Unfit(f"the book no longer has code of {name or file} in {tab}")
     try:
         if not (results / file).is_file():
             raise Unfit(f"not a file; {AGAIN}")
