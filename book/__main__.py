@@ -29,8 +29,8 @@ def html(options: argparse.Namespace) -> None:
     """Build the book and print the path of its first page, last of all."""
     if not Path("config.ini").exists():
         _read_book()  # raises an error before a folder is created here
-    # A build makes little garbage. Looking for it would take a quarter of a short build,
-    # and so would looking through what the build leaves at the end of the process.
+    # A build makes little garbage. Looking for it, also at the end of the process,
+    # would take a tenth of a whole build and a quarter of a short one.
     gc.disable()
     with locked(build_paths.PAGES_LOCK, "another process builds it"):
         index, notes = _build_if_outdated()

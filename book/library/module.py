@@ -115,37 +115,38 @@ def _check_names(
 ) -> None:
     """Raise a `BookError` for a name that the library lacks or that is ambiguous."""
     for use in block.uses:
-        problem = _problem(use, block, owners.get(use.name), imports.get(use.name, []))
-        if problem:
+        owner = owners.get(use.name)
+        found = [owner.where] if owner else []
+        found += [entry.where for entry in imports.get(use.name, [])[:1]]
+        is_alias = owner is not None and owner.is_alias and not block.is_alias
+        if problem := _problem(use, found, is_alias):
             raise BookError(problem, block.where_of(use.node))
 
 
-def _problem(
-    use: Use,
-    block: SavedStatement,
-    owner: SavedStatement | None,
-    imports: list[CellImport],
-) -> str | None:
-    """Return the reason why a block cannot use a name, or None if it can."""
+def _problem(use: Use, found: Sequence[str], is_alias: bool) -> str:
+    """Return the reason why a block cannot use a name; empty if it can.
+
+    The name is defined or imported where `found` says, perhaps as an alias.
+    """
     name = use.name
     if use.by_d2l:
-        if owner or imports:
-            return None
-        return f"d2l.{name} is used but not saved; mark its definition #@save"
-    if name in BUILTINS:
-        other = owner.where if owner else imports[0].where if imports else None
-        return other and (
-            f"'{name}' is Python's own here, but {other} defines it in the library;"
+        lacks = f"d2l.{name} is used but not saved; mark its definition #@save"
+        return "" if found else lacks
+    if name in BUILTINS and found:
+        return (
+            f"'{name}' is Python's own here, but {found[0]} defines it in the library;"
             f" write d2l.{name} or builtins.{name}"
         )
-    if owner and owner.is_alias and not block.is_alias:
-        return f"'{name}' is an alias in {owner.where}; write d2l.{name}"
-    if owner and imports:
-        where = imports[0].where
-        return f"'{name}' is saved at {owner.where} but imported at {where}; rename one"
-    if not owner and not imports:
-        return f"name '{name}' is not defined in the library; save it or import it"
-    return None
+    if is_alias:
+        return f"'{name}' is an alias in {found[0]}; write d2l.{name}"
+    match found:
+        case [saved, imported]:
+            return (
+                f"'{name}' is saved at {saved} but imported at {imported}; rename one"
+            )
+        case [] if name not in BUILTINS:
+            return f"name '{name}' is not defined in the library; save it or import it"
+    return ""
 
 
 def _import_lines(name: str, imports: Sequence[CellImport]) -> Iterable[str]:

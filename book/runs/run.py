@@ -89,8 +89,8 @@ def _execute(ready: list[Job], parallel: int | None) -> list[Failure]:
     for failure in failures:
         if failure.traceback:
             print(failure.traceback, file=sys.stderr)
-    _warn_of_changes(kept)
     if kept:
+        _warn_of_changes(kept)
         recorded = [(job.section, job.tab) for job in kept]
         print_sentences_to_reread(kept[0].book, recorded, kept[0].machine)
     return failures
@@ -108,32 +108,19 @@ def print_sentences_to_reread(
 
 def _warn_of_changes(kept: list[Job]) -> None:
     """Name the records that are stale already, since their sources have changed."""
-    changed = [f"{job.section.name} ({job.tab})" for job in _changed(kept)]
-    if changed:
+    try:
+        states = store.states(Book(kept[0].book.root), kept[0].machine)
+        fresh = {(section.name, tab) for section, tab, how in states if how == "fresh"}
+    except BookError:
+        fresh = set()  # sources in the middle of a change cannot be read
+    stale = [job for job in kept if (job.section.name, job.tab) not in fresh]
+    if stale:
+        names = ", ".join(f"{job.section.name} ({job.tab})" for job in stale)
         print(
             "warning: the sources changed during the run, so these records are stale:"
-            f" {', '.join(changed)}; repeat make run",
+            f" {names}; repeat make run",
             file=sys.stderr,
         )
-
-
-def _changed(kept: list[Job]) -> list[Job]:
-    """Return the jobs whose code is no longer that of the sources."""
-    if not kept:
-        return []
-    try:
-        book = Book(kept[0].book.root)
-        now = {section.name: section for section in book.sections}
-        return [
-            job
-            for job in kept
-            if job.section.name not in now
-            or job.fingerprint
-            != fingerprint.fingerprint(book, now[job.section.name], job.tab)
-        ]
-    except BookError:
-        # Sources in the middle of a change cannot be read.
-        return kept
 
 
 # What to run, and which interpreter runs it
