@@ -162,11 +162,12 @@ def saved_statements(cell: TabCell) -> Iterator[SavedStatement]:
     Raises a `BookError` for a mark without a statement, or for a statement that cannot
     be saved.
     """
-    statements = cell.statements
+    if not cell.marks:
+        return
     lines = cell.cell.python.split("\n")
     for row, column in cell.marks:
         lines[row - 1] = lines[row - 1][:column].rstrip()
-    unquoted = edited("\n".join(lines), _quoted_hints(statements)).split("\n")
+    unquoted = edited("\n".join(lines), _quoted_hints(cell)).split("\n")
     marked = (_marked_statement(mark, cell) for mark in cell.marks)
     for node in dict.fromkeys(marked):
         rows = range(first_row(node), (node.end_lineno or node.lineno) + 1)
@@ -179,9 +180,9 @@ def saved_statements(cell: TabCell) -> Iterator[SavedStatement]:
         yield SavedStatement(code, cell.note)
 
 
-def _quoted_hints(statements: list[ast.stmt]) -> Iterator[tuple[ast.expr, str]]:
+def _quoted_hints(cell: TabCell) -> Iterator[tuple[ast.expr, str]]:
     """Yield the type hints in quotes, which the library never evaluates, without."""
-    for node in (node for tree in statements for node in ast.walk(tree)):
+    for node in (node for tree in cell.statements for node in ast.walk(tree)):
         for hint in (getattr(node, name, None) for name in ("annotation", "returns")):
             match hint:
                 case ast.Constant(value=str(text)) if hint.lineno == hint.end_lineno:

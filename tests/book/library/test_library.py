@@ -282,6 +282,11 @@ def test_the_library_imports_only_modules_that_its_code_uses(lib):
     ]
 
 
+def test_the_first_iterable_of_a_comprehension_is_from_outside(lib):
+    got = lib(("import string\nx = [string for string in string.digits]  #@save",))
+    assert got["x"][0] == "0"
+
+
 def test_the_names_of_a_marked_import_are_names_of_the_library(lib):
     got = lib(
         ("from math import (  #@save\n    floor,\n    sqrt as root)\nimport json",),
