@@ -163,10 +163,11 @@ def test_a_method_that_is_added_twice_appears_once(lib):
         "@d2l.add_to_class(A)  #@save\ndef h(self):\n    '''Return h.'''\n    return 1"
     )
     again = "@d2l.add_to_class(d2l.A)  #@save\n@property\ndef h(self): return 2"
-    got = lib((CLASS, first), (again,))
+    got = lib((CLASS,), (first,), (again,))
     assert got["A"]().h == 2
     assert got["A"].h.__doc__ == "Return h."
     assert got["text"].count("def h") == 1
+    assert "b.md" not in got["text"] and "c.md" in got["text"]
 
 
 def test_a_method_keeps_its_own_docstring(lib):

@@ -435,7 +435,7 @@ def test_what_the_book_does_not_have_is_refused(book: Book, done: Path):
     edit(book.root / "index.md", "chapter/a\n", "")
     lines = refusals(book, done)
     assert [line.partition(": ")[::2] for line in lines] == [
-        ("lib.ipynb", "the book no longer has code of  in lib"),
+        ("lib.ipynb", "the book no longer has code of lib.ipynb in lib"),
         (A, "the book no longer has code of chapter/a in pytorch"),
         ("pytorch/stray.ipynb", "the book no longer has code of stray in pytorch"),
     ]
