@@ -37,28 +37,24 @@ def chosen(
     files: Sequence[str], tabs: Sequence[str], sections: Sequence[str]
 ) -> list[str]:
     """Return the notebooks of `tabs` and `sections`; empty lists mean all of them."""
-    if not files:
+    names = {file: _names(file) for file in files}
+    if not names:
         raise Unfit(f"there is nothing in {NOTEBOOKS}/; export it again")
-    of = {file: file.removesuffix(".ipynb").partition("/")[::2] for file in files}
-    names = [name.removesuffix(".md") for name in sections]
-    known_tabs = dict.fromkeys(tab for tab, _ in of.values())
-    known = dict.fromkeys(section for _, section in of.values())
-    for tab in tabs:
-        if tab not in known_tabs:
-            raise Unfit(f"no tab '{tab}' here; there are {', '.join(known_tabs)}")
-    for name in names:
-        if not any(_has_name(section, name) for section in known):
-            raise Unfit(f"no section '{name}' here; there are {', '.join(known)}")
-    return [
-        file
-        for file, (tab, section) in of.items()
-        if (not tabs or tab in tabs)
-        and (not names or any(_has_name(section, name) for name in names))
-    ]
+    sections = [name.removesuffix(".md") for name in sections]
+    for part, (kind, wanted) in enumerate((("tab", tabs), ("section", sections))):
+        known = dict.fromkeys(of[part][0] for of in names.values())
+        for name in wanted:
+            if not any(name in of[part] for of in names.values()):
+                raise Unfit(f"no {kind} '{name}' here; there are {', '.join(known)}")
+        if wanted:
+            names = {f: of for f, of in names.items() if {*of[part]} & {*wanted}}
+    return [*names]
 
 
-def _has_name(section: str, name: str) -> bool:
-    return name in (section, section.rsplit("/", 1)[-1])
+def _names(file: str) -> tuple[list[str], list[str]]:
+    """Return the names of the tab of a notebook, and those of its section."""
+    tab, _, section = file.removesuffix(".ipynb").partition("/")
+    return [tab], [section, section.rpartition("/")[-1]]
 
 
 def _run_notebook(folder: Path, file: str, notebook: NotebookNode) -> bool:

@@ -170,6 +170,11 @@ def test_a_method_that_is_added_twice_appears_once(lib):
     assert "b.md" not in got["text"] and "c.md" in got["text"]
 
 
+def test_a_text_of_an_added_method_keeps_its_lines(lib):
+    method = '@d2l.add_to_class(A)  #@save\ndef f(self):\n    return """a\nb\n"""'
+    assert lib((CLASS, method))["A"]().f() == "a\nb\n"
+
+
 def test_a_method_keeps_its_own_docstring(lib):
     method = "@d2l.add_to_class(A)  #@save\ndef f(self):\n    '''Mine.'''\n    return 2"
     assert lib((CLASS, method))["A"].f.__doc__ == "Mine."
