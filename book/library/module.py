@@ -11,7 +11,7 @@ import itertools
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from d2lbook import library as stock
 
@@ -47,52 +47,46 @@ def build_module(book: Book, tab: str, header: str) -> str:
     return _source(header, _sort_for_import(blocks, owners), owners, imports)
 
 
-@dataclass(frozen=True)
-class CellImport:
+class CellImport(NamedTuple):
     """`import module as name` in a cell; `target` is the object that `name` refers to.
 
     `line` is the statement as Python, and `where` is its file and line. The name is one
     of the library if the statement is `saved`.
     """
 
-    name: str
     target: str
-    module: str
     line: str
     where: str
-    saved: bool
+    saved: bool = False
 
 
 def _collect_imports(cells: Iterable[TabCell]) -> dict[str, list[CellImport]]:
     """Return the imports of all cells, saved or not, under the names they define."""
     imports: dict[str, list[CellImport]] = defaultdict(list)
     # The type hints of aliases use `Any`.
-    hint = "Any", "typing.Any", "typing.Any", "from typing import Any"
-    imports["Any"].append(CellImport(*hint, where=ALIASES, saved=False))
+    imports["Any"] = [CellImport("typing.Any", "from typing import Any", ALIASES)]
     for cell in cells:
         for node in cell.statements:
             if isinstance(node, IMPORT):
                 marked = {row for row, _ in cell.marks}
                 rows = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+                saved = not marked.isdisjoint(rows)
                 for alias in node.names:
-                    saved = not marked.isdisjoint(rows)
-                    entry = _import(node, alias, cell.where(node.lineno), saved)
-                    imports[entry.name].append(entry)
+                    name, target, line = _import(node, alias)
+                    found = CellImport(target, line, cell.where(node.lineno), saved)
+                    imports[name].append(found)
     return {name: entries for name, entries in imports.items() if name != "d2l"}
 
 
-def _import(
-    node: ast.Import | ast.ImportFrom, alias: ast.alias, where: str, saved: bool
-) -> CellImport:
-    """Return the import of one name in a statement at `where`."""
-    name = alias.asname or alias.name.partition(".")[0]
-    if isinstance(node, ast.ImportFrom):
-        module = f"{'.' * node.level}{node.module or ''}.{alias.name}"
-        line = ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
-        return CellImport(name, module, module, line, where, saved)
-    target = alias.name if alias.asname else name
-    line = ast.unparse(ast.Import([alias]))
-    return CellImport(name, target, alias.name, line, where, saved)
+def _import(node: IMPORT, alias: ast.alias) -> tuple[str, str, str]:
+    """Return the name that an import defines, its target, and a line of its own."""
+    first = alias.name.partition(".")[0]
+    if isinstance(node, ast.Import):
+        target = alias.name if alias.asname else first
+        return alias.asname or first, target, ast.unparse(ast.Import([alias]))
+    target = f"{'.' * node.level}{node.module or ''}.{alias.name}"
+    line = ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
+    return alias.asname or first, target, line
 
 
 def _owners(blocks: Iterable[SavedStatement]) -> dict[str, SavedStatement]:
@@ -162,7 +156,7 @@ def _import_lines(name: str, imports: Sequence[CellImport]) -> Iterable[str]:
                 " import it the same way",
                 other.where,
             )
-    return {i.module: i.line for i in reversed(imports)}.values()
+    return dict.fromkeys(entry.line for entry in imports)
 
 
 # Aliases

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from book.base import build_paths, environments
 from book.library import package
-from book.text.blocks import Cell
 from book.text.book import Book
 from book.text.section import Section
 
@@ -20,34 +19,25 @@ D2L_NAME = re.compile(r"\bd2l\.(\w+)")
 OWN_MODULES = re.compile(r"^from d2l import (.+)", re.MULTILINE)
 
 
-def fingerprint(
-    book: Book, section: Section, tab: str, module: str | None = None
-) -> str:
+def fingerprint(book: Book, section: Section, tab: str) -> str:
     """Return a hash of everything that determines the outputs of a section in one tab.
 
     That is its code, the blocks of d2l that it uses, also in modules that d2l imports
     from its own package, the data files of d2l that these name, and the pins of its
-    environment. The library is `module`, or that of today's sources if it is None.
+    environment.
     """
-    if module is None:
-        module = package.generated(book, tab)
-    return of_cells(book, tab, book.cells(section, tab), module)
-
-
-def of_cells(book: Book, tab: str, cells: list[Cell], module: str) -> str:
-    """Return the fingerprint of cells that use the library `module`."""
-    sources = [cell.code for cell in cells]
+    sources = [cell.code for cell in book.cells(section, tab)]
     used = {name for source in sources for name in D2L_NAME.findall(source)}
+    module = package.generated(book, tab)
     shared = package.modules(book, module)
     definitions = _kept_definitions(book.root, module, *shared.values())
     parts = [*sources, *_blocks(definitions, used)]
     code = "\n".join(parts)
     parts += [text for name, text in package.data_files(book).items() if name in code]
     parts += environments.pins(tab, book.root)
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(f"{len(part)}:{part}".encode())
-    return digest.hexdigest()
+    # Not the digest of the cache, which counts bytes: records have this one.
+    counted = "".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.sha256(counted.encode()).hexdigest()
 
 
 @functools.lru_cache(maxsize=8)

@@ -23,9 +23,8 @@ from nbformat import NotebookNode
 from book.base import build_paths, environments
 from book.base.errors import BookError
 from book.base.files import write_whole
-from book.library import package
 from book.records.cleaning import clean_outputs
-from book.records.fingerprint import of_cells
+from book.records.fingerprint import fingerprint
 from book.records.validation import hash_of_outputs, problem_with_text
 from book.text.blocks import Block, Cell
 from book.text.book import Book
@@ -145,11 +144,11 @@ def _judge(
     verdicts = build_paths.cache(book.root, "sources")
     if problem := verdicts.value(["verdict", text], lambda: problem_with_text(text)):
         raise ValueError(problem)
-    record, cells = nbformat.v4.reads(text), book.cells(section, tab)
-    module = package.generated(book, tab)
-    if record.metadata.book.fingerprint != of_cells(book, tab, cells, module):
+    record = nbformat.v4.reads(text)
+    if record.metadata.book.fingerprint != fingerprint(book, section, tab):
         return "stale", None
-    if [c.source for c in record.cells] != [c.code for c in cells]:
+    today = [cell.code for cell in book.cells(section, tab)]
+    if [cell.source for cell in record.cells] != today:
         raise ValueError("its code does not have its fingerprint")
     return "fresh", record
 

@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 
 from . import signals
 from .errors import Unfit
-from .execution import Halt, Interpreter, execute, report, show_progress, stopping
+from .execution import Interpreter, execute, report, show_progress
 from .files import write_whole
 from .folder import NOTEBOOKS, RESULTS, notebooks, read_notebook, result
 from .machine import gpus_of, machine_facts
@@ -65,7 +65,8 @@ def _run_notebook(folder: Path, file: str, notebook: NotebookNode) -> bool:
     interpreter = Interpreter(Path(sys.executable), folder, made_of.machine)
     target = folder / RESULTS / file
     log = target.with_suffix(".log")
-    halt = asyncio.run(_execute(notebook, interpreter, title))
+    progress = functools.partial(show_progress, title)
+    halt = asyncio.run(execute(notebook, interpreter, progress))
     if halt is not None:
         write_whole(log, f"{halt.reason}\n\n{halt.traceback}\n")
         cell = f", cell {halt.cell}" if halt.cell else ""
@@ -75,19 +76,6 @@ def _run_notebook(folder: Path, file: str, notebook: NotebookNode) -> bool:
     write_whole(target, result(notebook, machine_facts(*run_by)))
     log.unlink(missing_ok=True)
     return False
-
-
-async def _execute(
-    notebook: NotebookNode, interpreter: Interpreter, title: str
-) -> Halt | None:
-    progress = functools.partial(show_progress, title)
-    task = asyncio.ensure_future(execute(notebook, interpreter, progress))
-    with stopping([task]) as interrupted:
-        await asyncio.wait([task])
-    # nbclient reports a cancelled task as the death of the kernel.
-    if interrupted:
-        raise KeyboardInterrupt
-    return task.result()
 
 
 def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
