@@ -252,16 +252,12 @@ def _needed_at_import(
     block: SavedStatement, owners: Mapping[str, SavedStatement]
 ) -> Iterator[SavedStatement]:
     """Yield the blocks whose names a block reads when the library is imported."""
+    # It may define a name and then read it, as in `a = 1; b = a`.
+    has_parts = len(block.nodes) > 1 or isinstance(block.node, ast.If | ast.Try)
     for use in block.uses:
         owner = owners.get(use.name)
-        if use.at_import and owner:
-            if owner is not block or not _may_read_its_own_names(block):
-                yield owner
-
-
-def _may_read_its_own_names(block: SavedStatement) -> bool:
-    """Return True if a block may define a name and then read it, as `a = 1; b = a`."""
-    return len(block.nodes) > 1 or isinstance(block.node, ast.If | ast.Try)
+        if use.at_import and owner and not (owner is block and has_parts):
+            yield owner
 
 
 def _source(

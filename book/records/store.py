@@ -122,35 +122,38 @@ def _look_up(
         return "fresh", None
     if not file.exists():
         return "missing", None
+    record = None
     try:
         if not file.is_file():
             raise OSError(errno.EINVAL, "not a file")
-        return _judge(book, section, tab, file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
     except OSError as error:
         problem = f"it cannot be read: {error.strerror}"
     except UnicodeDecodeError:
         problem = "not a notebook"
-    except ValueError as error:
-        problem = str(error)
-    _warn(file, problem)
-    return "damaged", None
+    else:
+        problem, record = _judge(book, section, tab, text)
+    if problem:
+        _warn(file, problem)
+        return "damaged", None
+    return ("fresh" if record else "stale"), record
 
 
 @functools.cache  # a build looks at each record several times
 def _judge(
     book: Book, section: Section, tab: str, text: str
-) -> tuple[State, NotebookNode | None]:
-    """Return the state of the record `text`; raise a `ValueError` if it is damaged."""
+) -> tuple[str, NotebookNode | None]:
+    """Return the damage of a record, if any, and the record if it is fresh."""
     verdicts = build_paths.cache(book.root, "sources")
     if problem := verdicts.value(["verdict", text], lambda: problem_with_text(text)):
-        raise ValueError(problem)
+        return problem, None
     record = nbformat.v4.reads(text)
     if record.metadata.book.fingerprint != fingerprint(book, section, tab):
-        return "stale", None
+        return "", None
     today = [cell.code for cell in book.cells(section, tab)]
     if [cell.source for cell in record.cells] != today:
-        raise ValueError("its code does not have its fingerprint")
-    return "fresh", record
+        return "its code does not have its fingerprint", None
+    return "", record
 
 
 @functools.cache
