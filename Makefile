@@ -151,7 +151,7 @@ quick: lint check  ## for daily work: style, rules, the fast tests of the pipeli
 	$(TEST) pytest $(SPREAD) -m 'not slow and not timing' --changed tests/book \
 		tests/benchmarks tests/chapter/test_sections.py
 
-system:  ## install programs and fonts for the tests, as root or by sudo; else say how
+system:  ## install programs and fonts for the tests, as root; else say how
 	@$(FIND_PYTHON); $$python -m book.base.system install \
 		$(if $(ALL),,book pytorch mxnet browser)
 

@@ -1,13 +1,11 @@
 """The book's commands: `python -m book COMMAND`; `make help` lists them."""
 
 import argparse
-import contextlib
-import errno
 import gc
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +13,12 @@ from book.base import arguments, build_paths
 from book.base.errors import BookError, describe_os_error
 from book.base.files import locked
 from book.runner import signals
+from book.runner.errors import Unfit
 
 if TYPE_CHECKING:
     from book.text.book import Book
 
 Command = Callable[[argparse.Namespace], None]
-Option = tuple[str, dict[str, Any]]
 
 # Modules that take long to import are imported only by the commands that need them.
 
@@ -29,28 +27,15 @@ def html(options: argparse.Namespace) -> None:
     """Build the book and print the path of its first page, last of all."""
     if not Path("config.ini").exists():
         _read_book()  # raises an error before a folder is created here
-    with (
-        locked(build_paths.PAGES_LOCK, "another process builds it"),
-        _no_garbage_collection(),
-    ):
+    # A build makes little garbage. Looking for it, also at the end of the process,
+    # would take a tenth of a whole build and a quarter of a short one.
+    gc.disable()
+    with locked(build_paths.PAGES_LOCK, "another process builds it"):
         index, notes = _build_if_outdated()
+    gc.freeze()
+    gc.enable()
     print(notes, end="")
     print(index)
-
-
-@contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Do not collect garbage: a build makes little, and looking for it takes long.
-
-    That saves a quarter of the time for a third more memory. What the build leaves is
-    not looked through at the end of the process either.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def _build_if_outdated() -> tuple[Path, str]:
@@ -266,7 +251,28 @@ def _checked_book() -> "Book":
     return book
 
 
-# The command line: these functions convert the value of an option.
+# The command line
+
+YES_OR_NO = {
+    **{"nargs": "?", "const": True, "default": False},
+    **{"type": arguments.yes_or_no, "metavar": "1"},
+}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "tab": {"type": arguments.names, "default": [], "help": "only these tabs"},
+    "section": {"type": arguments.names, "default": [], "help": "only these sections"},
+    "force": YES_OR_NO | {"help": "run fresh sections too"},
+    "machine": {"help": "the machine that the records are for, such as h200"},
+    "jobs": {"type": arguments.count, "help": "notebooks to run at a time"},
+    "python": {"type": arguments.path, "help": "an interpreter instead of the tab's"},
+    "port": {"type": arguments.port, "default": 8000, "help": "where to serve"},
+    "to": {"type": arguments.path, "help": "by default _build/export/MACHINE"},
+    "from": {"type": arguments.path, "dest": "folder", "help": "an exported folder"},
+    "outputs": YES_OR_NO | {"help": "include the outputs of the records"},
+    "pdf": YES_OR_NO | {"help": "0 to omit the PDFs"},
+    "push": YES_OR_NO | {"help": "push the notebooks to their branch on GitHub"},
+    "check": {"action": "store_true", "help": "write nothing"},
+    "upgrade": {"action": "store_true", "help": "to the newest versions"},
+}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -274,81 +280,29 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND")
     parser.set_defaults(command=html)
 
-    def add(command: Command, *options: Option) -> None:
+    def add(command: Command, options: str = "", **defaults: object) -> None:
         name = command.__name__.rstrip("_")
         sub = commands.add_parser(name, help=command.__doc__)
-        sub.set_defaults(command=command)
-        for option, settings in options:
-            sub.add_argument(option, **settings)
+        for option in options.split():
+            sub.add_argument(f"--{option}", **OPTIONS[option])
+        sub.set_defaults(command=command, **defaults)
 
     add(html)
-    add(pdf, CHOICE[0])
-    add(run, *CHOICE, *RUN_OPTIONS)
-    add(export, *CHOICE, *EXPORT_OPTIONS)
-    add(import_, *IMPORT_OPTIONS)
-    add(notebooks, *CHOICE[:2], *NOTEBOOK_OPTIONS)
+    add(pdf, "tab")
+    add(run, "tab section force machine jobs python", machine="cpu")
+    add(export, "tab section force machine to")
+    add(import_, "from")
+    add(notebooks, "tab section outputs machine")
     add(eval_)
-    add(slides, *CHOICE[:2])
-    add(publish, *PUBLISH_OPTIONS)
-    add(lib, ("--check", {"action": "store_true", "help": "write nothing"}))
+    add(slides, "tab section")
+    add(publish, "pdf push", pdf=True)
+    add(lib, "check")
     add(check)
-    add(live, CHOICE[0], RUN_OPTIONS[2], PORT)
-    add(lab, *CHOICE[:2], RUN_OPTIONS[2], LAB_PORT)
-    add(serve, PORT)
-    add(lock, ("--upgrade", {"action": "store_true", "help": "to the newest versions"}))
+    add(live, "tab python port")
+    add(lab, "tab section python port", port=8888)
+    add(serve, "port")
+    add(lock, "upgrade")
     return parser
-
-
-FORCE = {
-    **{"nargs": "?", "const": True, "default": False},
-    **{"type": arguments.yes_or_no, "metavar": "1", "help": "run fresh sections too"},
-}
-CHOICE: list[Option] = [
-    (
-        "--tab",
-        {"type": arguments.names, "default": [], "help": "only these tabs"},
-    ),
-    (
-        "--section",
-        {"type": arguments.names, "default": [], "help": "only these sections"},
-    ),
-    ("--force", FORCE),
-]
-PORT: Option = ("--port", {"type": arguments.port, "default": 8000})
-LAB_PORT: Option = ("--port", {"type": arguments.port, "default": 8888})
-MACHINE = {"help": "the machine that the records are for, such as h200"}
-RUN_OPTIONS: list[Option] = [
-    ("--machine", {"default": "cpu"} | MACHINE),
-    ("--jobs", {"type": arguments.count, "help": "notebooks to run at a time"}),
-    (
-        "--python",
-        {"type": arguments.path, "help": "an interpreter instead of the tab's own"},
-    ),
-]
-EXPORT_OPTIONS: list[Option] = [
-    ("--machine", MACHINE),
-    (
-        "--to",
-        {
-            "type": arguments.path,
-            "help": "the folder, by default _build/export/MACHINE",
-        },
-    ),
-]
-NOTEBOOK_OPTIONS: list[Option] = [
-    ("--outputs", FORCE | {"help": "include the outputs of the records"}),
-    ("--machine", MACHINE),
-]
-PUBLISH_OPTIONS: list[Option] = [
-    ("--pdf", FORCE | {"default": True, "help": "0 to omit the PDFs"}),
-    ("--push", FORCE | {"help": "push the notebooks to their branch on GitHub"}),
-]
-IMPORT_OPTIONS: list[Option] = [
-    (
-        "--from",
-        {"type": arguments.path, "dest": "folder", "help": "an exported folder"},
-    ),
-]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -361,22 +315,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         options = _parser().parse_args(argv)
         options.command(options)
-    except BookError as error:
+    except Unfit as error:
         return _report_errors(str(error))
     except OSError as error:
-        return _report_errors(_describe_os_error(error))
+        where = f"{error.filename}: " if error.filename else ""
+        return _report_errors(where + describe_os_error(error))
     except KeyboardInterrupt:
         print("interrupted: finished work is kept", file=sys.stderr)
         return 130
     return 0
-
-
-def _describe_os_error(error: OSError) -> str:
-    """Return a line with the file and the reason of an error."""
-    if error.errno == errno.ENOSPC:
-        return "no space left on the disk"
-    reason = describe_os_error(error)
-    return f"{error.filename}: {reason}" if error.filename else reason
 
 
 def _report_errors(message: str) -> int:

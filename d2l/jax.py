@@ -3640,4 +3640,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from f066bd6a35c820e0, with the contents d63d8a2a4d766a20.
+# Generated from 673e0d8a2fe3a021, with the contents 599a53472ff47981.

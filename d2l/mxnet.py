@@ -3313,4 +3313,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 47e43bed9caf4929, with the contents 6381c37784e25db9.
+# Generated from 3aeae6d8cb3b2baa, with the contents 6f088ad75228489a.

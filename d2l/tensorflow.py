@@ -3427,4 +3427,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 4c74122cdae294bb, with the contents 42accc4d92335278.
+# Generated from 5d05de1d7da0c5c6, with the contents f66a5f90111928f7.

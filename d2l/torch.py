@@ -3358,4 +3358,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 92c10237cfaeb941, with the contents 3d9a28cdd7c015e4.
+# Generated from 98bf9a193655114c, with the contents cfc82550a06e8331.

@@ -24,7 +24,6 @@ EXPORT = BUILD / "export"  # a folder for each machine
 PUBLISH = BUILD / "publish"
 PUBLISHING = BUILD / "publishing"  # where the parts of the published book are made
 PUBLISH_INDEX = BUILD / "publish.index"  # git's index of the published notebooks
-LIBRARY = BUILD / "library"  # the texts of the libraries that were generated last
 
 # Locks, which one process holds while it writes
 LOCKS = BUILD / "locks"

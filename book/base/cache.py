@@ -37,9 +37,9 @@ def code_hash() -> str:
 class Cache:
     """A cache of values in a folder.
 
-    The name of each file is the hash of all parts that its value depends on, the
-    program included. A value that cannot be read or written is made again, so the
-    folder may be removed at any time.
+    The name of each file is the hash of all parts that its value depends on. A value
+    that cannot be read or written is made again, so the folder may be removed at any
+    time.
     """
 
     def __init__(self, folder: Path):
@@ -49,7 +49,7 @@ class Cache:
 
     def value(self, parts: Iterable[str | bytes], make: Callable[[], Value]) -> Value:
         """Return the value that depends on `parts`; call `make` if it is not cached."""
-        name = digest([code_hash(), *parts])[:32]
+        name = digest(parts)[:32]
         self.used.add(name)
         file = self.folder / name
         with contextlib.suppress(Exception):  # damaged pickles raise all kinds

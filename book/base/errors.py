@@ -2,8 +2,10 @@
 
 import shutil
 
+from book.runner.errors import Unfit
 
-class BookError(Exception):
+
+class BookError(Unfit):
     """A mistake of the user, described in one line: what, where, and how to fix it.
 
     `python -m book` prints it as `error: WHERE: MESSAGE` and exits with status 1.

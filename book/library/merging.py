@@ -7,22 +7,12 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ast
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-import libcst as cst
-import libcst.matchers as m
-
 from book.base.errors import BookError
-from book.library.saved import SavedStatement, Statement, statements
-
-ADDS_TO_CLASS = m.Decorator(
-    m.Call(
-        func=m.Name("add_to_class")
-        | m.Attribute(value=m.Name("d2l"), attr=m.Name("add_to_class"))
-    )
-)
-DEFINITION = cst.FunctionDef | cst.ClassDef
+from book.library.saved import DEFINITION, Line, SavedStatement, first_row
 
 
 def merge(blocks: Iterable[SavedStatement]) -> list[SavedStatement]:
@@ -40,9 +30,16 @@ def merge(blocks: Iterable[SavedStatement]) -> list[SavedStatement]:
     return merged
 
 
-def _add_to_class_decorator(node: Statement) -> cst.Decorator | None:
-    decorators = node.decorators if isinstance(node, cst.FunctionDef) else ()
-    return next((d for d in decorators if m.matches(d, ADDS_TO_CLASS)), None)
+def _add_to_class_decorator(node: ast.stmt) -> ast.Call | None:
+    decorators = node.decorator_list if isinstance(node, DEFINITION) else []
+    for decorator in decorators:
+        match decorator:
+            case ast.Call(
+                ast.Name("add_to_class")
+                | ast.Attribute(ast.Name("d2l"), "add_to_class")
+            ):
+                return decorator
+    return None
 
 
 def _add_block(merged: list[SavedStatement], block: SavedStatement) -> None:
@@ -66,100 +63,126 @@ def _add_block(merged: list[SavedStatement], block: SavedStatement) -> None:
                 f" {other.where}; rename one of them, or remove its #@save",
                 block.where,
             )
-    node = _inherit_docstring(block.node, earlier[0].node)
-    merged[merged.index(earlier[0])] = replace(block, node=node)
+    new = _inherit_docstring(block, earlier[0], earlier[0].node)
+    merged[merged.index(earlier[0])] = new
     merged[:] = [b for b in merged if b not in earlier]
 
 
-def _kind(node: Statement) -> str:
+def _kind(node: ast.stmt) -> str:
     """Return what a statement defines: a function, a class or an assignment."""
-    kinds = {cst.FunctionDef: "function", cst.ClassDef: "class"}
+    kinds = {ast.FunctionDef: "function", ast.ClassDef: "class"}
     return kinds.get(type(node), "assignment")
 
 
 def _add_method(
-    merged: list[SavedStatement], block: SavedStatement, decorator: cst.Decorator
+    merged: list[SavedStatement], block: SavedStatement, decorator: ast.Call
 ) -> None:
     """Add a method to the class in `merged` that its decorator names."""
     name = _class_name(decorator, block)
+    rows = range(decorator.lineno, (decorator.end_lineno or decorator.lineno) + 1)
+    kept = [line for row, line in enumerate(block.lines, 1) if row not in rows]
+    method = replace(block, lines=tuple(kept))
     for i, other in enumerate(merged):
-        if isinstance(other.node, cst.ClassDef) and other.node.name.value == name:
-            method = _method(block, decorator, other)
-            merged[i] = replace(
-                other,
-                node=_with_method(other.node, method, block.where),
-                rows={**other.rows, **block.rows},
-            )
+        if isinstance(other.node, ast.ClassDef) and other.node.name == name:
+            merged[i] = _with_method(_with_body_below(other), method, block.where)
             return
+    (added,) = block.names
     raise BookError(
-        f"class '{name}' is not saved before its method"
-        f" '{block.node.name.value}'; mark the class #@save",  # type: ignore[union-attr]
+        f"class '{name}' is not saved before its method '{added}';"
+        " mark the class #@save",
         block.where,
     )
 
 
-def _class_name(decorator: cst.Decorator, block: SavedStatement) -> str:
+def _class_name(decorator: ast.Call, block: SavedStatement) -> str:
     """Return the name of the class that `add_to_class` extends."""
-    call = cst.ensure_type(decorator.decorator, cst.Call)
-    match [argument.value for argument in call.args]:
-        case [
-            cst.Name(value=name)
-            | cst.Attribute(value=cst.Name(value="d2l"), attr=cst.Name(value=name))
-        ]:
+    match decorator.args:
+        case [ast.Name(str(name)) | ast.Attribute(ast.Name("d2l"), str(name))]:
             return name
     raise BookError("add_to_class takes the name of a saved class", block.where)
 
 
-def _method(
-    block: SavedStatement, decorator: cst.Decorator, owner: SavedStatement
-) -> cst.FunctionDef:
-    """Return the method without its decorator, below a comment on its origin."""
-    method = cst.ensure_type(block.node, cst.FunctionDef)
-    comment = cst.EmptyLine(comment=cst.Comment(f"# {block.note}"))
-    return method.with_changes(
-        decorators=[d for d in method.decorators if d is not decorator],
-        leading_lines=[comment] if block.note != owner.note else [],
-    )
-
-
 def _with_method(
-    owner: cst.ClassDef, method: cst.FunctionDef, where: str
-) -> cst.ClassDef:
+    owner: SavedStatement, method: SavedStatement, where: str
+) -> SavedStatement:
     """Return the class with the method in place of its namesake, or at the end."""
-    body = [s for s in statements(owner.body) if not _is_pass(s)]
-    earlier = [i for i, s in enumerate(body) if _defines(s, method.name.value)]
+    (name,) = method.names
+    earlier = [member for member in _body(owner) if _defines(member, name)]
     if len(earlier) > 1:
         raise BookError(
-            f"class '{owner.name.value}' defines '{method.name.value}' twice;"
+            f"class '{min(owner.names)}' defines '{name}' twice;"
             " save the whole class again",
             where,
         )
-    for i in earlier:
-        body[i] = _inherit_docstring(method, body[i])
+    comment = [(f"# {method.note}", where)] if method.note != owner.note else []
     if not earlier:
-        body.append(method)
-    return owner.with_changes(body=cst.IndentedBlock(body))
+        empty = [m.lineno for m in _body(owner) if isinstance(m, ast.Pass)]
+        kept = [line for row, line in enumerate(owner.lines, 1) if row not in empty]
+        return replace(owner, lines=(*kept, *_indented([*comment, *method.lines])))
+    method = _inherit_docstring(method, owner, earlier[0])
+    start, end = _rows(earlier[0], owner.lines)
+    added = _indented([*comment, *method.lines])
+    return replace(owner, lines=(*owner.lines[:start], *added, *owner.lines[end:]))
 
 
-def _is_pass(statement: Statement) -> bool:
-    return m.matches(statement, m.SimpleStatementLine([m.Pass()]))
+def _rows(member: ast.stmt, lines: Sequence[Line]) -> tuple[int, int]:
+    """Return the first row of a member, from 0, with comments above, and its end."""
+    start = first_row(member) - 1
+    while lines[start - 1][0].strip()[:1] in ("", "#"):
+        start -= 1
+    return start, member.end_lineno or member.lineno
 
 
-def _defines(statement: Statement, name: str) -> bool:
-    return m.matches(
-        statement,
-        m.FunctionDef(name=m.Name(name))
-        | m.ClassDef(name=m.Name(name))
-        | m.SimpleStatementLine([m.Assign([m.AssignTarget(m.Name(name))])])
-        | m.SimpleStatementLine([m.AnnAssign(target=m.Name(name))]),
-    )
+def _defines(statement: ast.stmt, name: str) -> bool:
+    match statement:
+        case (
+            ast.FunctionDef(str(found))
+            | ast.ClassDef(str(found))
+            | ast.Assign([ast.Name(str(found))])
+            | ast.AnnAssign(ast.Name(str(found)))
+        ):
+            return found == name
+    return False
 
 
-def _inherit_docstring(node: Statement, earlier: Statement) -> Statement:
-    """Return `node`, with the docstring of the `earlier` definition if it has none."""
-    if not isinstance(node, DEFINITION) or not isinstance(earlier, DEFINITION):
-        return node
-    if node.get_docstring() is not None or earlier.get_docstring() is None:
-        return node
-    body = [statements(earlier.body)[0], *statements(node.body)]
-    return node.with_changes(body=cst.IndentedBlock(body))
+def _indented(lines: Iterable[Line]) -> Iterator[Line]:
+    """Yield the lines of a method as those of a class; texts within strings stay."""
+    lines = list(lines)
+    tree = ast.parse("\n".join(code for code, _ in lines))
+    texts = (n for n in ast.walk(tree) if isinstance(n, ast.Constant | ast.JoinedStr))
+    inside = {r for n in texts for r in range(n.lineno, n.end_lineno or n.lineno)}
+    for row, (code, where) in enumerate(lines):
+        yield (code if row in inside or not code else f"    {code}"), where
+
+
+def _inherit_docstring(
+    block: SavedStatement, other: SavedStatement, earlier: ast.stmt
+) -> SavedStatement:
+    """Return a block with the docstring of an earlier definition if it has none."""
+    if not isinstance(block.node, DEFINITION) or not isinstance(earlier, DEFINITION):
+        return block
+    if ast.get_docstring(block.node) is not None or ast.get_docstring(earlier) is None:
+        return block
+    block = _with_body_below(block)
+    first = _body(block)[0]
+    text = ast.get_source_segment(other.code, earlier.body[0]) or ""
+    where = other.where_of(earlier)
+    added = [(line, where) for line in (" " * first.col_offset + text).split("\n")]
+    row = first_row(first) - 1
+    return replace(block, lines=(*block.lines[:row], *added, *block.lines[row:]))
+
+
+def _with_body_below(block: SavedStatement) -> SavedStatement:
+    """Return a definition whose body begins on a line of its own."""
+    first = _body(block)[0]
+    code, where = block.lines[first.lineno - 1]
+    head, rest = code.encode()[: first.col_offset], code.encode()[first.col_offset :]
+    if not head.strip():
+        return block
+    split = (head.decode().rstrip(), where), (f"    {rest.decode()}", where)
+    above, below = block.lines[: first.lineno - 1], block.lines[first.lineno :]
+    return replace(block, lines=(*above, *split, *below))
+
+
+def _body(block: SavedStatement) -> list[ast.stmt]:
+    return block.node.body if isinstance(block.node, DEFINITION) else []

@@ -11,21 +11,20 @@ import itertools
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-import libcst as cst
 from d2lbook import library as stock
 
 from book.base.errors import BookError
-from book.library.merging import DEFINITION, merge
+from book.library.merging import merge
+from book.library.names import Use
 from book.library.saved import (
     ALIASES,
+    IMPORT,
     SavedStatement,
     TabCell,
-    Use,
-    marked_rows,
-    saved_blocks,
-    statements,
+    edited,
+    saved_statements,
     tab_cells,
 )
 from book.text.book import Book
@@ -40,7 +39,7 @@ def build_module(book: Book, tab: str, header: str) -> str:
     """
     cells = list(tab_cells(book, tab))
     imports = _collect_imports(cells)
-    saved = merge(block for cell in cells for block in saved_blocks(cell))
+    saved = merge(block for cell in cells for block in saved_statements(cell))
     blocks = [*_aliases(book.config.library[tab], tab), *saved]
     owners = _owners(blocks)
     for block in blocks:
@@ -48,17 +47,14 @@ def build_module(book: Book, tab: str, header: str) -> str:
     return _source(header, _sort_for_import(blocks, owners), owners, imports)
 
 
-@dataclass(frozen=True)
-class CellImport:
+class CellImport(NamedTuple):
     """`import module as name` in a cell; `target` is the object that `name` refers to.
 
     `line` is the statement as Python, and `where` is its file and line. The name is one
     of the library if the statement is `saved`.
     """
 
-    name: str
     target: str
-    module: str
     line: str
     where: str
     saved: bool = False
@@ -66,35 +62,31 @@ class CellImport:
 
 def _collect_imports(cells: Iterable[TabCell]) -> dict[str, list[CellImport]]:
     """Return the imports of all cells, saved or not, under the names they define."""
-    imports = defaultdict(list)
+    imports: dict[str, list[CellImport]] = defaultdict(list)
     # The type hints of aliases use `Any`.
-    hint = CellImport(
-        "Any", "typing.Any", "typing.Any", "from typing import Any", ALIASES
-    )
-    imports["Any"].append(hint)
+    imports["Any"] = [CellImport("typing.Any", "from typing import Any", ALIASES)]
     for cell in cells:
-        marked = marked_rows(cell) if "@save" in cell.python else set()
-        for node in ast.parse(cell.python).body:
-            if isinstance(node, ast.Import | ast.ImportFrom):
+        for node in cell.statements:
+            if isinstance(node, IMPORT):
+                marked = {row for row, _ in cell.marks}
                 rows = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+                saved = not marked.isdisjoint(rows)
                 for alias in node.names:
-                    entry = _import(node, alias, cell.where(node.lineno))
-                    entry = replace(entry, saved=not marked.isdisjoint(rows))
-                    imports[entry.name].append(entry)
+                    name, target, line = _import(node, alias)
+                    found = CellImport(target, line, cell.where(node.lineno), saved)
+                    imports[name].append(found)
     return {name: entries for name, entries in imports.items() if name != "d2l"}
 
 
-def _import(
-    node: ast.Import | ast.ImportFrom, alias: ast.alias, where: str
-) -> CellImport:
-    """Return the import of one name in a statement at `where`."""
-    name = alias.asname or alias.name.partition(".")[0]
-    if isinstance(node, ast.ImportFrom):
-        module = f"{'.' * node.level}{node.module or ''}.{alias.name}"
-        line = ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
-        return CellImport(name, module, module, line, where)
-    target = alias.name if alias.asname else name
-    return CellImport(name, target, alias.name, ast.unparse(ast.Import([alias])), where)
+def _import(node: IMPORT, alias: ast.alias) -> tuple[str, str, str]:
+    """Return the name that an import defines, its target, and a line of its own."""
+    first = alias.name.partition(".")[0]
+    if isinstance(node, ast.Import):
+        target = alias.name if alias.asname else first
+        return alias.asname or first, target, ast.unparse(ast.Import([alias]))
+    target = f"{'.' * node.level}{node.module or ''}.{alias.name}"
+    line = ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
+    return alias.asname or first, target, line
 
 
 def _owners(blocks: Iterable[SavedStatement]) -> dict[str, SavedStatement]:
@@ -117,37 +109,38 @@ def _check_names(
 ) -> None:
     """Raise a `BookError` for a name that the library lacks or that is ambiguous."""
     for use in block.uses:
-        problem = _problem(use, block, owners.get(use.name), imports.get(use.name, []))
-        if problem:
+        owner = owners.get(use.name)
+        found = [owner.where] if owner else []
+        found += [entry.where for entry in imports.get(use.name, [])[:1]]
+        is_alias = owner is not None and owner.is_alias and not block.is_alias
+        if problem := _problem(use, found, is_alias):
             raise BookError(problem, block.where_of(use.node))
 
 
-def _problem(
-    use: Use,
-    block: SavedStatement,
-    owner: SavedStatement | None,
-    imports: list[CellImport],
-) -> str | None:
-    """Return the reason why a block cannot use a name, or None if it can."""
+def _problem(use: Use, found: Sequence[str], is_alias: bool) -> str:
+    """Return the reason why a block cannot use a name; empty if it can.
+
+    The name is defined or imported where `found` says, perhaps as an alias.
+    """
     name = use.name
     if use.by_d2l:
-        if owner or imports:
-            return None
-        return f"d2l.{name} is used but not saved; mark its definition #@save"
-    if name in BUILTINS:
-        other = owner.where if owner else imports[0].where if imports else None
-        return other and (
-            f"'{name}' is Python's own here, but {other} defines it in the library;"
+        lacks = f"d2l.{name} is used but not saved; mark its definition #@save"
+        return "" if found else lacks
+    if name in BUILTINS and found:
+        return (
+            f"'{name}' is Python's own here, but {found[0]} defines it in the library;"
             f" write d2l.{name} or builtins.{name}"
         )
-    if owner and owner.is_alias and not block.is_alias:
-        return f"'{name}' is an alias in {owner.where}; write d2l.{name}"
-    if owner and imports:
-        where = imports[0].where
-        return f"'{name}' is saved at {owner.where} but imported at {where}; rename one"
-    if not owner and not imports:
-        return f"name '{name}' is not defined in the library; save it or import it"
-    return None
+    if is_alias:
+        return f"'{name}' is an alias in {found[0]}; write d2l.{name}"
+    match found:
+        case [saved, imported]:
+            return (
+                f"'{name}' is saved at {saved} but imported at {imported}; rename one"
+            )
+        case [] if name not in BUILTINS:
+            return f"name '{name}' is not defined in the library; save it or import it"
+    return ""
 
 
 def _import_lines(name: str, imports: Sequence[CellImport]) -> Iterable[str]:
@@ -163,27 +156,10 @@ def _import_lines(name: str, imports: Sequence[CellImport]) -> Iterable[str]:
                 " import it the same way",
                 other.where,
             )
-    return {i.module: i.line for i in reversed(imports)}.values()
+    return dict.fromkeys(entry.line for entry in imports)
 
 
 # Aliases
-
-
-class _AnyHints(cst.CSTTransformer):
-    """Adds `Any` as the type of each parameter and result, since aliases have none."""
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:
-        return False
-
-    def leave_Param(
-        self, original_node: cst.Param, updated_node: cst.Param
-    ) -> cst.Param:
-        return updated_node.with_changes(annotation=cst.Annotation(cst.Name("Any")))
-
-    def leave_FunctionDef(
-        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
-    ) -> cst.FunctionDef:
-        return updated_node.with_changes(returns=cst.Annotation(cst.Name("Any")))
 
 
 def _aliases(settings: Mapping[str, str], tab: str) -> Iterator[SavedStatement]:
@@ -191,13 +167,25 @@ def _aliases(settings: Mapping[str, str], tab: str) -> Iterator[SavedStatement]:
     where = f"config.ini [library-{tab}]"
     for source in _alias_sources(settings):
         try:
-            module = cst.parse_module(source).visit(_AnyHints())
-        except cst.ParserSyntaxError as error:
+            statements = ast.parse(source).body
+        except SyntaxError as error:
             line = source.splitlines()[0]
             message = f"'{line}' is not valid Python; correct it"
             raise BookError(message, where) from error
-        for statement in statements(module):
-            yield SavedStatement(statement, ALIASES, where)
+        for statement in statements:
+            code = ast.unparse(_with_hints(statement))
+            lines = tuple((line, where) for line in code.split("\n"))
+            yield SavedStatement(lines, ALIASES)
+
+
+def _with_hints(statement: ast.stmt) -> ast.stmt:
+    """Return an alias whose parameters and result, if any, have the type `Any`."""
+    if isinstance(statement, ast.FunctionDef):
+        statement.returns = ast.Name("Any")
+        for node in ast.iter_child_nodes(statement.args):
+            if isinstance(node, ast.arg):
+                node.annotation = ast.Name("Any")
+    return statement
 
 
 def _alias_sources(settings: Mapping[str, str]) -> Iterator[str]:
@@ -255,7 +243,7 @@ def _sort_for_import(
 def _rank(block: SavedStatement, owners: Mapping[str, SavedStatement]) -> int:
     """Return 0 for a setting, 1 or 3 for an alias, and 2 for other blocks."""
     if block.is_alias:
-        return 3 if isinstance(block.node, cst.FunctionDef) else 1
+        return 3 if isinstance(block.node, ast.FunctionDef) else 1
     is_setting = not block.names and not any(u.name in owners for u in block.uses)
     return 0 if is_setting else 2
 
@@ -264,19 +252,12 @@ def _needed_at_import(
     block: SavedStatement, owners: Mapping[str, SavedStatement]
 ) -> Iterator[SavedStatement]:
     """Yield the blocks whose names a block reads when the library is imported."""
+    # It may define a name and then read it, as in `a = 1; b = a`.
+    has_parts = len(block.nodes) > 1 or isinstance(block.node, ast.If | ast.Try)
     for use in block.uses:
         owner = owners.get(use.name)
-        if use.at_import and owner:
-            if owner is not block or not _may_read_its_own_names(block):
-                yield owner
-
-
-def _may_read_its_own_names(block: SavedStatement) -> bool:
-    """Return True if a block may define a name and then read it, as `a = 1; b = a`."""
-    node = block.node
-    if isinstance(node, cst.SimpleStatementLine):
-        return len(node.body) > 1
-    return not isinstance(node, DEFINITION)
+        if use.at_import and owner and not (owner is block and has_parts):
+            yield owner
 
 
 def _source(
@@ -318,29 +299,10 @@ def _filled(names: Sequence[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-class _Renamer(cst.CSTTransformer):
-    """Replaces `d2l.name` with `name`, or its stand-in if a local variable hides it."""
-
-    def __init__(self, uses: Iterable[Use]):
-        super().__init__()
-        self.names = {
-            use.node: _stand_in(use.name) if use.hidden else use.name
-            for use in uses
-            if use.by_d2l
-        }
-
-    def leave_Attribute(
-        self, original_node: cst.Attribute, updated_node: cst.Attribute
-    ) -> cst.Name | cst.Attribute:
-        if original_node not in self.names:
-            return updated_node
-        name = self.names[original_node]
-        return cst.Name(name, lpar=updated_node.lpar, rpar=updated_node.rpar)
-
-
 def _code(block: SavedStatement) -> str:
-    """Return the source of a block as it is in the module."""
-    return cst.Module([block.node]).visit(_Renamer(block.uses)).code
+    """Return the source of a block as it is in the module, without `d2l.`."""
+    names = ((u.node, _stand_in(u.name) if u.hidden else u.name) for u in block.uses)
+    return edited(block.code, names) + "\n"
 
 
 def _stand_in(name: str) -> str:

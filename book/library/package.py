@@ -6,19 +6,17 @@
 import contextlib
 import csv
 import functools
-import hashlib
-import multiprocessing
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 from book.base import build_paths
+from book.base.cache import digest
 from book.base.errors import BookError
 from book.base.files import write_whole
-from book.base.paths import CODE
 from book.library import figures
 from book.text.blocks import Cell
 from book.text.book import Book
@@ -38,7 +36,6 @@ RUFF = [sys.executable, "-m", "ruff"]
 # The result must not depend on the folder that ruff runs in or on settings there.
 RUFF_SETTINGS = ["--isolated", "--no-cache", "--quiet", "--target-version=py311"]
 RUFF_RULES = ["--config=src=[]", "--select=E,F,W,I,B,UP"]
-# A library is generated again if the code that generates it changes.
 CARDS = "cards.csv"
 FIGURE_USED = re.compile(r"d2l\.figure\(\s*['\"]([\w-]+)")
 # What is imported from the package: `from d2l import a, b` or `from d2l.a import f`.
@@ -48,95 +45,45 @@ MODULE = re.compile(
 IMPORT = re.compile(r"^(?:import|from) (?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
 # The last line of a library: hashes of what it was made from, and of the rest.
 SEAL = "# Generated from {}, with the contents {}.\n"
-GENERATOR = ("library/*.py", "text/*.py")
 
 
 @functools.lru_cache(maxsize=16)
 def generated(book: Book, tab: str) -> str:
-    """Return the text of the library of `tab`, from the cache if nothing has changed.
+    """Return the text of the library of `tab`; it is empty if the tab has none.
 
-    The text is empty if the settings name no library for the tab. A `Book` never
-    changes after it has been read, so results are also remembered for each book. Raises
-    a `BookError` for a mistake in a cell.
+    The file in the package's folder has this text if its seal is that of today's cells.
+    Otherwise, it is generated. A `Book` never changes after it has been read, so
+    results are remembered for each book. Raises a `BookError` for a mistake in a cell.
     """
     if tab not in book.config.library:
         return ""
-    if text := _committed(book, tab):
-        return text
-    if not _cached(book, tab).exists():
-        _generate_beside_others(book)
     with contextlib.suppress(OSError, ValueError):
-        return _cached(book, tab).read_text(encoding="utf-8")
-    return _generate_into_cache(book, tab)
-
-
-def _committed(book: Book, tab: str) -> str:
-    """Return the text in the package's folder if its seal says that it is today's.
-
-    A new clone then has no library to generate, which takes seconds.
-    """
-    file = book.root / _lib_file(book, tab)
-    with contextlib.suppress(OSError, ValueError):
-        text = file.read_text(encoding="utf-8")
+        text = (book.root / _lib_file(book, tab)).read_text(encoding="utf-8")
         body, mark, _ = text.rpartition(SEAL.partition("{")[0])
-        if mark and text == _sealed(body, _key(book, tab)):
+        if mark and text == _sealed(book, tab, body):
             return text
-    return ""
+    return _cached(book, tab)
 
 
-def _sealed(body: str, key: str) -> str:
+def _cached(book: Book, tab: str) -> str:
+    """Return the text of a library, generated if it or this program changed."""
+    cache = build_paths.cache(book.root, "sources")
+    parts = ["library", *_sources(book, tab)]
+    return cache.value(parts, lambda: generate(book, tab))
+
+
+def _sealed(book: Book, tab: str, body: str) -> str:
     """Return the text of a library with a line that says what it was made from."""
-    digest = hashlib.sha256(body.encode()).hexdigest()[:16]
-    return body + SEAL.format(key, digest)
+    return body + SEAL.format(digest(_sources(book, tab))[:16], digest([body])[:16])
 
 
-def _cached(book: Book, tab: str) -> Path:
-    return book.root / build_paths.LIBRARY / f"{tab}-{_key(book, tab)}.py"
-
-
-def _generate_beside_others(book: Book) -> None:
-    """Generate all libraries that are not in the cache, in a process each.
-
-    A library takes seconds. One that fails is left to the caller, who gets its error.
-    """
-    due = [t for t in book.tabs if t in book.config.library]
-    due = [t for t in due if not (_committed(book, t) or _cached(book, t).exists())]
-    if len(due) < 2:
-        return
-    fork = multiprocessing.get_context("fork")
-    processes = [fork.Process(target=_generate_quietly, args=(book, t)) for t in due]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-
-
-def _generate_quietly(book: Book, tab: str) -> None:
-    with contextlib.suppress(BookError):
-        _generate_into_cache(book, tab)
-
-
-def _generate_into_cache(book: Book, tab: str) -> str:
-    file, text = _cached(book, tab), generate(book, tab)
-    for older in file.parent.glob(f"{tab}-*.py"):
-        with contextlib.suppress(OSError):
-            older.unlink()
-    with contextlib.suppress(BookError):
-        write_whole(file, text)
-    return text
-
-
-@functools.lru_cache(maxsize=16)
-def _key(book: Book, tab: str) -> str:
-    """Return a hash of everything that the text of a library depends on."""
-    settings = sorted(book.config.library[tab].items())
-    parts = [book.config.project["title"], tab, str(settings), version("ruff")]
-    code = [file for pattern in GENERATOR for file in sorted(CODE.glob(pattern))]
-    parts += [file.read_text(encoding="utf-8") for file in code]
+def _sources(book: Book, tab: str) -> Iterator[str]:
+    """Yield everything that the text of a library depends on, except this program."""
+    yield from (book.config.project["title"], tab, version("ruff"))
+    yield repr(sorted(book.config.library[tab].items()))
     for section in book.sections:
-        parts += [section.name, *(label for label, _ in section.labels)]
-        parts += [_relevant_code(cell) for cell in book.cells(section, tab)]
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+        yield repr([section.name, *(label for label, _ in section.labels)])
+        yield from (_relevant_code(cell) for cell in book.cells(section, tab))
 
 
 def _relevant_code(cell: Cell) -> str:
@@ -145,13 +92,15 @@ def _relevant_code(cell: Cell) -> str:
 
 
 def generate(book: Book, tab: str) -> str:
-    """Return the text of the library of `tab` without use of the cache."""
-    # libcst takes long to import, and a library from the cache does not need it.
-    from book.library.module import build_module
+    """Return the text of the library of `tab`, without use of the cache."""
+    from book.library.module import build_module  # d2lbook takes long to import
 
     header = HEADER.format(title=book.config.project["title"], tab=tab)
-    body = _format(build_module(book, tab, header), _lib_file(book, tab))
-    return _sealed(f"{body.rstrip()}\n\n\n", _key(book, tab))
+    text = build_module(book, tab, header)
+    name = _lib_file(book, tab)
+    text = _ruff(["check", "--fix", "--exit-zero", *RUFF_RULES], text, name)
+    text = _ruff(["format"], text, name)
+    return _sealed(book, tab, f"{text.rstrip()}\n\n\n")
 
 
 def version_file(book: Book) -> str:
@@ -262,7 +211,7 @@ def _outdated_files(book: Book) -> dict[Path, str]:
         texts[str(folder(book).relative_to(book.root) / figures.FILE)] = text
     for tab in book.tabs:
         if tab in book.config.library:
-            texts[_lib_file(book, tab)] = generated(book, tab)
+            texts[_lib_file(book, tab)] = _cached(book, tab)
     paths = {book.root / name: text for name, text in texts.items() if name}
     return {
         path: text
@@ -277,12 +226,6 @@ def _lib_file(book: Book, tab: str) -> str:
         return book.config.library[tab]["lib_file"]
     message = "lib_file is missing; set it to the path of the library"
     raise BookError(message, f"config.ini [library-{tab}]")
-
-
-def _format(text: str, path: str) -> str:
-    """Return the text of a library with sorted imports, formatted by ruff."""
-    text = _ruff(["check", "--fix", "--exit-zero", *RUFF_RULES], text, path)
-    return _ruff(["format"], text, path)
 
 
 def _ruff(arguments: Sequence[str], text: str, path: str) -> str:

@@ -12,47 +12,23 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
-import libcst as cst
-import libcst.matchers as m
-from libcst.metadata import (
-    Access,
-    BuiltinScope,
-    ClassScope,
-    ComprehensionScope,
-    ExpressionContext,
-    ExpressionContextProvider,
-    GlobalScope,
-    MetadataWrapper,
-    ParentNodeProvider,
-    PositionProvider,
-    Scope,
-    ScopeProvider,
-)
-
 from book.base.errors import BookError
+from book.library.names import Use, bound, uses
 from book.text import blocks
 from book.text.book import Book
 from book.text.section import Section
 
-Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 MARK = re.compile(r"#\s*@save\b.*")
-IMPORT = m.SimpleStatementLine([m.Import() | m.ImportFrom()])
+DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+IMPORT = ast.Import | ast.ImportFrom
 # These statements change existing objects, so it is not clear which they would replace.
-UNSAVABLE = (
-    m.SimpleStatementLine([m.AugAssign() | m.Del()])
-    | m.For()
-    | m.While()
-    | m.With()
-    | m.Match()
-)
+UNSAVABLE = ast.AugAssign | ast.Delete | ast.For | ast.While | ast.With | ast.Match
 ALIASES = "Aliases from config.ini"
-
-
-# Cells
+Line = tuple[str, str]  # of code, and the file and line that it comes from
 
 
 @dataclass(frozen=True)
@@ -67,22 +43,29 @@ class TabCell:
         return self.section.at(self.cell.line_of(row))
 
     @cached_property
-    def python(self) -> str:
-        """The code of the cell, with `pass` for each command of the shell.
+    def statements(self) -> list[ast.stmt]:
+        """The statements of the cell, with `pass` for each command of the shell.
 
-        Raises a `BookError` if it is not valid Python.
+        Raises a `BookError` if the cell is not valid Python.
         """
-        code = self.cell.python
         try:
-            ast.parse(code)  # its messages say more than those of libcst
-            cst.parse_module(code)
+            return ast.parse(self.cell.python).body
         except SyntaxError as error:
             where = self.where(error.lineno or 1)
             raise BookError(f"not valid Python ({error.msg})", where) from error
-        except cst.ParserSyntaxError as error:
-            where = self.where(error.raw_line)
-            raise BookError("libcst cannot parse it", where) from error
-        return code
+
+    @cached_property
+    def marks(self) -> list[tuple[int, int]]:
+        """The row and the column of each mark."""
+        comments = (t for t in self.tokens if t.type == tokenize.COMMENT)
+        found = ((MARK.search(token.string), *token.start) for token in comments)
+        return [(row, column + mark.start()) for mark, row, column in found if mark]
+
+    @cached_property
+    def tokens(self) -> list[tokenize.TokenInfo]:
+        """The tokens of the cell; none if it has no mark."""
+        code = self.cell.python if "@save" in self.cell.python else ""
+        return list(tokenize.generate_tokens(io.StringIO(code).readline))
 
     @property
     def note(self) -> str:
@@ -99,34 +82,22 @@ def tab_cells(book: Book, tab: str) -> Iterator[TabCell]:
             yield TabCell(section, cell)
 
 
-def marked_rows(cell: TabCell) -> set[int]:
-    """Return the rows of a cell that have a mark."""
-    return {row for row, _ in _without_marks(cell.python)[1]}
-
-
-@dataclass(frozen=True, eq=False)
-class Use:
-    """The use of a name that is defined outside of a block."""
-
-    name: str
-    node: cst.Name | cst.Attribute
-    by_d2l: bool  # The name is written as d2l.name.
-    at_import: bool  # It is read when the library is imported, not in a call.
-    hidden: bool  # A local variable of the same name hides it.
-
-
 @dataclass(frozen=True, eq=False)
 class SavedStatement:
-    """A statement of the library.
+    """A statement of the library, or several on one line; `note` names its origin."""
 
-    `note` is the comment on its origin, and `where` is its file and line. `rows` holds
-    the cell and the row of each name in the statement.
-    """
-
-    node: Statement
+    lines: tuple[Line, ...]
     note: str
-    where: str
-    rows: Mapping[cst.CSTNode, tuple[TabCell, int]] = field(default_factory=dict)
+
+    @property
+    def code(self) -> str:
+        """The Python of the statement."""
+        return "\n".join(text for text, _ in self.lines)
+
+    @property
+    def where(self) -> str:
+        """The file and line on which the statement begins."""
+        return self.lines[0][1]
 
     @property
     def is_alias(self) -> bool:
@@ -134,200 +105,107 @@ class SavedStatement:
         return self.note == ALIASES
 
     @cached_property
+    def nodes(self) -> list[ast.stmt]:
+        """The statement as Python parses it; more than one if a line has several."""
+        return ast.parse(self.code).body
+
+    @property
+    def node(self) -> ast.stmt:
+        """The statement, or the first one of its line."""
+        return self.nodes[0]
+
+    @cached_property
     def names(self) -> frozenset[str]:
-        """The names that the block defines, without `_`, the name of overloads."""
-        match self.node:
-            case (
-                cst.FunctionDef(name=cst.Name(value=name))
-                | cst.ClassDef(name=cst.Name(value=name))
-                | cst.SimpleStatementLine(
-                    body=[cst.Assign([cst.AssignTarget(cst.Name(value=name))])]
-                )
-            ):
-                return frozenset({name}) - {"_"}
-        wrapper = MetadataWrapper(cst.Module([self.node]), unsafe_skip_copy=True)
-        scopes = wrapper.resolve(ScopeProvider)
-        assignments = scopes[wrapper.module].assignments  # type: ignore[union-attr]
-        return frozenset(a.name for a in assignments) - {"_"}
+        """The names that the statement defines, without `_`, the name of overloads."""
+        return frozenset(bound(self.nodes) - {"_"})
 
     @cached_property
     def uses(self) -> list[Use]:
-        """The uses of names that are defined outside of the block."""
-        return list(_uses(self))
+        """The uses of names that are defined outside of it, in the order of the text.
 
-    def where_of(self, node: cst.CSTNode) -> str:
-        """Return the file and line of a node of the block."""
-        if node not in self.rows:
-            return self.where
-        cell, row = self.rows[node]
-        return cell.where(row)
+        Raises a `BookError` for a use of `d2l` other than to read a name.
+        """
+        found = list(uses(self.nodes))
+        for use in found:
+            if use.name == "d2l" or use.node.lineno != use.node.end_lineno:
+                message = "d2l can only be used to read a name, as in d2l.name"
+                raise BookError(message, self.where_of(use.node))
+        return found
+
+    def where_of(self, node: ast.expr | ast.stmt) -> str:
+        """Return the file and line of a node of the statement."""
+        return self.lines[node.lineno - 1][1]
+
+
+def first_row(node: ast.stmt) -> int:
+    """Return the first row of a statement, counted from 1, decorators included."""
+    decorators = getattr(node, "decorator_list", ())
+    return min(part.lineno for part in (node, *decorators))
+
+
+def edited(code: str, edits: Iterable[tuple[ast.expr, str]]) -> str:
+    """Return `code` with other texts in place of nodes, each within one line."""
+    lines = [line.encode() for line in code.split("\n")]  # ast counts columns in bytes
+    for node, text in sorted(edits, key=lambda edit: edit[0].col_offset, reverse=True):
+        line = lines[node.lineno - 1]
+        before, after = line[: node.col_offset], line[node.end_col_offset :]
+        lines[node.lineno - 1] = before + text.encode() + after
+    return b"\n".join(lines).decode()
 
 
 # Marks
 
 
-def saved_blocks(cell: TabCell) -> Iterator[SavedStatement]:
+def saved_statements(cell: TabCell) -> Iterator[SavedStatement]:
     """Yield the marked statements of a cell, except imports.
 
     Raises a `BookError` for a mark without a statement, or for a statement that cannot
     be saved.
     """
-    source, marks = _without_marks(cell.python)
-    if not marks:
+    if not cell.marks:
         return
-    module = cst.parse_module(source).visit(_Unquoter())
-    wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
-    positions = wrapper.resolve(PositionProvider)
-    rows: dict[cst.CSTNode, tuple[TabCell, int]] = {
-        node: (cell, where.start.line)
-        for node, where in positions.items()
-        if isinstance(node, cst.Name | cst.Attribute)
-    }
-    spans = _spans(module, positions, source)
-    marked = (_marked_statement(mark, spans, cell) for mark in marks)
-    for statement in dict.fromkeys(marked):
-        where = cell.where(spans[statement].first)
-        if m.matches(statement, IMPORT):
+    lines = cell.cell.python.split("\n")
+    for row, column in cell.marks:
+        lines[row - 1] = lines[row - 1][:column].rstrip()
+    unquoted = edited("\n".join(lines), _quoted_hints(cell)).split("\n")
+    marked = (_marked_statement(mark, cell) for mark in cell.marks)
+    for node in dict.fromkeys(marked):
+        rows = range(first_row(node), (node.end_lineno or node.lineno) + 1)
+        if isinstance(node, IMPORT):
             continue
-        if m.matches(statement, UNSAVABLE):
+        if isinstance(node, UNSAVABLE):
             message = "this statement cannot be saved; put it into a function"
-            raise BookError(message, where)
-        bare = statement.with_changes(leading_lines=[])
-        yield SavedStatement(bare, cell.note, where, rows)
+            raise BookError(message, cell.where(rows[0]))
+        code = tuple((unquoted[row - 1], cell.where(row)) for row in rows)
+        yield SavedStatement(code, cell.note)
 
 
-def _without_marks(source: str) -> tuple[str, list[tuple[int, int]]]:
-    """Return the source without its marks, and the row and column of each mark."""
-    lines = source.split("\n")
-    marks = []
-    for token in _tokens(source):
-        mark = MARK.search(token.string)
-        if token.type == tokenize.COMMENT and mark:
-            row, column = token.start
-            lines[row - 1] = lines[row - 1][: column + mark.start()].rstrip()
-            marks.append((row, column))
-    return "\n".join(lines) + "\n", marks
+def _quoted_hints(cell: TabCell) -> Iterator[tuple[ast.expr, str]]:
+    """Yield the type hints in quotes, which the library never evaluates, without."""
+    for node in (node for tree in cell.statements for node in ast.walk(tree)):
+        for hint in (getattr(node, name, None) for name in ("annotation", "returns")):
+            match hint:
+                case ast.Constant(value=str(text)) if hint.lineno == hint.end_lineno:
+                    yield hint, text
 
 
-def _tokens(source: str) -> Iterator[tokenize.TokenInfo]:
-    return tokenize.generate_tokens(io.StringIO(source).readline)
-
-
-class _Unquoter(cst.CSTTransformer):
-    """Removes the quotes around type hints, since the library never evaluates them."""
-
-    def leave_Annotation(
-        self, original_node: cst.Annotation, updated_node: cst.Annotation
-    ) -> cst.Annotation:
-        hint = updated_node.annotation
-        if not isinstance(hint, cst.SimpleString):
-            return updated_node
-        try:
-            unquoted = cst.parse_expression(str(hint.evaluated_value))
-        except cst.ParserSyntaxError:
-            return updated_node
-        return updated_node.with_changes(annotation=unquoted)
-
-
-@dataclass(frozen=True)
-class StatementRows:
-    """The rows of a statement; marks may be on the rows from `first` to `header`."""
-
-    first: int
-    header: int
-    last: int
-
-
-def statements(body: cst.Module | cst.BaseSuite) -> list[Statement]:
-    """Return the statements of a module, or of the body of a statement."""
-    if isinstance(body, cst.SimpleStatementSuite):
-        return [cst.SimpleStatementLine(body.body)]
-    return list(body.body)  # type: ignore[arg-type]
-
-
-def _spans(
-    module: cst.Module, positions: Mapping, source: str
-) -> dict[Statement, StatementRows]:
-    """Return the rows of each top-level statement of a module."""
-    line_ends = [t.start[0] for t in _tokens(source) if t.type == tokenize.NEWLINE]
-    spans = {}
-    for statement in statements(module):
-        decorators = getattr(statement, "decorators", ())
-        rows = [positions[node].start.line for node in (statement, *decorators)]
-        keyword = positions[getattr(statement, "name", statement)].start.line
-        header = next(row for row in line_ends if row >= keyword)
-        spans[statement] = StatementRows(
-            min(rows), header, positions[statement].end.line
-        )
-    return spans
-
-
-def _marked_statement(
-    mark: tuple[int, int], spans: Mapping[Statement, StatementRows], cell: TabCell
-) -> Statement:
+def _marked_statement(mark: tuple[int, int], cell: TabCell) -> ast.stmt:
     """Return the statement that a mark belongs to."""
     row, column = mark
-    for statement, span in spans.items():
-        if span.first <= row <= span.header:
-            return statement
-    if column or any(span.first < row <= span.last for span in spans.values()):
+    for node in cell.statements:
+        if first_row(node) <= row <= _last_row_of_header(node, cell):
+            return node
+    inside = any(n.lineno < row <= (n.end_lineno or 0) for n in cell.statements)
+    if column or inside:
         message = "#@save inside a body; move it to the line of the definition"
         raise BookError(message, cell.where(row))
-    for statement, span in spans.items():
-        if row < span.first:
-            return statement
+    for node in cell.statements:
+        if row < node.lineno:
+            return node
     raise BookError("#@save without a statement below it; remove it", cell.where(row))
 
 
-# The names that a block uses
-
-
-def _uses(block: SavedStatement) -> Iterator[Use]:
-    """Yield the uses of names from outside a block, in the order of the text."""
-    wrapper = MetadataWrapper(cst.Module([block.node]), unsafe_skip_copy=True)
-    # libcst walks the tree once if all providers are resolved together.
-    wrapper.resolve_many([ScopeProvider, ParentNodeProvider, ExpressionContextProvider])
-    parents = wrapper.resolve(ParentNodeProvider)
-    contexts = wrapper.resolve(ExpressionContextProvider)
-    for node, access in _nonlocal_accesses(wrapper):
-        at_import = not access.is_annotation and _runs_at_import(access.scope)
-        if node.value != "d2l":
-            yield Use(node.value, node, False, at_import, False)
-            continue
-        attribute = parents[node]
-        if (
-            not isinstance(attribute, cst.Attribute)
-            or contexts[attribute] != ExpressionContext.LOAD
-        ):
-            message = "d2l can only be used to read a name, as in d2l.name"
-            raise BookError(message, block.where_of(node))
-        name = attribute.attr.value
-        yield Use(name, attribute, True, at_import, _is_local(name, access.scope))
-
-
-def _nonlocal_accesses(wrapper: MetadataWrapper) -> Iterator[tuple[cst.Name, Access]]:
-    """Yield each access to a name that is not local, in the order of the text."""
-    scopes = wrapper.resolve(ScopeProvider)
-    accesses = {
-        access.node: access
-        for scope in dict.fromkeys(scopes.values())
-        for access in (scope.accesses if scope else ())
-    }
-    for node in scopes:
-        if isinstance(node, cst.Name) and node in accesses:
-            access = accesses[node]
-            if not _is_local(node.value, access.scope):
-                yield node, access
-
-
-def _is_local(name: str, scope: Scope) -> bool:
-    """Return True if a name is assigned in a function or a class around `scope`."""
-    outer = GlobalScope | BuiltinScope
-    return any(not isinstance(a.scope, outer) for a in scope[name])
-
-
-def _runs_at_import(scope: Scope) -> bool:
-    """Return True if the code of a scope runs when its module is imported."""
-    while isinstance(scope, ClassScope | ComprehensionScope):
-        scope = scope.parent
-    return isinstance(scope, GlobalScope)
+def _last_row_of_header(node: ast.stmt, cell: TabCell) -> int:
+    """Return the row on which a statement, or the signature of a definition, ends."""
+    ends = (t.start[0] for t in cell.tokens if t.type == tokenize.NEWLINE)
+    return next(row for row in ends if row >= node.lineno)

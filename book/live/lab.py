@@ -106,7 +106,7 @@ def _check_packages(python: Path, tab: str) -> None:
 
 def _pin(package: str, pins: Sequence[str]) -> str:
     """Return a package in the version that `pins` name, as in `torch==2.13.0`."""
-    names = store.DISTRIBUTIONS.get(package, [package])
+    names = store.distributions(package)
     return next((pin for pin in pins if pin.partition("==")[0] in names), package)
 
 

@@ -263,7 +263,7 @@ class Edition:
             calls.append(f"install_missing({needed!r})")
         if recorded := store.pinned_version(self.book, tab):
             functions += [standalone.version_of, standalone.report_version]
-            packages = store.DISTRIBUTIONS.get(tab, [tab])
+            packages = store.distributions(tab)
             calls.append(f"report_version({packages!r}, {recorded!r})")
         if tab in self.book.config.library:
             functions += [standalone.is_our_library, standalone.use_library]

@@ -13,7 +13,7 @@ from typing import Any
 
 from markdown_it.token import Token
 
-from book.library.bindings import imported_names
+from book.library.names import imported_names
 from book.render import math
 from book.render.texts import Texts, plain
 from book.text.tabs import tab_name

@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from markdown_it.token import Token
 
-from book.library.bindings import imported_names
+from book.library.names import imported_names
 from book.text.tokens import walk
 
 FRAMEWORKS = "torch|jax|jnp|tf|mx|np|npx|nn|d2l|dist|optax|triton|tl|pl|cuda"

@@ -4,13 +4,11 @@ import ast
 import functools
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 from book.base import build_paths, environments
 from book.library import package
-from book.library.bindings import bound_names, used_names
-from book.text.blocks import Cell
 from book.text.book import Book
 from book.text.section import Section
 
@@ -21,34 +19,25 @@ D2L_NAME = re.compile(r"\bd2l\.(\w+)")
 OWN_MODULES = re.compile(r"^from d2l import (.+)", re.MULTILINE)
 
 
-def fingerprint(
-    book: Book, section: Section, tab: str, module: str | None = None
-) -> str:
+def fingerprint(book: Book, section: Section, tab: str) -> str:
     """Return a hash of everything that determines the outputs of a section in one tab.
 
     That is its code, the blocks of d2l that it uses, also in modules that d2l imports
     from its own package, the data files of d2l that these name, and the pins of its
-    environment. The library is `module`, or that of today's sources if it is None.
+    environment.
     """
-    if module is None:
-        module = package.generated(book, tab)
-    return of_cells(book, tab, book.cells(section, tab), module)
-
-
-def of_cells(book: Book, tab: str, cells: list[Cell], module: str) -> str:
-    """Return the fingerprint of cells that use the library `module`."""
-    sources = [cell.code for cell in cells]
+    sources = [cell.code for cell in book.cells(section, tab)]
     used = {name for source in sources for name in D2L_NAME.findall(source)}
+    module = package.generated(book, tab)
     shared = package.modules(book, module)
     definitions = _kept_definitions(book.root, module, *shared.values())
     parts = [*sources, *_blocks(definitions, used)]
     code = "\n".join(parts)
     parts += [text for name, text in package.data_files(book).items() if name in code]
     parts += environments.pins(tab, book.root)
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(f"{len(part)}:{part}".encode())
-    return digest.hexdigest()
+    # Not the digest of the cache, which counts bytes: records have this one.
+    counted = "".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.sha256(counted.encode()).hexdigest()
 
 
 @functools.lru_cache(maxsize=8)
@@ -87,7 +76,7 @@ def _definitions(module: str) -> Definitions:
         if _is_docstring(statement):
             continue
         names = set(bound_names(statement)) or {ALWAYS}
-        used = sorted(set(used_names(statement, modules)))
+        used = sorted(set(_used_names(statement, modules)))
         entry = (_normalize(statement), used)
         for name in names:
             definitions.setdefault(name, []).append(entry)
@@ -105,6 +94,33 @@ def _statements(module: ast.Module) -> Iterator[ast.stmt]:
                 yield from (ast.Import([name]) for name in names)
             case _:
                 yield statement
+
+
+def bound_names(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names of the module that a statement binds or changes."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        yield statement.name
+        return
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).split(".")[0]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if isinstance(node.value, ast.Name):
+                yield node.value.id
+
+
+def _used_names(statement: ast.stmt, modules: Container[str]) -> Iterator[str]:
+    """Yield the names that a statement uses, also as `module.name`, as in `d2l.f`."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id in modules:
+                yield node.attr
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

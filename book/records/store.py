@@ -23,15 +23,9 @@ from nbformat import NotebookNode
 from book.base import build_paths, environments
 from book.base.errors import BookError
 from book.base.files import write_whole
-from book.library import package
 from book.records.cleaning import clean_outputs
-from book.records.fingerprint import of_cells
-from book.records.validation import (
-    UNREADABLE,
-    hash_of_outputs,
-    problem_with_text,
-    rules,
-)
+from book.records.fingerprint import fingerprint
+from book.records.validation import hash_of_outputs, problem_with_text
 from book.text.blocks import Block, Cell
 from book.text.book import Book
 from book.text.section import Section
@@ -122,50 +116,44 @@ def notes(states: Iterable[RecordState]) -> list[str]:
 def _look_up(
     book: Book, section: Section, tab: str, machine: str
 ) -> tuple[State, NotebookNode | None]:
-    cells = book.cells(section, tab)
-    if not cells:
-        return "fresh", None
+    """Return the state of a record, and the record itself if it is fresh."""
     file = path(book, section, tab, machine)
+    if not book.cells(section, tab):
+        return "fresh", None
     if not file.exists():
         return "missing", None
-    text = _read(book, file)
-    return _judge(book, section, tab, file, text) if text else ("damaged", None)
-
-
-@functools.cache  # a build looks at each record several times
-def _judge(
-    book: Book, section: Section, tab: str, file: Path, text: str
-) -> tuple[State, NotebookNode | None]:
-    """Return the state of the record `text`, and the record itself if it is fresh."""
-    cells = book.cells(section, tab)
-    record = nbformat.v4.reads(text)
-    module = package.generated(book, tab)
-    if record.metadata.book.fingerprint != of_cells(book, tab, cells, module):
-        return "stale", None
-    if [c.source for c in record.cells] != [c.code for c in cells]:
-        _warn(file, "its code does not have its fingerprint")
-        return "damaged", None
-    return "fresh", record
-
-
-def _read(book: Book, file: Path) -> str | None:
-    """Return the text of a record; if it is damaged, warn once and return None."""
+    record = None
     try:
         if not file.is_file():
             raise OSError(errno.EINVAL, "not a file")
         text = file.read_text(encoding="utf-8")
-        kept = build_paths.cache(book.root, "sources")
-        problem = kept.value(
-            ["verdict", *rules(), text], lambda: problem_with_text(text)
-        )
     except OSError as error:
         problem = f"it cannot be read: {error.strerror}"
-    except UNREADABLE:
+    except UnicodeDecodeError:
         problem = "not a notebook"
+    else:
+        problem, record = _judge(book, section, tab, text)
     if problem:
         _warn(file, problem)
-        return None
-    return text
+        return "damaged", None
+    return ("fresh" if record else "stale"), record
+
+
+@functools.cache  # a build looks at each record several times
+def _judge(
+    book: Book, section: Section, tab: str, text: str
+) -> tuple[str, NotebookNode | None]:
+    """Return the damage of a record, if any, and the record if it is fresh."""
+    verdicts = build_paths.cache(book.root, "sources")
+    if problem := verdicts.value(["verdict", text], lambda: problem_with_text(text)):
+        return problem, None
+    record = nbformat.v4.reads(text)
+    if record.metadata.book.fingerprint != fingerprint(book, section, tab):
+        return "", None
+    today = [cell.code for cell in book.cells(section, tab)]
+    if [cell.source for cell in record.cells] != today:
+        return "its code does not have its fingerprint", None
+    return "", record
 
 
 @functools.cache
@@ -224,8 +212,13 @@ def pinned_version(book: Book, tab: str) -> str:
     """Return the framework's version in a tab's environment; empty if not pinned."""
     pinned = filter(None, map(PIN.match, environments.pins(tab, book.root)))
     versions = {found[1]: found[2] for found in pinned}
-    names = DISTRIBUTIONS.get(tab, [tab])
+    names = distributions(tab)
     return next((versions[name] for name in names if name in versions), "")
+
+
+def distributions(tab: str) -> list[str]:
+    """Return the distributions that may contain the framework of a tab."""
+    return DISTRIBUTIONS.get(tab, [tab])
 
 
 def titles(book: Book) -> dict[str, str]:
@@ -283,14 +276,19 @@ def write(
     of the code, taken before it ran.
     """
     file = path(book, section, tab, facts["machine"])
+    write_whole(file, nbformat.writes(new_record(executed, facts)) + "\n")
+    return file
+
+
+def new_record(executed: NotebookNode, facts: dict[str, str]) -> NotebookNode:
+    """Return the record of an executed notebook, its outputs cleaned."""
     record = cleaned(executed)
     record.metadata = NotebookNode(
         book=facts | {"outputs": hash_of_outputs(record)},
         kernelspec=KERNEL,
         language_info={"name": "python", "version": facts["python"]},
     )
-    write_whole(file, nbformat.writes(record) + "\n")
-    return file
+    return record
 
 
 def cleaned(executed: NotebookNode) -> NotebookNode:

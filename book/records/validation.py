@@ -1,15 +1,12 @@
 """Says why a record, or an output of a cell, is not shown."""
 
-import functools
 import hashlib
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 
-from book.records import cleaning, images
 from book.records.cleaning import SHOWN, UNPRINTABLE
 from book.records.images import problem_with_image
 from book.runner.execution import MOST_CHARACTERS, TOO_LARGE
@@ -37,24 +34,18 @@ UNREADABLE = (
 )
 
 
-@functools.cache
-def rules() -> list[str]:
-    """Return everything that the verdict on a record depends on, but the record."""
-    modules = [cleaning.__file__, images.__file__, __file__]
-    return [nbformat.__version__, *(Path(m).read_text("utf-8") for m in modules)]
-
-
 def problem_with_text(text: str) -> str:
     """Return why a text is not shown as the record of a run; empty if it is."""
     try:
         record = nbformat.v4.reads(text)
         nbformat.validate(record)
-        return _problem_with_record(record)
+        return problem_with_record(record)
     except UNREADABLE:
         return "not a notebook"
 
 
-def _problem_with_record(record: NotebookNode) -> str:
+def problem_with_record(record: NotebookNode) -> str:
+    """Return why a notebook is not shown as the record of a run; empty if it is."""
     facts = record.metadata.get("book")
     if not isinstance(facts, dict) or not set(FACTS) <= set(facts):
         return "it does not say what made it"

@@ -10,100 +10,72 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from . import signals
-from .execution import Halt, Interpreter, execute, report, show_progress, stopping
+from .errors import Unfit
+from .execution import Interpreter, execute, report, show_progress
 from .files import write_whole
-from .folder import (
-    LIBRARY,
-    NOTEBOOKS,
-    RESULTS,
-    ExportedNotebook,
-    Manifest,
-    library_digest,
-    read_manifest,
-    read_notebook,
-    seal_result,
-)
-from .machine import Unfit, gpus_of, machine_facts
+from .folder import NOTEBOOKS, RESULTS, notebooks, read_notebook, result
+from .machine import gpus_of, machine_facts
 
 
 def run(folder: Path, tabs: Sequence[str], sections: Sequence[str]) -> int:
     """Run the notebooks of `folder` and return how many of them failed."""
-    manifest = read_manifest(folder)
-    entries = chosen(manifest, tabs, sections)
-    if library_digest(folder) != manifest.library:
-        raise Unfit(f"{LIBRARY}/ is not what was exported; export it again")
-    gpus_of(manifest.machine)
+    files = chosen(notebooks(folder), tabs, sections)
+    # All of them are read before the first runs, which may take long.
+    ready = {file: read_notebook(folder, file) for file in files}
+    for machine in {notebook.metadata.book.machine for notebook in ready.values()}:
+        gpus_of(machine)
     # One after the other, since two kernels would compete for the memory of one GPU.
-    failed = sum([_run_entry(folder, manifest, entry) for entry in entries])
+    failed = sum([_run_notebook(folder, *entry) for entry in ready.items()])
     print(
-        f"{len(entries) - failed} of {len(entries)} notebooks are in"
+        f"{len(files) - failed} of {len(files)} notebooks are in"
         f" {folder / RESULTS}; copy it back, then: make import FROM=FOLDER"
     )
     return failed
 
 
 def chosen(
-    manifest: Manifest, tabs: Sequence[str], sections: Sequence[str]
-) -> list[ExportedNotebook]:
+    files: Sequence[str], tabs: Sequence[str], sections: Sequence[str]
+) -> list[str]:
     """Return the notebooks of `tabs` and `sections`; empty lists mean all of them."""
-    entries = manifest.notebooks
-    known_tabs = dict.fromkeys(e.tab for e in entries)
-    known_sections = dict.fromkeys(e.section for e in entries)
-    names = [s.removesuffix(".md") for s in sections]
-    for tab in tabs:
-        if tab not in known_tabs:
-            raise Unfit(f"no tab '{tab}' here; there are {', '.join(known_tabs)}")
-    for name in names:
-        if not any(_has_name(section, name) for section in known_sections):
-            known = ", ".join(known_sections)
-            raise Unfit(f"no section '{name}' here; there are {known}")
-    return [
-        entry
-        for entry in entries
-        if (not tabs or entry.tab in tabs)
-        and (not names or any(_has_name(entry.section, name) for name in names))
-    ]
+    names = {file: _names(file) for file in files}
+    if not names:
+        raise Unfit(f"there is nothing in {NOTEBOOKS}/; export it again")
+    sections = [name.removesuffix(".md") for name in sections]
+    for part, (kind, wanted) in enumerate((("tab", tabs), ("section", sections))):
+        known = dict.fromkeys(of[part][0] for of in names.values())
+        for name in wanted:
+            if not any(name in of[part] for of in names.values()):
+                raise Unfit(f"no {kind} '{name}' here; there are {', '.join(known)}")
+        if wanted:
+            names = {f: of for f, of in names.items() if {*of[part]} & {*wanted}}
+    return [*names]
 
 
-def _has_name(section: str, name: str) -> bool:
-    return name in (section, section.rsplit("/", 1)[-1])
+def _names(file: str) -> tuple[list[str], list[str]]:
+    """Return the names of the tab of a notebook, and those of its section."""
+    tab, _, section = file.removesuffix(".ipynb").partition("/")
+    return [tab], [section, section.rpartition("/")[-1]]
 
 
-def _run_entry(folder: Path, manifest: Manifest, entry: ExportedNotebook) -> bool:
+def _run_notebook(folder: Path, file: str, notebook: NotebookNode) -> bool:
     """Run one notebook and keep its result; return whether it failed."""
+    made_of, distributions = notebook.metadata.book, notebook.metadata.distributions
+    title = file.removesuffix(".ipynb").replace("/", ": ", 1)
     # Not resolved: Python finds its environment through the link.
-    interpreter = Interpreter(Path(sys.executable), folder, manifest.machine)
-    try:
-        notebook = read_notebook(folder / NOTEBOOKS / entry.file)
-    except Unfit as error:
-        report(f"error: {error}")
-        return True
-    result = folder / RESULTS / entry.file
-    log = result.with_suffix(".log")
-    halt = asyncio.run(_execute(notebook, interpreter, entry.title))
+    interpreter = Interpreter(Path(sys.executable), folder, made_of.machine)
+    target = folder / RESULTS / file
+    log = target.with_suffix(".log")
+    progress = functools.partial(show_progress, title)
+    halt = asyncio.run(execute(notebook, interpreter, progress))
     if halt is not None:
         write_whole(log, f"{halt.reason}\n\n{halt.traceback}\n")
         cell = f", cell {halt.cell}" if halt.cell else ""
-        report(f"error: {entry.title}{cell}: {halt.reason}; see {log}")
+        report(f"error: {title}{cell}: {halt.reason}; see {log}")
         return True
-    names = manifest.distributions[entry.tab]
-    facts = machine_facts(manifest.machine, entry.tab, interpreter.python, names)
-    write_whole(result, seal_result(notebook, manifest, entry, facts))
+    run_by = made_of.machine, made_of.framework, interpreter.python, distributions
+    write_whole(target, result(notebook, machine_facts(*run_by)))
     log.unlink(missing_ok=True)
     return False
-
-
-async def _execute(
-    notebook: NotebookNode, interpreter: Interpreter, title: str
-) -> Halt | None:
-    progress = functools.partial(show_progress, title)
-    task = asyncio.ensure_future(execute(notebook, interpreter, progress))
-    with stopping([task]) as interrupted:
-        await asyncio.wait([task])
-    # nbclient reports a cancelled task as the death of the kernel.
-    if interrupted:
-        raise KeyboardInterrupt
-    return task.result()
 
 
 def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:

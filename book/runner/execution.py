@@ -1,6 +1,5 @@
 """Runs one notebook with nbclient and ipykernel."""
 
-import asyncio
 import contextlib
 import json
 import os
@@ -9,7 +8,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -238,29 +237,6 @@ def _last_words(scratch: Path) -> str:
             return log.read().decode(errors="replace")
     except FileNotFoundError:
         return ""
-
-
-@contextlib.contextmanager
-def stopping(tasks: Sequence[asyncio.Future[Any]]) -> Iterator[list[int]]:
-    """Cancel `tasks` on the first SIGINT or SIGTERM, and ignore later ones.
-
-    The list that it yields then holds the signal's number.
-    """
-    interrupted: list[int] = []
-    loop = asyncio.get_running_loop()
-
-    def stop(number: int, frame: object) -> None:
-        if not interrupted:
-            interrupted.append(number)
-            for task in tasks:
-                loop.call_soon_threadsafe(task.cancel)
-
-    before = {n: signal.signal(n, stop) for n in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield interrupted
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_IGN if interrupted else handler)
 
 
 # Progress

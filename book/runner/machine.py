@@ -7,12 +7,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from .errors import Unfit
+
 START_SECONDS = 120
 GPU_SECONDS = 60
-
-
-class Unfit(Exception):
-    """An exported folder, a result or a machine that cannot be used; says why."""
 
 
 def is_cpu(machine: str) -> bool:
@@ -39,19 +37,17 @@ def machine_facts(
 ) -> dict[str, str]:
     """Return what a record says about this machine and the interpreter `python`.
 
-    The framework is the first of `distributions` that is installed. Raises a
-    `SubprocessError` or `ValueError` if the interpreter does not answer, and `Unfit`
-    if the machine has no GPU although its name promises one.
+    The framework is the first of `distributions` that is installed. Raises `Unfit` if
+    the interpreter does not answer, or if the machine has no GPU although its name
+    promises one.
     """
-    asked = subprocess.run(
-        [python, "-c", FACTS_SCRIPT, *distributions],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=START_SECONDS,
-    )
     gpu, driver = gpus_of(machine)
+    try:
+        asked = ask([str(python), "-c", FACTS_SCRIPT, *distributions], START_SECONDS)
+        # Something that Python starts with may print lines of its own before.
+        facts = json.loads(asked.strip().rpartition("\n")[2])
+    except (OSError, subprocess.SubprocessError, ValueError):
+        raise Unfit(f"{python}: this interpreter does not start") from None
     return {
         "machine": machine,
         "machine_name": gpu or "CPU",
@@ -60,8 +56,7 @@ def machine_facts(
         "framework": tab,
         "cpu": _cpu_model(),
         "date": datetime.date.today().isoformat(),
-        # Something that Python starts with may print lines of its own before.
-        **json.loads(asked.stdout.strip().rpartition("\n")[2]),
+        **facts,
     }
 
 
@@ -92,17 +87,22 @@ def gpus_of(machine: str) -> tuple[str, str]:
 def _ask_nvidia_smi() -> list[list[str]]:
     """Return the name and the driver's version of each GPU."""
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    rows = [row.split(", ") for row in ask(query, GPU_SECONDS).splitlines()]
+    return [row for row in rows if len(row) == 2 and all(map(str.isprintable, row))]
+
+
+def ask(command: Sequence[str], seconds: int) -> str:
+    """Return what a command prints; raise an error if it fails or takes too long."""
     asked = subprocess.run(
-        query,
+        command,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         errors="replace",
         check=True,
-        timeout=GPU_SECONDS,
+        timeout=seconds,
     )
-    rows = [row.split(", ") for row in asked.stdout.splitlines()]
-    return [row for row in rows if len(row) == 2 and all(map(str.isprintable, row))]
+    return asked.stdout
 
 
 def _describe_failure(error: Exception) -> str:

@@ -17,12 +17,12 @@ from nbformat import NotebookNode
 
 from book.base import build_paths
 from book.base.errors import BookError
-from book.base.files import locked, replace_folder
+from book.base.files import locked, replace_folder, write_whole
 from book.library import package
 from book.records import fingerprint, store, validation
 from book.runner import folder as exported
-from book.runner.folder import ExportedNotebook, Manifest
-from book.runner.machine import Unfit, is_cpu
+from book.runner.errors import Unfit
+from book.runner.machine import is_cpu
 from book.runs import run
 from book.text.book import Book
 from book.text.section import Section
@@ -30,10 +30,10 @@ from book.text.section import Section
 SCRIPT = "run.py"
 RUNNER = Path(exported.__file__).parent
 PARTS = {
-    *(SCRIPT, RUNNER.name, exported.MANIFEST),
-    *(exported.NOTEBOOKS, exported.LIBRARY, exported.RESULTS),
+    *(SCRIPT, RUNNER.name, exported.NOTEBOOKS, exported.LIBRARY, exported.RESULTS),
 }
 AGAIN = "export it and run it again"
+RESULT_FACTS = [fact for fact in validation.FACTS if fact != "outputs"]
 
 # Export
 
@@ -76,9 +76,9 @@ def check_free(folder: Path) -> None:
     if not folder.is_dir():
         raise BookError("a file, not a folder; name a folder: TO=FOLDER", folder)
     names = {path.name for path in folder.iterdir()}
-    if names and (exported.MANIFEST not in names or not names <= PARTS):
+    if names and (SCRIPT not in names or not names <= PARTS):
         raise BookError("holds other files; name a new folder: TO=FOLDER", folder)
-    if _find_results(folder):
+    if exported.notebooks(folder, exported.RESULTS):
         raise BookError(
             f"holds results; import them with make import FROM='{folder}' and remove"
             " the folder, or name another: TO=FOLDER",
@@ -97,30 +97,18 @@ def _write_contents(
     for file in RUNNER.glob("*.py"):
         if file.name != SCRIPT:
             shutil.copyfile(file, draft / RUNNER.name / file.name)
-    entries = [_put_notebook(draft, book, section, tab) for section, tab in due]
-    manifest = Manifest(
-        machine,
-        exported.library_digest(draft),
-        {tab: store.DISTRIBUTIONS.get(tab, [tab]) for _, tab in due},
-        entries,
-    )
-    (draft / exported.MANIFEST).write_text(manifest.text(), encoding="utf-8")
+    library = exported.library_digest(draft)
+    for section, tab in due:
+        origin = {
+            **{"machine": machine, "framework": tab, "library": library},
+            "fingerprint": fingerprint.fingerprint(book, section, tab),
+        }
+        blank = store.blank(book, section, tab)
+        text = exported.new_notebook(blank, origin, store.distributions(tab))
+        write_whole(draft / exported.NOTEBOOKS / tab / f"{section.name}.ipynb", text)
 
 
-def _put_notebook(
-    draft: Path, book: Book, section: Section, tab: str
-) -> ExportedNotebook:
-    blank = store.blank(book, section, tab)
-    varies = [n for n, c in enumerate(blank.cells, start=1) if store.varies(c)]
-    code = fingerprint.fingerprint(book, section, tab)
-    entry = ExportedNotebook(tab, section.name, code, varies)
-    file = draft / exported.NOTEBOOKS / entry.file
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(nbformat.writes(blank) + "\n", encoding="utf-8")
-    return entry
-
-
-# FolderImport
+# Import
 
 
 def import_results(book: Book, folder: Path) -> None:
@@ -129,171 +117,112 @@ def import_results(book: Book, folder: Path) -> None:
     Results that are stale, damaged or made from other code are left out; a `BookError`
     then lists them.
     """
-    manifest = _read_manifest(folder)
-    found = _find_results(folder)
+    wanted = exported.notebooks(folder)
+    found = exported.notebooks(folder, exported.RESULTS)
+    if not wanted:
+        message = f"there is no {exported.NOTEBOOKS}/; name a folder that was exported"
+        raise BookError(message, folder)
     if not found:
         raise BookError(
             f"there are no results; make them first: python {SCRIPT}", folder
         )
-    lock = book.root / build_paths.records_lock(manifest.machine)
-    with locked(lock, f"another process writes outputs/{manifest.machine}"):
-        refused, recorded = FolderImport(book, folder, manifest).all(found)
-        run.print_sentences_to_reread(book, recorded, manifest.machine)
+    refused: list[str] = []
+    recorded: list[Result] = []
+    for file in found:
+        try:
+            result = _read_result(book, folder / exported.RESULTS, file)
+            print(f"imported: {_keep(book, result)}", flush=True)
+            recorded.append(result)
+        except Unfit as error:
+            refused.append(f"{folder / exported.RESULTS / file}: {error}")
+    if missing := [_title(file) for file in wanted if file not in found]:
+        print(
+            f"without a result: {', '.join(missing)};"
+            " see the .log files beside the results"
+        )
+    for machine in dict.fromkeys(result.facts["machine"] for result in recorded):
+        run.print_sentences_to_reread(
+            book,
+            [(r.section, r.tab) for r in recorded if r.facts["machine"] == machine],
+            machine,
+        )
     if refused:
         raise BookError("\n".join(refused))
 
 
-def _read_manifest(folder: Path) -> Manifest:
-    try:
-        manifest = exported.read_manifest(folder)
-    except Unfit as error:
-        raise BookError(str(error), folder) from None
-    if not store.MACHINE.fullmatch(manifest.machine):
-        raise BookError(
-            "does not name a machine; export it again", folder / exported.MANIFEST
-        )
-    return manifest
-
-
-def _find_results(folder: Path) -> list[str]:
-    """Return the paths of the results in an exported folder, below `results`."""
-    results = folder / exported.RESULTS
-    return sorted(
-        path.relative_to(results).as_posix() for path in results.rglob("*.ipynb")
-    )
+def _title(file: str) -> str:
+    tab, _, section = file.removesuffix(".ipynb").partition("/")
+    return f"{section} ({tab})"
 
 
 @dataclass(frozen=True)
-class FolderImport:
-    """The import of an exported folder into a book."""
+class Result:
+    """An executed notebook that came back, and the facts of its run."""
 
-    book: Book
-    folder: Path
-    manifest: Manifest
-
-    def all(self, found: list[str]) -> tuple[list[str], list[tuple[Section, str]]]:
-        """FolderImport the results `found`.
-
-        Return a line for each that is refused, and the section and tab of the others.
-        """
-        entries = {entry.file: entry for entry in self.manifest.notebooks}
-        refused: list[str] = []
-        recorded: list[tuple[Section, str]] = []
-        for file in found:
-            try:
-                if file not in entries:
-                    raise Unfit(f"{exported.MANIFEST} does not name it; {AGAIN}")
-                entry = entries.pop(file)
-                print(f"imported: {self.one(entry)}", flush=True)
-                recorded.append((self.section(entry), entry.tab))
-            except (Unfit, BookError) as error:
-                refused.append(f"{self.folder / exported.RESULTS / file}: {error}")
-        if entries:
-            names = ", ".join(f"{e.section} ({e.tab})" for e in entries.values())
-            print(f"without a result: {names}; see the .log files beside the results")
-        return refused, recorded
-
-    def one(self, entry: ExportedNotebook) -> Path:
-        """FolderImport one result and return the path of its record."""
-        section = self.section(entry)
-        result = _read_result(self.folder / exported.RESULTS / entry.file)
-        facts = _read_facts(result)
-        self.check_origin(entry, facts)
-        self.check_code(section, entry, result)
-        self.check_library(section, entry, facts)
-        _check_outputs(result)
-        made_of = {name: facts[name] for name in validation.FACTS if name != "outputs"}
-        # Only the outputs are taken; the rest is that of the book.
-        executed = store.blank(self.book, section, entry.tab)
-        for cell, ran in zip(executed.cells, result.cells, strict=True):
-            cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
-        record = store.write(self.book, section, entry.tab, executed, made_of)
-        return record.relative_to(self.book.root)
-
-    def section(self, entry: ExportedNotebook) -> Section:
-        for section in self.book.sections:
-            if section.name == entry.section:
-                if entry.tab in self.book.code_tabs(section):
-                    return section
-        raise Unfit(f"the book no longer has code of {entry.section} in {entry.tab}")
-
-    def check_origin(self, entry: ExportedNotebook, facts: dict[str, str]) -> None:
-        made_for = facts["machine"], facts["framework"]
-        if made_for != (self.manifest.machine, entry.tab):
-            raise Unfit(f"made for {', '.join(made_for)}; {AGAIN}")
-        if not facts["gpu"] and not is_cpu(facts["machine"]):
-            raise Unfit(f"made without a GPU; {AGAIN} on a machine that has one")
-
-    def check_code(
-        self, section: Section, entry: ExportedNotebook, result: NotebookNode
-    ) -> None:
-        today = fingerprint.fingerprint(self.book, section, entry.tab)
-        if {entry.fingerprint, result.metadata.book.fingerprint} != {today}:
-            raise Unfit(
-                "stale: its code, the code of d2l that it uses, or the list of its"
-                f" environment has changed since; {AGAIN}"
-            )
-        cells = self.book.cells(section, entry.tab)
-        if [cell.source for cell in result.cells] != [cell.code for cell in cells]:
-            raise Unfit(
-                f"made from other code: its cells are not those of the book; {AGAIN}"
-            )
-
-    def check_library(
-        self, section: Section, entry: ExportedNotebook, facts: dict[str, str]
-    ) -> None:
-        """Raise `Unfit` if the d2l that a result used is not that of today."""
-        if facts["library"] != exported.library_digest(self.folder):
-            raise Unfit(f"made with a d2l that is not the exported one; {AGAIN}")
-        settings = self.book.config.library.get(entry.tab)
-        if settings is None:
-            return
-        library = self.folder / settings["lib_file"]
-        try:
-            module = library.read_text("utf-8") if library.is_file() else ""
-            then = fingerprint.fingerprint(self.book, section, entry.tab, module)
-        except (OSError, ValueError, SyntaxError):
-            then = ""
-        if then != facts["fingerprint"]:
-            raise Unfit(
-                f"made from other code: its d2l is not that of the book; {AGAIN}"
-            )
+    section: Section
+    tab: str
+    notebook: NotebookNode
+    facts: dict[str, str]
 
 
-def _read_result(file: Path) -> NotebookNode:
+def _read_result(book: Book, results: Path, file: str) -> Result:
+    """Return a result; raise `Unfit` if it is not one of a section of the book."""
+    tab, _, name = file.removesuffix(".ipynb").partition("/")
+    section = next((s for s in book.sections if s.name == name), None)
+    if section is None or tab not in book.code_tabs(section):
+        raise Unfit(f"the book no longer has code of {name or file} in {tab}")
     try:
-        if not file.is_file():
+        if not (results / file).is_file():
             raise Unfit(f"not a file; {AGAIN}")
-        result = nbformat.v4.reads(file.read_text(encoding="utf-8"))
-        nbformat.validate(result)
+        notebook = nbformat.v4.reads((results / file).read_text(encoding="utf-8"))
+        nbformat.validate(notebook)
+        facts = {fact: notebook.metadata.book[fact] for fact in RESULT_FACTS}
     except OSError as error:
         raise Unfit(f"cannot be read ({error.strerror})") from None
     except validation.UNREADABLE:
-        raise Unfit(f"damaged (not a notebook); copy it again, or {AGAIN}") from None
-    return result
+        raise Unfit(f"damaged (not a result); copy it again, or {AGAIN}") from None
+    return Result(section, tab, notebook, facts)
 
 
-def _read_facts(result: NotebookNode) -> dict[str, str]:
-    """Return the facts of a result's run; raise `Unfit` if it was changed since."""
-    facts = result.metadata.get("book")
-    known = set(validation.FACTS) - {"outputs"} | {"library"}
-    is_whole = (
-        isinstance(facts, dict)
-        and known <= set(facts)
-        and all(isinstance(fact, str) for fact in facts.values())
-        and all(cell.cell_type == "code" for cell in result.cells)
-        and result.metadata.get("seal") == exported.seal(result)
-    )
-    if not is_whole:
-        raise Unfit(f"damaged (edited, or not copied whole); copy it again, or {AGAIN}")
-    return dict(facts)
+def _keep(book: Book, result: Result) -> Path:
+    """Write the record of a result and return its path, or raise `Unfit`."""
+    _check_origin(book, result)
+    # Only the outputs are taken; the rest is that of the book.
+    executed = store.blank(book, result.section, result.tab)
+    for cell, ran in zip(executed.cells, result.notebook.cells, strict=True):
+        cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
+    record = store.new_record(executed, result.facts)
+    if problem := validation.problem_with_record(record):
+        raise Unfit(f"{problem}; {AGAIN}")
+    machine = store.check_machine(result.facts["machine"])
+    lock = book.root / build_paths.records_lock(machine)
+    with locked(lock, f"another process writes outputs/{machine}"):
+        file = store.write(book, result.section, result.tab, executed, result.facts)
+    return file.relative_to(book.root)
 
 
-def _check_outputs(result: NotebookNode) -> None:
-    for number, cell in enumerate(result.cells, start=1):
-        if cell.source.strip() and cell.execution_count is None:
+def _check_origin(book: Book, result: Result) -> None:
+    """Raise `Unfit` if a result is not of today's code, or of another machine."""
+    facts, ran = result.facts, result.notebook.cells
+    if facts["framework"] != result.tab:
+        raise Unfit(f"made for {facts['framework']}; {AGAIN}")
+    if not facts["gpu"] and not is_cpu(str(facts["machine"])):
+        raise Unfit(f"made without a GPU; {AGAIN} on a machine that has one")
+    if facts["fingerprint"] != fingerprint.fingerprint(
+        book, result.section, result.tab
+    ):
+        raise Unfit(
+            "stale: its code, the code of d2l that it uses, or the list of its"
+            f" environment has changed since; {AGAIN}"
+        )
+    today = [cell.code for cell in book.cells(result.section, result.tab)]
+    if [cell.source for cell in ran] != today:
+        raise Unfit(
+            f"made from other code: its cells are not those of the book; {AGAIN}"
+        )
+    for number, cell in enumerate(ran, start=1):
+        outputs = cell.get("outputs", [])
+        if cell.source.strip() and cell.get("execution_count") is None:
             raise Unfit(f"cell {number} did not run; {AGAIN}")
-        if any(output.output_type == "error" for output in cell.outputs):
+        if any(output.output_type == "error" for output in outputs):
             raise Unfit(f"cell {number} failed; {AGAIN}")
-    for number, problem in validation.output_problems(store.cleaned(result)):
-        raise Unfit(f"cell {number}: {problem}; {AGAIN}")

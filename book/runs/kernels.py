@@ -75,15 +75,9 @@ def execute(
 
 async def _execute_all(jobs: Sequence[Job], done: Done, parallel: int) -> list[Failure]:
     slots = asyncio.Semaphore(parallel)
-    tasks = [asyncio.ensure_future(_run_job(job, done, slots)) for job in jobs]
-    with execution.stopping(tasks) as interrupted:
-        results = await asyncio.gather(*tasks, return_exceptions=True)
-    if interrupted:
-        raise KeyboardInterrupt
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return [result for result in results if isinstance(result, Failure)]
+    tasks = (_run_job(job, done, slots) for job in jobs)
+    results = await asyncio.gather(*tasks)
+    return [result for result in results if result is not None]
 
 
 async def _run_job(job: Job, done: Done, slots: asyncio.Semaphore) -> Failure | None:

@@ -19,7 +19,7 @@ from book.base.files import locked
 from book.checks.numbers import wrong_quotations
 from book.library import package
 from book.records import fingerprint, store
-from book.runner import machine as runner_machine
+from book.runner.machine import START_SECONDS, ask, gpus_of, machine_facts
 from book.runs.kernels import Failure, Job, execute
 from book.text.book import Book
 from book.text.section import Section
@@ -49,7 +49,7 @@ def run(
         if not due:
             print("all records are fresh; there is nothing to run")
             return 0
-        check_gpu(machine)
+        gpus_of(machine)  # raises an error if the name promises one that is not there
         _print_plan(due)
         ready = _plan_jobs(book, due, machine, python)
         failures = _execute(ready, jobs)
@@ -75,7 +75,8 @@ def _execute(ready: list[Job], parallel: int | None) -> list[Failure]:
     """Run the jobs, keep their records, print tracebacks, return the failures."""
     of = {job.tab: job for job in ready}
     facts = {
-        tab: machine_facts(job.machine, tab, job.python) for tab, job in of.items()
+        tab: machine_facts(job.machine, tab, job.python, store.distributions(tab))
+        for tab, job in of.items()
     }
     kept: list[Job] = []
 
@@ -88,8 +89,8 @@ def _execute(ready: list[Job], parallel: int | None) -> list[Failure]:
     for failure in failures:
         if failure.traceback:
             print(failure.traceback, file=sys.stderr)
-    _warn_of_changes(kept)
     if kept:
+        _warn_of_changes(kept)
         recorded = [(job.section, job.tab) for job in kept]
         print_sentences_to_reread(kept[0].book, recorded, kept[0].machine)
     return failures
@@ -111,32 +112,19 @@ def print_sentences_to_reread(
 
 def _warn_of_changes(kept: list[Job]) -> None:
     """Name the records that are stale already, since their sources have changed."""
-    changed = [f"{job.section.name} ({job.tab})" for job in _changed(kept)]
-    if changed:
+    try:
+        states = store.states(Book(kept[0].book.root), kept[0].machine)
+        fresh = {(section.name, tab) for section, tab, how in states if how == "fresh"}
+    except BookError:
+        fresh = set()  # sources in the middle of a change cannot be read
+    stale = [job for job in kept if (job.section.name, job.tab) not in fresh]
+    if stale:
+        names = ", ".join(f"{job.section.name} ({job.tab})" for job in stale)
         print(
             "warning: the sources changed during the run, so these records are stale:"
-            f" {', '.join(changed)}; repeat make run",
+            f" {names}; repeat make run",
             file=sys.stderr,
         )
-
-
-def _changed(kept: list[Job]) -> list[Job]:
-    """Return the jobs whose code is no longer that of the sources."""
-    if not kept:
-        return []
-    try:
-        book = Book(kept[0].book.root)
-        now = {section.name: section for section in book.sections}
-        return [
-            job
-            for job in kept
-            if job.section.name not in now
-            or job.fingerprint
-            != fingerprint.fingerprint(book, now[job.section.name], job.tab)
-        ]
-    except BookError:
-        # Sources in the middle of a change cannot be read.
-        return kept
 
 
 # What to run, and which interpreter runs it
@@ -163,15 +151,10 @@ def check_interpreter(python: Path) -> Path:
         raise BookError("not an interpreter; name one: PYTHON=FILE", python)
     test = "import sys; print(sys.version_info >= (3, 11))"
     try:
-        asked = subprocess.run(
-            [found, "-c", test],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=runner_machine.START_SECONDS,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        asked = None
-    if asked is None or asked.stdout.strip() != b"True":
+        answer = ask([found, "-c", test], START_SECONDS).strip()
+    except (OSError, subprocess.SubprocessError):
+        answer = ""
+    if answer != "True":
         raise BookError("not Python 3.11 or newer; name one: PYTHON=FILE", found)
     # Not resolved: Python finds its environment through the link.
     return Path(found).absolute()
@@ -206,22 +189,3 @@ def interpreters(
     return {
         tab: python or environments.python(tab, book.root) for tab in sorted(set(tabs))
     }
-
-
-def check_gpu(machine: str) -> None:
-    """Raise a `BookError` if `machine` names one with a GPU and there is none."""
-    try:
-        runner_machine.gpus_of(machine)
-    except runner_machine.Unfit as error:
-        raise BookError(str(error), "MACHINE") from None
-
-
-def machine_facts(machine: str, tab: str, python: Path) -> dict[str, str]:
-    """Return what a record says about this machine and the interpreter that ran it."""
-    names = store.DISTRIBUTIONS.get(tab, [tab])
-    try:
-        return runner_machine.machine_facts(machine, tab, python, names)
-    except (subprocess.SubprocessError, ValueError):
-        raise BookError("this interpreter does not start", python) from None
-    except runner_machine.Unfit as error:
-        raise BookError(str(error), "MACHINE") from None

@@ -110,7 +110,7 @@ def test_one_option_takes_several_names(
     "error, status, line",
     [
         (KeyboardInterrupt(), 130, "interrupted: finished work is kept"),
-        (OSError(errno.ENOSPC, "full"), 1, "error: no space left on the disk"),
+        (OSError(errno.ENOSPC, "No space left"), 1, "error: No space left"),
         (PermissionError(errno.EACCES, "Denied", "x.md"), 1, "error: x.md: Denied"),
         (OSError("of an unknown kind"), 1, "error: of an unknown kind"),
     ],

@@ -55,7 +55,7 @@ def test_a_machine_without_chromium_is_told_how_to_get_it(
     monkeypatch.setenv("PATH", "")
     assert tools.main() == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: not installed: chromium-headless-shell, ")
+    assert line.startswith("error: not installed: chromium-headless-shell ")
 
 
 def test_the_lock_file_names_versions_and_hashes_but_no_host():

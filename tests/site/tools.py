@@ -35,8 +35,7 @@ CHROMIUM_FLAGS = (
 
 def chromium() -> str:
     """The path of the browser: Debian's Chromium, or what CHROME_PATH names."""
-    system.check("browser")
-    return str(system.command(system.BROWSER))
+    return system.browser()
 
 
 def node() -> str:
@@ -75,7 +74,7 @@ def _digest() -> str:
 
 def main() -> int:
     try:
-        system.check("browser")
+        system.browser()
         install()
     except BookError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -163,10 +163,16 @@ def test_a_method_that_is_added_twice_appears_once(lib):
         "@d2l.add_to_class(A)  #@save\ndef h(self):\n    '''Return h.'''\n    return 1"
     )
     again = "@d2l.add_to_class(d2l.A)  #@save\n@property\ndef h(self): return 2"
-    got = lib((CLASS, first), (again,))
+    got = lib((CLASS,), (first,), (again,))
     assert got["A"]().h == 2
     assert got["A"].h.__doc__ == "Return h."
     assert got["text"].count("def h") == 1
+    assert "b.md" not in got["text"] and "c.md" in got["text"]
+
+
+def test_a_text_of_an_added_method_keeps_its_lines(lib):
+    method = '@d2l.add_to_class(A)  #@save\ndef f(self):\n    return """a\nb\n"""'
+    assert lib((CLASS, method))["A"]().f() == "a\nb\n"
 
 
 def test_a_method_keeps_its_own_docstring(lib):
@@ -280,6 +286,11 @@ def test_the_library_imports_only_modules_that_its_code_uses(lib):
         "import sys",  # for d2lbook, whose libraries name themselves d2l
         "from collections import deque",
     ]
+
+
+def test_the_first_iterable_of_a_comprehension_is_from_outside(lib):
+    got = lib(("import string\nx = [string for string in string.digits]  #@save",))
+    assert got["x"][0] == "0"
 
 
 def test_the_names_of_a_marked_import_are_names_of_the_library(lib):
@@ -514,29 +525,33 @@ def test_an_error_below_branches_names_the_line_of_the_file(error_message):
 # The files
 
 
-def test_a_library_is_cached_until_its_sources_change(make, monkeypatch):
+def test_a_library_is_generated_again_if_its_sources_change(make, monkeypatch):
     book = make(("x = 1  #@save",))
     text = package.generated(book, "pytorch")
-    assert text == package.generate(book, "pytorch")
-    (cached,) = (book.root / "_build/library").iterdir()
-    assert cached.name.startswith("pytorch-") and cached.read_text() == text
-
     monkeypatch.setattr(package, "generate", lambda book, tab: "another")
-    del book.config.library["pytorch"]["lib_file"]  # results for a book are remembered
-    assert package.generated(book, "pytorch") == text
+    assert package.generated(read(book), "pytorch") == text  # from the cache
     path = book.root / "chapter/a.md"
     for old, new, same in (
+        ("# A", "Prose.\n\n# A", True),
         ("sec_a", "sec_b", False),
         ("x = 1", "x = 2", False),
-        ("# A", "Prose.\n\n# A", True),
     ):
-        before = package.generated(read(book), "pytorch")
-        cached, *others = (book.root / "_build/library").iterdir()
-        assert not others
-        cached.write_text("cached")
-        path.write_text(path.read_text().replace(old, new))
-        now = package.generated(read(book), "pytorch")
-        assert now == ("cached" if same else "another"), before
+        before = path.read_text()
+        path.write_text(before.replace(old, new))
+        assert (package.generated(read(book), "pytorch") == text) == same, old
+        path.write_text(before)
+
+
+def test_a_sealed_file_is_todays_library_unless_it_was_edited(make, monkeypatch):
+    book = make(("x = 1  #@save",))
+    package.write(book)
+    file = book.root / "d2l/pytorch.py"
+    text = file.read_text()
+    monkeypatch.setattr(package, "_cached", lambda book, tab: "another")
+    assert package.generated(read(book), "pytorch") == text
+    for edited in (text.replace("x = 1", "x = 2"), text.replace("contents", "")):
+        file.write_text(edited)
+        assert package.generated(read(book), "pytorch") == "another"
 
 
 def read(book):

@@ -18,12 +18,12 @@ from nbformat import NotebookNode
 
 from book.base.errors import BookError
 from book.library import package
-from book.library.bindings import bound_names
 from book.notebooks import editions, standalone
 from book.notebooks.editions import KINDS, Edition
 from book.pages import html
 from book.pages.names import COLAB, PLAIN, SAGEMAKER
 from book.records import store
+from book.records.fingerprint import bound_names
 from book.refs.numbers import Numbers
 from book.runs import run
 from book.text.blocks import Cell

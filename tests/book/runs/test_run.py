@@ -18,6 +18,7 @@ from nbformat import NotebookNode
 from book.base.errors import BookError
 from book.records import store, validation
 from book.runner import machine as runner_machine
+from book.runner.errors import Unfit
 from book.runner.kernel_settings import kernel_settings
 from book.runs import run
 from book.text.book import Book
@@ -485,10 +486,10 @@ def test_a_machine_without_a_gpu_is_refused_before_anything_runs(
         monkeypatch.setattr(runner_machine, "GPU_SECONDS", 0.5)
     nvidia_smi(code)
     book = make_book(a=section("1"))
-    with pytest.raises(BookError) as caught:
+    with pytest.raises(Unfit) as caught:
         run.run(book, machine="h200", python=HERE)
     assert str(caught.value) == (
-        f"MACHINE: no GPU is found here ({reason}), but 'h200' names a machine with a"
+        f"no GPU is found here ({reason}), but 'h200' names a machine with a"
         " GPU; fix the driver, or use a name that begins with cpu-, as in"
         " MACHINE=cpu-arm"
     )
@@ -497,24 +498,24 @@ def test_a_machine_without_a_gpu_is_refused_before_anything_runs(
 
 def test_a_machine_without_nvidia_smi(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(runner_machine.Unfit, match="nvidia-smi is not installed"):
+    with pytest.raises(Unfit, match="nvidia-smi is not installed"):
         runner_machine.gpus_of("h200")
 
 
 def test_facts_of_a_machine_with_gpus(nvidia_smi: Callable[..., None]):
     nvidia_smi("printf 'A GPU, 550.1\\nA GPU, 550.1\\n'")
-    facts = run.machine_facts("h200", "pytorch", HERE)
+    facts = runner_machine.machine_facts("h200", "pytorch", HERE, ["torch"])
     assert facts["gpu"] == facts["machine_name"] == "2 × A GPU"
     assert facts["driver"] == "550.1"
     for name in ("cpu", "cpu-arm"):
-        facts = run.machine_facts(name, "pytorch", HERE)
+        facts = runner_machine.machine_facts(name, "pytorch", HERE, ["torch"])
         assert (facts["gpu"], facts["machine_name"]) == ("", "CPU")
 
 
 def test_an_interpreter_that_prints_at_its_start(other_python: Path):
     packages = next(other_python.parents[1].glob("lib/python*/site-packages"))
     (packages / "noise.pth").write_text("import sys; print('noise')\n")
-    facts = run.machine_facts("cpu", "pytorch", other_python)
+    facts = runner_machine.machine_facts("cpu", "pytorch", other_python, [])
     assert facts["python"].startswith("3.")
 
 
@@ -526,5 +527,5 @@ def test_an_interpreter_that_does_not_answer(
         python = tmp_path / "python"
         python.write_text(f"#!/bin/sh\n{code}\n")
         python.chmod(0o755)
-        with pytest.raises(BookError, match="this interpreter does not start"):
-            run.machine_facts("cpu", "pytorch", python)
+        with pytest.raises(Unfit, match=f"^{python}: this interpreter does not start"):
+            runner_machine.machine_facts("cpu", "pytorch", python, [])
