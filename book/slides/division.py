@@ -12,14 +12,16 @@ from dataclasses import replace
 
 from book.slides.marks import Code, Output, Plot, Slide, SlideFigure, SlideItem, Text
 
-LINES = 22
+LINES = 26
+TITLE_LINE, TITLE_CHARACTERS = 2, 53
 FRAME = 2  # lines around code and around printed text
 TEXT_LINE, CHARACTERS = 1.4, 95  # the height of a line of text, and its characters
-PICTURE = 15
+FIGURE, PLOT = 18, 14
 
 ITEM = re.compile(r"\n(?=[-*+] |\d+\. )")  # of a list
 ROW = re.compile(r"\n(?=\|)")
 PARAGRAPH = re.compile(r"\n\s*?\n(?=\s*\S)")  # of code
+STATEMENT = re.compile(r"\n(?=(?: {4}){0,2}(?!el|except|finally)[^\s)\]}])")
 LINE = re.compile(r"\n")
 QUOTES = re.compile(r'"""|\'\'\'')
 
@@ -29,9 +31,10 @@ def divide(slide: Slide) -> list[Slide]:
 
     Only an item that is too long for any slide continues on the next one.
     """
+    room = LINES - TITLE_LINE * math.ceil(len(slide.title) / TITLE_CHARACTERS)
     shown: list[list[SlideItem]] = [[]]
-    for unit in _units(slide.blocks):
-        _add(shown, unit)
+    for unit in _units(slide.blocks, room):
+        _add(shown, unit, room)
     parts = [
         replace(slide, blocks=blocks, number=number, total=len(shown))
         for number, blocks in enumerate(shown, start=1)
@@ -39,7 +42,7 @@ def divide(slide: Slide) -> list[Slide]:
     return [parts[0], *(replace(part, notes=[]) for part in parts[1:])]
 
 
-def _units(items: list[SlideItem]) -> Iterator[list[SlideItem]]:
+def _units(items: list[SlideItem], room: float) -> Iterator[list[SlideItem]]:
     """Yield the items that stay on one slide if they fit: a text, its cell, its outputs."""
     unit: list[SlideItem] = []
     for item in items:
@@ -47,7 +50,7 @@ def _units(items: list[SlideItem]) -> Iterator[list[SlideItem]]:
         follows = isinstance(item, Output | Plot) or (
             isinstance(item, Code) and isinstance(above, Text)
         )
-        if above and follows and _lines([*unit, item]) <= LINES:
+        if above and follows and _lines([*unit, item]) <= room:
             unit.append(item)
             continue
         if unit:
@@ -56,18 +59,17 @@ def _units(items: list[SlideItem]) -> Iterator[list[SlideItem]]:
     yield unit
 
 
-def _add(shown: list[list[SlideItem]], unit: list[SlideItem]) -> None:
+def _add(shown: list[list[SlideItem]], unit: list[SlideItem], room: float) -> None:
     """Add items to the last of the slides `shown`, or to further slides."""
-    room = LINES - _lines(shown[-1])
-    needed = _lines(unit)
-    cut = _cut(unit[0], room) if needed > LINES else None
+    needed, free = _lines(unit), room - _lines(shown[-1])
+    cut = _cut(unit[0], free) if needed > room else None
     if cut:
         shown[-1].append(cut[0])
         shown.append([])
-        _add(shown, [cut[1]])
-    elif needed > room and shown[-1]:
+        _add(shown, [cut[1]], room)
+    elif needed > free and shown[-1]:
         shown.append([])
-        _add(shown, unit)
+        _add(shown, unit, room)
     else:
         shown[-1] += unit
 
@@ -80,11 +82,18 @@ def _lines(items: list[SlideItem]) -> float:
 def _height(item: SlideItem) -> float:
     match item:
         case Code(text) | Output(text):
-            return text.count("\n") + 1 + FRAME
+            return _count(text.split("\n")) + FRAME
         case Text(text):
-            parts = re.split(f"{ITEM.pattern}|{ROW.pattern}", text)
-            return TEXT_LINE * sum(math.ceil(len(p) / CHARACTERS) for p in parts) + 0.6
-    return PICTURE
+            return _count(re.split(f"{ITEM.pattern}|{ROW.pattern}", text)) * TEXT_LINE + 0.6
+        case SlideFigure():
+            return FIGURE
+        case Plot():
+            return PLOT
+
+
+def _count(lines: list[str]) -> int:
+    """Return the number of lines when long ones are wrapped."""
+    return sum(max(math.ceil(len(line) / CHARACTERS), 1) for line in lines)
 
 
 # Items that are too long
@@ -92,43 +101,50 @@ def _height(item: SlideItem) -> float:
 
 def _cut(item: SlideItem, room: float) -> tuple[SlideItem, SlideItem] | None:
     """Return the longest start of an item that has room, and the rest of the item."""
-    fitting = [cut for cut in _cuts(item) if _height(cut[0]) <= room]
-    return fitting[-1] if fitting else None
+    for gaps in _gaps(item):
+        fitting = [cut for cut in _cuts(item, gaps) if _height(cut[0]) <= room]
+        if fitting:
+            return fitting[-1]
+    return None
 
 
-def _cuts(item: SlideItem) -> Iterator[tuple[SlideItem, SlideItem]]:
-    """Yield each start of an item at which it may be cut, and the rest of the item.
+def _gaps(item: SlideItem) -> list[re.Pattern[str]]:
+    """Return the places at which an item may be cut; the first ones are the best."""
+    match item:
+        case Code():
+            return [PARAGRAPH, STATEMENT]
+        case Output():
+            return [LINE]
+        case Text(text):
+            return [ROW if text.startswith("|") else ITEM]
+    return []
 
-    The rest of a table has the head of the table, and the rest of a definition has its
-    first line.
+
+def _cuts(
+    item: SlideItem, gaps: re.Pattern[str]
+) -> Iterator[tuple[SlideItem, SlideItem]]:
+    """Yield the start of an item before each gap, and the rest.
+
+    The rest begins with the head of a table, or the first line of a definition.
     """
-    if isinstance(item, Plot | SlideFigure):
-        return
-    text, head = item.text, ""
-    gaps = PARAGRAPH if isinstance(item, Code) else LINE
-    if isinstance(item, Text):
-        gaps = ITEM
-        if text.startswith("|"):
-            gaps, head = ROW, "".join(text.splitlines(keepends=True)[:2])
+    assert isinstance(item, Text | Code | Output)
+    text = item.text
+    head = "".join(text.splitlines(keepends=True)[:2]) if gaps is ROW else ""
     for gap in gaps.finditer(text, len(head)):
         before, after = text[: gap.start()], text[gap.end() :]
         if isinstance(item, Code):
-            if _is_open(before):
-                continue
             head = _context(before, after)
-        yield replace(item, text=before), replace(item, text=head + after)
-
-
-def _is_open(code: str) -> bool:
-    """Return True if code ends within a long string."""
-    opening = ""
-    for quotes in QUOTES.findall(code):
-        opening = "" if quotes == opening else opening or quotes
-    return bool(opening)
+        if len(head + after) < len(text):
+            yield replace(item, text=before), replace(item, text=head + after)
 
 
 def _context(code: str, following: str) -> str:
-    """Return the first lines of the blocks in `code` that `following` continues."""
+    """Return the first lines of the blocks in `code` that `following` continues.
+
+    Within a long string, it is the line with the quotes that begin the string.
+    """
+    if opening := _open_string(code):
+        return f"{opening}\n...\n"
     context: list[str] = []
     indent = first = _indent(following)
     for line in reversed(code.split("\n")):
@@ -137,6 +153,17 @@ def _context(code: str, following: str) -> str:
             indent = _indent(line)
             context.insert(0, f"{line}\n")
     return "".join([*context, f"{' ' * first}...\n"]) if context else ""
+
+
+def _open_string(code: str) -> str:
+    """Return the line up to the quotes of a long string that has no end in `code`."""
+    opening: re.Match[str] | None = None
+    for quotes in QUOTES.finditer(code):
+        if opening is None:
+            opening = quotes
+        elif quotes[0] == opening[0]:
+            opening = None
+    return code[: opening.end()].rpartition("\n")[2] if opening else ""
 
 
 def _indent(text: str) -> int:

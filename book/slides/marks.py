@@ -192,10 +192,10 @@ class _Reader:
         text = _text(block)
         if any(mark.begins for mark in marks) or not self.slides:
             self._begin_slide("", self.part)
-        elif marks or isinstance(block, source.Figure):
+        elif marks:
             self._begin_part()
         if isinstance(block, source.Figure):
-            self._add_figure(block)
+            self._add_figure(block, bool(marks))
             return
         for mark in marks:
             lead_in = LEAD_IN.search(text, start, mark.start)
@@ -213,13 +213,14 @@ class _Reader:
         if self.pending_notes is not None:
             self._begin_slide(self.heading)
 
-    def _add_figure(self, figure: source.Figure) -> None:
-        """Add a figure to the last slide, and what its caption explains to the notes.
+    def _add_figure(self, figure: source.Figure, is_marked: bool) -> None:
+        """Add a figure to the last slide if it is marked, and its caption to the notes.
 
         The first sentence of the caption stays below the figure.
         """
-        self.slides[-1].blocks.append(to_figure(figure))
-        self._add_notes(_first_sentence(figure.caption)[1])
+        if is_marked:
+            self.slides[-1].blocks.append(to_figure(figure))
+        self._add_notes(_first_sentence(figure.caption)[1] if is_marked else figure.caption)
 
     def _add_mark(self, mark: SlideMark, lead_in: str) -> None:
         """Add the text of a mark to the last slide, after the bold words before it."""
