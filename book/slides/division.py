@@ -22,6 +22,7 @@ ITEM = re.compile(r"\n(?=[-*+] |\d+\. )")  # of a list
 ROW = re.compile(r"\n(?=\|)")
 PARAGRAPH = re.compile(r"\n\s*?\n(?=\s*\S)")  # of code
 STATEMENT = re.compile(r"\n(?=(?: {4}){0,2}(?!el|except|finally)[^\s)\]}])")
+INNER_STATEMENT = re.compile(STATEMENT.pattern.replace("0,2", "0,4"))
 LINE = re.compile(r"\n")
 QUOTES = re.compile(r'"""|\'\'\'')
 
@@ -112,7 +113,7 @@ def _gaps(item: SlideItem) -> list[re.Pattern[str]]:
     """Return the places at which an item may be cut; the first ones are the best."""
     match item:
         case Code():
-            return [PARAGRAPH, STATEMENT]
+            return [PARAGRAPH, STATEMENT, INNER_STATEMENT]
         case Output():
             return [LINE]
         case Text(text):
