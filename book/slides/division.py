@@ -12,11 +12,9 @@ from dataclasses import replace
 
 from book.slides.marks import Code, Output, Plot, Slide, SlideFigure, SlideItem, Text
 
-LINES = 26
-TITLE_LINE, TITLE_CHARACTERS = 2, 53
-FRAME = 2  # lines around code and around printed text
-TEXT_LINE, CHARACTERS = 1.4, 95  # the height of a line of text, and its characters
-FIGURE, PLOT = 18, 14
+LINES, CHARACTERS = 23, 88
+SPACE = 2  # lines around each item
+PICTURE = 16  # lines
 
 ITEM = re.compile(r"\n(?=[-*+] |\d+\. )")  # of a list
 ROW = re.compile(r"\n(?=\|)")
@@ -32,10 +30,9 @@ def divide(slide: Slide) -> list[Slide]:
 
     Only an item that is too long for any slide continues on the next one.
     """
-    room = LINES - TITLE_LINE * math.ceil(len(slide.title) / TITLE_CHARACTERS)
     shown: list[list[SlideItem]] = [[]]
-    for unit in _units(slide.blocks, room):
-        _add(shown, unit, room)
+    for unit in _units(slide.blocks):
+        _add(shown, unit)
     parts = [
         replace(slide, blocks=blocks, number=number, total=len(shown))
         for number, blocks in enumerate(shown, start=1)
@@ -43,7 +40,7 @@ def divide(slide: Slide) -> list[Slide]:
     return [parts[0], *(replace(part, notes=[]) for part in parts[1:])]
 
 
-def _units(items: list[SlideItem], room: float) -> Iterator[list[SlideItem]]:
+def _units(items: list[SlideItem]) -> Iterator[list[SlideItem]]:
     """Yield the items that stay on one slide if they fit: a text, its cell, its outputs."""
     unit: list[SlideItem] = []
     for item in items:
@@ -51,7 +48,7 @@ def _units(items: list[SlideItem], room: float) -> Iterator[list[SlideItem]]:
         follows = isinstance(item, Output | Plot) or (
             isinstance(item, Code) and isinstance(above, Text)
         )
-        if above and follows and _lines([*unit, item]) <= room:
+        if above and follows and _lines([*unit, item]) <= LINES:
             unit.append(item)
             continue
         if unit:
@@ -60,50 +57,44 @@ def _units(items: list[SlideItem], room: float) -> Iterator[list[SlideItem]]:
     yield unit
 
 
-def _add(shown: list[list[SlideItem]], unit: list[SlideItem], room: float) -> None:
+def _add(shown: list[list[SlideItem]], unit: list[SlideItem]) -> None:
     """Add items to the last of the slides `shown`, or to further slides."""
-    needed, free = _lines(unit), room - _lines(shown[-1])
-    cut = _cut(unit[0], free) if needed > room else None
+    needed, free = _lines(unit), LINES - _lines(shown[-1])
+    cut = _cut(unit[0], free) if needed > LINES else None
     if cut:
         shown[-1].append(cut[0])
         shown.append([])
-        _add(shown, [cut[1]], room)
+        _add(shown, [cut[1]])
     elif needed > free and shown[-1]:
         shown.append([])
-        _add(shown, unit, room)
+        _add(shown, unit)
     else:
         shown[-1] += unit
 
 
-def _lines(items: list[SlideItem]) -> float:
-    """Return the number of lines of code that have the height of the items."""
-    return sum(map(_height, items))
+def _lines(items: list[SlideItem]) -> int:
+    """Return the number of lines that items take, with the space around them."""
+    return sum(_height(item) + SPACE for item in items)
 
 
-def _height(item: SlideItem) -> float:
+def _height(item: SlideItem) -> int:
     match item:
         case Code(text) | Output(text):
-            return _count(text.split("\n")) + FRAME
+            lines = text.split("\n")
         case Text(text):
-            return _count(re.split(f"{ITEM.pattern}|{ROW.pattern}", text)) * TEXT_LINE + 0.6
-        case SlideFigure():
-            return FIGURE
-        case Plot():
-            return PLOT
-
-
-def _count(lines: list[str]) -> int:
-    """Return the number of lines when long ones are wrapped."""
-    return sum(max(math.ceil(len(line) / CHARACTERS), 1) for line in lines)
+            lines = re.split(f"{ITEM.pattern}|{ROW.pattern}", text)
+        case _:
+            return PICTURE - SPACE
+    return sum(math.ceil(len(line) / CHARACTERS) or 1 for line in lines)
 
 
 # Items that are too long
 
 
-def _cut(item: SlideItem, room: float) -> tuple[SlideItem, SlideItem] | None:
+def _cut(item: SlideItem, room: int) -> tuple[SlideItem, SlideItem] | None:
     """Return the longest start of an item that has room, and the rest of the item."""
     for gaps in _gaps(item):
-        fitting = [cut for cut in _cuts(item, gaps) if _height(cut[0]) <= room]
+        fitting = [cut for cut in _cuts(item, gaps) if _lines([cut[0]]) <= room]
         if fitting:
             return fitting[-1]
     return None
