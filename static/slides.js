@@ -1,5 +1,6 @@
-// Starts a deck, with the size of slides in book/slides/layout.py and no transitions.
-Reveal.initialize({
+// Fits the slides of a deck to their size, and starts the deck without transitions.
+
+const OPTIONS = {
   width: 1280,
   height: 720,
   margin: 0,
@@ -15,6 +16,55 @@ Reveal.initialize({
   pdfMaxPagesPerSlide: 1,
   pdfSeparateFragments: false,
   plugins: [RevealNotes],
+};
+
+// The scales of what a slide shows, of which the first that fits is used. Only code is
+// enlarged. At the last scale, code has the smallest size that can be read.
+const SCALES = [1.2, 1.1, 1, 0.95, 0.9, 0.85, 0.8, 0.75];
+
+/** Return true if nothing leaves a slide or is cut off. */
+const fits = (/** @type {Element} */ slide) => {
+  const box = slide.getBoundingClientRect();
+  const below = box.bottom - (box.height / 720) * 40;
+  const isInside = (/** @type {Element} */ part) =>
+    part.getBoundingClientRect().bottom < below + 0.5 && part.scrollWidth <= part.clientWidth + 1;
+  return [...slide.querySelectorAll(":scope > *, pre, table, figure > *")].every(isInside);
+};
+
+/** Scale what a slide shows; report a slide on which text would be too small. */
+const fit = (/** @type {HTMLElement} */ slide) => {
+  const most = slide.querySelector(".count") ? 1 : SCALES[0];
+  const scales = SCALES.filter((scale) => scale <= most);
+  for (const tight of slide.querySelector("figure") ? [false, true] : [false]) {
+    slide.classList.toggle("tight", tight);
+    for (const scale of scales) {
+      slide.style.setProperty("--fit", String(scale));
+      if (fits(slide)) return;
+    }
+  }
+  console.error(`${slide.dataset.place}: a slide has too much; begin another one`);
+};
+
+/** Put the first figure of the deck that has room there on the front slide. */
+const cover = () => {
+  const front = document.querySelector(".front");
+  for (const figure of document.querySelectorAll("section:not(.front) > figure")) {
+    const shown = /** @type {HTMLElement} */ (figure.cloneNode(true));
+    shown.removeAttribute("class");
+    front.querySelector(".said:last-of-type").before(shown);
+    if (fits(front)) return;
+    shown.remove();
+  }
+};
+
+const slides = document.querySelector(".slides");
+slides.classList.add("fitting"); // so that all slides have a size, and fonts are loaded
+slides.getBoundingClientRect();
+document.fonts.ready.then(() => {
+  slides.querySelectorAll("section:not(.front)").forEach(fit);
+  cover();
+  slides.classList.remove("fitting");
+  Reveal.initialize(OPTIONS);
 });
 
 // A figure that can be changed takes the place of its picture and of what else is below the

@@ -1,18 +1,21 @@
 """Writes the slides of a deck as HTML."""
 
 import base64
+import math
 import mimetypes
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import imagesize
+
 from book.library import figures
 from book.records.cleaning import SVG
 from book.render import code, plots
 from book.render.texts import Texts
-from book.slides.layout import WIDEST_TABLE, LaidOutSlide
 from book.slides.marks import Code, Output, Plot, Slide, SlideFigure, SlideItem, Text
 from book.slides.words import Words
 from book.text.section import Section
@@ -20,16 +23,21 @@ from book.text.tokens import equations, parse, parse_line
 
 FindFigure = Callable[[str], Path]  # returns the file for a path in a section
 
+SMALLEST = 18  # the size of text that can be read on a slide, in pixels
+PLOT_TEXT = 10  # in the unit of a plot; slides.css has a bit more
+WIDEST_TABLE = 92  # characters; longer printed lines are wrapped, as on the pages
+FONT_SIZE = re.compile(r'font-size[=:]\s*"?([\d.]+)')
+
 
 def render_slides(
-    pages: list[LaidOutSlide], section: Section, words: Words, find_figure: FindFigure
+    slides: list[Slide], section: Section, words: Words, find_figure: FindFigure
 ) -> list[dict[str, Any]]:
     """Return the variables of the template for each slide of a section.
 
     Raises a `BookError` for an equation that is not valid.
     """
-    writer = _Writer([page.slide for page in pages], section, words)
-    return [_slide(page, writer, find_figure) for page in pages]
+    writer = _Writer(slides, section, words)
+    return [_slide(slide, section, writer, find_figure) for slide in slides]
 
 
 class _Writer:
@@ -64,7 +72,7 @@ def _lines(slide: Slide) -> list[str]:
 
 def _texts(slide: Slide) -> list[str]:
     """Return the texts of a slide, and its notes."""
-    shown = [block.markdown for block in slide.blocks if isinstance(block, Text)]
+    shown = [block.text for block in slide.blocks if isinstance(block, Text)]
     return [*shown, _notes(slide)]
 
 
@@ -73,10 +81,9 @@ def _notes(slide: Slide) -> str:
 
 
 def _slide(
-    page: LaidOutSlide, writer: _Writer, find_figure: FindFigure
+    slide: Slide, section: Section, writer: _Writer, find_figure: FindFigure
 ) -> dict[str, Any]:
     """Return the variables for a slide."""
-    slide = page.slide
     return {
         "title": writer.line(slide.title),
         "part": writer.line(slide.part),
@@ -85,10 +92,9 @@ def _slide(
             for block, step in zip(slide.blocks, _steps(slide), strict=True)
         ],
         "notes": writer.text(_notes(slide)),
-        "continued": slide.continued,
-        "scale": round(100 * page.scale),  # percent
-        "number": page.number,
-        "total": page.total,
+        "number": slide.number,
+        "total": slide.total,
+        "place": section.at(slide.line),
     }
 
 
@@ -112,13 +118,13 @@ def _block(
     """Return the variables for a block of a slide."""
     match block:
         case Text():
-            return {"kind": "text", "html": writer.text(block.markdown)}
-        case SlideFigure(path, alt, is_alone=is_alone):
-            caption = writer.line(block.caption)
-            src = _file_address(find_figure(path))
-            name = Path(path).stem if figures.is_interactive(Path(path).stem) else ""
+            return {"kind": "text", "html": writer.text(block.text)}
+        case SlideFigure(path, alt):
+            file, caption = find_figure(path), writer.line(block.caption)
+            src, least = _file_address(file), _readable_height(file)
+            name = file.stem if figures.is_interactive(file.stem) else ""
             shown = {"src": src, "alt": alt, "caption": caption, "interactive": name}
-            return {"kind": "figure", **shown, "alone": is_alone}
+            return {"kind": "figure", **shown, "least": least}
         case Code(source):
             html = code.colored(source, code.language_of(source))
             return {"kind": "code", "html": html}
@@ -128,8 +134,17 @@ def _block(
         case Plot(kind, data, alt):
             prefix = f"plot-{zlib.crc32(data.encode()):x}-"
             if kind == SVG and (svg := plots.inline(data, alt, prefix)):
-                return {"kind": "plot", "html": svg}
+                least = round(plots.height_of(data) * SMALLEST / PLOT_TEXT)
+                return {"kind": "plot", "html": svg, "least": least}
             return {"kind": "picture", "src": _plot_address(kind, data), "alt": alt}
+
+
+def _readable_height(file: Path) -> int:
+    """Return the height in pixels at which the text of a drawing can be read, or 0."""
+    text = file.read_text("utf-8") if file.suffix == ".svg" else ""
+    smallest = min(map(float, FONT_SIZE.findall(text)), default=0)
+    _, height = imagesize.get(file)
+    return math.ceil(height * SMALLEST / smallest) if smallest else 0
 
 
 def _file_address(file: Path) -> str:

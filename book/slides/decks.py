@@ -9,11 +9,8 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import imagesize
 
 from book import merge
 from book.base import build_paths
@@ -26,9 +23,8 @@ from book.records import store
 from book.render import code
 from book.render.code_styles import Dark, Light
 from book.render.templates import render_template
-from book.slides import deck_page, layout, marks
-from book.slides.deck_page import FindFigure
-from book.slides.marks import Slide
+from book.slides import deck_page, marks
+from book.slides.division import divide
 from book.slides.words import Words
 from book.text.book import Book
 from book.text.section import Section
@@ -36,7 +32,6 @@ from book.text.tabs import tab_name
 
 # The files in `static/` that become the stylesheet of decks, and those that are copied.
 STYLES = ("book.css", "slides.css")
-FONT_SIZE = re.compile(r'font-size[=:]\s*"?([\d.]+)')
 STATIC_FILES = ("favicon.svg", "fonts", "slides.js", "vendor/reveal")
 
 
@@ -80,56 +75,22 @@ def deck(book: Book, section: Section, tab: str, words: Words) -> str:
     slides = marks.read(shown) if shown else []
     if shown is None or not slides:
         return ""
-    find_figure = functools.partial(_find_figure, section)
-    layout.add_figures(slides, words.figures)
-    layout.add_tables(slides, words.tables)
-    height_of = functools.partial(_readable_height, find_figure)
-    slides = layout.fit_figures(slides, height_of)
+    words.add_figures(slides)
     slides += words.references(slides, section)
     view = merge.merge_machines({"cpu": shown}, {"cpu": "CPU"})
-    origin = marks.Text(merge.origin(view, tab, section))
-    slides[0].blocks += [*_cover(slides, find_figure), origin]
-    front, *others = deck_page.render_slides(
-        _pages(slides), section, words, find_figure
-    )
+    front, *others = slides
+    front.blocks.append(marks.Text(merge.origin(view, tab, section)))
+    divided = [front, *(part for slide in others for part in divide(slide))]
+    find_figure = functools.partial(_find_figure, section)
+    title, *rendered = deck_page.render_slides(divided, section, words, find_figure)
     return render_template(
         "deck.html",
         lang=book.config.project["lang"],
         book=book.config.project["title"],
         framework=tab_name(tab),
-        title=front,
-        slides=others,
+        title=title,
+        slides=rendered,
     )
-
-
-def _pages(slides: list[Slide]) -> list[layout.LaidOutSlide]:
-    """Return the slides as they fit; the size of the front slide is fixed."""
-    front, *rest = slides
-    return [
-        layout.LaidOutSlide(front, 1.0),
-        *(page for slide in rest for page in layout.pages(slide)),
-    ]
-
-
-def _cover(slides: list[Slide], find_figure: FindFigure) -> list[marks.SlideFigure]:
-    """Return the first figure that is readable on the front slide, if there is one."""
-    figures = [b for s in slides for b in s.blocks if isinstance(b, marks.SlideFigure)]
-    for figure in figures:
-        width, height = imagesize.get(find_figure(figure.path))
-        readable = _readable_height(find_figure, figure)
-        scale = layout.cover_scale(slides[0], width, height)
-        if readable and scale * height >= readable:
-            return [replace(figure, caption="")]
-    return []
-
-
-def _readable_height(find_figure: FindFigure, figure: marks.SlideFigure) -> float:
-    """Return the height in pixels at which the text of a drawing can be read, or 0."""
-    file = find_figure(figure.path)
-    text = file.read_text("utf-8") if file.suffix == ".svg" else ""
-    smallest = min(map(float, FONT_SIZE.findall(text)), default=0)
-    _, height = imagesize.get(file)
-    return height * layout.SMALLEST / smallest if smallest else 0
 
 
 def _find_figure(section: Section, path: str) -> Path:

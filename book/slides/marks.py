@@ -10,8 +10,8 @@ All other prose becomes the speaker's notes. A Summary without marks becomes a s
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import zip_longest
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 from book.records.outputs import PrintedText
@@ -25,11 +25,7 @@ from book.text.tabs import TAB_NAMES
 PARAGRAPH = re.compile(r"\n[ \t]*\n")
 NEXT_ITEM = re.compile(r"\n(?=[-*+] )")
 LEAD_IN = re.compile(r"\*\*([^*\n]+)[.:]\*\*\s+\Z")
-TITLE_LEAD_IN = re.compile(r"^(\w+): ")
 SENTENCE_END = re.compile(r"[.!?:][*_)\"']*\s*$")
-SENTENCE = re.compile(r"(?<=[.?!:])\s+(?=[A-Z`:$\[\"(])")
-UNDIVIDED = re.compile(r"[-*+] |\d+\. |\||\$\$|```|>")  # lists, tables, ...
-SHOWN_WORDS = 45  # in the sentences that a slide without any other text shows
 SAVE = re.compile(r"[ \t]*#[ \t]*@save\b[ \t]*")
 SUMMARY = "Summary"
 ENDINGS = (SUMMARY, "Exercises")
@@ -38,9 +34,9 @@ Documented = ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef
 
 @dataclass
 class Text:
-    """A paragraph, list or equation, in Markdown."""
+    """A paragraph, list, table or equation, in Markdown."""
 
-    markdown: str
+    text: str
 
 
 @dataclass
@@ -50,15 +46,13 @@ class SlideFigure:
     path: str
     alt: str
     caption: str
-    height: float = 0  # the least height in pixels at which its text can be read
-    is_alone: bool = False  # on a slide with only a small title
 
 
 @dataclass
 class Code:
     """The code of a cell."""
 
-    source: str
+    text: str
 
 
 @dataclass
@@ -85,14 +79,17 @@ SlideItem = Text | SlideFigure | Code | Output | Plot
 class Slide:
     """A slide; `part` is the heading of the part of the section that it belongs to.
 
-    It is `continued` if the slide before it has the same title. All texts are Markdown.
+    All texts are Markdown. It begins on `line` of the section's file, and shows part
+    `number` of `total` parts of what the text marks.
     """
 
     title: str
     part: str = ""
     blocks: list[SlideItem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    continued: bool = False
+    line: int = 1
+    number: int = 1
+    total: int = 1
 
 
 def read(shown: Shown) -> list[Slide]:
@@ -100,40 +97,45 @@ def read(shown: Shown) -> list[Slide]:
 
     The list is empty if the section has no slide marks.
     """
-    reader = _Reader(shown.tab)
-    for part in _parts(shown.blocks):
-        if _is_unmarked_summary(part):
-            reader.read_summary(part[1:])
-            part = [block for block in part if isinstance(block, source.Cell)]
-        for block in part:
-            if isinstance(block, source.Cell):
-                reader.read_code(block)
-            elif isinstance(block, source.Heading):
-                reader.read_heading(block)
-            elif not isinstance(block, source.Contents | source.References):
-                reader.read_text(block)
+    if not any(map(_marks, shown.blocks)):
+        return []
+    reader = _Reader()
+    for block in _with_summary(shown.blocks, shown.tab):
+        if isinstance(block, source.Cell):
+            reader.read_code(block)
+        elif isinstance(block, source.Heading):
+            reader.read_heading(block)
+        elif not isinstance(block, source.Contents | source.References):
+            reader.read_text(block)
     reader.flush_notes()
-    for slide in reader.slides[1:]:
-        _complete(slide)
-    return _join_bare_titles(reader.slides) if reader.has_marks else []
+    return reader.slides
+
+
+def _with_summary(blocks: list[source.Block], tab: str) -> Iterator[source.Block]:
+    """Yield the blocks of a section, with a mark around a Summary that has no marks."""
+    for part in _parts(blocks):
+        first, *rest = part
+        is_summary = isinstance(first, source.Heading) and first.title == SUMMARY
+        prose = [block for block in rest if isinstance(block, source.Prose)]
+        if is_summary and prose and not any(map(_marks, rest)):
+            text = _items_for(tab, "\n".join(block.source for block in prose))
+            marked = replace(prose[0], source=text, sign="(**")
+            part = [first, marked, *(block for block in rest if block not in prose)]
+        yield from part
+
+
+def _items_for(tab: str, text: str) -> str:
+    """Return a list without the items that name other frameworks than that of `tab`."""
+    others = [name for key, name in TAB_NAMES.items() if key != tab]
+    items = NEXT_ITEM.split(text)
+    return "\n".join(i for i in items if not any(name in i for name in others))
 
 
 def _parts(blocks: list[source.Block]) -> Iterator[list[source.Block]]:
     """Yield the blocks from each heading to the next."""
-    part: list[source.Block] = []
-    for block in blocks:
-        if isinstance(block, source.Heading) and part:
-            yield part
-            part = []
-        part.append(block)
-    if part:
-        yield part
-
-
-def _is_unmarked_summary(part: list[source.Block]) -> bool:
-    first, *rest = part
-    is_summary = isinstance(first, source.Heading) and first.title == SUMMARY
-    return is_summary and not any(_marks(block) for block in rest)
+    headings = [n for n, block in enumerate(blocks) if isinstance(block, source.Heading)]
+    for start, end in pairwise(sorted({0, *headings, len(blocks)})):
+        yield blocks[start:end]
 
 
 def _marks(block: source.Block) -> list[SlideMark]:
@@ -148,20 +150,18 @@ def _marks(block: source.Block) -> list[SlideMark]:
 
 
 def _text(block: source.Block) -> str:
-    """Return the text of a block for slides; the caption of a table has no colon."""
-    is_table = isinstance(block, source.Table)
-    text = block.text.removeprefix(":") if is_table else block.text
+    """Return the text of a block for slides; a table is without its caption."""
+    text = block.rows.strip() if isinstance(block, source.Table) else block.text
     return for_medium(text, "slide")
 
 
 class _Reader:
     """Reads blocks in order and adds them to the last of `slides`."""
 
-    def __init__(self, tab: str) -> None:
-        self.tab = tab
+    def __init__(self) -> None:
         self.slides: list[Slide] = []
         self.heading = self.part = ""
-        self.has_marks = False
+        self.line = 1
         # Text below a heading is kept for the notes of the slide that it introduces.
         self.pending_notes: list[str] | None = None
 
@@ -169,75 +169,58 @@ class _Reader:
         """Begin a part of the section, and the first slide if it is the title."""
         self.flush_notes()
         if heading.level == 1 or not self.slides:
-            self.slides.append(Slide(heading.title if heading.level == 1 else ""))
+            self._begin_slide(heading.title if heading.level == 1 else "")
         if heading.level > 1:
             self.heading = heading.title
             self.part = "" if heading.title in ENDINGS else heading.title
             self.pending_notes = []
 
-    def read_summary(self, blocks: list[source.Block]) -> None:
-        """Add a Summary as a slide, without its items on other frameworks."""
-        self.flush_notes()
-        others = [name for key, name in TAB_NAMES.items() if key != self.tab]
-        text = "\n".join(_text(b) for b in blocks if isinstance(b, source.Prose))
-        items = NEXT_ITEM.split(text)
-        shown = [item for item in items if not any(name in item for name in others)]
-        self.slides.append(Slide(SUMMARY, "", [Text("\n".join(shown))]))
-        self.has_marks = True
-
     def read_text(self, block: source.Block) -> None:
         """Add the marks of a block to slides, and its other text to the notes."""
-        if not self.slides:
-            self.slides.append(Slide(""))
-        all_marks = _marks(block)
-        self.has_marks |= bool(all_marks)
-        if not all_marks and self._is_announced(block):
-            self.slides[-1].blocks.append(Text(_text(block).strip()))
-            return
-        for start, end in _segments(_text(block), all_marks):
+        if isinstance(block, source.Table) and self.slides:
+            self._add_notes(block.caption)
+        text, all_marks = _text(block), _marks(block)
+        for start, end in _segments(text, all_marks):
+            self.line = block.line + text.count("\n", 0, start)
             marks = [mark for mark in all_marks if start <= mark.start < end]
             self._read_segment(block, start, end, marks)
-
-    def _is_announced(self, block: source.Block) -> bool:
-        """Return True if the last text on the last slide ends with a colon for this."""
-        blocks = self.slides[-1].blocks if self.pending_notes is None else []
-        announces = bool(blocks) and _announces(blocks[-1])
-        return announces and not isinstance(block, source.Figure)
 
     def _read_segment(
         self, block: source.Block, start: int, end: int, marks: list[SlideMark]
     ) -> None:
         """Read a piece of a block in which at most one slide begins."""
         text = _text(block)
-        if any(mark.begins for mark in marks):
+        if any(mark.begins for mark in marks) or not self.slides:
             self._begin_slide("", self.part)
-        elif marks or isinstance(block, source.Figure):
+        elif marks:
             self._begin_part()
         if isinstance(block, source.Figure):
-            self._add_figure(block)
+            self._add_figure(block, bool(marks))
             return
         for mark in marks:
             lead_in = LEAD_IN.search(text, start, mark.start)
             self._add_mark(mark, lead_in[1] if lead_in else "")
         self._add_notes(_unmarked_text(text, start, end, marks))
 
-    def _begin_slide(self, title: str, part: str) -> None:
+    def _begin_slide(self, title: str, part: str = "") -> None:
         """Begin a slide; the text below the last heading becomes its notes."""
-        self.slides.append(Slide(title, part, notes=self.pending_notes or []))
+        notes = self.pending_notes or []
+        self.slides.append(Slide(title, part, notes=notes, line=self.line))
         self.pending_notes = None
 
     def _begin_part(self) -> None:
         """Begin a slide with the last heading as its title, if it has no slide yet."""
         if self.pending_notes is not None:
-            self._begin_slide(self.heading, "")
+            self._begin_slide(self.heading)
 
-    def _add_figure(self, figure: source.Figure) -> None:
-        """Add a figure to the last slide, and what its caption explains to the notes.
+    def _add_figure(self, figure: source.Figure, is_marked: bool) -> None:
+        """Add a figure to the last slide if it is marked, and its caption to the notes.
 
         The first sentence of the caption stays below the figure.
         """
-        self.slides[-1].blocks.append(to_figure(figure))
-        self._add_notes(_first_sentence(figure.caption)[1])
+        if is_marked:
+            self.slides[-1].blocks.append(to_figure(figure))
+        self._add_notes(_first_sentence(figure.caption)[1] if is_marked else figure.caption)
 
     def _add_mark(self, mark: SlideMark, lead_in: str) -> None:
         """Add the text of a mark to the last slide, after the bold words before it."""
@@ -253,8 +236,6 @@ class _Reader:
         """Add the paragraphs of a text to the notes."""
         pending = self.pending_notes
         notes = self.slides[-1].notes if pending is None else pending
-        if not UNDIVIDED.match(text.strip()):  # perhaps it begins within an item
-            text = NEXT_ITEM.sub("\n\n", text, count=1)
         notes += [p.strip() for p in PARAGRAPH.split(text) if p.strip(" \n.,;:")]
 
     def flush_notes(self) -> None:
@@ -265,6 +246,7 @@ class _Reader:
 
     def read_code(self, cell: source.Cell) -> None:
         """Add the code and the outputs of a cell to the last slide."""
+        self.line = cell.line
         if not cell.on_slides or _imports(cell.code):
             if len(self.slides) == 1 and self.pending_notes is None:
                 # A text below this cell is not one for the front slide.
@@ -273,83 +255,10 @@ class _Reader:
         self._begin_part()
         if len(self.slides) < 2:
             # Code before the first mark would crowd the slide with the title.
-            self.slides.append(Slide("Setup"))
-        code = shown_source(cell.code)
-        if code:
+            self._begin_slide("Setup")
+        if code := shown_source(cell.code):
             self.slides[-1].blocks.append(Code(code))
         self.slides[-1].blocks += _outputs(cell)
-
-
-def _complete(slide: Slide) -> None:
-    """Move text from the notes to a slide that would have no more than a title.
-
-    The text is the first sentences of the notes that do not repeat the title, and what
-    they announce by a colon.
-    """
-    claim = (slide.title.partition(": ")[2] or slide.title).lower()
-    kept = []
-    while slide.notes and _needs_text(slide):
-        note = slide.notes.pop(0)
-        sentences = SENTENCE.split(note)
-        repeats = [s for s in sentences if claim in " ".join(s.split()).lower()]
-        kept += repeats
-        if len(repeats) == len(sentences):
-            continue
-        shown, rest = _first_sentences(
-            " ".join(s for s in sentences if s not in repeats) if repeats else note
-        )
-        slide.blocks.append(Text(shown))
-        if rest:
-            slide.notes.insert(0, rest)
-    slide.notes[:0] = kept
-
-
-def _needs_text(slide: Slide) -> bool:
-    """Return True if a slide has only a title, or ends with a colon."""
-    return bool(slide.title) and (not slide.blocks or _announces(slide.blocks[-1]))
-
-
-def _join_bare_titles(slides: list[Slide]) -> list[Slide]:
-    """Return the slides, in which the only sentence of a slide is on one beside it.
-
-    That is the slide before it, or else the one after it, in the same part.
-    """
-    joined: list[Slide] = slides[:1]
-    for slide, after in zip_longest(slides[1:], slides[2:]):
-        sentence = Text(TITLE_LEAD_IN.sub(r"**\1.** ", _as_sentence(slide.title)))
-        if slide.blocks or not slide.part:
-            joined.append(slide)
-        elif joined[-1].part == slide.part:
-            joined[-1].blocks.append(sentence)
-            joined[-1].notes += slide.notes
-        elif after is not None and after.part == slide.part:
-            after.blocks.insert(0, sentence)
-            after.notes[:0] = slide.notes
-        else:
-            joined.append(slide)
-    return joined
-
-
-def _announces(block: SlideItem) -> bool:
-    """Return True for a text that ends with a colon."""
-    return isinstance(block, Text) and block.markdown.endswith(":")
-
-
-def _first_sentences(text: str) -> tuple[str, str]:
-    """Return the sentences that begin in the first words of a text, and the others.
-
-    A list, a table or an equation is not divided.
-    """
-    if UNDIVIDED.match(text):
-        return text, ""
-    words = 0
-    sentences = SENTENCE.split(text)
-    for number, sentence in enumerate(sentences):
-        words += len(sentence.split())
-        if words > SHOWN_WORDS:
-            end = max(number, 1)
-            return " ".join(sentences[:end]), " ".join(sentences[end:])
-    return text, ""
 
 
 def to_figure(figure: source.Figure, folder: Path = Path()) -> SlideFigure:
@@ -361,7 +270,7 @@ def to_figure(figure: source.Figure, folder: Path = Path()) -> SlideFigure:
 def texts(slide: Slide) -> list[str]:
     """Return the Markdown that a slide shows, in order; the captions are included."""
     blocks = [b for b in slide.blocks if isinstance(b, Text | SlideFigure)]
-    shown = [b.markdown if isinstance(b, Text) else b.caption for b in blocks]
+    shown = [b.text if isinstance(b, Text) else b.caption for b in blocks]
     return [slide.title, slide.part, *shown]
 
 
@@ -403,7 +312,7 @@ def _with_lead_in(words: str, paragraphs: Iterator[Text]) -> Iterator[Text]:
     """Yield the paragraphs, the first of them after the bold `words`."""
     for paragraph in paragraphs:
         if words:
-            paragraph.markdown = f"**{words}.** {paragraph.markdown}"
+            paragraph.text = f"**{words}.** {paragraph.text}"
         words = ""
         yield paragraph
 

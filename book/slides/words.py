@@ -11,14 +11,15 @@ from functools import cached_property
 from book.refs.bibliography import Bibliography
 from book.render import math
 from book.slides import marks
-from book.slides.marks import Slide
-from book.text.blocks import Figure, Heading, Table
+from book.slides.marks import Slide, SlideFigure
+from book.text.blocks import Figure, Heading
 from book.text.book import Book
 from book.text.inline import CITATIONS, Role, replace_roles, roles
 from book.text.section import Section
 
 ReplaceRoles = Callable[[str], str]
 ANCHOR = re.compile(r'<a id="[^"]*"></a>')
+NEAR = 2  # slides
 KINDS = {"fig": "the figure", "eq": "the equation", "tab": "the table"}
 
 
@@ -45,7 +46,7 @@ class Words:
         }
 
     @cached_property
-    def figures(self) -> dict[str, marks.SlideFigure]:
+    def _figures(self) -> dict[str, SlideFigure]:
         """The figures of the book by label."""
         return {
             block.label: marks.to_figure(block, section.path.parent)
@@ -54,15 +55,18 @@ class Words:
             if isinstance(block, Figure) and block.label
         }
 
-    @cached_property
-    def tables(self) -> dict[str, marks.Text]:
-        """The tables of the book by label."""
-        return {
-            block.label: marks.Text(block.rows.strip())
-            for section in self.book.sections
-            for block in section.blocks
-            if isinstance(block, Table) and block.label
-        }
+    def add_figures(self, slides: list[Slide]) -> None:
+        """Add figures of the book to the slides whose text names them.
+
+        A figure that a slide near this one shows is not added.
+        """
+        for number, slide in enumerate(slides):
+            near = slides[max(number - NEAR, 0) : number + NEAR + 1]
+            shown = {b.alt for s in near for b in s.blocks if isinstance(b, SlideFigure)}
+            for role in roles("\n".join(marks.texts(slide))):
+                figure = self._figures.get(role.value)
+                if figure and figure.alt not in shown:
+                    slide.blocks.append(figure)
 
     def mathml(
         self, equations: Iterable[math.Equation], section: Section

@@ -23,7 +23,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from book.pages import names
 from book.slides import decks
-from book.slides.layout import SMALLEST
+from book.slides.deck_page import SMALLEST
 from book.slides.words import Words
 
 DECKS = [
