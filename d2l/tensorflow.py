@@ -3427,4 +3427,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from e49791a5bc0b714a, with the contents 42accc4d92335278.
+# Generated from 990bdfdf295da1ac, with the contents 42accc4d92335278.
