@@ -4,7 +4,7 @@
 "use strict";
 
 const memory = require("./memory-arithmetic.js");
-const { tag, label, horizontal, inColumns, chart } = require("./chart.js");
+const { each, tag, label, horizontal, inColumns, chart } = require("./chart.js");
 const { select, range, hidden, more } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
@@ -161,10 +161,10 @@ const painter = (state, width, top) => {
 
 const addresses = (state, width, top) => {
   const rows = rowsOf(state, width);
-  const each = setting(state).capacity / rows;
-  return Array.from({ length: rows }, (_, row) =>
-    label(LEFT - 6, top + row * ROW + 24, row * each, "soft small", "end"),
-  ).join("");
+  const size = setting(state).capacity / rows;
+  return each(Array(rows).fill(size), (_, row) =>
+    label(LEFT - 6, top + row * ROW + 24, row * size, "soft small", "end"),
+  );
 };
 
 /** Return the bars of the memory after each minibatch. */
@@ -173,7 +173,7 @@ const history = (state, width, top) => {
   const slot = (width - LEFT) / LENGTHS.length;
   const tall = 70;
   const scale = tall / CARD;
-  const bars = lengthsOf(state).map((length, i) => {
+  const bars = each(lengthsOf(state), (length, i) => {
     const x = LEFT + i * slot + 3;
     const wide = slot - 6;
     const base = top + tall;
@@ -193,7 +193,7 @@ const history = (state, width, top) => {
     horizontal(top, LEFT, width, "dashed") +
     label(LEFT - 6, top + 5, CARD, "soft small", "end") +
     label(LEFT - 6, top + tall, 0, "soft small", "end") +
-    bars.join("") +
+    bars +
     label(LEFT, top + tall + 34, "length of each minibatch", "soft small")
   );
 };
@@ -382,21 +382,16 @@ const table = (state) => {
 const SOURCE =
   "https://github.com/pytorch/pytorch/blob/main/c10/cuda/CUDACachingAllocator.cpp";
 const NOTES = [
-  [
-    "One block follows the class Block of this section. Segments follow PyTorch (",
-    ["CUDACachingAllocator.cpp", SOURCE],
-    "): a request of at most 1 MiB takes a piece of a segment of 2 MiB, a request of " +
-      "less than 10 MiB a piece of a segment of 20 MiB, and a larger request has a " +
-      "segment of its own, in multiples of 2 MiB. PyTorch divides the smallest free " +
-      "piece that is large enough. If the driver has no memory left, segments without " +
-      "pieces go back to it.",
-  ],
-  [
-    "An expandable segment has as many addresses as it needs. Pages of 2 MiB are " +
-      "mapped where a piece needs them, and free pages are taken from elsewhere. The " +
-      "model leaves out streams and the rounding of requests to 512 bytes. The lengths " +
-      "of the minibatches are assumed.",
-  ],
+  "One block follows the class Block of this section. Segments follow PyTorch " +
+    `([CUDACachingAllocator.cpp](${SOURCE})): a request of at most 1 MiB takes a ` +
+    "piece of a segment of 2 MiB, a request of less than 10 MiB a piece of a segment " +
+    "of 20 MiB, and a larger request has a segment of its own, in multiples of 2 " +
+    "MiB. PyTorch divides the smallest free piece that is large enough. If the " +
+    "driver has no memory left, segments without pieces go back to it.",
+  "An expandable segment has as many addresses as it needs. Pages of 2 MiB are " +
+    "mapped where a piece needs them, and free pages are taken from elsewhere. The " +
+    "model leaves out streams and the rounding of requests to 512 bytes. The lengths " +
+    "of the minibatches are assumed.",
 ];
 
 // Settings

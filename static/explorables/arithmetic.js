@@ -202,14 +202,6 @@ const runQueue = ({ steps, host, device, every, fetch }) => {
 const blockTime = (k, host, device) =>
   k * Math.max(host, device) + Math.min(host, device);
 
-/** Return the total of `runQueue` in closed form. */
-const queueTime = ({ steps, host, device, every, fetch }) => {
-  const blocks = every > 0 ? Math.floor(steps / every) : 0;
-  const rest = steps - blocks * every;
-  const last = rest > 0 ? blockTime(rest, host, device) : 0;
-  return blocks * (blockTime(every, host, device) + fetch) + last;
-};
-
 // Loading, copying and computing
 
 /**
@@ -310,7 +302,6 @@ module.exports = {
   replay,
   runQueue,
   blockTime,
-  queueTime,
   runWorkers,
   pace,
   productFlops,

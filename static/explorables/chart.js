@@ -37,6 +37,9 @@ const canvas = (width, height, ...children) =>
     ...children,
   );
 
+/** Return the drawings of all members of a list. */
+const each = (list, draw) => list.map(draw).join("");
+
 /** Return a path; `more` are further attributes. */
 const path = (d, kind, more = {}) => tag("path", { d, class: kind, ...more });
 
@@ -78,33 +81,32 @@ const ticks = (max, count) => {
 
 /** Return lines across a frame at values of its y axis: [value, text]. */
 const rowLines = ({ left, right, y }, rows) =>
-  rows
-    .map(
-      ([value, text]) =>
-        horizontal(y(value), left, right, "faint") +
-        label(left - 6, y(value) + 4, text, "soft small", "end"),
-    )
-    .join("");
+  each(
+    rows,
+    ([value, text]) =>
+      horizontal(y(value), left, right, "faint") +
+      label(left - 6, y(value) + 4, text, "soft small", "end"),
+  );
 
 /** Return the axes of a frame with these rows, and columns [value, text, anchor]. */
 const grid = (frame, rows, columns) => {
   const { left, right, top, bottom, x } = frame;
-  const names = columns.map(([value, text = value, anchor = "middle"]) =>
+  const names = each(columns, ([value, text = value, anchor = "middle"]) =>
     label(x(value), bottom + 18, text, "soft small", anchor),
   );
   const axes = path(`M${left} ${top}V${bottom}H${right}`, "axis");
-  return rowLines(frame, rows) + names.join("") + axes;
+  return rowLines(frame, rows) + names + axes;
 };
 
 /** Return the axis of a timeline, from `left` to `width - right`. */
 const timeAxis = (total, { left, right, y, width }, text) => {
   const scale = (width - left - right) / total;
-  const marks = ticks(total, width < 480 ? 3 : 6).map((at) => {
+  const marks = each(ticks(total, width < 480 ? 3 : 6), (at) => {
     const x = left + at * scale;
     const name = label(x, y + 20, at ? text(at) : "0", "soft small", "middle");
     return path(`M${x} ${y}v5`, "axis") + name;
   });
-  return horizontal(y, left, width - right, "axis") + marks.join("");
+  return horizontal(y, left, width - right, "axis") + marks;
 };
 
 /** Return what a value was in the setting before, for the end of a label. */
@@ -153,12 +155,10 @@ const chart = (name) => {
   /** Return boxes of a height side by side: [kind, width]. */
   const stack = (parts, left, y, tall) => {
     let x = left;
-    return parts
-      .map(([kind, wide]) => {
-        x += wide;
-        return area(kind, x - wide, y, wide, tall);
-      })
-      .join("");
+    return each(parts, ([kind, wide]) => {
+      x += wide;
+      return area(kind, x - wide, y, wide, tall);
+    });
   };
 
   /** Return a bar between its name and its value.
@@ -177,12 +177,10 @@ const chart = (name) => {
 
   /** Return a box and a name for each [kind, text]; `place` maps a number to [x, y]. */
   const legend = (items, place, wide = 18, aside = wide + 6) =>
-    items
-      .map(([kind, text], i) => {
-        const [x, y] = place(i);
-        return area(kind, x, y, wide, 14) + label(x + aside, y + 12, text, "soft small");
-      })
-      .join("");
+    each(items, ([kind, text], i) => {
+      const [x, y] = place(i);
+      return area(kind, x, y, wide, 14) + label(x + aside, y + 12, text, "soft small");
+    });
 
   return { fill, area, sheet, stack, bar, legend };
 };
@@ -191,6 +189,7 @@ module.exports = {
   tag,
   label,
   canvas,
+  each,
   path,
   line,
   vertical,

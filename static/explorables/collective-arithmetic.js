@@ -137,18 +137,6 @@ const run = (setting) => {
 /** Return the bus bandwidth of an all-reduce, as nccl-tests defines it. */
 const busBandwidth = (bytes, seconds, n) => ((2 * (n - 1)) / n) * (bytes / seconds);
 
-/** Return the time of a ring in closed form. */
-const ringTime = ({ bytes, n, latency, bandwidth }) =>
-  2 * (n - 1) * (latency + bytes / n / bandwidth);
-
-/** Return the time of a binomial tree in closed form. */
-const treeTime = ({ bytes, n, latency, bandwidth }) =>
-  2 * Math.ceil(Math.log2(n)) * (latency + bytes / bandwidth);
-
-/** Return the time of a star in closed form. */
-const starTime = ({ bytes, n, latency, bandwidth }) =>
-  2 * (n - 1) * (latency + bytes / bandwidth);
-
 module.exports = {
   ALGORITHMS: Object.keys(ALGORITHMS),
   pieces,
@@ -157,7 +145,4 @@ module.exports = {
   size,
   run,
   busBandwidth,
-  ringTime,
-  treeTime,
-  starTime,
 };

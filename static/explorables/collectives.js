@@ -6,7 +6,7 @@
 
 const arithmetic = require("./arithmetic.js");
 const collective = require("./collective-arithmetic.js");
-const { tag, label, path, chart } = require("./chart.js");
+const { each, tag, label, path, chart } = require("./chart.js");
 const { select, range, logRange, hidden, more, presets } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
@@ -68,12 +68,12 @@ const HIGH = 112; // of an array
 const bars = (state, width) => {
   const times = NAMES.map((name) => timeOf(state, name));
   const scale = (width - LEFT - 78) / Math.max(...times);
-  return NAMES.map((name, i) => {
+  return each(NAMES, (name, i) => {
     const chosen = name === state.algorithm;
     const text = [chosen ? "s1 solid" : "s1", name, time(times[i])];
     const wide = Math.max(1, times[i] * scale);
     return bar(LEFT, 2 + i * (TALL + 6), wide, TALL, text, chosen);
-  }).join("");
+  });
 };
 
 /** Return the left edges of the devices and their common width. */
@@ -146,7 +146,7 @@ const moment = (state, moving) => {
 const array = (state, device, held, { left, wide }) => {
   const tall = HIGH / held.length;
   const outline = { x: left(device), y: BASE, width: wide, height: HIGH, class: "box" };
-  const pieces = held.map((set, piece) => {
+  const pieces = each(held, (set, piece) => {
     const part = collective.size(set) / state.n;
     const y = BASE + piece * tall;
     const between = piece ? path(`M${left(device)} ${y}h${wide}`, "faint") : "";
@@ -154,23 +154,21 @@ const array = (state, device, held, { left, wide }) => {
     const kind = part === 1 ? "s3 solid plain" : "s1 solid plain";
     return tag("rect", { ...filled, class: kind }) + between;
   });
-  return pieces.join("") + tag("rect", { ...outline, "fill-opacity": 0 });
+  return pieces + tag("rect", { ...outline, "fill-opacity": 0 });
 };
 
 const devices = (state, place, done) => {
   const held = collective.terms(state.algorithm, state.n, done);
-  return held
-    .map((row, device) => {
-      const slow = state.slow === String(device);
-      const text = slow ? `${device}${place.wide < 40 ? "*" : ", slow"}` : device;
-      const kind = slow ? "bad small strong" : "soft small";
-      const at = place.middle(device);
-      return (
-        array(state, device, row, place) +
-        label(at, BASE + HIGH + 14, text, kind, "middle")
-      );
-    })
-    .join("");
+  return each(held, (row, device) => {
+    const slow = state.slow === String(device);
+    const text = slow ? `${device}${place.wide < 40 ? "*" : ", slow"}` : device;
+    const kind = slow ? "bad small strong" : "soft small";
+    const at = place.middle(device);
+    return (
+      array(state, device, row, place) +
+      label(at, BASE + HIGH + 14, text, kind, "middle")
+    );
+  });
 };
 
 const names = (state, width) => {
@@ -291,31 +289,19 @@ const TITAN =
 const LOCKWOOD = "https://glennklockwood.com/garden/processors/H100";
 
 const NOTES = [
-  [
-    "Each device has one link. For each message, it is busy for the latency plus the " +
-      "bytes over the bandwidth. All links work at the same time, so the busiest one " +
-      "decides how long a round lasts. The tree is binomial. NCCL’s trees cut the " +
-      "message into chunks that follow each other, so they lose less to the ring for " +
-      "large messages.",
-  ],
-  [
-    "Links of the RTX 4090: ",
-    ["Zhang et al., 2026", NEU],
-    " report 4.4 and 22.3 GB/s for two GPUs and count the bytes that a device sends " +
-      "and those that it receives. So the link has half of that in each direction. " +
-      "NVLink, 450 GB/s in each direction: ",
-    ["Lockwood, 2026", LOCKWOOD],
-    ". 400 Gbit/s for each GPU: ",
-    ["the torchtitan team’s machines", TITAN],
-    ".",
-  ],
-  [
-    "Latencies: what ",
-    ["NCCL’s model of its rings", TUNING],
-    " assumes for a step over PCIe, NVLink and a network. Algorithm and bus bandwidth: ",
-    ["nccl-tests", PERFORMANCE],
-    ".",
-  ],
+  "Each device has one link. For each message, it is busy for the latency plus the " +
+    "bytes over the bandwidth. All links work at the same time, so the busiest one " +
+    "decides how long a round lasts. The tree is binomial. NCCL’s trees cut the " +
+    "message into chunks that follow each other, so they lose less to the ring for " +
+    "large messages.",
+  `Links of the RTX 4090: [Zhang et al., 2026](${NEU}) report 4.4 and 22.3 GB/s ` +
+    "for two GPUs and count the bytes that a device sends and those that it " +
+    "receives. So the link has half of that in each direction. NVLink, 450 GB/s in " +
+    `each direction: [Lockwood, 2026](${LOCKWOOD}). 400 Gbit/s for each GPU: [the ` +
+    `torchtitan team’s machines](${TITAN}).`,
+  `Latencies: what [NCCL’s model of its rings](${TUNING}) assumes for a step over ` +
+    "PCIe, NVLink and a network. Algorithm and bus bandwidth: " +
+    `[nccl-tests](${PERFORMANCE}).`,
 ];
 
 // Settings

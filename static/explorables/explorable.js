@@ -26,7 +26,8 @@
  *   experiment  the name of an experiment on the reader's GPU, optional (measure.js)
  *   log       (state) -> [[code, text, mark]], optional: below the drawing
  * What follows is folded away:
- *   formula   (state) -> [text]; notes: (state) -> [[text or [text, href]]]
+ *   formula   (state) -> [text], of which what is not true is left out
+ *   notes     (state) -> [text], with links as [text](address)
  *   table     (state) -> {head: [text], rows: [[text]]}, optional: the numbers drawn
  */
 "use strict";
@@ -123,15 +124,16 @@ const button = (text, run) => {
   return element;
 };
 
-/** Return a paragraph of texts and links. */
-const note = (parts) =>
-  make(
-    "p",
-    { class: "note" },
-    ...parts.map((part) =>
-      typeof part === "string" ? part : make("a", { href: part[1] }, part[0]),
-    ),
-  );
+const LINK = /(\[[^\]]+\]\([^)]+\))/;
+
+/** Return a paragraph of a text with links, [text](address). */
+const note = (text) => {
+  const parts = text.split(LINK).map((part) => {
+    const [, name, href] = part.match(/^\[(.+)\]\((.+)\)$/) || [];
+    return href ? make("a", { href }, name) : part;
+  });
+  return make("p", { class: "note" }, ...parts);
+};
 
 const item = ([code, text, mark]) =>
   make(
@@ -163,9 +165,9 @@ const cells = ({ head, rows }) => {
 const folded = (text, ...parts) =>
   make("details", {}, make("summary", {}, text), ...parts);
 
-/** Return the table of a figure in a box that scrolls. */
-const tableBox = (table) => {
-  const label = { role: "group", tabindex: 0, "aria-label": "The numbers as a table" };
+/** Return a table in a box that scrolls. */
+const tableBox = (table, name) => {
+  const label = { role: "group", tabindex: 0, "aria-label": name };
   return make("div", { class: "numbers", ...label }, table);
 };
 
@@ -279,7 +281,7 @@ const build = (spec, { given, change, act, take, reset, link }) => {
     folded(
       "The arithmetic and its sources",
       part.formula,
-      ...(spec.table ? [tableBox(part.table)] : []),
+      ...(spec.table ? [tableBox(part.table, "The numbers as a table")] : []),
       part.notes,
     ),
     part.later,
@@ -467,11 +469,15 @@ const explorable = (figure, described) => {
 };
 
 /** Return a description as the module of a figure, which pages start.
- * @param {any} spec
+ * @param {any} described
  */
-const figure = (spec) => ({ ...spec, start: (element) => explorable(element, spec) });
+const figure = (described) => {
+  const formula = (state) => described.formula(state).filter(Boolean);
+  const spec = { ...described, formula };
+  return { ...spec, start: (element) => explorable(element, spec) };
+};
 
 /** Return the module of a picture beside which readers measure. */
 const picture = (experiment) => ({ start: (element) => measurable(element, experiment) });
 
-module.exports = { figure, picture, first, begin, make, button };
+module.exports = { figure, picture, first, begin, make, button, folded, cells, tableBox };

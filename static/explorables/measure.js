@@ -18,7 +18,7 @@ const { round } = require("./arithmetic.js");
 const { tag, label, canvas } = require("./chart.js");
 const device = require("./device.js");
 const experiments = require("./experiments.js");
-const { make } = require("./explorable.js");
+const { make, button, folded, cells, tableBox } = require("./explorable.js");
 
 const LESS =
   "A web page reaches less than a framework on the same GPU: it has no tensor cores, and " +
@@ -57,19 +57,9 @@ const chart = ({ points, unit }, width) => {
   return canvas(width, 8 + points.length * (tall + 4), ...bars);
 };
 
-const numbers = ({ head, rows }) => {
-  const cell = (name, scope) => (text) =>
-    make(name, name === "th" ? { scope } : {}, String(text));
-  const row = (texts) =>
-    make("tr", {}, cell("th", "row")(texts[0]), ...texts.slice(1).map(cell("td")));
-  const table = make(
-    "table",
-    {},
-    make("thead", {}, make("tr", {}, ...head.map(cell("th", "col")))),
-    make("tbody", {}, ...rows.map(row)),
-  );
-  const box = { class: "numbers", role: "group", tabindex: 0, "aria-label": "The measured numbers" };
-  return make("details", {}, make("summary", {}, "The measured numbers"), make("div", box, table));
+const numbers = (found) => {
+  const [name, table] = ["The measured numbers", make("table", {}, ...cells(found))];
+  return folded(name, tableBox(table, name));
 };
 
 /** Return on what, when and how a finding was measured. */
@@ -117,8 +107,10 @@ const openPanel = (opener, name, become) => {
   const experiment = experiments[name];
   const id = `measure-${name}`;
   const input = make("input", { type: "number", id, min: 0, step: "any", inputmode: "decimal" });
-  const start = make("button", { type: "button", class: "main" }, "Measure");
-  const stop = make("button", { type: "button", hidden: "" }, "Stop");
+  const start = button("Measure", () => run());
+  start.classList.add("main");
+  const stop = button("Stop", () => controller.abort("You pressed Stop."));
+  stop.hidden = true;
   const status = make("p", { role: "status", class: "said" });
   const panel = make("div", { class: "finding" });
   const box = make(
@@ -157,8 +149,6 @@ const openPanel = (opener, name, become) => {
     start.disabled = false;
     stop.hidden = true;
   };
-  start.addEventListener("click", run);
-  stop.addEventListener("click", () => controller.abort("You pressed Stop."));
   input.addEventListener("keydown", ({ key }) => {
     if (key === "Enter" && !start.disabled) run();
   });

@@ -296,9 +296,6 @@ const SMALL = 1; // larger requests may have a segment of their own
 const LARGE = 10; // requests from this size on do
 const SHARED = 20; // the segment of requests between the two
 
-/** Return the size of a request in bytes, which PyTorch rounds to 512 bytes. */
-const roundRequest = (bytes) => 512 * Math.max(1, Math.ceil(bytes / 512));
-
 /** Return the size in MiB of the segment that PyTorch requests for a piece. */
 const segmentSize = (size) => {
   if (size <= SMALL) return PAGE;
@@ -428,7 +425,6 @@ const playRequests = (memory, requests) => {
 
 module.exports = {
   gapsOf,
-  roundRequest,
   segmentSize,
   playRequests,
   RECIPES,

@@ -13,7 +13,7 @@ const { figure } = require("./explorable.js");
 
 const { size, percent, inUnits, GIGA } = arithmetic;
 const { ROLES, total } = memory;
-const { label, path, vertical, horizontal, dot, ticks, was } = drawing;
+const { each, label, path, vertical, horizontal, dot, ticks, was } = drawing;
 const { fill, sheet, legend } = drawing.chart("memory-timeline");
 
 const MEBI = 2 ** 20;
@@ -230,13 +230,11 @@ const layerOf = (points, role, x, y) => {
   });
   const [kind] = KINDS[role];
   const at = (point, roles) => [x(point.at), y(within(point, roles))];
-  return spans
-    .map((span) => {
-      const upper = span.map((point) => at(point, [...below, role]));
-      const lower = span.map((point) => at(point, below)).reverse();
-      return shape([...upper, ...lower], kind);
-    })
-    .join("");
+  return each(spans, (span) => {
+    const upper = span.map((point) => at(point, [...below, role]));
+    const lower = span.map((point) => at(point, below)).reverse();
+    return shape([...upper, ...lower], kind);
+  });
 };
 
 /** Return the names of the phases below the time axis, and lines between them. */
@@ -252,16 +250,14 @@ const phases = (points, state, x) => {
     const name = key(point);
     spans[name] = [spans[name] ? spans[name][0] : point.at, point.at];
   }
-  return Object.entries(spans)
-    .map(([name, [from, to]]) => {
-      const text = x(to) - x(from) < 7 * name.length ? "" : name;
-      const middle = (x(from) + x(to)) / 2;
-      return (
-        vertical(x(to), TOP, BOTTOM + 6, "faint") +
-        label(middle, BOTTOM + 20, text, "soft small", "middle")
-      );
-    })
-    .join("");
+  return each(Object.entries(spans), ([name, [from, to]]) => {
+    const text = x(to) - x(from) < 7 * name.length ? "" : name;
+    const middle = (x(from) + x(to)) / 2;
+    return (
+      vertical(x(to), TOP, BOTTOM + 6, "faint") +
+      label(middle, BOTTOM + 20, text, "soft small", "middle")
+    );
+  });
 };
 
 /** Return the line of the card's capacity, or a note if it is above the chart. */
@@ -507,39 +503,25 @@ const ADA =
   "https://images.nvidia.com/aem-dam/Solutions/geforce/ada/" +
   "nvidia-ada-gpu-architecture.pdf";
 const NOTES = [
-  [
-    "In 16 bits, a layer of GPT-2 keeps 34 + 5as/h bytes for each number of its input (",
-    ["Korthikanti et al., 2022", KORTHIKANTI],
-    "), and 32 + 2as/h without dropout. A fused attention removes the last term. A " +
-      "layer of Llama 3 with fused attention keeps 41 bytes: it has fewer keys than " +
-      "queries, a gated network and no dropout. Checkpointing keeps the input of each " +
-      "layer. The loss keeps 4 bytes per logit and needs 12 in the backward pass.",
-  ],
-  [
-    "The MLP was measured by ",
-    ["Zhang et al., 2026", NEU],
-    ", and GPT-2 with 1.6 B parameters by ",
-    ["Karpathy, 2024", KARPATHY],
-    ". llm.c overwrites the logits by their gradients, and allocates all of its " +
-      "memory before the first step. The plan for Llama 3 is what a compiler would " +
-      "request. It is not a measurement, and XLA's plans for the same model without " +
-      "checkpointing are larger than this figure says.",
-  ],
-  [
-    "Capacities are those that NVIDIA advertises (",
-    ["L4, A100 and H100", MATRIX],
-    ", ",
-    ["RTX 4090", ADA],
-    ", ",
-    ["B200", DGX],
-    "), with 1 GB = 10⁹ bytes. The driver may report up to 7 % more or less. The CUDA " +
-      "context takes about 0.5 GB, and the allocator leaves gaps.",
-  ],
-  [
-    "The unit of time is the forward pass of a layer. Its " +
-      "backward pass takes 2 units, or 3 with checkpointing. Parts of a minibatch " +
-      "after the third repeat the third and are not drawn.",
-  ],
+  "In 16 bits, a layer of GPT-2 keeps 34 + 5as/h bytes for each number of its " +
+    `input ([Korthikanti et al., 2022](${KORTHIKANTI})), and 32 + 2as/h without ` +
+    "dropout. A fused attention removes the last term. A layer of Llama 3 with fused " +
+    "attention keeps 41 bytes: it has fewer keys than queries, a gated network and " +
+    "no dropout. Checkpointing keeps the input of each layer. The loss keeps 4 bytes " +
+    "per logit and needs 12 in the backward pass.",
+  `The MLP was measured by [Zhang et al., 2026](${NEU}), and GPT-2 with 1.6 B ` +
+    `parameters by [Karpathy, 2024](${KARPATHY}). llm.c overwrites the logits by ` +
+    "their gradients, and allocates all of its memory before the first step. The " +
+    "plan for Llama 3 is what a compiler would request. It is not a measurement, and " +
+    "XLA's plans for the same model without checkpointing are larger than this " +
+    "figure says.",
+  `Capacities are those that NVIDIA advertises ([L4, A100 and H100](${MATRIX}), ` +
+    `[RTX 4090](${ADA}), [B200](${DGX})), with 1 GB = 10⁹ bytes. The driver may ` +
+    "report up to 7 % more or less. The CUDA context takes about 0.5 GB, and the " +
+    "allocator leaves gaps.",
+  "The unit of time is the forward pass of a layer. Its backward pass takes 2 " +
+    "units, or 3 with checkpointing. Parts of a minibatch after the third repeat the " +
+    "third and are not drawn.",
 ];
 
 // Settings

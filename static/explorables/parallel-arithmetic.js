@@ -260,13 +260,6 @@ const planStep = (plan, hardware) => {
   };
 };
 
-/**
- * Return the efficiency of data parallelism that hides nothing.
- * @param {object} run step: time of a GPU's share; bytes of gradients; n; link
- */
-const scaling = ({ step, bytes, n, link }) =>
-  step / (step + (2 * (n - 1) * bytes) / n / link);
-
 module.exports = {
   groups,
   countParameters,
@@ -280,5 +273,4 @@ module.exports = {
   flopsOf,
   linksOf,
   planStep,
-  scaling,
 };

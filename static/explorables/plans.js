@@ -7,7 +7,7 @@
 const arithmetic = require("./arithmetic.js");
 const parallel = require("./parallel-arithmetic.js");
 const cards = require("./cards.js");
-const { label, canvas, vertical, ticks, was, inColumns, chart } = require("./chart.js");
+const { each, label, canvas, vertical, ticks, was, inColumns, chart } = require("./chart.js");
 const { select, steps, logRange, more, doubled, presets } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
@@ -176,7 +176,7 @@ const timePart = (state, step, top, width, last) => {
   const whole = Math.max(...alternatives(state).map(({ step: seconds }) => seconds));
   const scale = (seconds) => (seconds / whole) * (width - RIGHT - 2);
   const below = top + TOP + TALL + 32;
-  const marks = ticks(whole, width < 480 ? 3 : 6).map((x) => {
+  const marks = each(ticks(whole, width < 480 ? 3 : 6), (x) => {
     const side = x === 0 ? "start" : x > 0.9 * whole ? "end" : "middle";
     return label(1 + scale(x), below, x ? time(x) : "0", "soft small", side);
   });
@@ -187,7 +187,7 @@ const timePart = (state, step, top, width, last) => {
     (hidden > 0
       ? area("s3", 1, top + TOP + TALL + 4, Math.max(1, behind), 12)
       : "") +
-    marks.join("") +
+    marks +
     names(
       { ...times, hidden },
       { ...SPANS, hidden: ["s3", "hidden behind arithmetic"] },
@@ -324,7 +324,7 @@ const formula = (state) => {
       : [];
   const { pipeline } = state;
   return [
-    ...(fits(state) ? [] : [advice(state)]),
+    !fits(state) && advice(state),
     `GPUs: ${state.gpus} = ${data} · ${pipeline} · ${state.tensor} (copies · stages · ` +
       "GPUs that share a layer)",
     `microbatches of each copy: ${microbatches} = ${state.batch} sequences / ` +
@@ -334,13 +334,9 @@ const formula = (state) => {
     ...line("data", "gradients and weights"),
     ...line("tensor", "inside of layers"),
     ...line("pipeline", "between stages"),
-    ...(pipeline > 1
-      ? [`bubble: (${pipeline} − 1) / (${microbatches} · ${chunks}) of the work`]
-      : []),
+    pipeline > 1 && `bubble: (${pipeline} − 1) / (${microbatches} · ${chunks}) of the work`,
     `at most ${rate(reached)} per GPU, without what is computed twice`,
-    ...(known
-      ? [`published: ${rate(known[0])} per GPU; predicted: at most ${rate(known[1])}`]
-      : []),
+    known && `published: ${rate(known[0])} per GPU; predicted: at most ${rate(known[1])}`,
   ];
 };
 
@@ -382,42 +378,26 @@ const TABLE_1 =
 const NEU = "https://github.com/smolix/d2l-neu";
 
 const NOTES = [
-  [
-    "State and traffic of data parallelism: ",
-    ["Rajbhandari et al., 2020", ZERO],
-    ". Gradients that are sharded are summed for each microbatch, and weights that are " +
-      "sharded are gathered twice for each. All-reduces in a layer, bubble and FLOPs: ",
-    ["Narayanan et al., 2021", MEGATRON],
-    ". Activations: ",
-    ["Korthikanti et al., 2023", RECOMPUTE],
-    ".",
-  ],
-  [
-    "The step is a lower bound. Arithmetic runs at the rate of the best product of " +
-      "matrices that was published: ",
-    ["Bekman, 2026", BEKMAN],
-    ", and for the RTX 4090 and its links ",
-    ["Zhang et al., 2026", NEU],
-    "; for the H200 the H100’s. Links carry what their data sheets say. Sums inside of " +
-      "layers are never hidden. Those of gradients hide behind the backward pass that " +
-      "completes them, those of ZeRO-3 behind all arithmetic. The update, the latency " +
-      "of messages and the longer last stage are left out.",
-  ],
-  [
-    "The published run is a model with a trillion parameters on 3072 A100 (",
-    ["Narayanan et al., 2021", MEGATRON],
-    ", with ",
-    ["these settings", TABLE_1],
-    "). The prediction is 1.4 times as high. From 8 to 128 H100, ",
-    ["the torchtitan team", TITAN],
-    " saw the memory of Llama 3.1 with 8 billion parameters shrink by 15.4 GiB and the " +
-      "speed of a GPU by 3 %. The figure’s arithmetic predicts 14.0 GiB and 0 %.",
-  ],
-  [
-    "The network has 400 Gbit/s for each H100, as on ",
-    ["the torchtitan team’s machines", TITAN],
-    ". For other cards its speed is an assumption.",
-  ],
+  `State and traffic of data parallelism: [Rajbhandari et al., 2020](${ZERO}). ` +
+    "Gradients that are sharded are summed for each microbatch, and weights that are " +
+    "sharded are gathered twice for each. All-reduces in a layer, bubble and FLOPs: " +
+    `[Narayanan et al., 2021](${MEGATRON}). Activations: [Korthikanti et al., ` +
+    `2023](${RECOMPUTE}).`,
+  "The step is a lower bound. Arithmetic runs at the rate of the best product of " +
+    `matrices that was published: [Bekman, 2026](${BEKMAN}), and for the RTX 4090 ` +
+    `and its links [Zhang et al., 2026](${NEU}); for the H200 the H100’s. Links ` +
+    "carry what their data sheets say. Sums inside of layers are never hidden. Those " +
+    "of gradients hide behind the backward pass that completes them, those of ZeRO-3 " +
+    "behind all arithmetic. The update, the latency of messages and the longer last " +
+    "stage are left out.",
+  "The published run is a model with a trillion parameters on 3072 A100 " +
+    `([Narayanan et al., 2021](${MEGATRON}), with [these settings](${TABLE_1})). The ` +
+    "prediction is 1.4 times as high. From 8 to 128 H100, [the torchtitan " +
+    `team](${TITAN}) saw the memory of Llama 3.1 with 8 billion parameters shrink by ` +
+    "15.4 GiB and the speed of a GPU by 3 %. The figure’s arithmetic predicts 14.0 " +
+    "GiB and 0 %.",
+  "The network has 400 Gbit/s for each H100, as on [the torchtitan team’s " +
+    `machines](${TITAN}). For other cards its speed is an assumption.`,
 ];
 
 // Settings

@@ -4,7 +4,7 @@
 "use strict";
 
 const arithmetic = require("./arithmetic.js");
-const { tag, label, vertical, timeAxis, until, chart } = require("./chart.js");
+const { each, tag, label, vertical, timeAxis, until, chart } = require("./chart.js");
 const { steps, logRange, more, presets } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
@@ -66,12 +66,10 @@ const block = (x, y, width, kind, text = "") => {
 };
 
 const spans = (list, y, scale) =>
-  list
-    .map(({ kind, step, start, end }) => {
-      const text = kind === "queue" || kind === "compute" ? step : "";
-      return block(LEFT + start * scale, y, (end - start) * scale, kind, text);
-    })
-    .join("");
+  each(list, ({ kind, step, start, end }) => {
+    const text = kind === "queue" || kind === "compute" ? step : "";
+    return block(LEFT + start * scale, y, (end - start) * scale, kind, text);
+  });
 
 /** Return the spans in which the device has nothing to do. */
 const gaps = ({ device, total }) => {
@@ -120,17 +118,14 @@ const places = (width) => {
 const waiting = (run, now, x, width) => {
   const queued = run.host.filter(({ kind, end }) => kind === "queue" && end <= now);
   const started = run.device.filter(({ start }) => start < now);
-  const steps = queued.slice(started.length).map(({ step }) => step);
-  return steps
-    .slice(0, Math.floor((width - x) / 24))
-    .map((step, i) => {
-      const box = { x: x + 5 + 24 * i, y: ROWS.host + TALL + 7, width: 21, height: 20 };
-      return (
-        tag("rect", { ...box, rx: 3, class: "s1" }) +
-        label(box.x + 10.5, box.y + 15, step, "ink small", "middle")
-      );
-    })
-    .join("");
+  const room = Math.floor((width - x) / 24);
+  return each(queued.slice(started.length).slice(0, room), ({ step }, i) => {
+    const box = { x: x + 5 + 24 * i, y: ROWS.host + TALL + 7, width: 21, height: 20 };
+    return (
+      tag("rect", { ...box, rx: 3, class: "s1" }) +
+      label(box.x + 10.5, box.y + 15, step, "ink small", "middle")
+    );
+  });
 };
 
 /** Return a line at a time, with what is in the queue then. */
@@ -222,17 +217,12 @@ const formula = (state) => {
 };
 
 const notes = () => [
-  [
-    "Small steps: all times are assumed. Large steps: measured on an RTX 4090 in " +
-      "smolix/d2l-neu, where 32 products of 4096 by 4096 matrices were queued in " +
-      "1.4 ms and finished in 80 ms, so h = 1.4 ms / 32 = 44 µs and " +
-      "d = 80 ms / 32 = 2.5 ms; " +
-      "the time of a fetch is assumed.",
-  ],
-  [
-    "The model leaves out that a queue is full at some point, and that the host " +
-      "has other work.",
-  ],
+  "Small steps: all times are assumed. Large steps: measured on an RTX 4090 in " +
+    "smolix/d2l-neu, where 32 products of 4096 by 4096 matrices were queued in 1.4 " +
+    "ms and finished in 80 ms, so h = 1.4 ms / 32 = 44 µs and d = 80 ms / 32 = 2.5 " +
+    "ms; the time of a fetch is assumed.",
+  "The model leaves out that a queue is full at some point, and that the host has " +
+    "other work.",
 ];
 
 const settle = (state, id) => {

@@ -13,7 +13,7 @@ const { figure } = require("./explorable.js");
 
 const { time, size, rate, bandwidth, percent, round, inUnits } = arithmetic;
 const { MICRO, GIGA, TERA } = arithmetic;
-const { tag, label, canvas, path, line, horizontal, dot, diamond, logarithmic } = drawing;
+const { each, tag, label, canvas, path, line, horizontal, dot, diamond, logarithmic } = drawing;
 const { bar } = drawing.chart("roofline");
 
 // Dense rates in TFLOP/s and bandwidths in GB/s; NOTES names the sources.
@@ -236,13 +236,11 @@ const shownTerms = (state) =>
 const bars = (state, width) => {
   const { terms, time: longest } = bound(state);
   const scale = (width - LEFT - 74) / longest;
-  return shownTerms(state)
-    .map(([term, [kind, name]], i) => {
-      const wide = Math.max(1, terms[term] * scale);
-      const isLongest = bound(state).decides === term;
-      return bar(LEFT, 4 + i * (TALL + 8), wide, TALL, [kind, name, time(terms[term])], isLongest);
-    })
-    .join("");
+  return each(shownTerms(state), ([term, [kind, name]], i) => {
+    const wide = Math.max(1, terms[term] * scale);
+    const isLongest = bound(state).decides === term;
+    return bar(LEFT, 4 + i * (TALL + 8), wide, TALL, [kind, name, time(terms[term])], isLongest);
+  });
 };
 
 /** Return the frame of the chart, whose axes are intensities and rates. */
@@ -468,35 +466,23 @@ const formula = (state) => {
   return [
     turning(state),
     `arithmetic: ${operation.flops(state)} / ${rate(m.rate)} = ${time(terms.flops)}`,
-    ...(terms.functions
-      ? [
-          `exponentials: ${amount(functions)} / (${amount(round(m.functions))} per second)` +
-            ` = ${time(terms.functions)}`,
-        ]
-      : []),
+    terms.functions &&
+      `exponentials: ${amount(functions)} / (${amount(round(m.functions))} per second)` +
+        ` = ${time(terms.functions)}`,
     `bytes: ${operation.bytes(state)} · ${bytes} B / ${bandwidth(m.bandwidth)} = ` +
       time(terms.bytes),
     `calls: ${calls} · ${time(m.overhead)} = ${time(terms.calls)}`,
     `intensity: ${round(intensity(state))} FLOP per byte; ridge: ` +
       `${round(performance.ridge(m))} FLOP per byte`,
-    ...(state.operation === "layer"
-      ? [
-          `critical batch: ${bytes} / 2 · ${rate(m.rate)} / ${bandwidth(m.bandwidth)} ` +
-            `= ${round(performance.criticalBatch(m, bytes))}`,
-        ]
-      : []),
-    ...(known
-      ? [
-          `published for PyTorch on an RTX 4090: ${time(known.time)} or ` +
-            `${rate(known.rate, 4)}, predicted ${time(least)} or ${rate(attained(state))}`,
-        ]
-      : []),
-    ...(sparseFactor(state) > 1
-      ? [
-          `a data sheet may print ${rate(2 * m.rate)}, for matrices half of whose ` +
-            `numbers are zero; your program gets ${rate(m.rate)}`,
-        ]
-      : []),
+    state.operation === "layer" &&
+      `critical batch: ${bytes} / 2 · ${rate(m.rate)} / ${bandwidth(m.bandwidth)} ` +
+        `= ${round(performance.criticalBatch(m, bytes))}`,
+    known &&
+      `published for PyTorch on an RTX 4090: ${time(known.time)} or ` +
+        `${rate(known.rate, 4)}, predicted ${time(least)} or ${rate(attained(state))}`,
+    sparseFactor(state) > 1 &&
+      `a data sheet may print ${rate(2 * m.rate)}, for matrices half of whose ` +
+        `numbers are zero; your program gets ${rate(m.rate)}`,
   ];
 };
 
@@ -534,47 +520,26 @@ const XLA =
 const T4 = "https://manualmachine.com/pny/tcst4mpb/8129101-user-manual";
 const NEU = "https://github.com/smolix/d2l-neu";
 const NOTES = [
-  [
-    "Rates are dense. Many data sheets print the rate of sparse matrices, half of whose " +
-      "numbers are zero. It is twice the dense rate, and programs with ordinary matrices " +
-      "do not reach it.",
-  ],
-  [
-    "The rates and bandwidths of the T4, A100, H100, H200 and B200 are those of the " +
-      "library’s file cards.csv, from ",
-    ["NVIDIA, T4", T4],
-    ", ",
-    ["OpenXLA", XLA],
-    ", ",
-    ["Lockwood", LOCKWOOD],
-    " and ",
-    ["Bekman, 2026", BEKMAN],
-    "; see also ",
-    ["NVIDIA, H100", HOPPER],
-    ". Those of the RTX 4090 are from ",
-    ["NVIDIA, Ada architecture", ADA],
-    ", for products with sums in 32 bits.",
-  ],
-  [
-    "Elementwise operations do not run in tensor cores, so the rate of float32 bounds " +
-      "them in every type. TF32 rounds numbers inside of a product; in memory they have " +
-      "32 bits. Attention without fusion writes the scores, reads and writes them in the " +
-      "softmax, and reads them again. Caches are left out.",
-  ],
-  [
-    "Exponentials: a multiprocessor of these GPUs computes 16 special functions per clock, " +
-      "at the clock of the rate of float32. FlashAttention-3 counts 3.9 trillion per " +
-      "second on an H100 (",
-    ["Shah et al., 2024", "https://arxiv.org/abs/2407.08608"],
-    "), at a lower clock.",
-  ],
-  [
-    `The time of a call, ${OVERHEAD} µs, follows from the smallest product that others `,
-    "measured with PyTorch on an RTX 4090 (",
-    ["Zhang et al., 2026", NEU],
-    "). Other machines and frameworks differ. The chain that they measured has 8 " +
-      "operations, of which 2 read a second array.",
-  ],
+  "Rates are dense. Many data sheets print the rate of sparse matrices, half of " +
+    "whose numbers are zero. It is twice the dense rate, and programs with ordinary " +
+    "matrices do not reach it.",
+  "The rates and bandwidths of the T4, A100, H100, H200 and B200 are those of the " +
+    `library’s file cards.csv, from [NVIDIA, T4](${T4}), [OpenXLA](${XLA}), ` +
+    `[Lockwood](${LOCKWOOD}) and [Bekman, 2026](${BEKMAN}); see also [NVIDIA, ` +
+    `H100](${HOPPER}). Those of the RTX 4090 are from [NVIDIA, Ada ` +
+    `architecture](${ADA}), for products with sums in 32 bits.`,
+  "Elementwise operations do not run in tensor cores, so the rate of float32 " +
+    "bounds them in every type. TF32 rounds numbers inside of a product; in memory " +
+    "they have 32 bits. Attention without fusion writes the scores, reads and writes " +
+    "them in the softmax, and reads them again. Caches are left out.",
+  "Exponentials: a multiprocessor of these GPUs computes 16 special functions per " +
+    "clock, at the clock of the rate of float32. FlashAttention-3 counts 3.9 " +
+    "trillion per second on an H100 ([Shah et al., " +
+    "2024](https://arxiv.org/abs/2407.08608)), at a lower clock.",
+  `The time of a call, ${OVERHEAD} µs, follows from the smallest product that ` +
+    `others measured with PyTorch on an RTX 4090 ([Zhang et al., 2026](${NEU})). ` +
+    "Other machines and frameworks differ. The chain that they measured has 8 " +
+    "operations, of which 2 read a second array.",
 ];
 
 // Settings

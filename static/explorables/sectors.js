@@ -5,7 +5,7 @@
 
 const arithmetic = require("./arithmetic.js");
 const performance = require("./performance-arithmetic.js");
-const { tag, label, path, inColumns, chart } = require("./chart.js");
+const { each, tag, label, path, inColumns, chart } = require("./chart.js");
 const { select, range, more, presets } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
@@ -68,12 +68,8 @@ const threadPlace = (thread, width) => ((thread + 0.5) * width) / WARP;
 
 /** Return the row of threads. */
 const threads = (width) => {
-  const each = width / WARP;
-  const boxes = Array.from({ length: WARP }, (_, t) =>
-    tag("rect", {
-      ...{ x: t * each + 1, y: 20, width: each - 2, height: 14, class: "s3" },
-    }),
-  );
+  const wide = width / WARP;
+  const boxes = Array.from({ length: WARP }, (_, t) => area("s3", t * wide + 1, 20, wide - 2, 14));
   return label(0, 12, "32 threads of a warp", "soft small") + boxes.join("");
 };
 
@@ -102,12 +98,10 @@ const reads = (state, width) => {
 const boxes = (state, width) => {
   const { columns, wide, tall } = shape(width);
   const place = inColumns(columns, wide, tall + 8, TOP);
-  return access(state)
-    .sectors.map((_, i) => {
-      const [x, y] = place(i);
-      return area("wait", x + 1, y, wide - GAP, tall);
-    })
-    .join("");
+  return each(access(state).sectors, (_, i) => {
+    const [x, y] = place(i);
+    return area("wait", x + 1, y, wide - GAP, tall);
+  });
 };
 
 const names = (top, width) => {
@@ -184,17 +178,13 @@ const table = (state) => {
 
 const GUIDE = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/";
 const NOTES = [
-  [
-    "The memory of a GPU moves whole sectors of 32 bytes (",
-    ["NVIDIA, Best Practices Guide", GUIDE],
-    "). The guide counts the same sectors for a warp: four for neighbors with 4 bytes, " +
-      "five if they are shifted, and eight with a stride of two.",
-  ],
-  [
-    "Caches are left out. If other warps soon read the rest of a sector, the cache can " +
-      "serve them. A GPU refuses addresses that are not multiples of the size of the " +
-      "number, so the first address here is one.",
-  ],
+  "The memory of a GPU moves whole sectors of 32 bytes ([NVIDIA, Best Practices " +
+    `Guide](${GUIDE})). The guide counts the same sectors for a warp: four for ` +
+    "neighbors with 4 bytes, five if they are shifted, and eight with a stride of " +
+    "two.",
+  "Caches are left out. If other warps soon read the rest of a sector, the cache " +
+    "can serve them. A GPU refuses addresses that are not multiples of the size of " +
+    "the number, so the first address here is one.",
 ];
 
 // Settings

@@ -22,13 +22,12 @@ const CARDS = { t4: "T4", a100: "A100", h100: "H100", h200: "H200", b200: "B200"
 const LLAMA =
   "https://github.com/meta-llama/llama-models/blob/main/models/sku_list.py";
 const NOTES = [
-  [
-    "Weights are read once a step, and so is the cache of each user, with 2 bytes a " +
-      "value. A step takes at least as long as its bytes or its arithmetic, in 16 bits " +
-      "on dense matrices. Calls, attention's arithmetic and links are left out, and a " +
-      "tenth of the memory is left free.",
-  ],
-  ["The shapes of the models are those of ", ["Meta", LLAMA], "; the cards are in cards.csv."],
+  "Weights are read once a step, and so is the cache of each user, with 2 bytes a " +
+    "value. A step takes at least as long as its bytes or its arithmetic, in 16 bits " +
+    "on dense matrices. Calls, attention's arithmetic and links are left out, and a " +
+    "tenth of the memory is left free.",
+  `The shapes of the models are those of [Meta](${LLAMA}); the cards are in ` +
+    "cards.csv.",
 ];
 const MOST = 1024;
 

@@ -4,7 +4,7 @@
 "use strict";
 
 const arithmetic = require("./arithmetic.js");
-const { tag, label, canvas, path } = require("./chart.js");
+const { each, tag, label, canvas, path } = require("./chart.js");
 const { select, steps, logRange, hidden, more } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
@@ -159,20 +159,14 @@ const memory = (name, { x, y, width }, chips) => {
   const one = ({ text, kind }, i) => {
     const left = x + 8 + i * (wide + 6);
     return (
-      tag("rect", {
-        x: left,
-        y: y + 38,
-        width: wide,
-        height: 40,
-        rx: 5,
-        class: kind,
-      }) + label(left + wide / 2, y + 63, text, "ink strong", "middle")
+      tag("rect", { x: left, y: y + 38, width: wide, height: 40, rx: 5, class: kind }) +
+      label(left + wide / 2, y + 63, text, "ink strong", "middle")
     );
   };
   return (
     tag("rect", { x, y, width, height: TALL, rx: 10, class: "box" }) +
     label(x + 10, y + 24, name, "ink strong") +
-    chips.map(one).join("")
+    each(chips, one)
   );
 };
 
@@ -276,12 +270,11 @@ const motion = (_, state) =>
 /** Return the copies under way: those that have arrived, and the one on its link. */
 const traffic = (state, place, part) => {
   let left = part * motion(null, state);
-  const drawn = lastOf(state).copies.map((copy) => {
+  return each(lastOf(state).copies, (copy) => {
     const done = Math.min(1, Math.max(0, left / crossingTime(state, copy)));
     left -= crossingTime(state, copy);
     return done === 0 ? "" : traveler(place, copy, done * done * (3 - 2 * done));
   });
-  return drawn.join("");
 };
 
 /** Return a tensor that has covered a part of its way from one box into another. */
@@ -364,17 +357,13 @@ const formula = (state) => {
 
 const HOPPER = "https://www.nvidia.com/en-us/data-center/h100/";
 const notes = () => [
-  [
-    "Bandwidths in one direction, of an H100 (SXM): PCI Express 5 carries 128 GB/s " +
-      "both directions together, NVLink 900 GB/s (",
-    ["NVIDIA, H100", HOPPER],
-    "). Real copies reach less. The fixed time of a copy is assumed.",
-  ],
-  [
-    "Every framework has its own rules; choose it at the top of the page, and your " +
-      "actions are repeated. Without a scope, TensorFlow computes on GPU 0. The arrays of JAX are committed to their devices. " +
-      "TensorFlow copies X inside the scope of Y's device.",
-  ],
+  "Bandwidths in one direction, of an H100 (SXM): PCI Express 5 carries 128 GB/s " +
+    `both directions together, NVLink 900 GB/s ([NVIDIA, H100](${HOPPER})). Real ` +
+    "copies reach less. The fixed time of a copy is assumed.",
+  "Every framework has its own rules; choose it at the top of the page, and your " +
+    "actions are repeated. Without a scope, TensorFlow computes on GPU 0. The arrays " +
+    "of JAX are committed to their devices. TensorFlow copies X inside the scope of " +
+    "Y's device.",
 ];
 
 // Settings

@@ -8,13 +8,13 @@
 const arithmetic = require("./arithmetic.js");
 const performance = require("./performance-arithmetic.js");
 const cards = require("./cards.js");
-const { tag, label, path, vertical, dot, diamond, grid, linear, logarithmic, ticks, chart } =
+const { each, label, path, vertical, dot, diamond, grid, linear, logarithmic, ticks, chart } =
   require("./chart.js");
 const { select, range, text, more, presets } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
 const { time, bandwidth, round, percent, plural, list, upper, GIGA } = arithmetic;
-const { area, sheet, bar } = chart("warps");
+const { area, sheet, bar, stack } = chart("warps");
 
 const NANO = 1e-9;
 const KIBI = 1024;
@@ -82,14 +82,7 @@ const gridOf = (state, n = state.n) =>
 const wavesOf = (state, n) => performance.waves(gridOf(state, n), places(state));
 
 // Products that others measured on an RTX 4090, in TFLOP/s, by size
-const RATES = {
-  256: 2.3,
-  512: 18.6,
-  1024: 119.6,
-  2048: 157.5,
-  4096: 152.8,
-  8192: 165.8,
-};
+const RATES = { 256: 2.3, 512: 18.6, 1024: 119.6, 2048: 157.5, 4096: 152.8, 8192: 165.8 };
 const BEST = 165.8;
 
 // The drawing: one SM above the waves of the whole card
@@ -97,28 +90,21 @@ const BEST = 165.8;
 const RIGHT = 12;
 const TALL = 16;
 const ROW = 22;
-const LIMITS = {
-  registers: "registers",
-  shared: "shared memory",
-  warps: "warps",
-  blocks: "blocks",
-};
+const LIMITS = { registers: "registers", shared: "shared memory", warps: "warps", blocks: "blocks" };
 const LEFT = 124;
 
 const limitRows = (state, width) => {
   const { limits, decides } = occupancy(state);
   const most = cardOf(state).blocks;
   const scale = (width - LEFT - 96) / most;
-  return Object.entries(LIMITS)
-    .map(([name, text], i) => {
-      const value = limits[name];
-      const strong = decides.includes(name);
-      const long = Math.max(1, Math.min(value, most) * scale);
-      const said = value > most ? `over ${most}` : value;
-      const kind = strong ? "s1 solid" : "s1";
-      return bar(LEFT, 24 + i * ROW, long, TALL, [kind, text, said], strong);
-    })
-    .join("");
+  return each(Object.entries(LIMITS), ([name, text], i) => {
+    const value = limits[name];
+    const strong = decides.includes(name);
+    const long = Math.max(1, Math.min(value, most) * scale);
+    const said = value > most ? `over ${most}` : value;
+    const kind = strong ? "s1 solid" : "s1";
+    return bar(LEFT, 24 + i * ROW, long, TALL, [kind, text, said], strong);
+  });
 };
 
 const SLOTS = 24 + 4 * ROW + 22;
@@ -127,15 +113,10 @@ const SLOTS = 24 + 4 * ROW + 22;
 const slots = (state, width) => {
   const { warps } = cardOf(state);
   const { blocks } = occupancy(state);
-  const each = (width - 2) / warps;
-  const room = tag("rect", {
-    ...{ x: 1, y: SLOTS, width: each * warps, height: 22, class: "idle" },
-  });
-  const boxes = Array.from({ length: blocks }, (_, i) =>
-    area("s3", 1 + i * state.warps * each, SLOTS, state.warps * each, 22),
-  );
+  const unit = (width - 2) / warps;
+  const boxes = Array(blocks).fill(["s3", state.warps * unit]);
   const wanted = needed(state);
-  const long = Math.min(wanted, warps) * each;
+  const long = Math.min(wanted, warps) * unit;
   const more = wanted > warps && width >= 480 ? ` (an SM holds ${warps})` : "";
   const copies = ahead(state) && width >= 480 ? `, with ${kibi(round(ahead(state)))} copied ahead` : "";
   const text =
@@ -143,8 +124,8 @@ const slots = (state, width) => {
     `${time(state.latency * NANO)}${copies}`;
   return (
     label(0, SLOTS - 8, `${blocks * state.warps} of ${warps} warps on an SM`, "ink small") +
-    room +
-    boxes.join("") +
+    area("idle", 1, SLOTS, unit * warps, 22) +
+    stack(boxes, 1, SLOTS, 22) +
     area("wait", 1, SLOTS + 28, long, 10) +
     label(0, SLOTS + 54, text, "ink small")
   );
@@ -187,9 +168,7 @@ const axes = (frame, width) => {
 
 const hasRates = (state) => state.card === "rtx4090";
 const measuredPoints = ({ x, y }) =>
-  Object.entries(RATES)
-    .map(([n, value]) => diamond(x(Number(n)), y(value / BEST), 6))
-    .join("");
+  each(Object.entries(RATES), ([n, value]) => diamond(x(Number(n)), y(value / BEST), 6));
 
 const waveChart = (state, width) => {
   const place = frameOf(width);
@@ -324,21 +303,15 @@ const formula = (state) => {
     `occupancy: ${blocks} · ${state.warps} / ${card.warps} = ${percent(share, 3)}`,
     `Little’s law: ${state.latency} ns · ${bandwidth(card.bandwidth * GIGA)} / ` +
       `${card.processors} SMs = ${round(flying / KIBI)} KiB in flight on an SM`,
-    ...(stages > 1
-      ? [
-          `copied ahead: ${blocks} · ${state.shared} B · ${stages - 1} / ${stages} = ` +
-            `${round(ahead(state) / KIBI)} KiB, since one stage is in use`,
-        ]
-      : []),
+    stages > 1 &&
+      `copied ahead: ${blocks} · ${state.shared} B · ${stages - 1} / ${stages} = ` +
+        `${round(ahead(state) / KIBI)} KiB, since one stage is in use`,
     `warps for the ${stages > 1 ? "rest" : "bytes in flight"}, 32 · ${state.bytes} B each: ` +
       `${round(needed(state))}`,
-    ...(n
-      ? [
-          `tiles: ${tiles(state.rows)} down (${state.n} / ${state.rows}, rounded up) by ` +
-            `${tiles(state.columns)} across; waves: ${tiles(state.rows)} · ` +
-            `${tiles(state.columns)} / ${places(state)}, rounded up: ${n}`,
-        ]
-      : []),
+    n &&
+      `tiles: ${tiles(state.rows)} down (${state.n} / ${state.rows}, rounded up) by ` +
+        `${tiles(state.columns)} across; waves: ${tiles(state.rows)} · ` +
+        `${tiles(state.columns)} / ${places(state)}, rounded up: ${n}`,
   ];
 };
 
@@ -379,41 +352,26 @@ const ADA =
   "nvidia-ada-gpu-architecture.pdf";
 const NEU = "https://github.com/smolix/d2l-neu";
 const NOTES = [
-  [
-    "The limits of an SM follow from the compute capability (",
-    ["NVIDIA, CUDA Programming Guide", CAPABILITIES],
-    "). A warp gets registers in units of 256 (",
-    ["NVIDIA, Best Practices Guide", GUIDE],
-    "), each quarter of an SM has 16384 of them, and from the A100 on 1024 bytes of " +
-      "shared memory are reserved for each block (",
-    ["NVIDIA, Ampere Tuning Guide", TUNING],
-    "). SMs and bandwidths are those of ",
-    ["OpenXLA", XLA],
-    " and, for the RTX 4090, of ",
-    ["NVIDIA, Ada architecture", ADA],
-    ".",
-  ],
-  [
-    "Registers and shared memory of the kernels are what Triton 3.7.1 printed for the " +
-      "section’s product. They are a compiler’s plan, not a measurement. Paste what " +
-      "another compiler prints. Shared memory that a program requests at the launch is " +
-      "unknown to ptxas; set it with the slider.",
-  ],
-  [
-    "The latency is an assumption. Little’s law gives the warps that have to wait for " +
-      "memory at the same time, if each thread has requested the chosen bytes. With " +
-      "several stages, asynchronous copies fill all of the shared memory but the stage " +
-      "that is in use.",
-  ],
-  [
-    "Waves count a place for each block that an SM can hold, as in ",
-    ["NVIDIA’s guide to products", PRODUCTS],
-    ". In the last wave, blocks may have an SM to themselves and run faster. The " +
-      "published rates are PyTorch’s on an RTX 4090 (",
-    ["Zhang et al., 2026", NEU],
-    "); its library chooses a tile for each size, and the smallest product waits for " +
-      "its call.",
-  ],
+  "The limits of an SM follow from the compute capability ([NVIDIA, CUDA " +
+    `Programming Guide](${CAPABILITIES})). A warp gets registers in units of 256 ` +
+    `([NVIDIA, Best Practices Guide](${GUIDE})), each quarter of an SM has 16384 of ` +
+    "them, and from the A100 on 1024 bytes of shared memory are reserved for each " +
+    `block ([NVIDIA, Ampere Tuning Guide](${TUNING})). SMs and bandwidths are those ` +
+    `of [OpenXLA](${XLA}) and, for the RTX 4090, of [NVIDIA, Ada ` +
+    `architecture](${ADA}).`,
+  "Registers and shared memory of the kernels are what Triton 3.7.1 printed for " +
+    "the section’s product. They are a compiler’s plan, not a measurement. Paste " +
+    "what another compiler prints. Shared memory that a program requests at the " +
+    "launch is unknown to ptxas; set it with the slider.",
+  "The latency is an assumption. Little’s law gives the warps that have to wait " +
+    "for memory at the same time, if each thread has requested the chosen bytes. " +
+    "With several stages, asynchronous copies fill all of the shared memory but the " +
+    "stage that is in use.",
+  "Waves count a place for each block that an SM can hold, as in [NVIDIA’s guide " +
+    `to products](${PRODUCTS}). In the last wave, blocks may have an SM to ` +
+    "themselves and run faster. The published rates are PyTorch’s on an RTX 4090 " +
+    `([Zhang et al., 2026](${NEU})); its library chooses a tile for each size, and ` +
+    "the smallest product waits for its call.",
 ];
 
 // Settings

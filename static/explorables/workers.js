@@ -4,7 +4,7 @@
 "use strict";
 
 const arithmetic = require("./arithmetic.js");
-const { tag, label, vertical, timeAxis, until, chart } = require("./chart.js");
+const { each, tag, label, vertical, timeAxis, until, chart } = require("./chart.js");
 const { steps, range, more } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
@@ -57,14 +57,12 @@ const block = ({ number, start, end }, kind, y, scale) => {
 };
 
 const rows = (spans, now, scale) =>
-  Object.entries(WORKERS)
-    .map(([worker, [name, kind]], i) => {
-      const y = TOP + i * ROW;
-      const done = until(spans[worker], now);
-      const boxes = done.map((span) => block(span, kind, y, scale));
-      return label(0, y + 22, name, "ink strong") + boxes.join("");
-    })
-    .join("");
+  each(Object.entries(WORKERS), ([worker, [name, kind]], i) => {
+    const y = TOP + i * ROW;
+    const done = until(spans[worker], now);
+    const boxes = done.map((span) => block(span, kind, y, scale));
+    return label(0, y + 22, name, "ink strong") + boxes.join("");
+  });
 
 /** Return lines at the end, and at the end of a loop that waits for each step. */
 const ends = (total, longest, scale) => {
@@ -134,11 +132,9 @@ const formula = (state) => {
 };
 
 const notes = () => [
-  [
-    "All times are assumed. With one stream, the GPU copies and computes one after the " +
-      "other. The loop loads ahead as far as it can, although a real program would " +
-      "keep only a few minibatches in memory.",
-  ],
+  "All times are assumed. With one stream, the GPU copies and computes one after " +
+    "the other. The loop loads ahead as far as it can, although a real program would " +
+    "keep only a few minibatches in memory.",
 ];
 
 const milliseconds = (value) => time(value * MILLI);

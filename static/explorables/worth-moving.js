@@ -60,56 +60,39 @@ const ADA = `${PAPERS}/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-architecture
 const NO_HALF = " It has no arithmetic in 16 bit; the rate of float32 stands for it.";
 const NOTES = {
   h100: [
-    [
-      "GPU: H100 SXM (",
-      ["NVIDIA, H100", HOPPER],
-      "), dense products, float64 in tensor cores; PCI Express 5, one direction.",
-    ],
-    [
-      "CPU: one Xeon Platinum 8480C of a DGX H100 (",
-      ["NVIDIA, DGX BasePOD", BASEPOD],
-      "), 56 cores × 2.0 GHz × 64 operations a cycle in float32 (two AVX-512 units, " +
-        "16 numbers each, multiply and add), 32 in float64, 1024 in bfloat16 (AMX).",
-    ],
+    `GPU: H100 SXM ([NVIDIA, H100](${HOPPER})), dense products, float64 in tensor ` +
+      "cores; PCI Express 5, one direction.",
+    "CPU: one Xeon Platinum 8480C of a DGX H100 ([NVIDIA, DGX " +
+      `BasePOD](${BASEPOD})), 56 cores × 2.0 GHz × 64 operations a cycle in float32 ` +
+      "(two AVX-512 units, 16 numbers each, multiply and add), 32 in float64, 1024 " +
+      "in bfloat16 (AMX).",
   ],
   p100: [
-    [
-      "GPU: Tesla P100, SXM2 (",
-      ["NVIDIA, Tesla P100", PASCAL],
-      "), 16 bit is float16; PCI Express 3, one direction.",
-    ],
-    [
-      "CPU: one Xeon E5-2698 v4, by its specification 20 cores × 2.2 GHz × 32 " +
-        "operations a cycle in float32 (two AVX2 units, 8 numbers each, multiply and " +
-        `add), 16 in float64.${NO_HALF}`,
-    ],
+    `GPU: Tesla P100, SXM2 ([NVIDIA, Tesla P100](${PASCAL})), 16 bit is float16; ` +
+      "PCI Express 3, one direction.",
+    "CPU: one Xeon E5-2698 v4, by its specification 20 cores × 2.2 GHz × 32 " +
+      "operations a cycle in float32 (two AVX2 units, 8 numbers each, multiply and " +
+      `add), 16 in float64.${NO_HALF}`,
   ],
   rtx4090: [
-    [
-      "GPU: GeForce RTX 4090 (",
-      ["NVIDIA, Ada architecture", ADA],
-      "), 16 bit in tensor cores with sums in float32, dense; float64 at 1/64 of " +
-        "float32; PCI Express 4, one direction.",
-    ],
-    [
-      "CPU: one EPYC 7763 (LUMI's documentation), 64 cores × 2.45 GHz × 16 " +
-        `operations a cycle in float64, twice as many in float32.${NO_HALF}`,
-    ],
+    `GPU: GeForce RTX 4090 ([NVIDIA, Ada architecture](${ADA})), 16 bit in tensor ` +
+      "cores with sums in float32, dense; float64 at 1/64 of float32; PCI Express 4, " +
+      "one direction.",
+    "CPU: one EPYC 7763 (LUMI's documentation), 64 cores × 2.45 GHz × 16 " +
+      `operations a cycle in float64, twice as many in float32.${NO_HALF}`,
   ],
-  own: [["The rates and bandwidths are your own."]],
+  own: ["The rates and bandwidths are your own."],
 };
 // Ten products of 512 by 512 matrices took 14.4 µs each with PyTorch, waiting included.
 const QUEUEING = 14;
 const NEU = "https://github.com/smolix/d2l-neu";
-const MODEL = [
+const MODEL =
   "Peak rates are from data sheets; real programs reach less, on CPU and GPU. The " +
-    `time to queue a product, ${QUEUEING} µs, is that of small products in PyTorch on a machine ` +
-    "with an RTX 4090 (",
-  ["Zhang et al., 2026", NEU],
-  "). The fixed time of a copy is assumed. The memory of the CPU is left out, and so " +
-    "are its calls, which take microseconds and decide if n is less than 256, and all " +
-    "overlap of copies with products.",
-];
+    `time to queue a product, ${QUEUEING} µs, is that of small products in PyTorch ` +
+    `on a machine with an RTX 4090 ([Zhang et al., 2026](${NEU})). The fixed time of ` +
+    "a copy is assumed. The memory of the CPU is left out, and so are its calls, " +
+    "which take microseconds and decide if n is less than 256, and all overlap of " +
+    "copies with products.";
 
 /** Return the task of a state, in seconds, bytes and operations. */
 const task = (state) => ({
