@@ -3640,4 +3640,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3c3b304278f99988, with the contents d63d8a2a4d766a20.
+# Generated from fea334fbcfe18039, with the contents d63d8a2a4d766a20.

@@ -3313,4 +3313,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4f26b64e8f195c79, with the contents 6381c37784e25db9.
+# Generated from 51aef5182928cc91, with the contents 6381c37784e25db9.

@@ -3427,4 +3427,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 990bdfdf295da1ac, with the contents 42accc4d92335278.
+# Generated from 03b92f43dcf3c7f1, with the contents 42accc4d92335278.

@@ -3358,4 +3358,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from f13fffa6e91aef6b, with the contents 3d9a28cdd7c015e4.
+# Generated from f9620fd4a43a80bd, with the contents 3d9a28cdd7c015e4.

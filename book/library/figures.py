@@ -16,10 +16,14 @@ from book.base.paths import STATIC
 
 FILE = "figures.json"
 INTERACTIVE = "figure({\n"  # in the script of a figure with settings
-KERNEL = ("chart", "controls", "explorable")  # which every figure needs: a file of pages
+KERNEL = (
+    "chart",
+    "controls",
+    "explorable",
+)  # which every figure needs: a file of pages
 NEEDS = re.compile(r'require\("\./([\w-]+)\.js"\)')
-# Node runs the scripts as they are. In a browser, a function makes a module of each, and
-# `bookExplorables` has the functions that begin a figure.
+# Node runs the scripts as they are. In a browser, a function makes a module of each,
+# and `bookExplorables` has the functions that begin a figure.
 MODULE = """\
 globalThis.bookModules ??= {{}};
 globalThis.bookExplorables ??= {{}};
