@@ -297,8 +297,6 @@ module.exports = {
   TERA,
   copyTime,
   add,
-  copyAndAdd,
-  fetchSum,
   replay,
   runQueue,
   blockTime,

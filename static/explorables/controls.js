@@ -7,11 +7,11 @@ const LOG_POSITIONS = 240; // of a slider
 // Constructors; explorable.js lists the fields. `initial` is a value or a function of the
 // settings before, and `rest` has further fields.
 
-/** Return pairs [value, text] of an object, or of a list of values or pairs. */
+/** Return pairs [value, text] of an object of texts or of what has a name, or of a list. */
 const pairsOf = (options) =>
   Array.isArray(options)
     ? options.map((option) => (Array.isArray(option) ? option : [option, option]))
-    : Object.entries(options);
+    : Object.entries(options).map(([value, text]) => [value, text.name ?? text]);
 
 const select = (id, label, options, initial, rest = {}) => ({
   ...{ id, kind: "select", label, options: pairsOf(options), initial, ...rest },
@@ -78,10 +78,8 @@ const presets = (id, table, first) => {
     /** Return the initial value of a control: that of the preset. */
     from: (key) => (state) => chosen(state).settings[key],
     /** Return the menu, whose last option is `own` unless the table has it. */
-    menu: (label, own = "") => {
-      const named = Object.entries(table).map(([value, { name }]) => [value, name]);
-      return select(id, label, own ? [...named, ["own", own]] : named, first);
-    },
+    menu: (label, own = "") =>
+      select(id, label, own ? { ...table, own } : table, first),
   };
 };
 

@@ -38,6 +38,22 @@ const verify = (isRight, what) => {
   if (!isRight) throw new Error(`${what} is wrong on this GPU; please report it.`);
 };
 
+/** Return the results of some runs, one after the other. */
+const repeat = async (count, run) => {
+  const found = [];
+  for (let i = 0; i < count; i += 1) found.push(await run());
+  return found;
+};
+
+/** Return a kernel whose `body` makes elements b[i] from an array a, its job, and b. */
+const mapping = async (lab, body, bytes, numbers, type = "f32") => {
+  const count = bytes / (type === "f32" ? 4 : 16);
+  const [a, b] = [await lab.array(bytes, numbers), await lab.array(bytes)];
+  const arrays = `${array(0, "a", type, "read")} ${array(1, "b", type)}`;
+  const code = `${arrays} ${MAIN} { ${ID} if (i < ${count}u) { ${body} } }`;
+  return { jobs: [{ kernel: await lab.kernel(code, [a, b]), ...grid(count) }], b };
+};
+
 /** Return the seconds of jobs; a software adapter runs them once, untimed. */
 const timed = async (lab, jobs, options) => {
   if (!lab.isSoftware) return lab.time(jobs, options);
@@ -68,17 +84,11 @@ const widest = (times) => {
 
 // The roofline
 
-/** Return the time of a copy of `count` vectors, and whether it is right. */
+/** Return the time of a copy of some bytes, whose result is checked. */
 const copy = async (lab, bytes) => {
-  const count = bytes / 16;
   const numbers = random(1024);
-  const [a, b] = [await lab.array(bytes, numbers), await lab.array(bytes)];
-  const kernel = await lab.kernel(
-    `${array(0, "a", "vec4f", "read")} ${array(1, "b", "vec4f")}
-     ${MAIN} { ${ID} if (i < ${count}u) { b[i] = a[i]; } }`,
-    [a, b],
-  );
-  const found = await timed(lab, [{ kernel, ...grid(count) }]);
+  const { jobs, b } = await mapping(lab, "b[i] = a[i];", bytes, numbers, "vec4f");
+  const found = await timed(lab, jobs);
   const read = await lab.read(b, 4096);
   verify(read.every((x, i) => x === numbers[i]), "A copy");
   lab.free();
@@ -200,19 +210,13 @@ const dispatches = async (lab) => {
 const CHAIN = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256]; // multiply-adds for each number
 
 /** Return the job of a chain of multiply-adds, and its result b. */
-const chainOf = async (lab, length, bytes, numbers) => {
-  const count = bytes / 16;
-  const [a, b] = [await lab.array(bytes, numbers), await lab.array(bytes)];
+const chainOf = (lab, length, bytes, numbers) => {
   const one = "v = fma(v, m, m);";
   const [many, rest] = [Math.floor(length / 16), length % 16];
   const loop = many ? `for (var j = 0u; j < ${many}u; j++) { ${one.repeat(16)} }` : "";
-  const kernel = await lab.kernel(
-    `${array(0, "a", "vec4f", "read")} ${array(1, "b", "vec4f")}
-     ${MAIN} { ${ID} if (i < ${count}u) {
-       var v = a[i] + 1.0; let m = vec4f(0.5); ${one.repeat(rest)} ${loop} b[i] = v; } }`,
-    [a, b],
-  );
-  return { jobs: [{ kernel, ...grid(count) }], b };
+  const chain = `${one.repeat(rest)} ${loop} b[i] = v;`;
+  const body = `var v = a[i] + 1.0; let m = vec4f(0.5); ${chain}`;
+  return mapping(lab, body, bytes, numbers, "vec4f");
 };
 
 /** Return a point of the roofline for each length of a chain of multiply-adds. */
@@ -311,16 +315,13 @@ const queue = {
       return { queued, done: performance.now() - start };
     };
     await say("a loop that never fetches");
-    for (let i = 0; i < 2; i += 1) await loop(0); // compiles
-    const never = [];
-    for (let i = 0; i < 5; i += 1) never.push(await loop(0));
+    await repeat(2, () => loop(0)); // compiles
+    const never = await repeat(5, () => loop(0));
     const { seconds: device } = await timed(lab, jobs);
     await say("a loop that fetches after every step");
-    const each = [];
-    for (let i = 0; i < 3; i += 1) each.push(await loop(1));
+    const each = await repeat(3, () => loop(1));
     await say("a loop that fetches every 12 steps");
-    const some = [];
-    for (let i = 0; i < 3; i += 1) some.push(await loop(12));
+    const some = await repeat(3, () => loop(12));
     const least = (all, of) => Math.min(...all.map(of)) / 1e3;
     const queued = never.map((run) => run.queued);
     const host = Math.min(...queued) / 1e3 / count;
@@ -430,16 +431,10 @@ const sectors = {
   unit: "%",
   async run(lab, say) {
     // Every number is read once: neighbors read numbers that are `stride` apart.
-    const gather = async (stride, bytes, numbers) => {
-      const [count, part] = [bytes / 4, bytes / 4 / stride];
-      const [a, b] = [await lab.array(bytes, numbers), await lab.array(bytes)];
+    const gather = (stride, bytes, numbers) => {
+      const part = bytes / 4 / stride;
       const place = `(i % ${part}u) * ${stride}u + i / ${part}u`;
-      const kernel = await lab.kernel(
-        `${array(0, "a", "f32", "read")} ${array(1, "b")}
-         ${MAIN} { ${ID} if (i < ${count}u) { b[i] = a[${place}]; } }`,
-        [a, b],
-      );
-      return { jobs: [{ kernel, ...grid(count) }], b };
+      return mapping(lab, `b[i] = a[${place}];`, bytes, numbers);
     };
     const sizes = [1, 8, 32, 128].map((mebi) => Math.min(mebi * MEBI, lab.largest));
     const bytes = await sized(lab, sizes, async (size) => (await gather(1, size)).jobs);

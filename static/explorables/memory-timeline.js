@@ -605,15 +605,7 @@ module.exports = figure({
     remedy("Loss in chunks", "loss", "chunks", "whole"),
     remedy("Checkpointing", "recompute", "full", "none"),
   ],
-  settle,
-  draw,
-  summary,
-  result,
-  formula,
-  table,
   notes: () => NOTES,
-  setting,
-  measured,
-  CARDS,
-  MODELS,
+  ...{ settle, draw, summary, result, formula, table },
+  ...{ measured, CARDS, MODELS }, // for tests
 });

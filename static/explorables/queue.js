@@ -246,11 +246,5 @@ module.exports = figure({
   ],
   invite: "Drag the slider to “never”, and see the gaps of the GPU close.",
   actions: [{ label: "Run the loop", motion: () => RUN }],
-  settle,
-  draw,
-  summary,
-  result,
-  formula,
-  notes,
-  loop,
+  ...{ settle, draw, summary, result, formula, notes },
 });

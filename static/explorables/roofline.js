@@ -401,19 +401,13 @@ const draw = (state, width, _, last) => {
 
 // In words
 
-const NAMES = {
-  flops: "the arithmetic",
-  functions: "the exponentials",
-  bytes: "the bytes",
-  calls: "the calls",
-};
-const VERBS = { flops: "decides", functions: "decide", bytes: "decide", calls: "decide" };
+const nameOf = (term) => `the ${TERMS[term][1]}`;
+const decides = (term) => `${nameOf(term)} ${term === "flops" ? "decides" : "decide"}`;
 
 /** Return a sentence on the sizes at which another term decides. */
 const turning = (state) => {
   const id = operationOf(state).size;
   const found = changesOf(state);
-  const decides = (term) => `${NAMES[term]} ${VERBS[term]}`;
   if (found.length === 0)
     return `For every ${id} of the slider, ${decides(bound(state).decides)}.`;
   const parts = found.map(
@@ -438,19 +432,19 @@ const missing = (state) => {
 };
 
 const result = (state) => {
-  const { time: least, decides } = bound(state);
+  const { time: least, decides: term } = bound(state);
   const share = round((100 * attained(state)) / machine(state).rate, 2);
   const id = operationOf(state).size;
   return (
-    `${warning(state)}At ${id}\u00a0=\u00a0${amount(state[id])}, ${NAMES[decides]} ` +
-    `${VERBS[decides]}: the time is at least ${time(least)}, and the rate is at most ` +
-    `${share}\u00a0% of the peak rate${missing(state)}.`
+    `${warning(state)}At ${id}\u00a0=\u00a0${amount(state[id])}, ${decides(term)}: the ` +
+    `time is at least ${time(least)}, and the rate is at most ${share}\u00a0% of the ` +
+    `peak rate${missing(state)}.`
   );
 };
 
 const summary = (state) =>
   `Bars for the times of ${shownTerms(state)
-    .map(([term]) => NAMES[term])
+    .map(([term]) => nameOf(term))
     .join(", ")}, above a ` +
   `roofline with both axes logarithmic. ${result(state)} The point lies at ` +
   `${round(intensity(state))} FLOP per byte; the ridge is at ` +
@@ -578,7 +572,6 @@ const isOne =
 /** Return a slider that only some operations have. */
 const sizes = (id, label, values, start, ...operations) =>
   steps(id, label, values, start, { when: isOne(...operations), format: amount });
-const named = (table) => Object.entries(table).map(([id, { name }]) => [id, name]);
 const FUSED = { separate: "one for each operation", fused: "a single one (fused)" };
 const SHEETS = { dense: "dense", sparse: "also sparse, as data sheets print it" };
 const DEPTHS = [1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128];
@@ -590,7 +583,7 @@ module.exports = figure({
   experiment: "roofline",
   controls: [
     ...more(
-      select("machine", "Machine", [...named(MACHINES), ["own", "your own, measured"]], "rtx4090"),
+      select("machine", "Machine", { ...MACHINES, own: "your own, measured" }, "rtx4090"),
       text(
         "line",
         "Paste the line that print(d2l.measure_machine()) prints",
@@ -603,7 +596,7 @@ module.exports = figure({
     sizes("b", "Rows b of the minibatch", SIZES.b, 32, "layer"),
     sizes("N", "Numbers N in an array", SIZES.N, 16e6, "elementwise", "chain"),
     sizes("s", "Positions s in a sequence", SIZES.s, 1024, "attention"),
-    select("operation", "Operation", named(OPERATIONS), "product"),
+    select("operation", "Operation", OPERATIONS, "product"),
     ...more(
       sizes("count", "Operations in the chain", DEPTHS, 8, "chain"),
       sizes("perNumber", "FLOPs per number", doubled(1, 512), 1, "elementwise"),
@@ -626,21 +619,7 @@ module.exports = figure({
     ),
   ],
   invite: "Drag the slider to the right until the calls no longer decide.",
-  settle,
-  draw,
-  drag,
-  summary,
-  result,
-  formula,
-  table,
   notes: () => NOTES,
-  machine,
-  work,
-  bound,
-  attained,
-  changesOf,
-  published,
-  MACHINES,
-  OVERHEAD,
-  RATES,
+  ...{ settle, draw, drag, summary, result, formula, table },
+  ...{ bound, changesOf, published, MACHINES, OVERHEAD, RATES }, // for tests
 });

@@ -208,13 +208,7 @@ module.exports = figure({
     ),
   ],
   invite: "Drag the stride to 32, and see how few of the moved bytes are used.",
-  settle,
-  draw,
-  summary,
-  result,
-  formula,
-  table,
   notes: () => NOTES,
-  access,
-  PRESETS,
+  ...{ settle, draw, summary, result, formula, table },
+  ...{ access }, // for tests
 });

@@ -409,7 +409,6 @@ const MOST_SHARED = 227 * KIBI;
 const kibi = (bytes) =>
   bytes < KIBI ? `${bytes} bytes` : `${round(bytes / KIBI, 4)}\u00a0KiB`;
 const { from } = kernels;
-const names = Object.entries(CARDS).map(([id, { name }]) => [id, name]);
 const STAGES = [["1", "1, none ahead"], "2", "3", "4", "5", "6"];
 
 module.exports = figure({
@@ -417,7 +416,7 @@ module.exports = figure({
   controls: [
     ...more(
       kernels.menu("Kernel", "your own"),
-      select("card", "Card", names, from("card")),
+      select("card", "Card", CARDS, from("card")),
       text(
         "line",
         "Paste a line of this section, or what ptxas -v prints",
@@ -442,20 +441,7 @@ module.exports = figure({
     ),
   ],
   invite: "Drag n to the left until about half of the places are idle.",
-  settle,
-  draw,
-  drag,
-  summary,
-  result,
-  formula,
-  table,
   notes: () => NOTES,
-  occupancy,
-  needed,
-  ahead,
-  wavesOf,
-  gridOf,
-  CARDS,
-  KERNELS,
-  RATES,
+  ...{ settle, draw, drag, summary, result, formula, table },
+  ...{ occupancy, needed, ahead, CARDS, KERNELS, RATES }, // for tests
 });

@@ -8,6 +8,8 @@ const { NAMES, ROOT, load, read, library, figures, first, changed, plain } = req
 const { randomNumbers, valuesOf } = require("./support.js");
 
 const { svgOf } = require(`${ROOT}/img/src/still.js`);
+test("figures are found", () => assert.ok(NAMES.length > 10 && NAMES.includes("queue")));
+
 const WRONG = /NaN|undefined|Infinity|null/;
 
 for (const name of NAMES)

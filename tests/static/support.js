@@ -7,18 +7,19 @@ const path = require("node:path");
 
 const ROOT = path.join(__dirname, "../..");
 const NUMBERS = path.join(ROOT, "_build/library.json");
-const NAMES = [
-  ...["two-devices", "queue", "worth-moving", "memory-timeline", "allocator", "roofline"],
-  ...["sectors", "warps", "collectives", "plans", "workers", "server"],
-];
+const FOLDER = path.join(ROOT, "static/explorables");
 
 if (!fs.existsSync(NUMBERS))
   throw new Error("the library's numbers are not there: run make test-static");
 
 /** Return a module of the figures. */
-const load = (name) => require(path.join(ROOT, `static/explorables/${name}.js`));
+const load = (name) => require(path.join(FOLDER, `${name}.js`));
 const read = (file) => fs.readFileSync(path.join(ROOT, file), "utf8");
 const library = JSON.parse(fs.readFileSync(NUMBERS, "utf8"));
+const NAMES = fs
+  .readdirSync(FOLDER)
+  .filter((file) => read(`static/explorables/${file}`).includes("= figure({\n"))
+  .map((file) => file.replace(".js", ""));
 const figures = Object.fromEntries(NAMES.map((name) => [name, load(name)]));
 const { first } = load("explorable");
 
