@@ -552,7 +552,10 @@ const remedy = (text, id, on, off, when = undefined) => {
 module.exports = figure({
   name: "memory-timeline",
   controls: [
-    ...more(menu("Model"), select("card", "Card", [...cardNames, ["own", "your own"]], "rtx4090")),
+    ...more(
+      menu("Model"),
+      select("card", "Card", [...cardNames, ["own", "your own"]], "rtx4090"),
+    ),
     steps("batch", "Examples in a minibatch", doubled(1, 8192), from("batch")),
     ...more(
       steps(

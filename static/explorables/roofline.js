@@ -239,7 +239,8 @@ const bars = (state, width) => {
   return each(shownTerms(state), ([term, [kind, name]], i) => {
     const wide = Math.max(1, terms[term] * scale);
     const isLongest = bound(state).decides === term;
-    return bar(LEFT, 4 + i * (TALL + 8), wide, TALL, [kind, name, time(terms[term])], isLongest);
+    const what = [kind, name, time(terms[term])];
+    return bar(LEFT, 4 + i * (TALL + 8), wide, TALL, what, isLongest);
   });
 };
 

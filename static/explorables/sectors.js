@@ -69,8 +69,10 @@ const threadPlace = (thread, width) => ((thread + 0.5) * width) / WARP;
 /** Return the row of threads. */
 const threads = (width) => {
   const wide = width / WARP;
-  const boxes = Array.from({ length: WARP }, (_, t) => area("s3", t * wide + 1, 20, wide - 2, 14));
-  return label(0, 12, "32 threads of a warp", "soft small") + boxes.join("");
+  const boxes = each(Array(WARP).fill(wide - 2), (box, t) =>
+    area("s3", t * wide + 1, 20, box, 14),
+  );
+  return label(0, 12, "32 threads of a warp", "soft small") + boxes;
 };
 
 /** Return each thread's line to the number that it reads, and this number. The one

@@ -90,7 +90,10 @@ const BEST = 165.8;
 const RIGHT = 12;
 const TALL = 16;
 const ROW = 22;
-const LIMITS = { registers: "registers", shared: "shared memory", warps: "warps", blocks: "blocks" };
+const LIMITS = {
+  ...{ registers: "registers", shared: "shared memory" },
+  ...{ warps: "warps", blocks: "blocks" },
+};
 const LEFT = 124;
 
 const limitRows = (state, width) => {
@@ -401,7 +404,8 @@ const adopt = (state) => {
 };
 
 const settle = (state, id) => {
-  if (id === "kernel") return KERNELS[state.kernel] ? { ...kernels.choose(state), line: "" } : state;
+  if (id === "kernel")
+    return KERNELS[state.kernel] ? { ...kernels.choose(state), line: "" } : state;
   return kernels.adopt(id === "line" ? adopt(state) : state);
 };
 
@@ -409,6 +413,8 @@ const MOST_SHARED = 227 * KIBI;
 const kibi = (bytes) =>
   bytes < KIBI ? `${bytes} bytes` : `${round(bytes / KIBI, 4)}\u00a0KiB`;
 const { from } = kernels;
+const RESIDENT = { fit: "as many as fit", one: "one" };
+const BYTES = ["4", "8", "16", "32", "64"];
 const STAGES = [["1", "1, none ahead"], "2", "3", "4", "5", "6"];
 
 module.exports = figure({
@@ -432,11 +438,11 @@ module.exports = figure({
       range("warps", "Warps in a block", [1, 32, 1], from("warps")),
       select("rows", "Rows of a tile", TILES, from("rows")),
       select("columns", "Columns of a tile", TILES, from("columns")),
-      select("resident", "Blocks that run on an SM", { fit: "as many as fit", one: "one" }, "fit"),
+      select("resident", "Blocks that run on an SM", RESIDENT, "fit"),
       range("latency", "Memory latency (assumed)", [200, 1000, 50], 500, {
         format: (x) => time(x * NANO),
       }),
-      select("bytes", "Bytes that each thread has requested", ["4", "8", "16", "32", "64"], "16"),
+      select("bytes", "Bytes that each thread has requested", BYTES, "16"),
       select("stages", "Stages of asynchronous copies", STAGES, "1"),
     ),
   ],
