@@ -30,6 +30,15 @@ const after = (spec, state, id, value) => {
   return spec.settle ? spec.settle(next, id) : next;
 };
 
+/** Return the controls that could not be set to their value in a state. */
+const invalid = (spec, state) =>
+  spec.controls.filter((control) => {
+    const { id, kind, values, min, max } = control;
+    if (kind === "select") return !valuesOf(control).includes(state[id]);
+    if (kind !== "range") return false;
+    return values ? !values.includes(state[id]) : state[id] < min || state[id] > max;
+  });
+
 for (const name of NAMES)
   test(`all settings of ${name} are drawn and told in one sentence`, () => {
     const spec = figures[name];
@@ -37,6 +46,7 @@ for (const name of NAMES)
     for (const control of spec.controls)
       for (const value of valuesOf(control)) {
         const next = after(spec, state, control.id, value);
+        assert.deepEqual(invalid(spec, next), [], `${control.id} ${value}`);
         const drawings = [256, 400, 720].flatMap((width) => [
           spec.draw(next, width),
           spec.draw(next, width, { from: state, part: 0.4 }),
