@@ -107,10 +107,23 @@ for (const name of ["collectives", "plans"])
 test("a wrong setting of a figure is named", () => {
   const { begin } = load("explorable");
   assert.equal(begin(figures.queue, "host=50000&every=2").host, 50000);
-  assert.equal(begin(figures.queue, "host=1e9").host, 1e5); // the closest
+  // The closest of a range, and of a list
+  assert.equal(begin(figures.queue, "host=1e9").host, 1e5);
+  assert.equal(begin(figures.queue, "every=20").every, 12);
   const begins = (given) => () => begin(figures.queue, given);
   assert.throws(begins("hots=3"), /queue has no setting hots=3/);
   assert.throws(begins("host=fast"), /queue has no setting host=fast/);
+});
+
+test("each position of a slider has a value of its own", () => {
+  const { logRange, steps, range, positions, toPosition, toValue } = load("controls");
+  const apart = logRange("x", "X", [0.1, 1000], 1, String);
+  assert.deepEqual([0, 120, 240].map((i) => toValue(apart, i)), [0.1, 10, 1000]);
+  for (const control of [apart, steps("x", "X", [1, 7, 3], 1), range("x", "X", [5, 9, 2], 5)]) {
+    const { min, max, step } = positions(control);
+    for (let i = min; i <= max; i += step)
+      assert.equal(toPosition(control, toValue(control, i)), i);
+  }
 });
 
 test("a preset that is left is one's own, until its settings are back", () => {
