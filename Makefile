@@ -7,7 +7,7 @@ ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
 .PHONY: html live lab run eval export import notebooks slides pdf publish lib check serve test test-all \
-	system test-book test-site test-d2l test-chapter test-timing test-wheel tools \
+	system test-book test-site test-static test-d2l test-chapter test-timing test-wheel tools \
 	bench-trainer bench-kernels bench-scaling quick lint coverage \
 	plans test-plans lock clean help golden
 
@@ -165,8 +165,13 @@ lint: tools  ## style and types of Python and JavaScript, and the order of impor
 test-book: $(call built,test)  ## the pipeline; needs no framework
 	$(TEST) pytest $(SPREAD) $(TIER) tests/book tests/benchmarks tests/wheel
 
-test-site: tools  ## the site, in a browser too; needs no framework
+test-site: test-static  ## the site, in a browser too; needs no framework
 	$(TEST) pytest $(SPREAD) $(TIER) tests/site
+
+test-static: tools  ## the scripts of the figures, in Node, beside the library's numbers
+	@mkdir -p _build
+	@PYTHONPATH=. .venvs/test/bin/python tests/static/library.py > _build/library.json
+	.venvs/test/bin/node --test --test-reporter=dot 'tests/static/*.test.js'
 
 test-d2l:  ## the package, in each framework's own environment, two at a time; test-d2l-jax
 	@$(MAKE) -j2 -Otarget TOGETHER=1 $(TABS:%=test-d2l-%)

@@ -1,10 +1,8 @@
 // The names by which the scripts of a page find each other, and those that the build sets.
 // Only `make lint` reads this file.
 
-type Cards = Record<string, Record<string, number>>;
 type Choices = Record<string, string[]>;
 
-declare const BOOK_CARDS: Cards;
 declare const KNOWN: Choices;
 declare const MiniSearch: any;
 declare const Reveal: any;
@@ -17,17 +15,12 @@ declare function bookApplyChoices(): void;
 declare function bookChange(element: Element, change: () => void): void;
 declare function bookChoose(axis: string, value: string, move?: boolean): void;
 declare function bookLoad(file: string): Promise<void>;
-declare function bookMeasure(opener: HTMLElement, experiment: string, take?: (changes: object) => void): void;
 declare function bookPrepare(within: Element): void;
 declare function bookTarget(hash: string): Element | null;
 declare const bookCompare: { toggle(): void; toggleDifferences(): void };
 declare var bookSearch: { open(loaded: Promise<unknown>): void };
 declare var bookExplorables: Record<string, (figure: Element) => void>;
-declare var bookArithmetic: any;
-declare var bookDevice: any;
-declare var bookExperiments: Record<string, any>;
-declare var bookExplorable: any;
-declare var bookKernelTask: (figure: any, task: any) => void;
+declare var bookModules: Record<string, any>;
 declare var bookPreviews: any;
 declare var bookSearchData: any;
 declare var bookSolutions: Record<string, string>;

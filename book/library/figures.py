@@ -15,8 +15,24 @@ from rcssmin import cssmin
 from book.base.paths import STATIC
 
 FILE = "figures.json"
-INTERACTIVE = "explorable(figure, spec)"  # in the script of a figure with settings
+INTERACTIVE = "figure({\n"  # in the script of a figure with settings
+KERNEL = (
+    "chart",
+    "controls",
+    "explorable",
+)  # which every figure needs: a file of pages
 NEEDS = re.compile(r'require\("\./([\w-]+)\.js"\)')
+# Node runs the scripts as they are. In a browser, a function makes a module of each,
+# and `bookExplorables` has the functions that begin a figure.
+MODULE = """\
+globalThis.bookModules ??= {{}};
+globalThis.bookExplorables ??= {{}};
+((module, require) => {{
+{text}
+bookModules["{name}"] = module.exports;
+bookExplorables["{name}"] = module.exports.start;
+}})({{}}, (file) => bookModules[file.slice(2, -3)]);
+"""
 COLORS = re.compile(r"^:root.*?\{.*?\}$", re.MULTILINE | re.DOTALL)
 
 
@@ -35,21 +51,23 @@ def generate(root: Path, cards: dict[str, dict[str, float]]) -> str:
     if not pictures:
         return ""
     needs = {name: _needed(name, texts) for name in pictures}
+    modules = _modules(texts, cards)
     found = {
         "needs": needs,
         "pictures": pictures,
         "scripts": {
-            name: fill_cards(texts[name], cards)
-            for name in sorted({*itertools.chain(*needs.values())})
+            name: modules[name] for name in sorted({*itertools.chain(*needs.values())})
         },
         "style": _style(root, folder),
     }
     return json.dumps(found, indent=0, ensure_ascii=False) + "\n"
 
 
-def fill_cards(text: str, cards: dict[str, dict[str, float]]) -> str:
-    """Return a script in which the data of the cards take the place of their name."""
-    return text.replace("BOOK_CARDS;", f"{json.dumps(cards)};")
+def page_scripts(cards: dict[str, dict[str, float]]) -> dict[str, str]:
+    """Return the scripts of the pages by their names, those of the kernel in one."""
+    modules = _modules(_scripts(STATIC / "explorables"), cards)
+    kernel = "".join(modules.pop(name) for name in KERNEL)
+    return modules | {KERNEL[-1]: kernel}
 
 
 def part(text: str, names: Iterable[str]) -> str:
@@ -67,8 +85,9 @@ def part(text: str, names: Iterable[str]) -> str:
 
 @functools.cache
 def scripts_of(name: str) -> list[str]:
-    """Return the scripts of a figure in the order in which they run."""
-    return _needed(name, _scripts(STATIC / "explorables"))
+    """Return the scripts of a figure on a page in the order in which they run."""
+    needed = _needed(name, _scripts(STATIC / "explorables"))
+    return [script for script in needed if script not in KERNEL[:-1]]
 
 
 def is_explorable(name: str) -> bool:
@@ -84,14 +103,23 @@ def is_interactive(name: str) -> bool:
 def standalone(name: str, cards: dict[str, dict[str, float]]) -> dict[str, str]:
     """Return the style and the scripts of a figure on a page of its own."""
     texts = _scripts(STATIC / "explorables")
-    scripts = (fill_cards(texts[script], cards) for script in scripts_of(name))
+    modules = _modules(texts, cards)
     style = _style(STATIC.parent, STATIC / "explorables")
-    return {"name": name, "style": style, "scripts": "".join(scripts)}
+    scripts = "".join(modules[script] for script in _needed(name, texts))
+    return {"name": name, "style": style, "scripts": scripts}
 
 
 @functools.cache
 def _scripts(folder: Path) -> dict[str, str]:
     return {path.stem: path.read_text("utf-8") for path in folder.glob("*.js")}
+
+
+def _modules(
+    texts: dict[str, str], cards: dict[str, dict[str, float]]
+) -> dict[str, str]:
+    """Return the scripts for a browser; the data of the cards replace that script."""
+    texts = texts | {"cards": f"module.exports = {json.dumps(cards)};\n"}
+    return {name: MODULE.format(name=name, text=text) for name, text in texts.items()}
 
 
 def _needed(name: str, texts: dict[str, str]) -> list[str]:

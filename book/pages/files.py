@@ -11,7 +11,7 @@ from book.base.drawing import draw_png
 from book.base.files import remove
 from book.base.paths import STATIC
 from book.library import package
-from book.library.figures import fill_cards
+from book.library.figures import page_scripts
 from book.pages import sets
 from book.render import code
 from book.render.code_styles import Dark, Light
@@ -21,7 +21,6 @@ SCRIPTS = ("book.js", "compare.js", "predict.js", "preview.js", "solutions.js")
 # Drawings that other programs show as pixels: links to the book, and home screens.
 DRAWN = ("card", "touch-icon")
 FOR_DECKS = ("slides.css", "slides.js", "vendor/reveal")
-CARDS = "explorables/cards.js"  # in which data take a name's place
 
 
 def write_static(book: Book, machines: Sequence[str], folder: Path) -> None:
@@ -33,7 +32,7 @@ def write_static(book: Book, machines: Sequence[str], folder: Path) -> None:
     style, script = stylesheet(book.tabs, machines), jsmin(_joined(SCRIPTS))
     (folder / "site.css").write_text(style, "utf-8")
     (folder / "site.js").write_text(script, "utf-8")
-    (folder / CARDS).write_text(cards_script(book), "utf-8")
+    write_explorables(book, folder / "explorables")
     for name in DRAWN:
         svg = STATIC / f"{name}.svg"
         png = draw_png(svg.read_text("utf-8"), svg, zoom=1)
@@ -51,9 +50,12 @@ def stylesheet(tabs: list[str], machines: Sequence[str]) -> str:
     return str(cssmin("\n".join(styles)))
 
 
-def cards_script(book: Book) -> str:
-    """Return the script with the data of the cards."""
-    return fill_cards(_joined((CARDS,)), package.cards(book))
+def write_explorables(book: Book, folder: Path) -> None:
+    """Write the scripts of the interactive figures in the place of their sources."""
+    for path in folder.glob("*.js"):
+        path.unlink()
+    for name, text in page_scripts(package.cards(book)).items():
+        (folder / f"{name}.js").write_text(text, "utf-8")
 
 
 def _joined(names: Sequence[str]) -> str:

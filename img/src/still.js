@@ -40,13 +40,16 @@ const onPaper = (svg) =>
     },
   );
 
-/** Write img/NAME.svg. */
-const still = (name) => {
+/** Return the picture of a figure, with one element on a line. */
+const svgOf = (name) => {
   const { first } = require(path.join(EXPLORABLES, "explorable.js"));
   const spec = require(path.join(EXPLORABLES, `${name}.js`));
   const drawing = spec.draw(first(spec), WIDTH - 2 * MARGIN);
-  const svg = onPaper(drawing).replace(/><(?=\w)/g, ">\n<"); // one element per line
-  fs.writeFileSync(path.join(__dirname, `../${name}.svg`), `${svg}\n`);
+  return `${onPaper(drawing).replace(/><(?=\w)/g, ">\n<")}\n`;
 };
 
-module.exports = still;
+/** Write img/NAME.svg. */
+const still = (name) =>
+  fs.writeFileSync(path.join(__dirname, `../${name}.svg`), svgOf(name));
+
+module.exports = Object.assign(still, { svgOf });

@@ -1,26 +1,16 @@
-/* The data of cards that figures show. d2l/cards.csv has them, with units and sources. The
- * build writes them in the place of BOOK_CARDS; in Node, that file is read.
+/* The data of cards that figures show: d2l/cards.csv has them, with units and sources.
+ * Node reads that file, and the build writes the data in the place of this script.
  */
 "use strict";
 
-(() => {
-  const inNode = typeof module !== "undefined";
+const { readFileSync } = require("node:fs");
 
-  /** Return the properties of each card in the lines of d2l/cards.csv.
-   * @param {string[]} lines
-   */
-  const read = (lines) => {
-    /** @type {Record<string, Record<string, number>>} */
-    const cards = {};
-    for (const line of lines.slice(1)) {
-      const [card, property, value] = line.split(",");
-      cards[card] = { ...cards[card], [property]: Number(value) };
-    }
-    return cards;
-  };
+const file = `${__dirname}/../../d2l/cards.csv`;
+/** @type {Record<string, Record<string, number>>} */
+const cards = {};
+for (const line of readFileSync(file, "utf8").trim().split("\n").slice(1)) {
+  const [card, property, value] = line.split(",");
+  cards[card] = { ...cards[card], [property]: Number(value) };
+}
 
-  if (inNode) {
-    const file = `${__dirname}/../../d2l/cards.csv`;
-    module.exports = read(require("node:fs").readFileSync(file, "utf8").trim().split("\n"));
-  } else globalThis.bookCards = BOOK_CARDS;
-})();
+module.exports = cards;

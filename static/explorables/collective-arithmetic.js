@@ -7,161 +7,142 @@
  */
 "use strict";
 
-(() => {
-  const range = (n) => Array.from({ length: n }, (_, i) => i);
+const range = (n) => Array.from({ length: n }, (_, i) => i);
 
-  // The rounds of each algorithm. A message {from, to, piece, adds} has the number of a
-  // piece of the array; where it arrives, it is added, or it replaces what was there.
+// The rounds of each algorithm. A message {from, to, piece, adds} has the number of a
+// piece of the array; where it arrives, it is added, or it replaces what was there.
 
-  const star = (n) => {
-    const others = range(n).slice(1);
-    return [
-      others.map((from) => ({ from, to: 0, piece: 0, adds: true })),
-      others.map((to) => ({ from: 0, to, piece: 0, adds: false })),
-    ];
-  };
+const star = (n) => {
+  const others = range(n).slice(1);
+  return [
+    others.map((from) => ({ from, to: 0, piece: 0, adds: true })),
+    others.map((to) => ({ from: 0, to, piece: 0, adds: false })),
+  ];
+};
 
-  const ring = (n) =>
-    range(2 * (n - 1)).map((round) =>
-      range(n).map((from) => ({
-        from,
-        to: (from + 1) % n,
-        piece: (((from - round) % n) + n) % n,
-        adds: round < n - 1,
-      })),
+const ring = (n) =>
+  range(2 * (n - 1)).map((round) =>
+    range(n).map((from) => ({
+      from,
+      to: (from + 1) % n,
+      piece: (((from - round) % n) + n) % n,
+      adds: round < n - 1,
+    })),
+  );
+
+/** Return the rounds of a binomial tree: in each, half of the senders fall silent. */
+const tree = (n) => {
+  const up = [];
+  for (let step = 1; step < n; step *= 2)
+    up.push(
+      range(n)
+        .filter((to) => to % (2 * step) === 0 && to + step < n)
+        .map((to) => ({ from: to + step, to, piece: 0, adds: true })),
     );
-
-  /** Return the rounds of a binomial tree: in each, half of the senders fall silent. */
-  const tree = (n) => {
-    const up = [];
-    for (let step = 1; step < n; step *= 2)
-      up.push(
-        range(n)
-          .filter((to) => to % (2 * step) === 0 && to + step < n)
-          .map((to) => ({ from: to + step, to, piece: 0, adds: true })),
-      );
-    const down = [...up]
-      .reverse()
-      .map((round) =>
-        round.map(({ from, to }) => ({ from: to, to: from, piece: 0, adds: false })),
-      );
-    return [...up, ...down];
-  };
-
-  const ALGORITHMS = { star, ring, tree };
-
-  /** Return the number of pieces into which an algorithm cuts the array. */
-  const pieces = (algorithm, n) => (algorithm === "ring" ? n : 1);
-
-  /** Return the rounds of an algorithm on n devices, as lists of messages. */
-  const rounds = (algorithm, n) => ALGORITHMS[algorithm](n);
-
-  /**
-   * Return the terms that each device has of each piece after some rounds.
-   * @returns {number[][]} by device and piece, a set of devices as the bits of a number
-   */
-  const terms = (algorithm, n, count) => {
-    const parts = pieces(algorithm, n);
-    let held = range(n).map((device) => Array(parts).fill(2 ** device));
-    for (const round of rounds(algorithm, n).slice(0, count)) {
-      const next = held.map((row) => [...row]);
-      for (const { from, to, piece, adds } of round)
-        next[to][piece] = adds ? next[to][piece] + held[from][piece] : held[from][piece];
-      held = next;
-    }
-    return held;
-  };
-
-  /** Return the number of terms in a set. */
-  const size = (set) => {
-    let count = 0;
-    for (let rest = set; rest > 0; rest = Math.floor(rest / 2)) count += rest % 2;
-    return count;
-  };
-
-  /** Return a list with what each device's link does in one direction of a round. */
-  const loads = (round, end, n, setting) => {
-    const { bytes, latency, bandwidth, slow, factor, algorithm } = setting;
-    const share = bytes / pieces(algorithm, n);
-    return range(n).map((device) => {
-      const count = round.filter((message) => message[end] === device).length;
-      const width = device === slow ? bandwidth / factor : bandwidth;
-      return { bytes: count * share, time: count * (latency + share / width) };
-    });
-  };
-
-  const sum = (lists, key) =>
-    lists[0].map((_, device) =>
-      lists.reduce((total, list) => total + list[device][key], 0),
+  const down = [...up]
+    .reverse()
+    .map((round) =>
+      round.map(({ from, to }) => ({ from: to, to: from, piece: 0, adds: false })),
     );
+  return [...up, ...down];
+};
 
-  /**
-   * Return the course of an all-reduce.
-   * @param {object} setting algorithm: "star", "ring" or "tree"; n: devices; bytes: size of
-   * the array of each device; latency; bandwidth; slow: the device whose link has only a
-   * `factor`-th of the bandwidth, or -1
-   * @returns {{steps: object[], time: number, sent: number[], received: number[],
-   * busiest: object}} steps {start, end, messages}; bytes by device; and the link that is
-   * busy for the longest time: {device, direction, bytes, time, alike}, with the number of
-   * devices whose links are as busy
-   */
-  const run = (setting) => {
-    const { algorithm, n } = setting;
-    const course = { steps: [], time: 0 };
-    const out = [];
-    const back = [];
-    for (const messages of rounds(algorithm, n)) {
-      const sends = loads(messages, "from", n, setting);
-      const receives = loads(messages, "to", n, setting);
-      const longest = Math.max(...[...sends, ...receives].map(({ time }) => time));
-      const start = course.time;
-      course.time += longest;
-      course.steps.push({ start, end: course.time, messages });
-      out.push(sends);
-      back.push(receives);
-    }
-    const links = [
-      ...sum(out, "time").map((time, device) => ({ device, direction: "sends", time })),
-      ...sum(back, "time").map((time, device) => ({
-        ...{ device, direction: "receives", time },
-      })),
-    ];
-    const sent = sum(out, "bytes");
-    const received = sum(back, "bytes");
-    const top = links.reduce((a, b) => (b.time > a.time * (1 + 1e-9) ? b : a));
-    const alike = links.filter(({ time }) => time > top.time * (1 - 1e-9));
-    const bytes = (top.direction === "sends" ? sent : received)[top.device];
-    const devices = new Set(alike.map(({ device }) => device)).size;
-    return { ...course, sent, received, busiest: { ...top, bytes, alike: devices } };
-  };
+const ALGORITHMS = { star, ring, tree };
 
-  /** Return the bus bandwidth of an all-reduce, as nccl-tests defines it. */
-  const busBandwidth = (bytes, seconds, n) => ((2 * (n - 1)) / n) * (bytes / seconds);
+/** Return the number of pieces into which an algorithm cuts the array. */
+const pieces = (algorithm, n) => (algorithm === "ring" ? n : 1);
 
-  /** Return the time of a ring in closed form. */
-  const ringTime = ({ bytes, n, latency, bandwidth }) =>
-    2 * (n - 1) * (latency + bytes / n / bandwidth);
+/** Return the rounds of an algorithm on n devices, as lists of messages. */
+const rounds = (algorithm, n) => ALGORITHMS[algorithm](n);
 
-  /** Return the time of a binomial tree in closed form. */
-  const treeTime = ({ bytes, n, latency, bandwidth }) =>
-    2 * Math.ceil(Math.log2(n)) * (latency + bytes / bandwidth);
+/**
+ * Return the terms that each device has of each piece after some rounds.
+ * @returns {number[][]} by device and piece, a set of devices as the bits of a number
+ */
+const terms = (algorithm, n, count) => {
+  const parts = pieces(algorithm, n);
+  let held = range(n).map((device) => Array(parts).fill(2 ** device));
+  for (const round of rounds(algorithm, n).slice(0, count)) {
+    const next = held.map((row) => [...row]);
+    for (const { from, to, piece, adds } of round)
+      next[to][piece] = adds ? next[to][piece] + held[from][piece] : held[from][piece];
+    held = next;
+  }
+  return held;
+};
 
-  /** Return the time of a star in closed form. */
-  const starTime = ({ bytes, n, latency, bandwidth }) =>
-    2 * (n - 1) * (latency + bytes / bandwidth);
+/** Return the number of terms in a set. */
+const size = (set) => {
+  let count = 0;
+  for (let rest = set; rest > 0; rest = Math.floor(rest / 2)) count += rest % 2;
+  return count;
+};
 
-  const collective = {
-    ALGORITHMS: Object.keys(ALGORITHMS),
-    pieces,
-    rounds,
-    terms,
-    size,
-    run,
-    busBandwidth,
-    ringTime,
-    treeTime,
-    starTime,
-  };
-  globalThis.bookCollective = collective;
-  if (typeof module !== "undefined") module.exports = collective;
-})();
+/** Return a list with what each device's link does in one direction of a round. */
+const loads = (round, end, n, setting) => {
+  const { bytes, latency, bandwidth, slow, factor, algorithm } = setting;
+  const share = bytes / pieces(algorithm, n);
+  return range(n).map((device) => {
+    const count = round.filter((message) => message[end] === device).length;
+    const width = device === slow ? bandwidth / factor : bandwidth;
+    return { bytes: count * share, time: count * (latency + share / width) };
+  });
+};
+
+const sum = (lists, key) =>
+  lists[0].map((_, device) =>
+    lists.reduce((total, list) => total + list[device][key], 0),
+  );
+
+/**
+ * Return the course of an all-reduce.
+ * @param {object} setting algorithm: "star", "ring" or "tree"; n: devices; bytes: size of
+ * the array of each device; latency; bandwidth; slow: the device whose link has only a
+ * `factor`-th of the bandwidth, or -1
+ * @returns {{steps: object[], time: number, sent: number[], received: number[],
+ * busiest: object}} steps {start, end, messages}; bytes by device; and the link that is
+ * busy for the longest time: {device, direction, bytes, time, alike}, with the number of
+ * devices whose links are as busy
+ */
+const run = (setting) => {
+  const { algorithm, n } = setting;
+  const course = { steps: [], time: 0 };
+  const out = [];
+  const back = [];
+  for (const messages of rounds(algorithm, n)) {
+    const sends = loads(messages, "from", n, setting);
+    const receives = loads(messages, "to", n, setting);
+    const longest = Math.max(...[...sends, ...receives].map(({ time }) => time));
+    const start = course.time;
+    course.time += longest;
+    course.steps.push({ start, end: course.time, messages });
+    out.push(sends);
+    back.push(receives);
+  }
+  const links = [
+    ...sum(out, "time").map((time, device) => ({ device, direction: "sends", time })),
+    ...sum(back, "time").map((time, device) => ({
+      ...{ device, direction: "receives", time },
+    })),
+  ];
+  const sent = sum(out, "bytes");
+  const received = sum(back, "bytes");
+  const top = links.reduce((a, b) => (b.time > a.time * (1 + 1e-9) ? b : a));
+  const alike = links.filter(({ time }) => time > top.time * (1 - 1e-9));
+  const bytes = (top.direction === "sends" ? sent : received)[top.device];
+  const devices = new Set(alike.map(({ device }) => device)).size;
+  return { ...course, sent, received, busiest: { ...top, bytes, alike: devices } };
+};
+
+/** Return the bus bandwidth of an all-reduce, as nccl-tests defines it. */
+const busBandwidth = (bytes, seconds, n) => ((2 * (n - 1)) / n) * (bytes / seconds);
+
+module.exports = {
+  ALGORITHMS: Object.keys(ALGORITHMS),
+  pieces,
+  rounds,
+  terms,
+  size,
+  run,
+  busBandwidth,
+};

@@ -14,317 +14,313 @@
  */
 "use strict";
 
-(() => {
-  const BATCH = 40; // ms of work in one measurement
-  const SAMPLES = 5;
-  const SLOWEST = 2000; // ms for one round, above which an experiment gives up
-  const LATE = 20; // ms after which an idle queue answers late, as in Firefox
-  const DISAGREE = 1.5; // the ratio of the two clocks that is not believed
-  const SOFTWARE = /swiftshader|llvmpipe|lavapipe|warp\b|basic render|software/i;
-  const WANTED = /** @type {GPUFeatureName[]} */ (["timestamp-query", "subgroups"]);
+const BATCH = 40; // ms of work in one measurement
+const SAMPLES = 5;
+const SLOWEST = 2000; // ms for one round, above which an experiment gives up
+const LATE = 20; // ms after which an idle queue answers late, as in Firefox
+const DISAGREE = 1.5; // the ratio of the two clocks that is not believed
+const SOFTWARE = /swiftshader|llvmpipe|lavapipe|warp\b|basic render|software/i;
+const WANTED = /** @type {GPUFeatureName[]} */ (["timestamp-query", "subgroups"]);
 
-  const MISSING =
-    "This browser offers no WebGPU to this page. Chrome, Edge, Safari 26 and, on Windows " +
-    "and Macs, Firefox do, if the address begins with https:, file: or http://localhost.";
-  const NO_ADAPTER =
-    "The browser has WebGPU, but offers no GPU: there may be none, or its driver may be " +
-    "blocked. The page chrome://gpu or about:support says why.";
+const MISSING =
+  "This browser offers no WebGPU to this page. Chrome, Edge, Safari 26 and, on Windows " +
+  "and Macs, Firefox do, if the address begins with https:, file: or http://localhost.";
+const NO_ADAPTER =
+  "The browser has WebGPU, but offers no GPU: there may be none, or its driver may be " +
+  "blocked. The page chrome://gpu or about:support says why.";
 
-  const now = () => performance.now();
-  const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const now = () => performance.now();
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-  /** @type {Promise<GPUDevice> | null} */
-  let shared = null;
-  let adapterInfo = /** @type {any} */ ({});
+/** @type {Promise<GPUDevice> | null} */
+let shared = null;
+let adapterInfo = /** @type {any} */ ({});
 
-  const request = async () => {
-    if (!navigator.gpu) throw new Error(MISSING);
-    const adapter = await navigator.gpu.requestAdapter({
-      powerPreference: "high-performance",
-    });
-    if (!adapter) throw new Error(NO_ADAPTER);
-    adapterInfo = adapter.info ?? {};
-    const device = await adapter.requestDevice({
-      requiredFeatures: WANTED.filter((name) => adapter.features.has(name)),
-    });
-    device.lost.then(() => {
-      shared = null; // the next experiment asks for another
-    });
-    return device;
+const request = async () => {
+  if (!navigator.gpu) throw new Error(MISSING);
+  const adapter = await navigator.gpu.requestAdapter({
+    powerPreference: "high-performance",
+  });
+  if (!adapter) throw new Error(NO_ADAPTER);
+  adapterInfo = adapter.info ?? {};
+  const device = await adapter.requestDevice({
+    requiredFeatures: WANTED.filter((name) => adapter.features.has(name)),
+  });
+  device.lost.then(() => {
+    shared = null; // the next experiment asks for another
+  });
+  return device;
+};
+
+/** Return what is known of the adapter: its name, and whether it is a program. */
+const describe = (info) => {
+  const words = [info.vendor, info.architecture, info.device, info.description];
+  const name = [...new Set(words.filter(Boolean))].join(" ");
+  return {
+    name: name || "unnamed adapter",
+    isSoftware: Boolean(info.isFallbackAdapter) || SOFTWARE.test(name),
   };
+};
 
-  /** Return what is known of the adapter: its name, and whether it is a program. */
-  const describe = (info) => {
-    const words = [info.vendor, info.architecture, info.device, info.description];
-    const name = [...new Set(words.filter(Boolean))].join(" ");
-    return {
-      name: name || "unnamed adapter",
-      isSoftware: Boolean(info.isFallbackAdapter) || SOFTWARE.test(name),
-    };
-  };
+/** Return the name and the version of the browser. */
+const browserName = () => {
+  const { userAgent } = navigator;
+  for (const [name, pattern] of [
+    ["Edge", /Edg\/([\d.]+)/],
+    ["Firefox", /Firefox\/([\d.]+)/],
+    ["Chrome", /Chrome\/([\d.]+)/],
+    ["Safari", /Version\/([\d.]+).*Safari/],
+  ])
+    if (userAgent.match(pattern)) return `${name} ${parseInt(userAgent.match(pattern)[1], 10)}`;
+  return "this browser";
+};
 
-  /** Return the name and the version of the browser. */
-  const browserName = () => {
-    const { userAgent } = navigator;
-    for (const [name, pattern] of [
-      ["Edge", /Edg\/([\d.]+)/],
-      ["Firefox", /Firefox\/([\d.]+)/],
-      ["Chrome", /Chrome\/([\d.]+)/],
-      ["Safari", /Version\/([\d.]+).*Safari/],
-    ])
-      if (userAgent.match(pattern)) return `${name} ${parseInt(userAgent.match(pattern)[1], 10)}`;
-    return "this browser";
-  };
-
-  /** A device while an experiment uses it. */
-  class Lab {
-    constructor(device, signal) {
-      Object.assign(this, describe(adapterInfo));
-      /** @type {GPUDevice} */
-      this.device = device;
-      /** @type {AbortSignal} */
-      this.signal = signal;
-      this.subgroups = [adapterInfo.subgroupMinSize, adapterInfo.subgroupMaxSize];
-      this.browser = browserName();
-      this.buffers = [];
-      this.lost = "";
-      this.isLate = false;
-      /** @type {any} */
-      this.ownStamps = undefined;
-      this.clock = device.features.has("timestamp-query") ? "device" : "page";
-      device.lost.then(({ message }) => {
-        this.lost = message || "the browser does not say why";
-      });
-    }
-
-    /** The largest array of a kernel, in bytes. */
-    get largest() {
-      const { maxStorageBufferBindingSize, maxBufferSize } = this.device.limits;
-      return Math.min(maxStorageBufferBindingSize, maxBufferSize);
-    }
-
-    /** Raise an error if the reader has stopped the experiment, or the GPU is gone. */
-    check() {
-      this.signal.throwIfAborted();
-      if (this.lost) throw new Error(`The GPU was lost: ${this.lost}.`);
-    }
-
-    /** Wait for a promise of the device, which Firefox keeps late. */
-    async wait(promise) {
-      let over = false;
-      const end = promise.finally(() => (over = true));
-      while (this.isLate && !over) {
-        this.device.queue.submit([]);
-        await Promise.race([pause(2), end]);
-      }
-      await end;
-      this.check();
-    }
-
-    /** Find out whether the queue answers late. */
-    async listen() {
-      const start = now();
-      await this.device.queue.onSubmittedWorkDone();
-      await this.device.queue.onSubmittedWorkDone();
-      this.isLate = (now() - start) / 2 > LATE;
-    }
-
-    finished() {
-      return this.wait(this.device.queue.onSubmittedWorkDone());
-    }
-
-    /** Return a new array for kernels, with these numbers or with zeros. */
-    async array(bytes, numbers) {
-      this.device.pushErrorScope("out-of-memory");
-      const buffer = this.device.createBuffer({
-        size: Math.max(16, Math.ceil(bytes / 4) * 4),
-        usage: GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC,
-      });
-      this.buffers.push(buffer);
-      if (await this.device.popErrorScope())
-        throw new Error(`The GPU has no memory for ${bytes / 2 ** 20} MiB.`);
-      if (numbers) this.device.queue.writeBuffer(buffer, 0, numbers);
-      return buffer;
-    }
-
-    /** Give the memory of all arrays back. */
-    free() {
-      this.buffers.splice(0).forEach((buffer) => buffer.destroy());
-    }
-
-    /** Return a kernel with its arrays; an error names the lines that do not compile. */
-    async kernel(code, arrays, entryPoint = "main") {
-      this.device.pushErrorScope("validation"); // the console stays empty
-      const module = this.device.createShaderModule({ code });
-      const { messages } = await module.getCompilationInfo();
-      await this.device.popErrorScope();
-      const errors = messages.filter(({ type }) => type === "error");
-      if (errors.length) throw compileError(errors);
-      const pipeline = await this.device.createComputePipelineAsync({
-        layout: "auto",
-        compute: { module, entryPoint },
-      });
-      this.device.pushErrorScope("validation");
-      const entries = arrays.map((buffer, binding) => ({ binding, resource: { buffer } }));
-      const layout = pipeline.getBindGroupLayout(0);
-      const group = this.device.createBindGroup({ layout, entries });
-      const error = await this.device.popErrorScope();
-      if (error) throw new Error(error.message);
-      return { pipeline, group };
-    }
-
-    /**
-     * Submit `rounds` of jobs, in one pass.
-     * @param {object[]} jobs {kernel, x, y}: x times y workgroups
-     * @param {number} rounds
-     * @param {object} [stamps] where the device writes its time before and after
-     */
-    submit(jobs, rounds = 1, stamps = undefined) {
-      const encoder = this.device.createCommandEncoder();
-      const pass = encoder.beginComputePass(
-        stamps && {
-          timestampWrites: {
-            querySet: stamps.set,
-            beginningOfPassWriteIndex: 0,
-            endOfPassWriteIndex: 1,
-          },
-        },
-      );
-      for (let i = 0; i < rounds; i += 1)
-        for (const { kernel, x, y = 1 } of jobs) {
-          pass.setPipeline(kernel.pipeline);
-          pass.setBindGroup(0, kernel.group);
-          pass.dispatchWorkgroups(x, y);
-        }
-      pass.end();
-      if (stamps) {
-        encoder.resolveQuerySet(stamps.set, 0, 2, stamps.resolved, 0);
-        encoder.copyBufferToBuffer(stamps.resolved, 0, stamps.copy, 0, 16);
-      }
-      this.device.queue.submit([encoder.finish()]);
-    }
-
-    /** Return the numbers of an array. */
-    async read(array, bytes, Type = Float32Array) {
-      const copy = this.device.createBuffer({
-        size: bytes,
-        usage: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ,
-      });
-      const encoder = this.device.createCommandEncoder();
-      encoder.copyBufferToBuffer(array, 0, copy, 0, bytes);
-      this.device.queue.submit([encoder.finish()]);
-      await this.wait(copy.mapAsync(GPUMapMode.READ));
-      const numbers = new Type(copy.getMappedRange().slice(0));
-      copy.destroy();
-      return numbers;
-    }
-
-    /** Return the ms of some rounds by the page's clock and by the device's, or NaN. */
-    async run(jobs, rounds) {
-      const start = now();
-      if (this.clock === "page") {
-        this.submit(jobs, rounds);
-        await this.finished();
-        return { page: now() - start, device: NaN };
-      }
-      const { set, resolved, copy } = this.stamps;
-      this.submit(jobs, rounds, { set, resolved, copy });
-      await this.wait(copy.mapAsync(GPUMapMode.READ));
-      const page = now() - start;
-      const [begun, ended] = new BigUint64Array(copy.getMappedRange().slice(0));
-      copy.unmap();
-      return { page, device: Number(ended - begun) / 1e6 };
-    }
-
-    /** The buffers into which the device writes its time. */
-    get stamps() {
-      const { device } = this;
-      const buffer = (usage) => device.createBuffer({ size: 16, usage });
-      this.ownStamps ??= {
-        set: device.createQuerySet({ type: "timestamp", count: 2 }),
-        resolved: buffer(GPUBufferUsage.QUERY_RESOLVE | GPUBufferUsage.COPY_SRC),
-        copy: buffer(GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ),
-      };
-      return this.ownStamps;
-    }
-
-    /**
-     * Return the seconds of one round of jobs: the shortest and the longest of some
-     * measurements. An error says so if the clocks of the page and the device disagree.
-     */
-    async time(jobs, { batch = BATCH, samples = SAMPLES } = {}) {
-      const first = await this.run(jobs, 1); // compiles
-      if (first.page > SLOWEST)
-        throw new Error(`One round takes ${Math.round(first.page)} ms here, too long.`);
-      const empty = [];
-      for (let i = 0; i < 3; i += 1) empty.push((await this.run([], 1)).page);
-      const fixed = Math.min(...empty);
-      const measure = async (rounds) => {
-        const { page, device } = await this.run(jobs, rounds);
-        return { page: page - fixed, device };
-      };
-      const shown = ({ page, device }) => (this.clock === "device" ? device : page);
-      let rounds = 1;
-      for (let last = 0; last < batch && rounds < 1e6; ) {
-        last = shown(await measure(rounds));
-        if (last < batch)
-          rounds *= Math.ceil(Math.min(16, Math.max(2, batch / Math.max(last, 0.1))));
-      }
-      const found = [];
-      for (let i = 0; i < samples; i += 1) found.push(await measure(rounds));
-      const least = (of) => Math.min(...found.map(of));
-      if (this.clock === "device") {
-        const [page, device] = [least((f) => f.page), least((f) => f.device)];
-        if (!(device > 0) || page / device > DISAGREE || device / page > DISAGREE)
-          throw new Error(
-            `The clocks disagree: ${page.toFixed(1)} ms for the page and ` +
-              `${device.toFixed(1)} ms for the GPU. Close other tabs and try again.`,
-          );
-      }
-      const all = found.map((each) => shown(each) / rounds / 1e3);
-      return { seconds: Math.min(...all), most: Math.max(...all), rounds };
-    }
+/** A device while an experiment uses it. */
+class Lab {
+  constructor(device, signal) {
+    Object.assign(this, describe(adapterInfo));
+    /** @type {GPUDevice} */
+    this.device = device;
+    /** @type {AbortSignal} */
+    this.signal = signal;
+    this.subgroups = [adapterInfo.subgroupMinSize, adapterInfo.subgroupMaxSize];
+    this.browser = browserName();
+    this.buffers = [];
+    this.lost = "";
+    this.isLate = false;
+    /** @type {any} */
+    this.ownStamps = undefined;
+    this.clock = device.features.has("timestamp-query") ? "device" : "page";
+    device.lost.then(({ message }) => {
+      this.lost = message || "the browser does not say why";
+    });
   }
 
-  const compileError = (errors) =>
-    Object.assign(
-      new Error(errors.map((e) => `line ${e.lineNum}: ${e.message}`).join("\n")),
-      { messages: errors },
-    );
+  /** The largest array of a kernel, in bytes. */
+  get largest() {
+    const { maxStorageBufferBindingSize, maxBufferSize } = this.device.limits;
+    return Math.min(maxStorageBufferBindingSize, maxBufferSize);
+  }
+
+  /** Raise an error if the reader has stopped the experiment, or the GPU is gone. */
+  check() {
+    this.signal.throwIfAborted();
+    if (this.lost) throw new Error(`The GPU was lost: ${this.lost}.`);
+  }
+
+  /** Wait for a promise of the device, which Firefox keeps late. */
+  async wait(promise) {
+    let over = false;
+    const end = promise.finally(() => (over = true));
+    while (this.isLate && !over) {
+      this.device.queue.submit([]);
+      await Promise.race([pause(2), end]);
+    }
+    await end;
+    this.check();
+  }
+
+  /** Find out whether the queue answers late. */
+  async listen() {
+    const start = now();
+    await this.device.queue.onSubmittedWorkDone();
+    await this.device.queue.onSubmittedWorkDone();
+    this.isLate = (now() - start) / 2 > LATE;
+  }
+
+  finished() {
+    return this.wait(this.device.queue.onSubmittedWorkDone());
+  }
+
+  /** Return a new array for kernels, with these numbers or with zeros. */
+  async array(bytes, numbers) {
+    this.device.pushErrorScope("out-of-memory");
+    const buffer = this.device.createBuffer({
+      size: Math.max(16, Math.ceil(bytes / 4) * 4),
+      usage: GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC,
+    });
+    this.buffers.push(buffer);
+    if (await this.device.popErrorScope())
+      throw new Error(`The GPU has no memory for ${bytes / 2 ** 20} MiB.`);
+    if (numbers) this.device.queue.writeBuffer(buffer, 0, numbers);
+    return buffer;
+  }
+
+  /** Give the memory of all arrays back. */
+  free() {
+    this.buffers.splice(0).forEach((buffer) => buffer.destroy());
+  }
+
+  /** Return a kernel with its arrays; an error names the lines that do not compile. */
+  async kernel(code, arrays, entryPoint = "main") {
+    this.device.pushErrorScope("validation"); // the console stays empty
+    const module = this.device.createShaderModule({ code });
+    const { messages } = await module.getCompilationInfo();
+    await this.device.popErrorScope();
+    const errors = messages.filter(({ type }) => type === "error");
+    if (errors.length) throw compileError(errors);
+    const pipeline = await this.device.createComputePipelineAsync({
+      layout: "auto",
+      compute: { module, entryPoint },
+    });
+    this.device.pushErrorScope("validation");
+    const entries = arrays.map((buffer, binding) => ({ binding, resource: { buffer } }));
+    const layout = pipeline.getBindGroupLayout(0);
+    const group = this.device.createBindGroup({ layout, entries });
+    const error = await this.device.popErrorScope();
+    if (error) throw new Error(error.message);
+    return { pipeline, group };
+  }
 
   /**
-   * Call `experiment` with a Lab, and return its result. The experiment ends if `signal`
-   * aborts; its memory is given back in any case.
+   * Submit `rounds` of jobs, in one pass.
+   * @param {object[]} jobs {kernel, x, y}: x times y workgroups
+   * @param {number} rounds
+   * @param {object} [stamps] where the device writes its time before and after
    */
-  const open = async (signal, experiment) => {
-    shared ??= request().catch((error) => {
-      shared = null;
-      throw error;
-    });
-    const lab = new Lab(await shared, signal);
-    try {
-      await lab.listen();
-      return await experiment(lab);
-    } finally {
-      lab.free();
-    }
-  };
-
-  /** Return the latency and the bandwidth of times [bytes, seconds], by least squares of
-   * the relative errors. */
-  const fit = (points) => {
-    const [a, b, c, d, e] = points.reduce(
-      ([a, b, c, d, e], [x, t]) => {
-        const w = 1 / (t * t);
-        return [a + w, b + w * x, c + w * x * x, d + w * t, e + w * x * t];
+  submit(jobs, rounds = 1, stamps = undefined) {
+    const encoder = this.device.createCommandEncoder();
+    const pass = encoder.beginComputePass(
+      stamps && {
+        timestampWrites: {
+          querySet: stamps.set,
+          beginningOfPassWriteIndex: 0,
+          endOfPassWriteIndex: 1,
+        },
       },
-      [0, 0, 0, 0, 0],
     );
-    const slope = (a * e - b * d) / (a * c - b * b);
-    return { latency: (d - slope * b) / a, bandwidth: 1 / slope };
-  };
+    for (let i = 0; i < rounds; i += 1)
+      for (const { kernel, x, y = 1 } of jobs) {
+        pass.setPipeline(kernel.pipeline);
+        pass.setBindGroup(0, kernel.group);
+        pass.dispatchWorkgroups(x, y);
+      }
+    pass.end();
+    if (stamps) {
+      encoder.resolveQuerySet(stamps.set, 0, 2, stamps.resolved, 0);
+      encoder.copyBufferToBuffer(stamps.resolved, 0, stamps.copy, 0, 16);
+    }
+    this.device.queue.submit([encoder.finish()]);
+  }
 
-  const bookDevice = { open, fit, describe };
-  globalThis.bookDevice = bookDevice;
-  if (typeof module !== "undefined") module.exports = bookDevice;
-})();
+  /** Return the numbers of an array. */
+  async read(array, bytes, Type = Float32Array) {
+    const copy = this.device.createBuffer({
+      size: bytes,
+      usage: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ,
+    });
+    const encoder = this.device.createCommandEncoder();
+    encoder.copyBufferToBuffer(array, 0, copy, 0, bytes);
+    this.device.queue.submit([encoder.finish()]);
+    await this.wait(copy.mapAsync(GPUMapMode.READ));
+    const numbers = new Type(copy.getMappedRange().slice(0));
+    copy.destroy();
+    return numbers;
+  }
+
+  /** Return the ms of some rounds by the page's clock and by the device's, or NaN. */
+  async run(jobs, rounds) {
+    const start = now();
+    if (this.clock === "page") {
+      this.submit(jobs, rounds);
+      await this.finished();
+      return { page: now() - start, device: NaN };
+    }
+    const { set, resolved, copy } = this.stamps;
+    this.submit(jobs, rounds, { set, resolved, copy });
+    await this.wait(copy.mapAsync(GPUMapMode.READ));
+    const page = now() - start;
+    const [begun, ended] = new BigUint64Array(copy.getMappedRange().slice(0));
+    copy.unmap();
+    return { page, device: Number(ended - begun) / 1e6 };
+  }
+
+  /** The buffers into which the device writes its time. */
+  get stamps() {
+    const { device } = this;
+    const buffer = (usage) => device.createBuffer({ size: 16, usage });
+    this.ownStamps ??= {
+      set: device.createQuerySet({ type: "timestamp", count: 2 }),
+      resolved: buffer(GPUBufferUsage.QUERY_RESOLVE | GPUBufferUsage.COPY_SRC),
+      copy: buffer(GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ),
+    };
+    return this.ownStamps;
+  }
+
+  /**
+   * Return the seconds of one round of jobs: the shortest and the longest of some
+   * measurements. An error says so if the clocks of the page and the device disagree.
+   */
+  async time(jobs, { batch = BATCH, samples = SAMPLES } = {}) {
+    const first = await this.run(jobs, 1); // compiles
+    if (first.page > SLOWEST)
+      throw new Error(`One round takes ${Math.round(first.page)} ms here, too long.`);
+    const empty = [];
+    for (let i = 0; i < 3; i += 1) empty.push((await this.run([], 1)).page);
+    const fixed = Math.min(...empty);
+    const measure = async (rounds) => {
+      const { page, device } = await this.run(jobs, rounds);
+      return { page: page - fixed, device };
+    };
+    const shown = ({ page, device }) => (this.clock === "device" ? device : page);
+    let rounds = 1;
+    for (let last = 0; last < batch && rounds < 1e6; ) {
+      last = shown(await measure(rounds));
+      if (last < batch)
+        rounds *= Math.ceil(Math.min(16, Math.max(2, batch / Math.max(last, 0.1))));
+    }
+    const found = [];
+    for (let i = 0; i < samples; i += 1) found.push(await measure(rounds));
+    const least = (of) => Math.min(...found.map(of));
+    if (this.clock === "device") {
+      const [page, device] = [least((f) => f.page), least((f) => f.device)];
+      if (!(device > 0) || page / device > DISAGREE || device / page > DISAGREE)
+        throw new Error(
+          `The clocks disagree: ${page.toFixed(1)} ms for the page and ` +
+            `${device.toFixed(1)} ms for the GPU. Close other tabs and try again.`,
+        );
+    }
+    const all = found.map((each) => shown(each) / rounds / 1e3);
+    return { seconds: Math.min(...all), most: Math.max(...all), rounds };
+  }
+}
+
+const compileError = (errors) =>
+  Object.assign(
+    new Error(errors.map((e) => `line ${e.lineNum}: ${e.message}`).join("\n")),
+    { messages: errors },
+  );
+
+/**
+ * Call `experiment` with a Lab, and return its result. The experiment ends if `signal`
+ * aborts; its memory is given back in any case.
+ */
+const open = async (signal, experiment) => {
+  shared ??= request().catch((error) => {
+    shared = null;
+    throw error;
+  });
+  const lab = new Lab(await shared, signal);
+  try {
+    await lab.listen();
+    return await experiment(lab);
+  } finally {
+    lab.free();
+  }
+};
+
+/** Return the latency and the bandwidth of times [bytes, seconds], by least squares of
+ * the relative errors. */
+const fit = (points) => {
+  const [a, b, c, d, e] = points.reduce(
+    ([a, b, c, d, e], [x, t]) => {
+      const w = 1 / (t * t);
+      return [a + w, b + w * x, c + w * x * x, d + w * t, e + w * x * t];
+    },
+    [0, 0, 0, 0, 0],
+  );
+  const slope = (a * e - b * d) / (a * c - b * b);
+  return { latency: (d - slope * b) / a, bandwidth: 1 / slope };
+};
+
+module.exports = { open, fit, describe };

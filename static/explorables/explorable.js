@@ -26,640 +26,458 @@
  *   experiment  the name of an experiment on the reader's GPU, optional (measure.js)
  *   log       (state) -> [[code, text, mark]], optional: below the drawing
  * What follows is folded away:
- *   formula   (state) -> [text]; notes: (state) -> [[text or [text, href]]]
+ *   formula   (state) -> [text], of which what is not true is left out
+ *   notes     (state) -> [text], with links as [text](address)
  *   table     (state) -> {head: [text], rows: [[text]]}, optional: the numbers drawn
  */
 "use strict";
 
-(() => {
-  const PAUSE = 300; // ms without a change before the result is announced
-  const READ = 3000; // ms after which the announcement is removed, so it is not read twice
-  const LONGEST = 800; // characters of a text, which becomes a part of the address
+const controls = require("./controls.js");
 
-  // SVG as text
+const { initial, settings, first, begin, positions, toPosition, toValue } = controls;
 
-  const escapeText = (text) =>
-    String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+const PAUSE = 300; // ms without a change before the result is announced
+const READ = 3000; // ms after which the announcement is removed, so it is not read twice
 
-  // Two digits are precise enough and the same on every machine.
-  const short = (x) => Math.round(x * 100) / 100;
+// The address
 
-  /** Return an SVG element as text; its numbers are rounded to two digits. */
-  const tag = (name, attributes = {}, ...children) => {
-    const pair = ([key, x]) => {
-      if (key === "d") return ` d="${x.replace(/\d+\.\d+(e-\d+)?/g, short)}"`;
-      return ` ${key}="${typeof x === "number" ? short(x) : escapeText(x)}"`;
-    };
-    const pairs = Object.entries(attributes).map(pair).join("");
-    const inside = children.join("");
-    return `<${name}${pairs}${inside ? `>${inside}</${name}>` : "/>"}`;
+/** Return the pairs of name and value in the address, still encoded. */
+const pairs = () => location.search.slice(1).split("&").filter(Boolean);
+
+const parameter = (spec, id) => {
+  const name = `${spec.name}.${id}`;
+  const found = pairs().find((pair) => pair.split("=")[0] === name);
+  if (!found) return "";
+  try {
+    return decodeURIComponent(found.slice(name.length + 1).replace(/\+/g, " "));
+  } catch {
+    return ""; // The encoding is not valid.
+  }
+};
+
+/** Return the address of a state, with the settings that differ from initial ones, but
+ * not with what was measured on the reader's GPU. */
+const address = (spec, shown, hash) => {
+  const state = shown.measured ? first(spec) : shown;
+  const others = pairs().filter((pair) => !pair.startsWith(`${spec.name}.`));
+  const own = spec.controls
+    .filter((control) => state[control.id] !== initial(control, state))
+    .map(({ id }) => `${spec.name}.${id}=${encodeURIComponent(state[id])}`);
+  const query = [...others, ...own].join("&");
+  return location.href.split(/[?#]/)[0] + (query ? `?${query}` : "") + hash;
+};
+
+// The page
+
+const make = (name, attributes = {}, ...children) => {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes))
+    element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+};
+
+const slider = (control, id, change) => {
+  const input = make("input", { type: "range", id, ...positions(control) });
+  const output = make("output", { for: id, "aria-live": "off" });
+  input.addEventListener("input", () =>
+    change(toValue(control, Number(input.value))),
+  );
+  const show = (value) => {
+    input.value = toPosition(control, value);
+    output.textContent = control.format(value);
+    input.setAttribute("aria-valuetext", control.format(value));
   };
+  return { show, parts: [make("label", { for: id }, control.label), output, input] };
+};
 
-  /** Return a label; `anchor` is start, middle or end. */
-  const label = (x, y, text, kind = "ink", anchor = "start") =>
-    tag("text", { x, y, class: kind, "text-anchor": anchor }, escapeText(text));
-
-  /** Return an SVG with these elements. */
-  const canvas = (width, height, ...children) =>
-    tag(
-      "svg",
-      {
-        xmlns: "http://www.w3.org/2000/svg",
-        viewBox: `0 0 ${Math.round(width)} ${height}`,
-        width: Math.round(width),
-        height,
-        "font-family": "system-ui, sans-serif",
-        "font-size": 14,
-      },
-      ...children,
-    );
-
-  /** Return a hatching pattern, which distinguishes an area without color. */
-  const hatching = (name, kind, angle = 45, gap = 6) =>
-    tag(
-      "pattern",
-      {
-        id: `${name}-hatching`,
-        width: gap,
-        height: gap,
-        patternUnits: "userSpaceOnUse",
-        patternTransform: `rotate(${angle})`,
-      },
-      tag("rect", { width: gap, height: gap, class: `${kind} plain` }),
-      tag("path", { d: `M0 0V${gap}`, class: `${kind} stripe` }),
-    );
-
-  /** Return a box of a kind; a box for waiting is hatched. */
-  const area = (name, kind, x, y, width, height) => {
-    const fill = kind === "wait" ? { fill: `url(#${name}-hatching)` } : {};
-    return tag("rect", { x, y, width, height, class: kind, ...fill });
+const menu = (control, id, change) => {
+  const options = control.options.map(([value, text]) =>
+    make("option", { value }, text),
+  );
+  const select = make("select", { id }, ...options);
+  select.addEventListener("change", () => change(select.value));
+  const show = (value) => {
+    select.value = value;
   };
+  return { show, parts: [make("label", { for: id }, control.label), select] };
+};
 
-  /** Return round numbers between 0 and `max`, at most `count` of them after 0. */
-  const ticks = (max, count) => {
-    const power = 10 ** Math.floor(Math.log10(max / count));
-    const step = [1, 2, 5, 10]
-      .map((m) => m * power)
-      .find((s) => max / s <= count + 1e-9);
-    return Array.from(
-      { length: Math.floor(max / step + 1e-9) + 1 },
-      (_, i) => i * step,
-    );
-  };
-
-  /** Return the axis of a timeline, from `left` to `width - right`. */
-  const timeAxis = (total, { left, right, y, width }, text) => {
-    const scale = (width - left - right) / total;
-    const marks = ticks(total, width < 480 ? 3 : 6).map((at) => {
-      const x = left + at * scale;
-      const name = label(x, y + 20, at ? text(at) : "0", "soft small", "middle");
-      return tag("path", { d: `M${x} ${y}v5`, class: "axis" }) + name;
-    });
-    return tag("path", { d: `M${left} ${y}H${width - right}`, class: "axis" }) + marks.join("");
-  };
-
-  /** Return what a value was in the setting before, for the end of a label. */
-  const was = (before, now, text) =>
-    before && before !== now ? `, before ${text(before)}` : "";
-
-  /** Return what has happened at a time: spans {start, end}, the last one cut. */
-  const until = (spans, now) =>
-    spans
-      .filter(({ start }) => start < now)
-      .map((span) => ({ ...span, end: Math.min(span.end, now) }));
-
-  // Settings
-
-  const initial = (control, state) =>
-    typeof control.initial === "function" ? control.initial(state) : control.initial;
-
-  /** Return the value of a text for a control, or undefined if it is not valid. */
-  const parse = (control, text) => {
-    if (control.kind === "select")
-      return control.options.some(([value]) => value === text) ? text : undefined;
-    if (control.kind === "text") return text.slice(0, LONGEST);
-    if (control.kind === "hidden") return control.accepts(text) ? text : undefined;
-    const number = text.trim() === "" ? NaN : Number(text);
-    const allowed = control.values
-      ? control.values.includes(number)
-      : number >= control.min && number <= control.max;
-    return allowed ? number : undefined;
-  };
-
-  /** Return the pairs of name and value in the address, still encoded. */
-  const pairs = () => location.search.slice(1).split("&").filter(Boolean);
-
-  const parameter = (spec, id) => {
-    const name = `${spec.name}.${id}`;
-    const found = pairs().find((pair) => pair.split("=")[0] === name);
-    if (!found) return "";
-    try {
-      return decodeURIComponent(found.slice(name.length + 1).replace(/\+/g, " "));
-    } catch {
-      return ""; // The encoding is not valid.
-    }
-  };
-
-  /** Return the settings that `read(id)` returns; invalid ones have their initial value. */
-  const settings = (spec, read) => {
-    const state = {};
-    for (const [id, axis] of Object.entries(spec.follows || {}))
-      state[id] = document.documentElement.dataset[axis];
-    for (const control of spec.controls) {
-      const value = parse(control, read(control.id));
-      state[control.id] = value === undefined ? initial(control, state) : value;
-    }
-    return state;
-  };
-
-  /** Return the initial settings of a figure, for its printed picture. */
-  const first = (spec) => {
-    const state = {};
-    for (const control of spec.controls) state[control.id] = initial(control, state);
-    return state;
-  };
-
-  /** Return the value of a control that is closest to a text, or undefined. */
-  const closest = (control, text) => {
-    const number = Number(text);
-    if (control.kind !== "range" || !text.trim() || Number.isNaN(number))
-      return parse(control, text);
-    const { values, min, max } = control;
-    if (!values) return Math.min(max, Math.max(min, number));
-    const nearer = (a, b) => (Math.abs(b - number) < Math.abs(a - number) ? b : a);
-    return values.reduce(nearer);
-  };
-
-  /** Return the state with which a figure begins: its own, changed by what it is given.
-   * @param {object} spec
-   * @param {string} [given] settings, as they stand in an address
-   */
-  const begin = (spec, given) => {
-    let state = settings(spec, () => "");
-    for (const [id, text] of new URLSearchParams(given)) {
-      const control = spec.controls.find((other) => other.id === id);
-      const value = control ? closest(control, text) : text;
-      if (value === undefined || !(id in state))
-        throw new Error(`The figure ${spec.name} has no setting ${id}=${text}.`);
-      state = { ...state, [id]: value };
-      if (spec.settle) state = spec.settle(state, id);
-    }
-    return state;
-  };
-
-  /** Return the address of a state, with the settings that differ from initial ones, but
-   * not with what was measured on the reader's GPU. */
-  const address = (spec, shown, hash) => {
-    const state = shown.measured ? first(spec) : shown;
-    const others = pairs().filter((pair) => !pair.startsWith(`${spec.name}.`));
-    const own = spec.controls
-      .filter((control) => state[control.id] !== initial(control, state))
-      .map(({ id }) => `${spec.name}.${id}=${encodeURIComponent(state[id])}`);
-    const query = [...others, ...own].join("&");
-    return location.href.split(/[?#]/)[0] + (query ? `?${query}` : "") + hash;
-  };
-
-  // Sliders have positions, which correspond to values
-
-  const LOG_POSITIONS = 240;
-
-  const positions = (control) => {
-    const last = control.values ? control.values.length - 1 : LOG_POSITIONS;
-    return control.values || control.log
-      ? { min: 0, max: last, step: 1 }
-      : { min: control.min, max: control.max, step: control.step };
-  };
-
-  const toPosition = (control, value) => {
-    if (control.values) return control.values.indexOf(value);
-    if (!control.log) return value;
-    const part = Math.log(value / control.min) / Math.log(control.max / control.min);
-    return Math.round(LOG_POSITIONS * part);
-  };
-
-  const toValue = (control, position) => {
-    if (control.values) return control.values[position];
-    if (!control.log) return position;
-    const grown = (control.max / control.min) ** (position / LOG_POSITIONS);
-    return Number((control.min * grown).toPrecision(3));
-  };
-
-  // The page
-
-  const make = (name, attributes = {}, ...children) => {
-    const element = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes))
-      element.setAttribute(key, value);
-    element.append(...children);
-    return element;
-  };
-
-  const slider = (control, id, change) => {
-    const input = make("input", { type: "range", id, ...positions(control) });
-    const output = make("output", { for: id, "aria-live": "off" });
-    input.addEventListener("input", () =>
-      change(toValue(control, Number(input.value))),
-    );
-    const show = (value) => {
-      input.value = toPosition(control, value);
-      output.textContent = control.format(value);
-      input.setAttribute("aria-valuetext", control.format(value));
-    };
-    return { show, parts: [make("label", { for: id }, control.label), output, input] };
-  };
-
-  const menu = (control, id, change) => {
-    const options = control.options.map(([value, text]) =>
-      make("option", { value }, text),
-    );
-    const select = make("select", { id }, ...options);
-    select.addEventListener("change", () => change(select.value));
-    const show = (value) => {
-      select.value = value;
-    };
-    return { show, parts: [make("label", { for: id }, control.label), select] };
-  };
-
-  /** Return the parts of a field for text, which readers mostly paste. */
-  const textField = (control, id, change) => {
-    const input = make("input", {
-      ...{ type: "text", id, maxlength: LONGEST, placeholder: control.placeholder },
-      ...{ autocomplete: "off", spellcheck: "false" },
-    });
-    input.addEventListener("input", () => change(input.value));
-    const show = (value) => {
-      if (input.value !== value) input.value = value;
-    };
-    return { show, parts: [make("label", { for: id }, control.label), input] };
-  };
-
-  const KINDS = { range: slider, select: menu, text: textField };
-
-  const button = (text, run) => {
-    const element = make("button", { type: "button" }, text);
-    element.addEventListener("click", run);
-    return element;
-  };
-
-  /** Return a paragraph of texts and links. */
-  const note = (parts) =>
-    make(
-      "p",
-      { class: "note" },
-      ...parts.map((part) =>
-        typeof part === "string" ? part : make("a", { href: part[1] }, part[0]),
-      ),
-    );
-
-  const item = ([code, text, mark]) =>
-    make(
-      "li",
-      mark ? { class: mark } : {},
-      ...(code ? [make("code", {}, code), " "] : []),
-      text,
-    );
-
-  /** Return the cells of a table, whose first column names the rows. */
-  const cells = ({ head, rows }) => {
-    const row = (texts, name, scope) =>
-      make(
-        "tr",
-        {},
-        ...texts.map((text, i) =>
-          name === "th" || i === 0
-            ? make("th", { scope: i === 0 ? scope : "col" }, text)
-            : make("td", {}, text),
-        ),
-      );
-    return [
-      make("thead", {}, row(head, "th", "col")),
-      make("tbody", {}, ...rows.map((texts) => row(texts, "td", "row"))),
-    ];
-  };
-
-  /** Return a folded part of a figure. */
-  const folded = (text, ...parts) =>
-    make("details", {}, make("summary", {}, text), ...parts);
-
-  /** Return the table of a figure in a box that scrolls. */
-  const tableBox = (table) => {
-    const label = { role: "group", tabindex: 0, "aria-label": "The numbers as a table" };
-    return make("div", { class: "numbers", ...label }, table);
-  };
-
-  /** Return a button that copies the address of a state, or null without a clipboard. */
-  const linkButton = (address) => {
-    if (!navigator.clipboard || location.protocol === "about:") return null;
-    const said = make("span", { role: "status", class: "said" });
-    const copy = async () => {
-      try {
-        await navigator.clipboard.writeText(address());
-        said.textContent = "Copied.";
-      } catch {
-        said.textContent = "The browser does not allow it.";
-      }
-      setTimeout(() => (said.textContent = ""), 4000);
-    };
-    return [button("Copy link to this setting", copy), said];
-  };
-
-  /** Return the fields of some controls, and functions that set them to a state. */
-  const fields = (spec, controls, change) => {
-    const shows = [];
-    const made = controls.map((control) => {
-      const set = (value) => change(control.id, value);
-      const id = `${spec.name}-${control.id}`;
-      const { show, parts } = KINDS[control.kind](control, id, set);
-      const box = make("div", { class: "control" }, ...parts);
-      shows.push((state) => show(state[control.id]));
-      if (control.when) shows.push((state) => (box.hidden = !control.when(state)));
-      return box;
-    });
-    return { box: make("div", { class: "controls" }, ...made), shows };
-  };
-
-  /** Return the buttons of the actions, and functions that set them to a state. */
-  const actionButtons = (spec, act) => {
-    const shows = [];
-    const buttons = (spec.actions || []).map((action) => {
-      const { label: text, main, run, when, pressed } = action;
-      const element = button("", () => act(action));
-      element.classList.toggle("main", Boolean(main));
-      element.classList.toggle("moving", !run);
-      shows.push((state) => {
-        element.textContent = typeof text === "function" ? text(state) : text;
-        element.hidden = Boolean(when) && !when(state);
-        if (pressed) element.setAttribute("aria-pressed", pressed(state));
-      });
-      return element;
-    });
-    return { buttons, shows };
-  };
-
-  /** Return a button that opens an experiment, where a page can load its scripts. */
-  const measureButton = (experiment, take) => {
-    if (!experiment || !globalThis.bookLoad) return [];
-    const opener = button("Measure my GPU", async () => {
-      opener.disabled = true;
-      for (const script of ["device", "measure", "experiments"])
-        await bookLoad(`explorables/${script}.js`);
-      bookMeasure(opener, experiment, take);
-    });
-    return [opener];
-  };
-
-  /** Add an experiment to a picture. */
-  const measurable = (figure, experiment) => {
-    const buttons = row("actions", ...measureButton(experiment));
-    const box = make("div", { class: "explorable" }, buttons);
-    figure.insertBefore(box, figure.querySelector("figcaption"));
-    figure.classList.add("measurable");
-  };
-
-  const row = (kind, ...buttons) => make("div", { class: kind }, ...buttons);
-
-  /** Return the parts of a figure that show a state. */
-  const parts = () => ({
-    drawing: make("div", { class: "drawing", role: "img" }),
-    result: make("p", { class: "result" }),
-    announced: make("p", { class: "announced", role: "status" }),
-    log: make("ol", { class: "log" }),
-    formula: make("ul", { class: "formula" }),
-    table: make("table"),
-    notes: make("div", { class: "notes" }),
-    later: row("actions quiet"), // once a setting has changed
+/** Return the parts of a field for text, which readers mostly paste. */
+const textField = (control, id, change) => {
+  const input = make("input", {
+    ...{ type: "text", id, maxlength: controls.LONGEST, placeholder: control.placeholder },
+    ...{ autocomplete: "off", spellcheck: "false" },
   });
+  input.addEventListener("input", () => change(input.value));
+  const show = (value) => {
+    if (input.value !== value) input.value = value;
+  };
+  return { show, parts: [make("label", { for: id }, control.label), input] };
+};
 
-  /** Return the box of a figure and the parts of it that show a state. */
-  const build = (spec, { given, change, act, take, reset, link }) => {
-    const seen = spec.controls.filter(({ kind }) => kind !== "hidden");
-    const some = (more) =>
-      fields(
-        spec,
-        seen.filter((control) => Boolean(control.more) === more),
-        change,
-      );
-    const [open, more] = [some(false), some(true)];
-    const { buttons, shows } = actionButtons(spec, act);
-    // What a cell shows has its numbers already, and an experiment is once on a page.
-    if (!given) buttons.push(...measureButton(spec.experiment, take));
-    const part = parts();
-    const box = make(
-      "div",
-      { class: "explorable" },
-      ...(given ? [] : [make("p", { class: "invite" }, spec.invite)]),
-      ...(open.shows.length ? [open.box] : []),
-      ...(buttons.length ? [row("actions", ...buttons)] : []),
-      part.result,
-      part.drawing,
-      ...(spec.log ? [part.log] : []),
-      ...(more.shows.length ? [folded("More settings", more.box)] : []),
-      folded(
-        "The arithmetic and its sources",
-        part.formula,
-        ...(spec.table ? [tableBox(part.table)] : []),
-        part.notes,
+const KINDS = { range: slider, select: menu, text: textField };
+
+const button = (text, run) => {
+  const element = make("button", { type: "button" }, text);
+  element.addEventListener("click", run);
+  return element;
+};
+
+const LINK = /(\[[^\]]+\]\([^)]+\))/;
+
+/** Return a paragraph of a text with links, [text](address). */
+const note = (text) => {
+  const parts = text.split(LINK).map((part) => {
+    const [, name, href] = part.match(/^\[(.+)\]\((.+)\)$/) || [];
+    return href ? make("a", { href }, name) : part;
+  });
+  return make("p", { class: "note" }, ...parts);
+};
+
+const item = ([code, text, mark]) =>
+  make(
+    "li",
+    mark ? { class: mark } : {},
+    ...(code ? [make("code", {}, code), " "] : []),
+    text,
+  );
+
+/** Return the cells of a table, whose first column names the rows. */
+const cells = ({ head, rows }) => {
+  const row = (texts, name, scope) =>
+    make(
+      "tr",
+      {},
+      ...texts.map((text, i) =>
+        name === "th" || i === 0
+          ? make("th", { scope: i === 0 ? scope : "col" }, text)
+          : make("td", {}, text),
       ),
-      part.later,
-      part.announced,
     );
-    part.later.append(...(linkButton(link) || []), button("Reset", reset));
-    const all = [...open.shows, ...more.shows, ...shows];
-    return { ...part, box, controls: (state) => all.forEach((show) => show(state)) };
-  };
+  return [
+    make("thead", {}, row(head, "th", "col")),
+    make("tbody", {}, ...rows.map((texts) => row(texts, "td", "row"))),
+  ];
+};
 
-  /** Show a state, except for its drawing. */
-  const show = (view, spec, state) => {
-    view.controls(state);
-    view.result.textContent = spec.result(state);
-    view.drawing.setAttribute("aria-label", spec.summary(state));
-    view.formula.replaceChildren(
-      ...spec.formula(state).map((line) => make("li", {}, line)),
-    );
-    view.notes.replaceChildren(...spec.notes(state).map(note));
-    if (spec.table) view.table.replaceChildren(...cells(spec.table(state)));
-    if (spec.log) view.log.replaceChildren(...spec.log(state).map(item));
-  };
+/** Return a folded part of a figure. */
+const folded = (text, ...parts) =>
+  make("details", {}, make("summary", {}, text), ...parts);
 
-  /** Call `tell` with the width of an element, now and when it changes. */
-  const onWidth = (element, tell) => {
-    let last = element.clientWidth;
-    if (last) tell(last);
-    new ResizeObserver(([entry]) => {
-      const width = Math.floor(entry.contentRect.width);
-      if (width === 0 || width === last) return; // hidden, or only the height changed
-      last = width;
-      requestAnimationFrame(() => tell(width)); // A change now would loop the observer.
-    }).observe(element);
-  };
+/** Return a table in a box that scrolls. */
+const tableBox = (table, name) => {
+  const label = { role: "group", tabindex: 0, "aria-label": name };
+  return make("div", { class: "numbers", ...label }, table);
+};
 
-  const remember = (url) => {
+/** Return a button that copies the address of a state, or null without a clipboard. */
+const linkButton = (address) => {
+  if (!navigator.clipboard || location.protocol === "about:") return null;
+  const said = make("span", { role: "status", class: "said" });
+  const copy = async () => {
     try {
-      history.replaceState(history.state, "", url);
+      await navigator.clipboard.writeText(address());
+      said.textContent = "Copied.";
     } catch {
-      // The figure also works if the page may not change its address.
+      said.textContent = "The browser does not allow it.";
     }
+    setTimeout(() => (said.textContent = ""), 4000);
   };
+  return [button("Copy link to this setting", copy), said];
+};
 
-  /** Return the hash of a figure: its label if it has one, otherwise its id. */
-  const anchor = (figure) => {
-    const { id } = figure.querySelector(":scope > span[id]") || figure;
-    return id ? `#${id}` : "";
-  };
+/** Return the fields of some controls, and functions that set them to a state. */
+const fields = (spec, controls, change) => {
+  const shows = [];
+  const made = controls.map((control) => {
+    const set = (value) => change(control.id, value);
+    const id = `${spec.name}-${control.id}`;
+    const { show, parts } = KINDS[control.kind](control, id, set);
+    const box = make("div", { class: "control" }, ...parts);
+    shows.push((state) => show(state[control.id]));
+    if (control.when) shows.push((state) => (box.hidden = !control.when(state)));
+    return box;
+  });
+  return { box: make("div", { class: "controls" }, ...made), shows };
+};
 
-  /** Call `frame` with the part of `ms` that has passed, until it is 1, unless the
-   * function that is returned is called before. */
-  const play = (ms, frame) => {
-    const start = performance.now();
-    let next = 0;
-    const tick = (now) => {
-      const part = Math.min(1, Math.max(0, (now - start) / ms));
-      frame(part);
-      if (part < 1) next = requestAnimationFrame(tick);
-    };
-    next = requestAnimationFrame(tick);
-    return () => cancelAnimationFrame(next);
-  };
-
-  /** Let the reader drag the point of a drawing: the setting becomes the one whose point is
-   * nearest to the pointer. */
-  const draggable = (drawing, { drag, controls }, now, change) => {
-    const distance = ({ clientX, clientY }, state) => {
-      const box = drawing.getBoundingClientRect();
-      const [x, y] = drag.point(state, drawing.clientWidth);
-      return Math.hypot(clientX - box.left - x, clientY - box.top - y);
-    };
-    const follow = (event) => {
-      const control = controls.find(({ id }) => id === drag.id(now()));
-      const { min, max, step } = positions(control);
-      const values = Array.from({ length: (max - min) / step + 1 }, (_, i) =>
-        toValue(control, min + i * step),
-      );
-      const away = values.map((value) => distance(event, { ...now(), [control.id]: value }));
-      change(control.id, values[away.indexOf(Math.min(...away))]);
-    };
-    drawing.classList.add("draggable");
-    drawing.addEventListener("pointerdown", (event) => {
-      if (distance(event, now()) > 24) return;
-      event.preventDefault(); // or text would be selected
-      drawing.setPointerCapture(event.pointerId);
-      drawing.addEventListener("pointermove", follow);
+/** Return the buttons of the actions, and functions that set them to a state. */
+const actionButtons = (spec, act) => {
+  const shows = [];
+  const buttons = (spec.actions || []).map((action) => {
+    const { label: text, main, run, when, pressed } = action;
+    const element = button("", () => act(action));
+    element.classList.toggle("main", Boolean(main));
+    element.classList.toggle("moving", !run);
+    shows.push((state) => {
+      element.textContent = typeof text === "function" ? text(state) : text;
+      element.hidden = Boolean(when) && !when(state);
+      if (pressed) element.setAttribute("aria-pressed", pressed(state));
     });
-    for (const end of ["pointerup", "pointercancel"])
-      drawing.addEventListener(end, () => drawing.removeEventListener("pointermove", follow));
-  };
+    return element;
+  });
+  return { buttons, shows };
+};
 
-  const prefersStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+/** Return a button that opens an experiment, where a page can load its scripts. */
+const measureButton = (experiment, take) => {
+  if (!experiment || !globalThis.bookLoad) return [];
+  const opener = button("Measure my GPU", async () => {
+    opener.disabled = true;
+    for (const script of ["arithmetic", "device", "experiments", "measure"])
+      await bookLoad(`explorables/${script}.js`);
+    bookModules.measure(opener, experiment, take);
+  });
+  return [opener];
+};
 
-  /** Make a figure interactive. One with `data-settings` begins with these, and its id
-   * takes the place of the figure's name. */
-  const explorable = (figure, described) => {
-    const { settings: given } = figure.dataset;
-    const { name } = described;
-    const spec = given && figure.id ? { ...described, name: figure.id } : described;
-    const ids = new RegExp(`(id="|#)${name}-`, "g");
-    const hasAddress = pairs().some((pair) => pair.startsWith(`${spec.name}.`));
-    let state = hasAddress
-      ? settings(spec, (id) => parameter(spec, id))
-      : begin(spec, given);
-    let width = 0;
-    let timer = 0;
-    let last; // the setting before the present one
-    let isChanging = false;
-    let stop = () => {};
-    const paint = (motion) => {
-      if (!width) return;
-      const drawn = spec.draw(state, width, motion, last);
-      view.drawing.innerHTML = drawn.replace(ids, `$1${spec.name}-`);
-    };
-    const announce = (text) => {
-      view.announced.textContent = text;
-    };
-    const become = (next, ms = 0) => {
-      const from = state;
-      if (!isChanging) last = state;
-      isChanging = true;
-      state = next;
-      present(ms > 0);
-      stop();
-      if (ms > 0 && !prefersStill())
-        stop = play(ms, (part) => paint(part < 1 ? { from, part } : undefined));
-      else paint();
-      clearTimeout(timer);
-      timer = setTimeout(() => {
-        isChanging = false;
-        announce(spec.result(state));
-        remember(address(spec, state, location.hash));
-        timer = setTimeout(announce, READ, "");
-      }, PAUSE);
-    };
-    const act = ({ run, motion }) => {
-      const next = run ? run(state) : state;
-      become(next, motion ? motion(state, next) : 0);
-    };
-    const change = (id, value) => {
-      const next = { ...state, [id]: value };
-      become(spec.settle ? spec.settle(next, id) : next);
-    };
-    const present = (isMoving = false) => {
-      show(view, spec, state);
-      const isFirst = JSON.stringify(state) === JSON.stringify(begin(spec, given));
-      view.later.hidden = isFirst && !isMoving;
-      figure.classList.toggle("changed", !isFirst); // which its caption does not know
-    };
-    const reset = () => {
-      become(begin(spec, given));
-      last = undefined;
-      paint();
-      view.box.querySelector("input, select, button").focus({ preventScroll: true });
-    };
-    const view = build(spec, {
-      given,
+/** Add an experiment to a picture. */
+const measurable = (figure, experiment) => {
+  const buttons = row("actions", ...measureButton(experiment));
+  const box = make("div", { class: "explorable" }, buttons);
+  figure.insertBefore(box, figure.querySelector("figcaption"));
+  figure.classList.add("measurable");
+};
+
+const row = (kind, ...buttons) => make("div", { class: kind }, ...buttons);
+
+/** Return the parts of a figure that show a state. */
+const parts = () => ({
+  drawing: make("div", { class: "drawing", role: "img" }),
+  result: make("p", { class: "result" }),
+  announced: make("p", { class: "announced", role: "status" }),
+  log: make("ol", { class: "log" }),
+  formula: make("ul", { class: "formula" }),
+  table: make("table"),
+  notes: make("div", { class: "notes" }),
+  later: row("actions quiet"), // once a setting has changed
+});
+
+/** Return the box of a figure and the parts of it that show a state. */
+const build = (spec, { given, change, act, take, reset, link }) => {
+  const seen = spec.controls.filter(({ kind }) => kind !== "hidden");
+  const some = (more) =>
+    fields(
+      spec,
+      seen.filter((control) => Boolean(control.more) === more),
       change,
-      act,
-      take: (changes) => become({ ...state, ...changes }),
-      reset,
-      link: () => address(spec, state, anchor(figure)),
-    });
-    figure.insertBefore(view.box, figure.querySelector("figcaption"));
-    figure.classList.add("live");
-    present();
-    view.drawing.addEventListener("click", ({ target }) => {
-      const touched = /** @type {HTMLElement} */ (target).closest("[data-touch]");
-      if (touched) become(spec.touch(state, touched.getAttribute("data-touch")));
-    });
-    if (spec.drag) draggable(view.drawing, spec, () => state, change);
-    const fill = (now) => {
-      width = now;
-      stop();
-      paint();
-    };
-    onWidth(view.drawing, fill);
-    document.addEventListener("book:choice", ({ detail }) => {
-      // A drawing that comes into view has its height before the page is scrolled.
-      const now = view.drawing.clientWidth;
-      if (now && now !== width) fill(now);
-      for (const [id, axis] of Object.entries(spec.follows || {}))
-        if (axis === detail.axis) become({ ...state, [id]: detail.value });
-    });
-  };
+    );
+  const [open, more] = [some(false), some(true)];
+  const { buttons, shows } = actionButtons(spec, act);
+  // What a cell shows has its numbers already, and an experiment is once on a page.
+  if (!given) buttons.push(...measureButton(spec.experiment, take));
+  const part = parts();
+  const box = make(
+    "div",
+    { class: "explorable" },
+    ...(given ? [] : [make("p", { class: "invite" }, spec.invite)]),
+    ...(open.shows.length ? [open.box] : []),
+    ...(buttons.length ? [row("actions", ...buttons)] : []),
+    part.result,
+    part.drawing,
+    ...(spec.log ? [part.log] : []),
+    ...(more.shows.length ? [folded("More settings", more.box)] : []),
+    folded(
+      "The arithmetic and its sources",
+      part.formula,
+      ...(spec.table ? [tableBox(part.table, "The numbers as a table")] : []),
+      part.notes,
+    ),
+    part.later,
+    part.announced,
+  );
+  part.later.append(...(linkButton(link) || []), button("Reset", reset));
+  const all = [...open.shows, ...more.shows, ...shows];
+  return { ...part, box, controls: (state) => all.forEach((show) => show(state)) };
+};
 
-  Object.assign(explorable, {
-    tag,
-    label,
-    canvas,
-    hatching,
-    area,
-    ticks,
-    timeAxis,
-    until,
-    was,
-    first,
-    begin,
-    measurable,
-    toValue,
+/** Show a state, except for its drawing. */
+const show = (view, spec, state) => {
+  view.controls(state);
+  view.result.textContent = spec.result(state);
+  view.drawing.setAttribute("aria-label", spec.summary(state));
+  view.formula.replaceChildren(
+    ...spec.formula(state).map((line) => make("li", {}, line)),
+  );
+  view.notes.replaceChildren(...spec.notes(state).map(note));
+  if (spec.table) view.table.replaceChildren(...cells(spec.table(state)));
+  if (spec.log) view.log.replaceChildren(...spec.log(state).map(item));
+};
+
+/** Call `tell` with the width of an element, now and when it changes. */
+const onWidth = (element, tell) => {
+  let last = element.clientWidth;
+  if (last) tell(last);
+  new ResizeObserver(([entry]) => {
+    const width = Math.floor(entry.contentRect.width);
+    if (width === 0 || width === last) return; // hidden, or only the height changed
+    last = width;
+    requestAnimationFrame(() => tell(width)); // A change now would loop the observer.
+  }).observe(element);
+};
+
+const remember = (url) => {
+  try {
+    history.replaceState(history.state, "", url);
+  } catch {
+    // The figure also works if the page may not change its address.
+  }
+};
+
+/** Return the hash of a figure: its label if it has one, otherwise its id. */
+const anchor = (figure) => {
+  const { id } = figure.querySelector(":scope > span[id]") || figure;
+  return id ? `#${id}` : "";
+};
+
+/** Call `frame` with the part of `ms` that has passed, until it is 1, unless the
+ * function that is returned is called before. */
+const play = (ms, frame) => {
+  const start = performance.now();
+  let next = 0;
+  const tick = (now) => {
+    const part = Math.min(1, Math.max(0, (now - start) / ms));
+    frame(part);
+    if (part < 1) next = requestAnimationFrame(tick);
+  };
+  next = requestAnimationFrame(tick);
+  return () => cancelAnimationFrame(next);
+};
+
+/** Let the reader drag the point of a drawing: the setting becomes the one whose point is
+ * nearest to the pointer. */
+const draggable = (drawing, { drag, controls }, now, change) => {
+  const distance = ({ clientX, clientY }, state) => {
+    const box = drawing.getBoundingClientRect();
+    const [x, y] = drag.point(state, drawing.clientWidth);
+    return Math.hypot(clientX - box.left - x, clientY - box.top - y);
+  };
+  const follow = (event) => {
+    const control = controls.find(({ id }) => id === drag.id(now()));
+    const { min, max, step } = positions(control);
+    const values = Array.from({ length: (max - min) / step + 1 }, (_, i) =>
+      toValue(control, min + i * step),
+    );
+    const away = values.map((value) => distance(event, { ...now(), [control.id]: value }));
+    change(control.id, values[away.indexOf(Math.min(...away))]);
+  };
+  drawing.classList.add("draggable");
+  drawing.addEventListener("pointerdown", (event) => {
+    if (distance(event, now()) > 24) return;
+    event.preventDefault(); // or text would be selected
+    drawing.setPointerCapture(event.pointerId);
+    drawing.addEventListener("pointermove", follow);
   });
-  globalThis.bookExplorable = explorable;
-  globalThis.bookExplorables = {};
-  if (typeof module !== "undefined") module.exports = explorable;
-})();
+  for (const end of ["pointerup", "pointercancel"])
+    drawing.addEventListener(end, () => drawing.removeEventListener("pointermove", follow));
+};
+
+const prefersStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+/** Make a figure interactive. One with `data-settings` begins with these, and its id
+ * takes the place of the figure's name. */
+const explorable = (figure, described) => {
+  const { settings: given } = figure.dataset;
+  const { name } = described;
+  const spec = given && figure.id ? { ...described, name: figure.id } : described;
+  const ids = new RegExp(`(id="|#)${name}-`, "g");
+  const hasAddress = pairs().some((pair) => pair.startsWith(`${spec.name}.`));
+  let state = hasAddress
+    ? settings(spec, (id) => parameter(spec, id))
+    : begin(spec, given);
+  let width = 0;
+  let timer = 0;
+  let last; // the setting before the present one
+  let isChanging = false;
+  let stop = () => {};
+  const paint = (motion) => {
+    if (!width) return;
+    const drawn = spec.draw(state, width, motion, last);
+    view.drawing.innerHTML = drawn.replace(ids, `$1${spec.name}-`);
+  };
+  const announce = (text) => {
+    view.announced.textContent = text;
+  };
+  const become = (next, ms = 0) => {
+    const from = state;
+    if (!isChanging) last = state;
+    isChanging = true;
+    state = next;
+    present(ms > 0);
+    stop();
+    if (ms > 0 && !prefersStill())
+      stop = play(ms, (part) => paint(part < 1 ? { from, part } : undefined));
+    else paint();
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      isChanging = false;
+      announce(spec.result(state));
+      remember(address(spec, state, location.hash));
+      timer = setTimeout(announce, READ, "");
+    }, PAUSE);
+  };
+  const act = ({ run, motion }) => {
+    const next = run ? run(state) : state;
+    become(next, motion ? motion(state, next) : 0);
+  };
+  const change = (id, value) => {
+    const next = { ...state, [id]: value };
+    become(spec.settle ? spec.settle(next, id) : next);
+  };
+  const present = (isMoving = false) => {
+    show(view, spec, state);
+    const isFirst = JSON.stringify(state) === JSON.stringify(begin(spec, given));
+    view.later.hidden = isFirst && !isMoving;
+    figure.classList.toggle("changed", !isFirst); // which its caption does not know
+  };
+  const reset = () => {
+    become(begin(spec, given));
+    last = undefined;
+    paint();
+    view.box.querySelector("input, select, button").focus({ preventScroll: true });
+  };
+  const view = build(spec, {
+    given,
+    change,
+    act,
+    take: (changes) => become({ ...state, ...changes }),
+    reset,
+    link: () => address(spec, state, anchor(figure)),
+  });
+  figure.insertBefore(view.box, figure.querySelector("figcaption"));
+  figure.classList.add("live");
+  present();
+  view.drawing.addEventListener("click", ({ target }) => {
+    const touched = /** @type {HTMLElement} */ (target).closest("[data-touch]");
+    if (touched) become(spec.touch(state, touched.getAttribute("data-touch")));
+  });
+  if (spec.drag) draggable(view.drawing, spec, () => state, change);
+  const fill = (now) => {
+    width = now;
+    stop();
+    paint();
+  };
+  onWidth(view.drawing, fill);
+  document.addEventListener("book:choice", ({ detail }) => {
+    // A drawing that comes into view has its height before the page is scrolled.
+    const now = view.drawing.clientWidth;
+    if (now && now !== width) fill(now);
+    for (const [id, axis] of Object.entries(spec.follows || {}))
+      if (axis === detail.axis) become({ ...state, [id]: detail.value });
+  });
+};
+
+/** Return a description as the module of a figure, which pages start.
+ * @param {any} described
+ */
+const figure = (described) => {
+  const formula = (state) => described.formula(state).filter(Boolean);
+  const spec = { ...described, formula };
+  return { ...spec, start: (element) => explorable(element, spec) };
+};
+
+/** Return the module of a picture beside which readers measure. */
+const picture = (experiment) => ({ start: (element) => measurable(element, experiment) });
+
+module.exports = { figure, picture, first, begin, make, button, folded, cells, tableBox };

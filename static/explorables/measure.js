@@ -14,164 +14,147 @@
  */
 "use strict";
 
-(() => {
-  const explorable = globalThis.bookExplorable;
-  const { round } = globalThis.bookArithmetic;
-  const { tag, label, canvas } = explorable;
+const { round } = require("./arithmetic.js");
+const { tag, label, canvas } = require("./chart.js");
+const device = require("./device.js");
+const experiments = require("./experiments.js");
+const { make, button, folded, cells, tableBox } = require("./explorable.js");
 
-  const LESS =
-    "A web page reaches less than a framework on the same GPU: it has no tensor cores, and " +
-    "the browser checks every index.";
-  const SOFTWARE =
-    "The browser has no GPU for this page, and computes with a program on the CPU. Its times " +
-    "would teach you nothing about a GPU, so they are not shown. Look for “hardware " +
-    "acceleration” in the settings of the browser, update the driver of the GPU, or open " +
-    "this page on another machine.";
+const LESS =
+  "A web page reaches less than a framework on the same GPU: it has no tensor cores, and " +
+  "the browser checks every index.";
+const SOFTWARE =
+  "The browser has no GPU for this page, and computes with a program on the CPU. Its times " +
+  "would teach you nothing about a GPU, so they are not shown. Look for “hardware " +
+  "acceleration” in the settings of the browser, update the driver of the GPU, or open " +
+  "this page on another machine.";
 
-  const make = (name, attributes = {}, ...children) => {
-    const element = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.append(...children);
-    return element;
-  };
+const paragraph = (kind, text) => make("p", { class: kind }, text);
 
-  const paragraph = (kind, text) => make("p", { class: kind }, text);
+/** Return how far a prediction was off. */
+const compare = (predicted, measured, unit) => {
+  const found = `${round(measured)}\u00a0${unit}`;
+  if (!(predicted > 0)) return `Measured: ${found}.`;
+  const factor = predicted / measured;
+  const [times, way] = factor > 1 ? [factor, "large"] : [1 / factor, "small"];
+  const off = times < 1.05 ? "right" : `too ${way} by a factor of ${round(times)}`;
+  return `You predicted ${round(predicted)}\u00a0${unit}. Measured: ${found}. Your prediction was ${off}.`;
+};
 
-  /** Return how far a prediction was off. */
-  const compare = (predicted, measured, unit) => {
-    const found = `${round(measured)}\u00a0${unit}`;
-    if (!(predicted > 0)) return `Measured: ${found}.`;
-    const factor = predicted / measured;
-    const [times, way] = factor > 1 ? [factor, "large"] : [1 / factor, "small"];
-    const off = times < 1.05 ? "right" : `too ${way} by a factor of ${round(times)}`;
-    return `You predicted ${round(predicted)}\u00a0${unit}. Measured: ${found}. Your prediction was ${off}.`;
-  };
-
-  /** Return bars of measured numbers, each with its label. */
-  const chart = ({ points, unit }, width) => {
-    const [left, tall] = [Math.min(190, width * 0.38), 24];
-    const most = Math.max(...points.map(([, value]) => value));
-    const bars = points.map(([name, value], i) => {
-      const y = 4 + i * (tall + 4);
-      const long = Math.max(1, ((width - left - 96) * value) / most);
-      return (
-        label(left - 8, y + 16, name, "ink small", "end") +
-        tag("rect", { x: left, y, width: long, height: tall - 4, class: "measured" }) +
-        label(left + long + 6, y + 16, `${round(value)} ${unit}`, "ink small")
-      );
-    });
-    return canvas(width, 8 + points.length * (tall + 4), ...bars);
-  };
-
-  const numbers = ({ head, rows }) => {
-    const cell = (name, scope) => (text) =>
-      make(name, name === "th" ? { scope } : {}, String(text));
-    const row = (texts) =>
-      make("tr", {}, cell("th", "row")(texts[0]), ...texts.slice(1).map(cell("td")));
-    const table = make(
-      "table",
-      {},
-      make("thead", {}, make("tr", {}, ...head.map(cell("th", "col")))),
-      make("tbody", {}, ...rows.map(row)),
-    );
-    const box = { class: "numbers", role: "group", tabindex: 0, "aria-label": "The measured numbers" };
-    return make("details", {}, make("summary", {}, "The measured numbers"), make("div", box, table));
-  };
-
-  /** Return on what, when and how a finding was measured. */
-  const provenance = (lab, { range: [least, most] }) => {
-    const clock = lab.clock === "device" ? "the clock of the GPU" : "the clock of the page";
-    const date = new Date().toLocaleDateString("en", { dateStyle: "long" });
-    const above = Math.round(100 * (most / least - 1));
+/** Return bars of measured numbers, each with its label. */
+const chart = ({ points, unit }, width) => {
+  const [left, tall] = [Math.min(190, width * 0.38), 24];
+  const most = Math.max(...points.map(([, value]) => value));
+  const bars = points.map(([name, value], i) => {
+    const y = 4 + i * (tall + 4);
+    const long = Math.max(1, ((width - left - 96) * value) / most);
     return (
-      `${lab.name}, ${lab.browser}, ${date}: measured in this page, now, by ${clock}. ` +
-      `The number comes from the shortest measurement; the longest took ${above} % more. ${LESS}`
+      label(left - 8, y + 16, name, "ink small", "end") +
+      tag("rect", { x: left, y, width: long, height: tall - 4, class: "measured" }) +
+      label(left + long + 6, y + 16, `${round(value)} ${unit}`, "ink small")
     );
-  };
+  });
+  return canvas(width, 8 + points.length * (tall + 4), ...bars);
+};
 
-  /** Show a finding in a panel. */
-  const show = (panel, experiment, predicted, finding, lab, become) => {
-    if (lab.isSoftware) {
-      panel.replaceChildren(
-        paragraph("software", "software adapter: no GPU"),
-        paragraph("", `${lab.name}, ${lab.browser}. ${finding.checked}`),
-        paragraph("note", SOFTWARE),
-      );
-      return;
-    }
-    const parts = [
-      paragraph("found", compare(predicted, finding.value, experiment.unit)),
-      paragraph("", `${finding.text} ${finding.checked}`),
-    ];
-    if (finding.chart) {
-      const drawing = make("div", { class: "drawing", role: "img", "aria-label": finding.text });
-      drawing.innerHTML = chart(finding.chart, panel.clientWidth || 640);
-      parts.push(drawing);
-    }
-    if (finding.table) parts.push(numbers(finding.table));
-    panel.replaceChildren(...parts, paragraph("note", provenance(lab, finding)));
-    if (finding.state && become) become(finding.state);
-  };
+const numbers = (found) => {
+  const [name, table] = ["The measured numbers", make("table", {}, ...cells(found))];
+  return folded(name, tableBox(table, name));
+};
 
-  /**
-   * Put the panel of an experiment in the place of a button.
-   * @param {HTMLElement} opener
-   * @param {string} name of the experiment
-   * @param {function} [become] (changes) changes the state of the figure
-   */
-  const bookMeasure = (opener, name, become) => {
-    const experiment = globalThis.bookExperiments[name];
-    const id = `measure-${name}`;
-    const input = make("input", { type: "number", id, min: 0, step: "any", inputmode: "decimal" });
-    const start = make("button", { type: "button", class: "main" }, "Measure");
-    const stop = make("button", { type: "button", hidden: "" }, "Stop");
-    const status = make("p", { role: "status", class: "said" });
-    const panel = make("div", { class: "finding" });
-    const box = make(
-      "div",
-      { class: "measure", role: "group", "aria-label": "An experiment on your GPU" },
-      make("label", { for: id }, `${experiment.question} Your prediction (${experiment.unit}):`),
-      make("div", { class: "actions" }, input, start, stop),
-      status,
-      panel,
+/** Return on what, when and how a finding was measured. */
+const provenance = (lab, { range: [least, most] }) => {
+  const clock = lab.clock === "device" ? "the clock of the GPU" : "the clock of the page";
+  const date = new Date().toLocaleDateString("en", { dateStyle: "long" });
+  const above = Math.round(100 * (most / least - 1));
+  return (
+    `${lab.name}, ${lab.browser}, ${date}: measured in this page, now, by ${clock}. ` +
+    `The number comes from the shortest measurement; the longest took ${above} % more. ${LESS}`
+  );
+};
+
+/** Show a finding in a panel. */
+const show = (panel, experiment, predicted, finding, lab, become) => {
+  if (lab.isSoftware) {
+    panel.replaceChildren(
+      paragraph("software", "software adapter: no GPU"),
+      paragraph("", `${lab.name}, ${lab.browser}. ${finding.checked}`),
+      paragraph("note", SOFTWARE),
     );
-    let controller = new AbortController();
-    const run = async () => {
-      controller = new AbortController();
-      const { signal } = controller;
-      const hide = () => document.hidden && controller.abort("The page was hidden.");
-      document.addEventListener("visibilitychange", hide);
-      start.disabled = true;
-      stop.hidden = false;
-      status.textContent = "Asking the browser for a GPU …";
-      try {
-        await globalThis.bookDevice.open(signal, async (lab) => {
-          const say = async (text) => {
-            lab.check();
-            status.textContent = `Measuring ${text} …`;
-            await new Promise(requestAnimationFrame); // The page shows it.
-          };
-          const finding = await experiment.run(lab, say);
+    return;
+  }
+  const parts = [
+    paragraph("found", compare(predicted, finding.value, experiment.unit)),
+    paragraph("", `${finding.text} ${finding.checked}`),
+  ];
+  if (finding.chart) {
+    const drawing = make("div", { class: "drawing", role: "img", "aria-label": finding.text });
+    drawing.innerHTML = chart(finding.chart, panel.clientWidth || 640);
+    parts.push(drawing);
+  }
+  if (finding.table) parts.push(numbers(finding.table));
+  panel.replaceChildren(...parts, paragraph("note", provenance(lab, finding)));
+  if (finding.state && become) become(finding.state);
+};
+
+/**
+ * Put the panel of an experiment in the place of a button.
+ * @param {HTMLElement} opener
+ * @param {string} name of the experiment
+ * @param {function} [become] (changes) changes the state of the figure
+ */
+const openPanel = (opener, name, become) => {
+  const experiment = experiments[name];
+  const id = `measure-${name}`;
+  const input = make("input", { type: "number", id, min: 0, step: "any", inputmode: "decimal" });
+  const start = button("Measure", () => run());
+  start.classList.add("main");
+  const stop = button("Stop", () => controller.abort("You pressed Stop."));
+  stop.hidden = true;
+  const status = make("p", { role: "status", class: "said" });
+  const panel = make("div", { class: "finding" });
+  const box = make(
+    "div",
+    { class: "measure", role: "group", "aria-label": "An experiment on your GPU" },
+    make("label", { for: id }, `${experiment.question} Your prediction (${experiment.unit}):`),
+    make("div", { class: "actions" }, input, start, stop),
+    status,
+    panel,
+  );
+  let controller = new AbortController();
+  const run = async () => {
+    controller = new AbortController();
+    const { signal } = controller;
+    const hide = () => document.hidden && controller.abort("The page was hidden.");
+    document.addEventListener("visibilitychange", hide);
+    start.disabled = true;
+    stop.hidden = false;
+    status.textContent = "Asking the browser for a GPU …";
+    try {
+      await device.open(signal, async (lab) => {
+        const say = async (text) => {
           lab.check();
-          show(panel, experiment, Number(input.value), finding, lab, become);
-          status.textContent = lab.isSoftware ? "Checked, not timed." : "Measured.";
-        });
-      } catch (error) {
-        status.textContent = signal.aborted ? `Stopped. ${signal.reason}` : error.message;
-      }
-      document.removeEventListener("visibilitychange", hide);
-      start.disabled = false;
-      stop.hidden = true;
-    };
-    start.addEventListener("click", run);
-    stop.addEventListener("click", () => controller.abort("You pressed Stop."));
-    input.addEventListener("keydown", ({ key }) => {
-      if (key === "Enter" && !start.disabled) run();
-    });
-    opener.closest(".actions").after(box);
-    opener.hidden = true;
-    input.focus();
+          status.textContent = `Measuring ${text} …`;
+          await new Promise(requestAnimationFrame); // The page shows it.
+        };
+        const finding = await experiment.run(lab, say);
+        lab.check();
+        show(panel, experiment, Number(input.value), finding, lab, become);
+        status.textContent = lab.isSoftware ? "Checked, not timed." : "Measured.";
+      });
+    } catch (error) {
+      status.textContent = signal.aborted ? `Stopped. ${signal.reason}` : error.message;
+    }
+    document.removeEventListener("visibilitychange", hide);
+    start.disabled = false;
+    stop.hidden = true;
   };
+  input.addEventListener("keydown", ({ key }) => {
+    if (key === "Enter" && !start.disabled) run();
+  });
+  opener.closest(".actions").after(box);
+  opener.hidden = true;
+  input.focus();
+};
 
-  globalThis.bookMeasure = bookMeasure;
-})();
+module.exports = openPanel;

@@ -5,442 +5,436 @@
  */
 "use strict";
 
-(() => {
-  // Bytes per parameter
+// Bytes per parameter
 
-  // `numbers` is the size of a number in the layers, `state` of one in the optimizer.
-  const RECIPES = {
-    float32: { weights: 4, gradients: 4, master: 0, numbers: 4, state: 4 },
-    mixed: { weights: 2, gradients: 2, master: 4, numbers: 2, state: 4 },
-    "mixed-32": { weights: 2, gradients: 4, master: 4, numbers: 2, state: 4 },
-    "mixed-both": { weights: 2, gradients: 6, master: 4, numbers: 2, state: 4 },
-    cast: { weights: 4, gradients: 4, master: 0, numbers: 2, state: 4 },
-    bfloat16: { weights: 2, gradients: 2, master: 0, numbers: 2, state: 2 },
+// `numbers` is the size of a number in the layers, `state` of one in the optimizer.
+const RECIPES = {
+  float32: { weights: 4, gradients: 4, master: 0, numbers: 4, state: 4 },
+  mixed: { weights: 2, gradients: 2, master: 4, numbers: 2, state: 4 },
+  "mixed-32": { weights: 2, gradients: 4, master: 4, numbers: 2, state: 4 },
+  "mixed-both": { weights: 2, gradients: 6, master: 4, numbers: 2, state: 4 },
+  cast: { weights: 4, gradients: 4, master: 0, numbers: 2, state: 4 },
+  bfloat16: { weights: 2, gradients: 2, master: 0, numbers: 2, state: 2 },
+};
+
+/** The bytes of an optimizer's state per parameter, without a master copy. */
+const OPTIMIZERS = {
+  sgd: () => 0,
+  momentum: ({ state }) => state,
+  adam: ({ state }) => 2 * state,
+  adam8: () => 2,
+};
+
+/** Return the bytes per parameter by role; the master copy is part of `optimizer`. */
+const perParameter = (recipe, optimizer) => {
+  const { weights, gradients, master } = RECIPES[recipe];
+  const state = OPTIMIZERS[optimizer](RECIPES[recipe]);
+  return { weights, gradients, optimizer: master + state };
+};
+
+// Bytes that a layer keeps for the backward pass, per token
+
+/* Attention computes a score for each head, query and key. A fused kernel keeps a sum in
+ * 32 bits for each head and query instead. Plain attention keeps the softmax of the
+ * scores, and with dropout also a mask and the product. Implementations of Llama compute
+ * the softmax in 32 bits and keep a copy in the numbers of the layer. In the backward
+ * pass, two gradients of the same size exist for a moment. */
+const scores = ({ kind, attention, heads, length, dropout, recompute, numbers }) => {
+  if (attention === "fused") return { kept: 4 * heads, moment: 0 };
+  const wide = kind === "llama" && numbers < 4;
+  const masked = dropout ? numbers + 1 : 0;
+  const kept = heads * length * (numbers + masked + (wide ? 4 : 0));
+  const moment = heads * length * 2 * (wide ? 4 : numbers);
+  if (recompute !== "attention") return { kept, moment };
+  return { kept: 0, moment: kept + moment };
+};
+
+/* A layer of GPT-2 keeps 16 arrays of width h: the inputs of 2 normalizations, 2 linear
+ * layers and the first of the network; queries, keys and values; and twice 4 in the
+ * network. With the masks of two dropouts these are 34 h bytes in numbers of 16 bits.
+ * Each normalization keeps a mean and a deviation in 32 bits. */
+const gptLayer = (setting) => {
+  const { width, dropout, numbers, recompute } = setting;
+  const arrays = recompute === "nonlinearity" ? 12 : 16;
+  const masks = dropout ? 2 * width : 0;
+  return arrays * width * numbers + masks + 16 + scores(setting).kept;
+};
+
+/* A layer of Llama keeps the inputs of 2 normalizations and of the first products after
+ * them, the queries, the result of the attention, keys and values, and 4 arrays of the
+ * network: both products, the nonlinearity of the first, and their product. There is
+ * no dropout, and a normalization keeps one number in 32 bits. */
+const llamaLayer = (setting) => {
+  const { width, hidden, heads, keyHeads, numbers, recompute } = setting;
+  const keys = (2 * width * keyHeads) / heads;
+  const network = (recompute === "nonlinearity" ? 3 : 4) * hidden;
+  return (6 * width + keys + network) * numbers + 8 + scores(setting).kept;
+};
+
+const LAYERS = {
+  gpt: {
+    kept: gptLayer,
+    parameters: ({ width }) => 12 * width ** 2 + 13 * width,
+    network: ({ width }) => 4 * width,
+  },
+  llama: {
+    kept: llamaLayer,
+    parameters: ({ width, hidden, heads, keyHeads }) =>
+      2 * width ** 2 * (1 + keyHeads / heads) + 3 * width * hidden + 2 * width,
+    network: ({ hidden }) => hidden,
+  },
+};
+
+// Stages of a model, in the order of the forward pass. A stage has its `parameters`; the
+// bytes that it `keeps`; those that it keeps if it is computed twice, `input`; and those
+// that exist for a moment, `temporary`, while its gradients are computed. The last stage
+// also has the bytes of its loss after the forward pass and at most: `loss`, `lossPeak`.
+
+/** Return the bytes per logit: after the forward pass, and at most in the backward. */
+const perLogit = ({ loss, numbers }) => {
+  if (loss === "in place") return [numbers, numbers];
+  const parts = loss === "chunks" ? 8 : 1;
+  // The logarithms of the softmax and two gradients exist in 32 bits.
+  return [loss === "chunks" ? 0 : 4, 12 / parts];
+};
+
+/** Return the bytes per token that exist for a moment in the backward pass of a layer. */
+const layerMoment = (setting) => {
+  const { kind, width, numbers } = setting;
+  const network = (2 * LAYERS[kind].network(setting) + width) * numbers;
+  return Math.max(network, 5 * width * numbers + scores(setting).moment);
+};
+
+const transformer = (setting) => {
+  const { kind, width, layers, vocabulary, positions, tied } = setting;
+  const { numbers, tokens } = setting;
+  const matrix = vocabulary * width;
+  const norm = kind === "gpt" ? 2 * width : width;
+  const [kept, most] = perLogit(setting);
+  const layer = {
+    name: "layer",
+    parameters: LAYERS[kind].parameters(setting),
+    keeps: tokens * LAYERS[kind].kept(setting),
+    input: tokens * width * numbers,
+    temporary: tokens * layerMoment(setting),
   };
-
-  /** The bytes of an optimizer's state per parameter, without a master copy. */
-  const OPTIMIZERS = {
-    sgd: () => 0,
-    momentum: ({ state }) => state,
-    adam: ({ state }) => 2 * state,
-    adam8: () => 2,
-  };
-
-  /** Return the bytes per parameter by role; the master copy is part of `optimizer`. */
-  const perParameter = (recipe, optimizer) => {
-    const { weights, gradients, master } = RECIPES[recipe];
-    const state = OPTIMIZERS[optimizer](RECIPES[recipe]);
-    return { weights, gradients, optimizer: master + state };
-  };
-
-  // Bytes that a layer keeps for the backward pass, per token
-
-  /* Attention computes a score for each head, query and key. A fused kernel keeps a sum in
-   * 32 bits for each head and query instead. Plain attention keeps the softmax of the
-   * scores, and with dropout also a mask and the product. Implementations of Llama compute
-   * the softmax in 32 bits and keep a copy in the numbers of the layer. In the backward
-   * pass, two gradients of the same size exist for a moment. */
-  const scores = ({ kind, attention, heads, length, dropout, recompute, numbers }) => {
-    if (attention === "fused") return { kept: 4 * heads, moment: 0 };
-    const wide = kind === "llama" && numbers < 4;
-    const masked = dropout ? numbers + 1 : 0;
-    const kept = heads * length * (numbers + masked + (wide ? 4 : 0));
-    const moment = heads * length * 2 * (wide ? 4 : numbers);
-    if (recompute !== "attention") return { kept, moment };
-    return { kept: 0, moment: kept + moment };
-  };
-
-  /* A layer of GPT-2 keeps 16 arrays of width h: the inputs of 2 normalizations, 2 linear
-   * layers and the first of the network; queries, keys and values; and twice 4 in the
-   * network. With the masks of two dropouts these are 34 h bytes in numbers of 16 bits.
-   * Each normalization keeps a mean and a deviation in 32 bits. */
-  const gptLayer = (setting) => {
-    const { width, dropout, numbers, recompute } = setting;
-    const arrays = recompute === "nonlinearity" ? 12 : 16;
-    const masks = dropout ? 2 * width : 0;
-    return arrays * width * numbers + masks + 16 + scores(setting).kept;
-  };
-
-  /* A layer of Llama keeps the inputs of 2 normalizations and of the first products after
-   * them, the queries, the result of the attention, keys and values, and 4 arrays of the
-   * network: both products, the nonlinearity of the first, and their product. There is
-   * no dropout, and a normalization keeps one number in 32 bits. */
-  const llamaLayer = (setting) => {
-    const { width, hidden, heads, keyHeads, numbers, recompute } = setting;
-    const keys = (2 * width * keyHeads) / heads;
-    const network = (recompute === "nonlinearity" ? 3 : 4) * hidden;
-    return (6 * width + keys + network) * numbers + 8 + scores(setting).kept;
-  };
-
-  const LAYERS = {
-    gpt: {
-      kept: gptLayer,
-      parameters: ({ width }) => 12 * width ** 2 + 13 * width,
-      network: ({ width }) => 4 * width,
+  return [
+    {
+      name: "embedding",
+      parameters: matrix + positions * width,
+      keeps: tokens * (setting.dropout ? width : 0),
+      temporary: tokens * width * numbers,
     },
-    llama: {
-      kept: llamaLayer,
-      parameters: ({ width, hidden, heads, keyHeads }) =>
-        2 * width ** 2 * (1 + keyHeads / heads) + 3 * width * hidden + 2 * width,
-      network: ({ hidden }) => hidden,
+    ...Array.from({ length: layers }, () => layer),
+    {
+      name: "head",
+      parameters: (tied ? 0 : matrix) + norm,
+      keeps: tokens * (2 * width * numbers + 8),
+      temporary: tokens * width * numbers,
+      loss: tokens * vocabulary * kept,
+      lossPeak: tokens * vocabulary * most,
     },
-  };
-
-  // Stages of a model, in the order of the forward pass. A stage has its `parameters`; the
-  // bytes that it `keeps`; those that it keeps if it is computed twice, `input`; and those
-  // that exist for a moment, `temporary`, while its gradients are computed. The last stage
-  // also has the bytes of its loss after the forward pass and at most: `loss`, `lossPeak`.
-
-  /** Return the bytes per logit: after the forward pass, and at most in the backward. */
-  const perLogit = ({ loss, numbers }) => {
-    if (loss === "in place") return [numbers, numbers];
-    const parts = loss === "chunks" ? 8 : 1;
-    // The logarithms of the softmax and two gradients exist in 32 bits.
-    return [loss === "chunks" ? 0 : 4, 12 / parts];
-  };
-
-  /** Return the bytes per token that exist for a moment in the backward pass of a layer. */
-  const layerMoment = (setting) => {
-    const { kind, width, numbers } = setting;
-    const network = (2 * LAYERS[kind].network(setting) + width) * numbers;
-    return Math.max(network, 5 * width * numbers + scores(setting).moment);
-  };
-
-  const transformer = (setting) => {
-    const { kind, width, layers, vocabulary, positions, tied } = setting;
-    const { numbers, tokens } = setting;
-    const matrix = vocabulary * width;
-    const norm = kind === "gpt" ? 2 * width : width;
-    const [kept, most] = perLogit(setting);
-    const layer = {
-      name: "layer",
-      parameters: LAYERS[kind].parameters(setting),
-      keeps: tokens * LAYERS[kind].kept(setting),
-      input: tokens * width * numbers,
-      temporary: tokens * layerMoment(setting),
-    };
-    return [
-      {
-        name: "embedding",
-        parameters: matrix + positions * width,
-        keeps: tokens * (setting.dropout ? width : 0),
-        temporary: tokens * width * numbers,
-      },
-      ...Array.from({ length: layers }, () => layer),
-      {
-        name: "head",
-        parameters: (tied ? 0 : matrix) + norm,
-        keeps: tokens * (2 * width * numbers + 8),
-        temporary: tokens * width * numbers,
-        loss: tokens * vocabulary * kept,
-        lossPeak: tokens * vocabulary * most,
-      },
-    ];
-  };
-
-  /* Return the stages of linear layers with these widths. If they are computed twice, a
-   * stage consists of `segment` layers. */
-  const perceptron = ({ widths, segment, square, recompute, tokens, numbers }) => {
-    const block = recompute === "full" ? segment : 1;
-    const array = (width) => tokens * width * numbers;
-    const count = widths.length - 1;
-    const output = array(widths[count]);
-    const stage = (first) => {
-      const own = widths.slice(first, first + block + 1);
-      const outputs = own.slice(1);
-      // The last output of a classifier is a row of logits, which the loss holds.
-      const hidden = first + block >= count && !square ? outputs.slice(0, -1) : outputs;
-      return {
-        name: "layer",
-        parameters: outputs.reduce((sum, w, i) => sum + w * (own[i] + 1), 0),
-        keeps: hidden.reduce((sum, w) => sum + array(w), 0),
-        input: first === 0 ? 0 : array(own[0]),
-        temporary: 2 * array(Math.max(...outputs)),
-      };
-    };
-    const starts = Array.from({ length: count / block }, (_, i) => i * block);
-    const loss = { name: "loss", parameters: 0, keeps: 0, temporary: 0 };
-    const sizes = square ? [output, 5 * output] : [output, 3 * output];
-    return [...starts.map(stage), { ...loss, loss: sizes[0], lossPeak: sizes[1] }];
-  };
-
-  /** Return the stages of a setting: a model with its batch, length and recipe. */
-  const stages = (setting) => {
-    const { numbers } = RECIPES[setting.recipe];
-    const full = { ...setting, numbers, tokens: setting.batch * setting.length };
-    return setting.widths ? perceptron(full) : transformer(full);
-  };
-
-  /** Return the bytes of one minibatch: 32-bit numbers, or tokens and their targets. */
-  const batchBytes = ({ batch, length, widths }) =>
-    widths ? batch * widths[0] * 4 : batch * length * 16;
-
-  const countParameters = (setting) =>
-    stages(setting).reduce((sum, { parameters }) => sum + parameters, 0);
-
-  // The timeline
-
-  const ROLES = [
-    "weights",
-    "optimizer",
-    "gradients",
-    "activations",
-    "loss",
-    "temporaries",
   ];
-  const total = (point) => ROLES.reduce((sum, role) => sum + point[role], 0);
-  const DRAWN = 3; // Further parts of a minibatch repeat the third.
+};
 
-  /** Return the bytes per parameter of a GPU that shares the state with others. */
-  const shared = ({ recipe, optimizer, gpus, sharded }) => {
-    const bytes = perParameter(recipe, optimizer);
-    const part = (role) =>
-      role === "optimizer" || sharded === "all" ? bytes[role] / gpus : bytes[role];
-    return Object.fromEntries(Object.keys(bytes).map((role) => [role, part(role)]));
-  };
-
-  /**
-   * Return the memory over a later step of training, whose optimizer has its state.
-   * @param {object} setting a model's sizes; batch: examples of a minibatch; length:
-   * tokens of an example; recipe; optimizer; recompute: "none", "attention",
-   * "nonlinearity" or "full"; loss: "whole", "chunks" or "in place"; parts: number of
-   * parts whose gradients are added; gpus; sharded: "optimizer" or "all"
-   * @returns {object[]} points {at, phase, stage, part, and the bytes of each role}
-   */
-  const timeline = (setting) => {
-    const part = { ...setting, batch: Math.ceil(setting.batch / setting.parts) };
-    const twice = setting.recompute === "full";
-    const list = stages(part);
-    const count = countParameters(part);
-    const bytes = shared(setting);
-    // Weights that are cast or gathered exist for two stages at a time.
-    const gathered = setting.sharded === "all" && setting.gpus > 1;
-    const copied = setting.recipe === "cast" || gathered ? 2 : 0;
-    const copies = ({ parameters }) =>
-      copied * parameters * RECIPES[setting.recipe].numbers;
-    const kept = (stage) => (twice && "input" in stage ? stage.input : stage.keeps);
-    const now = {
-      weights: count * bytes.weights,
-      optimizer: count * bytes.optimizer,
-      gradients: 0,
-      activations: batchBytes(part),
-      loss: 0,
-      temporaries: 0,
-    };
-    const points = [];
-    let at = 0;
-    const mark = (phase, stage, index, wide = 0) => {
-      points.push({ ...now, at, phase, stage, part: index });
-      at += wide;
-      if (wide) points.push({ ...now, at, phase, stage, part: index });
-    };
-    const forward = (stage, i, index) => {
-      now.activations += kept(stage);
-      now.loss = stage.loss || 0;
-      now.temporaries = stage.temporary / 2 + copies(stage);
-      mark("forward", i, index, 1);
-      now.temporaries = 0;
-    };
-    const backward = (stage, i, index) => {
-      const again = stage.keeps - kept(stage);
-      now.activations += again;
-      now.loss = stage.lossPeak || 0;
-      now.temporaries = stage.temporary + copies(stage);
-      mark("backward", i, index, again ? 3 : 2);
-      now.activations -= stage.keeps;
-      now.loss = 0;
-      now.temporaries = 0;
-      if (index === 0) now.gradients += stage.parameters * bytes.gradients;
-    };
-    mark("start", 0, 0);
-    for (let index = 0; index < Math.min(setting.parts, DRAWN); index += 1) {
-      list.forEach((stage, i) => forward(stage, i, index));
-      mark("turn", list.length - 1, index);
-      for (let i = list.length - 1; i >= 0; i -= 1) backward(list[i], i, index);
-      mark("turned", 0, index);
-    }
-    mark("update", 0, Math.min(setting.parts, DRAWN) - 1, list.length / 4);
-    now.gradients = 0;
-    mark("end", 0, 0);
-    return points;
-  };
-
-  /** Return the first point of the highest total. */
-  const peak = (points) =>
-    points.reduce((best, point) => (total(point) > total(best) ? point : best));
-
-  // The allocator. Its memory consists of segments with pieces, in any unit of size.
-
-  /** Return the free places of a segment as pairs of a start and an end. */
-  const gapsOf = ({ size, pieces }) => {
-    const taken = [...pieces].sort((a, b) => a.start - b.start);
-    const starts = [0, ...taken.map(({ end }) => end)];
-    const ends = [...taken.map(({ start }) => start), size];
-    return starts.map((start, i) => [start, ends[i]]).filter(([a, b]) => a < b);
-  };
-
-  /** Return the gap for a piece, as a segment with a start and an end, or undefined. */
-  const findGap = (segments, size, best) => {
-    const gaps = segments.flatMap((segment) =>
-      gapsOf(segment).map(([start, end]) => ({ segment, start, end })),
-    );
-    const large = gaps.filter(({ start, end }) => end - start >= size);
-    if (best) large.sort((a, b) => a.end - a.start - (b.end - b.start));
-    return large[0];
-  };
-
-  // PyTorch's sizes, in MiB: c10/cuda/CUDACachingAllocator.cpp
-  const PAGE = 2; // the driver maps memory in pages of this size
-  const SMALL = 1; // larger requests may have a segment of their own
-  const LARGE = 10; // requests from this size on do
-  const SHARED = 20; // the segment of requests between the two
-
-  /** Return the size of a request in bytes, which PyTorch rounds to 512 bytes. */
-  const roundRequest = (bytes) => 512 * Math.max(1, Math.ceil(bytes / 512));
-
-  /** Return the size in MiB of the segment that PyTorch requests for a piece. */
-  const segmentSize = (size) => {
-    if (size <= SMALL) return PAGE;
-    return size < LARGE ? SHARED : PAGE * Math.ceil(size / PAGE);
-  };
-
-  const reservedBy = (pool) =>
-    pool.segments.reduce(
-      (sum, { size, mapped }) => sum + (mapped ? mapped.size * PAGE : size),
-      0,
-    );
-
-  const put = ({ segment, start, end }, name, size) => {
-    segment.pieces.push({ name, start, end: Math.min(end, start + size) });
-    return true;
-  };
-
-  /** Place a piece in one block that is reserved at the start. */
-  const placeInBlock = (pool, name, size) => {
-    const gap = findGap(pool.segments, size, pool.fit === "best");
-    return gap ? put(gap, name, size) : false;
-  };
-
-  /** Place a piece as PyTorch does: in a cached segment, or in a new one. */
-  const placeInSegment = (pool, name, size) => {
-    const small = size <= SMALL;
-    const own = pool.segments.filter((segment) => segment.small === small);
-    const gap = findGap(own, size, true);
-    if (gap) {
-      const rest = gap.end - gap.start - size;
-      return put(gap, name, !small && rest <= SMALL ? size + rest : size);
-    }
-    const wanted = segmentSize(size);
-    if (reservedBy(pool) + wanted > pool.capacity)
-      pool.segments = pool.segments.filter(({ pieces }) => pieces.length > 0);
-    if (reservedBy(pool) + wanted > pool.capacity) return false;
-    const segment = { size: wanted, small, pieces: [] };
-    pool.segments.push(segment);
-    return put({ segment, start: 0, end: wanted }, name, size);
-  };
-
-  /** Return the pages of a range, by number. */
-  const pagesOf = (start, end) => {
-    const first = Math.floor(start / PAGE);
-    const count = Math.ceil(end / PAGE) - first;
-    return Array.from({ length: count }, (_, i) => first + i);
-  };
-
-  /** Place a piece in a segment whose pages are mapped when needed, and moved if short. */
-  const placeInPages = (pool, name, size) => {
-    const [segment] = pool.segments;
-    const missing = ({ start }) =>
-      pagesOf(start, start + size).filter((page) => !segment.mapped.has(page));
-    const gaps = gapsOf({ ...segment, size: Infinity })
-      .map(([start, end]) => ({ segment, start, end }))
-      .filter(({ start, end }) => end - start >= size)
-      .sort((a, b) => missing(a).length - missing(b).length);
-    const pages = missing(gaps[0]);
-    if (reservedBy(pool) + PAGE * pages.length > pool.capacity) {
-      const used = segment.pieces.flatMap(({ start, end }) => pagesOf(start, end));
-      const kept = pagesOf(gaps[0].start, gaps[0].start + size);
-      segment.mapped = new Set(
-        [...used, ...kept].filter((page) => segment.mapped.has(page)),
-      );
-    }
-    if (reservedBy(pool) + PAGE * pages.length > pool.capacity) return false;
-    for (const page of pages) segment.mapped.add(page);
-    segment.size = Math.max(segment.size, gaps[0].start + size);
-    return put(gaps[0], name, size);
-  };
-
-  const PLACES = {
-    block: placeInBlock,
-    segments: placeInSegment,
-    expandable: placeInPages,
-  };
-
-  /** Return an empty pool of a policy: "block", "segments" or "expandable". */
-  const newPool = ({ capacity, policy, fit }) => {
-    const first = {
-      block: [{ size: capacity, pieces: [] }],
-      segments: [],
-      expandable: [{ size: 0, pieces: [], mapped: new Set() }],
-    };
-    return { capacity, policy, fit, segments: first[policy] };
-  };
-
-  const freePiece = (pool, name) => {
-    for (const segment of pool.segments)
-      segment.pieces = segment.pieces.filter((piece) => piece.name !== name);
-  };
-
-  /**
-   * Replay requests until one fails.
-   * @param {object} memory capacity; policy; fit: "first" or "best" (of a block)
-   * @param {object[]} requests {name, size}, or {free: name}
-   * @returns {object} the pool, with the sums `allocated` (what was requested), `reserved`
-   * and their `peaks`, and `failed`: the request that failed, or null
-   */
-  const playRequests = (memory, requests) => {
-    const pool = newPool(memory);
-    const sizes = new Map();
-    let failed = null;
-    const peaks = { allocated: 0, reserved: 0 };
-    const allocated = () => [...sizes.values()].reduce((sum, size) => sum + size, 0);
-    for (const request of requests) {
-      if ("free" in request) {
-        freePiece(pool, request.free);
-        sizes.delete(request.free);
-      } else if (PLACES[pool.policy](pool, request.name, request.size)) {
-        sizes.set(request.name, request.size);
-      } else {
-        failed = request;
-        break;
-      }
-      peaks.allocated = Math.max(peaks.allocated, allocated());
-      peaks.reserved = Math.max(peaks.reserved, reservedBy(pool));
-    }
+/* Return the stages of linear layers with these widths. If they are computed twice, a
+ * stage consists of `segment` layers. */
+const perceptron = ({ widths, segment, square, recompute, tokens, numbers }) => {
+  const block = recompute === "full" ? segment : 1;
+  const array = (width) => tokens * width * numbers;
+  const count = widths.length - 1;
+  const output = array(widths[count]);
+  const stage = (first) => {
+    const own = widths.slice(first, first + block + 1);
+    const outputs = own.slice(1);
+    // The last output of a classifier is a row of logits, which the loss holds.
+    const hidden = first + block >= count && !square ? outputs.slice(0, -1) : outputs;
     return {
-      ...pool,
-      allocated: allocated(),
-      reserved: reservedBy(pool),
-      peaks,
-      failed,
+      name: "layer",
+      parameters: outputs.reduce((sum, w, i) => sum + w * (own[i] + 1), 0),
+      keeps: hidden.reduce((sum, w) => sum + array(w), 0),
+      input: first === 0 ? 0 : array(own[0]),
+      temporary: 2 * array(Math.max(...outputs)),
     };
   };
+  const starts = Array.from({ length: count / block }, (_, i) => i * block);
+  const loss = { name: "loss", parameters: 0, keeps: 0, temporary: 0 };
+  const sizes = square ? [output, 5 * output] : [output, 3 * output];
+  return [...starts.map(stage), { ...loss, loss: sizes[0], lossPeak: sizes[1] }];
+};
 
-  const memory = {
-    gapsOf,
-    roundRequest,
-    segmentSize,
-    playRequests,
-    RECIPES,
-    ROLES,
-    perParameter,
-    gptLayer,
-    llamaLayer,
-    stages,
-    countParameters,
-    timeline,
-    total,
-    peak,
+/** Return the stages of a setting: a model with its batch, length and recipe.
+ * @returns {any[]}
+ */
+const stages = (setting) => {
+  const { numbers } = RECIPES[setting.recipe];
+  const full = { ...setting, numbers, tokens: setting.batch * setting.length };
+  return setting.widths ? perceptron(full) : transformer(full);
+};
+
+/** Return the bytes of one minibatch: 32-bit numbers, or tokens and their targets. */
+const batchBytes = ({ batch, length, widths }) =>
+  widths ? batch * widths[0] * 4 : batch * length * 16;
+
+const countParameters = (setting) =>
+  stages(setting).reduce((sum, { parameters }) => sum + parameters, 0);
+
+// The timeline
+
+const ROLES = [
+  "weights",
+  "optimizer",
+  "gradients",
+  "activations",
+  "loss",
+  "temporaries",
+];
+const total = (point) => ROLES.reduce((sum, role) => sum + point[role], 0);
+const DRAWN = 3; // Further parts of a minibatch repeat the third.
+
+/** Return the bytes per parameter of a GPU that shares the state with others. */
+const shared = ({ recipe, optimizer, gpus, sharded }) => {
+  const bytes = perParameter(recipe, optimizer);
+  const part = (role) =>
+    role === "optimizer" || sharded === "all" ? bytes[role] / gpus : bytes[role];
+  return Object.fromEntries(Object.keys(bytes).map((role) => [role, part(role)]));
+};
+
+/**
+ * Return the memory over a later step of training, whose optimizer has its state.
+ * @param {object} setting a model's sizes; batch: examples of a minibatch; length:
+ * tokens of an example; recipe; optimizer; recompute: "none", "attention",
+ * "nonlinearity" or "full"; loss: "whole", "chunks" or "in place"; parts: number of
+ * parts whose gradients are added; gpus; sharded: "optimizer" or "all"
+ * @returns {object[]} points {at, phase, stage, part, and the bytes of each role}
+ */
+const timeline = (setting) => {
+  const part = { ...setting, batch: Math.ceil(setting.batch / setting.parts) };
+  const twice = setting.recompute === "full";
+  const list = stages(part);
+  const count = countParameters(part);
+  const bytes = shared(setting);
+  // Weights that are cast or gathered exist for two stages at a time.
+  const gathered = setting.sharded === "all" && setting.gpus > 1;
+  const copied = setting.recipe === "cast" || gathered ? 2 : 0;
+  const copies = ({ parameters }) =>
+    copied * parameters * RECIPES[setting.recipe].numbers;
+  const kept = (stage) => (twice && "input" in stage ? stage.input : stage.keeps);
+  const now = {
+    weights: count * bytes.weights,
+    optimizer: count * bytes.optimizer,
+    gradients: 0,
+    activations: batchBytes(part),
+    loss: 0,
+    temporaries: 0,
   };
-  globalThis.bookMemory = memory;
-  if (typeof module !== "undefined") module.exports = memory;
-})();
+  const points = [];
+  let at = 0;
+  const mark = (phase, stage, index, wide = 0) => {
+    points.push({ ...now, at, phase, stage, part: index });
+    at += wide;
+    if (wide) points.push({ ...now, at, phase, stage, part: index });
+  };
+  const forward = (stage, i, index) => {
+    now.activations += kept(stage);
+    now.loss = stage.loss || 0;
+    now.temporaries = stage.temporary / 2 + copies(stage);
+    mark("forward", i, index, 1);
+    now.temporaries = 0;
+  };
+  const backward = (stage, i, index) => {
+    const again = stage.keeps - kept(stage);
+    now.activations += again;
+    now.loss = stage.lossPeak || 0;
+    now.temporaries = stage.temporary + copies(stage);
+    mark("backward", i, index, again ? 3 : 2);
+    now.activations -= stage.keeps;
+    now.loss = 0;
+    now.temporaries = 0;
+    if (index === 0) now.gradients += stage.parameters * bytes.gradients;
+  };
+  mark("start", 0, 0);
+  for (let index = 0; index < Math.min(setting.parts, DRAWN); index += 1) {
+    list.forEach((stage, i) => forward(stage, i, index));
+    mark("turn", list.length - 1, index);
+    for (let i = list.length - 1; i >= 0; i -= 1) backward(list[i], i, index);
+    mark("turned", 0, index);
+  }
+  mark("update", 0, Math.min(setting.parts, DRAWN) - 1, list.length / 4);
+  now.gradients = 0;
+  mark("end", 0, 0);
+  return points;
+};
+
+/** Return the first point of the highest total. */
+const peak = (points) =>
+  points.reduce((best, point) => (total(point) > total(best) ? point : best));
+
+// The allocator. Its memory consists of segments with pieces, in any unit of size.
+
+/** Return the free places of a segment as pairs of a start and an end. */
+const gapsOf = ({ size, pieces }) => {
+  const taken = [...pieces].sort((a, b) => a.start - b.start);
+  const starts = [0, ...taken.map(({ end }) => end)];
+  const ends = [...taken.map(({ start }) => start), size];
+  return starts.map((start, i) => [start, ends[i]]).filter(([a, b]) => a < b);
+};
+
+/** Return the gap for a piece, as a segment with a start and an end, or undefined. */
+const findGap = (segments, size, best) => {
+  const gaps = segments.flatMap((segment) =>
+    gapsOf(segment).map(([start, end]) => ({ segment, start, end })),
+  );
+  const large = gaps.filter(({ start, end }) => end - start >= size);
+  if (best) large.sort((a, b) => a.end - a.start - (b.end - b.start));
+  return large[0];
+};
+
+// PyTorch's sizes, in MiB: c10/cuda/CUDACachingAllocator.cpp
+const PAGE = 2; // the driver maps memory in pages of this size
+const SMALL = 1; // larger requests may have a segment of their own
+const LARGE = 10; // requests from this size on do
+const SHARED = 20; // the segment of requests between the two
+
+/** Return the size in MiB of the segment that PyTorch requests for a piece. */
+const segmentSize = (size) => {
+  if (size <= SMALL) return PAGE;
+  return size < LARGE ? SHARED : PAGE * Math.ceil(size / PAGE);
+};
+
+const reservedBy = (pool) =>
+  pool.segments.reduce(
+    (sum, { size, mapped }) => sum + (mapped ? mapped.size * PAGE : size),
+    0,
+  );
+
+const put = ({ segment, start, end }, name, size) => {
+  segment.pieces.push({ name, start, end: Math.min(end, start + size) });
+  return true;
+};
+
+/** Place a piece in one block that is reserved at the start. */
+const placeInBlock = (pool, name, size) => {
+  const gap = findGap(pool.segments, size, pool.fit === "best");
+  return gap ? put(gap, name, size) : false;
+};
+
+/** Place a piece as PyTorch does: in a cached segment, or in a new one. */
+const placeInSegment = (pool, name, size) => {
+  const small = size <= SMALL;
+  const own = pool.segments.filter((segment) => segment.small === small);
+  const gap = findGap(own, size, true);
+  if (gap) {
+    const rest = gap.end - gap.start - size;
+    return put(gap, name, !small && rest <= SMALL ? size + rest : size);
+  }
+  const wanted = segmentSize(size);
+  if (reservedBy(pool) + wanted > pool.capacity)
+    pool.segments = pool.segments.filter(({ pieces }) => pieces.length > 0);
+  if (reservedBy(pool) + wanted > pool.capacity) return false;
+  const segment = { size: wanted, small, pieces: [] };
+  pool.segments.push(segment);
+  return put({ segment, start: 0, end: wanted }, name, size);
+};
+
+/** Return the pages of a range, by number. */
+const pagesOf = (start, end) => {
+  const first = Math.floor(start / PAGE);
+  const count = Math.ceil(end / PAGE) - first;
+  return Array.from({ length: count }, (_, i) => first + i);
+};
+
+/** Place a piece in a segment whose pages are mapped when needed, and moved if short. */
+const placeInPages = (pool, name, size) => {
+  const [segment] = pool.segments;
+  const missing = ({ start }) =>
+    pagesOf(start, start + size).filter((page) => !segment.mapped.has(page));
+  const gaps = gapsOf({ ...segment, size: Infinity })
+    .map(([start, end]) => ({ segment, start, end }))
+    .filter(({ start, end }) => end - start >= size)
+    .sort((a, b) => missing(a).length - missing(b).length);
+  const pages = missing(gaps[0]);
+  if (reservedBy(pool) + PAGE * pages.length > pool.capacity) {
+    const used = segment.pieces.flatMap(({ start, end }) => pagesOf(start, end));
+    const kept = pagesOf(gaps[0].start, gaps[0].start + size);
+    segment.mapped = new Set(
+      [...used, ...kept].filter((page) => segment.mapped.has(page)),
+    );
+  }
+  if (reservedBy(pool) + PAGE * pages.length > pool.capacity) return false;
+  for (const page of pages) segment.mapped.add(page);
+  segment.size = Math.max(segment.size, gaps[0].start + size);
+  return put(gaps[0], name, size);
+};
+
+const PLACES = {
+  block: placeInBlock,
+  segments: placeInSegment,
+  expandable: placeInPages,
+};
+
+/** Return an empty pool of a policy: "block", "segments" or "expandable". */
+const newPool = ({ capacity, policy, fit }) => {
+  const first = {
+    block: [{ size: capacity, pieces: [] }],
+    segments: [],
+    expandable: [{ size: 0, pieces: [], mapped: new Set() }],
+  };
+  return { capacity, policy, fit, segments: first[policy] };
+};
+
+const freePiece = (pool, name) => {
+  for (const segment of pool.segments)
+    segment.pieces = segment.pieces.filter((piece) => piece.name !== name);
+};
+
+/**
+ * Replay requests until one fails.
+ * @param {object} memory capacity; policy; fit: "first" or "best" (of a block)
+ * @param {object[]} requests {name, size}, or {free: name}
+ * @returns {object} the pool, with the sums `allocated` (what was requested), `reserved`
+ * and their `peaks`, and `failed`: the request that failed, or null
+ */
+const playRequests = (memory, requests) => {
+  const pool = newPool(memory);
+  const sizes = new Map();
+  let failed = null;
+  const peaks = { allocated: 0, reserved: 0 };
+  const allocated = () => [...sizes.values()].reduce((sum, size) => sum + size, 0);
+  for (const request of requests) {
+    if ("free" in request) {
+      freePiece(pool, request.free);
+      sizes.delete(request.free);
+    } else if (PLACES[pool.policy](pool, request.name, request.size)) {
+      sizes.set(request.name, request.size);
+    } else {
+      failed = request;
+      break;
+    }
+    peaks.allocated = Math.max(peaks.allocated, allocated());
+    peaks.reserved = Math.max(peaks.reserved, reservedBy(pool));
+  }
+  return {
+    ...pool,
+    allocated: allocated(),
+    reserved: reservedBy(pool),
+    peaks,
+    failed,
+  };
+};
+
+module.exports = {
+  gapsOf,
+  segmentSize,
+  playRequests,
+  RECIPES,
+  ROLES,
+  perParameter,
+  gptLayer,
+  llamaLayer,
+  stages,
+  countParameters,
+  timeline,
+  total,
+  peak,
+};

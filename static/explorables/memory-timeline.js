@@ -4,734 +4,611 @@
  */
 "use strict";
 
-(() => {
-  const inNode = typeof module !== "undefined";
-  const arithmetic = inNode ? require("./arithmetic.js") : globalThis.bookArithmetic;
-  const memory = inNode ? require("./memory-arithmetic.js") : globalThis.bookMemory;
-  const cards = inNode ? require("./cards.js") : globalThis.bookCards;
-  const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
-  const { tag, label, canvas, hatching, area, ticks, was } = explorable;
-  const { size, percent } = arithmetic;
-  const { ROLES, total } = memory;
+const arithmetic = require("./arithmetic.js");
+const memory = require("./memory-arithmetic.js");
+const cards = require("./cards.js");
+const drawing = require("./chart.js");
+const { select, steps, logRange, hidden, more, doubled, presets } = require("./controls.js");
+const { figure } = require("./explorable.js");
 
-  const GIGA = 1e9;
-  const MEBI = 2 ** 20;
+const { size, percent, inUnits, GIGA } = arithmetic;
+const { ROLES, total } = memory;
+const { each, label, path, vertical, horizontal, dot, ticks, was } = drawing;
+const { fill, sheet, legend } = drawing.chart("memory-timeline");
 
-  // The capacities that NVIDIA advertises, in GB; NOTES names its documents.
-  const NAMES = {
-    t4: "T4",
-    l4: "L4",
-    rtx4090: "RTX 4090",
-    "a100-40": "A100, 40 GB",
-    a100: "A100, 80 GB",
-    h100: "H100",
-    h200: "H200",
-    b200: "B200",
-  };
-  /** @type {Record<string, [string, number]>} */
-  const CARDS = Object.fromEntries(
-    Object.entries(NAMES).map(([id, name]) => {
-      const card = cards[name.replace(", 80 GB", "").replace(",", "")];
-      return [id, [name, card.advertised]];
-    }),
-  );
+const MEBI = 2 ** 20;
 
-  const GPT = { kind: "gpt", vocabulary: 50304, positions: 1024, tied: true };
-  const LLM_C = {
-    attention: "fused",
-    loss: "in place",
-    dropout: "no",
-    recipe: "mixed",
-  };
-  const USUAL = {
-    length: 1024,
-    recipe: "mixed",
-    optimizer: "adam",
-    attention: "plain",
-    recompute: "none",
-    loss: "whole",
-    parts: 1,
-    dropout: "yes",
-    gpus: 1,
-    sharded: "all",
-  };
-  const SMALL = { ...USUAL, length: 1, recipe: "float32" };
+// The capacities that NVIDIA advertises, in GB; NOTES names its documents.
+const NAMES = {
+  t4: "T4",
+  l4: "L4",
+  rtx4090: "RTX 4090",
+  "a100-40": "A100, 40 GB",
+  a100: "A100, 80 GB",
+  h100: "H100",
+  h200: "H200",
+  b200: "B200",
+};
+/** @type {Record<string, [string, number]>} */
+const CARDS = Object.fromEntries(
+  Object.entries(NAMES).map(([id, name]) => {
+    const card = cards[name.replace(", 80 GB", "").replace(",", "")];
+    return [id, [name, card.advertised]];
+  }),
+);
 
-  /** The models, with their `sizes` and the `settings` that they begin with. */
-  const MODELS = {
-    deep: {
-      name: "DeepMLP of this section",
-      sizes: { widths: Array(17).fill(128), segment: 4, square: true },
-      settings: { ...SMALL, batch: 2048 },
+const GPT = { kind: "gpt", vocabulary: 50304, positions: 1024, tied: true };
+const LLM_C = {
+  attention: "fused",
+  loss: "in place",
+  dropout: "no",
+  recipe: "mixed",
+};
+const USUAL = {
+  length: 1024,
+  recipe: "mixed",
+  optimizer: "adam",
+  attention: "plain",
+  recompute: "none",
+  loss: "whole",
+  parts: 1,
+  dropout: "yes",
+  gpus: 1,
+  sharded: "all",
+};
+const SMALL = { ...USUAL, length: 1, recipe: "float32" };
+
+/** The models, with their `sizes` and the `settings` that they begin with. */
+const MODELS = {
+  deep: {
+    name: "DeepMLP of this section",
+    sizes: { widths: Array(17).fill(128), segment: 4, square: true },
+    settings: { ...SMALL, batch: 2048 },
+  },
+  mlp: {
+    name: "MLP, 38 M, measured",
+    sizes: { widths: [1024, 4096, 4096, 4096, 10], segment: 2 },
+    settings: { ...SMALL, batch: 4096 },
+  },
+  gpt2: {
+    name: "GPT-2, 124 M",
+    sizes: { ...GPT, layers: 12, width: 768, heads: 12 },
+    settings: { ...USUAL, batch: 16 },
+  },
+  gpt2xl: {
+    name: "GPT-2, 1.6 B, measured",
+    sizes: { ...GPT, layers: 48, width: 1600, heads: 25 },
+    settings: { ...USUAL, ...LLM_C, batch: 16, gpus: 8, sharded: "optimizer" },
+  },
+  llama: {
+    name: "Llama 3, 8 B",
+    sizes: {
+      kind: "llama",
+      layers: 32,
+      width: 4096,
+      hidden: 14336,
+      heads: 32,
+      keyHeads: 8,
+      vocabulary: 128256,
+      positions: 0,
     },
-    mlp: {
-      name: "MLP, 38 M, measured",
-      sizes: { widths: [1024, 4096, 4096, 4096, 10], segment: 2 },
-      settings: { ...SMALL, batch: 4096 },
+    settings: {
+      ...USUAL,
+      batch: 1,
+      length: 4096,
+      recipe: "cast",
+      recompute: "full",
+      dropout: "no",
+      gpus: 8,
     },
-    gpt2: {
-      name: "GPT-2, 124 M",
-      sizes: { ...GPT, layers: 12, width: 768, heads: 12 },
-      settings: { ...USUAL, batch: 16 },
+  },
+};
+
+const { chosen: modelOf, choose, isUnchanged, from, menu } = presets("model", MODELS, "gpt2");
+
+/** Return the argument of `memory.timeline` for a state. */
+const setting = (state) => ({
+  ...state,
+  ...modelOf(state).sizes,
+  length: modelOf(state).sizes.widths ? 1 : state.length,
+  dropout: state.dropout === "yes" && modelOf(state).sizes.kind === "gpt",
+});
+
+const card = (state) => CARDS[state.card] || ["your card", state.capacity];
+const fits = (state) =>
+  total(memory.peak(memory.timeline(setting(state)))) <= card(state)[1] * GIGA;
+
+// What was measured, or planned by a compiler, in MiB, and the same from a timeline
+
+const within = (point, roles) => roles.reduce((sum, role) => sum + point[role], 0);
+/** Return the last point of a phase; later parts of a minibatch need more memory. */
+const phase = (points, name) => points.findLast((point) => point.phase === name);
+const most = (points, role) => Math.max(...points.map((point) => point[role]));
+
+const MEASURED = {
+  llama: {
+    how: "planned by the compiler XLA for each of 8 H100",
+    what: (points) => {
+      const state = within(points[0], ["weights", "optimizer"]);
+      return [
+        ["weights and Adam's state", 11487.5, state],
+        ["all other roles at the peak", 12449.1, total(memory.peak(points)) - state],
+      ];
     },
-    gpt2xl: {
-      name: "GPT-2, 1.6 B, measured",
-      sizes: { ...GPT, layers: 48, width: 1600, heads: 25 },
-      settings: { ...USUAL, ...LLM_C, batch: 16, gpus: 8, sharded: "optimizer" },
-    },
-    llama: {
-      name: "Llama 3, 8 B",
-      sizes: {
-        kind: "llama",
-        layers: 32,
-        width: 4096,
-        hidden: 14336,
-        heads: 32,
-        keyHeads: 8,
-        vocabulary: 128256,
-        positions: 0,
-      },
-      settings: {
-        ...USUAL,
-        batch: 1,
-        length: 4096,
-        recipe: "cast",
-        recompute: "full",
-        dropout: "no",
-        gpus: 8,
-      },
-    },
-  };
-
-  const modelOf = (state) => MODELS[state.model] || MODELS.gpt2;
-
-  /** Return the argument of `memory.timeline` for a state. */
-  const setting = (state) => ({
-    ...state,
-    ...modelOf(state).sizes,
-    length: modelOf(state).sizes.widths ? 1 : state.length,
-    dropout: state.dropout === "yes" && modelOf(state).sizes.kind === "gpt",
-  });
-
-  const card = (state) => CARDS[state.card] || ["your card", state.capacity];
-  const fits = (state) =>
-    total(memory.peak(memory.timeline(setting(state)))) <= card(state)[1] * GIGA;
-
-  // What was measured, or planned by a compiler, in MiB, and the same from a timeline
-
-  const within = (point, roles) => roles.reduce((sum, role) => sum + point[role], 0);
-  /** Return the last point of a phase; later parts of a minibatch need more memory. */
-  const phase = (points, name) => points.findLast((point) => point.phase === name);
-  const most = (points, role) => Math.max(...points.map((point) => point[role]));
-
-  const MEASURED = {
-    llama: {
-      how: "planned by the compiler XLA for each of 8 H100",
-      what: (points) => {
-        const state = within(points[0], ["weights", "optimizer"]);
-        return [
-          ["weights and Adam's state", 11487.5, state],
-          ["all other roles at the peak", 12449.1, total(memory.peak(points)) - state],
-        ];
-      },
-    },
-    mlp: {
-      how: "measured on an RTX 4090, first step",
-      what: (points) => {
-        const turn = phase(points, "turn");
-        const turned = phase(points, "turned");
-        return [
-          [
-            "weights and minibatch",
-            168.4,
-            within(points[0], ["weights", "activations"]),
-          ],
-          ["with activations", 361.5, total(turn) - turn.optimizer],
-          ["with gradients", 321.7, total(turned) - turned.optimizer],
-          ["with Adam's state", 610.1, total(turned)],
-        ];
-      },
-    },
-    gpt2xl: {
-      how: "measured by llm.c on each of 8 H100",
-      what: (points) => [
-        ["weights", 2971, points[0].weights],
-        ["gradients", 2971, most(points, "gradients")],
-        ["Adam's state and master copy", 3 * 742, points[0].optimizer],
+  },
+  mlp: {
+    how: "measured on an RTX 4090, first step",
+    what: (points) => {
+      const turn = phase(points, "turn");
+      const turned = phase(points, "turned");
+      return [
         [
-          "activations, loss and buffers",
-          40409,
-          within(phase(points, "turn"), ["activations", "loss"]) +
-            most(
-              points.filter(({ stage }) => stage > 0 && stage <= 48),
-              "temporaries",
-            ),
+          "weights and minibatch",
+          168.4,
+          within(points[0], ["weights", "activations"]),
         ],
-      ],
+        ["with activations", 361.5, total(turn) - turn.optimizer],
+        ["with gradients", 321.7, total(turned) - turned.optimizer],
+        ["with Adam's state", 610.1, total(turned)],
+      ];
     },
-  };
-
-  /** Return [what, found bytes, predicted bytes] if the state is one that was measured. */
-  const measured = (state) => {
-    const { settings } = modelOf(state);
-    const same = Object.keys(settings).every((id) => state[id] === settings[id]);
-    if (!same || !MEASURED[state.model]) return [];
-    const points = memory.timeline(setting(state));
-    return MEASURED[state.model]
-      .what(points)
-      .map(([what, mebibytes, bytes]) => [what, mebibytes * MEBI, bytes]);
-  };
-
-  // The tape of a step that the reader has recorded, in MiB after each operation
-
-  const tapeOf = (state) => (state.tape || "").split(",").filter(Boolean).map(Number);
-  const highestOf = (tape) => MEBI * Math.max(0, ...tape);
-
-  /** Return the line of the reader's tape, as wide as the step. */
-  const tapeLine = (state, width, y) => {
-    const tape = tapeOf(state);
-    const step = (width - LEFT - RIGHT) / tape.length;
-    const ends = tape.map((mebibytes) => `V${y(mebibytes * MEBI)}h${step}`);
-    if (!tape.length) return "";
-    const d = `M${LEFT} ${y(tape[0] * MEBI)}${ends.join("")}`;
-    const text = `line: your tape, at most ${size(highestOf(tape))}`;
-    return tag("path", { d, class: "line1" }) + label(LEFT, 14, text, "ink small");
-  };
-
-  // The drawing
-
-  const KINDS = {
-    weights: ["s1 solid", "weights"],
-    optimizer: ["s1", "optimizer's state"],
-    gradients: ["s3", "gradients"],
-    activations: ["s2", "activations"],
-    loss: ["wait", "loss, logits"],
-    temporaries: ["idle", "temporaries"],
-  };
-  const LEFT = 62;
-  const RIGHT = 12;
-  const TOP = 34;
-  const BOTTOM = 270;
-
-  /** Return the areas of a role, one for each span in which it has memory. */
-  const layerOf = (points, role, x, y) => {
-    const below = ROLES.slice(0, ROLES.indexOf(role));
-    const spans = [];
-    points.forEach((point, i) => {
-      if (point[role] <= 0) return;
-      const open = i > 0 && points[i - 1][role] > 0;
-      if (open) spans[spans.length - 1].push(point);
-      else spans.push([point]);
-    });
-    const [kind] = KINDS[role];
-    const fill = kind === "wait" ? { fill: "url(#memory-timeline-hatching)" } : {};
-    const at = (point, roles) => `${x(point.at)} ${y(within(point, roles))}`;
-    return spans
-      .map((span) => {
-        const upper = span.map((point) => at(point, [...below, role]));
-        const lower = span.map((point) => at(point, below)).reverse();
-        const d = `M${[...upper, ...lower].join("L")}Z`;
-        return tag("path", { d, class: kind, ...fill });
-      })
-      .join("");
-  };
-
-  const axis = (top, width, y) =>
-    ticks(top, 5)
-      .map((value) => {
-        const place = y(value);
-        return (
-          tag("path", { d: `M${LEFT} ${place}H${width - RIGHT}`, class: "faint" }) +
-          label(LEFT - 6, place + 4, value ? size(value) : "0", "soft small", "end")
-        );
-      })
-      .join("");
-
-  /** Return the names of the phases below the time axis, and lines between them. */
-  const phases = (points, state, x) => {
-    const names = ["forward", "backward", "update"];
-    const key = (point) =>
-      state.parts === 1 || point.phase === "update"
-        ? point.phase
-        : `part ${point.part + 1}`;
-    const spans = {};
-    for (const point of points) {
-      if (!names.includes(point.phase)) continue;
-      const name = key(point);
-      spans[name] = [spans[name] ? spans[name][0] : point.at, point.at];
-    }
-    return Object.entries(spans)
-      .map(([name, [from, to]]) => {
-        const line = { d: `M${x(to)} ${TOP}V${BOTTOM + 6}`, class: "faint" };
-        const text = x(to) - x(from) < 7 * name.length ? "" : name;
-        return (
-          tag("path", line) +
-          label((x(from) + x(to)) / 2, BOTTOM + 20, text, "soft small", "middle")
-        );
-      })
-      .join("");
-  };
-
-  /** Return the line of the card's capacity, or a note if it is above the chart. */
-  const capacityLine = (state, top, width, y, highest) => {
-    const [name, gigabytes] = card(state);
-    const text = `${name.split(",")[0]}: ${size(gigabytes * GIGA)}`;
-    if (gigabytes * GIGA > top)
-      return label(width - RIGHT, 14, `${text}, above this chart`, "ink small", "end");
-    const place = y(gigabytes * GIGA);
-    const gap = y(highest) - place; // The name of the peak may be near.
-    const beside = Math.abs(gap) > 24 ? -6 : gap < 0 ? 16 : -24;
-    return (
-      tag("path", { d: `M${LEFT} ${place}H${width - RIGHT}`, class: "dashed" }) +
-      label(width - RIGHT, place + beside, text, "ink small strong", "end")
-    );
-  };
-
-  const legend = (best, width) => {
-    const columns = width < 480 ? 1 : 2;
-    return ROLES.map((role, i) => {
-      const [kind, text] = KINDS[role];
-      const x = 1 + (i % columns) * Math.min(300, width / 2);
-      const top = BOTTOM + 36 + 22 * Math.floor(i / columns);
-      const value = `${text}: ${size(best[role])} at the peak`;
-      return (
-        area("memory-timeline", kind, x, top, 18, 14) +
-        label(x + 24, top + 12, value, "soft small")
-      );
-    }).join("");
-  };
-
-  /** Return a line at the peak of the setting before, if it is in the chart. */
-  const lastPeak = (before, top, width, y) =>
-    before > top
-      ? ""
-      : tag("path", { d: `M${LEFT} ${y(before)}H${width - RIGHT}`, class: "last" });
-
-  const draw = (state, width, _, last) => {
-    const points = memory.timeline(setting(state));
-    const best = memory.peak(points);
-    const highest = total(best);
-    const before = last && total(memory.peak(memory.timeline(setting(last))));
-    // The remedies of the buttons do not change the scale, unless it would be too small.
-    const plain = { ...state, attention: "plain", loss: "whole", recompute: "none" };
-    const worst = total(memory.peak(memory.timeline(setting(plain))));
-    const kept = worst < 3 * highest ? worst : 0;
-    const most = Math.max(highest, kept, highestOf(tapeOf(state)));
-    const limit = card(state)[1] * GIGA;
-    const top = 1.1 * Math.max(most, limit < 2 * most ? limit : 0);
-    const end = points[points.length - 1].at;
-    const x = (at) => LEFT + ((width - LEFT - RIGHT) * at) / end;
-    const y = (bytes) => BOTTOM - ((BOTTOM - TOP) * bytes) / top;
-    const anchor = x(best.at) > width / 2 ? "end" : "start";
-    const aside = anchor === "end" ? -10 : 10;
-    return canvas(
-      width,
-      BOTTOM + (width < 480 ? 170 : 104),
-      tag("defs", {}, hatching("memory-timeline", "s2")),
-      axis(top, width, y),
-      phases(points, state, x),
-      ...ROLES.map((role) => layerOf(points, role, x, y)),
-      capacityLine(state, top, width, y, highest),
-      before && before !== highest ? lastPeak(before, top, width, y) : "",
-      tag("circle", { cx: x(best.at), cy: y(highest), r: 5, class: "ring" }),
-      label(
-        x(best.at) + aside,
-        y(highest) - 8,
-        `peak: ${size(highest)}${width < 480 ? "" : was(before, highest, size)}`,
-        "ink small halo",
-        anchor,
-      ),
-      tapeLine(state, width, y),
-      legend(best, width),
-    );
-  };
-
-  // In words
-
-  /** Return the number of layers of a model, or of segments if they are computed twice. */
-  const countLayers = ({ recompute }, { layers, widths, segment }) =>
-    layers || (widths.length - 1) / (recompute === "full" ? segment : 1);
-
-  /** Return the moment of a point, as the end of a sentence. */
-  const moment = (point, state) => {
-    const { sizes } = modelOf(state);
-    const count = countLayers(state, sizes);
-    const number = point.stage + (sizes.widths ? 1 : 0);
-    const part = state.parts > 1 ? `for part ${point.part + 1}, ` : "";
-    const pass = `${part}in the ${point.phase} pass of`;
-    if (point.phase === "update") return "while the optimizer changes the weights";
-    if (number === 0) return `${pass} the embedding`;
-    if (number <= count) {
-      const unit = sizes.widths && state.recompute === "full" ? "segment" : "layer";
-      return `${pass} ${unit} ${number} of ${count}`;
-    }
-    return point.phase === "forward"
-      ? `${part}while the loss is computed`
-      : `${part}at the start of the backward pass, with the gradients of the loss`;
-  };
-
-  /** The remedies in the order of what they cost. */
-  /** @type {[string, any][]} */
-  const REMEDIES = [
-    ["a fused attention", { attention: "fused" }],
-    ["a loss in chunks", { loss: "chunks" }],
-    ["layers in 16 bits", { recipe: "mixed" }],
-    ["accumulation over 8 parts of the minibatch", { parts: 8 }],
-    ["checkpointing", { recompute: "full" }],
-    ["Adam's state in 8 bits", { optimizer: "adam8" }],
-    ["sharing the state among 8 GPUs", { gpus: 8, sharded: "all" }],
-  ];
-
-  const peakOf = (state) => size(total(memory.peak(memory.timeline(setting(state)))));
-
-  /** Return the remedies that would change a state. */
-  const usefulFor = (state) =>
-    REMEDIES.filter(([, change]) =>
-      Object.entries(change).some(([id, value]) => state[id] !== value),
-    ).filter(([, { optimizer }]) => !optimizer || state.optimizer === "adam");
-
-  /** Return sentences on a remedy that suffices, or on how far all of them get. */
-  const advice = (state) => {
-    const useful = usefulFor(state);
-    const alone = useful.find(([, change]) => fits({ ...state, ...change }));
-    if (alone) {
-      const peak = peakOf({ ...state, ...alone[1] });
-      return `One change is enough: ${alone[0]} lowers the peak to ${peak}.`;
-    }
-    let all = state;
-    const done = [];
-    for (const [name, change] of useful) {
-      all = { ...all, ...change };
-      done.push(name);
-      if (fits(all))
-        return (
-          `Several changes together are enough: ${done.join(", ")}. They lower the ` +
-          `peak to ${peakOf(all)}.`
-        );
-    }
-    return (
-      `All remedies together lower the peak only to ${peakOf(all)}. Take a larger card ` +
-      "or more GPUs."
-    );
-  };
-
-  const result = (state) => {
-    const bytes = total(memory.peak(memory.timeline(setting(state))));
-    const [name, gigabytes] = card(state);
-    const left = gigabytes * GIGA - bytes;
-    const text = `${CARDS[state.card] ? "the " : ""}${name.split(",")[0]}`;
-    const capacity = size(gigabytes * GIGA);
-    const need = `${modelOf(state).name.split(",")[0]} needs ${size(bytes)} at its peak`;
-    const tape = highestOf(tapeOf(state));
-    const own = tape ? ` Your tape reaches ${size(tape)}.` : "";
-    return left >= 0
-      ? `${need}, which fits on ${text} (${capacity}) and leaves ${size(left)}.${own}`
-      : `${need}, ${size(-left)} too much for ${text} (${capacity}).${own}`;
-  };
-
-  /** Return when the peak is, what the most of it is, and what would lower it. */
-  const explanation = (state) => {
-    const best = memory.peak(memory.timeline(setting(state)));
-    const role = ROLES.reduce((a, b) => (best[b] > best[a] ? b : a));
-    const share = percent(best[role] / total(best));
-    return [
-      `The peak is ${moment(best, state)}.`,
-      `The largest role is “${KINDS[role][1]}”, with ${size(best[role])} or ${share}.`,
-      ...(fits(state) ? [] : [advice(state)]),
-    ];
-  };
-
-  const summary = (state) =>
-    "A chart of the bytes of one training step over time, stacked by role, with a line " +
-    `for the capacity of a card. ${result(state)} A table below has the numbers.`;
-
-  const millions = (count) => {
-    const many = count >= 1e9;
-    const text = Number((count / (many ? 1e9 : 1e6)).toPrecision(3));
-    return `${text}\u00a0${many ? "billion" : "million"}`;
-  };
-
-  /** Return the bytes per parameter as text. */
-  const perParameter = (state) => {
-    const bytes = memory.perParameter(state.recipe, state.optimizer);
-    const count = memory.countParameters(setting(state));
-    const sum = bytes.weights + bytes.gradients + bytes.optimizer;
-    return (
-      `${millions(count)} parameters · (${bytes.weights} + ${bytes.gradients} + ` +
-      `${bytes.optimizer}) bytes of weights, gradients and optimizer's state = ` +
-      `${size(count * sum)}${state.gpus > 1 ? `, shared by ${state.gpus} GPUs` : ""}`
-    );
-  };
-
-  const layerLine = (state) => {
-    const full = setting({ ...state, batch: Math.ceil(state.batch / state.parts) });
-    const stage = memory.stages(full)[1];
-    const { batch, length, width, widths } = full;
-    if (widths)
-      return (
-        `a layer keeps its output: ${batch} · ${widths[1]} numbers = ` +
-        size(stage.keeps)
-      );
-    const unit = Number((stage.keeps / (batch * length * width)).toPrecision(4));
-    const twice =
-      state.recompute === "full" ? `, of which ${size(stage.input)} stay` : "";
-    return (
-      `a layer: b · s · h · ${unit} bytes = ${batch} · ${length} · ${width} · ${unit} = ` +
-      `${size(stage.keeps)}${twice}`
-    );
-  };
-
-  const formula = (state) => [
-    ...explanation(state),
-    perParameter(state),
-    layerLine(state),
-    ...measured(state).map(
-      ([what, found, predicted]) =>
-        `${what}: ${MEASURED[state.model].how} ${size(found, 4)}, ` +
-        `predicted ${size(predicted, 4)}`,
-    ),
-  ];
-
-  const table = (state) => {
-    const points = memory.timeline(setting(state));
-    const moments = [
-      ["start", points[0]],
-      ["after forward", phase(points, "turn")],
-      ["peak", memory.peak(points)],
-      ["after backward", phase(points, "turned")],
-    ];
-    const row = (name, value) => [
-      name,
-      ...moments.map(([, point]) => size(value(point))),
-    ];
-    return {
-      head: ["role", ...moments.map(([name]) => name)],
-      rows: [
-        ...ROLES.map((role) => row(KINDS[role][1], (point) => point[role])),
-        row("sum", total),
+  },
+  gpt2xl: {
+    how: "measured by llm.c on each of 8 H100",
+    what: (points) => [
+      ["weights", 2971, points[0].weights],
+      ["gradients", 2971, most(points, "gradients")],
+      ["Adam's state and master copy", 3 * 742, points[0].optimizer],
+      [
+        "activations, loss and buffers",
+        40409,
+        within(phase(points, "turn"), ["activations", "loss"]) +
+          most(
+            points.filter(({ stage }) => stage > 0 && stage <= 48),
+            "temporaries",
+          ),
       ],
-    };
-  };
+    ],
+  },
+};
 
-  const KORTHIKANTI = "https://arxiv.org/abs/2205.05198";
-  const KARPATHY = "https://github.com/karpathy/llm.c/discussions/677";
-  const NEU = "https://github.com/smolix/d2l-neu";
-  const DOCS = "https://docs.nvidia.com";
-  const MATRIX = `${DOCS}/nim/nemo-retriever/text-reranking/1.3.1/support-matrix.html`;
-  const DGX = `${DOCS}/dgx/dgxb200-user-guide/introduction-to-dgxb200.html`;
-  const ADA =
-    "https://images.nvidia.com/aem-dam/Solutions/geforce/ada/" +
-    "nvidia-ada-gpu-architecture.pdf";
-  const NOTES = [
-    [
-      "In 16 bits, a layer of GPT-2 keeps 34 + 5as/h bytes for each number of its input (",
-      ["Korthikanti et al., 2022", KORTHIKANTI],
-      "), and 32 + 2as/h without dropout. A fused attention removes the last term. A " +
-        "layer of Llama 3 with fused attention keeps 41 bytes: it has fewer keys than " +
-        "queries, a gated network and no dropout. Checkpointing keeps the input of each " +
-        "layer. The loss keeps 4 bytes per logit and needs 12 in the backward pass.",
-    ],
-    [
-      "The MLP was measured by ",
-      ["Zhang et al., 2026", NEU],
-      ", and GPT-2 with 1.6 B parameters by ",
-      ["Karpathy, 2024", KARPATHY],
-      ". llm.c overwrites the logits by their gradients, and allocates all of its " +
-        "memory before the first step. The plan for Llama 3 is what a compiler would " +
-        "request. It is not a measurement, and XLA's plans for the same model without " +
-        "checkpointing are larger than this figure says.",
-    ],
-    [
-      "Capacities are those that NVIDIA advertises (",
-      ["L4, A100 and H100", MATRIX],
-      ", ",
-      ["RTX 4090", ADA],
-      ", ",
-      ["B200", DGX],
-      "), with 1 GB = 10⁹ bytes. The driver may report up to 7 % more or less. The CUDA " +
-        "context takes about 0.5 GB, and the allocator leaves gaps.",
-    ],
-    [
-      "The unit of time is the forward pass of a layer. Its " +
-        "backward pass takes 2 units, or 3 with checkpointing. Parts of a minibatch " +
-        "after the third repeat the third and are not drawn.",
-    ],
+/** Return [what, found bytes, predicted bytes] if the state is one that was measured. */
+const measured = (state) => {
+  if (!isUnchanged(state) || !MEASURED[state.model]) return [];
+  const points = memory.timeline(setting(state));
+  return MEASURED[state.model]
+    .what(points)
+    .map(([what, mebibytes, bytes]) => [what, mebibytes * MEBI, bytes]);
+};
+
+// The tape of a step that the reader has recorded, in MiB after each operation
+
+const tapeOf = (state) => (state.tape || "").split(",").filter(Boolean).map(Number);
+const highestOf = (tape) => MEBI * Math.max(0, ...tape);
+
+/** Return the line of the reader's tape, as wide as the step. */
+const tapeLine = (state, width, y) => {
+  const tape = tapeOf(state);
+  const step = (width - LEFT - RIGHT) / tape.length;
+  const ends = tape.map((mebibytes) => `V${y(mebibytes * MEBI)}h${step}`);
+  if (!tape.length) return "";
+  const d = `M${LEFT} ${y(tape[0] * MEBI)}${ends.join("")}`;
+  const text = `line: your tape, at most ${size(highestOf(tape))}`;
+  return path(d, "line1") + label(LEFT, 14, text, "ink small");
+};
+
+// The drawing
+
+const KINDS = {
+  weights: ["s1 solid", "weights"],
+  optimizer: ["s1", "optimizer's state"],
+  gradients: ["s3", "gradients"],
+  activations: ["s2", "activations"],
+  loss: ["wait", "loss, logits"],
+  temporaries: ["idle", "temporaries"],
+};
+const LEFT = 62;
+const RIGHT = 12;
+const TOP = 34;
+const BOTTOM = 270;
+
+/** Return an area with these corners. */
+const shape = (points, kind) => {
+  const corners = points.map(([x, y]) => `${x} ${y}`);
+  return path(`M${corners.join("L")}Z`, kind, fill(kind));
+};
+
+/** Return the areas of a role, one for each span in which it has memory. */
+const layerOf = (points, role, x, y) => {
+  const below = ROLES.slice(0, ROLES.indexOf(role));
+  const spans = [];
+  points.forEach((point, i) => {
+    if (point[role] <= 0) return;
+    const open = i > 0 && points[i - 1][role] > 0;
+    if (open) spans[spans.length - 1].push(point);
+    else spans.push([point]);
+  });
+  const [kind] = KINDS[role];
+  const at = (point, roles) => [x(point.at), y(within(point, roles))];
+  return each(spans, (span) => {
+    const upper = span.map((point) => at(point, [...below, role]));
+    const lower = span.map((point) => at(point, below)).reverse();
+    return shape([...upper, ...lower], kind);
+  });
+};
+
+/** Return the names of the phases below the time axis, and lines between them. */
+const phases = (points, state, x) => {
+  const names = ["forward", "backward", "update"];
+  const key = (point) =>
+    state.parts === 1 || point.phase === "update"
+      ? point.phase
+      : `part ${point.part + 1}`;
+  const spans = {};
+  for (const point of points) {
+    if (!names.includes(point.phase)) continue;
+    const name = key(point);
+    spans[name] = [spans[name] ? spans[name][0] : point.at, point.at];
+  }
+  return each(Object.entries(spans), ([name, [from, to]]) => {
+    const text = x(to) - x(from) < 7 * name.length ? "" : name;
+    const middle = (x(from) + x(to)) / 2;
+    return (
+      vertical(x(to), TOP, BOTTOM + 6, "faint") +
+      label(middle, BOTTOM + 20, text, "soft small", "middle")
+    );
+  });
+};
+
+/** Return the line of the card's capacity, or a note if it is above the chart. */
+const capacityLine = (state, top, width, y, highest) => {
+  const [name, gigabytes] = card(state);
+  const text = `${name.split(",")[0]}: ${size(gigabytes * GIGA)}`;
+  if (gigabytes * GIGA > top)
+    return label(width - RIGHT, 14, `${text}, above this chart`, "ink small", "end");
+  const place = y(gigabytes * GIGA);
+  const gap = y(highest) - place; // The name of the peak may be near.
+  const beside = Math.abs(gap) > 24 ? -6 : gap < 0 ? 16 : -24;
+  return (
+    horizontal(place, LEFT, width - RIGHT, "dashed") +
+    label(width - RIGHT, place + beside, text, "ink small strong", "end")
+  );
+};
+
+const names = (best, width) => {
+  const columns = width < 480 ? 1 : 2;
+  const items = ROLES.map((role) => {
+    const [kind, text] = KINDS[role];
+    return [kind, `${text}: ${size(best[role])} at the peak`];
+  });
+  const wide = Math.min(300, width / 2);
+  return legend(items, drawing.inColumns(columns, wide, 22, BOTTOM + 36));
+};
+
+const draw = (state, width, _, last) => {
+  const points = memory.timeline(setting(state));
+  const best = memory.peak(points);
+  const highest = total(best);
+  const before = last && total(memory.peak(memory.timeline(setting(last))));
+  // The remedies of the buttons do not change the scale, unless it would be too small.
+  const plain = { ...state, attention: "plain", loss: "whole", recompute: "none" };
+  const worst = total(memory.peak(memory.timeline(setting(plain))));
+  const kept = worst < 3 * highest ? worst : 0;
+  const most = Math.max(highest, kept, highestOf(tapeOf(state)));
+  const limit = card(state)[1] * GIGA;
+  const top = 1.1 * Math.max(most, limit < 2 * most ? limit : 0);
+  const end = points[points.length - 1].at;
+  const [left, right] = [LEFT, width - RIGHT];
+  const x = drawing.linear([0, end], [left, right]);
+  const y = drawing.linear([0, top], [BOTTOM, TOP]);
+  const rows = ticks(top, 5).map((bytes) => [bytes, bytes ? size(bytes) : "0"]);
+  const anchor = x(best.at) > width / 2 ? "end" : "start";
+  const aside = anchor === "end" ? -10 : 10;
+  return sheet(
+    width,
+    BOTTOM + (width < 480 ? 170 : 104),
+    drawing.rowLines({ left, right, y }, rows),
+    phases(points, state, x),
+    ...ROLES.map((role) => layerOf(points, role, x, y)),
+    capacityLine(state, top, width, y, highest),
+    before && before !== highest && before <= top
+      ? horizontal(y(before), left, right, "last")
+      : "",
+    dot(x(best.at), y(highest), 5, "ring"),
+    label(
+      x(best.at) + aside,
+      y(highest) - 8,
+      `peak: ${size(highest)}${width < 480 ? "" : was(before, highest, size)}`,
+      "ink small halo",
+      anchor,
+    ),
+    tapeLine(state, width, y),
+    names(best, width),
+  );
+};
+
+// In words
+
+/** Return the number of layers of a model, or of segments if they are computed twice. */
+const countLayers = ({ recompute }, { layers, widths, segment }) =>
+  layers || (widths.length - 1) / (recompute === "full" ? segment : 1);
+
+/** Return the moment of a point, as the end of a sentence. */
+const moment = (point, state) => {
+  const { sizes } = modelOf(state);
+  const count = countLayers(state, sizes);
+  const number = point.stage + (sizes.widths ? 1 : 0);
+  const part = state.parts > 1 ? `for part ${point.part + 1}, ` : "";
+  const pass = `${part}in the ${point.phase} pass of`;
+  if (point.phase === "update") return "while the optimizer changes the weights";
+  if (number === 0) return `${pass} the embedding`;
+  if (number <= count) {
+    const unit = sizes.widths && state.recompute === "full" ? "segment" : "layer";
+    return `${pass} ${unit} ${number} of ${count}`;
+  }
+  return point.phase === "forward"
+    ? `${part}while the loss is computed`
+    : `${part}at the start of the backward pass, with the gradients of the loss`;
+};
+
+/** The remedies in the order of what they cost. */
+/** @type {[string, any][]} */
+const REMEDIES = [
+  ["a fused attention", { attention: "fused" }],
+  ["a loss in chunks", { loss: "chunks" }],
+  ["layers in 16 bits", { recipe: "mixed" }],
+  ["accumulation over 8 parts of the minibatch", { parts: 8 }],
+  ["checkpointing", { recompute: "full" }],
+  ["Adam's state in 8 bits", { optimizer: "adam8" }],
+  ["sharing the state among 8 GPUs", { gpus: 8, sharded: "all" }],
+];
+
+const peakOf = (state) => size(total(memory.peak(memory.timeline(setting(state)))));
+
+/** Return the remedies that would change a state. */
+const usefulFor = (state) =>
+  REMEDIES.filter(([, change]) =>
+    Object.entries(change).some(([id, value]) => state[id] !== value),
+  ).filter(([, { optimizer }]) => !optimizer || state.optimizer === "adam");
+
+/** Return sentences on a remedy that suffices, or on how far all of them get. */
+const advice = (state) => {
+  const useful = usefulFor(state);
+  const alone = useful.find(([, change]) => fits({ ...state, ...change }));
+  if (alone) {
+    const peak = peakOf({ ...state, ...alone[1] });
+    return `One change is enough: ${alone[0]} lowers the peak to ${peak}.`;
+  }
+  let all = state;
+  const done = [];
+  for (const [name, change] of useful) {
+    all = { ...all, ...change };
+    done.push(name);
+    if (fits(all))
+      return (
+        `Several changes together are enough: ${done.join(", ")}. They lower the ` +
+        `peak to ${peakOf(all)}.`
+      );
+  }
+  return (
+    `All remedies together lower the peak only to ${peakOf(all)}. Take a larger card ` +
+    "or more GPUs."
+  );
+};
+
+const result = (state) => {
+  const bytes = total(memory.peak(memory.timeline(setting(state))));
+  const [name, gigabytes] = card(state);
+  const left = gigabytes * GIGA - bytes;
+  const text = `${CARDS[state.card] ? "the " : ""}${name.split(",")[0]}`;
+  const capacity = size(gigabytes * GIGA);
+  const need = `${modelOf(state).name.split(",")[0]} needs ${size(bytes)} at its peak`;
+  const tape = highestOf(tapeOf(state));
+  const own = tape ? ` Your tape reaches ${size(tape)}.` : "";
+  return left >= 0
+    ? `${need}, which fits on ${text} (${capacity}) and leaves ${size(left)}.${own}`
+    : `${need}, ${size(-left)} too much for ${text} (${capacity}).${own}`;
+};
+
+/** Return when the peak is, what the most of it is, and what would lower it. */
+const explanation = (state) => {
+  const best = memory.peak(memory.timeline(setting(state)));
+  const role = ROLES.reduce((a, b) => (best[b] > best[a] ? b : a));
+  const share = percent(best[role] / total(best));
+  return [
+    `The peak is ${moment(best, state)}.`,
+    `The largest role is “${KINDS[role][1]}”, with ${size(best[role])} or ${share}.`,
+    ...(fits(state) ? [] : [advice(state)]),
   ];
+};
 
-  // Settings
+const summary = (state) =>
+  "A chart of the bytes of one training step over time, stacked by role, with a line " +
+  `for the capacity of a card. ${result(state)} A table below has the numbers.`;
 
-  const settle = (state, id) => {
-    if (id === "model") return { ...state, ...modelOf(state).settings };
-    return id === "capacity" ? { ...state, card: "own" } : state;
+const millions = inUnits([
+  [1e9, "billion"],
+  [1e6, "million"],
+]);
+
+/** Return the bytes per parameter as text. */
+const perParameter = (state) => {
+  const bytes = memory.perParameter(state.recipe, state.optimizer);
+  const count = memory.countParameters(setting(state));
+  const sum = bytes.weights + bytes.gradients + bytes.optimizer;
+  return (
+    `${millions(count)} parameters · (${bytes.weights} + ${bytes.gradients} + ` +
+    `${bytes.optimizer}) bytes of weights, gradients and optimizer's state = ` +
+    `${size(count * sum)}${state.gpus > 1 ? `, shared by ${state.gpus} GPUs` : ""}`
+  );
+};
+
+const layerLine = (state) => {
+  const full = setting({ ...state, batch: Math.ceil(state.batch / state.parts) });
+  const stage = memory.stages(full)[1];
+  const { batch, length, width, widths } = full;
+  if (widths)
+    return (
+      `a layer keeps its output: ${batch} · ${widths[1]} numbers = ` +
+      size(stage.keeps)
+    );
+  const unit = Number((stage.keeps / (batch * length * width)).toPrecision(4));
+  const twice =
+    state.recompute === "full" ? `, of which ${size(stage.input)} stay` : "";
+  return (
+    `a layer: b · s · h · ${unit} bytes = ${batch} · ${length} · ${width} · ${unit} = ` +
+    `${size(stage.keeps)}${twice}`
+  );
+};
+
+const formula = (state) => [
+  ...explanation(state),
+  perParameter(state),
+  layerLine(state),
+  ...measured(state).map(
+    ([what, found, predicted]) =>
+      `${what}: ${MEASURED[state.model].how} ${size(found, 4)}, ` +
+      `predicted ${size(predicted, 4)}`,
+  ),
+];
+
+const table = (state) => {
+  const points = memory.timeline(setting(state));
+  const moments = [
+    ["start", points[0]],
+    ["after forward", phase(points, "turn")],
+    ["peak", memory.peak(points)],
+    ["after backward", phase(points, "turned")],
+  ];
+  const row = (name, value) => [
+    name,
+    ...moments.map(([, point]) => size(value(point))),
+  ];
+  return {
+    head: ["role", ...moments.map(([name]) => name)],
+    rows: [
+      ...ROLES.map((role) => row(KINDS[role][1], (point) => point[role])),
+      row("sum", total),
+    ],
   };
+};
 
-  const from = (id) => (state) => modelOf(state).settings[id];
-  const isTransformer = (state) => !modelOf(state).sizes.widths;
-  const isGpt = (state) => modelOf(state).sizes.kind === "gpt";
-  const always = () => true;
-  const select = (id, text, options, more = true, when = always) => ({
-    id,
-    kind: "select",
-    label: text,
-    options,
-    initial: from(id),
-    more,
-    when,
-  });
-  const steps = (id, text, values, more = true, when = always) => ({
-    id,
-    kind: "range",
-    label: text,
-    values,
-    initial: from(id),
-    format: String,
-    more,
-    when,
-  });
+const KORTHIKANTI = "https://arxiv.org/abs/2205.05198";
+const KARPATHY = "https://github.com/karpathy/llm.c/discussions/677";
+const NEU = "https://github.com/smolix/d2l-neu";
+const DOCS = "https://docs.nvidia.com";
+const MATRIX = `${DOCS}/nim/nemo-retriever/text-reranking/1.3.1/support-matrix.html`;
+const DGX = `${DOCS}/dgx/dgxb200-user-guide/introduction-to-dgxb200.html`;
+const ADA =
+  "https://images.nvidia.com/aem-dam/Solutions/geforce/ada/" +
+  "nvidia-ada-gpu-architecture.pdf";
+const NOTES = [
+  "In 16 bits, a layer of GPT-2 keeps 34 + 5as/h bytes for each number of its " +
+    `input ([Korthikanti et al., 2022](${KORTHIKANTI})), and 32 + 2as/h without ` +
+    "dropout. A fused attention removes the last term. A layer of Llama 3 with fused " +
+    "attention keeps 41 bytes: it has fewer keys than queries, a gated network and " +
+    "no dropout. Checkpointing keeps the input of each layer. The loss keeps 4 bytes " +
+    "per logit and needs 12 in the backward pass.",
+  `The MLP was measured by [Zhang et al., 2026](${NEU}), and GPT-2 with 1.6 B ` +
+    `parameters by [Karpathy, 2024](${KARPATHY}). llm.c overwrites the logits by ` +
+    "their gradients, and allocates all of its memory before the first step. The " +
+    "plan for Llama 3 is what a compiler would request. It is not a measurement, and " +
+    "XLA's plans for the same model without checkpointing are larger than this " +
+    "figure says.",
+  `Capacities are those that NVIDIA advertises ([L4, A100 and H100](${MATRIX}), ` +
+    `[RTX 4090](${ADA}), [B200](${DGX})), with 1 GB = 10⁹ bytes. The driver may ` +
+    "report up to 7 % more or less. The CUDA context takes about 0.5 GB, and the " +
+    "allocator leaves gaps.",
+  "The unit of time is the forward pass of a layer. Its backward pass takes 2 " +
+    "units, or 3 with checkpointing. Parts of a minibatch after the third repeat the " +
+    "third and are not drawn.",
+];
 
-  /** Return a switch between two values of a control. */
-  const remedy = (text, id, on, off, when = always) => {
-    const pressed = (state) => state[id] === on;
-    const run = (state) => ({ ...state, [id]: pressed(state) ? off : on });
-    return { label: text, run, pressed, when };
-  };
+// Settings
 
-  const spec = {
-    name: "memory-timeline",
-    controls: [
-      {
-        id: "model",
-        kind: "select",
-        label: "Model",
-        initial: "gpt2",
-        more: true,
-        options: Object.entries(MODELS).map(([id, { name }]) => [id, name]),
-      },
-      {
-        id: "card",
-        kind: "select",
-        label: "Card",
-        initial: "rtx4090",
-        more: true,
-        options: [
-          ...Object.entries(CARDS).map(([id, [name, gigabytes]]) => [
-            id,
-            name.includes("GB") ? name : `${name}, ${gigabytes} GB`,
-          ]),
-          ["own", "your own"],
-        ],
-      },
-      steps(
-        "batch",
-        "Examples in a minibatch",
-        Array.from({ length: 14 }, (_, i) => 2 ** i),
-        false,
-      ),
+const settle = (state, id) => {
+  if (id === "model") return choose(state);
+  return id === "capacity" ? { ...state, card: "own" } : state;
+};
+
+const isTransformer = (state) => !modelOf(state).sizes.widths;
+const isGpt = (state) => modelOf(state).sizes.kind === "gpt";
+const transformers = { when: isTransformer };
+const cardNames = Object.entries(CARDS).map(([id, [name, gigabytes]]) => [
+  id,
+  name.includes("GB") ? name : `${name}, ${gigabytes} GB`,
+]);
+const isTape = (text) => /^\d+(\.\d+)?(,\d+(\.\d+)?)*$/.test(text);
+/** Return a menu of the settings of a model. */
+const choice = (id, text, options, rest) => select(id, text, options, from(id), rest);
+
+/** Return a switch between two values of a control. */
+const remedy = (text, id, on, off, when = undefined) => {
+  const pressed = (state) => state[id] === on;
+  const run = (state) => ({ ...state, [id]: pressed(state) ? off : on });
+  return { label: text, run, pressed, when };
+};
+
+module.exports = figure({
+  name: "memory-timeline",
+  controls: [
+    ...more(
+      menu("Model"),
+      select("card", "Card", [...cardNames, ["own", "your own"]], "rtx4090"),
+    ),
+    steps("batch", "Examples in a minibatch", doubled(1, 8192), from("batch")),
+    ...more(
       steps(
         "length",
         "Tokens in a sequence",
-        [1, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768],
-        true,
-        isTransformer,
+        [1, ...doubled(128, 32768)],
+        from("length"),
+        transformers,
       ),
-      select(
-        "recipe",
-        "Precision",
-        [
-          ["float32", "32 bits"],
-          ["mixed", "mixed, gradients in 16 bits"],
-          ["mixed-32", "mixed, gradients in 32 bits"],
-          ["mixed-both", "mixed, gradients in both"],
-          ["cast", "32 bits, cast to 16 in each layer"],
-          ["bfloat16", "bfloat16 only"],
-        ],
-        true,
-      ),
-      select(
-        "recompute",
-        "Recomputed in the backward pass",
-        [
-          ["none", "nothing"],
-          ["nonlinearity", "the nonlinearity"],
-          ["attention", "the attention (selective)"],
-          ["full", "every layer (checkpointing)"],
-        ],
-        true,
-      ),
-      select("optimizer", "Optimizer", [
-        ["sgd", "SGD"],
-        ["momentum", "SGD with momentum"],
-        ["adam", "Adam"],
-        ["adam8", "Adam with 8-bit state"],
-      ]),
-      select(
-        "attention",
-        "Attention",
-        [
-          ["plain", "plain"],
-          ["fused", "fused"],
-        ],
-        true,
-        isTransformer,
-      ),
-      select("loss", "Loss", [
-        ["whole", "of all logits"],
-        ["chunks", "in 8 chunks"],
-        ["in place", "in one buffer (llm.c)"],
-      ]),
-      steps("parts", "Parts, if gradients are accumulated", [1, 2, 4, 8]),
-      select(
-        "dropout",
-        "Dropout",
-        [
-          ["yes", "yes"],
-          ["no", "no"],
-        ],
-        true,
-        isGpt,
-      ),
-      steps("gpus", "GPUs that share the state", [1, 2, 4, 8, 16, 64]),
-      select("sharded", "State that they share", [
-        ["optimizer", "of the optimizer"],
-        ["all", "weights and gradients, too"],
-      ]),
-      {
-        id: "capacity",
-        kind: "range",
-        label: "Capacity of your own card",
-        min: 1,
-        max: 1000,
-        log: true,
-        initial: 48,
-        format: (value) => size(value * GIGA),
-        more: true,
-      },
-      {
-        id: "tape",
-        kind: "hidden",
-        initial: "",
-        accepts: (text) => /^\d+(\.\d+)?(,\d+(\.\d+)?)*$/.test(text),
-      },
-    ],
-    invite: "Press “Fused attention”, and see the peak fall below the dashed line.",
-    actions: [
-      remedy("Fused attention", "attention", "fused", "plain", isTransformer),
-      remedy("Loss in chunks", "loss", "chunks", "whole"),
-      remedy("Checkpointing", "recompute", "full", "none"),
-    ],
-    settle,
-    draw,
-    summary,
-    result,
-    formula,
-    table,
-    notes: () => NOTES,
-    setting,
-    measured,
-    CARDS,
-    MODELS,
-  };
-
-  if (inNode) module.exports = spec;
-  else globalThis.bookExplorables[spec.name] = (figure) => explorable(figure, spec);
-})();
+      choice("recipe", "Precision", {
+        float32: "32 bits",
+        mixed: "mixed, gradients in 16 bits",
+        "mixed-32": "mixed, gradients in 32 bits",
+        "mixed-both": "mixed, gradients in both",
+        cast: "32 bits, cast to 16 in each layer",
+        bfloat16: "bfloat16 only",
+      }),
+      choice("recompute", "Recomputed in the backward pass", {
+        none: "nothing",
+        nonlinearity: "the nonlinearity",
+        attention: "the attention (selective)",
+        full: "every layer (checkpointing)",
+      }),
+      choice("optimizer", "Optimizer", {
+        sgd: "SGD",
+        momentum: "SGD with momentum",
+        adam: "Adam",
+        adam8: "Adam with 8-bit state",
+      }),
+      choice("attention", "Attention", ["plain", "fused"], transformers),
+      choice("loss", "Loss", {
+        whole: "of all logits",
+        chunks: "in 8 chunks",
+        "in place": "in one buffer (llm.c)",
+      }),
+      steps("parts", "Parts, if gradients are accumulated", [1, 2, 4, 8], from("parts")),
+      choice("dropout", "Dropout", ["yes", "no"], { when: isGpt }),
+      steps("gpus", "GPUs that share the state", [1, 2, 4, 8, 16, 64], from("gpus")),
+      choice("sharded", "State that they share", {
+        optimizer: "of the optimizer",
+        all: "weights and gradients, too",
+      }),
+      logRange("capacity", "Capacity of your own card", [1, 1000], 48, (x) => size(x * GIGA)),
+    ),
+    hidden("tape", isTape, ""),
+  ],
+  invite: "Press “Fused attention”, and see the peak fall below the dashed line.",
+  actions: [
+    remedy("Fused attention", "attention", "fused", "plain", isTransformer),
+    remedy("Loss in chunks", "loss", "chunks", "whole"),
+    remedy("Checkpointing", "recompute", "full", "none"),
+  ],
+  notes: () => NOTES,
+  ...{ settle, draw, summary, result, formula, table },
+  ...{ measured, CARDS, MODELS }, // for tests
+});

@@ -4,561 +4,466 @@
  */
 "use strict";
 
-(() => {
-  const inNode = typeof module !== "undefined";
-  const arithmetic = inNode ? require("./arithmetic.js") : globalThis.bookArithmetic;
-  const parallel = inNode
-    ? require("./parallel-arithmetic.js")
-    : globalThis.bookParallel;
-  const cards = inNode ? require("./cards.js") : globalThis.bookCards;
-  const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
-  const { tag, label, canvas, hatching, area, ticks, was } = explorable;
-  const { time, size, bandwidth, rate, percent, round } = arithmetic;
+const arithmetic = require("./arithmetic.js");
+const parallel = require("./parallel-arithmetic.js");
+const cards = require("./cards.js");
+const { each, label, canvas, vertical, ticks, was, inColumns, chart } = require("./chart.js");
+const { select, steps, logRange, more, doubled, presets } = require("./controls.js");
+const { figure } = require("./explorable.js");
 
-  const GIGA = 1e9;
-  const TERA = 1e12;
+const { time, size, bandwidth, rate, percent, inUnits, GIGA, TERA } = arithmetic;
+const { area, sheet, stack, legend } = chart("plans");
 
-  // GB; TFLOP/s of the best published product of 16-bit matrices; GB/s of a GPU in one
-  // direction inside of its machine and to other machines. NOTES names the sources.
-  const card = (name, rate, network, within = cards[name].nvlink) => {
-    return { name, capacity: cards[name].advertised, rate, within, network };
-  };
-  const CARDS = {
-    a100: card("A100", 271, 25),
-    h100: card("H100", 795, 50),
-    h200: card("H200", 795, 50),
-    b200: card("B200", 1745, 50),
-    rtx4090: card("RTX 4090", 165.8, 3, 11.15),
-  };
-  const cardOf = (state) => CARDS[state.card] || CARDS.h100;
+// GB; TFLOP/s of the best published product of 16-bit matrices; GB/s of a GPU in one
+// direction inside of its machine and to other machines. NOTES names the sources.
+const card = (name, rate, network, within = cards[name].nvlink) => {
+  return { name, capacity: cards[name].advertised, rate, within, network };
+};
+const CARDS = {
+  a100: card("A100", 271, 25),
+  h100: card("H100", 795, 50),
+  h200: card("H200", 795, 50),
+  b200: card("B200", 1745, 50),
+  rtx4090: card("RTX 4090", 165.8, 3, 11.15),
+};
+const cardOf = (state) => CARDS[state.card] || CARDS.h100;
 
-  const GPT = { kind: "gpt", vocabulary: 51200, positions: 2048, tied: true };
-  const LLAMA = { kind: "llama", vocabulary: 128256, positions: 0, keyHeads: 8 };
-  const USUAL = {
-    ...{ card: "h100", zero: "0", tensor: 1, pipeline: 1, interleave: 1, micro: 1 },
-    ...{ recompute: "full", recipe: "mixed", attention: "fused", sequence: "yes" },
-    ...{ overlap: "yes", machine: "8" },
-  };
+const GPT = { kind: "gpt", vocabulary: 51200, positions: 2048, tied: true };
+const LLAMA = { kind: "llama", vocabulary: 128256, positions: 0, keyHeads: 8 };
+const USUAL = {
+  ...{ card: "h100", zero: "0", tensor: 1, pipeline: 1, interleave: 1, micro: 1 },
+  ...{ recompute: "full", recipe: "mixed", attention: "fused", sequence: "yes" },
+  ...{ overlap: "yes", machine: "8" },
+};
 
-  /** The models, with their `sizes` and the `settings` that they begin with. */
-  const MODELS = {
-    llama8: {
-      name: "Llama 3, 8 B",
-      sizes: { ...LLAMA, layers: 32, width: 4096, hidden: 14336, heads: 32 },
-      settings: { ...USUAL, gpus: 8, batch: 64, length: 4096 },
+/** The models, with their `sizes` and the `settings` that they begin with. */
+const MODELS = {
+  llama8: {
+    name: "Llama 3, 8 B",
+    sizes: { ...LLAMA, layers: 32, width: 4096, hidden: 14336, heads: 32 },
+    settings: { ...USUAL, gpus: 8, batch: 64, length: 4096 },
+  },
+  llama70: {
+    name: "Llama 3, 70 B",
+    sizes: { ...LLAMA, layers: 80, width: 8192, hidden: 28672, heads: 64 },
+    settings: {
+      ...{ ...USUAL, gpus: 64, batch: 128, length: 8192 },
+      ...{ zero: "1", tensor: 8, pipeline: 4 },
     },
-    llama70: {
-      name: "Llama 3, 70 B",
-      sizes: { ...LLAMA, layers: 80, width: 8192, hidden: 28672, heads: 64 },
-      settings: {
-        ...{ ...USUAL, gpus: 64, batch: 128, length: 8192 },
-        ...{ zero: "1", tensor: 8, pipeline: 4 },
-      },
+  },
+  gpt175: {
+    name: "GPT-3, 175 B",
+    sizes: { ...GPT, layers: 96, width: 12288, heads: 96 },
+    settings: {
+      ...{ ...USUAL, card: "a100", gpus: 64, batch: 64, length: 2048 },
+      ...{ tensor: 8, pipeline: 8, interleave: 3 },
     },
-    gpt175: {
-      name: "GPT-3, 175 B",
-      sizes: { ...GPT, layers: 96, width: 12288, heads: 96 },
-      settings: {
-        ...{ ...USUAL, card: "a100", gpus: 64, batch: 64, length: 2048 },
-        ...{ tensor: 8, pipeline: 8, interleave: 3 },
-      },
+  },
+  gpt1t: {
+    name: "GPT, 1 trillion, published",
+    sizes: { ...GPT, layers: 128, width: 25600, heads: 160 },
+    settings: {
+      ...{ ...USUAL, card: "a100", gpus: 3072, batch: 3072, length: 2048 },
+      ...{ tensor: 8, pipeline: 64, recipe: "mixed-32", attention: "plain" },
+      ...{ sequence: "no" },
     },
-    gpt1t: {
-      name: "GPT, 1 trillion, published",
-      sizes: { ...GPT, layers: 128, width: 25600, heads: 160 },
-      settings: {
-        ...{ ...USUAL, card: "a100", gpus: 3072, batch: 3072, length: 2048 },
-        ...{ tensor: 8, pipeline: 64, recipe: "mixed-32", attention: "plain" },
-        ...{ sequence: "no" },
-      },
-    },
-    own: {
-      name: "a GPT of your own",
-      sizes: GPT,
-      settings: { ...USUAL, gpus: 8, batch: 64, length: 2048 },
-    },
-  };
-  const FIRST = "llama8";
-  const modelOf = (state) => MODELS[state.model] || MODELS[FIRST];
+  },
+  own: {
+    name: "a GPT of your own",
+    sizes: GPT,
+    settings: { ...USUAL, gpus: 8, batch: 64, length: 2048 },
+  },
+};
+const { chosen: modelOf, choose, isUnchanged, from, menu } = presets("model", MODELS, "llama8");
 
-  const sizesOf = (state) => {
-    const { layers, width, heads, vocabulary } = state;
-    const own = state.model === "own" ? { layers, width, heads, vocabulary } : {};
-    return { ...modelOf(state).sizes, ...own };
-  };
+const sizesOf = (state) => {
+  const { layers, width, heads, vocabulary } = state;
+  const own = state.model === "own" ? { layers, width, heads, vocabulary } : {};
+  return { ...modelOf(state).sizes, ...own };
+};
 
-  /** Return the first argument of `parallel.planStep` for a state. */
-  const planOf = (state) => ({
-    ...state,
-    ...sizesOf(state),
-    zero: Number(state.zero),
-    sequence: state.sequence === "yes",
-    overlap: state.overlap === "yes",
-    dropout: sizesOf(state).kind === "gpt",
-    loss: "whole",
+/** Return the first argument of `parallel.planStep` for a state. */
+const planOf = (state) => ({
+  ...state,
+  ...sizesOf(state),
+  zero: Number(state.zero),
+  sequence: state.sequence === "yes",
+  overlap: state.overlap === "yes",
+  dropout: sizesOf(state).kind === "gpt",
+  loss: "whole",
+});
+
+/** Return the second argument of `parallel.planStep` for a state. */
+const hardwareOf = (state) => ({
+  rate: state.rate * TERA,
+  within: cardOf(state).within * GIGA,
+  between: state.network * GIGA,
+  machine: Number(state.machine),
+});
+
+const stepOf = (state) => parallel.planStep(planOf(state), hardwareOf(state));
+const capacity = (state) => cardOf(state).capacity * GIGA;
+const fits = (state) => {
+  const step = stepOf(state);
+  return !step.why && parallel.total(step.memory) <= capacity(state);
+};
+
+// The drawing: the memory of a GPU above the time of a step
+
+const ROLES = {
+  weights: ["s1 solid", "weights"],
+  gradients: ["s3", "gradients"],
+  optimizer: ["s1", "optimizer’s state"],
+  activations: ["s2", "activations"],
+  temporaries: ["idle", "temporaries"],
+};
+const SPANS = {
+  compute: ["s1 solid", "arithmetic"],
+  tensor: ["s2 solid", "exposed: sums inside of layers"],
+  bubble: ["idle", "bubble of the pipeline"],
+  pipeline: ["s2", "exposed: between stages"],
+  data: ["wait", "exposed: gradients, weights"],
+};
+const TALL = 30;
+const TOP = 24;
+const RIGHT = 12;
+const shown = (values) => Object.entries(values).filter(([, x]) => x > 0);
+
+/** Return boxes side by side; `scale` maps values to pixels. */
+const boxes = (values, kinds, y, scale) => {
+  const parts = shown(values).map(([name, value]) => [kinds[name][0], scale(value)]);
+  return stack(parts, 1, y, TALL);
+};
+
+/** Return names and values of boxes below them. */
+const names = (values, kinds, y, width, text) => {
+  const items = shown(values).map(([name, value]) => [
+    kinds[name][0],
+    `${kinds[name][1]}: ${text(value)}`,
+  ]);
+  return legend(items, inColumns(width < 480 ? 1 : 2, Math.min(300, width / 2), 20, y));
+};
+
+const legendHeight = (values, width) =>
+  20 * Math.ceil(shown(values).length / (width < 480 ? 1 : 2));
+
+/** Return the steps with all ways to shard. */
+const alternatives = (state) =>
+  ZEROS.map(([zero]) => stepOf({ ...state, zero })).filter(({ why }) => !why);
+
+const memoryPart = (state, { memory }, width, last) => {
+  const limit = capacity(state);
+  const sizes = alternatives(state).map((step) => parallel.total(step.memory));
+  const most = 1.04 * Math.max(...sizes, limit);
+  const scale = (bytes) => (bytes / most) * (width - RIGHT);
+  const at = 1 + scale(limit);
+  const name = `${cardOf(state).name}: ${size(limit)}`;
+  const side = at > width / 2 ? "end" : "start";
+  return (
+    label(0, 14, `memory of a GPU${was(last?.bytes, parallel.total(memory), size)}`, "ink small strong") +
+    boxes(memory, ROLES, TOP, scale) +
+    vertical(at, TOP - 6, TOP + TALL + 6, "dashed") +
+    (last?.bytes <= most
+      ? vertical(1 + scale(last.bytes), TOP - 6, TOP + TALL + 6, "last")
+      : "") +
+    label(at, TOP + TALL + 20, name, "ink small", side) +
+    names(memory, ROLES, TOP + TALL + 30, width, (x) => size(x, 2))
+  );
+};
+
+const timePart = (state, step, top, width, last) => {
+  const { times, hidden } = step;
+  const whole = Math.max(...alternatives(state).map(({ step: seconds }) => seconds));
+  const scale = (seconds) => (seconds / whole) * (width - RIGHT - 2);
+  const below = top + TOP + TALL + 32;
+  const marks = each(ticks(whole, width < 480 ? 3 : 6), (x) => {
+    const side = x === 0 ? "start" : x > 0.9 * whole ? "end" : "middle";
+    return label(1 + scale(x), below, x ? time(x) : "0", "soft small", side);
   });
-
-  /** Return the second argument of `parallel.planStep` for a state. */
-  const hardwareOf = (state) => ({
-    rate: state.rate * TERA,
-    within: cardOf(state).within * GIGA,
-    between: state.network * GIGA,
-    machine: Number(state.machine),
-  });
-
-  const stepOf = (state) => parallel.planStep(planOf(state), hardwareOf(state));
-  const capacity = (state) => cardOf(state).capacity * GIGA;
-  const fits = (state) => {
-    const step = stepOf(state);
-    return !step.why && parallel.total(step.memory) <= capacity(state);
-  };
-
-  // The drawing: the memory of a GPU above the time of a step
-
-  const ROLES = {
-    weights: ["s1 solid", "weights"],
-    gradients: ["s3", "gradients"],
-    optimizer: ["s1", "optimizer’s state"],
-    activations: ["s2", "activations"],
-    temporaries: ["idle", "temporaries"],
-  };
-  const SPANS = {
-    compute: ["s1 solid", "arithmetic"],
-    tensor: ["s2 solid", "exposed: sums inside of layers"],
-    bubble: ["idle", "bubble of the pipeline"],
-    pipeline: ["s2", "exposed: between stages"],
-    data: ["wait", "exposed: gradients, weights"],
-  };
-  const TALL = 30;
-  const TOP = 24;
-  const RIGHT = 12;
-  const shown = (values) => Object.entries(values).filter(([, x]) => x > 0);
-
-  /** Return boxes side by side; `scale` maps values to pixels. */
-  const stack = (values, kinds, y, tall, scale) => {
-    let x = 1;
-    return shown(values)
-      .map(([name, value]) => {
-        const box = area("plans", kinds[name][0], x, y, scale(value), tall);
-        x += scale(value);
-        return box;
-      })
-      .join("");
-  };
-
-  /** Return names and values of boxes below them. */
-  const legend = (values, kinds, y, width, text) => {
-    const across = width < 480 ? 1 : 2;
-    return shown(values)
-      .map(([name, value], i) => {
-        const x = 1 + (i % across) * Math.min(300, width / 2);
-        const top = y + 20 * Math.floor(i / across);
-        return (
-          area("plans", kinds[name][0], x, top, 18, 14) +
-          label(x + 24, top + 12, `${kinds[name][1]}: ${text(value)}`, "soft small")
-        );
-      })
-      .join("");
-  };
-
-  const legendHeight = (values, width) =>
-    20 * Math.ceil(shown(values).length / (width < 480 ? 1 : 2));
-
-  /** Return the steps with all ways to shard. */
-  const alternatives = (state) =>
-    ZEROS.map(([zero]) => stepOf({ ...state, zero })).filter(({ why }) => !why);
-
-  const memoryPart = (state, { memory }, width, last) => {
-    const limit = capacity(state);
-    const sizes = alternatives(state).map((step) => parallel.total(step.memory));
-    const most = 1.04 * Math.max(...sizes, limit);
-    const scale = (bytes) => (bytes / most) * (width - RIGHT);
-    const at = 1 + scale(limit);
-    const name = `${cardOf(state).name}: ${size(limit)}`;
-    const side = at > width / 2 ? "end" : "start";
-    return (
-      label(0, 14, `memory of a GPU${was(last?.bytes, parallel.total(memory), size)}`, "ink small strong") +
-      stack(memory, ROLES, TOP, TALL, scale) +
-      tag("path", { d: `M${at} ${TOP - 6}V${TOP + TALL + 6}`, class: "dashed" }) +
-      (last?.bytes <= most
-        ? tag("path", { d: `M${1 + scale(last.bytes)} ${TOP - 6}v${TALL + 12}`, class: "last" })
-        : "") +
-      label(at, TOP + TALL + 20, name, "ink small", side) +
-      legend(memory, ROLES, TOP + TALL + 30, width, (x) => size(x, 2))
-    );
-  };
-
-  const timePart = (state, step, top, width, last) => {
-    const { times, hidden } = step;
-    const whole = Math.max(...alternatives(state).map(({ step: seconds }) => seconds));
-    const scale = (seconds) => (seconds / whole) * (width - RIGHT - 2);
-    const below = top + TOP + TALL + 32;
-    const marks = ticks(whole, width < 480 ? 3 : 6).map((x) => {
-      const side = x === 0 ? "start" : x > 0.9 * whole ? "end" : "middle";
-      return label(1 + scale(x), below, x ? time(x) : "0", "soft small", side);
-    });
-    const behind = scale(Math.min(hidden, whole));
-    return (
-      label(0, top + 14, `time of a step${was(last?.step, step.step, time)}`, "ink small strong") +
-      stack(times, SPANS, top + TOP, TALL, scale) +
-      (hidden > 0
-        ? area("plans", "s3", 1, top + TOP + TALL + 4, Math.max(1, behind), 12)
-        : "") +
-      marks.join("") +
-      legend(
-        { ...times, hidden },
-        { ...SPANS, hidden: ["s3", "hidden behind arithmetic"] },
-        top + TOP + TALL + 44,
-        width,
-        (x) => time(x, 2),
-      )
-    );
-  };
-
-  /** Return the smallest change of a slider that makes a plan possible. */
-  const remedy = (state) => {
-    const changes = /** @type {any[]} */ (spec.controls)
-      .filter(({ id, values }) => values && !["layers", "heads"].includes(id))
-      .flatMap((control) =>
-        control.values.map((value) => ({
-          text: `${control.label}: ${value}`,
-          state: { ...state, [control.id]: value },
-          far: Math.abs(Math.log(value / state[control.id])),
-        })),
-      )
-      .filter((change) => !stepOf(change.state).why)
-      .sort((a, b) => a.far - b.far);
-    return changes[0]?.text;
-  };
-
-  const draw = (state, width, _, before) => {
-    const step = stepOf(state);
-    const then = before && stepOf(before);
-    const last = then && !then.why ? { ...then, bytes: parallel.total(then.memory) } : undefined;
-    if (step.why)
-      return canvas(
-        ...[width, 60],
-        label(0, 20, "Possible, for example:", "soft small"),
-        label(0, 44, remedy(state) ?? "the first setting (Reset)", "ink strong"),
-      );
-    const middle = TOP + TALL + 52 + legendHeight(step.memory, width);
-    const spans = { ...step.times, hidden: step.hidden };
-    return canvas(
+  const behind = scale(Math.min(hidden, whole));
+  return (
+    label(0, top + 14, `time of a step${was(last?.step, step.step, time)}`, "ink small strong") +
+    boxes(times, SPANS, top + TOP, scale) +
+    (hidden > 0
+      ? area("s3", 1, top + TOP + TALL + 4, Math.max(1, behind), 12)
+      : "") +
+    marks +
+    names(
+      { ...times, hidden },
+      { ...SPANS, hidden: ["s3", "hidden behind arithmetic"] },
+      top + TOP + TALL + 44,
       width,
-      middle + TOP + TALL + 50 + legendHeight(spans, width),
-      tag("defs", {}, hatching("plans", "s2")),
-      memoryPart(state, step, width, last),
-      timePart(state, step, middle, width, last),
+      (x) => time(x, 2),
+    )
+  );
+};
+
+/** Return the smallest change of a slider that makes a plan possible. */
+const remedy = (state) => {
+  const changes = /** @type {any[]} */ (spec.controls)
+    .filter(({ id, values }) => values && !["layers", "heads"].includes(id))
+    .flatMap((control) =>
+      control.values.map((value) => ({
+        text: `${control.label}: ${value}`,
+        state: { ...state, [control.id]: value },
+        far: Math.abs(Math.log(value / state[control.id])),
+      })),
+    )
+    .filter((change) => !stepOf(change.state).why)
+    .sort((a, b) => a.far - b.far);
+  return changes[0]?.text;
+};
+
+const draw = (state, width, _, before) => {
+  const step = stepOf(state);
+  const then = before && stepOf(before);
+  const last = then && !then.why ? { ...then, bytes: parallel.total(then.memory) } : undefined;
+  if (step.why)
+    return canvas(
+      ...[width, 60],
+      label(0, 20, "Possible, for example:", "soft small"),
+      label(0, 44, remedy(state) ?? "the first setting (Reset)", "ink strong"),
     );
-  };
+  const middle = TOP + TALL + 52 + legendHeight(step.memory, width);
+  const spans = { ...step.times, hidden: step.hidden };
+  return sheet(
+    width,
+    middle + TOP + TALL + 50 + legendHeight(spans, width),
+    memoryPart(state, step, width, last),
+    timePart(state, step, middle, width, last),
+  );
+};
 
-  // In words
+// In words
 
-  /** The changes that lower the memory, in the order of what they cost. */
-  /** @type {[string, any][]} */
-  const REMEDIES = [
-    ["to shard the optimizer’s state (ZeRO-1)", { zero: "1" }],
-    ["to shard the gradients as well (ZeRO-2)", { zero: "2" }],
-    ["to shard everything (ZeRO-3, FSDP)", { zero: "3" }],
-    ["to compute the layers twice", { recompute: "full" }],
-    ["to let 8 GPUs share each layer", { tensor: 8 }],
-    ["a pipeline of 8 stages", { pipeline: 8 }],
+/** The changes that lower the memory, in the order of what they cost. */
+/** @type {[string, any][]} */
+const REMEDIES = [
+  ["to shard the optimizer’s state (ZeRO-1)", { zero: "1" }],
+  ["to shard the gradients as well (ZeRO-2)", { zero: "2" }],
+  ["to shard everything (ZeRO-3, FSDP)", { zero: "3" }],
+  ["to compute the layers twice", { recompute: "full" }],
+  ["to let 8 GPUs share each layer", { tensor: 8 }],
+  ["a pipeline of 8 stages", { pipeline: 8 }],
+];
+
+const advice = (state) => {
+  const lower = ([, { zero }]) => zero === undefined || zero > state.zero;
+  const found = REMEDIES.filter(lower).find(([, change]) =>
+    fits({ ...state, ...change }),
+  );
+  return found
+    ? `One change that helps is ${found[0]}.`
+    : "No single change is enough, so combine them or take more GPUs.";
+};
+
+const PLACES = {
+  tensor: "inside of layers",
+  pipeline: "between stages",
+  data: "of gradients and weights",
+};
+
+/** Return what a step does besides arithmetic. */
+const losses = ({ times, step }) => {
+  const share = (x) => (x / step < 0.005 ? "less than 1\u00a0%" : percent(x / step));
+  const exposed = times.tensor + times.pipeline + times.data;
+  const largest = Object.keys(PLACES).reduce((a, b) => (times[b] > times[a] ? b : a));
+  const much =
+    exposed > 0
+      ? `${share(exposed)} is exposed communication, mostly ${PLACES[largest]},`
+      : "nothing is exposed communication";
+  const idle = times.bubble > 0 ? ` and ${share(times.bubble)} is the bubble` : "";
+  return `of which ${much}${idle}`.replace(/,$/, "");
+};
+
+const result = (state) => {
+  const step = stepOf(state);
+  if (step.why) return `This plan is not possible: ${step.why}.`;
+  const bytes = parallel.total(step.memory);
+  const each =
+    state.gpus === 1 ? `one ${cardOf(state).name}` : `each ${cardOf(state).name}`;
+  const has = size(capacity(state));
+  const name = modelOf(state).name.replace(", published", "").replace(/^a/, "A");
+  if (bytes > capacity(state))
+    return `${name} does not fit: ${each} needs ${size(bytes)} and has ${has}.`;
+  return (
+    `${name} fits: ${each} needs ${size(bytes)} of ${has}; a step takes at least ` +
+    `${time(step.step)}, ${losses(step)}.`
+  );
+};
+
+const summary = (state) =>
+  "A bar of the memory of one GPU by role, with a line for its capacity, above a bar " +
+  `of the time of a step, divided by what the GPU does. ${result(state)} A table ` +
+  "below has the numbers.";
+
+const billions = inUnits([
+  [1e12, "trillion"],
+  [1e9, "billion"],
+]);
+
+// Published FLOP/s of a GPU, which count what is computed twice.
+const PUBLISHED = { gpt1t: 502e15 / 3072 };
+
+/** Return the published and the predicted rate of a run. */
+const published = (state) => {
+  const own = state.rate !== cardOf(state).rate;
+  if (!isUnchanged(state) || own || !PUBLISHED[state.model]) return null;
+  const { flops, step } = stepOf(state);
+  return [PUBLISHED[state.model], flops.all / state.gpus / step];
+};
+
+const formula = (state) => {
+  const step = stepOf(state);
+  if (step.why) return ["GPUs: copies · stages · GPUs that share a layer"];
+  const { data, microbatches, chunks, traffic, links, rate: reached } = step;
+  const known = published(state);
+  const line = (kind, name) =>
+    traffic[kind] > 0
+      ? [`${name}: ${size(traffic[kind])} at ${bandwidth(links[kind])}`]
+      : [];
+  const { pipeline } = state;
+  return [
+    !fits(state) && advice(state),
+    `GPUs: ${state.gpus} = ${data} · ${pipeline} · ${state.tensor} (copies · stages · ` +
+      "GPUs that share a layer)",
+    `microbatches of each copy: ${microbatches} = ${state.batch} sequences / ` +
+      `(${data} · ${state.micro})`,
+    `${billions(parallel.countParameters(planOf(state)))} parameters; a GPU sends ` +
+      "in a step:",
+    ...line("data", "gradients and weights"),
+    ...line("tensor", "inside of layers"),
+    ...line("pipeline", "between stages"),
+    pipeline > 1 && `bubble: (${pipeline} − 1) / (${microbatches} · ${chunks}) of the work`,
+    `at most ${rate(reached)} per GPU, without what is computed twice`,
+    known && `published: ${rate(known[0])} per GPU; predicted: at most ${rate(known[1])}`,
   ];
+};
 
-  const advice = (state) => {
-    const lower = ([, { zero }]) => zero === undefined || zero > state.zero;
-    const found = REMEDIES.filter(lower).find(([, change]) =>
-      fits({ ...state, ...change }),
-    );
-    return found
-      ? `One change that helps is ${found[0]}.`
-      : "No single change is enough, so combine them or take more GPUs.";
-  };
-
-  const PLACES = {
-    tensor: "inside of layers",
-    pipeline: "between stages",
-    data: "of gradients and weights",
-  };
-
-  /** Return what a step does besides arithmetic. */
-  const losses = ({ times, step }) => {
-    const share = (x) => (x / step < 0.005 ? "less than 1\u00a0%" : percent(x / step));
+/** Return the same plan with each degree of sharding. */
+const table = (state) => ({
+  head: ["sharded", "memory", "step", "exposed", "bubble"],
+  rows: ZEROS.map(([zero, name]) => {
+    const step = stepOf({ ...state, zero });
+    if (step.why) return [name, "–", "–", "–", "–"];
+    const { times } = step;
     const exposed = times.tensor + times.pipeline + times.data;
-    const largest = Object.keys(PLACES).reduce((a, b) => (times[b] > times[a] ? b : a));
-    const much =
-      exposed > 0
-        ? `${share(exposed)} is exposed communication, mostly ${PLACES[largest]},`
-        : "nothing is exposed communication";
-    const idle = times.bubble > 0 ? ` and ${share(times.bubble)} is the bubble` : "";
-    return `of which ${much}${idle}`.replace(/,$/, "");
-  };
-
-  const result = (state) => {
-    const step = stepOf(state);
-    if (step.why) return `This plan is not possible: ${step.why}.`;
-    const bytes = parallel.total(step.memory);
-    const each =
-      state.gpus === 1 ? `one ${cardOf(state).name}` : `each ${cardOf(state).name}`;
-    const has = size(capacity(state));
-    const name = modelOf(state).name.replace(", published", "").replace(/^a/, "A");
-    if (bytes > capacity(state))
-      return `${name} does not fit: ${each} needs ${size(bytes)} and has ${has}.`;
-    return (
-      `${name} fits: ${each} needs ${size(bytes)} of ${has}; a step takes at least ` +
-      `${time(step.step)}, ${losses(step)}.`
-    );
-  };
-
-  const summary = (state) =>
-    "A bar of the memory of one GPU by role, with a line for its capacity, above a bar " +
-    `of the time of a step, divided by what the GPU does. ${result(state)} A table ` +
-    "below has the numbers.";
-
-  const billions = (count) =>
-    count >= 1e12
-      ? `${round(count / 1e12)}\u00a0trillion`
-      : `${round(count / 1e9)}\u00a0billion`;
-
-  // Published FLOP/s of a GPU, which count what is computed twice.
-  const PUBLISHED = { gpt1t: 502e15 / 3072 };
-
-  /** Return the published and the predicted rate of a run. */
-  const published = (state) => {
-    const { settings } = modelOf(state);
-    const same = Object.keys(settings).every((id) => state[id] === settings[id]);
-    const own = state.rate === cardOf(state).rate;
-    if (!same || !own || !PUBLISHED[state.model]) return null;
-    const { flops, step } = stepOf(state);
-    return [PUBLISHED[state.model], flops.all / state.gpus / step];
-  };
-
-  const formula = (state) => {
-    const step = stepOf(state);
-    if (step.why) return ["GPUs: copies · stages · GPUs that share a layer"];
-    const { data, microbatches, chunks, traffic, links, rate: reached } = step;
-    const known = published(state);
-    const line = (kind, name) =>
-      traffic[kind] > 0
-        ? [`${name}: ${size(traffic[kind])} at ${bandwidth(links[kind])}`]
-        : [];
-    const { pipeline } = state;
     return [
-      ...(fits(state) ? [] : [advice(state)]),
-      `GPUs: ${state.gpus} = ${data} · ${pipeline} · ${state.tensor} (copies · stages · ` +
-        "GPUs that share a layer)",
-      `microbatches of each copy: ${microbatches} = ${state.batch} sequences / ` +
-        `(${data} · ${state.micro})`,
-      `${billions(parallel.countParameters(planOf(state)))} parameters; a GPU sends ` +
-        "in a step:",
-      ...line("data", "gradients and weights"),
-      ...line("tensor", "inside of layers"),
-      ...line("pipeline", "between stages"),
-      ...(pipeline > 1
-        ? [`bubble: (${pipeline} − 1) / (${microbatches} · ${chunks}) of the work`]
-        : []),
-      `at most ${rate(reached)} per GPU, without what is computed twice`,
-      ...(known
-        ? [`published: ${rate(known[0])} per GPU; predicted: at most ${rate(known[1])}`]
-        : []),
+      name,
+      size(parallel.total(step.memory)),
+      time(step.step),
+      percent(exposed / step.step),
+      percent(times.bubble / step.step),
     ];
-  };
+  }),
+});
 
-  /** Return the same plan with each degree of sharding. */
-  const table = (state) => ({
-    head: ["sharded", "memory", "step", "exposed", "bubble"],
-    rows: ZEROS.map(([zero, name]) => {
-      const step = stepOf({ ...state, zero });
-      if (step.why) return [name, "–", "–", "–", "–"];
-      const { times } = step;
-      const exposed = times.tensor + times.pipeline + times.data;
-      return [
-        name,
-        size(parallel.total(step.memory)),
-        time(step.step),
-        percent(exposed / step.step),
-        percent(times.bubble / step.step),
-      ];
-    }),
-  });
+const ZEROS = [
+  ["0", "nothing (DDP)"],
+  ["1", "optimizer’s state (ZeRO-1)"],
+  ["2", "and gradients (ZeRO-2)"],
+  ["3", "and weights (ZeRO-3, FSDP)"],
+];
 
-  const ZEROS = [
-    ["0", "nothing (DDP)"],
-    ["1", "optimizer’s state (ZeRO-1)"],
-    ["2", "and gradients (ZeRO-2)"],
-    ["3", "and weights (ZeRO-3, FSDP)"],
-  ];
+const ZERO = "https://arxiv.org/abs/1910.02054";
+const MEGATRON = "https://arxiv.org/abs/2104.04473";
+const RECOMPUTE = "https://arxiv.org/abs/2205.05198";
+const BEKMAN =
+  "https://github.com/stas00/ml-engineering/tree/master/compute/accelerator";
+const TITAN =
+  "https://github.com/pytorch/torchtitan/blob/main/benchmarks/" +
+  "llama3_h100_202412_torchtitan.md";
+const TABLE_1 =
+  "https://github.com/NVIDIA/Megatron-LM/blob/main/examples/sc21/run_table_1.sh";
+const NEU = "https://github.com/smolix/d2l-neu";
 
-  const ZERO = "https://arxiv.org/abs/1910.02054";
-  const MEGATRON = "https://arxiv.org/abs/2104.04473";
-  const RECOMPUTE = "https://arxiv.org/abs/2205.05198";
-  const BEKMAN =
-    "https://github.com/stas00/ml-engineering/tree/master/compute/accelerator";
-  const TITAN =
-    "https://github.com/pytorch/torchtitan/blob/main/benchmarks/" +
-    "llama3_h100_202412_torchtitan.md";
-  const TABLE_1 =
-    "https://github.com/NVIDIA/Megatron-LM/blob/main/examples/sc21/run_table_1.sh";
-  const NEU = "https://github.com/smolix/d2l-neu";
+const NOTES = [
+  `State and traffic of data parallelism: [Rajbhandari et al., 2020](${ZERO}). ` +
+    "Gradients that are sharded are summed for each microbatch, and weights that are " +
+    "sharded are gathered twice for each. All-reduces in a layer, bubble and FLOPs: " +
+    `[Narayanan et al., 2021](${MEGATRON}). Activations: [Korthikanti et al., ` +
+    `2023](${RECOMPUTE}).`,
+  "The step is a lower bound. Arithmetic runs at the rate of the best product of " +
+    `matrices that was published: [Bekman, 2026](${BEKMAN}), and for the RTX 4090 ` +
+    `and its links [Zhang et al., 2026](${NEU}); for the H200 the H100’s. Links ` +
+    "carry what their data sheets say. Sums inside of layers are never hidden. Those " +
+    "of gradients hide behind the backward pass that completes them, those of ZeRO-3 " +
+    "behind all arithmetic. The update, the latency of messages and the longer last " +
+    "stage are left out.",
+  "The published run is a model with a trillion parameters on 3072 A100 " +
+    `([Narayanan et al., 2021](${MEGATRON}), with [these settings](${TABLE_1})). The ` +
+    "prediction is 1.4 times as high. From 8 to 128 H100, [the torchtitan " +
+    `team](${TITAN}) saw the memory of Llama 3.1 with 8 billion parameters shrink by ` +
+    "15.4 GiB and the speed of a GPU by 3 %. The figure’s arithmetic predicts 14.0 " +
+    "GiB and 0 %.",
+  "The network has 400 Gbit/s for each H100, as on [the torchtitan team’s " +
+    `machines](${TITAN}). For other cards its speed is an assumption.`,
+];
 
-  const NOTES = [
-    [
-      "State and traffic of data parallelism: ",
-      ["Rajbhandari et al., 2020", ZERO],
-      ". Gradients that are sharded are summed for each microbatch, and weights that are " +
-        "sharded are gathered twice for each. All-reduces in a layer, bubble and FLOPs: ",
-      ["Narayanan et al., 2021", MEGATRON],
-      ". Activations: ",
-      ["Korthikanti et al., 2023", RECOMPUTE],
-      ".",
-    ],
-    [
-      "The step is a lower bound. Arithmetic runs at the rate of the best product of " +
-        "matrices that was published: ",
-      ["Bekman, 2026", BEKMAN],
-      ", and for the RTX 4090 and its links ",
-      ["Zhang et al., 2026", NEU],
-      "; for the H200 the H100’s. Links carry what their data sheets say. Sums inside of " +
-        "layers are never hidden. Those of gradients hide behind the backward pass that " +
-        "completes them, those of ZeRO-3 behind all arithmetic. The update, the latency " +
-        "of messages and the longer last stage are left out.",
-    ],
-    [
-      "The published run is a model with a trillion parameters on 3072 A100 (",
-      ["Narayanan et al., 2021", MEGATRON],
-      ", with ",
-      ["these settings", TABLE_1],
-      "). The prediction is 1.4 times as high. From 8 to 128 H100, ",
-      ["the torchtitan team", TITAN],
-      " saw the memory of Llama 3.1 with 8 billion parameters shrink by 15.4 GiB and the " +
-        "speed of a GPU by 3 %. The figure’s arithmetic predicts 14.0 GiB and 0 %.",
-    ],
-    [
-      "The network has 400 Gbit/s for each H100, as on ",
-      ["the torchtitan team’s machines", TITAN],
-      ". For other cards its speed is an assumption.",
-    ],
-  ];
+// Settings
 
-  // Settings
+const HARDWARE = ["rate", "network"];
+const ofCard = (card) =>
+  Object.fromEntries(HARDWARE.map((id) => [id, (CARDS[card] || CARDS.h100)[id]]));
 
-  const HARDWARE = ["rate", "network"];
-  const ofCard = (card) =>
-    Object.fromEntries(HARDWARE.map((id) => [id, (CARDS[card] || CARDS.h100)[id]]));
+const settle = (state, id) => {
+  if (id === "model") {
+    const next = choose(state);
+    return { ...next, ...ofCard(next.card) };
+  }
+  return id === "card" ? { ...state, ...ofCard(state.card) } : state;
+};
 
-  const settle = (state, id) => {
-    if (id === "model") {
-      const next = { ...state, ...modelOf(state).settings };
-      return { ...next, ...ofCard(next.card) };
-    }
-    return id === "card" ? { ...state, ...ofCard(state.card) } : state;
-  };
+const fromCard = (id) => (state) => cardOf(state)[id];
+const choice = (id, text, options) => select(id, text, options, from(id));
+const values = (id, text, list) => steps(id, text, list, from(id));
+const own = (id, text, list, initial) =>
+  steps(id, text, list, initial, { when: ({ model }) => model === "own" });
+const MANY = [...doubled(1, 2048), 3072, 4096];
 
-  const from = (id) => (state) => modelOf(state).settings[id];
-  const fromCard = (id) => (state) => cardOf(state)[id];
-  const select = (id, text, options, more = false) => ({
-    ...{ id, kind: "select", label: text, options, initial: from(id), more },
-  });
-  const values = (id, text, list, more = false) => ({
-    ...{ id, kind: "range", label: text, values: list, initial: from(id), more },
-    format: String,
-  });
-  const own = (id, text, list, initial) => ({
-    ...{ id, kind: "range", label: text, values: list, initial, format: String },
-    when: ({ model }) => model === "own",
-    more: true,
-  });
-  const powers = (last) => Array.from({ length: last + 1 }, (_, i) => 2 ** i);
-  const YES = [
-    ["yes", "yes"],
-    ["no", "no"],
-  ];
-  const many = [...powers(11), 3072, 4096];
-
-  const spec = {
-    name: "plans",
-    controls: [
-      {
-        ...{ id: "model", kind: "select", label: "Model", initial: FIRST, more: true },
-        options: Object.entries(MODELS).map(([id, { name }]) => [id, name]),
-      },
-      select(
-        ...["card", "Card"],
-        Object.entries(CARDS).map(([id, { name }]) => [id, name]),
-        true,
-      ),
-      values("gpus", "GPUs", many),
-      select("zero", "Sharded among the copies", ZEROS),
-      values("tensor", "GPUs that share each layer", powers(4)),
-      values("pipeline", "Stages of a pipeline", powers(6)),
+const spec = figure({
+  name: "plans",
+  controls: [
+    ...more(menu("Model"), choice("card", "Card", CARDS)),
+    values("gpus", "GPUs", MANY),
+    choice("zero", "Sharded among the copies", ZEROS),
+    values("tensor", "GPUs that share each layer", doubled(1, 16)),
+    values("pipeline", "Stages of a pipeline", doubled(1, 64)),
+    ...more(
       own("layers", "Layers", [12, 24, 32, 48, 64, 80, 96, 128], 24),
       own("width", "Width", [768, 1024, 2048, 4096, 6144, 8192, 12288, 16384], 2048),
       own("heads", "Heads", [8, 16, 32, 64, 96, 128], 16),
       own("vocabulary", "Vocabulary", [32000, 51200, 128256, 256000], 51200),
-      values("batch", "Sequences in a step", many, true),
-      values("micro", "Sequences in a microbatch", powers(4), true),
-      values("length", "Tokens of a sequence", powers(15).slice(9), true),
-      values("interleave", "Parts of each stage (interleaved)", [1, 2, 3, 4, 5, 8], true),
-      select(
-        ...["recompute", "Computed twice"],
-        [
-          ["none", "nothing"],
-          ["attention", "the scores of the attention"],
-          ["full", "the layers"],
-        ],
-        true,
+      values("batch", "Sequences in a step", MANY),
+      values("micro", "Sequences in a microbatch", doubled(1, 16)),
+      values("length", "Tokens of a sequence", doubled(512, 32768)),
+      values("interleave", "Parts of each stage (interleaved)", [1, 2, 3, 4, 5, 8]),
+      choice("recompute", "Computed twice", {
+        none: "nothing",
+        attention: "the scores of the attention",
+        full: "the layers",
+      }),
+      choice("attention", "Attention", ["fused", "plain"]),
+      choice("recipe", "Bytes per parameter", {
+        mixed: "2 + 2 + 12, mixed",
+        "mixed-32": "2 + 4 + 12, mixed, gradients in 32 bits",
+        cast: "4 + 4 + 8, float32, layers cast",
+      }),
+      choice("sequence", "Norms divided, too (sequence parallelism)", ["yes", "no"]),
+      choice("overlap", "Gradients travel during the backward pass", ["yes", "no"]),
+      choice("machine", "GPUs in a machine", ["1", "4", "8", "72"]),
+      logRange("network", "Network, for each GPU", [0.01, 400], fromCard("network"), (x) =>
+        bandwidth(x * GIGA),
       ),
-      select(
-        ...["attention", "Attention"],
-        [
-          ["fused", "fused"],
-          ["plain", "plain"],
-        ],
-        true,
+      logRange("rate", "Rate of products", [10, 2500], fromCard("rate"), (x) =>
+        rate(x * TERA),
       ),
-      select(
-        ...["recipe", "Bytes per parameter"],
-        [
-          ["mixed", "2 + 2 + 12, mixed"],
-          ["mixed-32", "2 + 4 + 12, mixed, gradients in 32 bits"],
-          ["cast", "4 + 4 + 8, float32, layers cast"],
-        ],
-        true,
-      ),
-      select("sequence", "Norms divided, too (sequence parallelism)", YES, true),
-      select("overlap", "Gradients travel during the backward pass", YES, true),
-      select(
-        ...["machine", "GPUs in a machine"],
-        ["1", "4", "8", "72"].map((x) => [x, x]),
-        true,
-      ),
-      {
-        ...{ id: "network", kind: "range", label: "Network, for each GPU" },
-        ...{ min: 0.01, max: 400, log: true, initial: fromCard("network"), more: true },
-        format: (x) => bandwidth(x * GIGA),
-      },
-      {
-        ...{ id: "rate", kind: "range", label: "Rate of products" },
-        ...{ min: 10, max: 2500, log: true, initial: fromCard("rate"), more: true },
-        format: (x) => rate(x * TERA),
-      },
-    ],
-    invite: "Shard everything (ZeRO-3), and see what it does to memory and time.",
-    settle,
-    draw,
-    summary,
-    result,
-    formula,
-    table,
-    notes: () => NOTES,
-    stepOf,
-    planOf,
-    published,
-    fits,
-    CARDS,
-    MODELS,
-  };
+    ),
+  ],
+  invite: "Shard everything (ZeRO-3), and see what it does to memory and time.",
+  notes: () => NOTES,
+  ...{ settle, draw, summary, result, formula, table },
+  ...{ stepOf, published, fits, CARDS, MODELS }, // for tests
+});
 
-  if (inNode) module.exports = spec;
-  else globalThis.bookExplorables[spec.name] = (figure) => explorable(figure, spec);
-})();
+module.exports = spec;

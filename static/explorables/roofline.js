@@ -4,770 +4,623 @@
  */
 "use strict";
 
-(() => {
-  const inNode = typeof module !== "undefined";
-  const arithmetic = inNode ? require("./arithmetic.js") : globalThis.bookArithmetic;
-  const performance = inNode
-    ? require("./performance-arithmetic.js")
-    : globalThis.bookPerformance;
-  const cards = inNode ? require("./cards.js") : globalThis.bookCards;
-  const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
-  const { tag, label, canvas, hatching, area } = explorable;
-  const { time, size, rate, bandwidth, percent, round } = arithmetic;
+const arithmetic = require("./arithmetic.js");
+const performance = require("./performance-arithmetic.js");
+const cards = require("./cards.js");
+const drawing = require("./chart.js");
+const { select, steps, range, logRange, text, more, doubled } = require("./controls.js");
+const { figure } = require("./explorable.js");
 
-  const GIGA = 1e9;
-  const TERA = 1e12;
-  const MICRO = 1e-6;
+const { time, size, rate, bandwidth, percent, round, inUnits } = arithmetic;
+const { MICRO, GIGA, TERA } = arithmetic;
+const { each, tag, label, canvas, path, line, horizontal, dot, diamond, logarithmic } = drawing;
+const { bar } = drawing.chart("roofline");
 
-  // Dense rates in TFLOP/s and bandwidths in GB/s; NOTES names the sources.
-  const HALF = (tensor) => ({ bfloat16: tensor, float16: tensor });
-  const SHOWN = { T4: "T4", A100: "A100, 80 GB", H100: "H100", H200: "H200", B200: "B200" };
-  const machineOf = ([id, name]) => {
-    const { bandwidth, fp32, tf32, tensor16, fp8 } = cards[id];
-    const half = id === "T4" ? { float16: tensor16 } : HALF(tensor16);
-    const rates = { float32: fp32, ...(tf32 && { tf32 }), ...half, ...(fp8 && { fp8 }) };
-    const sparse = id !== "T4";
-    // In a clock, a multiprocessor has 16 special functions and 2 FLOPs in each of its cores.
-    const cores = ["T4", "A100"].includes(id) ? 64 : 128;
-    const functions = (16 / (2 * cores)) * fp32 * TERA;
-    const peaks = { memory: bandwidth, rates, functions };
-    return [id.toLowerCase().replace(" ", ""), { name, sparse, ...peaks }];
-  };
-  const MACHINES = Object.fromEntries(
-    Object.entries({ ...SHOWN, "RTX 4090": "RTX 4090" }).map(machineOf),
+// Dense rates in TFLOP/s and bandwidths in GB/s; NOTES names the sources.
+const HALF = (tensor) => ({ bfloat16: tensor, float16: tensor });
+const SHOWN = { T4: "T4", A100: "A100, 80 GB", H100: "H100", H200: "H200", B200: "B200" };
+const machineOf = ([id, name]) => {
+  const { bandwidth, fp32, tf32, tensor16, fp8 } = cards[id];
+  const half = id === "T4" ? { float16: tensor16 } : HALF(tensor16);
+  const rates = { float32: fp32, ...(tf32 && { tf32 }), ...half, ...(fp8 && { fp8 }) };
+  const sparse = id !== "T4";
+  // In a clock, a multiprocessor has 16 special functions and 2 FLOPs in each of its cores.
+  const cores = ["T4", "A100"].includes(id) ? 64 : 128;
+  const functions = (16 / (2 * cores)) * fp32 * TERA;
+  const peaks = { memory: bandwidth, rates, functions };
+  return [id.toLowerCase().replace(" ", ""), { name, sparse, ...peaks }];
+};
+const MACHINES = Object.fromEntries(
+  Object.entries({ ...SHOWN, "RTX 4090": "RTX 4090" }).map(machineOf),
+);
+// Of PyTorch on an RTX 4090: 2 · 256³ FLOPs at the published 2.3 TFLOP/s.
+const OVERHEAD = 14.6;
+
+const TYPES = {
+  float32: "float32",
+  tf32: "TF32",
+  bfloat16: "bfloat16",
+  float16: "float16",
+  fp8: "FP8",
+};
+
+const many = inUnits([
+  [1e9, "billion"],
+  [1e6, "million"],
+]);
+
+/** Return a number of things, to three digits if it is not a size of a slider. */
+const amount = (x) => {
+  if (x >= 1e6) return many(x);
+  return String(Number.isInteger(x) ? x : round(x));
+};
+
+const bytesOf = (state) => performance.TYPES[state.type];
+const isFused = (state) => state.kernels === "fused";
+
+/** The operations: their work, the size that changes, and their counts in words. */
+const OPERATIONS = {
+  product: {
+    name: "product of n × n matrices",
+    size: "n",
+    work: ({ n }, bytes) => performance.product({ b: n, k: n, n }, bytes),
+    flops: ({ n }) => `2 · ${n}³`,
+    bytes: ({ n }) => `3 · ${n}²`,
+  },
+  layer: {
+    name: "layer: b rows times a matrix",
+    size: "b",
+    work: ({ b, inputs, outputs }, bytes) =>
+      performance.product({ b, k: inputs, n: outputs }, bytes),
+    flops: ({ b, inputs, outputs }) => `2 · ${b} · ${inputs} · ${outputs}`,
+    bytes: ({ b, inputs, outputs }) =>
+      `(${b} · ${inputs} + ${inputs} · ${outputs} + ${b} · ${outputs})`,
+  },
+  elementwise: {
+    name: "elementwise operation",
+    size: "N",
+    simple: true,
+    work: ({ N, reads, perNumber }, bytes) =>
+      performance.elementwise({ n: N, reads, writes: 1, flops: perNumber }, bytes),
+    flops: ({ N, perNumber }) => `${perNumber} · ${amount(N)}`,
+    bytes: ({ N, reads }) => `(${reads} + 1) · ${amount(N)}`,
+  },
+  chain: {
+    name: "chain of elementwise operations",
+    size: "N",
+    simple: true,
+    work: ({ N, count, second, kernels }, bytes) =>
+      performance.chain(
+        { n: N, count, second: Math.min(count, second), fused: kernels === "fused" },
+        bytes,
+      ),
+    flops: ({ N, count }) => `${count} · ${amount(N)}`,
+    bytes: ({ N, count, second, kernels }) =>
+      kernels === "fused"
+        ? `2 · ${amount(N)}`
+        : `(2 · ${count} + ${Math.min(count, second)}) · ${amount(N)}`,
+  },
+  attention: {
+    name: "attention, forward pass",
+    size: "s",
+    work: ({ s, sequences, heads, width, kernels }, bytes) =>
+      performance.attention(
+        { batch: sequences, length: s, heads, width, fused: kernels === "fused" },
+        bytes,
+      ),
+    flops: ({ s, sequences, width }) => `4 · ${sequences} · ${s}² · ${width}`,
+    bytes: ({ s, sequences, heads, width, kernels }) => {
+      const matrices = `4 · ${sequences} · ${s} · ${width}`;
+      return kernels === "fused"
+        ? matrices
+        : `(${matrices} + 4 · ${sequences} · ${heads} · ${s}²)`;
+    },
+  },
+};
+
+const operationOf = (state) => OPERATIONS[state.operation] || OPERATIONS.product;
+
+// The machine of a state
+
+const pasted = (state) =>
+  state.machine === "own" ? performance.parseMachine(state.line || "") : null;
+
+/** Return the type whose rate decides; only products use the tensor cores. */
+const usedType = (state) => (operationOf(state).simple ? "float32" : state.type);
+
+/** Return the rates in TFLOP/s, or undefined for a machine of the reader's sliders. */
+const ratesOf = (state) => {
+  const own = pasted(state);
+  if (!own) return MACHINES[state.machine]?.rates;
+  const pairs = Object.entries(own.rates).map(([type, x]) => [type, x / TERA]);
+  return Object.fromEntries(pairs);
+};
+
+/** Return the type whose rate stands for one that a machine lacks. */
+const ratedType = (state, rates) => {
+  const type = usedType(state);
+  const instead = type === "fp8" ? ["bfloat16", "float16"] : [];
+  return [type, ...instead].find((name) => rates[name]) || "float32";
+};
+
+const rateOf = (state) => {
+  const rates = ratesOf(state) || MACHINES.rtx4090.rates;
+  return rates[ratedType(state, rates)];
+};
+
+const memoryOf = (state) => {
+  const own = pasted(state);
+  if (own) return own.bandwidth / GIGA;
+  return (MACHINES[state.machine] || MACHINES.rtx4090).memory;
+};
+
+const overheadOf = (state) => {
+  const own = pasted(state);
+  return own ? Math.min(100, round(own.overhead / MICRO, 4)) : OVERHEAD;
+};
+
+/** Return how many times the dense rate a data sheet may print. */
+const sparseFactor = (state) => {
+  const { sparse } = MACHINES[state.machine] || {};
+  const tensor = usedType(state) !== "float32" && rateOf(state) !== undefined;
+  const has = tensor && ratesOf(state)?.[usedType(state)];
+  return state.sheet === "sparse" && sparse && has ? 2 : 1;
+};
+
+/** Return the special functions per second, or 0 if nobody has said. */
+const functionsOf = (state) => {
+  const own = pasted(state);
+  return own ? own.functions : MACHINES[state.machine]?.functions || 0;
+};
+
+const machine = (state) => ({
+  rate: state.rate * TERA,
+  functions: functionsOf(state),
+  bandwidth: state.memory * GIGA,
+  overhead: state.overhead * MICRO,
+});
+
+const work = (state) => operationOf(state).work(state, bytesOf(state));
+const bound = (state) => performance.bound(machine(state), work(state));
+const attained = (state) => work(state).flops / bound(state).time;
+const intensity = (state) => work(state).flops / work(state).bytes;
+
+const sizesOf = (state) => SIZES[operationOf(state).size];
+
+/** Return the changes of the term that decides, over the sizes of the slider. */
+const changesOf = (state) => {
+  const sizes = sizesOf(state);
+  const decides = (value) =>
+    bound({ ...state, [operationOf(state).size]: value }).decides;
+  return performance.changes(decides, sizes[0], sizes[sizes.length - 1]);
+};
+
+// What others measured with PyTorch on an RTX 4090: TFLOP/s or ms
+
+const RATES = { 512: 18.6, 1024: 119.6, 2048: 157.5, 4096: 152.8, 8192: 165.8 };
+const NUMBERS = 16e6;
+const published = (state) => {
+  const { operation, type, n, N, reads, count, second } = state;
+  if (state.machine !== "rtx4090" || state.overhead !== OVERHEAD) return null;
+  if (operation === "product" && type === "bfloat16" && RATES[n])
+    return { time: work(state).flops / (RATES[n] * TERA), rate: RATES[n] * TERA };
+  if (type !== "float32" || N !== NUMBERS) return null;
+  const seconds = {
+    elementwise: reads === 1 && 0.14e-3,
+    chain: count === 8 && second === 2 && (isFused(state) ? 0.15e-3 : 1.25e-3),
+  }[operation];
+  return seconds ? { time: seconds, rate: work(state).flops / seconds } : null;
+};
+
+// The drawing: bars for the three times above the roofline
+
+const TERMS = {
+  flops: ["s1", "arithmetic"],
+  functions: ["s2", "exponentials"],
+  bytes: ["wait", "bytes"],
+  calls: ["s3", "calls"],
+};
+const LEFT = 98;
+const RIGHT = 14;
+const TALL = 20;
+const TOP = 162;
+const BOTTOM = 398;
+const [LEAST, MOST] = [0.03, 4e4]; // FLOP per byte
+
+/** Return the terms that have a time, or could have one. */
+const shownTerms = (state) =>
+  Object.entries(TERMS).filter(
+    ([term]) => term !== "functions" || bound(state).terms.functions > 0,
   );
-  // Of PyTorch on an RTX 4090: 2 · 256³ FLOPs at the published 2.3 TFLOP/s.
-  const OVERHEAD = 14.6;
 
-  const TYPES = {
-    float32: "float32",
-    tf32: "TF32",
-    bfloat16: "bfloat16",
-    float16: "float16",
-    fp8: "FP8",
-  };
-
-  /** Return a number of things, to three digits if it is not a size of a slider. */
-  const amount = (x) => {
-    if (Number.isInteger(x) && x < 1e6) return String(x);
-    /** @type {[number, string][]} */
-    const units = [
-      [1e9, "\u00a0billion"],
-      [1e6, "\u00a0million"],
-      [1, ""],
-    ];
-    const [unit, name] = units.find(([least]) => x >= least);
-    return `${round(x / unit)}${name}`;
-  };
-
-  const bytesOf = (state) => performance.TYPES[state.type];
-  const isFused = (state) => state.kernels === "fused";
-
-  /** The operations: their work, the size that changes, and their counts in words. */
-  const OPERATIONS = {
-    product: {
-      name: "product of n × n matrices",
-      size: "n",
-      work: ({ n }, bytes) => performance.product({ b: n, k: n, n }, bytes),
-      flops: ({ n }) => `2 · ${n}³`,
-      bytes: ({ n }) => `3 · ${n}²`,
-    },
-    layer: {
-      name: "layer: b rows times a matrix",
-      size: "b",
-      work: ({ b, inputs, outputs }, bytes) =>
-        performance.product({ b, k: inputs, n: outputs }, bytes),
-      flops: ({ b, inputs, outputs }) => `2 · ${b} · ${inputs} · ${outputs}`,
-      bytes: ({ b, inputs, outputs }) =>
-        `(${b} · ${inputs} + ${inputs} · ${outputs} + ${b} · ${outputs})`,
-    },
-    elementwise: {
-      name: "elementwise operation",
-      size: "N",
-      simple: true,
-      work: ({ N, reads, perNumber }, bytes) =>
-        performance.elementwise({ n: N, reads, writes: 1, flops: perNumber }, bytes),
-      flops: ({ N, perNumber }) => `${perNumber} · ${amount(N)}`,
-      bytes: ({ N, reads }) => `(${reads} + 1) · ${amount(N)}`,
-    },
-    chain: {
-      name: "chain of elementwise operations",
-      size: "N",
-      simple: true,
-      work: ({ N, count, second, kernels }, bytes) =>
-        performance.chain(
-          { n: N, count, second: Math.min(count, second), fused: kernels === "fused" },
-          bytes,
-        ),
-      flops: ({ N, count }) => `${count} · ${amount(N)}`,
-      bytes: ({ N, count, second, kernels }) =>
-        kernels === "fused"
-          ? `2 · ${amount(N)}`
-          : `(2 · ${count} + ${Math.min(count, second)}) · ${amount(N)}`,
-    },
-    attention: {
-      name: "attention, forward pass",
-      size: "s",
-      work: ({ s, sequences, heads, width, kernels }, bytes) =>
-        performance.attention(
-          { batch: sequences, length: s, heads, width, fused: kernels === "fused" },
-          bytes,
-        ),
-      flops: ({ s, sequences, width }) => `4 · ${sequences} · ${s}² · ${width}`,
-      bytes: ({ s, sequences, heads, width, kernels }) => {
-        const matrices = `4 · ${sequences} · ${s} · ${width}`;
-        return kernels === "fused"
-          ? matrices
-          : `(${matrices} + 4 · ${sequences} · ${heads} · ${s}²)`;
-      },
-    },
-  };
-
-  const operationOf = (state) => OPERATIONS[state.operation] || OPERATIONS.product;
-
-  // The machine of a state
-
-  const pasted = (state) =>
-    state.machine === "own" ? performance.parseMachine(state.line || "") : null;
-
-  /** Return the type whose rate decides; only products use the tensor cores. */
-  const usedType = (state) => (operationOf(state).simple ? "float32" : state.type);
-
-  /** Return the rates in TFLOP/s, or undefined for a machine of the reader's sliders. */
-  const ratesOf = (state) => {
-    const own = pasted(state);
-    if (!own) return MACHINES[state.machine]?.rates;
-    const pairs = Object.entries(own.rates).map(([type, x]) => [type, x / TERA]);
-    return Object.fromEntries(pairs);
-  };
-
-  /** Return the type whose rate stands for one that a machine lacks. */
-  const ratedType = (state, rates) => {
-    const type = usedType(state);
-    const instead = type === "fp8" ? ["bfloat16", "float16"] : [];
-    return [type, ...instead].find((name) => rates[name]) || "float32";
-  };
-
-  const rateOf = (state) => {
-    const rates = ratesOf(state) || MACHINES.rtx4090.rates;
-    return rates[ratedType(state, rates)];
-  };
-
-  const memoryOf = (state) => {
-    const own = pasted(state);
-    if (own) return own.bandwidth / GIGA;
-    return (MACHINES[state.machine] || MACHINES.rtx4090).memory;
-  };
-
-  const overheadOf = (state) => {
-    const own = pasted(state);
-    return own ? Math.min(100, round(own.overhead / MICRO, 4)) : OVERHEAD;
-  };
-
-  /** Return how many times the dense rate a data sheet may print. */
-  const sparseFactor = (state) => {
-    const { sparse } = MACHINES[state.machine] || {};
-    const tensor = usedType(state) !== "float32" && rateOf(state) !== undefined;
-    const has = tensor && ratesOf(state)?.[usedType(state)];
-    return state.sheet === "sparse" && sparse && has ? 2 : 1;
-  };
-
-  /** Return the special functions per second, or 0 if nobody has said. */
-  const functionsOf = (state) => {
-    const own = pasted(state);
-    return own ? own.functions : MACHINES[state.machine]?.functions || 0;
-  };
-
-  const machine = (state) => ({
-    rate: state.rate * TERA,
-    functions: functionsOf(state),
-    bandwidth: state.memory * GIGA,
-    overhead: state.overhead * MICRO,
+const bars = (state, width) => {
+  const { terms, time: longest } = bound(state);
+  const scale = (width - LEFT - 74) / longest;
+  return each(shownTerms(state), ([term, [kind, name]], i) => {
+    const wide = Math.max(1, terms[term] * scale);
+    const isLongest = bound(state).decides === term;
+    const what = [kind, name, time(terms[term])];
+    return bar(LEFT, 4 + i * (TALL + 8), wide, TALL, what, isLongest);
   });
+};
 
-  const work = (state) => operationOf(state).work(state, bytesOf(state));
-  const bound = (state) => performance.bound(machine(state), work(state));
-  const attained = (state) => work(state).flops / bound(state).time;
-  const intensity = (state) => work(state).flops / work(state).bytes;
-
-  const sizesOf = (state) => SIZES[operationOf(state).size];
-
-  /** Return the changes of the term that decides, over the sizes of the slider. */
-  const changesOf = (state) => {
-    const sizes = sizesOf(state);
-    const decides = (value) =>
-      bound({ ...state, [operationOf(state).size]: value }).decides;
-    return performance.changes(decides, sizes[0], sizes[sizes.length - 1]);
+/** Return the frame of the chart, whose axes are intensities and rates. */
+const frameOf = (state, width) => {
+  const { rate: peak, bandwidth: slope } = machine(state);
+  const up = Math.log10(peak * sparseFactor(state) * 1.6);
+  const low = Math.log10(Math.min(attained(state) / 2, slope * LEAST));
+  const down = Math.max(low, up - 9);
+  const [left, right] = [LEFT, width - RIGHT];
+  const height = logarithmic([10 ** down, 10 ** up], [BOTTOM, TOP]);
+  return {
+    ...{ left, right, top: TOP, bottom: BOTTOM, up, down },
+    x: logarithmic([LEAST, MOST], [left, right]),
+    y: (value) => height(Math.max(value, 10 ** down)),
   };
+};
 
-  // What others measured with PyTorch on an RTX 4090: TFLOP/s or ms
+const axes = (frame, width) => {
+  const rows = drawing.powers(Math.ceil(frame.down), Math.floor(frame.up));
+  const named = rows.map(([exponent, power]) => {
+    const [unit, letter] = exponent < 12 ? [9, "G"] : [12, "T"];
+    return [power, `${round(10 ** (exponent - unit))}\u00a0${letter}`];
+  });
+  const columns = drawing
+    .powers(-1, 4)
+    .filter(([exponent]) => width >= 480 || exponent % 2)
+    .map(([, power]) => [power]);
+  return drawing.grid(frame, named, columns);
+};
 
-  const RATES = { 512: 18.6, 1024: 119.6, 2048: 157.5, 4096: 152.8, 8192: 165.8 };
-  const NUMBERS = 16e6;
-  const published = (state) => {
-    const { operation, type, n, N, reads, count, second } = state;
-    if (state.machine !== "rtx4090" || state.overhead !== OVERHEAD) return null;
-    if (operation === "product" && type === "bfloat16" && RATES[n])
-      return { time: work(state).flops / (RATES[n] * TERA), rate: RATES[n] * TERA };
-    if (type !== "float32" || N !== NUMBERS) return null;
-    const seconds = {
-      elementwise: reads === 1 && 0.14e-3,
-      chain: count === 8 && second === 2 && (isFused(state) ? 0.15e-3 : 1.25e-3),
-    }[operation];
-    return seconds ? { time: seconds, rate: work(state).flops / seconds } : null;
-  };
+/** Return the roof of a peak rate, from the slope of the memory to the flat part. */
+const roof = (state, { x, y }, peak, kind) => {
+  const { bandwidth: slope } = machine(state);
+  const ridge = Math.min(MOST, Math.max(LEAST, peak / slope));
+  const flat = Math.min(peak, slope * MOST);
+  const start = Math.min(peak, slope * LEAST);
+  const points = [
+    [LEAST, start],
+    [ridge, flat],
+    [MOST, flat],
+  ].map(([a, b]) => [x(a), y(b)]);
+  return line(points, kind);
+};
 
-  // The drawing: bars for the three times above the roofline
-
-  const TERMS = {
-    flops: ["s1", "arithmetic"],
-    functions: ["s2", "exponentials"],
-    bytes: ["wait", "bytes"],
-    calls: ["s3", "calls"],
-  };
-  const LEFT = 98;
-  const RIGHT = 14;
-  const TALL = 20;
-  const TOP = 162;
-  const BOTTOM = 398;
-  const [LEAST, MOST] = [0.03, 4e4]; // FLOP per byte
-
-  /** Return the terms that have a time, or could have one. */
-  const shownTerms = (state) =>
-    Object.entries(TERMS).filter(
-      ([term]) => term !== "functions" || bound(state).terms.functions > 0,
-    );
-
-  const bars = (state, width) => {
-    const { terms, time: longest } = bound(state);
-    const scale = (width - LEFT - 74) / longest;
-    return shownTerms(state)
-      .map(([term, [kind, name]], i) => {
-        const y = 4 + i * (TALL + 8);
-        const long = Math.max(1, terms[term] * scale);
-        const strong = bound(state).decides === term ? " strong" : "";
-        return (
-          label(LEFT - 8, y + 15, name, `ink small${strong}`, "end") +
-          area("roofline", kind, LEFT, y, long, TALL) +
-          label(LEFT + long + 6, y + 15, time(terms[term]), `ink small${strong}`)
-        );
-      })
-      .join("");
-  };
-
-  /** Return the scales of the chart, which map intensities and rates to pixels. */
-  const scales = (state, width) => {
-    const { rate: peak, bandwidth: slope } = machine(state);
-    const up = Math.log10(peak * sparseFactor(state) * 1.6);
-    const low = Math.log10(Math.min(attained(state) / 2, slope * LEAST));
-    const down = Math.max(low, up - 9);
-    const span = width - LEFT - RIGHT;
-    const x = (value) =>
-      LEFT + (span * Math.log(value / LEAST)) / Math.log(MOST / LEAST);
-    const y = (value) =>
-      BOTTOM -
-      ((BOTTOM - TOP) * Math.max(0, Math.log10(value) - down)) / (up - down);
-    return { x, y, up, down };
-  };
-
-  const grid = ({ x, y, up, down }, width) => {
-    const powers = (from, to) =>
-      Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i);
-    const rows = powers(Math.ceil(down), Math.floor(up)).map((power) => {
-      const place = y(10 ** power);
-      const [unit, letter] = power < 12 ? [9, "G"] : [12, "T"];
-      const text = `${round(10 ** (power - unit))}\u00a0${letter}`;
-      return (
-        tag("path", { d: `M${LEFT} ${place}H${width - RIGHT}`, class: "faint" }) +
-        label(LEFT - 6, place + 4, text, "soft small", "end")
-      );
-    });
-    const columns = powers(-1, 4)
-      .filter((power) => width >= 480 || power % 2)
-      .map((power) =>
-        label(x(10 ** power), BOTTOM + 18, 10 ** power, "soft small", "middle"),
-      );
-    const axis = { d: `M${LEFT} ${TOP}V${BOTTOM}H${width - RIGHT}`, class: "axis" };
-    return rows.join("") + columns.join("") + tag("path", axis);
-  };
-
-  /** Return the roof of a peak rate, from the slope of the memory to the flat part. */
-  const roof = (state, { x, y }, peak, kind) => {
-    const { bandwidth: slope } = machine(state);
-    const ridge = Math.min(MOST, Math.max(LEAST, peak / slope));
-    const flat = Math.min(peak, slope * MOST);
-    const start = Math.min(peak, slope * LEAST);
-    const points = [
-      [LEAST, start],
-      [ridge, flat],
-      [MOST, flat],
-    ].map(([a, b]) => `${x(a)} ${y(b)}`);
-    return tag("path", { d: `M${points.join("L")}`, class: kind });
-  };
-
-  const roofs = (state, place, width) => {
-    const { rate: peak, bandwidth: slope } = machine(state);
-    const { y } = place;
-    const factor = sparseFactor(state);
-    const isReached = peak <= slope * MOST;
-    const sparse =
-      factor > 1
-        ? roof(state, place, factor * peak, "dashed") +
-          label(width - RIGHT, y(factor * peak) - 6, "sparse", "soft small", "end")
-        : "";
-    const above = y(peak) + (factor > 1 ? 18 : -6);
-    return (
-      sparse +
-      roof(state, place, peak, "line1") +
-      (isReached ? label(width - RIGHT, above, rate(peak), "ink small", "end") : "")
-    );
-  };
-
-  /** Return the ceiling that the calls set, a line at the FLOPs over their time. */
-  const ceiling = (state, { y, down }, width) => {
-    const { flops } = work(state);
-    const limit = flops / bound(state).terms.calls;
-    const { rate: peak } = machine(state);
-    const text = width < 480 ? "calls" : "bound of the calls";
-    if (!(limit < 1.3 * peak) || Math.log10(limit) < down) return "";
-    return (
-      tag("path", { d: `M${LEFT} ${y(limit)}H${LEFT + 1e4}`, class: "line3" }) +
-      label(LEFT + 6, y(limit) - 6, text, "soft small")
-    );
-  };
-
-  /** Return the way of the point when the size changes. */
-  const way = (state, { x, y }) => {
-    const id = operationOf(state).size;
-    const points = sizesOf(state)
-      .map((value) => ({ ...state, [id]: value }))
-      .map((other) => `${x(intensity(other))} ${y(attained(other))}`);
-    const dots = { "stroke-dasharray": "1 4", "stroke-width": 2 };
-    return tag("path", { d: `M${points.join("L")}`, class: "axis", ...dots });
-  };
-
-  const pointOf = (state, { x, y }) => [x(intensity(state)), y(attained(state))];
-  const drag = {
-    id: (state) => operationOf(state).size,
-    point: (state, width) => pointOf(state, scales(state, width)),
-  };
-
-  /** Return the point of the setting before, in the present scales. */
-  const lastPoint = (last, place) => {
-    const [cx, cy] = pointOf(last, place);
-    return tag("circle", { cx, cy, r: 7, class: "last" });
-  };
-
-  const point = (state, place, width) => {
-    const [cx, cy] = pointOf(state, place);
-    const { y } = place;
-    const isAtPeak = attained(state) > 0.99 * machine(state).rate; // whose label is there
-    const beside = Math.min(cx + 13, width - RIGHT - 84);
-    const known = published(state);
-    const diamond = known && `M${cx} ${y(known.rate) - 5}l5 5l-5 5l-5 -5Z`;
-    return (
-      tag("circle", { cx, cy, r: 7, class: "ring" }) +
-      (isAtPeak ? "" : label(beside, cy + 22, rate(attained(state)), "ink small strong")) +
-      (known ? tag("path", { d: diamond, class: "s2 solid" }) : "")
-    );
-  };
-
-  /** Return the points that were measured on the reader's GPU. */
-  const measuredPoints = ({ measured = [] }, { x, y }) =>
-    measured.map(({ intensity, rate: found }) =>
-      tag("circle", { cx: x(intensity), cy: y(found), r: 4.5, class: "measured" }),
-    );
-
-  const legend = (state, width) => {
-    const dots = { "stroke-dasharray": "1 4", "stroke-width": 2 };
-    const top = BOTTOM + 57;
-    const third = width < 480 ? [1, top + 22] : [LEFT + 250, top];
-    const left = width < 480 ? 1 : LEFT;
-    const slope = bandwidth(machine(state).bandwidth);
-    const [x, y] = third;
-    return (
-      tag("path", { d: `M${left} ${top + 4}l18 -9`, class: "line1" }) +
-      label(left + 24, top + 5, slope, "soft small") +
-      tag("path", { d: `M${left + 118} ${top}h26`, class: "axis", ...dots }) +
-      label(left + 150, top + 5, `other ${operationOf(state).size}`, "soft small") +
-      (published(state)
-        ? tag("path", { d: `M${x + 5} ${y - 5}l5 5l-5 5l-5 -5Z`, class: "s2 solid" }) +
-          label(x + 20, y + 5, "published rate", "soft small")
-        : "")
-    );
-  };
-
-  const draw = (state, width, _, last) => {
-    const place = scales(state, width);
-    const middle = LEFT + (width - LEFT - RIGHT) / 2;
-    const clip = tag(
-      "clipPath",
-      { id: "roofline-chart" },
-      tag("rect", {
-        x: LEFT,
-        y: TOP - 10,
-        width: width - LEFT - RIGHT,
-        height: BOTTOM - TOP + 10,
-      }),
-    );
-    return canvas(
-      width,
-      BOTTOM + (width < 480 ? 92 : 72),
-      tag("defs", {}, hatching("roofline", "s2"), clip),
-      bars(state, width),
-      label(0, TOP - 22, "FLOP/s at the bound (G = 10⁹, T = 10¹²)", "soft small"),
-      grid(place, width),
-      tag(
-        "g",
-        { "clip-path": "url(#roofline-chart)" },
-        way(state, place),
-        ceiling(state, place, width),
-        last ? lastPoint(last, place) : "",
-      ),
-      roofs(state, place, width),
-      ...measuredPoints(state, place),
-      point(state, place, width),
-      label(middle, BOTTOM + 38, "FLOP per byte", "soft small", "middle"),
-      legend(state, width),
-    );
-  };
-
-  // In words
-
-  const NAMES = {
-    flops: "the arithmetic",
-    functions: "the exponentials",
-    bytes: "the bytes",
-    calls: "the calls",
-  };
-  const VERBS = { flops: "decides", functions: "decide", bytes: "decide", calls: "decide" };
-
-  /** Return a sentence on the sizes at which another term decides. */
-  const turning = (state) => {
-    const id = operationOf(state).size;
-    const found = changesOf(state);
-    const decides = (term) => `${NAMES[term]} ${VERBS[term]}`;
-    if (found.length === 0)
-      return `For every ${id} of the slider, ${decides(bound(state).decides)}.`;
-    const parts = [
-      `For small ${id} ${decides(found[0].before)}`,
-      ...found.map(
-        ({ size: value, after }) =>
-          `from ${id}\u00a0≈\u00a0${amount(round(value))} on ${decides(after)}`,
-      ),
-    ];
-    return `${parts.slice(0, -1).join(", ")}, and ${parts[parts.length - 1]}.`;
-  };
-
-  /** Return a sentence on what is wrong with a pasted line. */
-  const warning = (state) =>
-    state.machine === "own" && state.line && !pasted(state)
-      ? "This is not a line of print(d2l.measure_machine()), so the sliders below count. "
+const roofs = (state, place, width) => {
+  const { rate: peak, bandwidth: slope } = machine(state);
+  const { y } = place;
+  const factor = sparseFactor(state);
+  const isReached = peak <= slope * MOST;
+  const sparse =
+    factor > 1
+      ? roof(state, place, factor * peak, "dashed") +
+        label(width - RIGHT, y(factor * peak) - 6, "sparse", "soft small", "end")
       : "";
+  const above = y(peak) + (factor > 1 ? 18 : -6);
+  return (
+    sparse +
+    roof(state, place, peak, "line1") +
+    (isReached ? label(width - RIGHT, above, rate(peak), "ink small", "end") : "")
+  );
+};
 
-  /** Return the end of a sentence on a rate that the machine lacks, if it does. */
-  const missing = (state) => {
-    const rates = ratesOf(state);
-    if (!rates || rates[usedType(state)]) return "";
-    return ` of ${TYPES[ratedType(state, rates)]}, since there is none for ${TYPES[state.type]}`;
-  };
+/** Return the ceiling that the calls set, a line at the FLOPs over their time. */
+const ceiling = (state, { y, down }, width) => {
+  const { flops } = work(state);
+  const limit = flops / bound(state).terms.calls;
+  const { rate: peak } = machine(state);
+  const text = width < 480 ? "calls" : "bound of the calls";
+  if (!(limit < 1.3 * peak) || Math.log10(limit) < down) return "";
+  return (
+    horizontal(y(limit), LEFT, LEFT + 1e4, "line3") +
+    label(LEFT + 6, y(limit) - 6, text, "soft small")
+  );
+};
 
-  const result = (state) => {
-    const { time: least, decides } = bound(state);
-    const share = round((100 * attained(state)) / machine(state).rate, 2);
-    const id = operationOf(state).size;
-    return (
-      `${warning(state)}At ${id}\u00a0=\u00a0${amount(state[id])}, ${NAMES[decides]} ` +
-      `${VERBS[decides]}: the time is at least ${time(least)}, and the rate is at most ` +
-      `${share}\u00a0% of the peak rate${missing(state)}.`
-    );
-  };
+const DOTS = { "stroke-dasharray": "1 4", "stroke-width": 2 };
 
-  const summary = (state) =>
-    `Bars for the times of ${shownTerms(state)
-      .map(([term]) => NAMES[term])
-      .join(", ")}, above a ` +
-    `roofline with both axes logarithmic. ${result(state)} The point lies at ` +
-    `${round(intensity(state))} FLOP per byte; the ridge is at ` +
-    `${round(performance.ridge(machine(state)))}. A table below has the numbers.`;
+/** Return the way of the point when the size changes. */
+const way = (state, { x, y }) => {
+  const id = operationOf(state).size;
+  const points = sizesOf(state)
+    .map((value) => ({ ...state, [id]: value }))
+    .map((other) => [x(intensity(other)), y(attained(other))]);
+  return line(points, "axis", DOTS);
+};
 
-  const formula = (state) => {
-    const operation = operationOf(state);
-    const { terms, time: least } = bound(state);
-    const m = machine(state);
-    const { calls, functions } = work(state);
-    const known = published(state);
-    const bytes = bytesOf(state);
-    return [
-      turning(state),
-      `arithmetic: ${operation.flops(state)} / ${rate(m.rate)} = ${time(terms.flops)}`,
-      ...(terms.functions
-        ? [
-            `exponentials: ${amount(functions)} / (${amount(round(m.functions))} per second)` +
-              ` = ${time(terms.functions)}`,
-          ]
-        : []),
-      `bytes: ${operation.bytes(state)} · ${bytes} B / ${bandwidth(m.bandwidth)} = ` +
-        time(terms.bytes),
-      `calls: ${calls} · ${time(m.overhead)} = ${time(terms.calls)}`,
-      `intensity: ${round(intensity(state))} FLOP per byte; ridge: ` +
-        `${round(performance.ridge(m))} FLOP per byte`,
-      ...(state.operation === "layer"
-        ? [
-            `critical batch: ${bytes} / 2 · ${rate(m.rate)} / ${bandwidth(m.bandwidth)} ` +
-              `= ${round(performance.criticalBatch(m, bytes))}`,
-          ]
-        : []),
-      ...(known
-        ? [
-            `published for PyTorch on an RTX 4090: ${time(known.time)} or ` +
-              `${rate(known.rate, 4)}, predicted ${time(least)} or ${rate(attained(state))}`,
-          ]
-        : []),
-      ...(sparseFactor(state) > 1
-        ? [
-            `a data sheet may print ${rate(2 * m.rate)}, for matrices half of whose ` +
-              `numbers are zero; your program gets ${rate(m.rate)}`,
-          ]
-        : []),
-    ];
-  };
+const pointOf = (state, { x, y }) => [x(intensity(state)), y(attained(state))];
+const drag = {
+  id: (state) => operationOf(state).size,
+  point: (state, width) => pointOf(state, frameOf(state, width)),
+};
 
-  const table = (state) => {
-    const { flops, functions, bytes, calls } = work(state);
-    const { terms } = bound(state);
-    const m = machine(state);
-    const row = (term, counted, peak) => [
-      TERMS[term][1],
-      counted,
-      peak,
-      time(terms[term]),
-      percent(terms[term] / bound(state).time),
-    ];
-    return {
-      head: ["term", "amount", "peak", "time", "of the bound"],
-      rows: [
-        row("flops", `${amount(flops)} FLOPs`, rate(m.rate)),
-        ...(terms.functions
-          ? [row("functions", amount(functions), `${amount(round(m.functions))} per second`)]
-          : []),
-        row("bytes", size(bytes), bandwidth(m.bandwidth)),
-        row("calls", String(calls), `${time(m.overhead)} each`),
-      ],
-    };
-  };
+const point = (state, place, width) => {
+  const [cx, cy] = pointOf(state, place);
+  const { y } = place;
+  const isAtPeak = attained(state) > 0.99 * machine(state).rate; // whose label is there
+  const beside = Math.min(cx + 13, width - RIGHT - 84);
+  const known = published(state);
+  return (
+    dot(cx, cy, 7, "ring") +
+    (isAtPeak ? "" : label(beside, cy + 22, rate(attained(state)), "ink small strong")) +
+    (known ? diamond(cx, y(known.rate), 5) : "")
+  );
+};
 
-  const DOCS = "https://images.nvidia.com/aem-dam/Solutions/geforce/ada";
-  const ADA = `${DOCS}/nvidia-ada-gpu-architecture.pdf`;
-  const HOPPER = "https://resources.nvidia.com/en-us-tensor-core/gtc22-whitepaper-hopper";
-  const BEKMAN = "https://github.com/stas00/ml-engineering";
-  const LOCKWOOD = "https://glennklockwood.com/garden/processors/A100";
-  const XLA =
-    "https://github.com/openxla/xla/tree/main/xla/backends/gpu/target_config/specs";
-  const T4 = "https://manualmachine.com/pny/tcst4mpb/8129101-user-manual";
-  const NEU = "https://github.com/smolix/d2l-neu";
-  const NOTES = [
-    [
-      "Rates are dense. Many data sheets print the rate of sparse matrices, half of whose " +
-        "numbers are zero. It is twice the dense rate, and programs with ordinary matrices " +
-        "do not reach it.",
-    ],
-    [
-      "The rates and bandwidths of the T4, A100, H100, H200 and B200 are those of the " +
-        "library’s file cards.csv, from ",
-      ["NVIDIA, T4", T4],
-      ", ",
-      ["OpenXLA", XLA],
-      ", ",
-      ["Lockwood", LOCKWOOD],
-      " and ",
-      ["Bekman, 2026", BEKMAN],
-      "; see also ",
-      ["NVIDIA, H100", HOPPER],
-      ". Those of the RTX 4090 are from ",
-      ["NVIDIA, Ada architecture", ADA],
-      ", for products with sums in 32 bits.",
-    ],
-    [
-      "Elementwise operations do not run in tensor cores, so the rate of float32 bounds " +
-        "them in every type. TF32 rounds numbers inside of a product; in memory they have " +
-        "32 bits. Attention without fusion writes the scores, reads and writes them in the " +
-        "softmax, and reads them again. Caches are left out.",
-    ],
-    [
-      "Exponentials: a multiprocessor of these GPUs computes 16 special functions per clock, " +
-        "at the clock of the rate of float32. FlashAttention-3 counts 3.9 trillion per " +
-        "second on an H100 (",
-      ["Shah et al., 2024", "https://arxiv.org/abs/2407.08608"],
-      "), at a lower clock.",
-    ],
-    [
-      `The time of a call, ${OVERHEAD} µs, follows from the smallest product that others `,
-      "measured with PyTorch on an RTX 4090 (",
-      ["Zhang et al., 2026", NEU],
-      "). Other machines and frameworks differ. The chain that they measured has 8 " +
-        "operations, of which 2 read a second array.",
-    ],
-  ];
+/** Return the points that were measured on the reader's GPU. */
+const measuredPoints = ({ measured = [] }, { x, y }) =>
+  measured.map(({ intensity, rate: found }) =>
+    dot(x(intensity), y(found), 4.5, "measured"),
+  );
 
-  // Settings
+const legend = (state, width) => {
+  const top = BOTTOM + 57;
+  const [x, y] = width < 480 ? [1, top + 22] : [LEFT + 250, top];
+  const left = width < 480 ? 1 : LEFT;
+  return (
+    path(`M${left} ${top + 4}l18 -9`, "line1") +
+    label(left + 24, top + 5, bandwidth(machine(state).bandwidth), "soft small") +
+    path(`M${left + 118} ${top}h26`, "axis", DOTS) +
+    label(left + 150, top + 5, `other ${operationOf(state).size}`, "soft small") +
+    (published(state)
+      ? diamond(x + 5, y, 5) + label(x + 20, y + 5, "published rate", "soft small")
+      : "")
+  );
+};
 
-  const doubling = (from, to) => {
-    const list = [];
-    for (let x = from; x <= to; x *= 2) list.push(x, ...(x < to ? [1.5 * x] : []));
-    return list;
-  };
-  const powers = (from, to) => doubling(from, to).filter((_, i) => i % 2 === 0);
-  const SIZES = {
-    n: doubling(64, 16384),
-    b: powers(1, 32768),
-    N: [3, 4, 5, 6, 7, 8].flatMap((power) =>
-      [1, 1.6, 2.5, 4, 6.3].map((x) => round(x * 10 ** power)),
+/** Return the shape outside of which lines of the chart are not drawn. */
+const clip = ({ left, right, top, bottom }) => {
+  const [width, height] = [right - left, bottom - top + 10];
+  const shape = tag("rect", { x: left, y: top - 10, width, height });
+  return tag("clipPath", { id: "roofline-chart" }, shape);
+};
+
+const draw = (state, width, _, last) => {
+  const place = frameOf(state, width);
+  const middle = (place.left + place.right) / 2;
+  return canvas(
+    width,
+    BOTTOM + (width < 480 ? 92 : 72),
+    tag("defs", {}, drawing.hatching("roofline"), clip(place)),
+    bars(state, width),
+    label(0, TOP - 22, "FLOP/s at the bound (G = 10⁹, T = 10¹²)", "soft small"),
+    axes(place, width),
+    tag(
+      "g",
+      { "clip-path": "url(#roofline-chart)" },
+      way(state, place),
+      ceiling(state, place, width),
+      last ? dot(...pointOf(last, place), 7, "last") : "",
     ),
-    s: powers(32, 32768),
-  };
+    roofs(state, place, width),
+    ...measuredPoints(state, place),
+    point(state, place, width),
+    label(middle, BOTTOM + 38, "FLOP per byte", "soft small", "middle"),
+    legend(state, width),
+  );
+};
 
-  /** Return a state with the peaks of its machine, unless they are the sliders'. */
-  const adopt = (state) => {
-    if (state.machine === "own" && !pasted(state)) return state;
-    return { ...state, rate: rateOf(state), memory: memoryOf(state) };
-  };
+// In words
 
-  const settle = (before, id) => {
-    // What was measured belongs to a machine.
-    const ofMachine = ["machine", "line", "rate", "memory", "type"].includes(id);
-    const state = ofMachine ? { ...before, measured: undefined } : before;
-    if (["rate", "memory"].includes(id)) return { ...state, machine: "own", line: "" };
-    if (id === "line" && pasted(state))
-      return adopt({ ...state, overhead: overheadOf(state) });
-    if (id === "machine")
-      return adopt({ ...state, line: "", overhead: OVERHEAD });
-    return ["type", "operation"].includes(id) ? adopt(state) : state;
-  };
+const nameOf = (term) => `the ${TERMS[term][1]}`;
+const decides = (term) => `${nameOf(term)} ${term === "flops" ? "decides" : "decide"}`;
 
-  const isOne =
-    (...names) =>
-    ({ operation }) =>
-      names.includes(operation);
-  const steps = (id, text, values, start, when, more = false, format = amount) => ({
-    ...{ id, kind: "range", label: text, values, initial: start, format, when, more },
-  });
-  const select = (id, text, options, start, when = () => true, more = false) => ({
-    ...{ id, kind: "select", label: text, options, initial: start, when, more },
-  });
-  const range = (id, text, min, max, start, format) => ({
-    ...{ id, kind: "range", label: text, min, max, log: true, initial: start, format },
-    more: true,
-  });
+/** Return a sentence on the sizes at which another term decides. */
+const turning = (state) => {
+  const id = operationOf(state).size;
+  const found = changesOf(state);
+  if (found.length === 0)
+    return `For every ${id} of the slider, ${decides(bound(state).decides)}.`;
+  const parts = found.map(
+    ({ size: value, after }) =>
+      `from ${id}\u00a0≈\u00a0${amount(round(value))} on ${decides(after)}`,
+  );
+  const before = [`For small ${id} ${decides(found[0].before)}`, ...parts.slice(0, -1)];
+  return `${before.join(", ")}, and ${parts[parts.length - 1]}.`;
+};
 
-  const spec = {
-    name: "roofline",
-    experiment: "roofline",
-    controls: [
-      select(
-        "machine",
-        "Machine",
-        [
-          ...Object.entries(MACHINES).map(([id, { name }]) => [id, name]),
-          ["own", "your own, measured"],
-        ],
-        ...["rtx4090", () => true, true],
-      ),
-      {
-        id: "line",
-        kind: "text",
-        label: "Paste the line that print(d2l.measure_machine()) prints",
-        placeholder: "cpu: products in GFLOP/s: float32 98.9; memory 34 GB/s; …",
-        initial: "",
-        when: ({ machine: name }) => name === "own",
-        more: true,
-      },
-      select("type", "Numbers", Object.entries(TYPES), "bfloat16", () => true, true),
-      steps("n", "Size n of the matrices", SIZES.n, 512, isOne("product")),
-      steps("b", "Rows b of the minibatch", SIZES.b, 32, isOne("layer")),
-      steps("N", "Numbers N in an array", SIZES.N, 16e6, isOne("elementwise", "chain")),
-      steps("s", "Positions s in a sequence", SIZES.s, 1024, isOne("attention")),
-      select(
-        "operation",
-        "Operation",
-        Object.entries(OPERATIONS).map(([id, { name }]) => [id, name]),
-        "product",
-      ),
-      steps(
-        ...["count", "Operations in the chain", [1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128]],
-        ...[8, isOne("chain"), true],
-      ),
-      steps(
-        ...["perNumber", "FLOPs per number", [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]],
-        ...[1, isOne("elementwise"), true],
-      ),
-      select(
-        "kernels",
-        "Kernels",
-        [
-          ["separate", "one for each operation"],
-          ["fused", "a single one (fused)"],
-        ],
-        "separate",
-        isOne("chain", "attention"),
-      ),
-      {
-        id: "overhead",
-        kind: "range",
-        label: "Time o of a call",
-        min: 0,
-        max: 100,
-        step: 0.1,
-        initial: overheadOf,
-        more: true,
-        format: (value) => time(value * MICRO),
-      },
-      select(
-        ...["sheet", "Peak rate"],
-        [
-          ["dense", "dense"],
-          ["sparse", "also sparse, as data sheets print it"],
-        ],
-        ...["dense", () => true, true],
-      ),
-      range("rate", "Peak rate of your own", 1e-4, 10000, rateOf, (x) => rate(x * TERA)),
-      range("memory", "Bandwidth of your own", 1, 20000, memoryOf, (x) =>
-        bandwidth(x * GIGA),
-      ),
-      steps("reads", "Arrays read", [1, 2, 3, 4], 1, isOne("elementwise"), true),
-      steps(
-        ...["second", "Operations that read a second array", [0, 1, 2, 4, 8], 2],
-        ...[isOne("chain"), true],
-      ),
-      steps("inputs", "Inputs of the layer", powers(256, 32768), 4096, isOne("layer"), true),
-      steps(
-        ...["outputs", "Outputs of the layer", powers(256, 32768), 4096],
-        ...[isOne("layer"), true],
-      ),
-      steps("sequences", "Sequences", powers(1, 256), 8, isOne("attention"), true),
-      steps("heads", "Heads", powers(1, 128), 16, isOne("attention"), true),
-      steps("width", "Width of all heads", powers(64, 16384), 1024, isOne("attention"), true),
+/** Return a sentence on what is wrong with a pasted line. */
+const warning = (state) =>
+  state.machine === "own" && state.line && !pasted(state)
+    ? "This is not a line of print(d2l.measure_machine()), so the sliders below count. "
+    : "";
+
+/** Return the end of a sentence on a rate that the machine lacks, if it does. */
+const missing = (state) => {
+  const rates = ratesOf(state);
+  if (!rates || rates[usedType(state)]) return "";
+  return ` of ${TYPES[ratedType(state, rates)]}, since there is none for ${TYPES[state.type]}`;
+};
+
+const result = (state) => {
+  const { time: least, decides: term } = bound(state);
+  const share = round((100 * attained(state)) / machine(state).rate, 2);
+  const id = operationOf(state).size;
+  return (
+    `${warning(state)}At ${id}\u00a0=\u00a0${amount(state[id])}, ${decides(term)}: the ` +
+    `time is at least ${time(least)}, and the rate is at most ${share}\u00a0% of the ` +
+    `peak rate${missing(state)}.`
+  );
+};
+
+const summary = (state) =>
+  `Bars for the times of ${shownTerms(state)
+    .map(([term]) => nameOf(term))
+    .join(", ")}, above a ` +
+  `roofline with both axes logarithmic. ${result(state)} The point lies at ` +
+  `${round(intensity(state))} FLOP per byte; the ridge is at ` +
+  `${round(performance.ridge(machine(state)))}. A table below has the numbers.`;
+
+const formula = (state) => {
+  const operation = operationOf(state);
+  const { terms, time: least } = bound(state);
+  const m = machine(state);
+  const { calls, functions } = work(state);
+  const known = published(state);
+  const bytes = bytesOf(state);
+  return [
+    turning(state),
+    `arithmetic: ${operation.flops(state)} / ${rate(m.rate)} = ${time(terms.flops)}`,
+    terms.functions &&
+      `exponentials: ${amount(functions)} / (${amount(round(m.functions))} per second)` +
+        ` = ${time(terms.functions)}`,
+    `bytes: ${operation.bytes(state)} · ${bytes} B / ${bandwidth(m.bandwidth)} = ` +
+      time(terms.bytes),
+    `calls: ${calls} · ${time(m.overhead)} = ${time(terms.calls)}`,
+    `intensity: ${round(intensity(state))} FLOP per byte; ridge: ` +
+      `${round(performance.ridge(m))} FLOP per byte`,
+    state.operation === "layer" &&
+      `critical batch: ${bytes} / 2 · ${rate(m.rate)} / ${bandwidth(m.bandwidth)} ` +
+        `= ${round(performance.criticalBatch(m, bytes))}`,
+    known &&
+      `published for PyTorch on an RTX 4090: ${time(known.time)} or ` +
+        `${rate(known.rate, 4)}, predicted ${time(least)} or ${rate(attained(state))}`,
+    sparseFactor(state) > 1 &&
+      `a data sheet may print ${rate(2 * m.rate)}, for matrices half of whose ` +
+        `numbers are zero; your program gets ${rate(m.rate)}`,
+  ];
+};
+
+const table = (state) => {
+  const { flops, functions, bytes, calls } = work(state);
+  const { terms } = bound(state);
+  const m = machine(state);
+  const row = (term, counted, peak) => [
+    TERMS[term][1],
+    counted,
+    peak,
+    time(terms[term]),
+    percent(terms[term] / bound(state).time),
+  ];
+  return {
+    head: ["term", "amount", "peak", "time", "of the bound"],
+    rows: [
+      row("flops", `${amount(flops)} FLOPs`, rate(m.rate)),
+      ...(terms.functions
+        ? [row("functions", amount(functions), `${amount(round(m.functions))} per second`)]
+        : []),
+      row("bytes", size(bytes), bandwidth(m.bandwidth)),
+      row("calls", String(calls), `${time(m.overhead)} each`),
     ],
-    invite: "Drag the slider to the right until the calls no longer decide.",
-    settle,
-    draw,
-    drag,
-    summary,
-    result,
-    formula,
-    table,
-    notes: () => NOTES,
-    machine,
-    work,
-    bound,
-    attained,
-    changesOf,
-    published,
-    MACHINES,
-    OVERHEAD,
-    RATES,
   };
+};
 
-  if (inNode) module.exports = spec;
-  else globalThis.bookExplorables[spec.name] = (figure) => explorable(figure, spec);
-})();
+const DOCS = "https://images.nvidia.com/aem-dam/Solutions/geforce/ada";
+const ADA = `${DOCS}/nvidia-ada-gpu-architecture.pdf`;
+const HOPPER = "https://resources.nvidia.com/en-us-tensor-core/gtc22-whitepaper-hopper";
+const BEKMAN = "https://github.com/stas00/ml-engineering";
+const LOCKWOOD = "https://glennklockwood.com/garden/processors/A100";
+const XLA =
+  "https://github.com/openxla/xla/tree/main/xla/backends/gpu/target_config/specs";
+const T4 = "https://manualmachine.com/pny/tcst4mpb/8129101-user-manual";
+const NEU = "https://github.com/smolix/d2l-neu";
+const NOTES = [
+  "Rates are dense. Many data sheets print the rate of sparse matrices, half of " +
+    "whose numbers are zero. It is twice the dense rate, and programs with ordinary " +
+    "matrices do not reach it.",
+  "The rates and bandwidths of the T4, A100, H100, H200 and B200 are those of the " +
+    `library’s file cards.csv, from [NVIDIA, T4](${T4}), [OpenXLA](${XLA}), ` +
+    `[Lockwood](${LOCKWOOD}) and [Bekman, 2026](${BEKMAN}); see also [NVIDIA, ` +
+    `H100](${HOPPER}). Those of the RTX 4090 are from [NVIDIA, Ada ` +
+    `architecture](${ADA}), for products with sums in 32 bits.`,
+  "Elementwise operations do not run in tensor cores, so the rate of float32 " +
+    "bounds them in every type. TF32 rounds numbers inside of a product; in memory " +
+    "they have 32 bits. Attention without fusion writes the scores, reads and writes " +
+    "them in the softmax, and reads them again. Caches are left out.",
+  "Exponentials: a multiprocessor of these GPUs computes 16 special functions per " +
+    "clock, at the clock of the rate of float32. FlashAttention-3 counts 3.9 " +
+    "trillion per second on an H100 ([Shah et al., " +
+    "2024](https://arxiv.org/abs/2407.08608)), at a lower clock.",
+  `The time of a call, ${OVERHEAD} µs, follows from the smallest product that ` +
+    `others measured with PyTorch on an RTX 4090 ([Zhang et al., 2026](${NEU})). ` +
+    "Other machines and frameworks differ. The chain that they measured has 8 " +
+    "operations, of which 2 read a second array.",
+];
+
+// Settings
+
+const SIZES = {
+  n: doubled(64, 16384).flatMap((n) => (n < 16384 ? [n, 1.5 * n] : [n])),
+  b: doubled(1, 32768),
+  N: [3, 4, 5, 6, 7, 8].flatMap((power) =>
+    [1, 1.6, 2.5, 4, 6.3].map((x) => round(x * 10 ** power)),
+  ),
+  s: doubled(32, 32768),
+};
+
+/** Return a state with the peaks of its machine, unless they are the sliders'. */
+const adopt = (state) => {
+  if (state.machine === "own" && !pasted(state)) return state;
+  return { ...state, rate: rateOf(state), memory: memoryOf(state) };
+};
+
+const settle = (before, id) => {
+  // What was measured belongs to a machine.
+  const ofMachine = ["machine", "line", "rate", "memory", "type"].includes(id);
+  const state = ofMachine ? { ...before, measured: undefined } : before;
+  if (["rate", "memory"].includes(id)) return { ...state, machine: "own", line: "" };
+  if (id === "line" && pasted(state))
+    return adopt({ ...state, overhead: overheadOf(state) });
+  if (id === "machine")
+    return adopt({ ...state, line: "", overhead: OVERHEAD });
+  return ["type", "operation"].includes(id) ? adopt(state) : state;
+};
+
+const isOne =
+  (...operations) =>
+  ({ operation }) =>
+    operations.includes(operation);
+/** Return a slider that only some operations have. */
+const sizes = (id, label, values, start, ...operations) =>
+  steps(id, label, values, start, { when: isOne(...operations), format: amount });
+const FUSED = { separate: "one for each operation", fused: "a single one (fused)" };
+const SHEETS = { dense: "dense", sparse: "also sparse, as data sheets print it" };
+const DEPTHS = [1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128];
+const tera = (x) => rate(x * TERA);
+const giga = (x) => bandwidth(x * GIGA);
+
+module.exports = figure({
+  name: "roofline",
+  experiment: "roofline",
+  controls: [
+    ...more(
+      select("machine", "Machine", { ...MACHINES, own: "your own, measured" }, "rtx4090"),
+      text(
+        "line",
+        "Paste the line that print(d2l.measure_machine()) prints",
+        "cpu: products in GFLOP/s: float32 98.9; memory 34 GB/s; …",
+        { when: (state) => state.machine === "own" },
+      ),
+      select("type", "Numbers", TYPES, "bfloat16"),
+    ),
+    sizes("n", "Size n of the matrices", SIZES.n, 512, "product"),
+    sizes("b", "Rows b of the minibatch", SIZES.b, 32, "layer"),
+    sizes("N", "Numbers N in an array", SIZES.N, 16e6, "elementwise", "chain"),
+    sizes("s", "Positions s in a sequence", SIZES.s, 1024, "attention"),
+    select("operation", "Operation", OPERATIONS, "product"),
+    ...more(
+      sizes("count", "Operations in the chain", DEPTHS, 8, "chain"),
+      sizes("perNumber", "FLOPs per number", doubled(1, 512), 1, "elementwise"),
+    ),
+    select("kernels", "Kernels", FUSED, "separate", { when: isOne("chain", "attention") }),
+    ...more(
+      range("overhead", "Time o of a call", [0, 100, 0.1], overheadOf, {
+        format: (value) => time(value * MICRO),
+      }),
+      select("sheet", "Peak rate", SHEETS, "dense"),
+      logRange("rate", "Peak rate of your own", [1e-4, 10000], rateOf, tera),
+      logRange("memory", "Bandwidth of your own", [1, 20000], memoryOf, giga),
+      sizes("reads", "Arrays read", [1, 2, 3, 4], 1, "elementwise"),
+      sizes("second", "Operations that read a second array", [0, 1, 2, 4, 8], 2, "chain"),
+      sizes("inputs", "Inputs of the layer", doubled(256, 32768), 4096, "layer"),
+      sizes("outputs", "Outputs of the layer", doubled(256, 32768), 4096, "layer"),
+      sizes("sequences", "Sequences", doubled(1, 256), 8, "attention"),
+      sizes("heads", "Heads", doubled(1, 128), 16, "attention"),
+      sizes("width", "Width of all heads", doubled(64, 16384), 1024, "attention"),
+    ),
+  ],
+  invite: "Drag the slider to the right until the calls no longer decide.",
+  notes: () => NOTES,
+  ...{ settle, draw, drag, summary, result, formula, table },
+  ...{ bound, changesOf, published, MACHINES, OVERHEAD, RATES }, // for tests
+});

@@ -3,292 +3,214 @@
  */
 "use strict";
 
-(() => {
-  const inNode = typeof module !== "undefined";
-  const arithmetic = inNode ? require("./arithmetic.js") : globalThis.bookArithmetic;
-  const performance = inNode
-    ? require("./performance-arithmetic.js")
-    : globalThis.bookPerformance;
-  const explorable = inNode ? require("./explorable.js") : globalThis.bookExplorable;
-  const { tag, label, canvas, hatching } = explorable;
-  const { round } = arithmetic;
+const arithmetic = require("./arithmetic.js");
+const performance = require("./performance-arithmetic.js");
+const { each, tag, label, path, inColumns, chart } = require("./chart.js");
+const { select, range, more, presets } = require("./controls.js");
+const { figure } = require("./explorable.js");
 
-  const WARP = 32;
-  const SECTOR = 32;
+const { percent, plural } = arithmetic;
+const { area, sheet, legend } = chart("sectors");
 
-  /** The accesses that the reader can choose by name, with the `settings` of each. */
-  const PRESETS = {
-    neighbors: { name: "neighbors", settings: { stride: 1, size: "4", offset: 0 } },
-    two: { name: "every second number", settings: { stride: 2, size: "4", offset: 0 } },
-    column: {
-      name: "a column of a matrix, 32 wide",
-      settings: { stride: 32, size: "4", offset: 0 },
-    },
-    shifted: {
-      name: "neighbors, off by one",
-      settings: { stride: 1, size: "4", offset: 1 },
-    },
-  };
+const WARP = 32;
+const SECTOR = 32;
 
-  /** Return the argument of `performance.sectors` for a state. */
-  const setting = ({ stride, size, offset }) => ({
-    stride,
-    size: Number(size),
-    offset: offset * Number(size),
-  });
+/** The accesses that the reader can choose by name, with the `settings` of each. */
+const PRESETS = {
+  neighbors: { name: "neighbors", settings: { stride: 1, size: "4", offset: 0 } },
+  two: { name: "every second number", settings: { stride: 2, size: "4", offset: 0 } },
+  column: {
+    name: "a column of a matrix, 32 wide",
+    settings: { stride: 32, size: "4", offset: 0 },
+  },
+  shifted: {
+    name: "neighbors, off by one",
+    settings: { stride: 1, size: "4", offset: 1 },
+  },
+};
+const { settle, from, menu } = presets("preset", PRESETS, "two");
 
-  const access = (state) => performance.sectors(setting(state));
+/** Return the argument of `performance.sectors` for a state. */
+const setting = ({ stride, size, offset }) => ({
+  stride,
+  size: Number(size),
+  offset: offset * Number(size),
+});
 
-  // The drawing: the threads in a row, the sectors in rows below them
+const access = (state) => performance.sectors(setting(state));
 
-  const TOP = 64;
-  const GAP = 5;
+// The drawing: the threads in a row, the sectors in rows below them
 
-  /** Return the places of the sectors: how many in a row, their width and height. */
-  const shape = (width) => {
-    const columns = width < 480 ? 4 : 8;
-    return { columns, wide: (width - 2) / columns, tall: 22 };
-  };
+const TOP = 64;
+const GAP = 5;
 
-  /** Return a function from the address of a byte to its place in the drawing. */
-  const placeOf = (state, width) => {
-    const { sectors } = access(state);
-    const { columns, wide, tall } = shape(width);
-    return (byte) => {
-      const index = sectors.indexOf(Math.floor(byte / SECTOR));
-      const inside = (byte % SECTOR) / SECTOR;
-      return {
-        x: 2 + (index % columns) * wide + inside * (wide - GAP),
-        y: TOP + Math.floor(index / columns) * (tall + 8),
-      };
-    };
-  };
+/** Return the places of the sectors: how many in a row, their width and height. */
+const shape = (width) => {
+  const columns = width < 480 ? 4 : 8;
+  return { columns, wide: (width - 2) / columns, tall: 22 };
+};
 
-  const threadPlace = (thread, width) => ((thread + 0.5) * width) / WARP;
-
-  /** Return the row of threads. */
-  const threads = (width) => {
-    const each = width / WARP;
-    const boxes = Array.from({ length: WARP }, (_, t) =>
-      tag("rect", {
-        ...{ x: t * each + 1, y: 20, width: each - 2, height: 14, class: "s3" },
-      }),
-    );
-    return label(0, 12, "32 threads of a warp", "soft small") + boxes.join("");
-  };
-
-  /** Return each thread's line to the number that it reads, and this number. The one
-   * that is pointed at stands out. Lines to the last rows are behind all others. */
-  const reads = (state, width) => {
-    const place = placeOf(state, width);
-    const { stride, size, offset } = setting(state);
-    const { wide, tall } = shape(width);
-    const unit = (wide - GAP) / SECTOR;
-    return Array.from({ length: WARP }, (_, t) => {
-      const { x, y } = place(offset + t * stride * size);
-      const d = `M${threadPlace(t, width)} 34L${x + (size * unit) / 2} ${y}`;
-      const box = { x, y, width: size * unit, height: tall };
-      return tag(
-        ...["g", { class: "reads" }],
-        tag("path", { d, class: "axis", "stroke-opacity": 0.65 }),
-        tag("rect", { ...box, class: "box" }),
-        tag("rect", { ...box, class: "s1 solid" }),
-      );
-    })
-      .reverse()
-      .join("");
-  };
-
-  const boxes = (state, width) => {
-    const { sectors } = access(state);
-    const { columns, wide, tall } = shape(width);
-    return sectors
-      .map((_, i) =>
-        tag("rect", {
-          x: 2 + (i % columns) * wide,
-          y: TOP + Math.floor(i / columns) * (tall + 8),
-          width: wide - GAP,
-          height: tall,
-          class: "wait",
-          fill: "url(#sectors-hatching)",
-        }),
-      )
-      .join("");
-  };
-
-  const legend = (top, width) =>
-    tag("rect", { x: 2, y: top, width: 18, height: 14, class: "s1 solid" }) +
-    label(26, top + 12, "bytes used", "soft small") +
-    tag("rect", {
-      ...{ x: 112, y: top, width: 18, height: 14, class: "wait" },
-      fill: "url(#sectors-hatching)",
-    }) +
-    label(
-      ...[136, top + 12],
-      width < 480 ? "moved, but not used" : "bytes moved, but not used",
-      "soft small",
-    );
-
-  const draw = (state, width) => {
-    const { sectors } = access(state);
-    const { columns, tall } = shape(width);
-    const below = TOP + Math.ceil(sectors.length / columns) * (tall + 8);
-    return canvas(
-      width,
-      below + 30,
-      tag("defs", {}, hatching("sectors", "s2")),
-      threads(width),
-      boxes(state, width),
-      reads(state, width),
-      legend(below + 8, width),
-    );
-  };
-
-  // In words
-
-  const percent = (share) => `${round(100 * share)}\u00a0%`;
-  const amount = (count) => `${count} ${count === 1 ? "sector" : "sectors"}`;
-
-  /** Return the fewest sectors that hold the numbers of a warp. */
-  const fewest = ({ size }) => Math.max(1, (WARP * Number(size)) / SECTOR);
-
-  const result = (state) => {
-    const { sectors, used } = access(state);
-    return (
-      `With a stride of ${state.stride}, the warp touches ${amount(sectors.length)} and ` +
-      `uses ${percent(used)} of the bytes that it moves.`
-    );
-  };
-
-  const summary = (state) =>
-    "A row of 32 threads, with lines to the numbers that they read, in boxes for the " +
-    `sectors of 32 bytes that contain them. ${result(state)} A table below has the numbers.`;
-
-  const formula = (state) => {
-    const { sectors, used } = access(state);
-    const { stride, size, offset } = setting(state);
-    const least =
-      sectors.length === fewest(state)
-        ? "No access needs fewer sectors."
-        : `${WARP} neighbors that begin with a sector need only ${fewest(state)}.`;
-    return [
-      `The warp asks for ${WARP * size} bytes and moves ${SECTOR * sectors.length}. ${least}`,
-      `thread t reads the ${size === 1 ? "byte" : `${size} bytes`} from address ` +
-        `${offset} + t · ${stride} · ${size} on, in sector ⌊address / ${SECTOR}⌋`,
-      `used: ${WARP} · ${size} B / (${sectors.length} · ${SECTOR} B) = ${percent(used)}`,
-    ];
-  };
-
-  const table = (state) => {
-    const row = (name, change) => {
-      const { sectors, used } = access({ ...state, ...change });
-      const bytes = SECTOR * sectors.length;
-      return [name, String(sectors.length), String(bytes), percent(used)];
-    };
-    const strides = [...new Set([state.stride, 1, 2, 4, 8, 16, 32])];
+/** Return a function from the address of a byte to its place in the drawing. */
+const placeOf = (state, width) => {
+  const { sectors } = access(state);
+  const { columns, wide, tall } = shape(width);
+  return (byte) => {
+    const index = sectors.indexOf(Math.floor(byte / SECTOR));
+    const inside = (byte % SECTOR) / SECTOR;
     return {
-      head: ["stride", "sectors", "bytes moved", "used"],
-      rows: strides
-        .sort((a, b) => a - b)
-        .map((stride) => row(`${stride}${stride === state.stride ? ", chosen" : ""}`, {
-          stride,
-        })),
+      x: 2 + (index % columns) * wide + inside * (wide - GAP),
+      y: TOP + Math.floor(index / columns) * (tall + 8),
     };
   };
+};
 
-  const GUIDE = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/";
-  const NOTES = [
-    [
-      "The memory of a GPU moves whole sectors of 32 bytes (",
-      ["NVIDIA, Best Practices Guide", GUIDE],
-      "). The guide counts the same sectors for a warp: four for neighbors with 4 bytes, " +
-        "five if they are shifted, and eight with a stride of two.",
-    ],
-    [
-      "Caches are left out. If other warps soon read the rest of a sector, the cache can " +
-        "serve them. A GPU refuses addresses that are not multiples of the size of the " +
-        "number, so the first address here is one.",
-    ],
-  ];
+const threadPlace = (thread, width) => ((thread + 0.5) * width) / WARP;
 
-  // Settings
+/** Return the row of threads. */
+const threads = (width) => {
+  const wide = width / WARP;
+  const boxes = each(Array(WARP).fill(wide - 2), (box, t) =>
+    area("s3", t * wide + 1, 20, box, 14),
+  );
+  return label(0, 12, "32 threads of a warp", "soft small") + boxes;
+};
 
-  const matches = (state) =>
-    Object.keys(PRESETS).find((id) =>
-      Object.entries(PRESETS[id].settings).every(([key, value]) => state[key] === value),
+/** Return each thread's line to the number that it reads, and this number. The one
+ * that is pointed at stands out. Lines to the last rows are behind all others. */
+const reads = (state, width) => {
+  const place = placeOf(state, width);
+  const { stride, size, offset } = setting(state);
+  const { wide, tall } = shape(width);
+  const unit = (wide - GAP) / SECTOR;
+  return Array.from({ length: WARP }, (_, t) => {
+    const { x, y } = place(offset + t * stride * size);
+    const d = `M${threadPlace(t, width)} 34L${x + (size * unit) / 2} ${y}`;
+    const box = { x, y, width: size * unit, height: tall };
+    return tag(
+      ...["g", { class: "reads" }],
+      path(d, "axis", { "stroke-opacity": 0.65 }),
+      tag("rect", { ...box, class: "box" }),
+      tag("rect", { ...box, class: "s1 solid" }),
     );
+  })
+    .reverse()
+    .join("");
+};
 
-  const settle = (state, id) => {
-    if (id === "preset")
-      return { ...state, ...(PRESETS[state.preset] || { settings: {} }).settings };
-    return { ...state, preset: matches(state) || "own" };
+const boxes = (state, width) => {
+  const { columns, wide, tall } = shape(width);
+  const place = inColumns(columns, wide, tall + 8, TOP);
+  return each(access(state).sectors, (_, i) => {
+    const [x, y] = place(i);
+    return area("wait", x + 1, y, wide - GAP, tall);
+  });
+};
+
+const names = (top, width) => {
+  const unused = width < 480 ? "moved, but not used" : "bytes moved, but not used";
+  const items = [
+    ["s1 solid", "bytes used"],
+    ["wait", unused],
+  ];
+  return legend(items, (i) => [[2, 112][i], top]);
+};
+
+const draw = (state, width) => {
+  const { sectors } = access(state);
+  const { columns, tall } = shape(width);
+  const below = TOP + Math.ceil(sectors.length / columns) * (tall + 8);
+  return sheet(
+    width,
+    below + 30,
+    threads(width),
+    boxes(state, width),
+    reads(state, width),
+    names(below + 8, width),
+  );
+};
+
+// In words
+
+/** Return the fewest sectors that hold the numbers of a warp. */
+const fewest = ({ size }) => Math.max(1, (WARP * Number(size)) / SECTOR);
+
+const result = (state) => {
+  const { sectors, used } = access(state);
+  return (
+    `With a stride of ${state.stride}, the warp touches ${plural(sectors.length, "sector")} and ` +
+    `uses ${percent(used, 3)} of the bytes that it moves.`
+  );
+};
+
+const summary = (state) =>
+  "A row of 32 threads, with lines to the numbers that they read, in boxes for the " +
+  `sectors of 32 bytes that contain them. ${result(state)} A table below has the numbers.`;
+
+const formula = (state) => {
+  const { sectors, used } = access(state);
+  const { stride, size, offset } = setting(state);
+  const least =
+    sectors.length === fewest(state)
+      ? "No access needs fewer sectors."
+      : `${WARP} neighbors that begin with a sector need only ${fewest(state)}.`;
+  return [
+    `The warp asks for ${WARP * size} bytes and moves ${SECTOR * sectors.length}. ${least}`,
+    `thread t reads the ${size === 1 ? "byte" : `${size} bytes`} from address ` +
+      `${offset} + t · ${stride} · ${size} on, in sector ⌊address / ${SECTOR}⌋`,
+    `used: ${WARP} · ${size} B / (${sectors.length} · ${SECTOR} B) = ${percent(used, 3)}`,
+  ];
+};
+
+const table = (state) => {
+  const row = (name, change) => {
+    const { sectors, used } = access({ ...state, ...change });
+    const bytes = SECTOR * sectors.length;
+    return [name, String(sectors.length), String(bytes), percent(used, 3)];
   };
-
-  const from = (id) => (state) =>
-    (PRESETS[state.preset] || PRESETS.two).settings[id];
-
-  const spec = {
-    name: "sectors",
-    experiment: "sectors",
-    controls: [
-      {
-        id: "preset",
-        kind: "select",
-        label: "What the warp reads",
-        initial: "two",
-        more: true,
-        options: [
-          ...Object.entries(PRESETS).map(([id, { name }]) => [id, name]),
-          ["own", "your own choice"],
-        ],
-      },
-      {
-        id: "stride",
-        kind: "range",
-        label: "Stride, in numbers",
-        min: 1,
-        max: 32,
-        step: 1,
-        initial: from("stride"),
-        format: String,
-      },
-      {
-        id: "size",
-        kind: "select",
-        label: "Size of a number",
-        initial: from("size"),
-        more: true,
-        options: [
-          ["1", "1 byte (FP8)"],
-          ["2", "2 bytes (bfloat16, float16)"],
-          ["4", "4 bytes (float32)"],
-          ["8", "8 bytes (float64)"],
-        ],
-      },
-      {
-        id: "offset",
-        kind: "range",
-        label: "First number",
-        min: 0,
-        max: 31,
-        step: 1,
-        initial: from("offset"),
-        more: true,
-        format: String,
-      },
-    ],
-    invite: "Drag the stride to 32, and see how few of the moved bytes are used.",
-    settle,
-    draw,
-    summary,
-    result,
-    formula,
-    table,
-    notes: () => NOTES,
-    access,
-    PRESETS,
+  const strides = [...new Set([state.stride, 1, 2, 4, 8, 16, 32])];
+  return {
+    head: ["stride", "sectors", "bytes moved", "used"],
+    rows: strides
+      .sort((a, b) => a - b)
+      .map((stride) => row(`${stride}${stride === state.stride ? ", chosen" : ""}`, {
+        stride,
+      })),
   };
+};
 
-  if (inNode) module.exports = spec;
-  else globalThis.bookExplorables[spec.name] = (figure) => explorable(figure, spec);
-})();
+const GUIDE = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/";
+const NOTES = [
+  "The memory of a GPU moves whole sectors of 32 bytes ([NVIDIA, Best Practices " +
+    `Guide](${GUIDE})). The guide counts the same sectors for a warp: four for ` +
+    "neighbors with 4 bytes, five if they are shifted, and eight with a stride of " +
+    "two.",
+  "Caches are left out. If other warps soon read the rest of a sector, the cache " +
+    "can serve them. A GPU refuses addresses that are not multiples of the size of " +
+    "the number, so the first address here is one.",
+];
+
+// Settings
+
+const SIZES = [
+  ["1", "1 byte (FP8)"],
+  ["2", "2 bytes (bfloat16, float16)"],
+  ["4", "4 bytes (float32)"],
+  ["8", "8 bytes (float64)"],
+];
+
+module.exports = figure({
+  name: "sectors",
+  experiment: "sectors",
+  controls: [
+    ...more(menu("What the warp reads", "your own choice")),
+    range("stride", "Stride, in numbers", [1, 32, 1], from("stride")),
+    ...more(
+      select("size", "Size of a number", SIZES, from("size")),
+      range("offset", "First number", [0, 31, 1], from("offset")),
+    ),
+  ],
+  invite: "Drag the stride to 32, and see how few of the moved bytes are used.",
+  notes: () => NOTES,
+  ...{ settle, draw, summary, result, formula, table },
+  ...{ access }, // for tests
+});

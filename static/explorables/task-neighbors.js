@@ -1,23 +1,20 @@
 /* A kernel to write: each number of the result is the sum of three neighbors. */
 "use strict";
 
-(() => {
-  if (typeof module !== "undefined") require("./kernel-task.js");
-
-  const task = {
-    sizes: [1000, 2 ** 24],
-    arrays: { a: (n) => n, out: (n) => n },
-    tile: 258,
-    threads: (n) => n,
-    input: (_, n) => Float32Array.from({ length: n }, (_, i) => i % 10),
-    expected: ({ a }, n) =>
-      Float32Array.from({ length: n }, (_, i) => (a[i - 1] ?? 0) + a[i] + (a[i + 1] ?? 0)),
-    least: 262,
-    start: `
+module.exports = require("./kernel-task.js").task({
+  sizes: [1000, 2 ** 24],
+  arrays: { a: (n) => n, out: (n) => n },
+  tile: 258,
+  threads: (n) => n,
+  input: (_, n) => Float32Array.from({ length: n }, (_, i) => i % 10),
+  expected: ({ a }, n) =>
+    Float32Array.from({ length: n }, (_, i) => (a[i - 1] ?? 0) + a[i] + (a[i + 1] ?? 0)),
+  least: 262,
+  start: `
 fn kernel(i: u32, l: u32, w: u32) {
   store_out(i, load_a(i - 1u) + load_a(i) + load_a(i + 1u));
 }`,
-    solution: `
+  solution: `
 fn kernel(i: u32, l: u32, w: u32) {
   // Each thread fetches one number for all; the first two also fetch the ends.
   if (i < N) { store_tile(l + 1u, load_a(i)); } else { store_tile(l + 1u, 0.0); }
@@ -30,10 +27,4 @@ fn kernel(i: u32, l: u32, w: u32) {
     store_out(i, load_tile(l) + load_tile(l + 1u) + load_tile(l + 2u));
   }
 }`,
-  };
-
-  if (typeof module !== "undefined") module.exports = task;
-  else
-    globalThis.bookExplorables["task-neighbors"] = (figure) =>
-      globalThis.bookKernelTask(figure, task);
-})();
+});

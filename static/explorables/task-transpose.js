@@ -1,25 +1,22 @@
 /* A kernel to write: the transpose of a square matrix. */
 "use strict";
 
-(() => {
-  if (typeof module !== "undefined") require("./kernel-task.js");
-
-  const task = {
-    sizes: [64, 4096],
-    arrays: { a: (n) => n * n, out: (n) => n * n },
-    tile: 272,
-    threads: (n) => n * n,
-    input: (_, n) => Float32Array.from({ length: n * n }, (_, i) => i % 1009),
-    expected: ({ a }, n) =>
-      Float32Array.from({ length: n * n }, (_, i) => a[(i % n) * n + Math.floor(i / n)]),
-    least: 1024,
-    start: `
+module.exports = require("./kernel-task.js").task({
+  sizes: [64, 4096],
+  arrays: { a: (n) => n * n, out: (n) => n * n },
+  tile: 272,
+  threads: (n) => n * n,
+  input: (_, n) => Float32Array.from({ length: n * n }, (_, i) => i % 1009),
+  expected: ({ a }, n) =>
+    Float32Array.from({ length: n * n }, (_, i) => a[(i % n) * n + Math.floor(i / n)]),
+  least: 1024,
+  start: `
 fn kernel(i: u32, l: u32, w: u32) {
   let row = i / N;
   let column = i % N;
   store_out(column * N + row, load_a(row * N + column));
 }`,
-    solution: `
+  solution: `
 fn kernel(i: u32, l: u32, w: u32) {
   // A workgroup moves a square of 16 x 16 numbers. Rows of the tile are 17 apart.
   let top = 16u * (w / (N / 16u));
@@ -30,10 +27,4 @@ fn kernel(i: u32, l: u32, w: u32) {
   workgroupBarrier();
   store_out((left + y) * N + top + x, load_tile(17u * x + y));
 }`,
-  };
-
-  if (typeof module !== "undefined") module.exports = task;
-  else
-    globalThis.bookExplorables["task-transpose"] = (figure) =>
-      globalThis.bookKernelTask(figure, task);
-})();
+});

@@ -1,10 +1,7 @@
 """The book's own site, built if it is not, as trees and in a browser."""
 
-import json
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import figures
 import pytest
@@ -52,33 +49,6 @@ def pages(site: Path) -> dict[Path, BeautifulSoup]:
 def node() -> str:
     """The path of Node."""
     return tools.node()
-
-
-@pytest.fixture(scope="session")
-def run_js(node: str) -> Iterator[Callable[[str], Any]]:
-    """A function that runs JavaScript and returns what it gives to `give`.
-
-    The code finds each script of a figure by its name, with underscores. One process
-    of Node runs the code of all tests.
-    """
-    program = Path(__file__).with_name("evaluate.js")
-    with subprocess.Popen(
-        [node, program, figures.EXPLORABLES],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-
-        def run(code: str) -> Any:
-            assert process.stdin and process.stdout
-            process.stdin.write(f"{json.dumps(code)}\n")
-            process.stdin.flush()
-            done = json.loads(process.stdout.readline())
-            assert "error" not in done, done["error"]
-            return done["value"]
-
-        yield run
-        process.kill()
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from book.pages.files import cards_script
+from book.library.figures import scripts_of
+from book.pages.files import write_explorables
 from book.text.book import Book
 
 ROOT = Path(__file__).parents[2]
@@ -14,11 +15,7 @@ NAMES = (
     *("two-devices", "queue", "worth-moving", "memory-timeline", "allocator"),
     *("roofline", "sectors", "warps", "collectives", "plans", "workers", "server"),
 )
-ARITHMETIC = (
-    *("cards", "arithmetic", "memory-arithmetic", "performance-arithmetic"),
-    *("collective-arithmetic", "parallel-arithmetic", "inference-arithmetic"),
-)
-SCRIPTS = (*ARITHMETIC, "explorable", *NAMES)
+SCRIPTS = dict.fromkeys(script for name in NAMES for script in scripts_of(name))
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
@@ -49,8 +46,7 @@ START = """for (const figure of document.querySelectorAll("[data-explorable]"))
 def write_page(folder: Path) -> Path:
     """Write the page and the files that it loads, and return its path."""
     shutil.copytree(EXPLORABLES, folder / "static" / "explorables")
-    script = folder / "static" / "explorables" / "cards.js"
-    script.write_text(cards_script(Book(ROOT)), "utf-8")
+    write_explorables(Book(ROOT), folder / "static" / "explorables")
     (folder / "img").mkdir()
     for name in NAMES:
         shutil.copy(ROOT / "img" / f"{name}.svg", folder / "img")

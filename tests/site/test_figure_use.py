@@ -1,7 +1,5 @@
 """Interactive figures say what to try first, and their drawings move."""
 
-import itertools
-import json
 import re
 from collections.abc import Iterator
 
@@ -99,31 +97,6 @@ def test_the_result_stands_between_the_controls_and_the_drawing(
     ]
     tops = [box["y"] for box in boxes if box]
     assert len(tops) == 4 and tops == sorted(tops)
-
-
-def test_results_are_one_sentence(run_js) -> None:
-    specs = ", ".join(name.replace("-", "_") for name in NAMES)
-    texts = run_js(f"""
-      const out = [];
-      for (const spec of [{specs}])
-        for (const control of spec.controls) {{
-          const ends = control.values || (control.options || []).map(([id]) => id);
-          const values = ends.length ? ends : [control.min, control.max];
-          for (const value of values.filter((x) => x !== undefined)) {{
-            const state = {{ ...explorable.first(spec), [control.id]: value }};
-            out.push(spec.result(spec.settle ? spec.settle(state, control.id) : state));
-          }}
-        }}
-      for (const framework of ["pytorch", "mxnet", "jax", "tensorflow"])
-        for (const did of ["", "add", "copy", "fetch", "copy-fetch"])
-          out.push(two_devices.result(
-            {{ ...explorable.first(two_devices), framework, did }}));
-      give(out);
-    """)
-    assert len(texts) > 200
-    for text in map(plain, texts):
-        assert re.fullmatch(r"[A-Z0-9].*[^.]\.", text) and len(text) <= 180, text
-        assert not re.search(r"\. [A-Z]", text), text
 
 
 # The result follows at once
@@ -255,45 +228,6 @@ def test_buttons_that_only_move_a_drawing_are_hidden(still_page: Page) -> None:
     assert not any(button.is_visible() for button in buttons.all())
 
 
-def test_a_step_waits_in_the_queue(run_js) -> None:
-    """After 132 of 600 µs, steps 1 to 4 are queued, and step 3 has started."""
-    first = "explorable.first(queue)"
-    svg = run_js(f"give(queue.draw({first}, 640, {{from: {first}, part: 0.22}}))")
-    numbers = re.findall(r">(\d+)</text>", svg)
-    assert numbers.count("4") == 2  # in the row of the host, and in the queue
-    assert numbers.count("3") == 2  # in the row of the host, and in that of the GPU
-    assert "5" not in numbers
-
-
-def test_a_copy_crosses_its_link(run_js) -> None:
-    """X goes from GPU 0 to GPU 1, and is on the second one only when it arrives."""
-    parts = [0.01, 0.25, 0.5, 0.75, 0.99]
-    svgs = run_js(f"""
-      const from = explorable.first(two_devices);
-      const state = {{ ...from, did: "copy" }};
-      give({parts}.map((part) => two_devices.draw(state, 640, {{ from, part }})));
-    """)
-    places = [float(re.findall(r'<text x="([\d.]+)"[^>]*>X<', svg)[-1]) for svg in svgs]
-    assert places == sorted(places) and places[-1] - places[0] > 150
-    assert all("X+Y" not in svg for svg in svgs)
-
-
-def test_buckets_go_round_the_ring(run_js) -> None:
-    """In the middle of round 2, the messages are under way, and have added nothing."""
-    svg = run_js("""
-      const from = explorable.first(collectives);
-      const state = { ...from, round: "2" };
-      give(["1", "2"].map((round) => collectives.draw({ ...from, round }, 640)).concat(
-        collectives.draw(state, 640, { from, part: 0.5 })));
-    """)
-    assert "Round 2 of 6" in svg[2]
-    assert svg[2].count('rx="2" class="head"') == 4
-    arrays = [
-        re.findall(r'width="([\d.]+)"[^>]*class="s1 solid plain"', text) for text in svg
-    ]
-    assert arrays[2] == arrays[0] != arrays[1]
-
-
 # Labels and sliders stay in their places
 
 
@@ -353,61 +287,6 @@ PROBE = """(name) => {
 @pytest.mark.parametrize("name", NAMES)
 def test_labels_never_overlap_and_sliders_never_move(opened: Page, name: str) -> None:
     assert opened.evaluate(PROBE, name) == {}
-
-
-# The workers
-
-
-def times(loop: dict) -> float:
-    """Return the total of a loop by the text's formulas."""
-    load, copy, step = (loop[key] for key in ("load", "copy", "step"))
-    pace = {
-        ("step", 1): load + copy + step,
-        ("copy", 1): max(load, step) + copy,
-        ("none", 1): max(load, copy + step),
-        ("none", 2): max(load, copy, step),
-    }[loop["wait"], loop["streams"]]
-    return load + copy + step + (loop["minibatches"] - 1) * pace
-
-
-def test_the_workers_keep_the_pace_of_the_text(run_js) -> None:
-    keys = ("minibatches", "load", "copy", "step", "wait", "streams")
-    ways = (("step", 1), ("copy", 1), ("none", 1), ("none", 2))
-    grid = [
-        dict(zip(keys, (count, *spans, *way), strict=True))
-        for count in (1, 2, 6)
-        for spans in itertools.product((5, 20, 60), repeat=3)
-        for way in ways
-    ]
-    runs = run_js(f"give({json.dumps(grid)}.map(a.runWorkers))")
-    for loop, run in zip(grid, runs, strict=True):
-        assert run["total"] == pytest.approx(times(loop)), loop
-        for load, copy, step in zip(run["load"], run["copy"], run["step"], strict=True):
-            assert load["end"] <= copy["start"] and copy["end"] <= step["start"]
-        if loop["streams"] == 1:
-            spans = sorted((s["start"], s["end"]) for s in run["copy"] + run["step"])
-            assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans))
-
-
-def test_the_workers_of_the_text(run_js) -> None:
-    """With 30, 20 and 20 ms, the paces are 70, 50, 40 and 30 ms."""
-    texts = run_js(
-        "give([0, 1, 2, 3].map((way) => "
-        "workers.result({...explorable.first(workers), way})))"
-    )
-    expected = (("420", "70"), ("320", "50"), ("270", "40"), ("220", "30"))
-    for text, (total, pace) in zip(map(plain, texts), expected, strict=True):
-        assert f"take {total} ms" in text and f"adds {pace} ms" in text
-    assert "waits for nothing and copies in a second stream, 6" in plain(texts[-1])
-
-
-def test_small_products_take_longer_than_a_call(page: Page, harness: str) -> None:
-    """The figure leaves out the calls of the CPU, so it begins where they are short."""
-    page.goto(harness)
-    figure = page.locator("#fig-worth-moving")
-    figure.get_by_label("Size n of the matrices").press("Home")
-    text = plain(figure.locator(".result").inner_text())
-    assert text == "At n = 256, the CPU wins: 4.68 µs, against 56.8 µs on the GPU."
 
 
 # Points and pieces of a drawing
@@ -511,20 +390,3 @@ def test_all_threads_of_a_warp_have_lines_that_can_be_seen(
     page.locator("#fig-sectors .reads").first.locator("rect").last.hover()
     after = lines.first.evaluate("(e) => getComputedStyle(e).strokeWidth")
     assert (before, after) == ("1px", "3px")
-
-
-def test_every_impossible_plan_has_a_way_out(run_js) -> None:
-    texts = run_js("""
-      const out = [];
-      const first = explorable.first(plans);
-      for (const gpus of [1, 8, 12, 64])
-        for (const tensor of [1, 8, 16])
-          for (const pipeline of [1, 6, 8])
-            if (plans.stepOf({ ...first, gpus, tensor, pipeline }).why)
-              out.push(plans.draw({ ...first, gpus, tensor, pipeline }, 640));
-      give(out);
-    """)
-    assert len(texts) > 5
-    for svg in texts:
-        assert re.search(r">[A-Z][^<:]*: \d+<|Reset", svg), svg
-    assert sum("Reset" in svg for svg in texts) < len(texts) / 2

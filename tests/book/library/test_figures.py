@@ -37,7 +37,7 @@ def test_the_file_is_complete_without_a_network():
 def test_a_part_holds_what_the_figure_needs():
     some = json.loads(figures.part(TEXT, ["queue"]))
     assert [*some["needs"]] == [*some["pictures"]] == ["queue"]
-    assert {*some["scripts"]} == {"arithmetic", "explorable", "queue"}
+    assert {*some["scripts"]} == {"arithmetic", *figures.KERNEL, "queue"}
 
 
 def test_notebooks_get_the_figures_that_they_show():

@@ -1,0 +1,191 @@
+"""Writes what the library says of the figures' arithmetic as JSON, for their tests.
+
+    PYTHONPATH=. .venvs/test/bin/python tests/static/library.py > _build/library.json
+
+The figures repeat functions of the library in JavaScript; `make test-static` compares
+them. The functions are taken out of the module, whose import would need a framework.
+"""
+
+import ast
+import dataclasses
+import itertools
+import json
+import random
+import sys
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+from book.library import package
+from book.text.book import Book
+from d2l import tables
+
+ROOT = Path(__file__).parents[2]
+CARDS = ("T4", "A100", "H100", "H200", "B200")
+KERNELS = itertools.product(
+    (1, 3, 4, 8, 10, 32),
+    (16, 24, 25, 32, 37, 64, 94, 128, 222, 255),
+    (0, 1, 4096, 24592, 81 * 1024, 82 * 1024, 163 * 1024, 227 * 1024),
+)
+GRIDS = ((98, 108), (120, 108), (64, 128), (1, 40))
+MACHINES = (
+    ("cpu", {"float32": 98.9e9, "bfloat16": 430e9}, 38.1e9, 8e-7, 0.07, 3e8),
+    ("cuda:0", {"float32": 66.9e12, "float16": 989e12}, 3.35e12, 4.2e-6),
+    ("gpu(0)", {"float32": 1.5e9}, 9.9e9, 1.234e-3, 1.5),
+    ("TFRT_CPU_0", {"float32": 999.6e9, "float16": 2.5e9}, 1e9, 0.0),
+)
+MODULE = ast.parse((ROOT / "d2l/torch.py").read_text("utf-8"))
+
+
+def definition(name: str) -> ast.stmt:
+    """Return the definition of a name in the library."""
+    for node in MODULE.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [node]
+        if name in (getattr(t, "id", getattr(t, "name", "")) for t in targets):
+            return node
+    raise ValueError(f"d2l/torch.py does not define {name}")
+
+
+def take(*names: str) -> list[Any]:
+    """Return definitions of the library."""
+    code = "\n\n".join(ast.unparse(definition(name)) for name in names)
+    space: dict[str, Any] = {
+        "__name__": __name__,  # dataclass looks the module up
+        "dataclass": dataclasses.dataclass,
+        "namedtuple": namedtuple,
+        "card_data": tables.card_data,
+    }
+    exec(f"from __future__ import annotations\n{code}", space)
+    return [space[name] for name in names]
+
+
+Machine, GPULimits, gpu_limits, wave_efficiency, occupancy, Block = take(
+    *("Machine", "GPULimits", "gpu_limits", "wave_efficiency", "occupancy", "Block")
+)
+
+
+def product_defaults() -> dict[str, float]:
+    """Return the defaults of `product_times` by the names of its arguments."""
+    function = definition("product_times")
+    assert isinstance(function, ast.FunctionDef)
+    names = [argument.arg for argument in function.args.args[1:]]
+    values = [ast.literal_eval(default) for default in function.args.defaults]
+    return dict(zip(names, values, strict=True))
+
+
+def limits() -> dict[str, Any]:
+    """Return the limits of an SM by card, that of NVIDIA's example among them."""
+    cards = {card: gpu_limits(card) for card in CARDS}
+    return cards | {"V100": GPULimits(70, 80, 64, 32, 96 * 1024, 900e9)}
+
+
+def occupancies() -> list[dict[str, Any]]:
+    """Return the occupancy of many kernels on each card."""
+    names = ("warps", "registers", "shared")
+    return [
+        {"card": card, "kernel": dict(zip(names, kernel, strict=True))}
+        | {"share": occupancy(limit, *kernel)}
+        for kernel in KERNELS
+        for card, limit in limits().items()
+    ]
+
+
+def bounds(count: int = 40) -> list[dict[str, Any]]:
+    """Return work on machines, with its bound and the ridge of the machine."""
+    choose, found = random.Random(0), []
+    for _ in range(count):
+        rate, bandwidth = 10 ** choose.uniform(9, 16), 10 ** choose.uniform(9, 13)
+        overhead = choose.choice([0, 1e-6, 1e-5])
+        flops, nbytes = (10 ** choose.uniform(3, 15) for _ in range(2))
+        functions = 10 ** choose.uniform(3, 13)
+        per_second = choose.choice([0, 10 ** choose.uniform(3, 13)])
+        rates = {"float32": rate}
+        machine = Machine("x", rates, bandwidth, overhead, functions=per_second)
+        found.append(
+            {
+                "machine": {"rate": rate, "bandwidth": bandwidth, "overhead": overhead}
+                | {"functions": per_second},
+                "work": {"flops": flops, "bytes": nbytes, "calls": 3}
+                | {"functions": functions},
+                "time": machine.bound(flops, nbytes, launches=3, functions=functions),
+                "ridge": machine.ridge(),
+            }
+        )
+    return found
+
+
+def blocks(count: int = 200) -> list[dict[str, Any]]:
+    """Return requests, the pieces of a block of 100 after them, and what failed."""
+    return [replay(random_requests(seed)) for seed in range(count)]
+
+
+def replay(requests: list[dict[str, Any]]) -> dict[str, Any]:
+    block, failed = Block(100), None
+    for request in requests:
+        if "free" in request:
+            block.free(request["free"])
+        elif not block.allocate(request["name"], request["size"]):
+            failed = request
+            break
+    return {"requests": requests, "pieces": block.pieces, "failed": failed}
+
+
+def random_requests(seed: int) -> list[dict[str, Any]]:
+    """Return requests of which some fail at some point in a memory of 100."""
+    choose = random.Random(seed)
+    names: list[str] = []
+    requests: list[dict[str, Any]] = []
+    for i in range(40):
+        if names and choose.random() < 0.45:
+            requests.append({"free": names.pop(choose.randrange(len(names)))})
+        else:
+            names.append(f"p{i}")
+            requests.append({"name": names[-1], "size": choose.randint(1, 40)})
+    return requests
+
+
+def printed() -> list[dict[str, Any]]:
+    """Return machines and the line that `print(measure_machine())` prints for each."""
+    machines = [Machine(*values) for values in MACHINES]
+    return [dataclasses.asdict(m) | {"line": str(m)} for m in machines]
+
+
+def picture_of_recipes() -> list[list[int]]:
+    """Return the bytes per parameter that the picture of the recipes shows."""
+    sys.path.insert(0, str(ROOT / "img/src"))
+    import recipes
+
+    return [list(sizes) for _, sizes in recipes.RECIPES]
+
+
+def shapes() -> dict[str, Any]:
+    """Return the parameters of models, and the bytes of their caches by length."""
+    return {
+        name: {
+            "params": shape.params,
+            "caches": {n: tables.cache_bytes(shape, n) for n in (512, 8192)},
+        }
+        for name, shape in tables.SHAPES.items()
+    }
+
+
+def main() -> None:
+    numbers = {
+        "blocks": blocks(),
+        "bounds": bounds(),
+        "cards": package.cards(Book(ROOT)),
+        "cited": {row.id: row.value for row in tables.cited_rows("all")},
+        "limits": {card: limit._asdict() for card, limit in limits().items()},
+        "occupancies": occupancies(),
+        "plans": tables.read_rows("plans.csv"),
+        "printed": printed(),
+        "product": product_defaults(),
+        "recipes": picture_of_recipes(),
+        "shapes": shapes(),
+        "waves": [[*grid, wave_efficiency(*grid)] for grid in GRIDS],
+    }
+    json.dump(numbers, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,415 @@
+/* The figures on performance: predictions, published rates, and the limits of an SM. */
+"use strict";
+
+const assert = require("node:assert/strict");
+const { test } = require("node:test");
+
+const { load, library, figures, first, changed, plain } = require("./support.js");
+const { formula, result, close, includes, grid, cited } = require("./support.js");
+
+const performance = load("performance-arithmetic");
+const inference = load("inference-arithmetic");
+const { roofline, sectors, warps, server } = figures;
+
+// Presets
+
+test("rates of the RTX 4090 are those of the other figures", () => {
+  const other = figures["worth-moving"].MACHINES.rtx4090;
+  const { memory, rates } = roofline.MACHINES.rtx4090;
+  assert.deepEqual([memory, other.memory], [1008, 1008]);
+  assert.equal(rates.float32, other.gpu.float32);
+  assert.equal(rates.bfloat16, other.gpu.half);
+  close(rates.fp8, 2 * other.gpu.half, { rel: 1e-3 });
+});
+
+for (const [card, limits] of Object.entries(library.limits))
+  test(`limits of an SM of the ${card} are those of the section`, () => {
+    const found = warps.CARDS[card.toLowerCase()];
+    assert.equal(Math.round(10 * found.capability), limits.capability);
+    for (const name of ["processors", "warps", "blocks", "shared"])
+      assert.equal(found[name], limits[name], name);
+    close(1e9 * found.bandwidth, limits.bandwidth, { rel: 0.01 });
+  });
+
+test("limits of the RTX 4090 are those of its capability", () => {
+  // From the CUDA Programming Guide and the white paper on Ada.
+  assert.deepEqual(warps.CARDS.rtx4090, {
+    ...{ name: "RTX 4090", capability: 8.9, processors: 128, bandwidth: 1008 },
+    ...{ registers: 65536, shared: 100 * 1024, warps: 48, blocks: 24 },
+  });
+});
+
+test("published rates are the cited ones", () => {
+  const { 256: smallest, ...rates } = cited("matmul-pytorch-");
+  assert.deepEqual(roofline.RATES, rates);
+  assert.deepEqual(warps.RATES, { ...rates, 256: smallest });
+  close(roofline.OVERHEAD, (2 * 256 ** 3) / smallest / 1e6, { abs: 0.05 });
+});
+
+// The roofline
+
+test("work is counted by hand", () => {
+  const counted = (operation, sizes, bytes) => {
+    const work = performance[operation](sizes, bytes);
+    return [work.flops, work.bytes, work.calls];
+  };
+  const elementwise = { n: 1000, reads: 2, writes: 1, flops: 3 };
+  assert.deepEqual(counted("elementwise", elementwise, 4), [3000, 12000, 1]);
+  assert.deepEqual(counted("product", { b: 2, k: 3, n: 5 }, 2), [60, 62, 1]);
+  const chain = { n: 16_000_000, count: 8, second: 2 };
+  assert.deepEqual(counted("chain", { ...chain, fused: false }, 4), [128e6, 1152e6, 8]);
+  assert.deepEqual(counted("chain", { ...chain, fused: true }, 4), [128e6, 128e6, 1]);
+  const attention = { batch: 1, length: 512, heads: 1, width: 64 };
+  const [flops, matrices, scores] = [4 * 512 ** 2 * 64, 4 * 512 * 64, 4 * 512 ** 2];
+  const separate = counted("attention", { ...attention, fused: false }, 2);
+  assert.deepEqual(separate, [flops, 2 * (matrices + scores), 3]);
+  const fused = counted("attention", { ...attention, fused: true }, 2);
+  assert.deepEqual(fused, [flops, 2 * matrices, 1]);
+});
+
+/** Return the bound in seconds for a setting of the figure, on an RTX 4090. */
+const predicted = (change) => roofline.bound(changed(roofline, change, "operation")).time;
+
+test("products are predicted", () => {
+  const published = cited("matmul-pytorch-");
+  const rate = (n) => (2 * n ** 3) / predicted({ n }) / 1e12;
+  const tolerances = { 512: 0.02, 1024: 0.25, 2048: 0.06, 4096: 0.09, 8192: 0.01 };
+  for (const [n, rel] of Object.entries(tolerances))
+    close(rate(Number(n)), published[n], { rel }, n);
+  close(rate(512), 18.4, { abs: 0.05 });
+});
+
+test("elementwise operations are predicted", () => {
+  const kind = { type: "float32", N: 16_000_000 };
+  const one = predicted({ operation: "elementwise", ...kind });
+  close(one, 128e6 / 1008e9);
+  close(one, library.cited["elementwise-pytorch-add"] / 1e3, { rel: 0.1 });
+  const chain = predicted({ operation: "chain", ...kind });
+  close(1e3 * chain, 1.14, { abs: 0.005 });
+  close(chain, library.cited["fusion-pytorch-chain"] / 1e3, { rel: 0.1 });
+  const fused = predicted({ operation: "chain", kernels: "fused", ...kind });
+  close(fused, library.cited["fusion-pytorch-compiled"] / 1e3, { rel: 0.16 });
+});
+
+test("exponentials take half as long as products on an H100", () => {
+  // As FlashAttention-3 counts, at a clock that is 8 percent lower.
+  const change = { operation: "attention", kernels: "fused", machine: "h100", heads: 8 };
+  const state = changed(roofline, change, "machine");
+  const { functions, flops } = roofline.bound(state).terms;
+  close(functions / flops, 0.5, { rel: 0.08 });
+  includes(roofline.summary(state), "the arithmetic, the exponentials, the bytes");
+  const product = roofline.summary({ ...state, operation: "product" });
+  assert.ok(!product.includes("exponentials"));
+});
+
+test("a stack of thin layers is bound by its calls", () => {
+  const machine = { rate: 82.6e12, bandwidth: 1008e9, overhead: 14.6e-6 };
+  const work = { flops: 60 * 2 * 64 * 256 ** 2, bytes: 60 * 4 * 256 ** 2, calls: 120 };
+  const { decides, time } = performance.bound(machine, work);
+  assert.equal(decides, "calls");
+  close(1e3 * time, 1.752);
+  close(time, library.cited["launch-pytorch-eager"] / 1e3, { rel: 0.3 });
+});
+
+test("the figure compares with what was published", () => {
+  const fusion = cited("fusion-pytorch-");
+  const [type, product] = ["float32", (2 * 512 ** 3) / cited("matmul-pytorch-")[512] / 1e9];
+  for (const [change, time] of [
+    [{ n: 512 }, product],
+    [{ n: 512, type: "float16" }, null],
+    [{ n: 768 }, null],
+    [{ machine: "h100" }, null],
+    [{ operation: "elementwise", type }, fusion.one],
+    [{ operation: "chain", type }, fusion.chain],
+    [{ operation: "chain", type, kernels: "fused" }, fusion.compiled],
+    [{ operation: "chain", type, count: 4 }, null],
+  ]) {
+    const found = roofline.published(changed(roofline, change, "operation"));
+    if (time === null) assert.equal(found, null);
+    else close(found.time * 1e3, time);
+  }
+});
+
+test("bounds and ridges are those of the section", () => {
+  for (const { machine, work, time, ridge } of library.bounds) {
+    close(performance.bound(machine, work).time, time);
+    close(performance.ridge(machine), ridge);
+  }
+});
+
+for (const [rate, bandwidth, batch] of [[989e12, 3.35e12, 295], [165.2e12, 1.008e12, 164]])
+  test(`the critical batch ${batch} is that of the section`, () =>
+    assert.equal(Math.round(performance.criticalBatch({ rate, bandwidth }, 2)), batch));
+
+test("terms are equal where the decision changes", () => {
+  const found = new Set();
+  for (const change of grid({
+    operation: ["product", "layer", "elementwise", "chain", "attention"],
+    machine: Object.keys(roofline.MACHINES),
+    type: ["float32", "bfloat16", "fp8"],
+  })) {
+    const state = changed(roofline, change, "machine");
+    const id = roofline.drag.id(state);
+    for (const { size, before, after } of roofline.changesOf(state)) {
+      const { terms } = roofline.bound({ ...state, [id]: size });
+      close(terms[before] / terms[after], 1);
+      found.add(change.operation);
+    }
+  }
+  assert.equal(found.size, 5);
+});
+
+for (const [setting, count] of [
+  [{ n: 16384, rate: 10000, memory: 20000 }, 1], // the point is at the peak
+  [{ n: 512, rate: 10000, memory: 1 }, 0], // the roof is beyond the chart
+])
+  test(`the peak is named ${count} times for n = ${setting.n}`, () => {
+    const svg = plain(roofline.draw(changed(roofline, { machine: "own", ...setting }), 640));
+    assert.equal(svg.split(">10000 TFLOP/s<").length - 1, count);
+  });
+
+// The line of a measured machine
+
+for (const { line, ...machine } of library.printed)
+  test(`the line of ${machine.name} is understood`, () => {
+    const found = performance.parseMachine(line);
+    assert.deepEqual(Object.keys(found.rates), Object.keys(machine.rates));
+    for (const [type, rate] of Object.entries(machine.rates))
+      close(found.rates[type], rate, { rel: 0.006 });
+    close(found.bandwidth, machine.bandwidth, { rel: 0.006 });
+    close(found.overhead, machine.overhead, { abs: 6e-8 });
+    close(found.functions, machine.functions, { rel: 0.006 });
+    // The line may stand among others.
+    const among = `In [3]:\n${line}\nridge: 2.6 FLOP per byte`;
+    assert.deepEqual(performance.parseMachine(among), found);
+  });
+
+for (const line of [
+  ...["", "cpu", "float32 98.9", "memory 34 GB/s; 0.8 µs per operation"],
+  "products in GFLOP/s: ; memory 34 GB/s",
+  "products in GFLOP/s: float32 9; memory",
+  "products in GFLOP/s: float32 0; memory 34 GB/s",
+  "products in GFLOP/s: bfloat16 4; memory 34 GB/s",
+  "products in GFLOP/s: float32 1e999; memory 34 GB/s",
+])
+  test(`the line "${line}" is refused`, () =>
+    assert.equal(performance.parseMachine(line), null));
+
+test("a pasted machine and its card are taken over", () => {
+  const line = library.printed[1].line;
+  const state = changed(roofline, { machine: "own", line }, "line");
+  close([state.memory, state.overhead], [3350, 4.2], { rel: 0.01 });
+  const left = roofline.settle({ ...state, rate: 5 }, "rate");
+  assert.deepEqual([left.machine, left.line, left.rate], ["own", "", 5]);
+  const h100 = roofline.settle({ ...left, machine: "h100" }, "machine");
+  close([h100.memory, h100.overhead], [load("cards").H100.bandwidth, roofline.OVERHEAD]);
+});
+
+// Sectors
+
+test("sectors are counted byte by byte", () => {
+  const accesses = { stride: [1, 2, 3, 7, 8, 31, 32], size: [1, 2, 4, 8], offset: [0, 1, 4, 31] };
+  for (const access of grid(accesses)) {
+    const touched = new Set();
+    for (let t = 0; t < 32; t += 1)
+      for (let byte = 0; byte < access.size; byte += 1)
+        touched.add(Math.floor((access.offset + t * access.stride * access.size + byte) / 32));
+    const found = performance.sectors(access);
+    assert.equal(found.sectors.length, touched.size);
+    close(found.used, access.size / touched.size);
+  }
+});
+
+for (const [preset, count, used] of [
+  ["neighbors", 4, 1],
+  ["two", 8, 0.5],
+  ["column", 32, 0.125],
+  ["shifted", 5, 0.8],
+])
+  test(`${preset} touch the sectors of the guide`, () => {
+    const found = sectors.access(changed(sectors, { preset }, "preset"));
+    assert.deepEqual([found.sectors.length, found.used], [count, used]);
+  });
+
+// Waves
+
+const [NVIDIA, MORE, FEW, ONE] = library.waves; // [programs, places, efficiency]
+for (const [n, rows, columns, wave, number] of [
+  [1792, 256, 128, NVIDIA, 1], // NVIDIA.Matmul, on an A100
+  [1793, 256, 128, MORE, 2],
+  [1024, 128, 128, FEW, 1],
+  [128, 256, 256, ONE, 1],
+])
+  test(`waves of a product with n = ${n}`, () => {
+    const [programs, places, efficiency] = wave;
+    assert.equal(performance.programs(n, rows, columns), programs);
+    const found = performance.waves(programs, places);
+    assert.equal(found.number, number);
+    close(found.efficiency, efficiency);
+  });
+
+// Occupancy
+
+test("occupancy is that of the section", () => {
+  for (const { card, kernel, share } of library.occupancies) {
+    const found = performance.occupancy(warps.CARDS[card.toLowerCase()], kernel);
+    close(found.share, share, {}, JSON.stringify([card, kernel]));
+    const smallest = Math.min(...Object.values(found.limits));
+    assert.ok(found.decides.every((name) => found.limits[name] === smallest));
+  }
+});
+
+// The card, registers of a thread, bytes of a block, warps of a block, and the share
+for (const [card, registers, shared, count, share] of [
+  ...[["v100", 37, 0, 4, 0.75], ["v100", 37, 0, 10, 0.625]], // NVIDIA.CUDA.BestPractices
+  ...[["a100", 32, 0, 4, 1], ["a100", 33, 0, 4, 0.75], ["a100", 255, 0, 4, 0.125]],
+  ...[["a100", 255, 0, 16, 0], ["a100", 16, 0, 1, 0.5], ["t4", 64, 0, 8, 1]],
+  ...[["a100", 32, 163 * 1024, 8, 0.125], ["a100", 32, 82 * 1024, 8, 0.125]],
+  ...[["a100", 32, 81 * 1024, 8, 0.25], ["a100", 64, 0, 8, 0.5]],
+  // What the section prints for its attention and its softmax
+  ...[["t4", 255, 32768, 4, 0.25], ["a100", 159, 40960, 4, 0.1875]],
+  ...[["h100", 128, 57344, 4, 0.25], ["b200", 119, 57376, 4, 0.1875]],
+  ...[["a100", 48, 16, 4, 0.625], ["h100", 55, 16, 4, 0.5625], ["t4", 53, 16, 4, 1]],
+])
+  test(`occupancy of ${card}, ${registers} registers, ${shared} B, ${count} warps`, () => {
+    const kernel = { registers, shared, warps: count };
+    assert.equal(performance.occupancy(warps.CARDS[card], kernel).share, share);
+  });
+
+test("kernels of the section have the printed occupancy", () => {
+  const shares = Object.keys(warps.KERNELS).map((kernel) => {
+    return [kernel, warps.occupancy(changed(warps, { kernel }, "kernel")).share];
+  });
+  assert.deepEqual(Object.fromEntries(shares), {
+    ...{ "a100-16": 0.75, "a100-32": 0.625, "a100-64": 0.3125, "a100-128": 0.125 },
+    ...{ "a100-256": 0.125, "a100-128-8": 0.25, "a100-256-8": 0.125 },
+    ...{ "t4-64": 0.25, "h100-64": 0.5, "b200-64": 0.4375 },
+  });
+});
+
+for (const card of ["T4", "A100", "H100", "B200"])
+  test(`warps that hide the latency of the ${card}`, () => {
+    const { bandwidth, processors } = library.limits[card];
+    const expected = (500e-9 * bandwidth) / processors / (32 * 16);
+    close(warps.needed(changed(warps, { card: card.toLowerCase() })), expected, { rel: 0.01 });
+  });
+
+test("copies ahead take the place of warps", () => {
+  // On an H100, 12.4 KiB in flight hide 500 ns; stages beyond the first count.
+  const kernel = { registers: 168, shared: 65536, warps: 4, card: "h100" };
+  for (const [stages, ahead] of [[1, 0], [2, 3 * 32768], [4, 3 * 49152]]) {
+    const change = { ...kernel, stages: String(stages) };
+    const state = changed(warps, change);
+    assert.equal(warps.ahead(state), ahead);
+    assert.equal(warps.needed(state) > 0, stages === 1);
+    const hides = formula(warps, change).includes("copies ahead hide the latency");
+    assert.equal(hides, stages > 1);
+  }
+});
+
+// The lines of a compiled kernel
+
+const PTXAS = `ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function '_Z6matmulPf' for 'sm_80'
+ptxas info    : Function properties for _Z6matmulPf
+    8 bytes stack frame, 12 bytes spill stores, 12 bytes spill loads
+ptxas info    : Used 94 registers, used 1 barriers, 16384 bytes smem`;
+
+for (const [line, expected] of [
+  [PTXAS, { registers: 94, shared: 16384, stack: 8, capability: 80 }],
+  ["ptxas info : Used 32 registers, 380 bytes cmem[0]", { registers: 32, shared: 0 }],
+  ["Used 40 registers, 8192+16 bytes smem", { registers: 40, shared: 8192 }],
+  [
+    "A100, tile  64, 4 warps: sum  32,  94 registers,    0 B of stack",
+    { registers: 94, stack: 0, warps: 4, tile: 64, card: "a100" },
+  ],
+  [
+    "T4   255 registers, 336 B of stack,  8192 B shared; 1024 x fma.rn.f32",
+    { registers: 255, stack: 336, shared: 8192, card: "t4" },
+  ],
+  [
+    "attention on H100: 128 registers,    0 B of stack,  25.0 percent",
+    { registers: 128, stack: 0, card: "h100" },
+  ],
+  ...["", "94", "256 registers", "0 registers", "registers"].map((line) => [line, null]),
+])
+  test(`the compiler's line "${line.slice(0, 40)}" is understood`, () => {
+    const found = performance.parseKernel(line);
+    const known = found && Object.entries(found).filter(([, x]) => x !== undefined);
+    assert.deepEqual(known && Object.fromEntries(known), expected);
+  });
+
+// The words
+
+test("first settings in words", () => {
+  assert.equal(
+    result(roofline),
+    "At n = 512, the calls decide: the time is at least 14.6 µs, and the rate is at " +
+      "most 11 % of the peak rate.",
+  );
+  includes(result(sectors), "touches 8 sectors and uses 50 % of the bytes");
+  includes(
+    result(warps),
+    "holds 5 blocks, and a product with n = 2048 takes 2 waves",
+    "that keep 94.8 % of the places busy",
+  );
+  includes(formula(roofline), "from n ≈ 1060 on the arithmetic decides.");
+  includes(
+    formula(warps),
+    "The registers decide how many blocks an SM holds. This hides",
+    "occupancy: 5 · 4 / 64 = 31.3 %",
+  );
+});
+
+// The server
+
+const served = (change = {}) => {
+  const state = changed(server, change);
+  return inference.step(server.server(state), state.users);
+};
+
+for (const { model, users, length } of grid({
+  ...{ model: ["8b", "70b"], users: [1, 16], length: [512, 8192] },
+}))
+  test(`bytes of Llama 3 ${model} for ${users} users of ${length} tokens`, () => {
+    const { params, caches } = library.shapes[`Llama 3 ${model.toUpperCase()}`];
+    const found = served({ model: `llama3-${model}`, users, length });
+    close(found.weights, 2 * params);
+    assert.equal(found.caches, users * caches[length]);
+    const bytes = found.weights + found.caches;
+    close(found.reading, bytes / (1e9 * library.cards.H100.bandwidth));
+  });
+
+test("the room is filled to the last user", () => {
+  const most = inference.capacity(server.server(first(server)));
+  const bytes = (users) => {
+    const { weights, caches } = served({ users });
+    return weights + caches;
+  };
+  const room = 0.9 * library.cards.H100.memory;
+  assert.equal(most, 56);
+  assert.ok(bytes(most) <= room && room < bytes(most + 1));
+});
+
+for (const [bits, published] of [[16, 104.9], [8, 155.6], [4, 196.8]])
+  test(`a published rate with ${bits} bits is below the bound and above a quarter`, () => {
+    // PyTorch's gpt-fast with Llama 2 7B on an A100 whose power was limited
+    const card = { memory: 80e9, bandwidth: 2.039e12, rate: 312e12 };
+    const model = { params: 6.74e9, layers: 32, kvHeads: 32, headSize: 128 };
+    const bound = inference.step({ model, card, bits, length: 200 }, 1).throughput;
+    assert.ok(0.25 * bound < published && published < bound);
+  });
+
+test("many users are bound by arithmetic", () => {
+  const found = served({ users: 1024, length: 512, card: "t4", bits: "4" });
+  assert.ok(found.arithmetic > found.reading);
+  assert.equal(found.time, found.arithmetic);
+  close(found.throughput, 1024 / found.time);
+});
+
+test("the result of the server in words", () => {
+  includes(result(server), "16 users, a token takes 9.92 ms, and the GPU generates 1610 tokens");
+  includes(result(server, { users: 64 }), "The caches of 64 users do not fit; 56 users would.");
+  const text = "The weights do not fit into the memory of the H100.";
+  includes(result(server, { model: "llama3-70b" }), text);
+});
