@@ -63,6 +63,42 @@ class Even(d2l.DataModule):
         return self.get_tensorloader((self.digits.X, self.digits.y), train, i)
 
 
+class Layers(d2l.Classifier):
+    """A classifier of layers that `Framework.model` describes."""
+
+    layers: tuple
+    optimizer: str
+    lr: float
+    training: bool = True
+
+    @nn.compact
+    def __call__(self, X):
+        for layer in self.layers:
+            X = self.make(layer)(X)
+        return X
+
+    def make(self, layer):
+        match layer:
+            case int():
+                return nn.Dense(layer)
+            case float():
+                return nn.Dropout(layer, deterministic=not self.training)
+            case "conv", channels:
+                return nn.Conv(channels, (3, 3))
+            case "embed", number, width:
+                return nn.Embed(number, width)
+            case "transformer", width, heads:
+                return d2l.TransformerLayer(width, heads, training=self.training)
+            case "norm":
+                return nn.BatchNorm(use_running_average=not self.training)
+        return {"relu": nn.relu, "pool": lambda X: X.mean((1, 2))}[layer]
+
+    def configure_optimizers(self):
+        if self.optimizer == "adam":
+            return optax.adam(self.lr)
+        return optax.sgd(self.lr, momentum=0.9)
+
+
 class SoftmaxScratch(d2l.Classifier):
     num_inputs: int
     num_outputs: int
@@ -393,6 +429,9 @@ def penalty():
     return WeightDecayScratch(num_inputs=2, lr=0.1, lambd=3)
 
 
+# Several devices train these as one device does.
+ON_DEVICES = "softmax", "dropout", "blocks", "own optimizer"
+OWN_OPTIMIZERS = [lambda: OwnOptimizer(64, 0.01)]
 CASES = [
     Case("softmax", softmax, Even, "val_acc", 0.8),
     Case("mlp", mlp, Even, "val_acc", 0.8),

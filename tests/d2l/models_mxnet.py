@@ -49,6 +49,39 @@ class Shuffled(d2l.DataModule):
         return None
 
 
+class Layers(d2l.Classifier):
+    """A classifier of layers that `Framework.model` describes."""
+
+    def __init__(self, layers, optimizer, lr):
+        super().__init__()
+        self.save_hyperparameters(ignore=["layers"])
+        self.net = nn.HybridSequential()
+        self.net.add(*map(self.make, layers))
+        self.net.initialize(init.Xavier())
+
+    def make(self, layer):
+        match layer:
+            case int():
+                return nn.Dense(layer, flatten=False)
+            case float():
+                return nn.Dropout(layer)
+            case "conv", channels:
+                return nn.Conv2D(channels, 3, padding=1)
+            case "embed", number, width:
+                return nn.Embedding(number, width)
+            case "transformer", width, heads:
+                return d2l.TransformerLayer(width, heads)
+        pool = nn.HybridSequential()
+        pool.add(nn.GlobalAvgPool2D(), nn.Flatten())
+        relu, norm = nn.Activation("relu"), nn.BatchNorm()
+        return {"relu": relu, "norm": norm, "pool": pool}[layer]
+
+    def configure_optimizers(self):
+        momentum = {} if self.optimizer == "adam" else {"momentum": 0.9}
+        settings = {"learning_rate": self.lr, **momentum}
+        return gluon.Trainer(self.parameters(), self.optimizer, settings)
+
+
 class SoftmaxScratch(d2l.Classifier):
     def __init__(self, num_inputs, num_outputs, lr, sigma=0.01):
         super().__init__()
@@ -354,6 +387,25 @@ class OwnOptimizer(d2l.LinearRegressionScratch):
         return ClippedSGD([self.b, self.w], self.lr)
 
 
+class Momentum(d2l.HyperParameters):
+    """An optimizer that keeps an array for each parameter."""
+
+    def __init__(self, params):
+        self.params, self.steps = params, 0
+        self.velocity = [0 * param for param in params]
+
+    def step(self, _):
+        self.steps += 1
+        for param, v in zip(self.params, self.velocity, strict=True):
+            v[:] = 0.9 * v + param.grad
+            param -= 0.1 * v
+
+
+class ScratchMomentum(SoftmaxScratch):
+    def configure_optimizers(self):
+        return Momentum(self.get_scratch_params())
+
+
 class OwnLoop(d2l.Trainer):
     """A trainer whose loop over the minibatches is written by hand."""
 
@@ -391,6 +443,9 @@ def stacked():
     return StackedLanguageModel(Stacked(11, 24, 2), 10, lr=1)
 
 
+# Several devices train these as one device does.
+ON_DEVICES = "softmax", "mlp", "list", "blocks", "own optimizer"
+OWN_OPTIMIZERS = [lambda: ScratchMomentum(64, 10, 0.5)]
 CASES = [
     Case("softmax", softmax, d2l.Digits, "val_acc", 0.8),
     Case("mlp", mlp, d2l.Digits, "val_acc", 0.8),

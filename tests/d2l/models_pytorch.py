@@ -47,6 +47,38 @@ class Shuffled(d2l.DataModule):
         return None
 
 
+class Layers(d2l.Classifier):
+    """A classifier of layers that `Framework.model` describes."""
+
+    def __init__(self, layers, optimizer, lr):
+        super().__init__()
+        self.save_hyperparameters(ignore=["layers"])
+        images = any(isinstance(x, tuple) and x[0] == "conv" for x in layers)
+        norm = nn.LazyBatchNorm2d if images else nn.LazyBatchNorm1d
+        pool = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        self.names = {"relu": nn.ReLU, "norm": norm, "pool": lambda: pool}
+        self.net = nn.Sequential(*map(self.make, layers))
+
+    def make(self, layer):
+        match layer:
+            case int():
+                return nn.LazyLinear(layer)
+            case float():
+                return nn.Dropout(layer)
+            case "conv", channels:
+                return nn.LazyConv2d(channels, 3, padding=1)
+            case "embed", number, width:
+                return nn.Embedding(number, width)
+            case "transformer", width, heads:
+                return d2l.TransformerLayer(width, heads)
+        return self.names[layer]()
+
+    def configure_optimizers(self):
+        if self.optimizer == "adam":
+            return torch.optim.Adam(self.parameters(), self.lr)
+        return torch.optim.SGD(self.parameters(), self.lr, momentum=0.9)
+
+
 class SoftmaxScratch(d2l.Classifier):
     def __init__(self, num_inputs, num_outputs, lr, sigma=0.01):
         super().__init__()
@@ -340,6 +372,39 @@ class OwnOptimizer(d2l.LinearRegressionScratch):
         return ClippedSGD([self.b, self.w], self.lr)
 
 
+class Momentum:
+    """An optimizer whose state has the parameters as keys."""
+
+    def __init__(self, params):
+        self.params, self.velocity, self.steps = list(params), {}, 0
+
+    def zero_grad(self):
+        for param in self.params:
+            param.grad = None
+
+    def step(self):
+        self.steps += 1
+        for param in self.params:
+            velocity = self.velocity.get(param, torch.zeros_like(param))
+            self.velocity[param] = 0.9 * velocity + param.grad
+            param -= 0.1 * self.velocity[param]
+
+    def state_dict(self):
+        velocity = [self.velocity.get(param) for param in self.params]
+        return {"velocity": velocity, "steps": self.steps}
+
+    def load_state_dict(self, state):
+        self.velocity = dict(zip(self.params, state["velocity"], strict=True))
+        self.steps = state["steps"]
+
+
+class ScratchMomentum(SoftmaxScratch):
+    """Plain tensors, which a method of the model lists."""
+
+    def configure_optimizers(self):
+        return Momentum(self.parameters())
+
+
 class OwnLoop(d2l.Trainer):
     """A trainer whose loop over the minibatches is written by hand."""
 
@@ -379,6 +444,9 @@ def rnn():
     return LanguageModel(RNNScratch(11, 32), 10, lr=2)
 
 
+# Several devices train these as one device does.
+ON_DEVICES = "decay", "blocks"
+OWN_OPTIMIZERS = [lambda: ScratchMomentum(64, 10, 0.5)]
 CASES = [
     Case("softmax", softmax, d2l.Digits, "val_acc", 0.8),
     Case("mlp", mlp, d2l.Digits, "val_acc", 0.8),

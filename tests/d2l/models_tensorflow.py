@@ -45,6 +45,36 @@ class Shuffled(d2l.DataModule):
         return None
 
 
+class Layers(d2l.Classifier):
+    """A classifier of layers that `Framework.model` describes."""
+
+    def __init__(self, layers, optimizer, lr):
+        super().__init__()
+        self.save_hyperparameters(ignore=["layers"])
+        self.net = tf.keras.Sequential([*map(self.make, layers)])
+
+    def make(self, layer):
+        layers = tf.keras.layers
+        match layer:
+            case int():
+                return layers.Dense(layer)
+            case float():
+                return layers.Dropout(layer)
+            case "conv", channels:
+                return layers.Conv2D(channels, 3, padding="same")
+            case "embed", number, width:
+                return layers.Embedding(number, width)
+            case "transformer", width, heads:
+                return d2l.TransformerLayer(width, heads)
+        pool, norm = layers.GlobalAveragePooling2D, layers.BatchNormalization
+        return {"relu": layers.ReLU, "norm": norm, "pool": pool}[layer]()
+
+    def configure_optimizers(self):
+        if self.optimizer == "adam":
+            return tf.keras.optimizers.Adam(self.lr)
+        return tf.keras.optimizers.SGD(self.lr, momentum=0.9)
+
+
 class SoftmaxScratch(d2l.Classifier):
     def __init__(self, num_inputs, num_outputs, lr, sigma=0.01):
         super().__init__()
@@ -334,6 +364,32 @@ class OwnOptimizer(d2l.LinearRegressionScratch):
         return ClippedSGD(self.lr)
 
 
+class Momentum(d2l.HyperParameters):
+    """An optimizer with a variable for each parameter, some made in its first step."""
+
+    def __init__(self, shapes=()):
+        zeros = [tf.Variable(tf.zeros(shape)) for shape in shapes]
+        self.velocities, self.steps = dict(enumerate(zeros)), 0
+
+    def apply_gradients(self, pairs):
+        self.steps += 1
+        for i, (gradient, variable) in enumerate(pairs):
+            if i not in self.velocities:
+                self.velocities[i] = tf.Variable(tf.zeros_like(variable))
+            self.velocities[i].assign(0.9 * self.velocities[i] + gradient)
+            variable.assign_sub(0.1 * self.velocities[i])
+
+
+class ScratchMomentum(MLPScratch):
+    def configure_optimizers(self):
+        return Momentum([v.shape for v in self.trainable_variables])
+
+
+class LateMomentum(MLPScratch):
+    def configure_optimizers(self):
+        return Momentum()
+
+
 class OwnLoop(d2l.Trainer):
     """A trainer whose loop over the minibatches is written by hand."""
 
@@ -375,6 +431,12 @@ def stacked():
     return LanguageModel(Stacked(11, 24, 2), 10, lr=1)
 
 
+# Several devices train these as one device does.
+ON_DEVICES = "list", "decay", "blocks"
+OWN_OPTIMIZERS = [
+    lambda: ScratchMomentum(64, 10, 16, 0.1),
+    lambda: LateMomentum(64, 10, 16, 0.1),
+]
 CASES = [
     Case("softmax", softmax, d2l.Digits, "val_acc", 0.8),
     Case("mlp", mlp, d2l.Digits, "val_acc", 0.8),

@@ -5,6 +5,7 @@
 
 import numpy as np
 import pytest
+from training import named
 
 W, B = [2.0, -3.4], 4.2
 
@@ -323,25 +324,9 @@ class Relabeled:
 
 @GPUS
 def test_minibatches_that_are_dicts(d2l, fw, fake_gpu, regression, num_gpus):
-    def unpacked(args):
-        """Return the arguments of a step with (X, y) in place of the dict."""
-        i = 1 if fw.tab == "jax" else 0
-        batch = (args[i]["inputs"], args[i]["labels"])
-        return [*args[:i], batch, *args[i + 1 :]]
-
-    class Named(d2l.LinearRegressionScratch):
-        def training_step(self, *args):
-            return super().training_step(*unpacked(args))
-
-        def validation_step(self, *args):
-            super().validation_step(*unpacked(args))
-
-        def apply_init(self, dummy_input, key):  # in JAX
-            return super().apply_init((dummy_input[0]["inputs"],), key)
-
-    data = Relabeled(regression, lambda X, y: {"inputs": X, "labels": y})
+    data = Relabeled(regression, lambda X, y: {"X": X, "y": y})
     trainer = d2l.Trainer(max_epochs=3, num_gpus=num_gpus)
-    fw.fit(trainer, Named(2, lr=0.3), data)
+    fw.fit(trainer, named(fw, d2l.LinearRegressionScratch)(2, lr=0.3), data)
     np.testing.assert_allclose(found(fw, trainer), [*W, B], atol=0.02)
 
 

@@ -1,0 +1,580 @@
+"""Ranks of what only PyTorch has: copies of a process, collectives, DDP."""
+
+# save_hyperparameters makes attributes; sections set attributes of classes.
+# mypy: disable-error-code="attr-defined,override"
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from datetime import timedelta
+from itertools import chain
+from pathlib import Path
+
+import models_pytorch
+import numpy as np
+import psutil
+import pytest
+import torch
+from frameworks import PyTorch
+from torch import distributed as dist
+from torch import nn
+from training import assert_equal, curves, run
+
+from d2l import torch as d2l
+
+FW = PyTorch()
+
+
+# Processes that are copies of this one
+
+
+class Few(d2l.DataModule):
+    """A few digits, in minibatches of a given size, shuffled by PyTorch's generator."""
+
+    def __init__(self, batch_size, num_train=20, num_val=11):
+        super().__init__()
+        self.save_hyperparameters()
+        digits = d2l.Digits()
+        self.X, self.y = digits.X, digits.y
+
+    def get_dataloader(self, train):
+        n = self.num_train
+        rows = slice(0, n) if train else slice(n, n + self.num_val)
+        return self.get_tensorloader((self.X, self.y), train, rows)
+
+
+class Momentum(d2l.MLP):
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=self.lr, momentum=0.9)
+
+
+def mlp():
+    return Momentum(10, 16, 0.05)
+
+
+def train(model, data, n=1, epochs=2, **settings):
+    """Return a trainer that has trained a model on `n` ranks, from the same seeds."""
+    devices = [d2l.cpu()] * n
+    return run(FW, model, data, epochs=epochs, devices=devices, **settings)
+
+
+def compare(model, data, n=2, tolerance=1e-6, **settings):
+    """Check that `n` ranks train as one device does; return their trainer."""
+    one, many = (train(model, data, k, **settings) for k in (1, n))
+    assert_equal(FW, one, many, tolerance)
+    return many
+
+
+def test_ranks_have_one_thread_and_the_variables_of_a_launcher():
+    def describe():
+        names = "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"
+        return torch.get_num_threads(), [os.environ[name] for name in names]
+
+    assert d2l.launch(describe, 2) == [
+        (1, ["0", "0", "2", "2"]),
+        (1, ["1", "1", "2", "2"]),
+    ]
+    assert "RANK" not in os.environ
+
+
+def test_ranks_work_after_the_caller_used_several_threads():
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        A = torch.randn(500, 500)
+        (A @ A).exp().sum()
+        assert len(d2l.launch(lambda: (A @ A).exp().sum().item(), 3, timeout=200)) == 3
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_messages_reach_the_caller_in_order():
+    heard: list = []
+
+    def tell():
+        for i in range(50):
+            d2l.tell_caller(dist.get_rank(), i)
+
+    d2l.launch(tell, 2, receive=lambda rank, i: heard.append((rank, i)))
+    assert sorted(heard) == [(rank, i) for rank in range(2) for i in range(50)]
+    assert [i for rank, i in heard if rank == 1] == list(range(50))
+
+
+def report_pids(folder):
+    """Write the numbers of this process and of a child into a folder; then hang."""
+    child = subprocess.Popen(["sleep", "100"])
+    for pid in os.getpid(), child.pid:
+        Path(folder, f"{pid}").touch()
+    time.sleep(100)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
+def test_the_end_of_the_caller_ends_the_ranks_and_their_processes(fw, tmp_path, sign):
+    code = "import sys, signal, test_ranks_pytorch as t\n"
+    code += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    code += "t.d2l.launch(t.report_pids, 2, sys.argv[1])"
+    with fw.start(code, tmp_path, stderr=subprocess.PIPE) as caller:
+        while len(list(tmp_path.iterdir())) < 4:
+            time.sleep(0.05)
+            assert caller.poll() is None
+        caller.send_signal(sign)
+        caller.communicate()
+    pids = [int(path.name) for path in tmp_path.iterdir()]
+    processes = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
+    assert psutil.wait_procs(processes, timeout=50)[1] == []
+
+
+# Hand-written collectives
+
+
+@pytest.mark.parametrize("all_reduce", [d2l.star_all_reduce, d2l.ring_all_reduce])
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_sums_of_odd_sizes(all_reduce, n):
+    shapes = (1,), (2,), (7,), (1001,), (3, 5), (2, 3, 4)
+
+    def sums():
+        arrays = [torch.randn(n, *shape) for shape in shapes]
+        traffic = []
+        for array in arrays:
+            x = array[dist.get_rank()]
+            traffic.append(all_reduce(x))
+        return [array[dist.get_rank()] for array in arrays], traffic
+
+    torch.manual_seed(0)
+    expected = [torch.randn(n, *shape).sum(0) for shape in shapes]
+    torch.manual_seed(0)
+    results = d2l.launch(sums, n)
+    for arrays, _ in results:
+        for x, total, same in zip(arrays, expected, results[0][0], strict=True):
+            assert torch.allclose(x, total, atol=1e-5) and torch.equal(x, same)
+    sent = np.array([[s for s, _ in traffic] for _, traffic in results])
+    received = np.array([[r for _, r in traffic] for _, traffic in results])
+    sizes = np.array([4 * x.numel() for x in expected])
+    assert (sent.sum(0) == received.sum(0)).all()
+    assert (sent.sum(0) == 2 * (n - 1) * sizes).all()
+    if all_reduce is d2l.ring_all_reduce:
+        assert sent.max() <= 2 * (n - 1) * -(-sizes.max() // 4 // n) * 4
+
+
+def test_prediction_of_buckets():
+    spans = d2l.schedule_buckets([1, 2, 10], [4, 4, 4], 1, 2)
+    assert spans == [(1, 4), (4, 7), (10, 13)]
+    assert d2l.ring_time(8, 4, 0.5, 2) == 2 * 3 * (0.5 + 1)
+    assert d2l.bus_bandwidth(8, d2l.ring_time(8, 4, 0, 2), 4) == 2
+    assert d2l.scaling_efficiency(3, 8, 4, 0, 2) == 3 / 9
+    assert d2l.scaling_efficiency(3, 8, 4, 0, 2, hidden=1) == 1
+
+
+# The Trainer
+
+
+CASES = {case.name: case for case in models_pytorch.CASES}
+
+
+@pytest.mark.parametrize("name", ["dropout", "batch norm", "conv net", "gru"])
+def test_other_model_of_d2l_learns_on_two_ranks(name):
+    case = CASES[name]
+    one, two = (curves(train(case.model, case.data, n, 3)) for n in (1, 2))
+    for points in one, two:
+        curve = next(c for label, c in points.items() if label.startswith("train"))
+        assert curve[-1, 1] < 0.6 * curve[0, 1]
+
+
+def test_uneven_minibatches():
+    """The last minibatch to validate on is smaller than 4."""
+    compare(mlp, lambda: Few(9, 26), 4)
+
+
+class Counted(torch.utils.data.Dataset):
+    """Digits, with random noise, that count how often they are read."""
+
+    def __init__(self):
+        self.digits, self.reads = d2l.Digits(), []
+
+    def __len__(self):
+        return 90
+
+    def __getitem__(self, i):
+        self.reads.append(i)
+        return self.digits.X[i], self.digits.y[i], torch.rand(())
+
+
+class CountedDigits(d2l.DataModule):
+    def __init__(self):
+        self.dataset = Counted()
+
+    def get_dataloader(self, train):
+        if not train:
+            return [(self.dataset.digits.X[:4], self.dataset.digits.y[:4])]
+        return torch.utils.data.DataLoader(self.dataset, 20, shuffle=True)
+
+
+class Noticing(Momentum):
+    """A model that keeps the noise that its loader has drawn."""
+
+    def __init__(self):
+        super().__init__(10, 16, 0.05)
+        self.noise = []
+
+    def training_step(self, batch):
+        self.noise += batch[2].tolist() if len(batch) > 2 else []
+        return super().training_step(batch[:2])
+
+
+def test_each_rank_reads_only_its_share():
+    def reads():
+        torch.manual_seed(0)
+        model, data = Noticing(), CountedDigits()
+        d2l.Trainer(2).fit(model, data)
+        noise = [x for x in model.noise if x]  # zeros gave the lazy layer its shape
+        return data.dataset.reads, noise, torch.rand(1)
+
+    alone, _, _ = reads()
+    (first, noise, state), (second, other, same) = d2l.launch(reads, 2)
+    assert len(first) == len(second) == 90
+    assert not {*noise} & {*other} and len({*noise}) == 90  # ranks draw other numbers
+    assert torch.equal(state, same)
+    for i in range(0, 80, 20):  # the same examples in each minibatch as on one device
+        share = slice(i // 2, i // 2 + 10)  # later, the noise changes the order
+        assert {*first[share]} | {*second[share]} == {*alone[i : i + 20]}
+
+
+@pytest.mark.parametrize(("workers", "stay"), [(0, False), (2, False), (2, True)])
+def test_a_loader_with_workers_gives_the_same_minibatches(workers, stay):
+    class Workers(d2l.Digits):
+        def get_dataloader(self, train):
+            rows = slice(0, 1437) if train else slice(1437, None)
+            dataset = torch.utils.data.TensorDataset(self.X[rows], self.y[rows])
+            loader = torch.utils.data.DataLoader(
+                dataset,
+                100,
+                shuffle=train,
+                num_workers=workers,
+                persistent_workers=stay,
+            )
+            loaders.append(loader)
+            return loader
+
+    loaders: list = []
+    one, many = (train(mlp, Workers, k) for k in (1, 2))
+    for loader in loaders:
+        loader._iterator = None  # ends the workers at once
+    gc.collect()  # closes their pipes
+    assert_equal(FW, one, many, 1e-6)
+
+
+def test_loss_scaling_on_two_ranks():
+    compare(mlp, lambda: Few(6), tolerance=0.1, precision=torch.float16)
+
+
+def test_compiled_model():
+    compare(mlp, lambda: Few(10, 20, 20), epochs=1, compiled=True)
+
+
+class Unused(Momentum):
+    """A model with parameters that have no part in the loss."""
+
+    def __init__(self):
+        super().__init__(10, 16, 0.05)
+        self.unused = nn.Linear(3, 3)
+
+    def configure_optimizers(self):
+        return torch.optim.AdamW(self.parameters(), lr=0.01, weight_decay=0.5)
+
+
+def test_parameters_without_a_gradient_do_not_change():
+    with pytest.raises(RuntimeError, match="find_unused_parameters=True"):
+        train(Unused, lambda: Few(7), 2)
+    many = compare(Unused, lambda: Few(7), 2, 1e-5, find_unused_parameters=True)
+    torch.manual_seed(1)
+    assert torch.equal(many.model.unused.weight, Unused().unused.weight)
+
+
+class Depth(d2l.MLP):
+    """A model that skips a layer at random, and uses another only to validate."""
+
+    def __init__(self):
+        super().__init__(10, 16, 0.1)
+        self.net = nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
+        self.skipped, self.last = nn.Linear(64, 64), nn.Linear(10, 10)
+
+    def forward(self, X):
+        if self.training and torch.rand(()) < 0.7:
+            return self.net(X)
+        Y = self.net(X + self.skipped(X))
+        return Y if self.training else self.last(Y)
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_parameters_that_some_steps_do_not_use(accumulate, capfd):
+    settings = {"accumulate": accumulate, "find_unused_parameters": True}
+    trainer = train(Depth, lambda: Few(10), 2, 10, **settings)
+    assert trainer.train_batch_idx == 20
+    torch.manual_seed(1)
+    before, after = Depth(), trainer.model
+    assert not torch.equal(after.skipped.weight, before.skipped.weight)
+    assert torch.equal(after.last.weight, before.last.weight)
+    assert "unused" not in capfd.readouterr().err
+
+
+def test_ranks_print_no_warning_if_all_parameters_are_used(capfd):
+    train(mlp, lambda: Few(10), 2, 1)
+    assert "Warning" not in capfd.readouterr().err
+
+
+class Waiting(d2l.MLP):
+    """A model that waits for ever in rank 1."""
+
+    def training_step(self, batch):
+        if dist.get_rank() == 1:
+            dist.barrier()
+        return super().training_step(batch)
+
+
+@pytest.mark.timing
+def test_a_hang_of_fit_ends_in_an_error(monkeypatch):
+    monkeypatch.setattr(d2l, "timedelta", lambda minutes: timedelta(seconds=8))
+    with pytest.raises(RuntimeError, match=r"rank \d of 2 raised .*(8000ms|Timed out)"):
+        train(lambda: Waiting(10, 16, 0.1), lambda: Few(10), 2)
+
+
+class Masks(d2l.LinearRegression):
+    """Its loss is a sum of random numbers, which it plots."""
+
+    def training_step(self, batch):
+        mask = torch.rand(())
+        self.plot("mask", mask, train=True)
+        return self.loss(self(batch[0]), batch[1]) * mask
+
+    def validation_step(self, batch):
+        self.plot("mask", torch.rand(()), train=False)
+
+
+def test_ranks_draw_different_masks_in_each_step_and_the_same_order():
+    def masks(n):
+        data = d2l.SyntheticRegressionData(torch.tensor([2.0]), 1, num_train=64)
+        torch.manual_seed(3)
+        model, trainer = Masks(0.01), d2l.Trainer(2)
+        model.plot_train_per_epoch = 2  # one for each minibatch
+        trainer.fit(model, data)
+        seen = [batch[1] for batch in data.train_dataloader()]
+        return curves(trainer)["train_mask"][:, 1], torch.rand(1), seen
+
+    (same, state, order), (curve, other, others) = d2l.launch(masks, 2, 2)
+    assert np.array_equal(same, curve) and len(set(curve)) == len(curve) == 4
+    assert torch.equal(state, other) and all(map(torch.equal, order, others))
+    assert 0 < curve.std() < 0.29  # the mean of two has a smaller deviation
+
+
+class Plain(d2l.MLP):
+    """A model with a random constant and a running mean in plain attributes."""
+
+    def __init__(self):
+        super().__init__(10, 16, 0.1)
+        self.mixing, self.mean = torch.randn(64, 64), torch.zeros(64)
+
+    def forward(self, X):
+        if self.training:
+            self.mean = 0.9 * self.mean + 0.1 * X.mean(0)
+        return super().forward((X - self.mean) @ self.mixing)
+
+
+def test_state_in_a_plain_attribute_gives_a_warning():
+    def warned():
+        torch.manual_seed(0)
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            d2l.Trainer(1).fit(Plain(), Few(6))
+        return [str(w.message) for w in caught]
+
+    for texts in d2l.launch(warned, 2):
+        (text,) = {text for text in texts if "register_buffer" in text}
+        assert text.startswith("model.mean changes while the model trains")
+
+
+class Normalized(d2l.MLP):
+    def __init__(self):
+        super().__init__(10, 16, 0.1)
+        self.net = nn.Sequential(
+            nn.Linear(64, 16), nn.BatchNorm1d(16), nn.Linear(16, 10)
+        )
+
+
+def test_ranks_validate_the_model_that_fit_returns():
+    trainer = train(Normalized, lambda: Few(10, 20, 10), 2)
+    digits, model = Few(10, 20, 10), trainer.model
+    loss = model.loss(model(digits.X[-10:]), digits.y[-10:])
+    assert trainer.model.board.data["val_loss"][-1].y == pytest.approx(loss.item())
+
+
+class Sharing(d2l.Classifier):
+    """A model whose first layer gets the weight of another one in each step."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(64, 10), nn.Linear(64, 64)
+        self.lr, self.shared = 0.1, [None]
+
+    def forward(self, X):
+        vars(self.first)["shared"] = self.second.weight
+        return self.first(torch.tanh(nn.functional.linear(X, self.first.shared)))
+
+
+def test_a_parameter_with_a_second_name_is_returned():
+    compare(Sharing, lambda: Few(6), find_unused_parameters=True)
+
+
+def test_random_state_afterwards_is_that_of_one_device():
+    numbers = []
+    for n in 1, 3:
+        train(mlp, lambda: d2l.Digits(300), n)
+        numbers.append(torch.rand(3))
+    assert torch.equal(*numbers)
+
+
+def test_tensors_of_the_caller_change_in_place():
+    torch.manual_seed(0)
+    model = d2l.LinearRegression(0.1)
+    model(torch.ones(1, 2))  # gives the lazy layer its shape
+    w = model.net.weight
+    before = w.detach().clone()
+    trainer = d2l.Trainer(1)
+    trainer.devices = d2l.try_devices(2)
+    trainer.fit(model, models_pytorch.regression())
+    assert model.net.weight is w and w.requires_grad and not torch.equal(w, before)
+    assert model.trainer is trainer and trainer.model is model
+    trainer.fit(model, models_pytorch.regression())  # and once more
+    assert trainer.train_batch_idx == 32
+
+
+class Keeping(d2l.MLP):
+    """A model that keeps what it has computed."""
+
+    def __init__(self):
+        super().__init__(10, 16, 0.1)
+        self.probabilities = None
+
+    def forward(self, X):
+        Y = super().forward(X)
+        self.probabilities = Y.softmax(1)
+        self.last = [Y, self.probabilities]
+        return Y
+
+
+def test_tensors_that_a_forward_pass_keeps_are_ignored():
+    one, many = (train(Keeping, lambda: Few(6), n) for n in (1, 2))
+    assert many.model.probabilities is None and not hasattr(many.model, "last")
+    for a, b in zip(one.model.parameters(), many.model.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-6)
+
+
+def test_points_are_drawn_by_the_caller_while_the_ranks_train(monkeypatch):
+    drawn = []
+    draw = d2l.ProgressBoard.draw
+
+    def note(board, *args, **kwargs):
+        drawn.append(args[2])
+        draw(board, *args, **kwargs)
+
+    monkeypatch.setattr(d2l.ProgressBoard, "draw", note)
+    trainer = train(mlp, lambda: Few(6), 2, epochs=3)
+    expected = 3 * (4 * ["train_loss"] + 2 * ["val_loss", "val_acc"])
+    assert drawn == expected
+    values = list(chain(*trainer.model.board.data.values()))
+    assert all(isinstance(point.y, float) for point in values)
+
+
+# Mistakes of a user
+
+
+def test_error_of_a_model_names_the_line(capfd):
+    class Broken(d2l.MLP):
+        def training_step(self, batch):
+            raise ValueError("this model is broken")
+
+    with pytest.raises(
+        RuntimeError, match="raised ValueError: this model is broken"
+    ) as e:
+        train(lambda: Broken(10, 4, 0.1), lambda: Few(6), 2)
+    assert 'raise ValueError("this model is broken")' in "".join(e.value.__notes__)
+
+
+def test_trainer_with_a_loop_of_its_own_is_refused():
+    trainer = models_pytorch.OwnLoop(1)
+    trainer.devices = d2l.try_devices(2)
+    with pytest.raises(
+        RuntimeError, match="fit_epoch of your own must call train_step"
+    ):
+        trainer.fit(d2l.LinearRegressionScratch(2, 0.1), models_pytorch.regression())
+
+
+# Other ways to start ranks
+
+
+SCRIPT = """
+import os, sys, torch
+from d2l import torch as d2l
+
+class Model(d2l.MLP):
+    pass
+
+if len(sys.argv) > 1:
+    sys.modules["d2l.torch"].num_gpus = lambda: 1  # a GPU forbids a fork
+torch.manual_seed(1)
+model, trainer = Model(10, 16, 0.05), d2l.Trainer(max_epochs=2)
+trainer.devices = [d2l.cpu()] * len(sys.argv)
+trainer.fit(model, d2l.Digits(batch_size=100))
+if trainer.ranks.rank == 0:
+    total = sum(p.double().sum() for p in model.parameters()).item()
+    print(trainer.ranks.size, total, model.board.data["val_acc"][-1].y, flush=True)
+os._exit(0)  # gloo sometimes aborts a normal exit
+"""
+
+
+def printed(command, path):
+    """Return the words that a script prints."""
+    variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    others = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    environment = others | variables | {"OMP_NUM_THREADS": "1"}
+    return subprocess.check_output(
+        [sys.executable, *command], env=environment, text=True
+    ).split()
+
+
+@pytest.mark.parametrize(
+    ("launcher", "options", "num_ranks"),
+    [
+        (["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"], [], 2),
+        ([], ["new interpreters"], 1),  # the caller is no rank
+    ],
+)
+def test_script_with_ranks_that_are_not_forked(tmp_path, launcher, options, num_ranks):
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    words = printed([*launcher, str(script), *options])
+    one = train(lambda: d2l.MLP(10, 16, 0.05), lambda: d2l.Digits(100))
+    total = sum(p.double().sum() for p in one.model.parameters()).item()
+    accuracy = one.model.board.data["val_acc"][-1].y
+    assert int(words[0]) == num_ranks
+    assert abs(float(words[1]) - total) < 1e-4
+    assert abs(float(words[2]) - accuracy) < 1e-6
+
+
+OBJECTS = """
+from d2l import torch as d2l
+from torch import distributed as dist
+class Point:
+    x = 3
+d2l.launch(lambda: print(f"rank{dist.get_rank()}"), 2)
+print([point.x for point in d2l.launch(Point, 2)])
+"""
+
+
+def test_objects_of_a_script_and_what_ranks_print_reach_the_caller(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(OBJECTS)
+    words = printed([str(script)])
+    assert sorted(words[:2]) == ["rank0", "rank1"] and words[2:] == ["[3,", "3]"]
