@@ -46,6 +46,7 @@ class Framework:
     package: str
     module: str
     case_gpus: tuple[int, ...] = (0, 1)  # how many GPUs to run each of the cases with
+    short_types: tuple[str, ...] = ("bfloat16", "float16")  # to train in on a CPU
 
     def __reduce__(self) -> tuple:
         """Let a rank have the framework of its launcher."""
@@ -143,8 +144,16 @@ class Framework:
         """Return the tensors that the optimizer keeps beside the parameters."""
         raise NotImplementedError
 
+    def arrays(self, model: Any) -> list:
+        """Return all tensors of a model."""
+        raise NotImplementedError
+
     def state(self, trainer: Any) -> list:
         """Return all tensors of the trained model and of its optimizer."""
+        return [*self.arrays(trainer.model), *self.opt_state(trainer)]
+
+    def gradients(self, function: Callable, *arrays: Any) -> list:
+        """Return the scalar that a function computes, and its gradients."""
         raise NotImplementedError
 
     def statistics(self, trainer: Any) -> list:
@@ -221,9 +230,12 @@ class PyTorch(Framework):
         states = getattr(trainer.optim, "state", {}).values()
         return [v for state in states for v in state.values()]
 
-    def state(self, trainer: Any) -> list:
-        tensors = self.d2l.named_tensors(trainer.model).values()
-        return [*tensors, *self.opt_state(trainer)]
+    def arrays(self, model: Any) -> list:
+        return [*self.d2l.named_tensors(model).values()]
+
+    def gradients(self, function: Callable, *arrays: Any) -> list:
+        value = function(*(array.requires_grad_() for array in arrays))
+        return [value, *self.torch.autograd.grad(value, arrays)]
 
     def statistics(self, trainer: Any) -> list:
         return [*trainer.model.buffers()]
@@ -247,6 +259,7 @@ class MXNet(Framework):
     """Its contexts cpu(0) and cpu(1) are told apart."""
 
     tab, package, module = "mxnet", "mxnet", "mxnet"
+    short_types = ()
 
     def __init__(self) -> None:
         import mxnet
@@ -282,8 +295,16 @@ class MXNet(Framework):
         tuples = [s if isinstance(s, tuple) else (s,) for s in states]
         return [s for each in tuples for s in each if s is not None]
 
-    def state(self, trainer: Any) -> list:
-        return [*self.d2l.all_arrays(trainer.model), *self.opt_state(trainer)]
+    def arrays(self, model: Any) -> list:
+        return self.d2l.all_arrays(model)
+
+    def gradients(self, function: Callable, *arrays: Any) -> list:
+        for array in arrays:
+            array.attach_grad()
+        with self.mx.autograd.record():
+            value = function(*arrays)
+        value.backward()
+        return [value, *(array.grad for array in arrays)]
 
     def statistics(self, trainer: Any) -> list:
         return [p.data() for p in trainer.model.parameters() if p.grad_req == "null"]
@@ -364,9 +385,18 @@ class Jax(Framework):
     def opt_state(self, trainer: Any) -> list:
         return self.jax.tree_util.tree_leaves(trainer.state.opt_state)
 
+    def arrays(self, model: Any) -> list:
+        """Return nothing: a model has no arrays."""
+        return []
+
     def state(self, trainer: Any) -> list:
         optimizer, statistics = self.opt_state(trainer), self.statistics(trainer)
         return [*self.params(trainer), *optimizer, *statistics]
+
+    def gradients(self, function: Callable, *arrays: Any) -> list:
+        numbers = tuple(range(len(arrays)))
+        value, grads = self.jax.value_and_grad(function, numbers)(*arrays)
+        return [value, *grads]
 
     def statistics(self, trainer: Any) -> list:
         return self.jax.tree_util.tree_leaves(trainer.state.batch_stats)
@@ -430,8 +460,14 @@ class TensorFlow(Framework):
         kept = getattr(trainer.optim, "variables", [])
         return [v for v in kept if v.name not in {"iteration", "learning_rate"}]
 
-    def state(self, trainer: Any) -> list:
-        return [*trainer.model.variables, *self.opt_state(trainer)]
+    def arrays(self, model: Any) -> list:
+        return [*model.variables]
+
+    def gradients(self, function: Callable, *arrays: Any) -> list:
+        with self.tf.GradientTape() as tape:
+            tape.watch(arrays)
+            value = function(*arrays)
+        return [value, *tape.gradient(value, arrays)]
 
     def statistics(self, trainer: Any) -> list:
         return [v for v in trainer.model.variables if not v.trainable]

@@ -73,9 +73,10 @@ class Layers(d2l.Classifier):
 
     @nn.compact
     def __call__(self, X):
-        for layer in self.layers:
-            X = self.make(layer)(X)
-        return X
+        made = [self.make(layer) for layer in self.layers if layer != "tied"]
+        for layer in made:
+            X = layer(X)
+        return made[0].attend(X) if "tied" in self.layers else X
 
     def make(self, layer):
         match layer:

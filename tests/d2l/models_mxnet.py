@@ -68,7 +68,13 @@ class Layers(d2l.Classifier):
             case "conv", channels:
                 return nn.Conv2D(channels, 3, padding=1)
             case "embed", number, width:
-                return nn.Embedding(number, width)
+                self.embedding = nn.Embedding(number, width)
+                return self.embedding
+            case "tied":
+                params = self.embedding.params
+                number, width = self.embedding.weight.shape
+                options = {"flatten": False, "use_bias": False, "in_units": width}
+                return nn.Dense(number, params=params, **options)
             case "transformer", width, heads:
                 return d2l.TransformerLayer(width, heads)
         pool = nn.HybridSequential()

@@ -68,7 +68,13 @@ class Layers(d2l.Classifier):
             case "conv", channels:
                 return nn.LazyConv2d(channels, 3, padding=1)
             case "embed", number, width:
-                return nn.Embedding(number, width)
+                self.embedding = nn.Embedding(number, width)
+                return self.embedding
+            case "tied":
+                number, width = self.embedding.weight.shape
+                layer = nn.Linear(width, number, bias=False)
+                layer.weight = self.embedding.weight
+                return layer
             case "transformer", width, heads:
                 return d2l.TransformerLayer(width, heads)
         return self.names[layer]()

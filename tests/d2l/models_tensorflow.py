@@ -45,6 +45,17 @@ class Shuffled(d2l.DataModule):
         return None
 
 
+class Tied(tf.keras.layers.Layer):
+    """The last layer of a language model, with the weights of the first one."""
+
+    def __init__(self, embedding):
+        super().__init__()
+        self.embedding = embedding
+
+    def call(self, X):
+        return tf.matmul(X, self.embedding.embeddings, transpose_b=True)
+
+
 class Layers(d2l.Classifier):
     """A classifier of layers that `Framework.model` describes."""
 
@@ -63,7 +74,10 @@ class Layers(d2l.Classifier):
             case "conv", channels:
                 return layers.Conv2D(channels, 3, padding="same")
             case "embed", number, width:
-                return layers.Embedding(number, width)
+                self.embedding = layers.Embedding(number, width)
+                return self.embedding
+            case "tied":
+                return Tied(self.embedding)
             case "transformer", width, heads:
                 return d2l.TransformerLayer(width, heads)
         pool, norm = layers.GlobalAveragePooling2D, layers.BatchNormalization

@@ -283,3 +283,103 @@ def test_training_changes_statistics_and_validation_does_not():
     assert len(seen) == 2 * 2 and onp.abs(seen[0]).max() > 0
     onp.testing.assert_array_equal(seen[0], seen[1])
     assert (seen[1] != seen[2]).any()
+
+
+# Precision
+
+
+class Scale(d2l.Module):
+    """A model without products, since those of float16 need a real GPU."""
+
+    def __init__(self, lr=0.5, target=1.0):
+        super().__init__()
+        self.save_hyperparameters()
+        self.scale = gluon.Parameter("scale", shape=(8,), init="ones")
+        self.params.update(_dict(self.scale))
+        self.initialize()
+
+    def forward(self, X):
+        return X * self.scale.data().astype(X.dtype)
+
+    def loss(self, y_hat, y):
+        return ((y_hat - self.target * y) ** 2).mean()
+
+    def configure_optimizers(self):
+        return gluon.Trainer(self.parameters(), "sgd", {"learning_rate": self.lr})
+
+
+def _dict(parameter):
+    params = gluon.ParameterDict()
+    params.update({parameter.name: parameter})
+    return params
+
+
+def train(model, precision, epochs=3):
+    trainer: Any = d2l.Trainer(epochs, num_gpus=1)
+    trainer.precision = precision
+    trainer.fit(model, Copies(32, 8))
+    return trainer
+
+
+def test_float16_trains_with_masters_in_float32(fake_gpu):
+    model = Scale(target=0.5)
+    trainer = train(model, np.float16)
+    assert model.scale.data().dtype == np.float16
+    assert float(model.board.data["val_loss"][-1].y) < 0.2
+    [master] = d2l.flatten(list(trainer.optim._updaters[0].states.values()))
+    assert master.dtype == np.float32
+    assert model(np.ones((1, 8), ctx=fake_gpu)).dtype == np.float32
+
+
+def test_masters_keep_updates_that_float16_would_lose(fake_gpu):
+    model = Scale(lr=1e-3, target=0.5)
+    trainer = train(model, np.float16, epochs=1)
+    [master] = d2l.flatten(list(trainer.optim._updaters[0].states.values()))
+    assert 0 < abs(master.asnumpy() - 1).max() < 2e-3
+
+
+def test_small_gradients_survive_in_float16(fake_gpu):
+    model = Scale(lr=1.0, target=1 - 1e-7)  # its gradients are about 1e-8
+    trainer = train(model, np.float16, epochs=1)
+    [master] = d2l.flatten(list(trainer.optim._updaters[0].states.values()))
+    assert abs(master.asnumpy() - 1).max() > 0
+
+
+def test_a_gradient_that_overflows_skips_the_step(fake_gpu):
+    model = Scale(target=1e4)
+    trainer = train(model, np.float16, epochs=1)
+    assert trainer.loss_scale < 2**16
+    assert d2l.Trainer(1).loss_scale == 2**16
+    assert np.isfinite(model.scale.data().astype(np.float32)).all()
+
+
+def test_a_model_returns_to_float32(fake_gpu):
+    model = Scale()
+    train(model, np.float16)
+    train(model, np.float32)
+    assert model.scale.data().dtype == np.float32 == model.precision
+
+
+def test_unknown_precisions_raise_one_clear_error(fake_gpu):
+    with pytest.raises(ValueError, match="float32 or np.float16"):
+        train(Scale(), "bfloat16")
+
+
+def test_float16_without_a_gpu_raises_one_clear_error(fw, monkeypatch):
+    fw.pretend(monkeypatch)
+    trainer: Any = d2l.Trainer(1)
+    trainer.precision = np.float16
+    with pytest.raises(ValueError, match="only on GPUs"):
+        trainer.fit(Scale(), Copies(8, 8))
+
+
+class Copies(d2l.DataModule):
+    """Random examples that are their own labels."""
+
+    def __init__(self, num_examples, width, batch_size=8):
+        super().__init__()
+        self.save_hyperparameters()
+        self.X = np.random.normal(size=(num_examples, width))
+
+    def get_dataloader(self, train):
+        return self.get_tensorloader((self.X, self.X), train)
