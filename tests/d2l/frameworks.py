@@ -5,7 +5,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -156,6 +157,17 @@ class Framework:
         """Return the scalar that a function computes, and its gradients."""
         raise NotImplementedError
 
+    def operations(self, model: Any, X: Any) -> tuple[list, list]:
+        """Return the operations of a forward pass, and those of a step without update.
+
+        The step computes the gradient of the mean square of the outputs.
+        """
+        raise NotImplementedError
+
+    def phase(self, name: str) -> AbstractContextManager:
+        """Mark a phase of a program for the profiler, in a `with` block."""
+        raise NotImplementedError
+
     def statistics(self, trainer: Any) -> list:
         """Return the means and variances of the layers that normalize."""
         raise NotImplementedError
@@ -237,6 +249,17 @@ class PyTorch(Framework):
         value = function(*(array.requires_grad_() for array in arrays))
         return [value, *self.torch.autograd.grad(value, arrays)]
 
+    def operations(self, model: Any, X: Any) -> tuple[list, list]:
+        model(X)  # makes lazy parameters
+
+        def step() -> None:
+            (model(X) ** 2).mean().backward()
+
+        return self.d2l.list_operations(model, X), self.d2l.list_operations(step)
+
+    def phase(self, name: str) -> AbstractContextManager:
+        return self.torch.profiler.record_function(name)
+
     def statistics(self, trainer: Any) -> list:
         return [*trainer.model.buffers()]
 
@@ -305,6 +328,23 @@ class MXNet(Framework):
             value = function(*arrays)
         value.backward()
         return [value, *(array.grad for array in arrays)]
+
+    def operations(self, model: Any, X: Any) -> tuple[list, list]:
+        model(X)  # makes lazy parameters
+
+        def step() -> None:
+            with self.mx.autograd.record():
+                loss = (model(X) ** 2).mean()
+            loss.backward()
+
+        return self.d2l.list_operations(model, X), self.d2l.list_operations(step)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        event = self.mx.profiler.Event(name)
+        event.start()
+        yield
+        event.stop()
 
     def statistics(self, trainer: Any) -> list:
         return [p.data() for p in trainer.model.parameters() if p.grad_req == "null"]
@@ -398,6 +438,26 @@ class Jax(Framework):
         value, grads = self.jax.value_and_grad(function, numbers)(*arrays)
         return [value, *grads]
 
+    def operations(self, model: Any, X: Any) -> tuple[list, list]:
+        keys = {name: self.jax.random.key(0) for name in ("params", "dropout")}
+        variables = model.init(keys, X)
+
+        def outputs(params: Any, X: Any) -> Any:
+            state = {**variables, "params": params}
+            rngs = {"dropout": keys["dropout"]}
+            return model.apply(state, X, rngs=rngs, mutable=["batch_stats"])[0]
+
+        def loss(params: Any, X: Any) -> Any:
+            return (outputs(params, X) ** 2).mean()
+
+        step, params = self.jax.grad(loss), variables["params"]
+        functions = outputs, step
+        forward, both = (self.d2l.list_operations(f, params, X) for f in functions)
+        return forward, both
+
+    def phase(self, name: str) -> AbstractContextManager:
+        return self.jax.profiler.TraceAnnotation(name, phase=1)
+
     def statistics(self, trainer: Any) -> list:
         return self.jax.tree_util.tree_leaves(trainer.state.batch_stats)
 
@@ -468,6 +528,20 @@ class TensorFlow(Framework):
             tape.watch(arrays)
             value = function(*arrays)
         return [value, *tape.gradient(value, arrays)]
+
+    def operations(self, model: Any, X: Any) -> tuple[list, list]:
+        model(X)  # makes the variables
+
+        def step(X: Any) -> list:
+            with self.tf.GradientTape() as tape:
+                loss = self.tf.reduce_mean(model(X) ** 2)
+            return tape.gradient(loss, [v.value for v in model.trainable_variables])
+
+        forward, both = (self.d2l.list_operations(f, X) for f in (model, step))
+        return forward, both
+
+    def phase(self, name: str) -> AbstractContextManager:
+        return self.tf.profiler.experimental.Trace(name, step_num=0)
 
     def statistics(self, trainer: Any) -> list:
         return [v for v in trainer.model.variables if not v.trainable]
