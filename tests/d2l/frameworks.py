@@ -168,6 +168,10 @@ class Framework:
         """Mark a phase of a program for the profiler, in a `with` block."""
         raise NotImplementedError
 
+    def training(self, model: Any) -> bool:
+        """Return whether a model is in training mode."""
+        return model.training
+
     def statistics(self, trainer: Any) -> list:
         """Return the means and variances of the layers that normalize."""
         raise NotImplementedError
@@ -260,6 +264,10 @@ class PyTorch(Framework):
     def phase(self, name: str) -> AbstractContextManager:
         return self.torch.profiler.record_function(name)
 
+    def training(self, model: Any) -> bool:
+        assert self.torch.is_grad_enabled() == model.training
+        return model.training
+
     def statistics(self, trainer: Any) -> list:
         return [*trainer.model.buffers()]
 
@@ -345,6 +353,11 @@ class MXNet(Framework):
         event.start()
         yield
         event.stop()
+
+    def training(self, model: Any) -> bool:
+        mode = self.mx.autograd.is_training()
+        assert self.mx.autograd.is_recording() == mode
+        return mode
 
     def statistics(self, trainer: Any) -> list:
         return [p.data() for p in trainer.model.parameters() if p.grad_req == "null"]

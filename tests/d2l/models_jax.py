@@ -405,6 +405,36 @@ class OwnLoop(d2l.Trainer):
             self.val_batch_idx += 1
 
 
+@jax.custom_vjp
+def reverse(x):
+    """Return the input; its gradient changes the sign."""
+    return x
+
+
+reverse.defvjp(lambda x: (x, None), lambda _, grad: (-grad,))
+
+
+class Gan(d2l.Module):
+    """Two networks: between them, the gradient changes its sign."""
+
+    def setup(self):
+        self.generator, self.critic = nn.Dense(8), nn.Dense(1)
+
+    def __call__(self, real, noise):
+        return self.critic(real), self.critic(reverse(self.generator(noise)))
+
+    def loss(self, params, X, ones, state):
+        real, fake = state.apply_fn({"params": params}, *X)
+        bce = optax.sigmoid_binary_cross_entropy
+        return (bce(real, ones) + bce(fake, jnp.zeros_like(ones))).mean()
+
+    def configure_optimizers(self):
+        return optax.multi_transform(
+            {"generator": optax.adam(0.01), "critic": optax.sgd(0.1, momentum=0.9)},
+            lambda params: {name: name for name in params},
+        )
+
+
 def regression():
     w = d2l.tensor([2, -3.4])
     return d2l.SyntheticRegressionData(w, 4.2, num_val=100, batch_size=100)

@@ -55,7 +55,9 @@ class Layers(d2l.Classifier):
     def __init__(self, layers, optimizer, lr):
         super().__init__()
         self.save_hyperparameters(ignore=["layers"])
-        self.net = nn.HybridSequential()
+        names = [layer[0] for layer in layers if isinstance(layer, tuple)]
+        whole = "transformer" not in names  # which cannot be compiled
+        self.net = nn.HybridSequential() if whole else nn.Sequential()
         self.net.add(*map(self.make, layers))
         self.net.initialize(init.Xavier())
 
@@ -427,6 +429,46 @@ class OwnLoop(d2l.Trainer):
         for batch in map(self.prepare_batch, self.val_dataloader):
             self.model.validation_step(batch)
             self.val_batch_idx += 1
+
+
+class Reverse(autograd.Function):
+    """Return the input; its gradient changes the sign."""
+
+    def forward(self, x):
+        return x.copy()
+
+    def backward(self, grad):
+        return -grad
+
+
+class Gan(d2l.Module):
+    """Two networks: between them, the gradient changes its sign."""
+
+    def __init__(self):
+        super().__init__()
+        self.generator, self.critic = nn.Dense(8, in_units=4), nn.Dense(1, in_units=8)
+        self.generator.initialize()
+        self.critic.initialize()
+        self.bce = gluon.loss.SigmoidBinaryCrossEntropyLoss()
+        self.board.display = False
+
+    def training_step(self, batch):
+        real, noise, ones = batch
+        fake = self.critic(Reverse()(self.generator(noise)))
+        loss = self.bce(self.critic(real), ones) + self.bce(fake, np.zeros_like(ones))
+        loss = loss.mean()
+        self.plot("loss", loss, train=True)
+        return loss
+
+    def validation_step(self, batch):
+        self.plot("fake", self.critic(self.generator(batch[1])).mean(), train=False)
+
+    def configure_optimizers(self):
+        adam, sgd = {"learning_rate": 0.01}, {"learning_rate": 0.1, "momentum": 0.9}
+        return [
+            gluon.Trainer(self.generator.collect_params(), "adam", adam),
+            gluon.Trainer(self.critic.collect_params(), "sgd", sgd),
+        ]
 
 
 def regression():

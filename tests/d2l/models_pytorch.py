@@ -434,6 +434,44 @@ class OwnLoop(d2l.Trainer):
             self.val_batch_idx += 1
 
 
+class Reverse(torch.autograd.Function):
+    """Return the input; its gradient changes the sign."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return -grad
+
+
+class Gan(d2l.Module):
+    """Two networks: between them, the gradient changes its sign."""
+
+    def __init__(self):
+        super().__init__()
+        self.generator, self.critic = nn.Linear(4, 8), nn.Linear(8, 1)
+        self.board.display = False
+
+    def training_step(self, batch):
+        real, noise, ones = batch
+        fake = self.critic(Reverse.apply(self.generator(noise)))
+        bce = F.binary_cross_entropy_with_logits
+        loss = bce(self.critic(real), ones) + bce(fake, torch.zeros_like(ones))
+        self.plot("loss", loss, train=True)
+        return loss
+
+    def validation_step(self, batch):
+        self.plot("fake", self.critic(self.generator(batch[1])).mean(), train=False)
+
+    def configure_optimizers(self):
+        return [
+            torch.optim.Adam(self.generator.parameters(), 0.01),
+            torch.optim.SGD(self.critic.parameters(), 0.1, momentum=0.9),
+        ]
+
+
 def regression():
     return d2l.SyntheticRegressionData(d2l.tensor([2, -3.4]), b=4.2)
 

@@ -424,6 +424,42 @@ class OwnLoop(d2l.Trainer):
             self.val_batch_idx += 1
 
 
+@tf.custom_gradient
+def reverse(x):
+    """Return the input; its gradient changes the sign."""
+    return tf.identity(x), lambda grad: -grad
+
+
+class Gan(d2l.Module):
+    """Two networks: between them, the gradient changes its sign."""
+
+    def __init__(self):
+        super().__init__()
+        self.generator = tf.keras.layers.Dense(8)
+        self.critic = tf.keras.layers.Dense(1)
+        self.generator.build((None, 4))
+        self.critic.build((None, 8))
+        self.board.display = False
+
+    def training_step(self, batch):
+        real, noise, ones = batch
+        fake = self.critic(reverse(self.generator(noise)))
+        bce = tf.keras.losses.BinaryCrossentropy(from_logits=True)
+        loss = bce(ones, self.critic(real)) + bce(tf.zeros_like(ones), fake)
+        self.plot("loss", loss, train=True)
+        return loss
+
+    def validation_step(self, batch):
+        fake = self.critic(self.generator(batch[1]))
+        self.plot("fake", tf.reduce_mean(fake), train=False)
+
+    def configure_optimizers(self):
+        return [
+            (tf.keras.optimizers.Adam(0.01), self.generator),
+            (tf.keras.optimizers.SGD(0.1, momentum=0.9), self.critic),
+        ]
+
+
 def regression():
     w = d2l.tensor([2, -3.4])
     return d2l.SyntheticRegressionData(w, b=4.2, num_val=64)

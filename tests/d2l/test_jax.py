@@ -144,25 +144,6 @@ def test_the_dropout_key_is_new_in_each_step():
     assert len(set(keys)) == len(keys) == 3
 
 
-def test_modes():
-    modes = set()
-
-    class Step(d2l.LinearRegression):
-        training: bool = True
-
-        def training_step(self, params, batch, state):
-            modes.add(("training", self.training))
-            return super().training_step(params, batch, state)
-
-        def validation_step(self, params, batch, state):
-            modes.add(("validation", self.training))
-            super().validation_step(params, batch, state)
-
-    data = d2l.SyntheticRegressionData(jnp.array([2, -3.4]), 4.2, batch_size=500)
-    d2l.Trainer(max_epochs=2).fit(Step(lr=0.1), data, key=KEY)
-    assert modes == {("training", True), ("validation", False)}
-
-
 class Even(d2l.DataModule):
     """Minibatches of one shape, for training and for validation."""
 

@@ -185,21 +185,6 @@ def test_statistics_of_batch_normalization_move(fake_gpu):
     assert {p.data().ctx for p in params} == {SECOND} and len(params) == 8
 
 
-def test_modes():
-    class Watching(d2l.MLP):
-        def training_step(self, batch):
-            modes.add(("training", autograd.is_training(), autograd.is_recording()))
-            return super().training_step(batch)
-
-        def validation_step(self, batch):
-            modes.add(("validation", autograd.is_training(), autograd.is_recording()))
-            super().validation_step(batch)
-
-    modes: set = set()
-    d2l.Trainer(max_epochs=1).fit(Watching(10, 8, 0.1), d2l.Digits())
-    assert modes == {("training", True, True), ("validation", False, False)}
-
-
 def test_clipping_bounds_layers_and_plain_arrays_together():
     model = Mixed()
     with autograd.record():
@@ -243,46 +228,6 @@ def test_a_minibatch_is_made_without_waiting(monkeypatch):
     for name in ("asnumpy", "wait_to_read", "_sync_copyfrom"):
         monkeypatch.setattr(np.ndarray, name, wait)
     assert [X.shape for X, _ in loader] == [(4,), (1,)]
-
-
-class Net(d2l.Classifier):
-    """A network with dropout and batch normalization."""
-
-    def __init__(self):
-        super().__init__()
-        self.lr, self.net = 0.1, nn.HybridSequential()
-        self.net.add(nn.Dense(16), nn.BatchNorm(), nn.Dropout(0.5), nn.Dense(10))
-        self.net.initialize()
-
-
-def test_dropout_only_while_training():
-    class Twice(Net):
-        def training_step(self, batch):
-            outputs[True].append((self(batch[0]), self(batch[0])))
-            return super().training_step(batch)
-
-        def validation_step(self, batch):
-            outputs[False].append((self(batch[0]), self(batch[0])))
-            super().validation_step(batch)
-
-    outputs: dict = {True: [], False: []}
-    d2l.Trainer(max_epochs=1).fit(Twice(), d2l.Digits(batch_size=479))
-    assert [bool((a == b).all()) for a, b in outputs[True]] == [False] * 3
-    assert [bool((a == b).all()) for a, b in outputs[False]] == [True]
-
-
-def test_training_changes_statistics_and_validation_does_not():
-    class Watching(Net):
-        def validation_step(self, batch):
-            super().validation_step(batch)
-            seen.append(self.net[1].running_mean.data().asnumpy())
-
-    model, seen = Watching(), list[onp.ndarray]()
-    trainer = d2l.Trainer(max_epochs=2)
-    trainer.fit(model, d2l.Digits(batch_size=200))
-    assert len(seen) == 2 * 2 and onp.abs(seen[0]).max() > 0
-    onp.testing.assert_array_equal(seen[0], seen[1])
-    assert (seen[1] != seen[2]).any()
 
 
 # Precision

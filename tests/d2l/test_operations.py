@@ -1,6 +1,7 @@
 """Operations of a program: FLOPs by hand, bytes, types, and phases of a profile."""
 
 import json
+import operator
 import time
 
 import numpy as np
@@ -25,9 +26,9 @@ def listed(fw, function, *arrays):
         ((4, 5, 7), (7, 3), 4 * 5 * 7 * 3),
     ],
 )
-def test_a_product_has_two_flops_per_multiplication(d2l, fw, left, right, size):
+def test_a_product_has_two_flops_per_multiplication(fw, left, right, size):
     arrays = numbers(fw, *left), numbers(fw, *right)
-    assert flops(listed(fw, d2l.matmul, *arrays)) == 2 * size
+    assert flops(listed(fw, operator.matmul, *arrays)) == 2 * size
 
 
 FIRST, SECOND = 2 * 8 * 24 * 32, 2 * 8 * 32 * 10  # FLOPs of 8 examples
@@ -69,14 +70,16 @@ def test_views_move_no_bytes(d2l, fw):
     def views(X):
         return d2l.reshape(d2l.expand_dims(d2l.reshape(X, (5, 20)), 0), (20, 5))
 
-    assert [o.nbytes for o in listed(fw, views, numbers(fw, 10, 10)) if o.nbytes] == []
+    if fw.tab != "mxnet":  # which copies what it reshapes
+        found = listed(fw, views, numbers(fw, 10, 10))
+        assert not any(operation.nbytes for operation in found)
 
 
-def test_types_of_operations(d2l, fw):
+def test_types_of_operations(fw):
     for dtype, size in ("float16", 2), ("float32", 4):
         X = fw.tensor(np.ones((8, 8)), dtype)
         if fw.tab != "mxnet" or size == 4:  # which multiplies the others on GPUs
-            *_, found = listed(fw, d2l.matmul, X, X)
+            *_, found = listed(fw, operator.matmul, X, X)
             reads = 2 if fw.tab == "jax" else 1  # or X once
             assert (found.dtype, found.nbytes) == (dtype, (reads + 1) * 64 * size)
 

@@ -3,6 +3,9 @@
 MXNet multiplies such numbers only on GPUs: see `test_mxnet.py`.
 """
 
+# The library is a module that mypy does not know.
+# mypy: disable-error-code="name-defined"
+
 import numpy as np
 import pytest
 from training import parts, run
@@ -30,6 +33,9 @@ def test_training_in_16_bits(fw, accumulate):
 
 
 def test_the_network_computes_in_the_precision_of_the_trainer(d2l, fw):
+    seen: list = []
+    began: list = []
+
     class Watched(d2l.MLP):
         def training_step(self, *args):
             if not began:  # in JAX, parameters are made in 32 bits
@@ -43,7 +49,8 @@ def test_the_network_computes_in_the_precision_of_the_trainer(d2l, fw):
             return Y
 
     for precision in fw.short_types:
-        seen, began = [], []
+        seen.clear()
+        began.clear()
         fit(fw, precision, lambda: Watched(10, 16, 0.1))
         assert seen and all(dtype == fw.dtype(precision) for dtype in seen)
 

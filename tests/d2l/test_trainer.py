@@ -203,6 +203,54 @@ def test_where_a_second_fit_begins(d2l, fw, fake_gpu, regression):
         np.testing.assert_array_equal(starts[1:], ends[:-1])
 
 
+def watching(fw, act):
+    """Return a class of models that call `act(model, X, training)` in each step."""
+
+    class Watching(fw.models.Layers):
+        def training_step(self, *args):
+            act(self, args[fw.tab == "jax"][0], True)
+            return super().training_step(*args)
+
+        def validation_step(self, *args):
+            act(self, args[fw.tab == "jax"][0], False)
+            super().validation_step(*args)
+
+    return lambda *layers: Watching(layers, "sgd", 0.1)
+
+
+def test_a_model_knows_its_mode(d2l, fw):
+    modes = set()
+    model = watching(fw, lambda model, _, mode: modes.add((fw.training(model), mode)))
+    fw.fit(d2l.Trainer(max_epochs=2), model(8, 10), d2l.Digits(batch_size=479))
+    assert modes == {(True, True), (False, False)}
+
+
+def test_dropout_only_while_training(d2l, fw):
+    def compare(model, X, training):
+        same[training].append(np.array_equal(*(fw.numpy(model(X)) for _ in range(2))))
+
+    same: dict = {True: [], False: []}
+    if fw.tab != "jax":  # whose models are functions of a key: see test_jax.py
+        model = watching(fw, compare)(16, 0.5, 10)
+        fw.fit(d2l.Trainer(max_epochs=1), model, d2l.Digits(batch_size=479))
+        assert same == {True: [False] * 3, False: [True]}
+
+
+def test_training_changes_statistics_and_validation_does_not(d2l, fw):
+    class Watching(d2l.Callback):
+        def before_step(self, trainer, batch):
+            seen.append([fw.numpy(a) for a in fw.statistics(trainer)])
+
+        after_step = lambda self, trainer: self.before_step(trainer, None)  # noqa: E731
+
+    seen: list = []
+    trainer = d2l.Trainer(max_epochs=2, callbacks=[Watching()])
+    fw.fit(trainer, fw.model(16, "norm", 10), d2l.Digits(batch_size=800))
+    last, first = seen[3], seen[4]  # of an epoch, and of the next one
+    assert all(map(np.array_equal, last, first))
+    assert not any(map(np.array_equal, seen[4], seen[5]))
+
+
 def test_fit_epoch_of_a_subclass(d2l, fw, regression):
     class Patient(d2l.Trainer):
         def fit_epoch(self):

@@ -77,7 +77,7 @@ def parts(fw: Any, *sizes: int, shuffled: bool = False, names: str = "") -> Any:
         def get_dataloader(self, train):
             digits, ends = fw.d2l.Digits(), np.cumsum([0, *sizes]).tolist()
             pairs = zip(ends, ends[1:], strict=False)
-            items = [(digits.X[i:j], digits.y[i:j]) for i, j in pairs]
+            items: list = [(digits.X[i:j], digits.y[i:j]) for i, j in pairs]
             if names:
                 items = [dict(zip(names, pair, strict=True)) for pair in items]
             order = np.random.permutation(len(items)) if shuffled else range(len(items))
