@@ -230,8 +230,15 @@ def trained(d2l, fw, machine=None, batch_size=479, dropout=0.0, **settings):
     """Return a trainer that has trained an MLP, from the same random numbers."""
     layers = [32, "relu", "norm", dropout, 10] if dropout else [32, "relu", 10]
     callbacks = [d2l.MFU(machine)] if machine else []
-    model, data = (lambda: fw.model(*layers)), (lambda: d2l.Digits(batch_size))
-    return run(fw, model, data, callbacks=callbacks, **settings)
+
+    def model():
+        made = fw.model(*layers)
+        fw.build(made, fw.tensor(np.ones((2, 64))))  # draws the same numbers each time
+        return made
+
+    return run(
+        fw, model, lambda: d2l.Digits(batch_size), callbacks=callbacks, **settings
+    )
 
 
 @pytest.fixture

@@ -245,7 +245,9 @@ def test_training_changes_statistics_and_validation_does_not(d2l, fw):
 
     seen: list = []
     trainer = d2l.Trainer(max_epochs=2, callbacks=[Watching()])
-    fw.fit(trainer, fw.model(16, "norm", 10), d2l.Digits(batch_size=800))
+    model = fw.model(16, "norm", 10)
+    fw.build(model, fw.tensor(np.ones((2, 64))))
+    fw.fit(trainer, model, d2l.Digits(batch_size=800))
     last, first = seen[3], seen[4]  # of an epoch, and of the next one
     assert all(map(np.array_equal, last, first))
     assert not any(map(np.array_equal, seen[4], seen[5]))
