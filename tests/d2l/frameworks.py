@@ -40,6 +40,14 @@ class Case:
         return value >= self.bound if "acc" in self.curve else value <= self.bound
 
 
+def named_layers(layers: tuple) -> list[tuple]:
+    """Return layers that `Framework.model` describes as names with arguments."""
+    names = {int: "dense", float: "dropout"}
+    pairs = [(names.get(type(layer)), layer) for layer in layers]
+    pairs = [(name, x) if name else x for name, x in pairs]
+    return [(layer,) if isinstance(layer, str) else layer for layer in pairs]
+
+
 class Framework:
     """One framework: its library, its second device, a few of its verbs."""
 
@@ -77,9 +85,10 @@ class Framework:
     def model(self, *layers: Any, optimizer: str = "adam", lr: float = 0.01) -> Any:
         """Return a classifier of layers, without a picture of its curves.
 
-        A layer is the width of a dense one, the probability of a dropout layer, a name
-        ("relu", "norm", "pool"), ("conv", channels), ("embed", number, width) or
-        ("transformer", width, heads). The optimizer is "adam" or "sgd", with momentum.
+        A layer is the width of a dense one, the probability of a dropout layer, or a
+        name, with arguments in a tuple: "relu", "norm", "pool", "flatten", ("conv",
+        channels), ("transformer", width, heads), and first ("embed", number, width),
+        whose weights the last one may share, "tied". The optimizer is "adam" or "sgd".
         """
         model = self.models.Layers(layers, optimizer, lr)
         model.board.display = False
@@ -120,9 +129,14 @@ class Framework:
     def tensor(self, values: Any, dtype: str = "float32") -> Any:
         raise NotImplementedError
 
+    @property
+    def functions(self) -> Any:
+        """The module of the framework's functions and types of arrays."""
+        raise NotImplementedError
+
     def dtype(self, name: str) -> Any:
         """Return a type of numbers, such as "float16"."""
-        raise NotImplementedError
+        return getattr(self.functions, name)
 
     def numpy(self, x: Any) -> "numpy.ndarray":
         """Return a copy of a tensor."""
@@ -233,8 +247,9 @@ class PyTorch(Framework):
     def tensor(self, values: Any, dtype: str = "float32") -> Any:
         return self.torch.tensor(values, dtype=self.dtype(dtype))
 
-    def dtype(self, name: str) -> Any:
-        return getattr(self.torch, name)
+    @property
+    def functions(self) -> Any:
+        return self.torch
 
     def params(self, trainer: Any) -> list:
         optim = trainer.optim
@@ -309,8 +324,9 @@ class MXNet(Framework):
     def tensor(self, values: Any, dtype: str = "float32") -> Any:
         return self.mx.np.array(values, dtype=dtype)
 
-    def dtype(self, name: str) -> Any:
-        return getattr(self.mx.np, name)
+    @property
+    def functions(self) -> Any:
+        return self.mx.np
 
     def device(self, x: Any) -> Any:
         return x.ctx
@@ -414,8 +430,9 @@ class Jax(Framework):
     def tensor(self, values: Any, dtype: str = "float32") -> Any:
         return self.jax.numpy.array(values, dtype=dtype)
 
-    def dtype(self, name: str) -> Any:
-        return getattr(self.jax.numpy, name)
+    @property
+    def functions(self) -> Any:
+        return self.jax.numpy
 
     def judge(self, what: str, Y_hat: Any, Y: Any, averaged: bool = True) -> Any:
         def outputs(variables: Any, X: Any, **options: Any) -> Any:
@@ -518,8 +535,9 @@ class TensorFlow(Framework):
     def tensor(self, values: Any, dtype: str = "float32") -> Any:
         return self.tf.constant(values, dtype=dtype)
 
-    def dtype(self, name: str) -> Any:
-        return getattr(self.tf, name)
+    @property
+    def functions(self) -> Any:
+        return self.tf
 
     def device(self, x: Any) -> Any:
         """Return the short form of names like /job:localhost/.../device:CPU:1."""

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import optax
 from flax import linen as nn
-from frameworks import Case
+from frameworks import Case, named_layers
 from jax import numpy as jnp
 
 from d2l import jax as d2l
@@ -73,26 +73,26 @@ class Layers(d2l.Classifier):
 
     @nn.compact
     def __call__(self, X):
-        made = [self.make(layer) for layer in self.layers if layer != "tied"]
+        named = [layer for layer in named_layers(self.layers) if layer != ("tied",)]
+        made = [self.make(*layer) for layer in named]
         for layer in made:
             X = layer(X)
         return made[0].attend(X) if "tied" in self.layers else X
 
-    def make(self, layer):
-        match layer:
-            case int():
-                return nn.Dense(layer)
-            case float():
-                return nn.Dropout(layer, deterministic=not self.training)
-            case "conv", channels:
-                return nn.Conv(channels, (3, 3))
-            case "embed", number, width:
-                return nn.Embed(number, width)
-            case "transformer", width, heads:
-                return d2l.TransformerLayer(width, heads, training=self.training)
-            case "norm":
-                return nn.BatchNorm(use_running_average=not self.training)
-        return {"relu": nn.relu, "pool": lambda X: X.mean((1, 2))}[layer]
+    def make(self, name, *args):
+        off = not self.training
+        makers = {
+            "dense": nn.Dense,
+            "dropout": lambda p: nn.Dropout(p, deterministic=off),
+            "relu": lambda: nn.relu,
+            "flatten": lambda: lambda X: X.reshape((X.shape[0], -1)),
+            "norm": lambda: nn.BatchNorm(use_running_average=off),
+            "pool": lambda: lambda X: X.mean((1, 2)),
+            "conv": lambda channels: nn.Conv(channels, (3, 3)),
+            "embed": nn.Embed,
+            "transformer": partial(d2l.TransformerLayer, training=self.training),
+        }
+        return makers[name](*args)
 
     def configure_optimizers(self):
         if self.optimizer == "adam":

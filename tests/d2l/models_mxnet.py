@@ -3,7 +3,7 @@
 # save_hyperparameters makes attributes; models choose their own arguments.
 # mypy: disable-error-code="attr-defined,override"
 
-from frameworks import Case
+from frameworks import Case, named_layers
 from mxnet import autograd, gluon, init, np, npx
 from mxnet.gluon import nn
 from mxnet.gluon import rnn as layers
@@ -45,40 +45,47 @@ class Shuffled(d2l.DataModule):
         return None
 
 
+class Pool(nn.HybridSequential):
+    def __init__(self):
+        super().__init__()
+        self.add(nn.GlobalAvgPool2D(), nn.Flatten())
+
+
 class Layers(d2l.Classifier):
     """A classifier of layers that `Framework.model` describes."""
 
     def __init__(self, layers, optimizer, lr):
         super().__init__()
         self.save_hyperparameters(ignore=["layers"])
-        names = [layer[0] for layer in layers if isinstance(layer, tuple)]
-        whole = "transformer" not in names  # which cannot be compiled
+        named = named_layers(layers)
+        whole = all(name != "transformer" for name, *_ in named)
         self.net = nn.HybridSequential() if whole else nn.Sequential()
-        self.net.add(*map(self.make, layers))
+        for layer in named:
+            self.net.add(self.make(*layer))
         self.net.initialize(init.Xavier())
 
-    def make(self, layer):
-        match layer:
-            case int():
-                return nn.Dense(layer, flatten=False)
-            case float():
-                return nn.Dropout(layer)
-            case "conv", channels:
-                return nn.Conv2D(channels, 3, padding=1)
-            case "embed", number, width:
-                self.embedding = nn.Embedding(number, width)
-                return self.embedding
-            case "tied":
-                params = self.embedding.params
-                number, width = self.embedding.weight.shape
-                options = {"flatten": False, "use_bias": False, "in_units": width}
-                return nn.Dense(number, params=params, **options)
-            case "transformer", width, heads:
-                return d2l.TransformerLayer(width, heads)
-        pool = nn.HybridSequential()
-        pool.add(nn.GlobalAvgPool2D(), nn.Flatten())
-        relu, norm = nn.Activation("relu"), nn.BatchNorm()
-        return {"relu": relu, "norm": norm, "pool": pool}[layer]
+    def make(self, name, *args):
+        makers = {
+            "dense": lambda size: nn.Dense(size, flatten=False),
+            "dropout": nn.Dropout,
+            "relu": lambda: nn.Activation("relu"),
+            "flatten": nn.Flatten,
+            "norm": nn.BatchNorm,
+            "pool": Pool,
+            "conv": lambda channels: nn.Conv2D(channels, 3, padding=1),
+            "embed": nn.Embedding,
+            "transformer": d2l.TransformerLayer,
+            "tied": self.last_layer,
+        }
+        layer = makers[name](*args)
+        if name == "embed":
+            self.embedding = layer
+        return layer
+
+    def last_layer(self):
+        (size, width), params = self.embedding.weight.shape, self.embedding.params
+        options = {"flatten": False, "use_bias": False, "in_units": width}
+        return nn.Dense(size, params=params, **options)
 
     def configure_optimizers(self):
         momentum = {} if self.optimizer == "adam" else {"momentum": 0.9}
@@ -107,19 +114,6 @@ class WithConstant(MLPScratch):
         return super().forward(X * self.scale)
 
 
-class DropoutMLP(d2l.Classifier):
-    def __init__(self, num_outputs, num_hiddens, dropout, lr):
-        super().__init__()
-        self.save_hyperparameters()
-        self.net = nn.Sequential()
-        self.net.add(
-            nn.Dense(num_hiddens, activation="relu"),
-            nn.Dropout(dropout),
-            nn.Dense(num_outputs),
-        )
-        self.net.initialize()
-
-
 class DropoutScratch(d2l.Classifier):
     def __init__(self, dropout, lr):
         super().__init__()
@@ -133,20 +127,6 @@ class DropoutScratch(d2l.Classifier):
             keep = np.random.uniform(0, 1, H.shape, ctx=H.ctx) > self.dropout
             H = keep.astype(np.float32) * H / (1 - self.dropout)
         return self.last(H)
-
-
-class BatchNormNet(d2l.Classifier):
-    def __init__(self, lr):
-        super().__init__()
-        self.save_hyperparameters()
-        self.net = nn.Sequential()
-        self.net.add(
-            nn.Conv2D(8, kernel_size=3, padding=1),
-            nn.BatchNorm(),
-            nn.Activation("sigmoid"),
-            nn.Dense(10),
-        )
-        self.net.initialize(init.Xavier())
 
 
 class GRULanguageModel(LanguageModel):
@@ -322,6 +302,14 @@ class Gan(d2l.Module):
         ]
 
 
+def dropout():
+    return Layers((64, "relu", 0.3, 10), "sgd", 0.05)
+
+
+def norm():
+    return Layers((("conv", 8), "norm", "relu", "flatten", 10), "sgd", 0.02)
+
+
 def regression():
     return d2l.SyntheticRegressionData(d2l.tensor([2, -3.4]), b=4.2)
 
@@ -334,9 +322,9 @@ CASES = [
     Case("mlp", mlp, d2l.Digits, "val_acc", 0.8),
     Case("list", lambda: ListedArrays(0.5), d2l.Digits, "val_acc", 0.8),
     Case("constant", lambda: WithConstant(0.5), d2l.Digits, "val_acc", 0.8),
-    Case("dropout", lambda: DropoutMLP(10, 64, 0.3, 0.5), d2l.Digits, "val_acc", 0.8),
+    Case("dropout", dropout, d2l.Digits, "val_acc", 0.8),
     Case("mask", lambda: DropoutScratch(0.3, 0.5), d2l.Digits, "val_acc", 0.8),
-    Case("batch norm", lambda: BatchNormNet(0.2), Shuffled, "train_loss", 1),
+    Case("batch norm", norm, Shuffled, "train_loss", 1),
     Case("conv net", lambda: ConvNet((8, 8), 0.2), Shuffled, "train_loss", 1),
     Case("own optimizer", lambda: OwnOptimizer(2, 0.1), regression, "val_loss", 0.1),
     Case("rnn", rnn, Counting, "val_ppl", 2, 6),

@@ -4,7 +4,7 @@
 # mypy: disable-error-code="attr-defined,override"
 
 import torch
-from frameworks import Case
+from frameworks import Case, named_layers
 from torch import nn
 from torch.nn import functional as F
 
@@ -47,31 +47,29 @@ class Layers(d2l.Classifier):
     def __init__(self, layers, optimizer, lr):
         super().__init__()
         self.save_hyperparameters(ignore=["layers"])
-        images = any(isinstance(x, tuple) and x[0] == "conv" for x in layers)
-        norm = nn.LazyBatchNorm2d if images else nn.LazyBatchNorm1d
-        pool = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
-        self.names = {"relu": nn.ReLU, "norm": norm, "pool": lambda: pool}
-        self.net = nn.Sequential(*map(self.make, layers))
+        named = named_layers(layers)
+        self.images = any(name == "conv" for name, *_ in named)
+        self.net = nn.Sequential(*(self.make(*layer) for layer in named))
 
-    def make(self, layer):
-        match layer:
-            case int():
-                return nn.LazyLinear(layer)
-            case float():
-                return nn.Dropout(layer)
-            case "conv", channels:
-                return nn.LazyConv2d(channels, 3, padding=1)
-            case "embed", number, width:
-                self.embedding = nn.Embedding(number, width)
-                return self.embedding
-            case "tied":
-                number, width = self.embedding.weight.shape
-                layer = nn.Linear(width, number, bias=False)
-                layer.weight = self.embedding.weight
-                return layer
-            case "transformer", width, heads:
-                return d2l.TransformerLayer(width, heads)
-        return self.names[layer]()
+    def make(self, name, *args):
+        makers = {
+            "dense": nn.LazyLinear,
+            "dropout": nn.Dropout,
+            "relu": nn.ReLU,
+            "flatten": nn.Flatten,
+            "norm": nn.LazyBatchNorm2d if self.images else nn.LazyBatchNorm1d,
+            "pool": lambda: nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()),
+            "conv": lambda channels: nn.LazyConv2d(channels, 3, padding=1),
+            "embed": nn.Embedding,
+            "transformer": d2l.TransformerLayer,
+            "tied": lambda: nn.Linear(*self.embedding.weight.T.shape, bias=False),
+        }
+        layer = makers[name](*args)
+        if name == "embed":
+            self.embedding = layer
+        if name == "tied":
+            layer.weight = self.embedding.weight
+        return layer
 
     def configure_optimizers(self):
         if self.optimizer == "adam":
@@ -103,19 +101,6 @@ class ListedParameters(SoftmaxScratch):
         return d2l.SGD(self.both, self.lr)
 
 
-class DropoutMLP(d2l.Classifier):
-    def __init__(self, num_outputs, num_hiddens, dropout, lr):
-        super().__init__()
-        self.save_hyperparameters()
-        self.net = nn.Sequential(
-            nn.Flatten(),
-            nn.LazyLinear(num_hiddens),
-            nn.ReLU(),
-            nn.Dropout(dropout),
-            nn.LazyLinear(num_outputs),
-        )
-
-
 class DropoutScratch(d2l.Classifier):
     def __init__(self, dropout, lr):
         super().__init__()
@@ -130,26 +115,13 @@ class DropoutScratch(d2l.Classifier):
         return self.last(H)
 
 
-class BatchNormNet(d2l.Classifier):
-    def __init__(self, lr):
-        super().__init__()
-        self.save_hyperparameters()
-        self.net = nn.Sequential(
-            nn.LazyConv2d(8, kernel_size=3, padding=1),
-            nn.LazyBatchNorm2d(),
-            nn.Sigmoid(),
-            nn.Flatten(),
-            nn.LazyLinear(10),
-        )
-
-
 def xavier(module):
     if type(module) in (nn.Linear, nn.Conv2d):
         nn.init.xavier_uniform_(module.weight)
 
 
 def initialized():
-    model = BatchNormNet(lr=0.2)
+    model = norm()
     X = next(iter(Shuffled().train_dataloader()))[0]
     model.apply_init([X], xavier)
     return model
@@ -354,6 +326,14 @@ class Gan(d2l.Module):
         ]
 
 
+def dropout():
+    return Layers((64, "relu", 0.3, 10), "sgd", 0.05)
+
+
+def norm():
+    return Layers((("conv", 8), "norm", "relu", "flatten", 10), "sgd", 0.02)
+
+
 def regression():
     return d2l.SyntheticRegressionData(d2l.tensor([2, -3.4]), b=4.2)
 
@@ -366,9 +346,9 @@ CASES = [
     Case("mlp", mlp, d2l.Digits, "val_acc", 0.8),
     Case("list", lambda: ListedTensors(0.5), d2l.Digits, "val_acc", 0.8),
     Case("parameters", lambda: ListedParameters(0.5), d2l.Digits, "val_acc", 0.8),
-    Case("dropout", lambda: DropoutMLP(10, 64, 0.3, 0.5), d2l.Digits, "val_acc", 0.8),
+    Case("dropout", dropout, d2l.Digits, "val_acc", 0.8),
     Case("mask", lambda: DropoutScratch(0.3, 0.5), d2l.Digits, "val_acc", 0.8),
-    Case("batch norm", lambda: BatchNormNet(0.2), Shuffled, "train_loss", 1),
+    Case("batch norm", norm, Shuffled, "train_loss", 1),
     Case("apply_init", initialized, Shuffled, "train_loss", 1),
     Case("conv net", conv_net, Shuffled, "train_loss", 1),
     Case("own optimizer", lambda: OwnOptimizer(2, 0.1), regression, "val_loss", 0.1),

@@ -4,7 +4,7 @@
 # mypy: disable-error-code="attr-defined,override"
 
 import tensorflow as tf
-from frameworks import Case
+from frameworks import Case, named_layers
 
 from d2l import tensorflow as d2l
 
@@ -59,26 +59,27 @@ class Layers(d2l.Classifier):
     def __init__(self, layers, optimizer, lr):
         super().__init__()
         self.save_hyperparameters(ignore=["layers"])
-        self.net = tf.keras.Sequential([*map(self.make, layers)])
+        named = named_layers(layers)
+        self.net = tf.keras.Sequential([self.make(*layer) for layer in named])
 
-    def make(self, layer):
+    def make(self, name, *args):
         layers = tf.keras.layers
-        match layer:
-            case int():
-                return layers.Dense(layer)
-            case float():
-                return layers.Dropout(layer)
-            case "conv", channels:
-                return layers.Conv2D(channels, 3, padding="same")
-            case "embed", number, width:
-                self.embedding = layers.Embedding(number, width)
-                return self.embedding
-            case "tied":
-                return Tied(self.embedding)
-            case "transformer", width, heads:
-                return d2l.TransformerLayer(width, heads)
-        pool, norm = layers.GlobalAveragePooling2D, layers.BatchNormalization
-        return {"relu": layers.ReLU, "norm": norm, "pool": pool}[layer]()
+        makers = {
+            "dense": layers.Dense,
+            "dropout": layers.Dropout,
+            "relu": layers.ReLU,
+            "flatten": layers.Flatten,
+            "norm": layers.BatchNormalization,
+            "pool": layers.GlobalAveragePooling2D,
+            "conv": lambda channels: layers.Conv2D(channels, 3, padding="same"),
+            "embed": layers.Embedding,
+            "transformer": d2l.TransformerLayer,
+            "tied": lambda: Tied(self.embedding),
+        }
+        layer = makers[name](*args)
+        if name == "embed":
+            self.embedding = layer
+        return layer
 
     def configure_optimizers(self):
         if self.optimizer == "adam":
@@ -89,20 +90,6 @@ class Layers(d2l.Classifier):
 class ListedVariables(models_shared.Listed):
     def configure_optimizers(self):
         return tf.keras.optimizers.Adam(self.lr)
-
-
-class DropoutMLP(d2l.Classifier):
-    def __init__(self, num_outputs, num_hiddens, dropout, lr):
-        super().__init__()
-        self.save_hyperparameters()
-        self.net = tf.keras.models.Sequential(
-            [
-                tf.keras.layers.Flatten(),
-                tf.keras.layers.Dense(num_hiddens, activation=tf.nn.relu),
-                tf.keras.layers.Dropout(dropout),
-                tf.keras.layers.Dense(num_outputs),
-            ]
-        )
 
 
 class DropoutScratch(d2l.Classifier):
@@ -118,21 +105,6 @@ class DropoutScratch(d2l.Classifier):
             keep = d2l.rand(tf.shape(H)) > self.dropout
             H = d2l.astype(keep, d2l.float32) * H / (1 - self.dropout)
         return self.last(H)
-
-
-class BatchNormNet(d2l.Classifier):
-    def __init__(self, lr):
-        super().__init__()
-        self.save_hyperparameters()
-        self.net = tf.keras.models.Sequential(
-            [
-                tf.keras.layers.Conv2D(8, kernel_size=3, padding="same"),
-                tf.keras.layers.BatchNormalization(momentum=0.9),
-                tf.keras.layers.Activation("sigmoid"),
-                tf.keras.layers.Flatten(),
-                tf.keras.layers.Dense(10),
-            ]
-        )
 
 
 class GRULanguageModel(LanguageModel):
@@ -328,6 +300,14 @@ class Gan(d2l.Module):
         ]
 
 
+def dropout():
+    return Layers((64, "relu", 0.3, 10), "sgd", 0.05)
+
+
+def norm():
+    return Layers((("conv", 8), "norm", "relu", "flatten", 10), "sgd", 0.02)
+
+
 def regression():
     w = d2l.tensor([2, -3.4])
     return d2l.SyntheticRegressionData(w, b=4.2, num_val=64)
@@ -349,9 +329,9 @@ CASES = [
     Case("softmax", softmax, d2l.Digits, "val_acc", 0.8),
     Case("mlp", mlp, d2l.Digits, "val_acc", 0.8),
     Case("list", lambda: ListedVariables(0.02), d2l.Digits, "val_acc", 0.8),
-    Case("dropout", lambda: DropoutMLP(10, 64, 0.3, 0.5), d2l.Digits, "val_acc", 0.8),
+    Case("dropout", dropout, d2l.Digits, "val_acc", 0.8),
     Case("mask", lambda: DropoutScratch(0.3, 0.5), d2l.Digits, "val_acc", 0.8),
-    Case("batch norm", lambda: BatchNormNet(0.2), Shuffled, "train_loss", 1),
+    Case("batch norm", norm, Shuffled, "train_loss", 1),
     Case("conv net", lambda: ConvNet((8, 8), 0.2), Shuffled, "train_loss", 1),
     Case("own optimizer", lambda: OwnOptimizer(2, 0.1), regression, "val_loss", 0.1),
     Case("rnn", rnn, counting, "val_ppl", 4, 6),

@@ -307,13 +307,6 @@ def test_a_step_that_reads_the_trainers_state_is_not_frozen():
     assert trainer.train.compiled is None and trainer.validate.compiled
 
 
-def test_steps_are_compiled_once_a_shape():
-    trainer: Any = d2l.Trainer(max_epochs=4)
-    trainer.fit(d2l.MLP(10, 8, 0.1), d2l.Digits(), key=KEY)
-    assert trainer.train.compiled._cache_size() == 2
-    assert trainer.validate.compiled._cache_size() == 2
-
-
 def test_a_fitted_model_can_be_pickled():
     model, trainer = d2l.MLP(10, 8, 0.1), d2l.Trainer(max_epochs=1)
     trainer.fit(model, d2l.Digits(), key=KEY)

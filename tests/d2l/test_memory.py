@@ -92,9 +92,9 @@ def test_momentum_takes_as_much_as_the_weights(d2l, fw):
 
 
 def test_parts_divide_the_activations(d2l, fw):
-    batch = twice(fw, 512, 64)
+    batch = twice(fw, 2048, 64)
     whole, parts = (
-        d2l.predict_memory(d2l.DeepMLP(4, 64), batch, accumulate=n) for n in (1, 4)
+        d2l.predict_memory(d2l.DeepMLP(16, 64), batch, accumulate=n) for n in (1, 4)
     )
     assert parts.activations == pytest.approx(whole.activations / 4, rel=0.01)
     assert parts[:3] == whole[:3]

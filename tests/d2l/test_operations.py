@@ -3,6 +3,7 @@
 import json
 import operator
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -29,6 +30,23 @@ def listed(fw, function, *arrays):
 def test_a_product_has_two_flops_per_multiplication(fw, left, right, size):
     arrays = numbers(fw, *left), numbers(fw, *right)
     assert flops(listed(fw, operator.matmul, *arrays)) == 2 * size
+
+
+@pytest.mark.parametrize(
+    "equation, left, right, size",
+    [
+        ("ij,j->i", (5, 7), (7,), 5 * 7),
+        ("i,i->", (13,), (13,), 13),
+        ("bij,bjk->bik", (3, 5, 7), (3, 7, 11), 3 * 5 * 7 * 11),
+        ("bqhc,bkhc->bhqk", (2, 6, 3, 4), (2, 9, 3, 4), 2 * 3 * 6 * 9 * 4),
+        ("...ij,...jk->...ik", (9, 2, 3), (9, 3, 4), 9 * 2 * 3 * 4),
+    ],
+)
+def test_products_of_an_equation(fw, equation, left, right, size):
+    if fw.tab != "mxnet":  # which has no formula for them
+        product = partial(fw.functions.einsum, equation)
+        arrays = numbers(fw, *left), numbers(fw, *right)
+        assert flops(listed(fw, product, *arrays)) == 2 * size
 
 
 FIRST, SECOND = 2 * 8 * 24 * 32, 2 * 8 * 32 * 10  # FLOPs of 8 examples

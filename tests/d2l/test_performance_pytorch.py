@@ -36,21 +36,6 @@ def gradients(net, X):
 
 
 @pytest.mark.parametrize(
-    ("equation", "left", "right", "count"),
-    [
-        ("ij,jk->ik", (5, 7), (7, 11), 5 * 7 * 11),
-        ("ij,j->i", (5, 7), (7,), 5 * 7),
-        ("bij,bjk->bik", (3, 5, 7), (3, 7, 11), 3 * 5 * 7 * 11),
-        ("bqhc,bkhc->bhqk", (2, 6, 3, 4), (2, 9, 3, 4), 2 * 3 * 6 * 9 * 4),
-        ("ijk,jkl->il", (5, 2, 3), (2, 3, 4), 5 * 6 * 4),
-    ],
-)
-def test_products_have_two_flops_per_multiplication(equation, left, right, count):
-    arrays = torch.empty(left), torch.empty(right)
-    assert flops(torch.einsum, equation, *arrays) == 2 * count
-
-
-@pytest.mark.parametrize(
     ("layer", "shape", "multiplications"),
     [
         (nn.Linear(4, 11), (6, 3, 4), 18 * 4 * 11),

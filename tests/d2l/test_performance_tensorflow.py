@@ -42,22 +42,6 @@ def test_a_product_that_repeats_a_matrix_for_each_part_of_the_batch(fw):
     assert flops(tf.matmul, Spec((6, 5, 4)), Spec((4, 3))) == 2 * 6 * 5 * 4 * 3
 
 
-@pytest.mark.parametrize(
-    "equation, a, b, size",
-    [
-        ("ij,jk->ik", (3, 4), (4, 5), 3 * 4 * 5),
-        ("bqnh,bknh->bnqk", (2, 7, 3, 4), (2, 8, 3, 4), 2 * 7 * 8 * 3 * 4),
-        ("...j,jk->...k", (2, 6, 4), (4, 5), 2 * 6 * 4 * 5),
-        ("...ij,...jk->...ik", (9, 2, 3), (9, 3, 4), 9 * 2 * 3 * 4),
-    ],
-)
-def test_flops_of_einsum(fw, equation, a, b, size):
-    def product(a, b):
-        return tf.einsum(equation, a, b)
-
-    assert flops(product, Spec(a), Spec(b)) == 2 * size
-
-
 def built(layer, shape):
     layer.build(shape)
     return layer
