@@ -186,6 +186,10 @@ class Framework:
         """Return whether a model is in training mode."""
         return model.training
 
+    def loss_scale(self, trainer: Any) -> float:
+        """Return the factor of losses in float16, which an overflow lowers."""
+        raise NotImplementedError
+
     def statistics(self, trainer: Any) -> list:
         """Return the means and variances of the layers that normalize."""
         raise NotImplementedError
@@ -282,6 +286,9 @@ class PyTorch(Framework):
     def training(self, model: Any) -> bool:
         assert self.torch.is_grad_enabled() == model.training
         return model.training
+
+    def loss_scale(self, trainer: Any) -> float:
+        return trainer.scaler.get_scale()
 
     def statistics(self, trainer: Any) -> list:
         return [*trainer.model.buffers()]
@@ -576,6 +583,9 @@ class TensorFlow(Framework):
 
     def statistics(self, trainer: Any) -> list:
         return [v for v in trainer.model.variables if not v.trainable]
+
+    def loss_scale(self, trainer: Any) -> float:
+        return float(trainer.optim.dynamic_scale)
 
     def rank(self) -> int:
         return self.d2l.worker_rank()

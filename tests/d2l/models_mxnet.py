@@ -319,9 +319,9 @@ ON_DEVICES = "softmax", "mlp", "list", "blocks", "own optimizer"
 OWN_OPTIMIZERS = [lambda: ScratchMomentum(64, 10, 0.5)]
 CASES = [
     Case("softmax", lambda: SoftmaxScratch(64, 10, 0.5), d2l.Digits, "val_acc", 0.8),
-    Case("mlp", mlp, d2l.Digits, "val_acc", 0.8),
+    Case("mlp", mlp, d2l.Digits, "val_acc", 0.8, 4),
     Case("list", lambda: ListedArrays(0.5), d2l.Digits, "val_acc", 0.8),
-    Case("constant", lambda: WithConstant(0.5), d2l.Digits, "val_acc", 0.8),
+    Case("constant", lambda: WithConstant(0.5), d2l.Digits, "val_acc", 0.8, 4),
     Case("dropout", dropout, d2l.Digits, "val_acc", 0.8),
     Case("mask", lambda: DropoutScratch(0.3, 0.5), d2l.Digits, "val_acc", 0.8),
     Case("batch norm", norm, Shuffled, "train_loss", 1),

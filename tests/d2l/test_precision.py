@@ -97,11 +97,15 @@ def test_a_gradient_that_overflows_skips_the_step(d2l, fw):
 
     if "float16" in fw.short_types:
         skipped, plain = trained(float("inf"), 1.0), trained(1.0)
+        constant = fw.tab == "jax"
+        assert constant or fw.loss_scale(skipped) < fw.loss_scale(plain)
         np.testing.assert_allclose(values(fw, skipped), values(fw, plain), atol=1e-3)
 
 
 def test_clipping_in_16_bits_limits_the_gradient_itself(fw):
-    exact = fit(fw, "float32", clip=0.1)
+    model = lambda: fw.model(32, "relu", 10, optimizer="sgd", lr=0.5)  # noqa: E731
+    exact, free = (fit(fw, "float32", model, clip=clip) for clip in (0.1, 0))
     for precision in fw.short_types:
-        short = fit(fw, precision, clip=0.1)
-        np.testing.assert_allclose(values(fw, short), values(fw, exact), atol=0.02)
+        short = fit(fw, precision, model, clip=0.1)
+        error = np.abs(values(fw, short) - values(fw, exact)).max()
+        assert error < 0.1 * np.abs(values(fw, free) - values(fw, exact)).max()
