@@ -64,8 +64,9 @@ SHARED = "pytorch"
 
 # The files of these subjects are not part of `make test`.
 SLOW = (
-    *("ranks", "kernels", "memory", "performance", "plans", "collectives"),
-    *("quick_guide", "original_book", "fashion_mnist", "report"),
+    *("ranks", "kernels", "memory", "precision", "operations", "performance"),
+    *("plans", "collectives", "quick_guide", "original_book", "fashion_mnist"),
+    "report",
 )
 
 

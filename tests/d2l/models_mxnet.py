@@ -25,6 +25,18 @@ from models_shared import (
 npx.set_np()
 
 
+class Copies(d2l.DataModule):
+    """Random examples that are their own labels."""
+
+    def __init__(self, num_examples, width, batch_size=8):
+        super().__init__()
+        self.save_hyperparameters()
+        self.X = np.random.normal(size=(num_examples, width))
+
+    def get_dataloader(self, train):
+        return self.get_tensorloader((self.X, self.X), train)
+
+
 class Shuffled(d2l.DataModule):
     """The digits as images, from loaders made by hand, without validation data."""
 

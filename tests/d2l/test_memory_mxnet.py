@@ -5,6 +5,7 @@ from typing import Any
 import mxnet as mx
 import numpy as onp
 import pytest
+from models_mxnet import Copies
 from mxnet import autograd, np, npx
 from mxnet.gluon import nn
 from training import run
@@ -101,18 +102,6 @@ def test_checkpointing_changes_no_gradient(needs_gradient):
         grads.append([p.grad().copy() for p in model.parameters()])
     assert all((a == b).all() for a, b in zip(*grads, strict=True))
     assert all(abs(a).max() > 0 for a in grads[0])
-
-
-class Copies(d2l.DataModule):
-    """Random examples that are their own labels."""
-
-    def __init__(self, num_examples, width, batch_size=8):
-        super().__init__()
-        self.save_hyperparameters()
-        self.X = np.random.normal(size=(num_examples, width))
-
-    def get_dataloader(self, train):
-        return self.get_tensorloader((self.X, self.X), train)
 
 
 def fit(fw, model, data, parts):

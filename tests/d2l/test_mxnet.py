@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as onp
 import pytest
+from models_mxnet import Copies
 from mxnet import autograd, gluon, np, npx
 from mxnet.gluon import nn
 
@@ -316,15 +317,3 @@ def test_float16_without_a_gpu_raises_one_clear_error(fw, monkeypatch):
     trainer.precision = np.float16
     with pytest.raises(ValueError, match="only on GPUs"):
         trainer.fit(Scale(), Copies(8, 8))
-
-
-class Copies(d2l.DataModule):
-    """Random examples that are their own labels."""
-
-    def __init__(self, num_examples, width, batch_size=8):
-        super().__init__()
-        self.save_hyperparameters()
-        self.X = np.random.normal(size=(num_examples, width))
-
-    def get_dataloader(self, train):
-        return self.get_tensorloader((self.X, self.X), train)

@@ -102,6 +102,16 @@ def test_types_of_operations(fw):
             assert (found.dtype, found.nbytes) == (dtype, (reads + 1) * 64 * size)
 
 
+def test_an_error_ends_the_recording(fw):
+    def fail():
+        raise KeyError("mine")
+
+    before = listed(fw, operator.neg, numbers(fw, 9))
+    with pytest.raises(KeyError, match="mine"):
+        fw.d2l.list_operations(fail)
+    assert listed(fw, operator.neg, numbers(fw, 9)) == before
+
+
 # Profiles
 
 

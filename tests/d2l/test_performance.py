@@ -1,6 +1,7 @@
 """Bounds, timings, verdicts and the MFU, which all frameworks compute alike."""
 
 import ctypes
+import subprocess
 import sys
 
 import numpy as np
@@ -185,6 +186,29 @@ def test_keep_freed_memory_does_nothing_on_other_systems(d2l, monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(ctypes, "CDLL", lambda _: pytest.fail("used"))
     d2l.keep_freed_memory()
+
+
+FAULTS = """
+import numpy, resource
+if fw.tab == "jax":
+    fw.jax.config.update("jax_cpu_enable_async_dispatch", False)
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    X + X
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+X = fw.tensor(numpy.ones(2**24))
+print(min(faults() for _ in range(8)))
+fw.d2l.keep_freed_memory()
+print(min(faults() for _ in range(8)))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="faults are counted on Linux")
+def test_freed_memory_is_kept(fw):
+    if fw.tab in ("pytorch", "jax"):  # the others have their own pools
+        printed, _ = fw.start(FAULTS, stdout=subprocess.PIPE).communicate()
+        before, after = map(int, printed.split())
+        assert before > 10_000 and after < 100
 
 
 # Verdicts

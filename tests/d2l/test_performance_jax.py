@@ -1,7 +1,5 @@
 """Counts, bounds and measurements of programs that the performance section lacks."""
 
-import subprocess
-import sys
 from typing import Any
 
 import jax
@@ -128,26 +126,3 @@ def test_a_large_sum_is_written_where_the_last_one_was():
     place = first.unsafe_buffer_pointer()
     np.testing.assert_array_equal(first, 2)
     assert add().unsafe_buffer_pointer() == place and first.is_deleted()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="faults are counted on Linux")
-def test_freed_memory_is_kept():
-    program = """
-import resource
-import jax
-jax.config.update('jax_cpu_enable_async_dispatch', False)
-jax.config.update('jax_platforms', 'cpu')
-from jax import numpy as jnp
-from d2l import jax as d2l
-def faults():
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    (X + X).block_until_ready()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-X = jnp.ones(2 ** 24)
-print(min(faults() for _ in range(8)))
-d2l.keep_freed_memory()
-print(min(faults() for _ in range(8)))
-"""
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True)
-    before, after = map(int, run.stdout.split())
-    assert before > 10_000 and after < 100

@@ -65,6 +65,7 @@ def small(fw, scale):
 
     model = Small((16, 10), "sgd", 0.1 / scale)
     model.board.display = False
+    fw.build(model, fw.tensor(np.ones((2, 64))))
     return model
 
 
