@@ -1,7 +1,7 @@
 """Models for TensorFlow, written as for d2l 1.0: they have to train here unchanged."""
 
 # save_hyperparameters makes attributes; models choose their own arguments.
-# mypy: disable-error-code="attr-defined,override"
+# mypy: disable-error-code="attr-defined,has-type,override"
 
 import tensorflow as tf
 from frameworks import Case, named_layers
