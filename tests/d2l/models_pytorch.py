@@ -343,7 +343,7 @@ ON_DEVICES = "decay", "blocks"
 OWN_OPTIMIZERS = [lambda: ScratchMomentum(64, 10, 0.5)]
 CASES = [
     Case("softmax", lambda: SoftmaxScratch(64, 10, 0.5), d2l.Digits, "val_acc", 0.8),
-    Case("mlp", mlp, d2l.Digits, "val_acc", 0.8),
+    Case("mlp", mlp, d2l.Digits, "val_acc", 0.8, 4),
     Case("list", lambda: ListedTensors(0.5), d2l.Digits, "val_acc", 0.8),
     Case("parameters", lambda: ListedParameters(0.5), d2l.Digits, "val_acc", 0.8),
     Case("dropout", dropout, d2l.Digits, "val_acc", 0.8),

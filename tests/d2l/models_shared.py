@@ -198,7 +198,7 @@ def softmax():
 
 
 def mlp():
-    return MLPScratch(64, 10, 32, lr=0.3)
+    return MLPScratch(64, 10, 32, lr=0.5)
 
 
 def rnn():

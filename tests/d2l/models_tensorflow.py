@@ -327,7 +327,7 @@ def counting():
 
 CASES = [
     Case("softmax", softmax, d2l.Digits, "val_acc", 0.8),
-    Case("mlp", mlp, d2l.Digits, "val_acc", 0.8),
+    Case("mlp", mlp, d2l.Digits, "val_acc", 0.8, 4),
     Case("list", lambda: ListedVariables(0.02), d2l.Digits, "val_acc", 0.8),
     Case("dropout", dropout, d2l.Digits, "val_acc", 0.8),
     Case("mask", lambda: DropoutScratch(0.3, 0.5), d2l.Digits, "val_acc", 0.8),
