@@ -5,10 +5,12 @@
 
 import os
 import random
+import re
 import shutil
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 from training import STEPS, PowerCut, assert_equal, at_step, noisy, run
 
@@ -48,10 +50,11 @@ def test_a_cut_between_two_names_leaves_a_checkpoint(d2l, tmp_path, monkeypatch)
     assert names == {"step-00000002", "step-00000003"}
 
 
-def three_steps(d2l, fw, folder, epochs=1):
+def three_steps(d2l, fw, folder, epochs=1, lr=0.1, batch_size=500, **settings):
     """Return a trainer that has trained with checkpoints, three steps an epoch."""
-    data = lambda: d2l.Digits(batch_size=500)  # noqa: E731
-    return run(fw, lambda: d2l.MLP(10, 8, 0.1), data, folder, epochs=epochs)
+    data = lambda: d2l.Digits(batch_size=batch_size)  # noqa: E731
+    model = lambda: d2l.MLP(10, 8, lr)  # noqa: E731
+    return run(fw, model, data, folder, epochs=epochs, **settings)
 
 
 def test_other_things_in_the_folder_are_ignored(d2l, fw, tmp_path):
@@ -290,3 +293,133 @@ def test_a_checkpoint_of_another_run_is_one_clear_error(d2l, fw, tmp_path):
             fit(fw, tmp_path, **settings)
         assert "\n" not in str(caught.value)
         assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_values_that_json_does_not_know_come_back(d2l):
+    value = {
+        "tuple": (1, (2.5, None)),
+        3: [True, "a", float("inf"), 2**100],
+        "array": np.arange(3, dtype="uint32"),
+        "number": np.float32(0.1),
+    }
+    back = d2l.unpack(d2l.pack(value))
+    assert back["tuple"] == value["tuple"] and back[3] == value[3]
+    assert back["array"].dtype == "uint32" and back["array"].tolist() == [0, 1, 2]
+    assert back["number"] == np.float32(0.1)
+    with pytest.raises(TypeError, match="a checkpoint cannot restore <built-in"):
+        d2l.pack({"f": print})
+
+
+def test_the_names_in_a_folder_are_on_the_disk(d2l, tmp_path, monkeypatch):
+    """Both the files and the folder with the new name are waited for."""
+    waited = []
+    monkeypatch.setattr(d2l, "wait_for_disk", lambda path: waited.append(path.name))
+    draft = d2l.draft_checkpoint(tmp_path, 3)
+    (draft / "text").write_text("a")
+    d2l.publish_checkpoint(draft)
+    assert waited == ["text", "step-00000003.draft", tmp_path.name]
+
+
+# Other arguments, and damage
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"lr": 0.3}, "lr=0.1, and this run has 0.3"),
+        ({"accumulate": 2}, "accumulate=1, and this run has 2; the new value counts"),
+        ({"batch_size": 700}, None),
+    ],
+)
+def test_a_resumed_run_says_what_has_changed(d2l, fw, tmp_path, change, words):
+    three_steps(d2l, fw, tmp_path)
+    if words is None:
+        with pytest.raises(
+            ValueError, match="num_train_batches 3, and this run has 3?"
+        ):
+            three_steps(d2l, fw, tmp_path, epochs=2, batch_size=100)
+        return
+    with pytest.warns(UserWarning, match=words):
+        three_steps(d2l, fw, tmp_path, epochs=2, **change)
+
+
+def halve(file):
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+
+
+DAMAGES = {
+    "halved": halve,
+    "emptied": lambda file: file.write_bytes(b""),
+    "deleted": lambda file: file.unlink(),
+    "overwritten": lambda file: file.write_bytes(b"\x93" * file.stat().st_size),
+}
+
+
+def files_of(checkpoint):
+    return sorted(file for file in checkpoint.rglob("*") if file.is_file())
+
+
+def damage(checkpoint):
+    """Cut the files of a checkpoint in half."""
+    for file in files_of(checkpoint):
+        halve(file)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["halved", *(pytest.param(k, marks=pytest.mark.slow) for k in [*DAMAGES][1:])],
+)
+def test_a_damaged_file_is_one_line_or_does_not_matter(d2l, fw, tmp_path, kind):
+    whole = three_steps(d2l, fw, tmp_path / "whole", epochs=2)
+    newest, refused = d2l.latest_checkpoint(tmp_path / "whole"), []
+    for i, file in enumerate(files_of(newest)):
+        folder = tmp_path / str(i)
+        shutil.copytree(tmp_path / "whole", folder)
+        DAMAGES[kind](folder / file.relative_to(tmp_path / "whole"))
+        try:
+            resumed = three_steps(d2l, fw, folder, epochs=2)
+        except ValueError as error:
+            assert re.search("step-00000006 cannot be read .* skip_damaged", str(error))
+            assert "\n" not in str(error)
+            refused.append(file.name)
+        else:  # Orbax writes files that it does not read
+            for a, b in zip(fw.params(resumed), fw.params(whole), strict=True):
+                np.testing.assert_array_equal(fw.numpy(a), fw.numpy(b))
+    assert "progress.json" in refused and len(refused) > 1
+
+
+def test_a_checkpoint_that_lost_its_file_of_arrays_may_be_skipped(d2l, fw, tmp_path):
+    three_steps(d2l, fw, tmp_path, epochs=2)
+    newest = d2l.latest_checkpoint(tmp_path)
+    for file in files_of(newest):
+        if file.name != "progress.json":
+            file.unlink()
+    with pytest.warns(UserWarning, match="cannot be read .*; it is skipped"):
+        resumed = three_steps(d2l, fw, tmp_path, epochs=2, skip_damaged=True)
+    assert resumed.train_batch_idx == 6
+
+
+def test_a_damaged_checkpoint_is_one_line_and_may_be_skipped(d2l, fw, tmp_path):
+    undisturbed = three_steps(d2l, fw, tmp_path / "other", epochs=3)
+    three_steps(d2l, fw, tmp_path / "run", epochs=2)
+    damage(d2l.latest_checkpoint(tmp_path / "run"))
+    with pytest.raises(ValueError, match="step-00000006 cannot be read .*skip_damaged"):
+        three_steps(d2l, fw, tmp_path / "run", epochs=3)
+    with pytest.warns(UserWarning, match="cannot be read .*; it is skipped"):
+        resumed = three_steps(d2l, fw, tmp_path / "run", epochs=3, skip_damaged=True)
+    assert resumed.train_batch_idx == undisturbed.train_batch_idx == 9
+    if fw.tab != "mxnet":  # whose masks depend on when checkpoints are saved
+        assert [*resumed.model.board.data] == [*undisturbed.model.board.data]
+        last = (t.model.board.data["val_loss"][-1].y for t in (resumed, undisturbed))
+        assert np.isclose(*last, rtol=1e-5)
+
+
+def test_a_folder_whose_checkpoints_are_all_damaged(d2l, fw, tmp_path):
+    three_steps(d2l, fw, tmp_path)
+    damage(d2l.latest_checkpoint(tmp_path))
+    with (
+        pytest.warns(UserWarning, match="cannot be read"),
+        pytest.raises(ValueError, match="no checkpoint in .* can be read; choose"),
+    ):
+        three_steps(d2l, fw, tmp_path, skip_damaged=True)
