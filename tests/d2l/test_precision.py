@@ -26,7 +26,9 @@ def test_training_in_16_bits(fw, accumulate):
     exact = fit(fw, "float32", epochs=4)
     for precision in fw.short_types:
         short = fit(fw, precision, epochs=4, accumulate=accumulate)
-        assert all("float32" in str(p.dtype) for p in fw.params(short))
+        afterwards = fw.outputs(short, fw.tensor(np.ones((2, 64))))
+        for array in [afterwards, *fw.params(short)]:
+            assert "float32" in str(array.dtype)
         losses = [t.model.board.data["val_loss"][-1].y for t in (exact, short)]
         assert losses[0] != losses[1] == pytest.approx(losses[0], rel=0.05)
         assert losses[1] < 0.9 * short.model.board.data["val_loss"][0].y

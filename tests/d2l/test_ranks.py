@@ -45,6 +45,8 @@ def test_devices_change_nothing(fw, n, sizes, settings):
     one, several = one_and(fw, n, net(fw), lambda: parts(fw, *sizes), **settings)
     assert_equal(fw, several, one, 2e-6)
     assert several.epoch == one.epoch == 1
+    modes = [vars(trainer.model).get("training") for trainer in (one, several)]
+    assert modes[0] == modes[1]
 
 
 def test_short_numbers_on_several_devices(fw):
