@@ -45,6 +45,7 @@ def framework(config: pytest.Config) -> Framework:
         os.environ["MPLBACKEND"] = "Agg"
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         config.stash[CHOSEN] = chosen()
+        config.stash[CHOSEN].prepare()
     return config.stash[CHOSEN]
 
 
@@ -63,8 +64,9 @@ SHARED = "pytorch"
 
 # The files of these subjects are not part of `make test`.
 SLOW = (
-    *("distributed", "kernels", "memory", "performance", "plans", "collectives"),
-    *("quick_guide", "original_book", "fashion_mnist", "report"),
+    *("ranks", "kernels", "memory", "precision", "operations", "performance"),
+    *("plans", "collectives", "quick_guide", "original_book", "fashion_mnist"),
+    "report",
 )
 
 

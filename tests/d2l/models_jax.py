@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import optax
 from flax import linen as nn
-from frameworks import Case
+from frameworks import Case, named_layers
 from jax import numpy as jnp
 
 from d2l import jax as d2l
@@ -61,6 +61,43 @@ class Even(d2l.DataModule):
     def get_dataloader(self, train):
         i = slice(0, 1408) if train else slice(1408, 1408 + 320)
         return self.get_tensorloader((self.digits.X, self.digits.y), train, i)
+
+
+class Layers(d2l.Classifier):
+    """A classifier of layers that `Framework.model` describes."""
+
+    layers: tuple
+    optimizer: str
+    lr: float
+    training: bool = True
+
+    @nn.compact
+    def __call__(self, X):
+        named = [layer for layer in named_layers(self.layers) if layer != ("tied",)]
+        made = [self.make(*layer) for layer in named]
+        for layer in made:
+            X = layer(X)
+        return made[0].attend(X) if "tied" in self.layers else X
+
+    def make(self, name, *args):
+        off = not self.training
+        makers = {
+            "dense": nn.Dense,
+            "dropout": lambda p: nn.Dropout(p, deterministic=off),
+            "relu": lambda: nn.relu,
+            "flatten": lambda: lambda X: X.reshape((X.shape[0], -1)),
+            "norm": lambda: nn.BatchNorm(use_running_average=off),
+            "pool": lambda: lambda X: X.mean((1, 2)),
+            "conv": lambda channels: nn.Conv(channels, (3, 3)),
+            "embed": nn.Embed,
+            "transformer": partial(d2l.TransformerLayer, training=self.training),
+        }
+        return makers[name](*args)
+
+    def configure_optimizers(self):
+        if self.optimizer == "adam":
+            return optax.adam(self.lr)
+        return optax.sgd(self.lr, momentum=0.9)
 
 
 class SoftmaxScratch(d2l.Classifier):
@@ -368,6 +405,36 @@ class OwnLoop(d2l.Trainer):
             self.val_batch_idx += 1
 
 
+@jax.custom_vjp
+def reverse(x):
+    """Return the input; its gradient changes the sign."""
+    return x
+
+
+reverse.defvjp(lambda x: (x, None), lambda _, grad: (-grad,))
+
+
+class Gan(d2l.Module):
+    """Two networks: between them, the gradient changes its sign."""
+
+    def setup(self):
+        self.generator, self.critic = nn.Dense(8), nn.Dense(1)
+
+    def __call__(self, real, noise):
+        return self.critic(real), self.critic(reverse(self.generator(noise)))
+
+    def loss(self, params, X, ones, state):
+        real, fake = state.apply_fn({"params": params}, *X)
+        bce = optax.sigmoid_binary_cross_entropy
+        return (bce(real, ones) + bce(fake, jnp.zeros_like(ones))).mean()
+
+    def configure_optimizers(self):
+        return optax.multi_transform(
+            {"generator": optax.adam(0.01), "critic": optax.sgd(0.1, momentum=0.9)},
+            lambda params: {name: name for name in params},
+        )
+
+
 def regression():
     w = d2l.tensor([2, -3.4])
     return d2l.SyntheticRegressionData(w, 4.2, num_val=100, batch_size=100)
@@ -393,6 +460,9 @@ def penalty():
     return WeightDecayScratch(num_inputs=2, lr=0.1, lambd=3)
 
 
+# Several devices train these as one device does.
+ON_DEVICES = "softmax", "dropout", "blocks", "own optimizer"
+OWN_OPTIMIZERS = [lambda: OwnOptimizer(64, 0.01)]
 CASES = [
     Case("softmax", softmax, Even, "val_acc", 0.8),
     Case("mlp", mlp, Even, "val_acc", 0.8),

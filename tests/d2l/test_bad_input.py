@@ -24,7 +24,7 @@ def test_a_limit_of_gradients_that_makes_no_sense(d2l, clip):
     assert str(raised.value) == f"{message}, not {clip!r}"
 
 
-@pytest.mark.parametrize("n", [-1, 1.5, "1", None])
+@pytest.mark.parametrize("n", [-1, 1.5, 1.0, "1", None, [1], np.float64(1)])
 def test_a_number_of_gpus_that_makes_no_sense(d2l, n):
     with pytest.raises(ValueError) as raised:
         d2l.Trainer(max_epochs=1, num_gpus=n)

@@ -1,9 +1,20 @@
-"""The folder of checkpoints, in each framework."""
+"""Checkpoints: a resumed run equals an undisturbed one, whatever stopped it."""
 
+# Functions of the library are replaced in a process that is to be killed.
+# mypy: disable-error-code="arg-type"
+
+import os
+import random
+import re
 import shutil
+import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
+from training import STEPS, PowerCut, assert_equal, at_step, noisy, run
+
+# The folder
 
 
 def save(d2l, folder, step, text):
@@ -39,12 +50,11 @@ def test_a_cut_between_two_names_leaves_a_checkpoint(d2l, tmp_path, monkeypatch)
     assert names == {"step-00000002", "step-00000003"}
 
 
-def fit(d2l, folder, max_epochs=1):
-    """Return a trainer that has trained with checkpoints."""
-    trainer = d2l.Trainer(max_epochs)
-    model = d2l.MLP(10, 8, 0.1)
-    trainer.fit(model, d2l.Digits(batch_size=500), checkpoint_dir=folder)
-    return trainer
+def three_steps(d2l, fw, folder, epochs=1, lr=0.1, batch_size=500, **settings):
+    """Return a trainer that has trained with checkpoints, three steps an epoch."""
+    data = lambda: d2l.Digits(batch_size=batch_size)  # noqa: E731
+    model = lambda: d2l.MLP(10, 8, lr)  # noqa: E731
+    return run(fw, model, data, folder, epochs=epochs, **settings)
 
 
 def test_other_things_in_the_folder_are_ignored(d2l, fw, tmp_path):
@@ -52,7 +62,7 @@ def test_other_things_in_the_folder_are_ignored(d2l, fw, tmp_path):
     (tmp_path / "step-notes.old").mkdir()
     (tmp_path / "step-00000099").write_text("a file")
     assert d2l.latest_checkpoint(tmp_path) is None
-    fit(d2l, tmp_path)
+    three_steps(d2l, fw, tmp_path)
     names = {"step-notes", "step-notes.old", "step-00000099", "step-00000003"}
     assert {path.name for path in tmp_path.iterdir()} == names
 
@@ -61,7 +71,7 @@ def test_a_file_in_place_of_the_folder_is_an_error_at_once(d2l, fw, tmp_path):
     (tmp_path / "file").touch()
     for name in "file", "file/folder":
         with pytest.raises(ValueError, match="file.*cannot be made: .*; choose") as e:
-            fit(d2l, tmp_path / name)
+            three_steps(d2l, fw, tmp_path / name)
         assert "\n" not in str(e.value)
 
 
@@ -69,13 +79,13 @@ def test_a_checkpoint_of_another_framework_is_one_clear_error(d2l, fw, tmp_path)
     (tmp_path / "step-00000099").mkdir()
     message = f"not a checkpoint of {fw.tab}.; choose another folder, or set"
     with pytest.raises(ValueError, match=f"(?i){message}"):
-        fit(d2l, tmp_path)
+        three_steps(d2l, fw, tmp_path)
 
 
 def test_a_run_with_fewer_epochs_than_the_checkpoint_warns(d2l, fw, tmp_path):
-    fit(d2l, tmp_path, 2)
+    three_steps(d2l, fw, tmp_path, 2)
     with pytest.warns(UserWarning, match="a later epoch than max_epochs=1, so noth"):
-        assert fit(d2l, tmp_path, 1).train_batch_idx == 6
+        assert three_steps(d2l, fw, tmp_path).train_batch_idx == 6
 
 
 def test_a_copy_of_a_checkpoint_stays(d2l, tmp_path):
@@ -96,3 +106,320 @@ def test_curves_are_those_of_the_checkpoint(d2l, fw, tmp_path):
     trainer.fit(model, data, checkpoint_dir=tmp_path)
     again = {name: [p.x for p in curve] for name, curve in model.board.data.items()}
     assert again == once
+
+
+# The run
+
+
+def net(fw, *layers, **settings):
+    """Return a maker of models with dropout, statistics and a stateful optimizer."""
+    return lambda: fw.model(*(layers or (16, "relu", "norm", 0.3, 10)), **settings)
+
+
+def fit(fw, folder, model=None, data=None, **settings):
+    return run(fw, model or net(fw), data or (lambda: noisy(fw)), folder, **settings)
+
+
+@pytest.fixture
+def undisturbed(fw, tmp_path):
+    """Train without a cut: in MXNet, which gets new seeds at each save, with saves."""
+
+    def train(**settings):
+        folder = tmp_path / "whole" if fw.tab == "mxnet" else None
+        return fit(fw, folder, **settings)
+
+    return train
+
+
+CUTS = [(1, 1), (3, 2), (STEPS - 1, 3), (STEPS, STEPS), (STEPS + 1, None), (13, 3)]
+
+
+@pytest.mark.parametrize("cut_at, save_every", CUTS)
+def test_a_resumed_run_equals_an_undisturbed_one(
+    d2l, fw, tmp_path, undisturbed, cut_at, save_every
+):
+    fit(fw, tmp_path / "cut", cut_at=cut_at, save_every=save_every)
+    newest = d2l.latest_checkpoint(tmp_path / "cut")
+    saved = cut_at - cut_at % (save_every or STEPS)
+    assert newest is not None and newest.name == f"step-{saved:08}"
+    resumed = fit(fw, tmp_path / "cut", save_every=save_every)
+    assert_equal(fw, resumed, undisturbed(save_every=save_every))
+
+
+def test_a_run_that_is_cut_again_and_again(fw, tmp_path, undisturbed):
+    """Whatever seeds the program sets, the resumed run has the first ones."""
+    for cut_at in 3, 4, 9, 15:
+        fit(fw, tmp_path / "cut", cut_at=cut_at, save_every=1, seed=1 + (cut_at > 3))
+    resumed = fit(fw, tmp_path / "cut", save_every=1, seed=7)
+    assert_equal(fw, resumed, undisturbed(save_every=1))
+
+
+def test_checkpoints_change_nothing(d2l, fw, tmp_path, monkeypatch):
+    model = net(fw, 16, "norm", 10)
+    saved = fit(fw, tmp_path, model, save_every=3)
+    monkeypatch.setattr(d2l.Checkpoints, "__init__", None)  # is not called
+    assert_equal(fw, saved, fit(fw, None, model))
+
+
+def test_a_finished_run_returns_at_once_and_a_longer_one_goes_on(
+    fw, tmp_path, undisturbed
+):
+    finished = fit(fw, tmp_path / "cut")
+    again = fit(fw, tmp_path / "cut", cut_at=0)
+    assert_equal(fw, again, finished)
+    longer = fit(fw, tmp_path / "cut", epochs=3)
+    assert longer.train_batch_idx == 3 * STEPS
+    assert_equal(fw, longer, undisturbed(epochs=3))
+
+
+def train_and_die(fw, folder, at, saving):
+    """Kill this process before a step, or in the first save from this step on."""
+
+    def die(*args):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def act():
+        vars(fw.d2l)["publish_checkpoint"] = die
+        if saving == "False":
+            die()
+
+    fit(fw, folder, save_every=2, callbacks=[at_step(fw, int(at), act)])
+
+
+@pytest.mark.parametrize("saving", [False, True])
+def test_a_process_is_killed_at_a_random_step(d2l, fw, tmp_path, undisturbed, saving):
+    at = random.SystemRandom().randrange(2, 2 * STEPS)
+    code = "import sys, test_checkpoints as t\nt.train_and_die(fw, *sys.argv[1:])"
+    child = fw.start(code, tmp_path / "cut", at, saving)
+    assert child.wait() == -signal.SIGKILL, at
+    assert bool(list((tmp_path / "cut").glob("*.draft"))) == saving
+    resumed = fit(fw, tmp_path / "cut", save_every=2)
+    assert_equal(fw, resumed, undisturbed(save_every=2))
+    assert not list((tmp_path / "cut").glob("*.draft"))
+
+
+def devices(d2l, n):
+    return {"devices": d2l.try_devices(n)}
+
+
+@pytest.mark.parametrize("before, after", [(1, 3), (4, 2), (2, 1)])
+def test_saved_on_some_devices_and_loaded_on_others(d2l, fw, tmp_path, before, after):
+    model = net(fw, 16, "relu", 10)
+    fit(fw, tmp_path, model, cut_at=11, save_every=5, **devices(d2l, before))
+    resumed = fit(fw, tmp_path, model, save_every=5, **devices(d2l, after))
+    assert_equal(fw, resumed, fit(fw, None, model), 1e-5)
+
+
+def test_a_run_on_two_devices_resumes(d2l, fw, tmp_path, undisturbed):
+    two = devices(d2l, 2) | {"save_every": 3}
+    fit(fw, tmp_path / "cut", cut_at=10, **two)
+    assert_equal(fw, fit(fw, tmp_path / "cut", **two), undisturbed(**two))
+
+
+def test_optimizers_from_scratch_resume(fw, tmp_path):
+    for i, make in enumerate(fw.models.OWN_OPTIMIZERS):
+        fit(fw, tmp_path / f"{i}", make, cut_at=5, save_every=2)
+        resumed, alone = (fit(fw, f, make) for f in (tmp_path / f"{i}", None))
+        assert_equal(fw, resumed, alone)
+        if fw.tab in ("pytorch", "mxnet"):  # the others compile their steps
+            assert resumed.optim.steps == alone.optim.steps == 2 * STEPS
+
+
+def settings_to_resume(fw):
+    """Return settings of the trainer that a resumed run has to continue."""
+    d2l = fw.d2l
+    mfu = d2l.MFU(d2l.Machine("made up", {"float32": 1e12, "float16": 1e12}, 1e11))
+    short = {"precision": fw.dtype("float16")} if fw.tab != "mxnet" else {}  # no GPU
+    return [{"accumulate": 3, "clip": 0.05}, {"callbacks": [mfu], **short}]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_settings_of_the_trainer_resume(fw, tmp_path, undisturbed, number):
+    settings = settings_to_resume(fw)[number] | {"save_every": 3}
+    fit(fw, tmp_path / "cut", cut_at=11, **settings)
+    resumed = fit(fw, tmp_path / "cut", **settings)
+    assert_equal(fw, resumed, undisturbed(**settings))
+    assert ("mfu" in resumed.model.board.data) == bool(number)
+
+
+def test_only_the_newest_two_checkpoints_stay(d2l, fw, tmp_path):
+    (tmp_path / "step-00000099.draft").mkdir()
+    assert d2l.latest_checkpoint(tmp_path) is None
+    fit(fw, tmp_path, save_every=5)
+    assert {p.name for p in tmp_path.iterdir()} == {"step-00000015", "step-00000016"}
+
+
+def test_a_replaced_checkpoint_is_never_incomplete(
+    d2l, fw, tmp_path, monkeypatch, undisturbed
+):
+    """The last minibatch is saved twice: after the step and after the epoch."""
+
+    def cut(path, **_):
+        if Path(path).exists():
+            next(p for p in Path(path).rglob("*") if p.is_file()).unlink()
+            raise PowerCut
+
+    with monkeypatch.context() as patch:
+        patch.setattr(d2l.shutil, "rmtree", cut)
+        fit(fw, tmp_path / "cut", save_every=2 * STEPS)
+    assert d2l.latest_checkpoint(tmp_path / "cut")
+    resumed = fit(fw, tmp_path / "cut", save_every=2 * STEPS)
+    assert_equal(fw, resumed, undisturbed(save_every=2 * STEPS))
+
+
+def of_another_run(fw):
+    """Return settings that do not fit a checkpoint, with a part of the message."""
+    own = fw.models.OWN_OPTIMIZERS[0]
+    optimizer = {
+        "jax": "another optimizer",
+        "mxnet": r"optimizer Trainer\('adam'\), and this run has Trainer\('sgd'\)",
+    }.get(fw.tab, "saved with optimizer Adam, and this run has SGD")
+    return {
+        "wider": ({"model": net(fw, 17, "relu", "norm", 10)}, "of another model: the "),
+        "layer": ({"model": net(fw, 16, "norm", 10, 10)}, "of another (model|optim)"),
+        "optimizer": ({"model": net(fw, optimizer="sgd")}, optimizer),
+        "scratch": ({"model": own}, "another (model|optimizer)|saved with optimizer"),
+        "data": ({"data": lambda: noisy(fw, 6)}, "batches 8, and this run has 6"),
+        "zero": ({"save_every": 0}, "save_every must be None"),
+        "negative": ({"save_every": -1}, "save_every must be None"),
+    }
+
+
+def test_a_checkpoint_of_another_run_is_one_clear_error(d2l, fw, tmp_path):
+    fit(fw, tmp_path, epochs=1, save_every=3)
+    before = sorted(tmp_path.rglob("*"))
+    for settings, message in of_another_run(fw).values():
+        with pytest.raises(ValueError, match=message) as caught:
+            fit(fw, tmp_path, **settings)
+        assert "\n" not in str(caught.value)
+        assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_values_that_json_does_not_know_come_back(d2l):
+    value = {
+        "tuple": (1, (2.5, None)),
+        3: [True, "a", float("inf"), 2**100],
+        "array": np.arange(3, dtype="uint32"),
+        "number": np.float32(0.1),
+    }
+    back = d2l.unpack(d2l.pack(value))
+    assert back["tuple"] == value["tuple"] and back[3] == value[3]
+    assert back["array"].dtype == "uint32" and back["array"].tolist() == [0, 1, 2]
+    assert back["number"] == np.float32(0.1)
+    with pytest.raises(TypeError, match="a checkpoint cannot restore <built-in"):
+        d2l.pack({"f": print})
+
+
+def test_the_names_in_a_folder_are_on_the_disk(d2l, tmp_path, monkeypatch):
+    """Both the files and the folder with the new name are waited for."""
+    waited = []
+    monkeypatch.setattr(d2l, "wait_for_disk", lambda path: waited.append(path.name))
+    draft = d2l.draft_checkpoint(tmp_path, 3)
+    (draft / "text").write_text("a")
+    d2l.publish_checkpoint(draft)
+    assert waited == ["text", "step-00000003.draft", tmp_path.name]
+
+
+# Other arguments, and damage
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"lr": 0.3}, "lr=0.1, and this run has 0.3"),
+        ({"accumulate": 2}, "accumulate=1, and this run has 2; the new value counts"),
+        ({"batch_size": 700}, None),
+    ],
+)
+def test_a_resumed_run_says_what_has_changed(d2l, fw, tmp_path, change, words):
+    three_steps(d2l, fw, tmp_path)
+    if words is None:
+        with pytest.raises(
+            ValueError, match="num_train_batches 3, and this run has 3?"
+        ):
+            three_steps(d2l, fw, tmp_path, epochs=2, batch_size=100)
+        return
+    with pytest.warns(UserWarning, match=words):
+        three_steps(d2l, fw, tmp_path, epochs=2, **change)
+
+
+def halve(file):
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+
+
+DAMAGES = {
+    "halved": halve,
+    "emptied": lambda file: file.write_bytes(b""),
+    "deleted": lambda file: file.unlink(),
+    "overwritten": lambda file: file.write_bytes(b"\x93" * file.stat().st_size),
+}
+
+
+def files_of(checkpoint):
+    return sorted(file for file in checkpoint.rglob("*") if file.is_file())
+
+
+def damage(checkpoint):
+    """Cut the files of a checkpoint in half."""
+    for file in files_of(checkpoint):
+        halve(file)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["halved", *(pytest.param(k, marks=pytest.mark.slow) for k in [*DAMAGES][1:])],
+)
+def test_a_damaged_file_is_one_line_or_does_not_matter(d2l, fw, tmp_path, kind):
+    whole = three_steps(d2l, fw, tmp_path / "whole", epochs=2)
+    newest, refused = d2l.latest_checkpoint(tmp_path / "whole"), []
+    for i, file in enumerate(files_of(newest)):
+        folder = tmp_path / str(i)
+        shutil.copytree(tmp_path / "whole", folder)
+        DAMAGES[kind](folder / file.relative_to(tmp_path / "whole"))
+        try:
+            resumed = three_steps(d2l, fw, folder, epochs=2)
+        except ValueError as error:
+            assert re.search("step-00000006 cannot be read .* skip_damaged", str(error))
+            assert "\n" not in str(error)
+            refused.append(file.name)
+        else:  # Orbax writes files that it does not read
+            for a, b in zip(fw.params(resumed), fw.params(whole), strict=True):
+                np.testing.assert_array_equal(fw.numpy(a), fw.numpy(b))
+    assert "progress.json" in refused and len(refused) > 1
+
+
+def test_a_checkpoint_that_lost_its_file_of_arrays_may_be_skipped(d2l, fw, tmp_path):
+    three_steps(d2l, fw, tmp_path, epochs=2)
+    newest = d2l.latest_checkpoint(tmp_path)
+    for file in files_of(newest):
+        if file.name != "progress.json":
+            file.unlink()
+    with pytest.warns(UserWarning, match="cannot be read .*; it is skipped"):
+        resumed = three_steps(d2l, fw, tmp_path, epochs=2, skip_damaged=True)
+    assert resumed.train_batch_idx == 6
+
+
+def test_a_damaged_checkpoint_is_one_line_and_may_be_skipped(d2l, fw, tmp_path):
+    undisturbed = three_steps(d2l, fw, tmp_path / "other", epochs=3)
+    three_steps(d2l, fw, tmp_path / "run", epochs=2)
+    damage(d2l.latest_checkpoint(tmp_path / "run"))
+    with pytest.raises(ValueError, match="step-00000006 cannot be read .*skip_damaged"):
+        three_steps(d2l, fw, tmp_path / "run", epochs=3)
+    with pytest.warns(UserWarning, match="cannot be read .*; it is skipped"):
+        resumed = three_steps(d2l, fw, tmp_path / "run", epochs=3, skip_damaged=True)
+    assert resumed.train_batch_idx == undisturbed.train_batch_idx == 9
+    if fw.tab != "mxnet":  # whose masks depend on when checkpoints are saved
+        assert [*resumed.model.board.data] == [*undisturbed.model.board.data]
+        last = (t.model.board.data["val_loss"][-1].y for t in (resumed, undisturbed))
+        assert np.isclose(*last, rtol=1e-5)
+
+
+def test_a_folder_whose_checkpoints_are_all_damaged(d2l, fw, tmp_path):
+    three_steps(d2l, fw, tmp_path)
+    damage(d2l.latest_checkpoint(tmp_path))
+    with (
+        pytest.warns(UserWarning, match="cannot be read"),
+        pytest.raises(ValueError, match="no checkpoint in .* can be read; choose"),
+    ):
+        three_steps(d2l, fw, tmp_path, skip_damaged=True)

@@ -144,25 +144,6 @@ def test_the_dropout_key_is_new_in_each_step():
     assert len(set(keys)) == len(keys) == 3
 
 
-def test_modes():
-    modes = set()
-
-    class Step(d2l.LinearRegression):
-        training: bool = True
-
-        def training_step(self, params, batch, state):
-            modes.add(("training", self.training))
-            return super().training_step(params, batch, state)
-
-        def validation_step(self, params, batch, state):
-            modes.add(("validation", self.training))
-            super().validation_step(params, batch, state)
-
-    data = d2l.SyntheticRegressionData(jnp.array([2, -3.4]), 4.2, batch_size=500)
-    d2l.Trainer(max_epochs=2).fit(Step(lr=0.1), data, key=KEY)
-    assert modes == {("training", True), ("validation", False)}
-
-
 class Even(d2l.DataModule):
     """Minibatches of one shape, for training and for validation."""
 
@@ -324,13 +305,6 @@ def test_a_step_that_reads_the_trainers_state_is_not_frozen():
         trainer.fit(Asking(lr=0.1), data, key=KEY)
     assert steps == list(range(8))
     assert trainer.train.compiled is None and trainer.validate.compiled
-
-
-def test_steps_are_compiled_once_a_shape():
-    trainer: Any = d2l.Trainer(max_epochs=4)
-    trainer.fit(d2l.MLP(10, 8, 0.1), d2l.Digits(), key=KEY)
-    assert trainer.train.compiled._cache_size() == 2
-    assert trainer.validate.compiled._cache_size() == 2
 
 
 def test_a_fitted_model_can_be_pickled():

@@ -1,66 +1,28 @@
-"""Memory in TensorFlow: predictions against the allocator, parts, precision."""
+"""Memory in TensorFlow: its allocator, and what only it has."""
 
 # save_hyperparameters makes attributes; sections set attributes of classes.
 # mypy: disable-error-code="attr-defined"
 
 import os
 import subprocess
-import sys
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")  # counts bytes on the CPU
 
 import tensorflow as tf  # noqa: E402
+from training import assert_equal, parts, run  # noqa: E402
 
 from d2l import tensorflow as d2l  # noqa: E402
 
 MIB = 2**20
 layers = tf.keras.layers
+TEXT = ("embed", 2000, 128), *[("transformer", 128, 4)] * 3, "tied"
+IMAGES = ("conv", 16), "norm", "relu", ("conv", 32), "norm", "relu", "pool", 10
 
 
 def ints(shape, limit):
     return tf.random.uniform(shape, 0, limit, tf.int32)
-
-
-class Net(d2l.Classifier):
-    def __init__(self, net=None):
-        super().__init__()
-        self.net = net
-
-    def configure_optimizers(self):
-        return tf.keras.optimizers.Adam(0.01)
-
-
-class Block(tf.keras.layers.Layer):
-    def __init__(self, channels):
-        super().__init__()
-        conv = layers.Conv2D(channels, 3, padding="same")
-        self.body = tf.keras.Sequential(
-            [conv, layers.BatchNormalization(), layers.ReLU()]
-        )
-        self.shortcut = layers.Conv2D(channels, 1)
-
-    def call(self, X):
-        return tf.nn.relu(self.body(X) + self.shortcut(X))
-
-
-class Tied(Net):
-    """A small Transformer whose embedding is also its last layer."""
-
-    def __init__(self):
-        super().__init__()
-        self.embedding = layers.Embedding(2000, 128)
-        self.blocks = [d2l.TransformerLayer(128, 4) for _ in range(3)]
-
-    def forward(self, X):
-        X = self.embedding(X)
-        for block in self.blocks:
-            X = block(X)
-        return tf.matmul(X, self.embedding.embeddings, transpose_b=True)
 
 
 class Plain(d2l.Module):
@@ -83,58 +45,21 @@ class Plain(d2l.Module):
         return d2l.SGD(self.lr)
 
 
-def residual():
-    pooled = [layers.GlobalAveragePooling2D(), layers.Dense(10)]
-    model = Net(tf.keras.Sequential([Block(16), Block(32), *pooled]))
-    return model, (tf.random.normal((64, 32, 32, 3)), ints((64,), 10))
+def residual(fw):
+    return fw.model(*IMAGES), (tf.random.normal((64, 32, 32, 3)), ints((64,), 10))
 
 
-def embedding():
-    pooled = [layers.GlobalAveragePooling1D(), layers.Dense(10)]
-    model = Net(tf.keras.Sequential([layers.Embedding(50000, 64), *pooled]))
-    return model, (ints((64, 32), 50000), ints((64,), 10))
+def embedding(fw):
+    batch = ints((64, 32), 50000), ints((64, 32), 10)
+    return fw.model(("embed", 50000, 64), 10), batch
 
 
-def tied():
-    return Tied(), (ints((8, 128), 2000), ints((8, 128), 2000))
-
-
-def plain():
-    X = tf.random.normal((2048, 256))
-    return Plain(), (X, X)
-
-
-def in_use():
-    return d2l.memory_info()["current"]
-
-
-@pytest.fixture(params=[residual, embedding, tied, plain], ids=lambda f: f.__name__)
-def example(fw, request):
-    return request.param()
-
-
-def test_roles_are_the_bytes_of_the_arrays(example):
-    model, (X, y) = example
-    predicted = d2l.predict_memory(model, (X, y))
-    optimizer, X = model.configure_optimizers(), tf.convert_to_tensor(X)
-    with tf.GradientTape() as tape:
-        loss = model.loss(model(X, training=True), y)
-    params = model.trainable_variables
-    grads = d2l.add_gradients([], tape.gradient(loss, params))
-    optimizer.apply_gradients(zip(grads, params, strict=True))
-
-    def counted(tensors):
-        return sum(np.array(t).nbytes for t in tensors)
-
-    assert predicted.weights == counted(model.variables)
-    assert predicted.gradients == counted(grads)
-    assert predicted.optimizer == counted(getattr(optimizer, "variables", []))
-    assert predicted.batch == X.numpy().nbytes + (y is not X) * y.numpy().nbytes
+def tied(fw):
+    return fw.model(*TEXT), (ints((8, 128), 2000), ints((8, 128), 2000))
 
 
 COUNT = """
 import sys
-sys.path[:0] = sys.argv[1:2]
 import tensorflow as tf
 from d2l import tensorflow as d2l
 import test_memory_tensorflow as examples
@@ -143,7 +68,7 @@ tf.config.threading.set_inter_op_parallelism_threads(1)  # always the same order
 tf.config.threading.set_intra_op_parallelism_threads(1)
 pool = tf.zeros(2**26)  # large, so that pieces of it have the size asked for
 del pool
-model, batch = getattr(examples, sys.argv[2])()
+model, batch = getattr(examples, sys.argv[1])(fw)
 predicted = d2l.predict_memory(model, batch)
 optimizer, model.training = model.configure_optimizers(), True
 
@@ -172,16 +97,13 @@ print((min(rises) + there) / predicted.peak)
 )
 def test_peak_is_near_the_one_of_the_allocator(fw, name, low, high):
     """In a new process, where no pieces of memory of other tests are left."""
-    here = Path(__file__).parent
-    environment = os.environ | {"PYTHONPATH": str(here.parents[1])}
-    child = subprocess.run(
-        [sys.executable, "-c", COUNT, str(here), name],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert not child.returncode, child.stderr
-    assert low < float(child.stdout) < high
+    child = fw.start(COUNT, name, stdout=subprocess.PIPE)
+    printed, _ = child.communicate()
+    assert not child.returncode and low < float(printed) < high
+
+
+def in_use():
+    return d2l.memory_info()["current"]
 
 
 def test_nothing_is_allocated_for_a_model_that_does_not_fit(fw):
@@ -206,14 +128,11 @@ def test_parts_and_precision_reduce_the_activations(fw):
     assert activations(precision=tf.bfloat16) == pytest.approx(halves, rel=0.01)
 
 
-def test_a_prediction_changes_nothing(fw):
-    model, batch = residual()
+def test_a_prediction_keeps_the_types_of_layers(fw):
+    model, batch = residual(fw)
     model(batch[0])
-    before = [np.array(v) for v in model.variables]
     policies = [layer.dtype_policy for layer in model._flatten_layers()]
     d2l.predict_memory(model, batch, accumulate=2, precision=tf.bfloat16)
-    for old, new in zip(before, model.variables, strict=True):
-        np.testing.assert_array_equal(old, new)
     assert policies == [layer.dtype_policy for layer in model._flatten_layers()]
     assert model.training is None and model(batch[0]).shape == (64, 10)
 
@@ -223,11 +142,10 @@ class Asking(Plain):
         return X if float(tf.reduce_sum(X)) > 0 else -X
 
 
-class Looping(Net):
+class Looping(d2l.Classifier):
     def __init__(self):
-        super().__init__(
-            tf.keras.Sequential([layers.GRU(8), layers.Dense(10)]),
-        )
+        super().__init__()
+        self.lr, self.net = 0.1, tf.keras.Sequential([layers.GRU(8), layers.Dense(10)])
 
 
 @pytest.mark.parametrize(
@@ -278,30 +196,6 @@ def test_a_layer_keeps_what_the_formula_says_and_what_the_text_adds(fw):
     assert floats / (4 * 2 * 32 * 64) == pytest.approx(predicted, rel=0.05)
 
 
-@pytest.mark.parametrize("num_chunks", [1, 3, 50])
-def test_chunks_of_a_loss(fw, num_chunks):
-    X, W, y = tf.random.normal((50, 8)), tf.random.normal((8, 30)), ints((50,), 30)
-
-    def whole(X, W):
-        return tf.reduce_mean(
-            tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=X @ W)
-        )
-
-    def chunked(X, W):
-        return d2l.chunked_loss(X, W, y, num_chunks)
-
-    results = []
-    for function in whole, chunked, tf.function(chunked):
-        for V in W, tf.Variable(W):
-            with tf.GradientTape() as tape:
-                tape.watch([X, V])
-                loss = 3 * function(X, V)
-            results.append([loss, *tape.gradient(loss, [X, V])])
-    for result in results[1:]:
-        for one, other in zip(results[0], result, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
-
-
 class Penalized(d2l.MLP):
     """Its loss has one number in a list, and one variable gets no gradient."""
 
@@ -315,35 +209,11 @@ class Penalized(d2l.MLP):
         return super().loss(Y_hat, Y, averaged) + self.net.losses
 
 
-def mlp():
-    return d2l.MLP(10, 32, lr=0.3)
-
-
-def trained(make, accumulate=1, precision=tf.float32, clip=0, **options):
-    tf.keras.utils.set_random_seed(0)
-    model = make()
-    model.board.display = False
-    model.plot_train_per_epoch = 15
-    trainer = d2l.Trainer(max_epochs=2, gradient_clip_val=clip, **options)
-    trainer.accumulate, trainer.precision = accumulate, precision
-    trainer.fit(model, d2l.Digits(batch_size=100))  # the last has 37
-    return trainer
-
-
-@pytest.mark.parametrize(
-    "make, accumulate, clip",
-    [(mlp, 2, 0), (mlp, 40, 0), (mlp, 3, 0.1), (Penalized, 3, 0)],
-)
-def test_parts_give_the_result_of_the_whole_minibatch(fw, make, accumulate, clip):
-    whole, parts = trained(make, clip=clip), trained(make, accumulate, clip=clip)
-    for one, other in zip(whole.model.variables, parts.model.variables, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-5)
-    assert parts.train.compiled and parts.validate.compiled
-    curves = whole.model.board.data, parts.model.board.data
-    assert curves[0].keys() == curves[1].keys()
-    for label in curves[0]:
-        points = [[(p.x, p.y) for p in curve[label]] for curve in curves]
-        np.testing.assert_allclose(*points, rtol=1e-3)
+def test_parts_of_a_model_with_penalties(fw):
+    whole, added = (
+        run(fw, Penalized, lambda: parts(fw, 30, 7), accumulate=n) for n in (1, 3)
+    )
+    assert_equal(fw, whole, added, 1e-5)
 
 
 class Silent(d2l.DeepMLP):
@@ -376,78 +246,11 @@ def test_parts_wait_for_each_other(fw):
     assert products[2 * third - 1] in before(products[2 * third], set())
 
 
-@pytest.mark.parametrize("precision", [tf.bfloat16, tf.float16])
-@pytest.mark.parametrize("accumulate", [1, 3])
-def test_training_in_sixteen_bits(fw, precision, accumulate):
-    exact, short = trained(mlp), trained(mlp, accumulate, precision)
-    assert short.train.compiled and short.validate.compiled
-    assert {v.dtype for v in short.model.variables} == {"float32"}
-    losses = [t.model.board.data["val_loss"][-1].y for t in (exact, short)]
-    assert losses[0] != losses[1] and losses[1] == pytest.approx(losses[0], rel=0.03)
-    assert {layer.compute_dtype for layer in short.model.net.layers} == {"float32"}
-
-
-def test_layers_compute_in_the_precision_of_the_trainer(fw):
-    class Watching(d2l.MLP):
-        def forward(self, X):
-            Y = super().forward(X)
-            seen.add(Y.dtype)
-            return Y
-
-        def loss(self, Y_hat, Y, averaged=True):
-            seen.add(("loss", Y_hat.dtype))
-            return super().loss(Y_hat, Y, averaged)
-
-    seen: set[Any] = set()
-    trained(lambda: Watching(10, 32, lr=0.3), precision=tf.bfloat16)
-    assert seen == {tf.bfloat16, ("loss", tf.float32)}
-
-
-def test_float16_scales_the_loss(fw):
-    trainer = trained(mlp, precision=tf.float16)
-    assert isinstance(trainer.optim, tf.keras.mixed_precision.LossScaleOptimizer)
-    assert float(trainer.optim.dynamic_scale) == 2**15
-
-
-def test_small_gradients_survive_in_float16(fw):
-    """Without loss scaling they would be zero, and the weights would not change."""
-
-    class Small(Silent):
-        def loss(self, y_hat, y):
-            return super().loss(y_hat, y) * 1e-7
-
-        def configure_optimizers(self):
-            return tf.keras.optimizers.SGD(1e7 * 0.1)
-
-    def train(precision):
-        tf.keras.utils.set_random_seed(0)
-        model, trainer = Small(depth=2), d2l.Trainer(max_epochs=1)
-        trainer.precision, trainer.model = precision, model
-        trainer.optim = model.configure_optimizers()
-        X = tf.random.normal((16, 128))
-        with trainer.device_scope():
-            trainer.train_step((X, X))
-        return np.array(model.variables[0])
-
-    tf.keras.utils.set_random_seed(0)
-    start = Small(depth=2)
-    start(tf.zeros((1, 128)))
-    change = train(tf.float32) - np.array(start.variables[0])
-    short = train(tf.float16) - np.array(start.variables[0])
-    assert np.abs(short - change).max() < 0.02 * np.abs(change).max()
-
-
-def test_clipping_in_float16_limits_the_gradient_itself(fw):
-    exact = trained(mlp, clip=0.1)
-    short = trained(mlp, precision=tf.float16, clip=0.1)
-    for one, other in zip(exact.model.variables, short.model.variables, strict=True):
-        np.testing.assert_allclose(one, other, atol=0.01)
-
-
 def test_float16_needs_an_optimizer_that_can_scale(fw):
     class OwnOptimizer(d2l.MLP):
         def configure_optimizers(self):
             return d2l.SGD(self.lr)
 
+    trainer = d2l.Trainer(1, precision=tf.float16)
     with pytest.raises(ValueError, match="float16 needs an optimizer of Keras"):
-        trained(lambda: OwnOptimizer(10, 32, lr=0.3), precision=tf.float16)
+        trainer.fit(OwnOptimizer(10, 32, lr=0.3), parts(fw, 8))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as onp
 import pytest
+from models_mxnet import Copies
 from mxnet import autograd, gluon, np, npx
 from mxnet.gluon import nn
 
@@ -185,21 +186,6 @@ def test_statistics_of_batch_normalization_move(fake_gpu):
     assert {p.data().ctx for p in params} == {SECOND} and len(params) == 8
 
 
-def test_modes():
-    class Watching(d2l.MLP):
-        def training_step(self, batch):
-            modes.add(("training", autograd.is_training(), autograd.is_recording()))
-            return super().training_step(batch)
-
-        def validation_step(self, batch):
-            modes.add(("validation", autograd.is_training(), autograd.is_recording()))
-            super().validation_step(batch)
-
-    modes: set = set()
-    d2l.Trainer(max_epochs=1).fit(Watching(10, 8, 0.1), d2l.Digits())
-    assert modes == {("training", True, True), ("validation", False, False)}
-
-
 def test_clipping_bounds_layers_and_plain_arrays_together():
     model = Mixed()
     with autograd.record():
@@ -245,41 +231,89 @@ def test_a_minibatch_is_made_without_waiting(monkeypatch):
     assert [X.shape for X, _ in loader] == [(4,), (1,)]
 
 
-class Net(d2l.Classifier):
-    """A network with dropout and batch normalization."""
+# Precision
 
-    def __init__(self):
+
+class Scale(d2l.Module):
+    """A model without products, since those of float16 need a real GPU."""
+
+    def __init__(self, lr=0.5, target=1.0):
         super().__init__()
-        self.lr, self.net = 0.1, nn.HybridSequential()
-        self.net.add(nn.Dense(16), nn.BatchNorm(), nn.Dropout(0.5), nn.Dense(10))
-        self.net.initialize()
+        self.save_hyperparameters()
+        self.scale = gluon.Parameter("scale", shape=(8,), init="ones")
+        self.params.update(_dict(self.scale))
+        self.initialize()
+
+    def forward(self, X):
+        return X * self.scale.data().astype(X.dtype)
+
+    def loss(self, y_hat, y):
+        return ((y_hat - self.target * y) ** 2).mean()
+
+    def configure_optimizers(self):
+        return gluon.Trainer(self.parameters(), "sgd", {"learning_rate": self.lr})
 
 
-def test_dropout_only_while_training():
-    class Twice(Net):
-        def training_step(self, batch):
-            outputs[True].append((self(batch[0]), self(batch[0])))
-            return super().training_step(batch)
-
-        def validation_step(self, batch):
-            outputs[False].append((self(batch[0]), self(batch[0])))
-            super().validation_step(batch)
-
-    outputs: dict = {True: [], False: []}
-    d2l.Trainer(max_epochs=1).fit(Twice(), d2l.Digits(batch_size=479))
-    assert [bool((a == b).all()) for a, b in outputs[True]] == [False] * 3
-    assert [bool((a == b).all()) for a, b in outputs[False]] == [True]
+def _dict(parameter):
+    params = gluon.ParameterDict()
+    params.update({parameter.name: parameter})
+    return params
 
 
-def test_training_changes_statistics_and_validation_does_not():
-    class Watching(Net):
-        def validation_step(self, batch):
-            super().validation_step(batch)
-            seen.append(self.net[1].running_mean.data().asnumpy())
+def train(model, precision, epochs=3):
+    trainer: Any = d2l.Trainer(epochs, num_gpus=1)
+    trainer.precision = precision
+    trainer.fit(model, Copies(32, 8))
+    return trainer
 
-    model, seen = Watching(), list[onp.ndarray]()
-    trainer = d2l.Trainer(max_epochs=2)
-    trainer.fit(model, d2l.Digits(batch_size=200))
-    assert len(seen) == 2 * 2 and onp.abs(seen[0]).max() > 0
-    onp.testing.assert_array_equal(seen[0], seen[1])
-    assert (seen[1] != seen[2]).any()
+
+def test_float16_trains_with_masters_in_float32(fake_gpu):
+    model = Scale(target=0.5)
+    trainer = train(model, np.float16)
+    assert model.scale.data().dtype == np.float16
+    assert float(model.board.data["val_loss"][-1].y) < 0.2
+    [master] = d2l.flatten(list(trainer.optim._updaters[0].states.values()))
+    assert master.dtype == np.float32
+    assert model(np.ones((1, 8), ctx=fake_gpu)).dtype == np.float32
+
+
+def test_masters_keep_updates_that_float16_would_lose(fake_gpu):
+    model = Scale(lr=1e-3, target=0.5)
+    trainer = train(model, np.float16, epochs=1)
+    [master] = d2l.flatten(list(trainer.optim._updaters[0].states.values()))
+    assert 0 < abs(master.asnumpy() - 1).max() < 2e-3
+
+
+def test_small_gradients_survive_in_float16(fake_gpu):
+    model = Scale(lr=1.0, target=1 - 1e-7)  # its gradients are about 1e-8
+    trainer = train(model, np.float16, epochs=1)
+    [master] = d2l.flatten(list(trainer.optim._updaters[0].states.values()))
+    assert abs(master.asnumpy() - 1).max() > 0
+
+
+def test_a_gradient_that_overflows_skips_the_step(fake_gpu):
+    model = Scale(target=1e4)
+    trainer = train(model, np.float16, epochs=1)
+    assert trainer.loss_scale < 2**16
+    assert d2l.Trainer(1).loss_scale == 2**16
+    assert np.isfinite(model.scale.data().astype(np.float32)).all()
+
+
+def test_a_model_returns_to_float32(fake_gpu):
+    model = Scale()
+    train(model, np.float16)
+    train(model, np.float32)
+    assert model.scale.data().dtype == np.float32 == model.precision
+
+
+def test_unknown_precisions_raise_one_clear_error(fake_gpu):
+    with pytest.raises(ValueError, match="float32 or np.float16"):
+        train(Scale(), "bfloat16")
+
+
+def test_float16_without_a_gpu_raises_one_clear_error(fw, monkeypatch):
+    fw.pretend(monkeypatch)
+    trainer: Any = d2l.Trainer(1)
+    trainer.precision = np.float16
+    with pytest.raises(ValueError, match="only on GPUs"):
+        trainer.fit(Scale(), Copies(8, 8))

@@ -3,9 +3,6 @@
 # save_hyperparameters makes attributes; sections set attributes of classes.
 # mypy: disable-error-code="attr-defined"
 
-import json
-import time
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -45,22 +42,6 @@ def test_a_product_that_repeats_a_matrix_for_each_part_of_the_batch(fw):
     assert flops(tf.matmul, Spec((6, 5, 4)), Spec((4, 3))) == 2 * 6 * 5 * 4 * 3
 
 
-@pytest.mark.parametrize(
-    "equation, a, b, size",
-    [
-        ("ij,jk->ik", (3, 4), (4, 5), 3 * 4 * 5),
-        ("bqnh,bknh->bnqk", (2, 7, 3, 4), (2, 8, 3, 4), 2 * 7 * 8 * 3 * 4),
-        ("...j,jk->...k", (2, 6, 4), (4, 5), 2 * 6 * 4 * 5),
-        ("...ij,...jk->...ik", (9, 2, 3), (9, 3, 4), 9 * 2 * 3 * 4),
-    ],
-)
-def test_flops_of_einsum(fw, equation, a, b, size):
-    def product(a, b):
-        return tf.einsum(equation, a, b)
-
-    assert flops(product, Spec(a), Spec(b)) == 2 * size
-
-
 def built(layer, shape):
     layer.build(shape)
     return layer
@@ -90,24 +71,6 @@ def test_flops_of_a_layer_and_its_gradients(fw, layer, shape, multiplications):
         return Y, tape.gradient(Y, [X, layer.trainable_variables[0].value])
 
     assert flops(gradients, Spec(shape)) == 3 * 2 * multiplications
-
-
-def test_first_layer_needs_no_gradient_of_its_input(fw):
-    net = tf.keras.Sequential([layers.Dense(32), layers.ReLU(), layers.Dense(10)])
-    net.build((16, 20))
-
-    def step(X):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(net(X) ** 2)
-        return tape.gradient(loss, [v.value for v in net.trainable_variables])
-
-    assert flops(step, Spec((16, 20))) == 2 * 16 * (2 * 20 * 32 + 3 * 32 * 10)
-
-
-def test_flops_of_a_transformer_layer_follow_from_its_formula(fw):
-    layer, (b, s, h) = d2l.TransformerLayer(48, 4), (3, 10, 48)
-    layer(tf.zeros((b, s, h)))
-    assert flops(layer, Spec((b, s, h))) == b * s * (24 * h * h + 4 * h * s)
 
 
 def test_flops_of_a_recurrent_layer(fw):
@@ -286,34 +249,6 @@ def phase(name, **options):
     return tf.profiler.experimental.Trace(name, **options)
 
 
-@pytest.mark.timing
-def test_trace_contains_the_marked_phases(fw, tmp_path):
-    X = tf.random.normal((64, 64))
-
-    def step():
-        with phase("input", step_num=0):
-            time.sleep(0.02)
-        with phase("step", step_num=0):
-            with phase("unmarked"):
-                d2l.numpy(X @ X)
-            with phase("inner", step_num=1):
-                time.sleep(0.01)
-
-    path = tmp_path / "trace.json"
-    start = time.perf_counter()
-    events = d2l.trace_events(step, str(path))
-    total = time.perf_counter() - start
-    assert sorted(name for name, *_ in events) == ["inner", "input", "step"]
-    begin = {name: start for name, start, _ in events}
-    length = {name: seconds for name, _, seconds in events}
-    assert 0.01 <= length["inner"] < length["step"]
-    assert 0.02 <= length["input"] < total - length["step"]
-    assert begin["input"] + length["input"] <= begin["step"] < begin["inner"]
-    written = json.loads(path.read_text())["traceEvents"]
-    assert {"input", "unmarked"} < {event["name"] for event in written}
-    assert all(event["ph"] == "X" and event["dur"] >= 0 for event in written)
-
-
 def test_a_second_trace_contains_only_its_own_events(fw, tmp_path):
     def run(name):
         with phase(name, step_num=0):
@@ -322,9 +257,6 @@ def test_a_second_trace_contains_only_its_own_events(fw, tmp_path):
     for name in "first", "second":
         events = d2l.trace_events(lambda name=name: run(name), str(tmp_path / "t"))
         assert [event[0] for event in events] == [name]
-
-
-MACHINE = d2l.Machine("made up", {"float32": 1e12, "bfloat16": 1e18}, 1e11)
 
 
 def trained(make, **options):
@@ -337,28 +269,6 @@ def trained(make, **options):
 
 def small():
     return d2l.MLP(10, 32, lr=0.3)
-
-
-def test_model_flops_are_three_forward_passes_of_a_minibatch(fw):
-    trainer = trained(small, callbacks=[d2l.MFU(MACHINE)])
-    assert trainer.callbacks[0].step_flops == 3 * 2 * 100 * (64 * 32 + 32 * 10)
-    assert trainer.train.compiled and trainer.validate.compiled
-
-
-def test_counting_keeps_the_mode_of_the_model(fw):
-    trainer = trained(small)
-    for mode in True, False:
-        trainer.model.training = mode
-        d2l.step_flops(trainer, (tf.zeros((4, 64)), None))
-        assert trainer.model.training is mode
-
-
-def test_mfu_uses_the_peak_of_the_precision(fw):
-    def last(precision):
-        trainer = trained(small, callbacks=[d2l.MFU(MACHINE)], precision=precision)
-        return trainer.model.board.data["mfu"][-1].y
-
-    assert last(tf.bfloat16) < last(tf.float32) / 1000
 
 
 def test_training_compiled_by_xla(fw):

@@ -193,21 +193,6 @@ def test_the_board_keeps_no_graph(fw):
     assert not any(y.requires_grad or y.grad_fn for y in kept)
 
 
-def test_modes():
-    class Watching(d2l.MLP):
-        def training_step(self, batch):
-            modes.add(("training", self.training, torch.is_grad_enabled()))
-            return super().training_step(batch)
-
-        def validation_step(self, batch):
-            modes.add(("validation", self.training, torch.is_grad_enabled()))
-            super().validation_step(batch)
-
-    modes: set = set()
-    d2l.Trainer(max_epochs=2).fit(Watching(10, 8, 0.1), d2l.Digits())
-    assert modes == {("training", True, True), ("validation", False, False)}
-
-
 def test_apply_init_builds_lazy_layers_and_applies():
     model = d2l.MLP(10, 8, 0.1)
 
@@ -255,44 +240,6 @@ def test_minibatches_are_those_of_the_usual_loader():
         sliced.dataset.__class__ = Never
         for one, other in zip(order(loader), order(sliced), strict=True):
             assert torch.equal(one, other)
-
-
-class Net(d2l.Classifier):
-    """A network with dropout and batch normalization."""
-
-    def __init__(self):
-        super().__init__()
-        self.lr = 0.1
-        self.net = nn.Sequential(
-            nn.LazyLinear(16), nn.BatchNorm1d(16), nn.Dropout(0.5), nn.LazyLinear(10)
-        )
-
-
-def test_dropout_only_while_training():
-    class Twice(Net):
-        def training_step(self, batch):
-            same[True].append(torch.equal(self(batch[0]), self(batch[0])))
-            return super().training_step(batch)
-
-        def validation_step(self, batch):
-            same[False].append(torch.equal(self(batch[0]), self(batch[0])))
-            super().validation_step(batch)
-
-    same: dict = {True: [], False: []}
-    d2l.Trainer(max_epochs=1).fit(Twice(), d2l.Digits(batch_size=479))
-    assert same == {True: [False] * 3, False: [True]}
-
-
-def test_training_changes_statistics_and_validation_does_not():
-    class Watching(Net):
-        def validation_step(self, batch):
-            super().validation_step(batch)
-            seen.append(self.net[1].running_mean.clone())
-
-    seen: list[torch.Tensor] = []
-    d2l.Trainer(max_epochs=2).fit(Watching(), d2l.Digits(batch_size=200))
-    assert len(seen) == 2 * 2 and seen[0].abs().max() > 0
-    assert torch.equal(seen[0], seen[1]) and not torch.equal(seen[1], seen[2])
 
 
 def test_a_fitted_model_can_be_copied_and_pickled():

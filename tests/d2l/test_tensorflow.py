@@ -241,58 +241,11 @@ def test_the_first_step_draws_no_minibatch_of_its_own():
     assert len(passes) == 2  # one for training, one for validation
 
 
-def test_training_changes_statistics_and_validation_does_not():
-    class Watching(d2l.Trainer):
-        def fit_epoch(self):
-            seen.append(np.array(model.norm.moving_mean))
-            super().fit_epoch()
-            seen.append(np.array(model.norm.moving_mean))
-
-    model, seen = Net(), list[np.ndarray]()
-    model(tf.ones((1, 64)))
-    trainer = Watching(max_epochs=1)
-    trainer.fit(model, d2l.Digits(batch_size=479))
-    assert not np.array_equal(*seen)
-    trainer.train_dataloader = []
-    trainer.fit_epoch()
-    np.testing.assert_array_equal(*seen[2:])
-
-
-def test_dropout_only_while_training():
-    class Watching(Net):
-        def training_step(self, batch):
-            same[True].append(repeats(self, batch))
-            return super().training_step(batch)
-
-        def validation_step(self, batch):
-            same[False].append(repeats(self, batch))
-            super().validation_step(batch)
-
-    def repeats(model, batch):
-        return np.array_equal(model(batch[0]), model(batch[0]))
-
-    same: dict = {True: [], False: []}
-    d2l.Trainer(max_epochs=1).fit(Watching(), d2l.Digits(batch_size=479))
-    assert not any(same[True]) and all(same[False])
-
-
 def test_the_argument_training_of_a_call_counts():
     model, X = Net(), tf.random.normal((4, 64))
     assert np.array_equal(model(X, training=False), model(X, training=False))
     assert not np.array_equal(model(X, training=True), model(X, training=True))
     assert model.training is True
-
-
-def test_mode_of_a_model():
-    class Watching(d2l.LinearRegressionScratch):
-        def forward(self, X):
-            modes.append(self.training)
-            return super().forward(X)
-
-    modes: list = []
-    data = d2l.SyntheticRegressionData(tf.constant([2, -3.4]), 4.2, batch_size=500)
-    d2l.Trainer(max_epochs=1).fit(Watching(2, lr=0.1), data)
-    assert modes[-4:] == [True, True, False, False]
 
 
 def test_keras_does_not_hide_the_loss():

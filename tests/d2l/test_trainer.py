@@ -5,6 +5,7 @@
 
 import numpy as np
 import pytest
+from training import named
 
 W, B = [2.0, -3.4], 4.2
 
@@ -202,6 +203,56 @@ def test_where_a_second_fit_begins(d2l, fw, fake_gpu, regression):
         np.testing.assert_array_equal(starts[1:], ends[:-1])
 
 
+def watching(fw, act):
+    """Return a class of models that call `act(model, X, training)` in each step."""
+
+    class Watching(fw.models.Layers):
+        def training_step(self, *args):
+            act(self, args[fw.tab == "jax"][0], True)
+            return super().training_step(*args)
+
+        def validation_step(self, *args):
+            act(self, args[fw.tab == "jax"][0], False)
+            super().validation_step(*args)
+
+    return lambda *layers: Watching(layers, "sgd", 0.1)
+
+
+def test_a_model_knows_its_mode(d2l, fw):
+    modes = set()
+    model = watching(fw, lambda model, _, mode: modes.add((fw.training(model), mode)))
+    fw.fit(d2l.Trainer(max_epochs=2), model(8, 10), d2l.Digits(batch_size=479))
+    assert modes == {(True, True), (False, False)}
+
+
+def test_dropout_only_while_training(d2l, fw):
+    def compare(model, X, training):
+        same[training].append(np.array_equal(*(fw.numpy(model(X)) for _ in range(2))))
+
+    same: dict = {True: [], False: []}
+    if fw.tab != "jax":  # whose models are functions of a key: see test_jax.py
+        model = watching(fw, compare)(16, 0.5, 10)
+        fw.fit(d2l.Trainer(max_epochs=1), model, d2l.Digits(batch_size=479))
+        assert same == {True: [False] * 3, False: [True]}
+
+
+def test_training_changes_statistics_and_validation_does_not(d2l, fw):
+    class Watching(d2l.Callback):
+        def before_step(self, trainer, batch):
+            seen.append([fw.numpy(a) for a in fw.statistics(trainer)])
+
+        after_step = lambda self, trainer: self.before_step(trainer, None)  # noqa: E731
+
+    seen: list = []
+    trainer = d2l.Trainer(max_epochs=2, callbacks=[Watching()])
+    model = fw.model(16, "norm", 10)
+    fw.build(model, fw.tensor(np.ones((2, 64))))
+    fw.fit(trainer, model, d2l.Digits(batch_size=800))
+    last, first = seen[3], seen[4]  # of an epoch, and of the next one
+    assert all(map(np.array_equal, last, first))
+    assert not any(map(np.array_equal, seen[4], seen[5]))
+
+
 def test_fit_epoch_of_a_subclass(d2l, fw, regression):
     class Patient(d2l.Trainer):
         def fit_epoch(self):
@@ -323,25 +374,9 @@ class Relabeled:
 
 @GPUS
 def test_minibatches_that_are_dicts(d2l, fw, fake_gpu, regression, num_gpus):
-    def unpacked(args):
-        """Return the arguments of a step with (X, y) in place of the dict."""
-        i = 1 if fw.tab == "jax" else 0
-        batch = (args[i]["inputs"], args[i]["labels"])
-        return [*args[:i], batch, *args[i + 1 :]]
-
-    class Named(d2l.LinearRegressionScratch):
-        def training_step(self, *args):
-            return super().training_step(*unpacked(args))
-
-        def validation_step(self, *args):
-            super().validation_step(*unpacked(args))
-
-        def apply_init(self, dummy_input, key):  # in JAX
-            return super().apply_init((dummy_input[0]["inputs"],), key)
-
-    data = Relabeled(regression, lambda X, y: {"inputs": X, "labels": y})
+    data = Relabeled(regression, lambda X, y: {"X": X, "y": y})
     trainer = d2l.Trainer(max_epochs=3, num_gpus=num_gpus)
-    fw.fit(trainer, Named(2, lr=0.3), data)
+    fw.fit(trainer, named(fw, d2l.LinearRegressionScratch)(2, lr=0.3), data)
     np.testing.assert_allclose(found(fw, trainer), [*W, B], atol=0.02)
 
 

@@ -1,0 +1,209 @@
+"""Models that d2l 1.0 defines alike for PyTorch, MXNet and TensorFlow.
+
+Those of JAX, whose models are functions of their parameters, are in `models_jax.py`.
+The library is the one that this process has imported.
+"""
+
+# The library is a variable; save_hyperparameters makes attributes.
+# mypy: disable-error-code="attr-defined,misc,name-defined,override"
+
+import operator
+import sys
+from typing import Any
+
+import numpy as np
+
+TABS = {"torch": "d2l.torch", "mxnet": "d2l.mxnet", "tensorflow": "d2l.tensorflow"}
+package = next(name for name in TABS if TABS[name] in sys.modules)
+framework: Any = sys.modules[package]
+d2l: Any = sys.modules[TABS[package]]
+
+
+def parameter(*shape: int, scale: float = 1.0, plain: bool = False) -> Any:
+    """Return random numbers that a model trains, as its framework makes them."""
+    numbers = np.random.normal(0, scale, shape).astype("float32")
+    if package == "torch":
+        tensor = framework.tensor(numbers, requires_grad=True)
+        return tensor if plain else framework.nn.Parameter(tensor)
+    if package == "mxnet":
+        array = framework.np.array(numbers)
+        array.attach_grad()
+        return array
+    return framework.Variable(numbers)
+
+
+def one_hot(X: Any, size: int) -> Any:
+    if package == "torch":
+        return framework.nn.functional.one_hot(X, size).float()
+    if package == "mxnet":
+        return framework.npx.one_hot(X, size)
+    return framework.one_hot(X, size)
+
+
+class SoftmaxScratch(d2l.Classifier):
+    def __init__(self, num_inputs, num_outputs, lr, sigma=0.01):
+        super().__init__()
+        self.save_hyperparameters()
+        self.W = parameter(num_inputs, num_outputs, scale=sigma, plain=True)
+        self.b = parameter(num_outputs, scale=0, plain=True)
+
+    def forward(self, X):
+        X = d2l.reshape(X, (-1, self.W.shape[0]))
+        exps = d2l.exp(d2l.matmul(X, self.W) + self.b)
+        return exps / d2l.reduce_sum(exps, 1, keepdims=True)
+
+    def loss(self, y_hat, y):
+        if package == "tensorflow":
+            picked = framework.boolean_mask(y_hat, one_hot(y, y_hat.shape[-1]))
+        else:
+            picked = y_hat[list(range(len(y_hat))), y]
+        return -d2l.reduce_mean(d2l.log(picked))
+
+
+class MLPScratch(d2l.Classifier):
+    def __init__(self, num_inputs, num_outputs, num_hiddens, lr, sigma=0.1):
+        super().__init__()
+        self.save_hyperparameters()
+        self.W1 = parameter(num_inputs, num_hiddens, scale=sigma)
+        self.b1 = parameter(num_hiddens, scale=0)
+        self.W2 = parameter(num_hiddens, num_outputs, scale=sigma)
+        self.b2 = parameter(num_outputs, scale=0)
+
+    def forward(self, X):
+        H = d2l.matmul(X, self.W1) + self.b1
+        H = (H + abs(H)) / 2  # ReLU
+        return d2l.matmul(H, self.W2) + self.b2
+
+
+class Listed(d2l.Classifier):
+    """Its parameters are in a list, and nowhere else."""
+
+    def __init__(self, lr):
+        super().__init__()
+        self.save_hyperparameters()
+        sizes = [(64, 16), (16,), (16, 10), (10,)]
+        self.tensors = [parameter(*size, scale=0.1, plain=True) for size in sizes]
+
+    def forward(self, X):
+        W1, b1, W2, b2 = self.tensors
+        return d2l.matmul(d2l.tanh(d2l.matmul(X, W1) + b1), W2) + b2
+
+
+class Counting(d2l.DataModule):
+    """Sequences that count modulo 10 from a random start, with a step given."""
+
+    def __init__(self, batch_size=32, num_steps=5, n=640):
+        super().__init__()
+        self.save_hyperparameters()
+        start, step = (np.random.randint(i, j, (n, 1)) for i, j in ((0, 10), (1, 3)))
+        whole = (start + step * np.arange(num_steps + 1)) % 10
+        kind = {"torch": "int64", "mxnet": "float32", "tensorflow": "int32"}[package]
+        arrays = (array.astype(kind) for array in (whole[:, :-1], step, whole[:, 1:]))
+        convert = {"torch": "tensor", "mxnet": "np.array", "tensorflow": "constant"}
+        make = operator.attrgetter(convert[package])(framework)
+        self.arrays = [make(array) for array in arrays]
+
+    def get_dataloader(self, train):
+        i = slice(0, self.n * 4 // 5) if train else slice(self.n * 4 // 5, None)
+        return self.get_tensorloader(self.arrays, train, i)
+
+
+class RNNScratch(d2l.Module):
+    def __init__(self, num_inputs, num_hiddens, sigma=0.3):
+        super().__init__()
+        self.save_hyperparameters()
+        self.W_xh = parameter(num_inputs, num_hiddens, scale=sigma)
+        self.W_hh = parameter(num_hiddens, num_hiddens, scale=sigma)
+        self.b_h = parameter(num_hiddens, scale=0)
+
+    def forward(self, inputs, state=None):
+        outputs = []
+        for X in inputs:
+            past = 0 if state is None else d2l.matmul(state, self.W_hh)
+            state = d2l.tanh(d2l.matmul(X, self.W_xh) + past + self.b_h)
+            outputs.append(state)
+        return outputs, state
+
+
+class Stacked(d2l.Module):
+    """Models from scratch in a list."""
+
+    def __init__(self, num_inputs, num_hiddens, num_layers):
+        super().__init__()
+        self.save_hyperparameters()
+        sizes = [num_inputs] + [num_hiddens] * (num_layers - 1)
+        self.rnns = [RNNScratch(size, num_hiddens) for size in sizes]
+
+    def forward(self, inputs, state=None):
+        for rnn in self.rnns:
+            outputs, state = rnn(inputs)
+            inputs = d2l.stack(outputs, 0)
+        return outputs, state
+
+
+class LanguageModel(d2l.Classifier):
+    def __init__(self, rnn, vocab_size, lr):
+        super().__init__()
+        self.save_hyperparameters()
+        self.init_params()
+
+    def init_params(self):
+        self.W_hq = parameter(self.rnn.num_hiddens, self.vocab_size, scale=0.3)
+        self.b_q = parameter(self.vocab_size, scale=0)
+
+    def training_step(self, batch):
+        loss = self.loss(self(*batch[:-1]), batch[-1])
+        self.plot("ppl", d2l.exp(loss), train=True)
+        return loss
+
+    def validation_step(self, batch):
+        loss = self.loss(self(*batch[:-1]), batch[-1])
+        self.plot("ppl", d2l.exp(loss), train=False)
+
+    def inputs(self, X, step):
+        """Return the inputs of the recurrent layer, with the time as the first axis."""
+        steps = d2l.expand_dims(d2l.transpose(d2l.concat([step] * X.shape[1], 1)), 2)
+        symbols = one_hot(d2l.transpose(X), self.vocab_size)
+        return d2l.concat((symbols, d2l.astype(steps, d2l.float32)), 2)
+
+    def forward(self, X, step, state=None):
+        outputs, _ = self.rnn(self.inputs(X, step), state)
+        return d2l.stack([d2l.matmul(H, self.W_hq) + self.b_q for H in outputs], 1)
+
+
+class WeightDecayScratch(d2l.LinearRegressionScratch):
+    def __init__(self, num_inputs, lambd, lr):
+        super().__init__(num_inputs, lr)
+        self.save_hyperparameters()
+
+    def loss(self, y_hat, y):
+        penalty = d2l.reduce_sum(self.w**2) / 2
+        return super().loss(y_hat, y) + self.lambd * penalty
+
+
+class BlocksOfLayers(d2l.Classifier):
+    """Blocks inside blocks, and a loss and an accuracy of its own."""
+
+    def loss(self, Y_hat, Y, averaged=True):
+        return super().loss(Y_hat, Y, averaged) * 2
+
+    def validation_step(self, batch):
+        Y_hat = self(*batch[:-1])
+        right = d2l.astype(d2l.argmax(Y_hat, 1), batch[-1].dtype) == batch[-1]
+        self.plot("acc", d2l.reduce_mean(d2l.astype(right, d2l.float32)), train=False)
+
+
+def softmax():
+    return SoftmaxScratch(64, 10, lr=0.5)
+
+
+def mlp():
+    return MLPScratch(64, 10, 32, lr=0.5)
+
+
+def rnn():
+    return LanguageModel(RNNScratch(11, 32), 10, lr=2)
+
+
+def stacked():
+    return LanguageModel(Stacked(11, 24, 2), 10, lr=1)

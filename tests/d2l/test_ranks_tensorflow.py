@@ -1,0 +1,145 @@
+"""Ranks of what only TensorFlow has: strategies, mirrored variables, TF_CONFIG."""
+
+# save_hyperparameters makes attributes; models choose their own arguments.
+# mypy: disable-error-code="attr-defined,override"
+
+import json
+import os
+from functools import partial
+
+import models_tensorflow as models
+import numpy as np
+import pytest
+import tensorflow as tf
+from training import assert_equal, parts, run
+
+from d2l import tensorflow as d2l
+
+layers = tf.keras.layers
+
+
+@pytest.fixture(autouse=True)
+def silence():
+    """Turn off TensorFlow's warning about many traces, which short runs have."""
+    tf.get_logger().setLevel("ERROR")
+
+
+class Tuples(d2l.Classifier):
+    """Variables in tuples and dicts, one of them twice, one without a gradient."""
+
+    def __init__(self):
+        super().__init__()
+        W = tf.Variable(tf.random.normal((64, 10)) / 8)
+        self.pairs = {"a": (W, [tf.Variable(tf.zeros(10))]), "again": W}
+        self.unused = tf.Variable(1.0)
+        self.lr = 0.5
+
+    def forward(self, X):
+        return X @ self.pairs["a"][0] + self.pairs["a"][1][0]
+
+
+def fit(fw, make, devices, *sizes, **settings):
+    """Return a model that was trained on some devices, and its trainer."""
+    devices = d2l.try_devices(devices)
+    trainer = run(fw, make, lambda: parts(fw, *sizes), devices=devices, **settings)
+    return trainer.model, trainer
+
+
+def plain(fw):
+    return lambda: fw.model(16, 10)
+
+
+def test_variables_in_tuples_and_dicts(fw):
+    one, three = (fit(fw, Tuples, n, 23, 23, 14)[1] for n in (1, 3))
+    assert_equal(fw, one, three, 1e-6)
+
+
+def test_loss_scale_of_float16(fw):
+    settings = {"epochs": 3, "precision": tf.float16}
+    model, trainer = fit(fw, plain(fw), 2, 25, 25, **settings)
+    assert type(trainer.optim).__name__ == "LossScaleOptimizer"
+    losses = [point.y for point in model.board.data["val_loss"]]
+    assert losses[-1] < losses[0]
+
+
+def test_means_that_are_not_linear_are_means_over_devices(fw):
+    data = partial(models.Counting, batch_size=64)
+    one, two = (
+        run(fw, models.rnn, data, devices=d2l.try_devices(n), epochs=1) for n in (1, 2)
+    )
+    for a, b in zip(one.model.variables, two.model.variables, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), atol=1e-5)
+    last = [t.model.board.data["val_ppl"][-1].y for t in (one, two)]
+    assert last[0] == pytest.approx(last[1], rel=1e-2)  # exp(mean) is not mean(exp)
+
+
+def test_dropout_masks_differ_between_devices(fw):
+    class Masked(d2l.Classifier):
+        def __init__(self):
+            super().__init__()
+            self.lr, self.drop = 0.0, layers.Dropout(0.5)
+            self.w = tf.Variable(tf.ones(64))
+
+        def loss(self, Y_hat, Y):
+            return tf.reduce_mean(Y_hat)
+
+        def forward(self, X):
+            return self.drop(tf.ones_like(X) * self.w)
+
+    same, _ = fit(fw, Masked, 1, 4)
+    seeds = [v for v in same.variables if "seed" in v.name]
+    assert len(seeds) == 1
+    tf.keras.utils.set_random_seed(0)
+    model, trainer = Masked(), d2l.Trainer(1)
+    trainer.devices = d2l.try_devices(2)
+    data = parts(fw, 4)
+    trainer.prepare_data(data)
+    trainer.prepare_model(model)
+    with d2l.Ranks(trainer).on_devices(data):
+        strategy = tf.distribute.get_strategy()
+        run = tf.function(lambda: model(tf.ones((2, 64)), training=True))
+        first, second = strategy.experimental_local_results(strategy.run(run))
+    assert not np.array_equal(first, second)
+
+
+def test_variables_stay_the_same_objects(fw):
+    model = Tuples()
+    W, before = model.pairs["again"], model.variables
+    trainer = d2l.Trainer(1)
+    trainer.devices = d2l.try_devices(2)
+    trainer.fit(model, parts(fw, 30, 30))
+    assert model.pairs["again"] is model.pairs["a"][0] is W
+    assert [*map(id, model.variables)] == [*map(id, before)]
+    assert type(W).__name__ == "ResourceVariable"
+    changed = W.numpy()
+    d2l.Trainer(1).fit(model, parts(fw, 30, 30))  # on one device again
+    assert not np.array_equal(W.numpy(), changed)
+
+
+def test_an_error_puts_the_variables_back(fw):
+    class Wrong(d2l.MLP):
+        def validation_step(self, batch):
+            raise ZeroDivisionError("wrong")
+
+    model, trainer = Wrong(10, 16, 0.1), d2l.Trainer(1)
+    trainer.devices = d2l.try_devices(2)
+    with pytest.raises(ZeroDivisionError):
+        trainer.fit(model, parts(fw, 30, 30))
+    kinds = {type(v.value).__name__ for v in model.variables if hasattr(v, "path")}
+    assert not any("Mirrored" in kind for kind in kinds)
+    assert "plot" not in vars(model)
+    assert np.isfinite(model(tf.ones((1, 64))).numpy()).all()
+
+
+def test_the_scope_of_a_strategy_that_is_open(fw):
+    _, one = fit(fw, plain(fw), 1, 25, 25)
+    strategy = d2l.mirrored_strategy(["/CPU:0", "/CPU:1"])
+    with strategy.scope():
+        model, same = fit(fw, plain(fw), 1, 25, 25)
+        assert type(model.variables[0].value).__name__ == "MirroredVariable"
+        assert_equal(fw, same, one, 1e-6)
+
+
+def test_workers_know_their_place():
+    configs = d2l.launch(lambda: os.environ["TF_CONFIG"], 2)
+    assert [json.loads(config)["task"]["index"] for config in configs] == [0, 1]
