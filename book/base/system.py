@@ -36,25 +36,26 @@ def packages(*groups: str) -> dict[str, str]:
 
 
 def missing(*groups: str) -> list[str]:
-    """Return the packages that are not there."""
+    """Return the packages that are not there.
+
+    Raises a `BookError` if CHROME_PATH names a browser that is not there either.
+    """
+    wanted, named = packages(*groups), os.environ.get("CHROME_PATH")
+    if BROWSER in wanted and named and shutil.which(named) is None:
+        message = f"'{named}' is not a program; correct or unset it"
+        raise BookError(message, "CHROME_PATH")
     python = os.environ | {"PYTHON": sys.executable}
     return [
         name
-        for name, test in packages(*groups).items()
+        for name, test in wanted.items()
         if subprocess.run(test, shell=True, env=python, capture_output=True).returncode
     ]
 
 
 def browser() -> str:
     """Return the path of Chromium, which the variable CHROME_PATH may name."""
-    named = os.environ.get("CHROME_PATH") or BROWSER
-    path = shutil.which(named)
-    if path is None and named != BROWSER:
-        raise BookError(
-            f"'{named}' is not a program; correct or unset it", "CHROME_PATH"
-        )
     check("browser")
-    return str(path)
+    return str(shutil.which(os.environ.get("CHROME_PATH") or BROWSER))
 
 
 def check(*groups: str) -> None:
