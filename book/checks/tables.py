@@ -90,9 +90,9 @@ def _cards(rows: dict[str, Row]) -> Iterator[str]:
         else:
             known = ", ".join(PROPERTIES)
             yield f"{where}: unknown property '{name}'; choose from {known}"
-    for card, values in cards.items():
-        for problem in _problems_of_card(card, values):
-            yield f"d2l/{CARDS}: {card}{problem}"
+    for bearer, values in cards.items():
+        for problem in _problems_of_card(bearer, values):
+            yield f"d2l/{CARDS}: {bearer}{problem}"
 
 
 def _implausible(
