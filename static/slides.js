@@ -48,7 +48,7 @@ const fit = (/** @type {HTMLElement} */ slide) => {
 /** Put the first figure of the deck that has room there on the front slide. */
 const cover = () => {
   const front = document.querySelector(".front");
-  for (const figure of document.querySelectorAll("section:not(.front) > figure")) {
+  for (const figure of document.querySelectorAll("section:not(.front) > figure[style]")) {
     const shown = /** @type {HTMLElement} */ (figure.cloneNode(true));
     shown.removeAttribute("class");
     front.querySelector(".said:last-of-type").before(shown);

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from book.slides.marks import Code, Output, Plot, Slide, SlideFigure, SlideItem, Text
+from book.slides.marks import Code, Output, Plot, Slide, SlideItem, Text
 
 LINES, CHARACTERS = 23, 88
 SPACE = 2  # lines around each item
