@@ -42,13 +42,13 @@ const fit = (/** @type {HTMLElement} */ slide) => {
       if (fits(slide)) return;
     }
   }
-  console.error(`${slide.dataset.place}: a slide has too much; begin another one`);
+  console.error(`${slide.dataset.place}: this slide is too long; begin another one, or mark less`);
 };
 
 /** Put the first figure of the deck that has room there on the front slide. */
 const cover = () => {
   const front = document.querySelector(".front");
-  for (const figure of document.querySelectorAll("section:not(.front) > figure")) {
+  for (const figure of document.querySelectorAll("section:not(.front) > figure[style]")) {
     const shown = /** @type {HTMLElement} */ (figure.cloneNode(true));
     shown.removeAttribute("class");
     front.querySelector(".said:last-of-type").before(shown);
@@ -57,23 +57,12 @@ const cover = () => {
   }
 };
 
-const slides = document.querySelector(".slides");
-slides.classList.add("fitting"); // so that all slides have a size, and fonts are loaded
-slides.getBoundingClientRect();
-document.fonts.ready.then(() => {
-  slides.querySelectorAll("section:not(.front)").forEach(fit);
-  cover();
-  slides.classList.remove("fitting");
-  Reveal.initialize(OPTIONS);
-});
-
 // A figure that can be changed takes the place of its picture and of what else is below the
 // title. The scripts of figures fill this object.
 const deckFigures = {};
 
-/** @type {NodeListOf<HTMLElement>} */
-const figureButtons = document.querySelectorAll("[data-figure]");
-for (const button of figureButtons) {
+/** Let a button show its figure. */
+const listen = (/** @type {HTMLElement} */ button) => {
   const { figure: name } = button.dataset;
   const show = () => {
     const frame = document.createElement("iframe");
@@ -88,4 +77,15 @@ for (const button of figureButtons) {
   };
   button.addEventListener("click", load);
   button.addEventListener("keydown", (event) => event.stopPropagation()); // no next slide
-}
+};
+
+const slides = document.querySelector(".slides");
+slides.classList.add("fitting"); // so that all slides have a size, and fonts are loaded
+slides.getBoundingClientRect();
+document.fonts.ready.then(() => {
+  slides.querySelectorAll("section:not(.front)").forEach(fit);
+  cover();
+  slides.classList.remove("fitting");
+  slides.querySelectorAll("[data-figure]").forEach(listen);
+  Reveal.initialize(OPTIONS);
+});

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from book.slides.marks import Code, Output, Plot, Slide, SlideFigure, SlideItem, Text
+from book.slides.marks import Code, Output, Plot, Slide, SlideItem, Text
 
 LINES, CHARACTERS = 23, 88
 SPACE = 2  # lines around each item
@@ -41,7 +41,7 @@ def divide(slide: Slide) -> list[Slide]:
 
 
 def _units(items: list[SlideItem]) -> Iterator[list[SlideItem]]:
-    """Yield the items that stay on one slide if they fit: a text, its cell, its outputs."""
+    """Yield the items that share a slide if they fit: a text, its cell, its outputs."""
     unit: list[SlideItem] = []
     for item in items:
         above = unit[-1] if unit else None

@@ -133,7 +133,9 @@ def _items_for(tab: str, text: str) -> str:
 
 def _parts(blocks: list[source.Block]) -> Iterator[list[source.Block]]:
     """Yield the blocks from each heading to the next."""
-    headings = [n for n, block in enumerate(blocks) if isinstance(block, source.Heading)]
+    headings = [
+        n for n, block in enumerate(blocks) if isinstance(block, source.Heading)
+    ]
     for start, end in pairwise(sorted({0, *headings, len(blocks)})):
         yield blocks[start:end]
 
@@ -181,8 +183,9 @@ class _Reader:
             self._add_notes(block.caption)
         text, all_marks = _text(block), _marks(block)
         for start, end in _segments(text, all_marks):
-            self.line = block.line + text.count("\n", 0, start)
             marks = [mark for mark in all_marks if start <= mark.start < end]
+            first = marks[0].start if marks else start
+            self.line = block.line + text.count("\n", 0, first)
             self._read_segment(block, start, end, marks)
 
     def _read_segment(
@@ -195,7 +198,10 @@ class _Reader:
         elif marks:
             self._begin_part()
         if isinstance(block, source.Figure):
-            self._add_figure(block, bool(marks))
+            if marks:
+                self._add_figure(block)
+            else:
+                self._add_notes(block.caption)
             return
         for mark in marks:
             lead_in = LEAD_IN.search(text, start, mark.start)
@@ -213,14 +219,13 @@ class _Reader:
         if self.pending_notes is not None:
             self._begin_slide(self.heading)
 
-    def _add_figure(self, figure: source.Figure, is_marked: bool) -> None:
-        """Add a figure to the last slide if it is marked, and its caption to the notes.
+    def _add_figure(self, figure: source.Figure) -> None:
+        """Add a figure to the last slide, and what its caption explains to the notes.
 
         The first sentence of the caption stays below the figure.
         """
-        if is_marked:
-            self.slides[-1].blocks.append(to_figure(figure))
-        self._add_notes(_first_sentence(figure.caption)[1] if is_marked else figure.caption)
+        self.slides[-1].blocks.append(to_figure(figure))
+        self._add_notes(_first_sentence(figure.caption)[1])
 
     def _add_mark(self, mark: SlideMark, lead_in: str) -> None:
         """Add the text of a mark to the last slide, after the bold words before it."""

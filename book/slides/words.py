@@ -62,7 +62,9 @@ class Words:
         """
         for number, slide in enumerate(slides):
             near = slides[max(number - NEAR, 0) : number + NEAR + 1]
-            shown = {b.alt for s in near for b in s.blocks if isinstance(b, SlideFigure)}
+            shown = {
+                b.alt for s in near for b in s.blocks if isinstance(b, SlideFigure)
+            }
             for role in roles("\n".join(marks.texts(slide))):
                 figure = self._figures.get(role.value)
                 if figure and figure.alt not in shown:

@@ -137,6 +137,49 @@ def test_every_slide_fits(open_deck: Visitor, deck: str):
     assert not wrong, pformat(wrong)
 
 
+def test_short_slides_are_enlarged_and_long_ones_reduced(open_deck: Visitor):
+    page = ready(open_deck(RICH, **LARGE))
+    style = "slide.style.getPropertyValue('--fit')"
+    slides = "[...document.querySelectorAll('.slides > section:not(.front)')]"
+    scales = set(map(float, page.evaluate(f"{slides}.map((slide) => {style})")))
+    assert min(scales) < 1 and max(scales) == 1.2
+    # The parts of a divided slide look alike.
+    parts = f"{slides}.filter((slide) => slide.querySelector('.count'))"
+    assert max(map(float, page.evaluate(f"{parts}.map((slide) => {style})"))) == 1
+
+
+def test_a_slide_that_is_too_long_is_reported_with_its_place(open_deck: Visitor):
+    page = ready(open_deck(RICH, **LARGE))
+    said = """() => {
+      const said = [];
+      console.error = (text) => said.push(text);
+      const slide = [...document.querySelectorAll("section:has(pre)")].at(-1);
+      Reveal.slide(Reveal.getIndices(slide).h);
+      const code = slide.querySelector("pre");
+      for (const lines of [10, 60]) {
+        code.textContent = "x\\n".repeat(lines);
+        fit(slide);
+        said.push(slide.dataset.place);
+      }
+      return said;
+    }"""
+    place, message, again = page.evaluate(said)
+    assert re.fullmatch(r"chapter_gpus/use-gpu\.md:\d+", place) and place == again
+    assert (
+        message == f"{place}: this slide is too long; begin another one, or mark less"
+    )
+
+
+def test_the_front_slide_has_the_first_figure_that_can_be_read_there(
+    open_deck: Visitor,
+):
+    page = ready(open_deck(RICH, **LARGE))
+    alts = "[...document.querySelectorAll('figure img')].map((image) => image.alt)"
+    front, first, second, *_ = page.evaluate(alts)
+    assert front == second != first  # the first figure is too high
+    assert not page.locator(".front figcaption").is_visible()
+
+
 @pytest.mark.parametrize("screen", [OLD_PROJECTOR, {"viewport": PHONE}])
 def test_slides_fit_other_screens(open_deck: Visitor, screen: dict[str, Any]):
     wrong = ready(open_deck(RICH, **screen)).evaluate(WRONG)

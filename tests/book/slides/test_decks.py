@@ -1,12 +1,13 @@
 """Decks are made from slide marks, and slides that do not fit are split."""
 
 import base64
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
@@ -14,9 +15,9 @@ from book.__main__ import main
 from book.base.errors import BookError
 from book.records import fingerprint, store, validation
 from book.records.store import Shown
-from book.render import plots
 from book.render.code import colored
-from book.slides import deck_page, decks, layout, marks
+from book.slides import deck_page, decks, marks
+from book.slides.division import CHARACTERS, LINES, divide
 from book.slides.marks import Code, Output, Plot, Slide, SlideFigure, Text
 from book.slides.words import Words
 from book.text.blocks import Cell
@@ -163,40 +164,6 @@ def test_each_mark_in_square_brackets_begins_a_slide():
     assert [s.part for s in slides] == ["", "", "", "", "P"]
 
 
-def test_notes_that_begin_within_an_item_end_before_the_next_one():
-    items = (
-        "* [**One**] here.\n* [**a**] (**is**) two.\n* More, and (**b**) too.\n* Last."
-    )
-    slide = read(f"# T\n\nThese:\n\n{items}")[-1]
-    assert slide.notes == ["a is two.", "* More, and b too.\n* Last."]
-
-
-def test_a_slide_with_only_a_title_shows_the_first_sentences_of_its_notes():
-    long = "More than fits on a slide that says a few things follows. " * 5
-    slides = read(f"# T\n\n[**A claim**].\nIts reason. {long}And the end.\n")
-    assert texts_of(slides[1])[0].markdown.startswith("Its reason. More")
-    assert slides[1].notes[0] == "A claim."
-    assert slides[1].notes[1].endswith("And the end.")
-    listed = read("# T\n\n[**What helps?**] In this order:\n\n* one\n* two\n\nEnd.\n")
-    assert texts_of(listed[1]) == [Text("In this order:"), Text("* one\n* two")]
-    assert listed[1].notes == ["End."]
-
-
-def test_a_list_that_a_slide_announces_is_on_the_slide():
-    slides = read("# T\n\n[**A claim**]. (**It has parts:**)\n\n* one\n* two\n\nEnd.\n")
-    assert texts_of(slides[1]) == [Text("It has parts:"), Text("* one\n* two")]
-    assert slides[1].notes == ["A claim.", "End."]
-
-
-def test_a_bare_title_becomes_a_text_of_the_slide_beside_it():
-    begin = "# T\n\n## P\n\n"
-    one, other = "**Fix.** [**A claim.**]", "[**Another.**] (**Its text.**)"
-    for marked, expected in ((f"{one}\n\n{other}", 0), (f"{other}\n\n{one}", 1)):
-        _, slide = read(begin + marked)
-        assert slide.title == "Another"
-        assert texts_of(slide)[expected] == Text("**Fix.** A claim.")
-
-
 def test_bold_words_before_a_mark_are_added():
     _, symptom, fix = read(
         "# T\n\n[**the symptom.**]\n\n"
@@ -244,18 +211,25 @@ def test_imports_are_on_no_slide():
     assert slides[1].blocks == [Code("import math\ny = 1\nz = 2")]
 
 
-def test_figures_need_no_mark_and_their_explanations_are_notes():
-    [_, slide] = read("# T\n\n[**a**]\n\n![Two $n$. More of it.](a.svg)")
+def test_the_explanation_of_a_figure_is_a_note_and_so_is_a_figure_without_mark():
+    shown, other = "(**![Two $n$. More of it.](a.svg)**)", "![Three. More.](b.svg)"
+    [_, slide] = read(f"# T\n\n[**a**]\n\n{shown}\n\n{other}")
     assert slide.blocks == [SlideFigure("a.svg", "", "Two $n$.")]
-    assert slide.notes == ["More of it."]
+    assert slide.notes == ["More of it.", "Three. More."]
 
 
 def test_the_caption_of_a_table_is_a_note():
     rows = "| a |\n|--|\n| 1 |"
-    [_, slide] = read(
-        f"# T\n\n[**a**] (**b**)\n\n:Two *rows*\n\n{rows}\n:label:`tab_a`"
-    )
+    table = f":Two *rows*\n\n{rows}\n:label:`tab_a`"
+    [_, slide] = read(f"# T\n\n[**a**] (**b**)\n\n{table}")
     assert slide.notes[1:] == ["Two *rows*", rows]
+    [_, slide] = read(f"# T\n\n[**a**]\n\n(**\n{table}\n**)")
+    assert slide.blocks == [Text(rows)] and slide.notes == ["Two *rows*"]
+
+
+def test_a_slide_knows_its_line():
+    slides = read("# T\n\n[**a**]\n\nb\n[**c**]\n\n## P\n\nNotes.", code("f(1)"))
+    assert [slide.line for slide in slides] == [1, 3, 6, 12]
 
 
 def test_a_summary_is_a_slide_without_the_other_frameworks():
@@ -313,34 +287,57 @@ def test_outputs_are_shown_as_printed():
     assert plot.alt
 
 
-# The size of slides
+# Slides that would be too long
 
 
 def lines_of(lines: int, width: int = 20) -> str:
     return "\n".join("x" * width for _ in range(lines))
 
 
-def test_short_slides_are_enlarged_and_long_ones_reduced():
-    sizes = [layout.pages(Slide("T", "", [Code(lines_of(n))])) for n in (2, 14, 20)]
-    assert all(len(pages) == 1 for pages in sizes)
-    scales = [pages[0].scale for pages in sizes]
-    assert scales == sorted(scales, reverse=True) and scales[0] > 1 > scales[-1]
+def divided(*items: marks.SlideItem) -> list[list[marks.SlideItem]]:
+    """Return the items of the slides that show `items`."""
+    return [part.blocks for part in divide(Slide("T", "P", list(items)))]
 
 
-def test_long_code_is_split_at_blank_lines():
-    source, text = "\n\n".join([lines_of(9)] * 5), lines_of(70)
-    blocks: list[marks.SlideItem] = [Code(source), Output(text)]
-    pages = layout.pages(Slide("T", "P", blocks, ["note"]))
-    assert [page.number for page in pages] == list(range(1, len(pages) + 1))
-    assert {page.total for page in pages} == {len(pages)}
-    assert [page.slide.notes for page in pages] == [["note"], *[[]] * (len(pages) - 1)]
-    shown = [block for page in pages for block in page.slide.blocks]
-    lines = [b.source for b in shown if isinstance(b, Code)]
-    assert "\n\n".join(lines) == source
-    printed = [b.text for b in shown if isinstance(b, Output)]
-    assert "\n".join(printed) == text
-    for page in pages:
-        assert layout.fits(page.slide, page.slide.blocks, page.scale)
+def sources(slides: list[list[marks.SlideItem]]) -> list[str]:
+    return [item.text for items in slides for item in items if isinstance(item, Code)]
+
+
+def test_each_part_of_a_slide_has_its_title_and_the_first_has_the_notes():
+    parts = divide(Slide("T", "P", [Code(lines_of(15))] * 3, ["note"], line=7))
+    assert [(p.title, p.part, p.line) for p in parts] == [("T", "P", 7)] * 3
+    assert [(p.number, p.total) for p in parts] == [(1, 3), (2, 3), (3, 3)]
+    assert [p.notes for p in parts] == [["note"], [], []]
+
+
+def test_a_slide_is_filled_up_to_its_last_line():
+    full: list[marks.SlideItem] = [Code(lines_of(LINES - 6)), Output("x"), Text("y")]
+    assert divided(*full[:2]) == [full[:2]]
+    assert divided(Code(lines_of(LINES - 2))) == [[Code(lines_of(LINES - 2))]]
+    assert divided(*full) == [full[:2], full[2:]]
+    for characters, slides in ((3 * CHARACTERS, 1), (3 * CHARACTERS + 1, 2)):
+        text = Text("y" * characters)
+        assert len(divided(Output(lines_of(8)), text, Code(lines_of(6)))) == slides
+
+
+def test_a_cell_stays_with_its_text_and_its_outputs():
+    above, text, cell = Code(lines_of(10)), Text("It is so:"), Code(lines_of(8))
+    plot, figure = Plot("image/png", "", ""), SlideFigure("a.svg", "", "c")
+    printed = Output(lines_of(4))
+    assert divided(above, text, cell) == [[above], [text, cell]]
+    assert divided(above, cell, printed) == [[above], [cell, printed]]
+    assert divided(Code(lines_of(5)), plot, text) == [[Code(lines_of(5)), plot], [text]]
+    assert divided(figure, figure) == [[figure], [figure]]
+    assert divided() == [[]]
+
+
+def test_long_code_is_cut_at_blank_lines_and_long_output_anywhere():
+    source, printed = "\n\n".join([lines_of(9)] * 5), lines_of(70)
+    slides = divided(Code(source), Output(printed))
+    assert "\n\n".join(sources(slides)) == source
+    assert sources(slides)[0] == "\n\n".join([lines_of(9)] * 2)
+    outputs = [i.text for items in slides for i in items if isinstance(i, Output)]
+    assert "\n".join(outputs) == printed and len(outputs) == 4
 
 
 LONG = """\
@@ -358,104 +355,61 @@ BLOCK""".replace("BODY", "\n".join(["        x = 1"] * 40)).replace(
 
 
 def test_a_slide_that_continues_a_definition_repeats_its_first_line():
-    pages = layout.pages(Slide("T", "", [Code(LONG)]))
-    assert len(pages) > 1
-    for page in pages[1:]:
-        [block] = page.slide.blocks
-        assert isinstance(block, Code)
-        starts = (
-            "class A(Base):\n    ...\n",
-            "class A(Base):\n    def f(self):\n        ...\n",
-            "class A(Base):\n    def g(self):\n        for y in z:\n            ...\n",
-        )
-        assert block.source.startswith(starts), block.source
-        assert page.slide.continued and layout.fits(page.slide, [block], page.scale)
+    first, *others = sources(divided(Code(LONG)))
+    starts = (
+        "class A(Base):\n    ...\n    def",
+        "class A(Base):\n    def f(self):\n        ...\n        x",
+        "class A(Base):\n    def g(self):\n        for y in z:\n            ...\n    ",
+    )
+    assert len(others) > 2 and first.startswith('class A(Base):\n    """An A')
+    for start in starts:
+        assert any(source.startswith(start) for source in others), start
+    assert all(source.startswith(starts) for source in others)
+    assert all(source.count("\n") < LINES - 2 for source in (first, *others))
 
 
-def test_a_long_list_is_split_between_its_items():
-    items = [f"* {n} {'word ' * 30}" for n in range(12)]
-    pages = layout.pages(Slide("T", "", [Text("\n".join(items))]))
-    assert len(pages) > 1
-    shown = [b.markdown for p in pages for b in p.slide.blocks if isinstance(b, Text)]
-    assert "\n".join(shown).split("\n") == items
+def test_statements_are_whole_on_a_slide():
+    call = "f(\n    1,\n)\nif x:\n    y = 1\nelse:\n    y = 2"
+    source = "\n".join([lines_of(LINES - 5), call])
+    assert sources(divided(Code(source))) == [
+        "\n".join([lines_of(LINES - 5), "f(\n    1,\n)"]),
+        "if x:\n    y = 1\nelse:\n    y = 2",
+    ]
 
 
-def test_a_long_table_is_split_between_rows_and_repeats_its_head():
+def test_a_line_that_cannot_be_cut_is_on_a_slide():
+    lines = ",\n".join(["      1"] * 40)
+    assert divided(Text("a"), Code(f"f({lines})")) == [
+        [Text("a")],
+        [Code(f"f({lines})")],
+    ]
+
+
+def test_a_slide_that_begins_within_a_string_shows_its_beginning():
+    lines = [f"line {n} of the script, as long as code may be" for n in range(60)]
+    script = 'script = """\n' + "\n\n".join(lines) + '\n"""\nprint(script)'
+    _, *others = sources(divided(Code(script)))
+    assert len(others) > 1
+    assert all(source.startswith('script = """\n...\n') for source in others)
+    html = colored(others[-1], "python")
+    assert html.rindex("line 59") < html.rindex("print")
+    assert '<span class="nb">print</span>' in html  # code again after the string
+
+
+def test_a_long_list_is_cut_between_its_items():
+    items = [f"* {n} {'word ' * 30}" for n in range(20)]
+    shown = [i.text for [i] in divided(Text("\n".join(items))) if isinstance(i, Text)]
+    assert len(shown) > 1 and "\n".join(shown).split("\n") == items
+
+
+def test_a_long_table_is_cut_between_rows_and_repeats_its_head():
     rows = [f"| {n} | {'word ' * 30} |" for n in range(20)]
     head = "| a | b |\n|:--|:--|"
-    pages = layout.pages(Slide("T", "", [Text("\n".join([head, *rows]))]))
-    assert len(pages) > 1
-    shown = [b.markdown for p in pages for b in p.slide.blocks if isinstance(b, Text)]
+    table = Text("\n".join([head, *rows]))
+    shown = [item.text for [item] in divided(table) if isinstance(item, Text)]
+    assert len(shown) > 1
     assert all(text.startswith(f"{head}\n") for text in shown)
     assert "\n".join(t.removeprefix(f"{head}\n") for t in shown).split("\n") == rows
-
-
-def test_wide_tables_are_reduced_and_longer_lines_wrapped():
-    table = layout.pages(Slide("T", "", [Output(lines_of(20, width=91))]))
-    assert [page.scale < 1 for page in table] == [True]
-    one = layout.pages(Slide("T", "", [Output("x" * 300)]))
-    assert [page.scale for page in one] == [layout.SCALES[0]]
-
-
-def test_figures_fill_a_slide():
-    blocks: list[marks.SlideItem] = [SlideFigure("a.svg", "", "c")] * 3
-    assert len(layout.pages(Slide("T", "", blocks))) == 3
-
-
-def test_a_figure_gets_the_height_at_which_its_text_can_be_read():
-    heights = {"low.svg": 200.0, "high.svg": 540.0}
-    figures: list[marks.SlideItem] = [
-        SlideFigure(name, name, "A caption.") for name in heights
-    ]
-    slide = Slide("T", "P", figures)
-    [slide] = layout.fit_figures([slide], lambda figure: heights[figure.path])
-    assert [
-        (b.path, b.caption) for b in slide.blocks if isinstance(b, SlideFigure)
-    ] == [
-        ("low.svg", "A caption."),
-        ("high.svg", ""),
-    ]
-    low, high = layout.pages(slide)
-    assert layout.fits(high.slide, high.slide.blocks, 1)
-    assert not layout.fits(high.slide, [*high.slide.blocks, Text("One line.")], 1)
-
-
-@pytest.mark.parametrize(
-    ("title", "height", "slides"),
-    [
-        ("T", 600, [("P", ["Text"]), ("", ["SlideFigure"])]),
-        ("T", 615, [("P", ["Text"])]),  # too high
-        ("T " * 40, 600, [("P", ["Text"])]),  # below a title of two lines
-    ],
-)
-def test_a_high_figure_is_alone_on_a_slide(
-    title: str, height: float, slides: list[tuple[str, list[str]]]
-):
-    slide = Slide(title, "P", [Text("a"), SlideFigure("a.svg", "", "c")], ["A note."])
-    fitted = layout.fit_figures([slide], lambda _: height)
-    kinds = [(s.part, [type(b).__name__ for b in s.blocks]) for s in fitted]
-    assert kinds == slides
-    assert [s.notes for s in fitted] == [["A note."], []][: len(slides)]
-
-
-def test_a_slide_of_a_high_figure_keeps_its_notes():
-    slide = Slide("T", "P", [SlideFigure("a.svg", "", "c")], ["A note."])
-    [alone] = layout.fit_figures([slide], lambda _: 600)
-    assert alone.notes == ["A note."] and len(layout.pages(alone)) == 1
-
-
-def test_a_table_that_a_slide_names_is_on_the_slide_once():
-    first, other = Text("| a |\n|--|\n| 1 |"), Text("| b |\n|--|\n| 2 |")
-    named, note = Text("Compare :numref:`tab_a`."), "See :numref:`tab_b`."
-    slides = [
-        Slide("T", notes=[note]),
-        Slide("S", "", [named]),
-        Slide("R", "", [named]),
-    ]
-    slides += [Slide("C", "", [Code("c")], [note]), Slide("N", "", [], [note])]
-    layout.add_tables(slides, {"tab_a": first, "tab_b": other})
-    added = [[b for b in slide.blocks if b in (first, other)] for slide in slides]
-    assert added == [[], [first], [], [], [other]]
 
 
 # The pages
@@ -464,9 +418,16 @@ def test_a_table_that_a_slide_names_is_on_the_slide_once():
 def test_a_deck_shows_the_slides_of_its_tab(one: Book):
     pytorch, jax = deck(one, "pytorch"), deck(one, "jax")
     shared = ["One Thing", "It begins, as x shows", "On slides alone"]
-    assert titles(pytorch) == [*shared, "Summary", "References"]
-    assert titles(jax) == [*shared, "Summary", "References"]
-    assert "Said of the figure by (Bee et al., 2009)." in jax.get_text()
+    parts = [f"It begins, as x shows {n} of 2" for n in (1, 2)]
+    assert titles(pytorch) == [
+        "One Thing",
+        *parts,
+        *shared[2:],
+        "Summary",
+        "References",
+    ]
+    said = "Said of the figure by (Bee et al., 2009)"
+    assert titles(jax) == [*shared, said, "Summary", "References"]
     assert "Said of" not in pytorch.get_text()
     assert "PyTorch does it." in pytorch.get_text()
     assert "PyTorch" not in " ".join(s.get_text() for s in jax.select("section"))
@@ -499,21 +460,25 @@ def test_a_work_without_a_title_is_an_error(one: Book):
 
 
 def test_blocks_appear_in_turn_and_outputs_together(one: Book):
-    _, slide, *_ = deck(one, "pytorch").select("section")
-    shown = slide.select(":scope > :not(h2, aside)")
-    steps = [(t.get("class"), t.get("data-fragment-index")) for t in shown]
-    assert steps == [
-        (["said"], None),
-        (["fragment"], "1"),
-        (["printed", "fragment"], "2"),
-        (["plot", "fragment"], "2"),
+    plot = Plot("image/png", "QUJD", "A plot.")
+    slide = Slide("T", "", [Text("a"), Code("f(1)"), Output("1"), plot])
+    section, words = one.section("one"), Words(one)
+    [rendered] = deck_page.render_slides([slide], section, words, Path)
+    assert [block["step"] for block in rendered["blocks"]] == [None, 1, 2, 2]
+    _, shown, following, *_ = deck(one, "pytorch").select("section")
+    steps = [
+        (part.get("class"), part.get("data-fragment-index"))
+        for part in [*shown, *following]
+        if isinstance(part, Tag) and part.name not in ("h2", "aside")
     ]
+    code, printed = (["fragment"], "1"), (["printed", "fragment"], "2")
+    assert steps == [(["said"], None), code, printed, (["plot"], None)]
 
 
 def test_a_slide_shows_the_figure_of_another_section_that_it_names(
     make_book: Callable[..., Book],
 ):
-    other = "# T\n\n(**On the front.**)\n\n[**a claim**]\n\nSee :numref:`fig_a`."
+    other = "# T\n\n(**On the front.**)\n\n[**a claim**]\n\n(**See :numref:`fig_a`.**)"
     book = make_book(one=ONE, two=other)
     (book.root / "refs.bib").write_text(BIB)
     (book.root / "img").mkdir()
@@ -527,35 +492,36 @@ def test_a_slide_shows_the_figure_of_another_section_that_it_names(
     assert len(one.select("figure")) == 1
 
 
-@pytest.mark.parametrize(("height", "is_readable"), [(200, True), (600, False)])
-def test_the_front_slide_has_a_figure_if_its_labels_are_readable(
-    one: Book, height: int, is_readable: bool
-):
-    label = '<text font-size="15">a</text>'
-    size = f'width="640" height="{height}"'
-    drawn = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{label}</svg>'
-    (one.root / "img/a.svg").write_text(drawn)
-    [front] = deck(one, "jax").select(".front")
-    assert bool(front.select("figure img")) == is_readable
-    assert not front.select("figcaption")
-
-
 def test_a_plot_is_a_part_of_its_slide(one: Book):
     """It has the colors of the deck, and room for text of the smallest size."""
     svg = (PLOTS / "curves.svg").read_text("utf-8")
     alt = {"alt": "Three curves."}
     output = new_output("display_data", {"image/svg+xml": svg}, metadata=alt)
-    [_, slide] = read("# T\n\n[**a**]", code("1", output))
-    plot = slide.blocks[-1]
-    assert isinstance(plot, Plot)
-    page, words = layout.LaidOutSlide(Slide("", "", [plot]), 1.0), Words(one)
-    [rendered] = deck_page.render_slides([page], one.section("one"), words, Path)
-    [shown] = rendered["blocks"]
+    _, slide = read("# T\n\n[**a**]", code("1", output))
+    section, words = one.section("one"), Words(one)
+    [rendered] = deck_page.render_slides([slide], section, words, Path)
+    shown = rendered["blocks"][-1]
     assert shown["kind"] == "plot" and "var(--series-1)" in shown["html"]
     assert 'aria-label="Three curves."' in shown["html"]
-    scaled = layout._height(plot, 0.75) - layout.SPACE
-    assert scaled > plots.height_of(plot.data) * layout.SMALLEST / layout.PLOT_TEXT - 1
-    assert scaled > layout._height(replace(plot, data="<svg/>"), 0.75) - layout.SPACE
+    height = float(re.findall(r'viewBox="0 0 [\d.]+ ([\d.]+)"', shown["html"])[0])
+    assert shown["least"] == pytest.approx(height * 1.8, abs=1)
+
+
+@pytest.mark.parametrize(("size", "least"), [("15", "120px"), ("4", "450px"), ("", "")])
+def test_a_figure_has_the_height_at_which_its_text_can_be_read(
+    one: Book, size: str, least: str
+):
+    label = f'<text font-size="{size}">a</text>' if size else ""
+    drawn = f'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="100">{label}'
+    (one.root / "img/a.svg").write_text(f"{drawn}</svg>")
+    [figure] = deck(one, "jax").select("figure")
+    assert figure.get("style", "") == (least and f"--least: {least}")
+
+
+def test_slides_name_their_places_for_messages(one: Book):
+    _, first, *_, references = deck(one, "jax").select("section")
+    assert first["data-place"] == "chapter/one.md:6"
+    assert references["data-place"] == "chapter/one.md:1"
 
 
 def test_outputs_figures_and_equations_are_on_the_slides(one: Book):
@@ -589,7 +555,7 @@ def test_equations_within_a_text(make_book: Callable[..., Book]):
 
 
 def test_a_mistake_in_the_figure_of_another_section(make_book: Callable[..., Book]):
-    other = "# T\n\n(**Text.**)\n\n[**a claim**]\n\nSee :numref:`fig_a`."
+    other = "# T\n\n(**Text.**)\n\n[**a claim of :numref:`fig_a`**]"
     book = make_book(one=ONE.replace("Two $n$", r"Two $\frac{n$"), two=other)
     (book.root / "refs.bib").write_text(BIB)
     (book.root / "img").mkdir()
@@ -660,17 +626,3 @@ def test_the_command(one: Book, capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().out == f"{index}\n" and index.exists()
     assert main(["slides", "--tab", "julia"]) == 1
     assert "TAB: unknown tab 'julia'" in capsys.readouterr().err
-
-
-def test_a_slide_that_begins_within_a_string_shows_its_beginning():
-    lines = [f"line {n} of the script, as long as code may be" for n in range(60)]
-    script = 'script = """\n' + "\n\n".join(lines) + '\n"""\nprint(script)'
-    slide = marks.Slide("Title", "", [marks.Code(script)])
-    first, *others = [part.slide for part in layout.pages(slide)]
-    blocks = [block for part in others for block in part.blocks]
-    sources = [block.source for block in blocks if isinstance(block, Code)]
-    assert len(sources) > 1
-    assert all(source.startswith('script = """\n...\n') for source in sources)
-    html = colored(sources[-1], "python")
-    assert html.rindex("line 59") < html.rindex("print")
-    assert '<span class="nb">print</span>' in html  # code again after the string
