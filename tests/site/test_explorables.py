@@ -33,6 +33,12 @@ def test_pages_have_the_cards_of_the_library(page: Page, harness: str) -> None:
     assert page.evaluate("bookModules.cards") == cards
 
 
+def test_sources_are_links(page: Page, harness: str) -> None:
+    page.goto(harness)
+    assert not any("](" in text for text in page.locator(".notes").all_text_contents())
+    assert page.locator(".notes a[href^='https://']").count() > 20
+
+
 def open_all(page: Page, name: str) -> None:
     """Open what is folded away in a figure."""
     for summary in page.locator(f"#fig-{name} summary").all():

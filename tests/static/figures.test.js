@@ -115,6 +115,15 @@ test("a wrong setting of a figure is named", () => {
   assert.throws(begins("host=fast"), /queue has no setting host=fast/);
 });
 
+for (const [name, id, menu] of [
+  ...[["worth-moving", "link", "machine"], ["memory-timeline", "capacity", "card"]],
+  ...[["queue", "host", "preset"], ["roofline", "memory", "machine"]],
+])
+  test(`the slider ${id} of ${name} leaves the preset`, () => {
+    const spec = figures[name];
+    assert.equal(after(spec, first(spec), id, 5)[menu], "own");
+  });
+
 test("each position of a slider has a value of its own", () => {
   const { logRange, steps, range, positions, toPosition, toValue } = load("controls");
   const apart = logRange("x", "X", [0.1, 1000], 1, String);

@@ -239,6 +239,7 @@ test("the first setting names its peak and a remedy", () => {
     "The peak is at the start of the backward pass",
     "“activations”, with 17.3 GB or 60 %",
     "a fused attention lowers the peak to 16.9 GB",
+    "124 million parameters",
   );
 });
 

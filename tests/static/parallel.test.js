@@ -126,6 +126,13 @@ test("the bench names the fastest", () => {
   includes(formula(collectives, large), "the bus bandwidth is 2.2 GB/s", busy);
 });
 
+test("another number of devices begins with the first round", () => {
+  const round = (id) => changed(collectives, { round: "6", n: 4 }, id).round;
+  assert.deepEqual(["n", "algorithm", "bytes"].map(round), ["1", "1", "6"]);
+  const state = changed(collectives, { n: 2, slow: "3" }, "n");
+  assert.equal(state.slow, "none"); // There is no such device.
+});
+
 test("buckets go round the ring", () => {
   // In the middle of round 2, the messages are under way, and have added nothing.
   const from = first(collectives);
