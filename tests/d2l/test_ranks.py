@@ -103,7 +103,7 @@ def test_models_of_d2l(fw):
     cases = {case.name: case for case in fw.cases()}
     for name in fw.models.ON_DEVICES:
         case = cases[name]
-        digits = case.curve == "val_acc" or fw.tab == "jax"
+        digits = case.curve == "val_acc"
         data = (lambda: parts(fw, 7, 3, 4)) if digits else case.data
         assert_equal(fw, *one_and(fw, 3, case.model, data, clip=5), 5e-6)
 
