@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import signal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -52,8 +53,7 @@ def test_a_cut_between_two_names_leaves_a_checkpoint(d2l, tmp_path, monkeypatch)
 
 def three_steps(d2l, fw, folder, epochs=1, lr=0.1, batch_size=500, **settings):
     """Return a trainer that has trained with checkpoints, three steps an epoch."""
-    data = lambda: d2l.Digits(batch_size=batch_size)  # noqa: E731
-    model = lambda: d2l.MLP(10, 8, lr)  # noqa: E731
+    model, data = partial(d2l.MLP, 10, 8, lr), partial(d2l.Digits, batch_size)
     return run(fw, model, data, folder, epochs=epochs, **settings)
 
 

@@ -3,6 +3,8 @@
 # The fixture d2l is a module, and mypy does not know its classes.
 # mypy: disable-error-code="name-defined"
 
+from functools import partial
+
 import numpy as np
 import pytest
 from training import assert_equal, run
@@ -28,7 +30,7 @@ def gan(fw):
 
 
 def fit(fw, folder, cut_at=None, **settings):
-    model = lambda: gan(fw)  # noqa: E731
+    model = partial(gan, fw)
     return run(fw, model, data(fw), folder, cut_at, save_every=2, **settings)
 
 

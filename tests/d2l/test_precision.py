@@ -6,6 +6,8 @@ MXNet multiplies such numbers only on GPUs: see `test_mxnet.py`.
 # The library is a module that mypy does not know.
 # mypy: disable-error-code="name-defined"
 
+from functools import partial
+
 import numpy as np
 import pytest
 from training import parts, run
@@ -13,7 +15,7 @@ from training import parts, run
 
 def fit(fw, precision, model=None, sizes=(64,) * 4, **settings):
     made = model or (lambda: fw.model(32, "relu", 10, lr=0.02))
-    data = lambda: parts(fw, *sizes)  # noqa: E731
+    data = partial(parts, fw, *sizes)
     return run(fw, made, data, precision=fw.dtype(precision), **settings)
 
 
@@ -95,7 +97,7 @@ def test_a_gradient_that_overflows_skips_the_step(d2l, fw):
         return Data
 
     def trained(*factors):
-        model = lambda: fw.model(16, 10, optimizer="sgd")  # noqa: E731
+        model = partial(fw.model, 16, 10, optimizer="sgd")
         return run(fw, model, data(*factors), precision=fw.dtype("float16"), epochs=1)
 
     if "float16" in fw.short_types:
@@ -106,7 +108,7 @@ def test_a_gradient_that_overflows_skips_the_step(d2l, fw):
 
 
 def test_clipping_in_16_bits_limits_the_gradient_itself(fw):
-    model = lambda: fw.model(32, "relu", 10, optimizer="sgd", lr=0.5)  # noqa: E731
+    model = partial(fw.model, 32, "relu", 10, optimizer="sgd", lr=0.5)
     exact, free = (fit(fw, "float32", model, clip=clip) for clip in (0.1, 0))
     for precision in fw.short_types:
         short = fit(fw, precision, model, clip=0.1)

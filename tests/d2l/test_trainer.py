@@ -241,7 +241,8 @@ def test_training_changes_statistics_and_validation_does_not(d2l, fw):
         def before_step(self, trainer, batch):
             seen.append([fw.numpy(a) for a in fw.statistics(trainer)])
 
-        after_step = lambda self, trainer: self.before_step(trainer, None)  # noqa: E731
+        def after_step(self, trainer):
+            self.before_step(trainer, None)
 
     seen: list = []
     trainer = d2l.Trainer(max_epochs=2, callbacks=[Watching()])
