@@ -25,7 +25,7 @@ from book.text.tabs import TAB_NAMES
 PARAGRAPH = re.compile(r"\n[ \t]*\n")
 NEXT_ITEM = re.compile(r"\n(?=[-*+] )")
 LEAD_IN = re.compile(r"\*\*([^*\n]+)[.:]\*\*\s+\Z")
-SENTENCE_END = re.compile(r"[.!?:][*_)\"']*\s*$")
+SENTENCE_END = re.compile(r"[.!?:][*_)\]\"']*\s*$")
 SAVE = re.compile(r"[ \t]*#[ \t]*@save\b[ \t]*")
 SUMMARY = "Summary"
 ENDINGS = (SUMMARY, "Exercises")
