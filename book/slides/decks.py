@@ -115,8 +115,8 @@ def _write_static(folder: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)
     styles = [(STATIC / name).read_text("utf-8") for name in STYLES]
-    # A page that began in another font keeps it, so that nothing moves. The sizes of
-    # slides are reckoned with the book's font, so a deck takes it whenever it comes.
+    # A page that began in another font keeps it, so that nothing moves. Slides are
+    # fitted in the book's font, so a deck waits for it.
     css = "\n".join([*styles, code.rules(Light, Dark)])
     css = css.replace("font-display: optional", "font-display: swap")
     write_whole(folder / "slides.css", css)

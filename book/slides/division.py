@@ -1,8 +1,8 @@
 """Divides a slide with more items than fit into several slides, by counting lines.
 
-The browser scales each slide to its size (`static/slides.js`), and reports a slide on
-which text would be too small to read. So nothing is measured here: a slide has the room
-of LINES lines of code in the smallest size, below a title of two lines.
+Nothing is measured here. A slide shows LINES lines of code, below a title of at most two
+lines, and a text has a line for each CHARACTERS of its characters. The browser scales
+slides until they fit, and reports those that do not (`static/slides.js`).
 """
 
 import math
@@ -14,7 +14,7 @@ from book.slides.marks import Code, Output, Plot, Slide, SlideItem, Text
 
 LINES, CHARACTERS = 23, 88
 SPACE = 2  # lines around each item
-PICTURE = 16  # lines
+PICTURE = 16  # lines, with the space
 
 ITEM = re.compile(r"\n(?=[-*+] |\d+\. )")  # of a list
 ROW = re.compile(r"\n(?=\|)")

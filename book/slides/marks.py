@@ -1,10 +1,10 @@
 """Reads the slides of a section from d2lbook's slide marks in its text.
 
-`[**text**]` begins a slide and is its title; `(**text**)` adds a text to the slide.
-Bold words just before a mark, such as **Fix.**, are added too. A text with `~~` instead
-of `**` appears only on slides. The code up to the next slide is added with its
-outputs, unless it is marked `.off-slides` or consists of imports. Figures need no mark.
-All other prose becomes the speaker's notes. A Summary without marks becomes a slide.
+`[**text**]` begins a slide and is its title; `(**text**)` adds a text, a table or a
+figure to the slide. Bold words just before a mark, such as **Fix.**, are added too. A
+text with `~~` instead of `**` appears only on slides. The code up to the next slide is
+added with its outputs, unless it is marked `.off-slides` or consists of imports. All
+other prose becomes the speaker's notes. A Summary without marks becomes a slide.
 """
 
 import ast
@@ -25,7 +25,7 @@ from book.text.tabs import TAB_NAMES
 PARAGRAPH = re.compile(r"\n[ \t]*\n")
 NEXT_ITEM = re.compile(r"\n(?=[-*+] )")
 LEAD_IN = re.compile(r"\*\*([^*\n]+)[.:]\*\*\s+\Z")
-SENTENCE_END = re.compile(r"[.!?:][*_)\"']*\s*$")
+SENTENCE_END = re.compile(r"[.!?:][*_)\]\"']*\s*$")
 SAVE = re.compile(r"[ \t]*#[ \t]*@save\b[ \t]*")
 SUMMARY = "Summary"
 ENDINGS = (SUMMARY, "Exercises")
