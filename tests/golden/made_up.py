@@ -45,7 +45,9 @@ CPU = dict.fromkeys(validation.FACTS, "") | {
     "date": "2026-01-02",
 }
 GPU = CPU | {"machine_name": "NVIDIA TEST", "gpu": "NVIDIA TEST", "driver": "000.00"}
-MACHINES = {"cpu": CPU, "a100": GPU | {"gpu": 'NVIDIA "A" & <b>'}, "h200": GPU}
+# A name may have any sign.
+ODD = GPU | {"gpu": 'NVIDIA "A" <b> *c* \\d `e` &amp; :ref:`f` é'}
+MACHINES = {"cpu": CPU, "a100": ODD, "h200": GPU}
 NOT_RUN = ("chapter/solutions", "jax", "h200")
 VERSIONS = {"pytorch": "2.13.0+cpu", "jax": "0.10.2"}
 # Parts of notebooks and decks that nobody can read.
@@ -81,7 +83,7 @@ def _record(book: Book, section, tab: str, machine: str, facts, printed) -> None
         kind = "cpu" if machine == "cpu" else "gpu"
         found = next((made[key] for key in ("all", tab, kind) if key in made), "")
         cell.outputs = [_output(found)] if found else []
-    version = "2.14.0+cu130" if (machine, tab) == ("h200", "pytorch") else VERSIONS[tab]
+    version = "2.14.0+cu130" if (machine, tab) == ("a100", "pytorch") else VERSIONS[tab]
     made_by = {"machine": machine, "framework": tab, "framework_version": version}
     made_by["fingerprint"] = fingerprint.fingerprint(book, section, tab)
     store.write(book, section, tab, notebook, facts | made_by)
