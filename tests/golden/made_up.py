@@ -150,7 +150,7 @@ class MadeUp:
 
 
 def pages(made: MadeUp) -> Texts:
-    """Yield the pages: title, contents, article and links, and what is around it all."""
+    """Yield the pages: their titles, contents, articles and links; one whole frame."""
     for section in made.book.sections:
         page = made.page(section.name)
         parts = "title, meta[name=description], #book-contents, article, .turn"
@@ -188,8 +188,9 @@ def notebooks(made: MadeUp) -> Texts:
     yield "notebooks/files", _names(folder)
     for name in ("README.md", "requirements-jax.txt"):
         yield f"notebooks/{Path(name).stem}", (folder / name).read_text("utf-8")
-    kinds = ("jax/outputs", "jax/solutions")
-    for name in (*kinds, *(f"{kind}pytorch/text" for kind in ("", "colab/", "sagemaker/"))):
+    kinds = ("", "colab/", "sagemaker/")
+    some = ["jax/outputs", "jax/solutions", *(f"{kind}pytorch/text" for kind in kinds)]
+    for name in some:
         text = (folder / f"{name}.ipynb").read_text("utf-8")
         shown = _notebook(nbformat.reads(text, as_version=4))
         yield f"notebooks/{name.replace('/', '-')}", shown
@@ -287,12 +288,13 @@ def _quoted(text: str) -> str:
 
 
 def difference(name: str, text: str, update: bool) -> str:
-    """Return how a text differs from the expected one, which is replaced to `update`."""
+    """Return how a text differs from the expected one; write it anew to `update`."""
     file = EXPECTED / f"{name}.txt"
     if update:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
     expected = file.read_text("utf-8") if file.exists() else ""
     before, after = expected.splitlines(), text.splitlines()
-    changes = difflib.unified_diff(before, after, f"{name} expected", "now", lineterm="", n=4)
+    names = f"{name} expected", f"{name} now"
+    changes = difflib.unified_diff(before, after, *names, lineterm="", n=4)
     return "\n".join(changes)
