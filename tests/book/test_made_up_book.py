@@ -7,7 +7,7 @@ import pytest
 from golden import made_up
 from golden.made_up import MadeUp, difference
 
-READ = "\n\nIf this is wanted, see the beginning of tests/golden/made_up.py."
+READ = "If this is wanted, see the beginning of tests/golden/made_up.py."
 
 
 @pytest.mark.parametrize("product", made_up.PRODUCTS)
@@ -17,7 +17,8 @@ def test_the_made_up_book_becomes_what_it_was(
     update = pytestconfig.getoption("--update")
     texts = list(made_up.PRODUCTS[product](made))
     changes = [difference(name, text, update) for name, text in texts]
-    assert not any(changes), "\n\n".join(filter(None, changes)) + READ
+    if any(changes):
+        pytest.fail("\n\n".join([*filter(None, changes), READ]), pytrace=False)
 
 
 def test_each_expected_text_is_compared(made: MadeUp):

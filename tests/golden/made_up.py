@@ -9,6 +9,7 @@ the difference before you commit it:
 import base64
 import contextlib
 import difflib
+import itertools
 import json
 import re
 import shutil
@@ -33,6 +34,7 @@ from book.paper import pdf
 from book.records import fingerprint, store, validation
 from book.slides import decks
 from book.text.book import Book
+from book.text.section import Section
 
 HERE = Path(__file__).parent
 EXPECTED = HERE / "expected"
@@ -50,6 +52,7 @@ ODD = GPU | {"gpu": 'NVIDIA "A" <b> *c* \\d `e` &amp; :ref:`f` é'}
 MACHINES = {"cpu": CPU, "a100": ODD, "h200": GPU}
 NOT_RUN = ("chapter/solutions", "jax", "h200")
 VERSIONS = {"pytorch": "2.13.0+cpu", "jax": "0.10.2"}
+OTHER = {("a100", "pytorch"): "2.14.0+cu130"}
 # Parts of notebooks and decks that nobody can read.
 UNREADABLE = re.compile(r"(?<=archive=')[\w+/=]+|(?<=base64,)[\w+/=]+")
 # The code of functions in the first cell of a notebook, which have tests of their own.
@@ -61,32 +64,33 @@ Texts = Iterator[tuple[str, str]]
 def write(root: Path) -> Book:
     """Copy the book to `root`, with this project's tools and with records."""
     shutil.copytree(HERE / "book", root, dirs_exist_ok=True)
+    shutil.copy(ROOT / "d2l/cards.csv", root / "d2l")  # which figures need
     for folder in ("book", "static"):
         (root / folder).symlink_to(ROOT / folder)
     # d2lbook looks for the index page in the folder it is called from.
     with contextlib.chdir(root):
         book = Book(root)
         package.write(book)
-        printed = tomllib.loads((root / "outputs.toml").read_text("utf-8"))
-        for machine, facts in MACHINES.items():
-            for section in book.sections:
-                for tab in book.code_tabs(section):
-                    if (section.name, tab, machine) != NOT_RUN:
-                        _record(book, section, tab, machine, facts, printed)
+        for section in book.sections:
+            for tab, machine in itertools.product(book.code_tabs(section), MACHINES):
+                if (section.name, tab, machine) != NOT_RUN:
+                    _record(book, section, tab, machine)
         return Book(root)
 
 
-def _record(book: Book, section, tab: str, machine: str, facts, printed) -> None:
+def _record(book: Book, section: Section, tab: str, machine: str) -> None:
+    """Write the record of a section in one tab on a machine."""
+    printed = tomllib.loads((book.root / "outputs.toml").read_text("utf-8"))
+    kind = "cpu" if machine == "cpu" else "gpu"
     notebook = store.blank(book, section, tab)
     for cell in notebook.cells:
         made = printed.get(cell.source.splitlines()[-1], {})
-        kind = "cpu" if machine == "cpu" else "gpu"
         found = next((made[key] for key in ("all", tab, kind) if key in made), "")
         cell.outputs = [_output(found)] if found else []
-    version = "2.14.0+cu130" if (machine, tab) == ("a100", "pytorch") else VERSIONS[tab]
-    made_by = {"machine": machine, "framework": tab, "framework_version": version}
+    made_by = {"machine": machine, "framework": tab}
+    made_by["framework_version"] = OTHER.get((machine, tab), VERSIONS[tab])
     made_by["fingerprint"] = fingerprint.fingerprint(book, section, tab)
-    store.write(book, section, tab, notebook, facts | made_by)
+    store.write(book, section, tab, notebook, MACHINES[machine] | made_by)
 
 
 def _output(made: str | dict[str, Any]) -> NotebookNode:

@@ -30,9 +30,8 @@ OF_BOOK = ["All notebooks", "All slides", "PDF in all frameworks"]
 BUTTONS = ".take a:visible"
 TABS = ["pytorch", "jax"]
 SECTION = "chapter/outputs.html"
-# The pages with slides; `text` has code in PyTorch alone, and the last three in none.
-DECKS = {"text": ["pytorch", "jax"], "outputs": TABS, "predictions": TABS}
-CODE = {**DECKS, "text": ["pytorch"], "solutions": TABS}
+# The tabs in which a page has code. All of these but the last have slides, too.
+CODE = {"text": ["pytorch"], "outputs": TABS, "predictions": TABS, "solutions": TABS}
 PAGES = ["index.html", *(f"chapter/{name}.html" for name in CODE)]
 PAGES += [f"chapter/{name}.html" for name in ("more", "terms", "references")]
 
@@ -62,8 +61,8 @@ def closing(visitor: Visitor) -> Iterator[Visitor]:
 
 @pytest.fixture
 def open_page(browser: Browser, folder: Path) -> Iterator[Visitor]:
-    with served(folder) as url:
-        yield from closing(Visitor(browser, url))
+    with served(folder.parent) as url:
+        yield from closing(Visitor(browser, f"{url}made-up/"))
 
 
 # Every button
@@ -98,8 +97,10 @@ def expected(path: str, tab: str) -> list[str]:
     if path == "index.html":
         return [*OF_BOOK, f"PDF in {tab_name(tab)}"]
     name = Path(path).stem
-    code = [*HOSTS, "Notebook"] if tab in CODE.get(name, []) else []
-    return [*code, *["Slides"] * (tab in DECKS.get(name, [])), "Book as PDF"]
+    if tab not in CODE.get(name, []):
+        return ["Book as PDF"]
+    slides = ["Slides"] if name != "solutions" else []
+    return [*HOSTS, "Notebook", *slides, "Book as PDF"]
 
 
 def opened_by(label: str, address: str) -> str:
