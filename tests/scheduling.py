@@ -6,8 +6,9 @@ from xdist.scheduler import LoadScopeScheduling
 
 # Their tests share something that takes long to make.
 KEPT_TOGETHER = {
-    "test_browser_machines.py",  # a copy of the book with two machines
-    "test_buttons.py",  # published books
+    "test_browser_machines.py",  # the pages of the made-up book
+    "test_buttons.py",  # the published made-up book
+    "test_made_up_book.py",  # everything that is made of that book
     "test_pdf.py",  # a typeset book
     "test_sections.py",  # fresh runs of the sections
     "test_site.py",  # the pages, parsed

@@ -11,6 +11,7 @@ import base64
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,7 @@ from book.text.section import Section
 from book.text.tabs import tab_name
 
 THEMES = ["auto", "light", "dark"]
+LINK = re.compile(r"</?a\b[^>]*>")
 POLICY = (
     "default-src 'none'; script-src 'self' '{script}'; style-src 'self';"
     " img-src 'self' data:; font-src 'self'; connect-src 'self';"
@@ -178,8 +180,9 @@ class Pages:
 
 
 def numbered(title: Title) -> str:
-    """Return the HTML of a heading with its number, for tables of contents."""
-    return f"{title.number}. {title.html}" if title.number else title.html
+    """Return the HTML of a heading with its number, for links in contents."""
+    html = LINK.sub("", title.html)
+    return f"{title.number}. {html}" if title.number else html
 
 
 def toc(titles: Sequence[Title]) -> str:

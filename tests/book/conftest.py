@@ -8,6 +8,7 @@ from typing import Any
 
 import ipykernel
 import pytest
+from golden.made_up import MadeUp
 from nbformat.v4 import new_output
 
 from book.records import fingerprint, store, validation
@@ -126,6 +127,17 @@ def make_site_book(make_book: Callable[..., Book]) -> Callable[..., Book]:
         return Book(root)
 
     return make
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    what = "write the expected texts of the made-up book anew"
+    parser.addoption("--update", action="store_true", help=what)
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> MadeUp:
+    """The book in `tests/golden/book`, for tests that only read what is made of it."""
+    return MadeUp(tmp_path_factory.mktemp("made-up"))
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 import tools
 from browsing import WCAG, Violations, Visitor, free_port, launch, probe, served
 from bs4 import BeautifulSoup
+from golden.made_up import MadeUp
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -35,6 +36,12 @@ def site(book: Book) -> Path:
     """The folder of the site, which one worker builds."""
     with locked(ROOT / build_paths.PAGES_LOCK, "another worker builds the book"):
         return html.build(book).parent
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> MadeUp:
+    """The book in `tests/golden/book`, for tests that only read what is made of it."""
+    return MadeUp(tmp_path_factory.mktemp("made-up"))
 
 
 @pytest.fixture(scope="session")

@@ -27,19 +27,6 @@ def test_imports_are_closed_and_open_by_keyboard(open_page: Visitor):
     assert is_shown(cell) and "import torch" in cell.inner_text()
 
 
-def test_without_scripts_folded_code_can_be_opened(open_page: Visitor):
-    page = open_page(SECTION, java_script_enabled=False)
-    cell = page.locator(".folded").first
-    cell.locator("summary").click()
-    expect(cell.locator("pre")).to_be_visible()
-
-
-def test_what_follows_the_imports_is_not_folded(open_page: Visitor):
-    page = open_page(SECTION)
-    rest = page.locator(".tab-panel:visible > .folded.head + div").first
-    assert "device = d2l.try_gpu()" in rest.inner_text()
-
-
 @pytest.mark.parametrize("media", ["print", "screen"])
 def test_print_opens_folded_code(open_page: Visitor, media: str):
     page = open_page(SECTION)

@@ -133,12 +133,6 @@ def test_a_prediction_says_by_which_factor_it_was_off(
     assert row(page)["You"] == words
 
 
-def test_the_field_has_the_words_and_the_unit_of_the_output(open_http_page: Visitor):
-    page = open_http_page(SECTION)
-    field = prediction(page).get_by_role("spinbutton")
-    expect(field).to_have_accessible_name(re.compile(r"the highest point is.*MiB"))
-
-
 def test_focus_goes_to_the_row(open_http_page: Visitor):
     page = open_http_page(SECTION)
     button(page).press("Enter")
@@ -173,14 +167,6 @@ def test_frameworks_side_by_side_are_uncovered_together(open_http_page: Visitor)
     for place, number in enumerate(("25.0 MiB", "23.0 MiB")):
         expect(outputs(page, place)).to_be_visible()
         assert row(page, place)["Output on CPU"] == number
-
-
-def test_answers_are_remembered(open_http_page: Visitor):
-    page = open_http_page(SECTION)
-    enter(page, "20")
-    reload(page)
-    expect(outputs(page)).to_be_visible()
-    assert row(page)["You"].startswith("20 MiB")
 
 
 def test_two_tabs_of_the_browser_keep_each_others_answers(open_http_page: Visitor):

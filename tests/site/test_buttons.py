@@ -1,17 +1,11 @@
-"""The published site: each button of each page followed, in each tab; every link too.
+"""The published made-up book: each button of each page followed, and every link."""
 
-The PDFs are blank here, since what is tested is that buttons lead to them;
-tests/book/publish/test_publish.py has one typeset.
-"""
-
-import functools
-import gzip
 import json
 import re
-import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import chdir
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -22,91 +16,31 @@ from urllib.parse import unquote, urlsplit
 import nbformat
 import pytest
 import tools
-from browsing import (
-    PAGES,
-    PHONE,
-    TABS,
-    WITH_TABS,
-    Files,
-    Server,
-    Violations,
-    Visitor,
-    choose,
-    each,
-    probe,
-    served,
-)
-from bs4 import BeautifulSoup
+from browsing import PHONE, Files, Server, Violations, Visitor, choose, probe, served
+from golden.made_up import MadeUp, parsed
 from playwright.sync_api import Browser, Page, expect
-from pypdf import PdfWriter
-from two_machines import not_copied
 
-from book.notebooks import editions
-from book.paper import pdf
 from book.publish import layout
-from book.slides import decks
-from book.text.book import Book
 from book.text.tabs import tab_name
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
-OURS = "someone/made-up"
+OURS = "nobody/made-up"
 HOSTS = ["Colab", "Studio Lab", "Kaggle"]
-FILES = ["Notebook", "Slides", "Book as PDF"]
 OF_BOOK = ["All notebooks", "All slides", "PDF in all frameworks"]
 BUTTONS = ".take a:visible"
-Sites = dict[str, Path]
+TABS = ["pytorch", "jax"]
+SECTION = "chapter/outputs.html"
+# The tabs in which a page has code. All of these but the last have slides, too.
+CODE = {"text": ["pytorch"], "outputs": TABS, "predictions": TABS, "solutions": TABS}
+PAGES = ["index.html", *(f"chapter/{name}.html" for name in CODE)]
+PAGES += [f"chapter/{name}.html" for name in ("more", "terms", "references")]
 
 
 @pytest.fixture(scope="module")
-def sites(tmp_path_factory: pytest.TempPathFactory) -> Sites:
-    """The published folder by the repository that is set: none, or `OURS`.
-
-    The setting changes the pages, not the notebooks and decks: they are made once.
-    """
-    folder = tmp_path_factory.mktemp("published")
-    root = folder / "book"
-    shutil.copytree(ROOT, root, ignore=not_copied)
-    made = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pdf, "build", blank)
-        made[""] = publish(root, "").rename(folder / "no-repository")
-        patch.setattr(editions, "write", lambda book: made[""] / "notebooks")
-        patch.setattr(decks, "build", lambda book: made[""] / "slides/index.html")
-        made[OURS] = publish(root, OURS).rename(folder / "repository")
-    return made
-
-
-def publish(root: Path, repository: str) -> Path:
-    """The published folder of the book in `root`, with this repository and no site."""
-    config = root / "config.ini"
-    settings = re.sub(
-        r"(?m)^(repository|site) *=.*$", r"\1 =", config.read_text("utf-8")
-    )
-    settings = settings.replace("repository =", f"repository = {repository}")
-    config.write_text(settings, "utf-8")
-    return layout.build(Book(root))
-
-
-def blank(book: Book, tab: str | None = None) -> Path:
-    """A PDF where `make pdf` writes one, of one page and nothing on it."""
-    name = book.config.project["name"] + (f"-{tab}" if tab else "")
-    file = book.root / f"_build/pdf/{name}.pdf"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    writer = PdfWriter()
-    writer.add_blank_page(100, 100)
-    writer.write(file)
-    return file
-
-
-@pytest.fixture(params=["", OURS], ids=["no-repository", "repository"])
-def repository(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def folder(sites: Sites, repository: str) -> Path:
-    return sites[repository]
+def folder(made: MadeUp) -> Path:
+    """Return the published folder, named as on its host."""
+    with chdir(made.root):
+        return layout.build(made.book).rename(made.root / "made-up")
 
 
 @pytest.fixture(params=["file", "http"])
@@ -126,24 +60,21 @@ def closing(visitor: Visitor) -> Iterator[Visitor]:
 
 
 @pytest.fixture
-def open_page(browser: Browser, sites: Sites) -> Iterator[Visitor]:
-    """Pages with all the buttons that there are."""
-    with served(sites[OURS]) as url:
-        yield from closing(Visitor(browser, url))
+def open_page(browser: Browser, folder: Path) -> Iterator[Visitor]:
+    with served(folder.parent) as url:
+        yield from closing(Visitor(browser, f"{url}made-up/"))
 
 
 # Every button
 
 
-@pytest.mark.parametrize("path", each(PAGES))
-def test_every_button_opens_what_it_says(
-    visitor: Visitor, folder: Path, repository: str, path: str
-):
+@pytest.mark.parametrize("path", PAGES)
+def test_every_button_opens_what_it_says(visitor: Visitor, folder: Path, path: str):
     page = visitor(path)
     for tab in TABS:
         choose(page, tab)
         found = {b.inner_text(): str(b.get_attribute("href")) for b in visible(page)}
-        assert list(found) == expected(path, repository, tab), (tab, found)
+        assert list(found) == expected(path, tab), (tab, found)
         for label, address in found.items():
             if label in HOSTS:
                 file = opened_by(label, address)
@@ -161,19 +92,15 @@ def visible(page: Page) -> list[Any]:
     return page.locator(BUTTONS).all()
 
 
-def expected(path: str, repository: str, tab: str) -> list[str]:
-    """The buttons of a page for the readers of one framework."""
+def expected(path: str, tab: str) -> list[str]:
+    """Return the buttons of a page for the readers of one framework."""
     if path == "index.html":
         return [*OF_BOOK, f"PDF in {tab_name(tab)}"]
-    source = ROOT / Path(path).with_suffix(".md")
-    # The solutions have no marks.
-    has_deck = bool(re.search(r"^[\[(]\*\*", source.read_text("utf-8"), re.MULTILINE))
-    if path not in WITH_TABS:
-        return [*["Slides"] * has_deck, FILES[-1]]
-    files = [label for label in FILES if label != "Slides" or has_deck]
-    # MXNet does not run on hosts with Python 3.12 and newer.
-    hosts = ["Studio Lab"] if tab == "mxnet" else HOSTS
-    return [*(hosts if repository else []), *files]
+    name = Path(path).stem
+    if tab not in CODE.get(name, []):
+        return ["Book as PDF"]
+    slides = ["Slides"] if name != "solutions" else []
+    return [*HOSTS, "Notebook", *slides, "Book as PDF"]
 
 
 def opened_by(label: str, address: str) -> str:
@@ -196,18 +123,17 @@ def is_whole(file: Path) -> bool:
     return data.startswith(starts.get(file.suffix, b"{"))
 
 
-def test_a_notebook_is_saved(open_page: Visitor, sites: Sites):
-    page = open_page(f"{WITH_TABS[-1]}?tab=jax")
+def test_a_notebook_is_saved(open_page: Visitor, folder: Path):
+    page = open_page(f"{SECTION}?tab=jax")
     with page.expect_download() as downloading:
         page.click(f"{BUTTONS} >> text=Notebook")
-    name = f"{Path(WITH_TABS[-1]).stem}.ipynb"
-    assert downloading.value.suggested_filename == name
+    assert downloading.value.suggested_filename == "outputs.ipynb"
     saved = Path(downloading.value.path()).read_bytes()
-    assert saved == (sites[OURS] / "notebooks/sagemaker/jax" / name).read_bytes()
+    assert saved == (folder / "notebooks/sagemaker/jax/outputs.ipynb").read_bytes()
 
 
 def test_slides_are_shown(visitor: Visitor):
-    page = visitor(f"{WITH_TABS[0]}?tab=jax")
+    page = visitor(f"{SECTION}?tab=jax")
     page.click(f"{BUTTONS} >> text=Slides")
     expect(page.locator(".reveal.ready")).to_be_visible()
     assert "in JAX" in page.title()
@@ -215,7 +141,7 @@ def test_slides_are_shown(visitor: Visitor):
 
 def test_a_hosted_notebook_is_asked_for_by_a_click(open_page: Visitor):
     for label in HOSTS:
-        page = open_page(f"{WITH_TABS[0]}?tab={TABS[-1]}")
+        page = open_page(f"{SECTION}?tab={TABS[-1]}")
         page.route(re.compile("^https://"), lambda route: route.abort())
         with page.expect_request(re.compile("^https://")) as asked:
             page.click(f"{BUTTONS} >> text={label}")
@@ -224,23 +150,20 @@ def test_a_hosted_notebook_is_asked_for_by_a_click(open_page: Visitor):
     open_page.complaints.clear()  # it asked other hosts, as it should
 
 
-def test_without_script_all_are_there_under_their_labels(
-    visitor: Visitor, repository: str
-):
-    for path in PAGES:
-        page = visitor(path, java_script_enabled=False)
-        panels = page.locator(".take .tab-panel")
-        assert panels.count() == len(TABS)
-        for panel in panels.all():
-            assert panel.locator(".tab-label").is_visible()
-        always = len(OF_BOOK) if path == "index.html" else 0
-        each = [len(expected(path, repository, tab)) - always for tab in TABS]
-        assert page.locator(BUTTONS).count() == always + sum(each)
-        assert probe(page, "useless") == [] and probe(page, "overlaps") == []
+@pytest.mark.parametrize("path", PAGES)
+def test_without_script_all_are_there_under_their_labels(visitor: Visitor, path: str):
+    page = visitor(path, java_script_enabled=False)
+    panels = page.locator(".take .tab-panel")
+    assert panels.count() == len(TABS)
+    assert all(panel.locator(".tab-label").is_visible() for panel in panels.all())
+    always = OF_BOOK if path == "index.html" else []
+    each = [len(expected(path, tab)) - len(always) for tab in TABS]
+    assert page.locator(BUTTONS).count() == len(always) + sum(each)
+    assert probe(page, "useless") == [] and probe(page, "overlaps") == []
 
 
 def test_in_print_there_are_none(open_page: Visitor):
-    page = open_page(WITH_TABS[0])
+    page = open_page(SECTION)
     page.emulate_media(media="print")
     assert page.locator(BUTTONS).count() == 0
 
@@ -249,7 +172,7 @@ def test_in_print_there_are_none(open_page: Visitor):
 
 
 def test_every_link_of_the_folder_leads_somewhere(folder: Path):
-    pages = {path: tree(path.read_text("utf-8")) for path in folder.rglob("*.html")}
+    pages = {path: parsed(path.read_text("utf-8")) for path in folder.rglob("*.html")}
     assert len(pages) > len(PAGES)
     ids = {path: {str(e["id"]) for e in p.select("[id]")} for path, p in pages.items()}
     for path, page in pages.items():
@@ -258,17 +181,12 @@ def test_every_link_of_the_folder_leads_somewhere(folder: Path):
             if url.scheme or url.netloc:
                 continue
             # What a page for missing pages refers to begins at the host's root.
-            start = folder if url.path.startswith("/") else path.parent
+            start = folder.parent if url.path.startswith("/") else path.parent
             named = start / unquote(url.path).lstrip("/")
             target = named.resolve() if url.path else path
             assert target.is_file(), (path, element)
             if url.fragment and element.name == "a":
                 assert unquote(url.fragment) in ids[target], (path, element)
-
-
-@functools.cache  # both folders have the same decks
-def tree(html: str) -> BeautifulSoup:
-    return BeautifulSoup(html, "html.parser")
 
 
 # Standards
@@ -282,7 +200,7 @@ SCREENS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.parametrize("path", ["index.html", WITH_TABS[0], "404.html"])
+@pytest.mark.parametrize("path", ["index.html", SECTION, "404.html"])
 def test_axe_finds_nothing_in_the_buttons(
     open_page: Visitor, violations: Violations, path: str, screen: str
 ):
@@ -306,19 +224,8 @@ def test_html_validate_finds_nothing(folder: Path, node: str, tmp_path: Path):
     assert not any(found), pformat(found)
 
 
-def test_a_published_page_is_light(folder: Path):
-    css, js = folder / "_static/site.css", folder / "_static/site.js"
-    assert zipped(css) <= 15 and zipped(js) <= 20
-    for path in PAGES:
-        assert zipped(folder / path) + zipped(css) + zipped(js) <= 100, path
-
-
-def zipped(file: Path) -> float:
-    return len(gzip.compress(file.read_bytes())) / 1000
-
-
 def test_nothing_moves_when_a_framework_is_chosen(open_page: Visitor):
-    page = open_page(f"{WITH_TABS[0]}?tab={TABS[-1]}")
+    page = open_page(f"{SECTION}?tab={TABS[-1]}")
     top = "document.querySelector('h1 ~ p, h1 ~ .section, h1 ~ section').offsetTop"
     places = set()
     for tab in TABS:
@@ -334,7 +241,7 @@ class WithMissingPage(Files):
     """As hosts do: an address that leads nowhere gets 404.html, with its status."""
 
     def send_error(self, code: int, *args: Any) -> None:
-        body = Path(self.directory, "404.html").read_bytes()
+        body = Path(self.directory, "made-up/404.html").read_bytes()
         self.send_response(HTTPStatus.NOT_FOUND)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
@@ -343,27 +250,26 @@ class WithMissingPage(Files):
 
 
 @pytest.fixture
-def host(sites: Sites) -> Iterator[str]:
-    handler = partial(WithMissingPage, directory=str(sites[OURS]))
+def host(folder: Path) -> Iterator[str]:
+    handler = partial(WithMissingPage, directory=str(folder.parent))
     with Server(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
 
 
-@pytest.mark.parametrize("path", ["nothing", "chapter_gpus/nothing.html", "a/b/c/d/"])
+@pytest.mark.parametrize("path", ["nothing", "chapter/nothing.html", "a/b/c/d/"])
 def test_the_page_for_missing_pages_works_at_any_depth(
     browser: Browser, host: str, path: str
 ):
-    visitor = Visitor(browser, host)
+    visitor = Visitor(browser, f"{host}made-up/")
     page = visitor(path)
     told = [c for c in visitor.complaints if "404" not in c]
     visitor.complaints.clear()  # the browser itself reports the status
     assert told == []
     assert page.evaluate("getComputedStyle(document.body).margin") == "0px"
     links = page.locator("article a")
-    pages = [path for path in PAGES if "/solutions-" not in path]
-    assert links.count() == len(pages) + 2  # the front page again, and the slides
+    assert links.count() == len(PAGES) + 2  # the front page again, and the slides
     for link in links.all():
         address = page.evaluate(ABSOLUTE, link.get_attribute("href"))
         assert page.request.get(address).status == HTTPStatus.OK, address

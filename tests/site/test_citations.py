@@ -3,30 +3,17 @@
 import re
 
 import pytest
-from bs4 import BeautifulSoup, Tag
+from bs4 import Tag
 
-from book.notebooks.editions import Edition
-from book.pages.names import PLAIN
 from book.refs.bibliography import Bibliography
-from book.slides import decks
-from book.slides.words import Words
 from book.text.book import Book
 
 AUTHORS = re.compile(r"([A-Z][\w-]+(?: and [A-Z][\w-]+| et al\.)?) \( ?$")
-LABEL = re.compile(r"([A-Z][\w .&-]*?), (\d{4}[a-z]?)")
 
 
 @pytest.fixture(scope="module")
 def bibliography(book: Book) -> Bibliography:
     return Bibliography(book)
-
-
-@pytest.fixture(scope="module")
-def known(bibliography: Bibliography) -> set[tuple[str, str]]:
-    """The authors and the year of each work, as text cites it."""
-    labels = {bibliography.label(key, "") for key in bibliography.works}
-    assert len(labels) == len(bibliography.works)
-    return labels
 
 
 def authors_before(link: Tag) -> str:
@@ -52,27 +39,6 @@ def test_each_citation_of_the_site_names_one_work(site, pages, bibliography):
                 seen.add((authors, year, entry))
     works = {(authors, year) for authors, year, _ in seen}
     assert len(works) == len(seen) > 20
-
-
-def test_the_list_of_the_site_is_in_order(site, pages):
-    list_of_all = pages[site / "chapter_gpus/references.html"]
-    texts = [" ".join(e.get_text().split()) for e in list_of_all.select(".citation")]
-    keys = [re.sub(r"[^\w ]", "", text).lower().split() for text in texts]
-    assert keys == sorted(keys)
-
-
-def test_notebooks_and_slides_cite_alike(book: Book, known, bibliography):
-    section = book.section("pitfalls")
-    cells = Edition(book).notebook(section, "pytorch", PLAIN).cells
-    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    cited = set(re.findall(r"\[([^\]]+), (\d{4}[a-z]?)\]\(#ref_", text))
-    assert cited and cited <= known
-    deck = decks.deck(book, section, "pytorch", Words(book))
-    shown = BeautifulSoup(deck, "html.parser").select_one(".slides")
-    assert shown is not None
-    found = re.findall(r"\(([^()]+, \d{4}[a-z]?)\)", shown.get_text())
-    said = {tuple(label.rsplit(", ", 1)) for f in found for label in f.split("; ")}
-    assert said and said <= known
 
 
 def test_addresses_of_works_are_whole_in_print(open_page):

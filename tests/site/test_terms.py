@@ -1,7 +1,5 @@
 """A term of the glossary shows its entry where it is mentioned, and leads there."""
 
-from collections import Counter
-
 import pytest
 from browsing import PHONE, Visitor
 from playwright.sync_api import expect
@@ -36,17 +34,3 @@ def test_the_first_tap_shows_an_entry_and_the_second_goes_there(open_page: Visit
     expect(entry).to_be_visible()
     term.tap()
     page.wait_for_url("**/glossary.html#term-warp")
-
-
-def test_a_page_links_each_term_once(open_page: Visitor):
-    page = open_page(SECTION)
-    terms = page.locator("a.term").evaluate_all("all => all.map((a) => a.href)")
-    assert len(terms) > 15 and max(Counter(terms).values()) == 1
-    inside = page.locator("h1 .term, h2 .term, a a.term, code .term, figcaption .term")
-    assert inside.count() == 0
-    assert page.goto(page.url.replace("use-gpu", "glossary"))
-    assert page.locator("a.term").count() == 0
-    names = {address.partition("#")[2] for address in terms}
-    assert names <= set(
-        page.locator("main li[id]").evaluate_all("all => all.map((item) => item.id)")
-    )

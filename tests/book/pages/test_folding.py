@@ -1,16 +1,11 @@
-"""Pages fold imports and helper cells that are marked, and no other format does."""
+"""Imports and helper cells that are marked are folded on pages, and nowhere else."""
 
-import functools
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import test_html
-from bs4 import BeautifulSoup
 
-from book.pages import html
 from book.pages.folding import split, title
 from book.records import fingerprint, store
 from book.text.book import Book
@@ -68,54 +63,6 @@ def test_a_title_says_what_is_folded(code: str, wanted: str):
     assert shown == wanted
 
 
-SECTION = """\
-# One
-
-```{.python .input .folded}
-%%tab pytorch
-import torch
-
-torch.manual_seed(0)
-```
-
-```{.python .input .folded}
-%%tab jax
-def fit():
-    pass
-```
-"""
-
-
-@pytest.fixture
-def page(make_site_book: Make) -> BeautifulSoup:
-    book = make_site_book(index=test_html.INDEX.split("Read")[0] + TOC, one=SECTION)
-    html.build(book, functools.partial(test_html.shown, book))
-    return test_html.soup(book, "chapter/one")
-
-
-TOC = "```toc\n\nchapter/one\n```\n"
-
-
-def test_a_folded_cell_can_be_opened(page: BeautifulSoup):
-    imports, helper = page.select("details.folded")
-    assert [d.summary and d.summary.get_text() for d in (imports, helper)] == [
-        "Imports",
-        "Code of fit",
-    ]
-    assert not imports.has_attr("open") and "import torch" in imports.get_text()
-    rest = imports.find_next_sibling()
-    assert rest and "manual_seed" in rest.get_text()
-    assert "head" in imports["class"] and "head" not in helper["class"]
-
-
-def test_search_finds_folded_code_but_not_its_title(page: BeautifulSoup):
-    data = Path("_build/html/_static/search-data.js").read_text("utf-8")
-    records = json.loads(data.partition(" = ")[2].rstrip(";\n"))["entries"]
-    codes = "\n".join(record.get("code", "") for record in records)
-    assert "import torch" in codes and "def fit" in codes
-    assert not any("Imports" in record.get("text", "") for record in records)
-
-
 def test_each_section_folds_its_long_imports():
     """Otherwise, a page of code without a point precedes the section's own."""
     long = {
@@ -127,15 +74,22 @@ def test_each_section_folds_its_long_imports():
     assert long and [place for place, folded in long.items() if not folded] == []
 
 
+SECTION = """\
+# One
+
+```{.python .input .folded}
+%%tab all
+import torch
+```
+"""
+
+
 def test_marking_a_cell_as_folded_keeps_its_record(make_book: Make):
     sections = {"marked": SECTION, "plain": SECTION.replace(" .folded", "")}
     kept = []
     for folder, text in sections.items():
         book = make_book(folder=folder, one=text)
         one = book.section("one")
-        notebook, key = (
-            store.blank(book, one, "jax"),
-            fingerprint.fingerprint(book, one, "jax"),
-        )
-        kept.append((notebook, key))
+        key = fingerprint.fingerprint(book, one, "jax")
+        kept.append((store.blank(book, one, "jax"), key))
     assert kept[0] == kept[1]

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import pytest
-from test_covers import ROWS
-from test_machines import FACTS, GPU, record
+from golden.made_up import CPU
+from test_machines import GPU, record
 
 from book.pages import html
 from book.records import fingerprint, store
@@ -51,6 +51,10 @@ def wait():  #@save
     "terms": "# Terms\n\n* **Thread**: one.\n\n* **Grid**: all.\n",
     "works": "# Works\n\n:bibliography:`refs.bib`\n",
 }
+ROWS = """\
+id,topic,what,framework,value,unit,hardware,source
+queue,queue,a queue,PyTorch,80.1,ms,RTX 4090,Williams.2009
+"""
 OTHER = """
 @article{Other, author={Williams, Samuel}, title={Models}, journal={J}, year={2009}}
 """
@@ -104,7 +108,7 @@ def run_elsewhere(book: Book, **facts: str) -> None:
     origin = {"machine": "other", "framework": "jax"}
     origin["fingerprint"] = fingerprint.fingerprint(book, section, "jax")
     nb = store.blank(book, section, "jax")
-    store.write(book, section, "jax", nb, FACTS | GPU | origin | facts)
+    store.write(book, section, "jax", nb, CPU | GPU | origin | facts)
 
 
 # An edit, and what the page `one` or that of terms shows only after it.

@@ -1,38 +1,13 @@
-"""Terms on a page lead to their entries in the glossary."""
+"""Terms are found in the text; `tests/golden/expected/pages` has links to them."""
 
 from collections.abc import Callable
 
 import pytest
-import test_html
-from test_search_data import read
 
-from book.pages import html
 from book.pages.glossary import Glossary, forms
 from book.text.book import Book
 from book.text.tokens import parse
 
-INDEX = """\
-# A Made-Up Book
-
-A warp in :numref:`sec_one`.
-
-```toc
-
-chapter/one
-chapter/terms
-```
-"""
-ONE = """\
-# A Warp
-:label:`sec_one`
-
-:begin_tab:`jax`
-The first warp is in a tab.
-:end_tab:
-
-A [warp](https://d2l.ai), `warp`, warp scheduler, and two
-warps of a stream, a *stream* or a *stream of water*. An sm is no SM.
-"""
 TERMS = """\
 # Glossary
 
@@ -47,8 +22,8 @@ TERMS = """\
 
 
 @pytest.fixture
-def book(make_site_book: Callable[..., Book]) -> Book:
-    book = make_site_book(index=INDEX, one=ONE, terms=TERMS)
+def book(make_book: Callable[..., Book]) -> Book:
+    book = make_book(terms=TERMS)
     config = book.root / "config.ini"
     settings = "[pages]\nglossary = chapter/terms\neveryday = stream\n"
     config.write_text(f"{config.read_text('utf-8')}\n{settings}", "utf-8")
@@ -96,20 +71,3 @@ def test_an_everyday_word_is_a_mention_only_alone_in_italics(book: Book):
     assert mentions(book, ("A stream, a *cold stream*, an sm.", False)) == []
     (found,) = mentions(book, ("The *stream*.", False))
     assert found[2] == "term-stream"
-
-
-def test_a_page_links_to_terms_in_its_text_alone(book: Book):
-    html.build(book)
-    links = test_html.soup(book, "chapter/one").select("a.term")
-    assert [(a.get_text(), a["href"]) for a in links] == [
-        ("warp scheduler", "terms.html#term-warp-scheduler"),
-        ("warps", "terms.html#term-warp"),
-        ("stream", "terms.html#term-stream"),
-        ("SM", "terms.html#term-streaming-multiprocessor-sm"),
-    ]
-    for page in ("index", "chapter/terms"):
-        assert not test_html.soup(book, page).select("a.term")
-    shown = read(book.root / "_build/html/_static/previews.js", "bookPreviews")
-    assert len(shown) == 5 and "scheduler" in shown["chapter/one.html#sec-one"]
-    assert not any("<a" in preview for preview in shown.values())
-    assert "32 threads. See stream." in shown["chapter/terms.html#term-warp"]

@@ -1,6 +1,5 @@
-"""A small book is typeset with Typst, and its PDF is checked; then the real one."""
+"""PDFs are tagged, fit their pages and break well; then those of this book."""
 
-import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -9,151 +8,37 @@ from typing import Any
 
 import pypdf
 import pytest
-from nbformat.v4 import new_output
+from golden.made_up import MadeUp
 from pypdfium2 import PdfDocument
+from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 
 from book.__main__ import main
 from book.base.errors import BookError
-from book.merge import Run, TabView
+from book.pages import html
 from book.paper import pdf
 from book.text.book import Book
-from book.text.section import Section
 from book.text.tabs import TAB_NAMES
 
 INDEX = """\
-# A Made-Up Book on Nothing
-
-What this book is about.
-
-[Press the button.]{.web}
-
-![Unnumbered.](img/queue.svg)
-
-## How to Read It
-
-Begin with :numref:`sec_one`.
+# A Made-Up Book
 
 ```toc
-:maxdepth: 2
 :numbered:
 
-chapter/index
-chapter/references
+chapter/one
 ```
 """
-CHAPTER = """\
-# The Chapter
-:label:`chap_made_up`
-
-It has one section.
-
-```toc
-:maxdepth: 1
-
-one
-```
-"""
-ONE = """\
-# One & Half-Way
-:label:`sec_one`
-
-By :eqref:`eq_time`, :numref:`fig_a` and :cite:`Williams.2009`, α → β. See [a page](https://example.com/a_b).
-
-![Two devices.](../img/queue.svg)
-:label:`fig_a`
-
-$$t = \\frac{n}{B}$$
-:eqlabel:`eq_time`
-
-:begin_tab:`pytorch`
-Text for PyTorch alone.
-:end_tab:
-
-```{.python .input}
-%%tab pytorch
-import torch
-```
-
-```{.python .input}
-%%tab jax
-import jax
-```
-
-| Short | Long |
-|:--|:--|
-| one | LONG |
-
-1. First.
-2. Second, of $n$ B.
-
-   > Quoted *#strong[words]*, 1\\. `a_b` and -- so on.
-
-```bash
-make pdf
-```
-
-(~~Only on slides.~~)
-
-Between.
-
-```{.python .input .varies}
-%%tab all
-shared()
-```
-""".replace("LONG", "words that go on and on " * 8)
-REFERENCES = "# References\n\n:bibliography:`../refs.bib`\n"
-WIDE = "│" + "x" * 89 + "│"  # as wide as the table of nvidia-smi
-UNBROKEN = "y" * 300
-PRINTED = "\n".join(["┌─┐ \\alpha <b> 100% $x$ #x", WIDE, UNBROKEN, *"abc" * 40])
-FIGURE = (
-    '<svg xmlns="http://www.w3.org/2000/svg" width="900" height="90">'
-    '<text x="1" y="20" font-family="system-ui">drawn</text></svg>'
-)
 ROOT = Path(__file__).parents[3]
 MARGIN, OVERHANG = 79, 8  # points; punctuation and spaces may stand in the margin
 Make = Callable[..., Book]
 
 
-def shown(book: Book, section: Section, tab: str) -> TabView | None:
-    """Return the view of a tab, in which the cell `shared()` ran on two machines."""
-    blocks = book.blocks(section, tab)
-    runs = {}
-    for cell in book.cells(section, tab):
-        printed = {"cpu": PRINTED, "h200": "eight GPUs"}
-        both = [
-            Run((machine,), [new_output("stream", name="stdout", text=text)])
-            for machine, text in printed.items()
-        ]
-        runs[cell.number] = both if cell.code == "shared()" else []
-    cpu = {"machine": "cpu", "title": "CPU", "framework_version": "1", "installs": "2"}
-    makers = [cpu, {"machine": "h200", "title": "H200"}]
-    return TabView(tab, blocks, runs, makers if runs else []) if blocks else None
-
-
-def build(book: Book, tab: str | None = None) -> Path:
-    return pdf.build(book, tab, functools.partial(shown, book))
-
-
 @pytest.fixture
-def make_printed_book(make_site_book: Make) -> Make:
-    def make(**sections: str) -> Book:
-        texts = {"index": CHAPTER, "one": ONE, "references": REFERENCES} | sections
-        front = texts.pop("front", INDEX)
-        chapters = {k: v for k, v in texts.items() if k != "index"}
-        book = make_site_book(front, **chapters)
-        (book.root / "chapter/index.md").write_text(texts["index"], "utf-8")
-        (book.root / "img/queue.svg").write_text(FIGURE, "utf-8")
-        return Book(book.root)
-
-    return make
-
-
-@pytest.fixture
-def make_one(make_printed_book: Make) -> Callable[[str], Book]:
+def make_one(make_site_book: Make) -> Callable[[str], Book]:
     """Call it with the text of the only section."""
 
     def make(text: str) -> Book:
-        return make_printed_book(one=f"# One\n:label:`sec_one`\n\n{text}")
+        return make_site_book(INDEX, one=f"# One\n:label:`sec_one`\n\n{text}")
 
     return make
 
@@ -172,20 +57,6 @@ def lines_of(file: Path) -> list[list[str]]:
     """Return the lines of text on each page, without its head and its number."""
     pages = [[line for line in p.split("\n") if line.strip()] for p in pages_of(file)]
     return [lines[1:-1] for lines in pages if len(lines) > 2]
-
-
-def titles_of(file: Path) -> list[str]:
-    return [entry.get_title() for entry in PdfDocument(file).get_toc()]
-
-
-def links_of(file: Path) -> list[str]:
-    """Return the addresses to which links lead."""
-    return [
-        a.get_object()["/A"]["/URI"]
-        for page in pypdf.PdfReader(file).pages
-        for a in page.get("/Annots", [])
-        if "/URI" in a.get_object().get("/A", {})
-    ]
 
 
 def tags_of(reader: pypdf.PdfReader) -> tuple[Counter[str], Counter[str]]:
@@ -233,69 +104,18 @@ def fonts_of(reader: pypdf.PdfReader) -> dict[str, bool]:
     return found
 
 
-# A book with a bit of everything
-
-
-@pytest.fixture(scope="module")
-def printed_books() -> dict[str, Book]:
-    return {}
+# The made-up book, whose text is in `tests/golden/expected/print`
 
 
 @pytest.fixture
-def printed(make_printed_book: Make, printed_books: dict[str, Book]) -> Path:
-    """Return the PDF of a book that is typeset once for all tests that only read it."""
-    if not printed_books:
-        book = make_printed_book()
-        assert build(book) == book.root / "_build/pdf/made-up.pdf"
-        printed_books["printed"] = book
-    return printed_books["printed"].root / "_build/pdf/made-up.pdf"
-
-
-def test_a_pdf_has_the_whole_text(printed: Path) -> None:
-    text = text_of(printed)
-    # Headings of the first page have no numbers, and its sections are in chapters.
-    assert titles_of(printed) == [
-        *("Contents", "Preface", "How to Read It", "1 The Chapter"),
-        *("1.1 One & Half-Way", "References", "Index"),
-    ]
-    assert all(page.strip() for page in pages_of(printed))
-    # Both tabs appear under their labels, and both machines under their names.
-    assert text.index("import torch") > text.index("PyTorch")
-    assert text.index("JAX") < text.index("import jax")
-    assert "Your output may differ, here and below." in text
-    assert text.index("H200", text.index(WIDE)) < text.index("eight GPUs")
-    assert "button" not in text and "slides" not in text
-    assert "α → β" in text and "Fig. 1: Unnumbered." in text
-    assert "Quoted #strong[words], 1. a_b and – so on." in text
-    # Outputs are complete.
-    assert WIDE in text and "┌─┐ \\alpha <b> 100% $x$ #x" in text
-    assert text.count("y") >= len(UNBROKEN)
-
-
-def test_the_origin_of_outputs_is_under_the_title(printed: Path) -> None:
-    text = text_of(printed)
-    assert re.search(r"Way\nPyTorch\s+Outputs: CPU, PyTorch 1; H200, PyTorch\.\n", text)
-    assert "Outputs: CPU, JAX 1; H200, JAX." in text
-    assert "Made with JAX 1 on CPU; these instructions install 2." in text
-
-
-def test_references_have_numbers_and_pages(printed: Path) -> None:
-    text = " ".join(text_of(printed).split())
-    assert re.search(r"Begin with Section 1\.1 \(page \d+\)\.", text)
-    assert "By (1.1), Fig. 1.1 and (Williams, 2009)" in text
-    assert "Fig. 1.1: Two devices. Interactive in the HTML edition." in text
-
-
-def test_an_address_is_a_link_and_a_footnote(printed: Path) -> None:
-    assert "See a page1." in text_of(printed)
-    assert re.search(r"^1 ?https://example\.com/a_b$", text_of(printed), re.MULTILINE)
-    assert set(links_of(printed)) == {"https://example.com/a_b"}
+def printed(made: MadeUp) -> Path:
+    return made.pdfs[""]
 
 
 def test_the_metadata_name_the_book(printed: Path) -> None:
     reader = pypdf.PdfReader(printed)
     assert reader.metadata is not None
-    assert reader.metadata.title == "A Made-Up Book on Nothing"
+    assert reader.metadata.title == 'A Made-Up "Book"'
     assert reader.metadata.author == "Nobody"
     assert reader.metadata.subject == "Computing on GPUs with PyTorch, JAX"
     assert "PyTorch" in str(reader.metadata["/Keywords"])
@@ -322,144 +142,63 @@ def test_no_text_is_beyond_the_margins(printed: Path) -> None:
 
 
 def test_figures_are_vector_graphics(printed: Path) -> None:
-    pages = pypdf.PdfReader(printed).pages
-    assert not [image for page in pages for image in page.images]
-    assert "drawn" in text_of(printed)
+    kinds = [o.type for page in PdfDocument(printed) for o in page.get_objects()]
+    # The only one is what a cell drew in pixels.
+    assert kinds.count(FPDF_PAGEOBJ_IMAGE) == 1
+    assert "queue\nFig. 1.3:" in text_of(printed)
 
 
-def test_a_book_is_the_same_bytes_on_each_run(make_printed_book: Make) -> None:
-    book = make_printed_book()
-    first = build(book).read_bytes()
-    assert build(book).read_bytes() == first
+@pytest.mark.parametrize(
+    ("tab", "figure"),
+    [("", "text.html#fig-queue"), ("jax", "outputs.html?tab=jax#fig-shown")],
+)
+def test_addresses_are_links(made: MadeUp, tab: str, figure: str) -> None:
+    reader = pypdf.PdfReader(made.pdfs[tab])
+    annotations = (a.get_object() for p in reader.pages for a in p.get("/Annots", []))
+    actions = [a.get("/A", {}) for a in annotations]
+    addresses = {action["/URI"] for action in actions if "/URI" in action}
+    assert f"https://example.org/made-up/chapter/{figure}" in addresses
+    assert "https://example.org/roofline" in addresses
 
 
-# The index and the contents
+def test_a_book_is_the_same_bytes_on_each_run(make_one: Callable[[str], Book]) -> None:
+    book = make_one("Text, $x$.\n\n![A picture.](../img/a.svg)\n")
+    views = html.views_of_records(book, {})  # which make it again
+    first = pdf.build(book, views=views).read_bytes()
+    assert pdf.build(book, views=views).read_bytes() == first
 
 
 LONG_CODE = "\n\n".join(
     f"def long_{n}():\n" + "\n".join(f"    step_{n}_{k}()" for k in range(2 + n % 5))
     for n in range(40)
 )
-TERMS = """\
-# One
-:label:`sec_one`
-
-A *work queue* is explained. *Work queues* hold tasks, and this is *not* stressed.
-Call `torch.cuda.synchronize(device)`, or see *One*.
-
-| a | b |
-|:--|:--|
-| `torch.cuda.synchronize` | `x.y` |
-
-```{.python .input}
-%%tab jax
-class Saved:  #@save
-    pass
-
-class Unnamed:  #@save
-    pass
-
-@d2l.add_to_class(Saved)  #@save
-def method():
-    pass
-```
-
-```{.python .input}
-%%tab pytorch
-import torch
-```
-
-```{.python .input}
-%%tab jax
-CODE
-```
-""".replace("CODE", LONG_CODE)
+LONG = "".join(
+    f"```{{.python .input}}\n%%tab {tab}\n{code}\n```\n\n"
+    for tab, code in (("pytorch", "import torch"), ("jax", LONG_CODE))
+)
 
 
 @pytest.fixture(scope="module")
-def typeset_terms() -> dict[str, Path]:
+def typeset() -> dict[str, Path]:
     return {}
 
 
 @pytest.fixture
-def terms(make_printed_book: Make, typeset_terms: dict[str, Path]) -> dict[str, Path]:
-    """Return the PDFs of a book with terms and long code: all tabs, and only JAX."""
-    if not typeset_terms:
-        mention = CHAPTER.replace("one section.", "`d2l.Saved` and `method`.")
-        figure = "\n![A queue.](../img/queue.svg)\n:label:`fig_a`\n"
-        config = make_printed_book(index=mention, one=TERMS + figure).root
-        config /= "config.ini"
-        text = config.read_text("utf-8").replace("[pdf]\n", "[pdf]\nstressed = not\n")
-        config.write_text(f"{text}\n[publish]\nsite = https://example.org/gpus/\n")
-        book = Book(config.parent)
-        typeset_terms.update({"all": build(book), "jax": build(book, "jax")})
-    return typeset_terms
+def long(make_one: Callable[[str], Book], typeset: dict[str, Path]) -> dict[str, Path]:
+    """Return the PDFs of a book with long code: of all tabs, and only of JAX."""
+    if not typeset:
+        book = make_one(LONG)
+        typeset.update({"all": pdf.build(book), "jax": pdf.build(book, "jax")})
+    return typeset
 
 
-def test_the_index_has_terms_names_and_definitions(terms: dict[str, Path]) -> None:
-    assert titles_of(terms["all"])[-1] == "Index"
-    entries = pages_of(terms["all"])[-1] + "\n"
-    assert re.search(r"^work queue, \d+$", entries, re.MULTILINE)
-    assert re.search(r"^torch\.cuda\.synchronize, \d+$", entries, re.MULTILINE)
-    assert entries.count("synchronize") == 1 and "queues" not in entries
-    assert re.search(r"^d2l\.Saved, \d+$", entries, re.MULTILINE)
-    assert not re.search(r"\bnot,|\bOne,|\bx\.y|Unnamed|method", entries)
-
-
-def test_the_imprint_has_the_address_of_the_site(terms: dict[str, Path]) -> None:
-    text = text_of(terms["all"])
-    assert "The HTML edition is at https://example.org/gpus/" in text
-
-
-def test_interactive_figures_link_to_the_site(terms: dict[str, Path]) -> None:
-    address = "https://example.org/gpus/chapter/one.html"
-    assert f"{address}#fig-a" in links_of(terms["all"])
-    assert f"{address}?tab=jax#fig-a" in links_of(terms["jax"])
-
-
-def test_the_head_of_a_page_names_its_section_and_tab(terms: dict[str, Path]) -> None:
-    for name, file in terms.items():
+def test_the_head_of_a_page_names_its_section_and_tab(long: dict[str, Path]) -> None:
+    for name, file in long.items():
         pages = [page for page in pages_of(file) if "step_20_1" in page]
         [head] = {page.split("\n")[0] for page in pages}
-        assert head.startswith("1.1\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}One")
+        assert head.startswith("1\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}One")
         assert ("JAX, continued" in head) == (name == "all")
         assert ("· JAX" in head) == (name == "jax")
-
-
-def test_the_contents_are_the_only_list_of_sections(make_printed_book: Make) -> None:
-    item = "* :ref:`chap_made_up`. Read it.\n\n  Requires time.\n"
-    listed = f"## Groups\n\n### All of It\n\n{item}\n## More\n\nText.\n\n"
-    front = INDEX.replace("```toc", f"{listed}```toc", 1)
-    below = "* :numref:`sec_one`, an item of the chapter\n\n```toc"
-    one = f"{ONE}\n## A Part of One\n\nIt has text.\n"
-    book = make_printed_book(
-        front=front, index=CHAPTER.replace("```toc", below, 1), one=one
-    )
-    file = build(book)
-    pages = pages_of(file)
-    [contents] = [page for page in pages if page.startswith("Contents")]
-    assert contents.index("All of It") < contents.index("The Chapter")
-    assert "One & Half-Way" in contents and "A Part of One" not in contents
-    assert "1.1.1 A Part of One" in titles_of(file)
-    [chapter] = [page for page in pages if "1 The Chapter\nReq" in page]
-    assert chapter.startswith("All of It\n")
-    assert "Requires time.\nIt has one section." in chapter
-    text = "\n".join(pages)
-    assert text.count("All of It") == 2 and "Groups" in text
-    assert "Read it." not in text and "an item of the chapter" not in text
-
-
-def test_an_edition_has_only_one_tab(make_printed_book: Make) -> None:
-    only = "# Two\n:label:`sec_two`\n\n```{.python .input}\n%%tab jax\ntwo()\n```\n"
-    index = CHAPTER.replace("\none\n", "\none\ntwo\n")
-    book = make_printed_book(index=index, two=only)
-    text = text_of(build(book, "pytorch"))
-
-    assert "import torch" in text and "Text for PyTorch alone." in text
-    assert "import jax" not in text and "two()" not in text
-    assert "This section does not apply to PyTorch." in text
-    # The numbers are the same in all editions.
-    assert "1.2 Two" in text
 
 
 # Breaks
@@ -470,7 +209,7 @@ def test_a_lead_in_is_on_the_page_of_its_table(make_one: Make) -> None:
         f"Lead{n}:\n\n| a | b |\n|:--|:--|\n" + f"| row{n}. | 1 |\n" * 4
         for n in range(36)
     ]
-    pages = pages_of(build(make_one(("\n" + "Text.\n\n" * 3).join(parts))))
+    pages = pages_of(pdf.build(make_one(("\n" + "Text.\n\n" * 3).join(parts))))
     assert sum("Lead" in page for page in pages) > 3
     for n in range(36):
         assert [f"Lead{n}:" in page for page in pages] == [
@@ -484,7 +223,7 @@ def test_code_is_not_hyphenated_and_breaks_only_if_it_is_long(make_one: Make) ->
         " `torch.cuda.set_sync_debug_mode('warn')` here.\n\n"
         for n in range(1, 60)
     )
-    lines = [line for page in lines_of(build(make_one(text))) for line in page]
+    lines = [line for page in lines_of(pdf.build(make_one(text))) for line in page]
     assert "\n".join(lines).count("enabled=False") == 59
     assert "\n".join(lines).count("Y.cpu()") == 59
     broken = [line for line in lines if re.search(r"torch[\w.(]*$", line)]
@@ -500,7 +239,7 @@ def test_a_heading_with_a_short_text_is_on_the_page_of_what_follows(
         f"Answer {n}.\n\n{code}"
         for n in range(24)
     ]
-    for page in lines_of(build(make_one("\n".join(parts)))):
+    for page in lines_of(pdf.build(make_one("\n".join(parts)))):
         assert not re.match(r"Question|Answer|1\.1\.\d", page[-1]), page[-1]
 
 
@@ -511,7 +250,7 @@ def test_an_item_is_on_the_page_of_the_code_below_it(make_one: Make) -> None:
         + f"1. Do {n}.\n\n{code}"
         for n in range(60)
     ]
-    pages = lines_of(build(make_one("\n".join(parts))))
+    pages = lines_of(pdf.build(make_one("\n".join(parts))))
     assert len(pages) > 4
     assert not [page[-1] for page in pages if re.match(r"1\. ?Do \d", page[-1])]
 
@@ -524,25 +263,25 @@ def test_a_text_with_a_colon_is_on_the_page_of_what_it_announces(
         f"{'Words of a long text ' * (18 + n % 4)} announce {n}:\n\n{below[n % 4]}\n"
         for n in range(60)
     ]
-    last_lines = [page[-1] for page in lines_of(build(make_one("\n".join(parts))))]
+    last_lines = [page[-1] for page in lines_of(pdf.build(make_one("\n".join(parts))))]
     assert len(last_lines) > 6
     assert not [line for line in last_lines if line.rstrip().endswith(":")]
 
 
 def test_no_page_ends_with_the_first_line_of_a_definition(
-    terms: dict[str, Path],
+    long: dict[str, Path],
 ) -> None:
-    pages = [page for page in lines_of(terms["all"]) if "step_" in "".join(page)]
+    pages = [page for page in lines_of(long["all"]) if "step_" in "".join(page)]
     assert len(pages) > 2
     for page in pages:
         assert not page[-1].strip().startswith("def "), page[-1]
 
 
-def test_code_in_a_table_fits_its_column(make_one: Make) -> None:
+def test_code_in_a_table_fits_its_column(make_one: Callable[[str], Book]) -> None:
     code = "`config.experimental(memory_of['processes_in_use_by_others']=value_of_it)`"
+    head = "| a | b | c | d | e |\n|:--|:--|:--|:--|:--|\n"
     row = f"| row | {code} | {code} | {code} | {code} |\n"
-    file = build(make_one(f"| a | b | c | d | e |\n|:--|:--|:--|:--|:--|\n{row * 3}"))
-    assert list(text_beyond_margins(file)) == []
+    assert list(text_beyond_margins(pdf.build(make_one(f"{head}{row * 3}")))) == []
 
 
 # Errors
@@ -563,7 +302,7 @@ def test_an_error_names_the_line_and_the_old_pdf_stays(
 ) -> None:
     book = make_one("Words.")
     (book.root / "img/bad.svg").write_text("<svg width='1' height='1' <", "utf-8")
-    good = build(book)
+    good = pdf.build(book)
     before, page = good.read_bytes(), book.root / "chapter/one.md"
     whole = f"{page.read_text('utf-8')}\n\n{text}\n"
     page.write_text(whole, "utf-8")
@@ -571,12 +310,12 @@ def test_an_error_names_the_line_and_the_old_pdf_stays(
     with pytest.raises(
         BookError, match=rf"^chapter/one\.md:{line}: {message}"
     ) as error:
-        build(Book(book.root))
+        pdf.build(Book(book.root))
     assert "\n" not in str(error.value)
     assert good.read_bytes() == before
 
     page.write_text(whole.replace(text, "Corrected."), "utf-8")
-    assert "Corrected." in text_of(build(Book(book.root)))
+    assert "Corrected." in text_of(pdf.build(Book(book.root)))
 
 
 def test_a_process_that_is_ended_is_reported(
@@ -584,13 +323,13 @@ def test_a_process_that_is_ended_is_reported(
 ) -> None:
     monkeypatch.setattr(pdf, "_compile", lambda folder, results: None)
     with pytest.raises(BookError, match="^make pdf: Typst was ended; it may need more"):
-        build(make_one("Words."))
+        pdf.build(make_one("Words."))
 
 
 def test_an_unknown_tab_is_an_error(
-    make_printed_book: Make, capsys: pytest.CaptureFixture[str]
+    make_one: Callable[[str], Book], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make_printed_book()
+    make_one("Words.")
     assert main(["pdf", "--tab", "nope"]) == 1
     message = capsys.readouterr().err
     assert message == "error: TAB: unknown tab 'nope'; choose from pytorch, jax\n"

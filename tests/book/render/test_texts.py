@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from bs4 import BeautifulSoup
 
 from book.base.errors import BookError
 from book.render import math
@@ -107,6 +108,30 @@ def test_plain_text_has_no_tags_and_no_entities():
 def test_an_equation_can_be_read_in_a_line(tex: str, text: str):
     [shown] = math.mathml({(tex, False): "here"}).values()
     assert math.plain(shown) == text
+
+
+@pytest.mark.parametrize(
+    "tex, spaces",
+    [
+        (r"k \max(h, d)", 1),
+        (r"2 \log_2 n", 2),
+        (r"(a)\min(b)", 1),
+        (r"\frac{1}{2}\max(a)", 1),
+        (r"\max(h, d)", 0),
+        (r"x = \max(h)", 0),
+        (r"1 - \tanh^2 x", 1),
+    ],
+)
+def test_the_name_of_a_function_touches_no_symbol(tex: str, spaces: int):
+    [shown] = math.mathml({(tex, False): "here"}).values()
+    assert shown.count('<mspace width="0.167em">') == spaces
+
+
+@pytest.mark.parametrize("tex", [r"\tanh^2 x", r"a \tanh^2", r"\log_2 n", r"n \log_2"])
+def test_a_power_and_an_index_have_two_parts(tex: str):
+    [shown] = math.mathml({(tex, False): "here"}).values()
+    [script] = BeautifulSoup(shown, "html.parser").select("msup, msub")
+    assert len(script.find_all(recursive=False)) == 2
 
 
 def test_each_wrong_equation_is_reported_with_its_place():
