@@ -96,8 +96,9 @@ def _record(book: Book, section: Section, tab: str, machine: str) -> None:
 def _output(made: str | dict[str, Any]) -> NotebookNode:
     """Return the output that an entry of `outputs.toml` describes."""
     match made:
-        case {"svg": name}:
+        case {"svg": name, "alt": alt}:
             data = {"image/svg+xml": (PLOTS / f"{name}.svg").read_text("utf-8")}
+            return new_output("display_data", data, metadata={"alt": alt})
         case {"figure": figure}:
             data = {"text/vnd.d2l.figure": figure, "text/plain": "A <figure>."}
         case {"png": _}:
