@@ -1,4 +1,4 @@
-"""Draws img/trainer-speed.svg: the times of the Trainer from `make bench-trainer`, as bars.
+"""Draws img/trainer-speed.svg: times of the Trainer from `make bench-trainer`, as bars.
 
 The picture is narrow, so that it is readable on a phone: both models share one column.
 
