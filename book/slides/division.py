@@ -1,8 +1,8 @@
 """Divides a slide with more items than fit into several slides, by counting lines.
 
-Nothing is measured here. A slide shows LINES lines of code, below a title of at most
-two lines, and a text has a line for each CHARACTERS of its characters. The browser
-scales slides until they fit, and reports those that do not (`static/slides.js`).
+Nothing is measured here. A slide shows LINES lines, each with as many as CHARACTERS
+characters, below a title of at most two lines. The browser scales each slide until it
+fits, and reports one that does not (`static/slides.js`).
 """
 
 import math
