@@ -105,7 +105,7 @@ def test_numbers_that_a_new_record_does_not_have_are_printed(
     run.run(book, python=HERE)
     assert capsys.readouterr().out.splitlines()[1:] == [
         "reread these sentences: the outputs of cpu have other numbers",
-        "chapter/a.md:9: '16 ms' is not in the output of line 3 in pytorch, which has"
+        "chapter/a.md:9: '16 ms' is not in the output of line 4 in pytorch, which has"
         " 2 ms; correct the number",
     ]
 
