@@ -56,6 +56,8 @@ class Framework:
     module: str
     case_gpus: tuple[int, ...] = (0, 1)  # how many GPUs to run each of the cases with
     short_types: tuple[str, ...] = ("bfloat16", "float16")  # to train in on a CPU
+    memory_error = 0.05  # of a prediction by role, at most
+    rounding_error = 0.05  # of a loss after training in 16 bits, at most
 
     def __reduce__(self) -> tuple:
         """Let a rank have the framework of its launcher."""
@@ -231,6 +233,7 @@ class PyTorch(Framework):
     """One CPU device only; the GPU of the tests is the CPU by another name."""
 
     tab, package, module = "pytorch", "torch", "torch"
+    memory_error = 0.02
 
     def __init__(self) -> None:
         import torch
@@ -518,6 +521,8 @@ class TensorFlow(Framework):
 
     tab, package, module = "tensorflow", "tensorflow", "tensorflow"
     case_gpus = (1,)  # to save time: its steps are not compiled
+    memory_error = 0.001
+    rounding_error = 0.03
 
     def __init__(self) -> None:
         import tensorflow as tf
