@@ -1,10 +1,12 @@
 // Search over the whole book, in a dialog: `bookSearch.open()`.
 //
-// book/pages/search.py writes the data, `bookSearchData`, with the entries of
-// each page: sections, tabs, terms, symptoms, figures, tables, equations and sources. The index is made when the dialog is
-// first opened. Nothing is fetched, so search also works on pages from a disk.
+// book/pages/search.py writes the data, `bookSearchData`, with the entries of each page:
+// sections, tabs, terms, symptoms, figures, tables, equations and sources. The index is
+// made when the dialog is first opened. Nothing is fetched, so search also works on pages
+// from a disk.
 //
-// `open` takes a promise, which is kept when MiniSearch and the data are loaded.
+// `open` takes a promise, which is kept when MiniSearch and the data are loaded, and the
+// words to search for, if any.
 
 window.bookSearch = (() => {
   "use strict";
@@ -493,8 +495,9 @@ window.bookSearch = (() => {
     document.body.append(dialog);
   }
 
-  function open(loaded) {
+  function open(loaded, words) {
     if (!dialog) makeDialog();
+    if (words) input.value = words;
     if (!dialog.open) dialog.showModal();
     input.focus();
     input.select();
