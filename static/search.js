@@ -181,7 +181,9 @@ window.bookSearch = (() => {
 
   // Ranking
 
-  const ENOUGH = 0.4; // of the weight of the wanted words, below which nothing is a result
+  // Shares of the weight of the wanted words that a result has: the first that finds any.
+  const ENOUGH = [0.4];
+  const ENOUGH_OF_ERROR = [0.8, 0.4];
 
   // Returns the entries that have enough of the wanted words, best first. Solutions count
   // only if nothing else is found.
@@ -202,9 +204,12 @@ window.bookSearch = (() => {
     const weights = wanted.map((names, i) => weight(names, found.filter(({ has }) => has[i]).length));
     const sum = (has) => weights.reduce((total, w, i) => total + (has[i] ? w : 0), 0);
     const all = sum(wanted);
-    return found
-      .map(({ hit, has }) => ({ ...hit, share: sum(has) / all }))
-      .filter(({ share }) => share >= ENOUGH)
+    const shared = found.map(({ hit, has }) => ({ ...hit, share: sum(has) / all }));
+    const least = (ERROR.test(query) ? ENOUGH_OF_ERROR : ENOUGH).find((enough) =>
+      shared.some(({ share }) => share >= enough),
+    );
+    return shared
+      .filter(({ share }) => share >= least)
       .map((hit) => ({ ...hit, score: hit.score * hit.share ** 3 * boost(hit.id, query, wanted) }))
       .sort((a, b) => b.score - a.score);
   }

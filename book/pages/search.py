@@ -165,7 +165,7 @@ class Index:
         title = item_title(item)
         entry = self._part(name, name.partition("-")[0])
         entry.trail = [*entry.trail[:1], title.rstrip(".")]
-        entry.text = text.removeprefix(title)
+        entry.text = text.removeprefix(title).lstrip(".: ")
 
     def add_code(self, code: str) -> None:
         """Add code, and the names that it saves to the library."""
