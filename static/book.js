@@ -502,18 +502,17 @@
     });
   }
 
-  // Returns the last heading above the place where the browser scrolls headings to. In the
-  // last screen of a page, where they do not get there, this place moves down, and the
-  // target of the address counts if it is in view.
+  // Returns the last heading above a line at a quarter of the window, or the target of the
+  // address if that is there. In the last screen of a page, where headings do not get to the
+  // top, the line moves down, and the target counts wherever it is in view.
   function currentHeading(headings, placeOf) {
-    const top = Number.parseFloat(getComputedStyle(root).scrollPaddingTop) + 1;
     const rest = (root.scrollHeight - innerHeight - scrollY) / innerHeight;
     const target = targetOf(location.hash);
-    if (rest < 1 && headings.includes(target)) {
+    const line = innerHeight * (0.25 + 0.75 * Math.max(0, 1 - rest));
+    if (headings.includes(target)) {
       const place = placeOf(target);
-      if (place >= 0 && place < innerHeight) return target;
+      if (place >= 0 && place < (rest < 1 ? innerHeight : line)) return target;
     }
-    const line = top + Math.max(0, 1 - rest) * (innerHeight - top);
     return headings.findLast((heading) => placeOf(heading) <= line) ?? headings[0];
   }
 
@@ -558,14 +557,14 @@
   let isSearching = false; // keys typed before the dialog opens are not shortcuts
 
   // The dialog opens at once; it says so if the reader has to wait for the data.
-  async function search() {
+  async function search(words = "") {
     isSearching = true;
     try {
       await Promise.all(["search.css", "search.js"].map(load));
     } finally {
       isSearching = false;
     }
-    bookSearch.open(Promise.all(["vendor/minisearch.js", "search-data.js"].map(load)));
+    bookSearch.open(Promise.all(["vendor/minisearch.js", "search-data.js"].map(load)), words);
   }
 
   // A figure becomes interactive shortly before it is in view. Its picture remains for
@@ -611,7 +610,7 @@
   }
 
   const keys = {
-    "/": search,
+    "/": () => search(),
     "?": () => find("#shortcuts").showModal(),
     c: () => bookCompare.toggle(),
     d: () => bookCompare.toggleDifferences(),
@@ -700,9 +699,11 @@
   document.addEventListener("toggle", unfoldPlace, true); // this event does not bubble
   nameTheme();
   find("#theme-button").addEventListener("click", nextTheme);
-  find("#search-button").addEventListener("click", search);
+  find("#search-button").addEventListener("click", keys["/"]);
   whenIdle(followContents);
   whenIdle(showPlaceInBook);
   prepareShortcuts();
   preparePrinting();
+  const asked = new URLSearchParams(location.search).get("search"); // from the 404 page
+  if (asked) search(asked);
 })();

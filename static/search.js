@@ -1,10 +1,12 @@
 // Search over the whole book, in a dialog: `bookSearch.open()`.
 //
-// book/pages/search.py writes the data, `bookSearchData`, with an entry for each
-// section, tab, figure, table, equation and source. The index is made when the dialog is
-// first opened. Nothing is fetched, so search also works on pages from a disk.
+// book/pages/search.py writes the data, `bookSearchData`, with the entries of each page:
+// sections, tabs, terms, symptoms, figures, tables, equations and sources. The index is
+// made when the dialog is first opened. Nothing is fetched, so search also works on pages
+// from a disk.
 //
-// `open` takes a promise, which is kept when MiniSearch and the data are loaded.
+// `open` takes a promise, which is kept when MiniSearch and the data are loaded, and the
+// words to search for, if any.
 
 window.bookSearch = (() => {
   "use strict";
@@ -13,9 +15,12 @@ window.bookSearch = (() => {
   const MOST = 40; // results shown
   const LENGTH = 160; // characters of an excerpt
   const BEFORE = 40; // characters of the excerpt before the first hit
-  const KINDS = { figure: "Figure", table: "Table", equation: "Equation", source: "Source" };
+  const KINDS = {
+    ...{ figure: "Figure", table: "Table", equation: "Equation", source: "Source" },
+    ...{ term: "Glossary", symptom: "Quick guide" },
+  };
 
-  let index, plain, dialog, input, status, suggestions, list;
+  let index, entries, plain, titles, topics, known, dialog, input, status, suggestions, list;
   let active = 0; // the index of the result that Enter opens
 
   function make(name, attributes, ...children) {
@@ -38,14 +43,27 @@ window.bookSearch = (() => {
     return [...new Set([word, ...parts].filter(Boolean).map(stem))];
   }
 
-  // Words match regardless of plurals and of the spellings -ise and -ize.
+  // Words match regardless of their endings and of the spellings -ise and -ize.
   function stem(word) {
     return word
       .toLowerCase()
-      .replace(/ies$/, "y")
+      .replace(/ie[sd]$/, "y")
       .replace(/([^s])s$/, "$1")
-      .replace(/is(e|ed|er|ing|ation)$/, "iz$1");
+      .replace(/is(e|ed|er|ing|ation)$/, "iz$1")
+      .replace(/^(.*[aeiouy].*[^e])(?:ing|ed)$/, "$1")
+      .replace(/([^aeiouls])\1$/, "$1")
+      .replace(/(..[^aeiou])e$/, "$1");
   }
+
+  // Words of questions, which say nothing of what is asked.
+  const STOP = new Set(
+    stems(
+      "a about also am an and any are as at be been but by can could do does doing for from get gets getting " +
+        "go has have how i if in into is it its let me my of on or our should so some than that " +
+        "the their them then there this to too use using was we what when where which who why " +
+        "will with without work would you your",
+    ),
+  );
 
   // Names for the same thing. A query with one of them also finds the others.
   const SYNONYMS = [
@@ -66,9 +84,19 @@ window.bookSearch = (() => {
     ["gradient accumulation", "accumulating gradients", "accumulate gradients"],
     ["deadlock", "hang", "hangs", "hung", "stuck"],
     ["not detected", "not found", "no gpu", "sees no gpu", "not recognized", "unavailable"],
-    ["slow", "slower", "idle", "utilization"],
+    ["slow", "slower", "idle"],
+    ["utilization", "busy"],
     ["device mismatch", "same device", "two devices", "different devices"],
     ["multiple", "several", "many", "multi"],
+    ["crash", "die", "fail", "killed"],
+    ["resume", "continue", "restart"],
+    ["buy", "rent", "choose", "purchase"],
+    ["mac", "macbook", "apple", "mps", "metal"],
+    ["fast", "faster", "speedup", "speed up"],
+    ["check", "verify", "find out", "whether"],
+    ["start", "launch", "run"],
+    ["recompile", "compiled again", "compiles again", "retrace"],
+    ["computer", "machine", "node"],
     ["fsdp", "fully sharded", "zero, stage 3"],
     ["zero", "zero, stage"],
     ["nan", "overflow", "not a number"],
@@ -77,21 +105,11 @@ window.bookSearch = (() => {
     ["numpy", "to numpy"],
     ["wrong", "differ", "differs", "results differ"],
     ["leak", "memory grows", "memory leak"],
-  ].map((group) => group.map(stems));
+  ].map((group) => group.map((name) => telling(stems(name))));
 
   function stems(text) {
     return words(text).map(([word]) => stem(word));
   }
-
-  // Words of questions, which say nothing of what is asked.
-  const STOP = new Set(
-    stems(
-      "a an and any are as at be been but by can could do does doing for from get gets getting " +
-        "go has have how i if in into is it its let me my of on or our should so some than that " +
-        "the their them then there this to too use using was we what when where which who why " +
-        "will with without work would you your",
-    ),
-  );
 
   // Returns the query as a list of words or synonyms: each is an array of alternatives,
   // and each alternative is an array of stems. A name has no synonyms, and where the library
@@ -99,9 +117,7 @@ window.bookSearch = (() => {
   // its type.
   function parts(query) {
     if (isName(query)) return stems(query.replace(/^d2l\./, "")).map((term) => [[term]]);
-    const asked = stems(messageOf(query));
-    const telling = asked.filter((term) => !STOP.has(term));
-    const left = telling.length ? telling : asked;
+    const left = telling(stems(messageOf(query)));
     const found = [];
     while (left.length) {
       const starts = (name) => name.every((term, i) => left[i] === term);
@@ -110,6 +126,12 @@ window.bookSearch = (() => {
       left.splice(0, group ? Math.max(...group.filter(starts).map((n) => n.length)) : 1);
     }
     return found;
+  }
+
+  // Returns the words that say what is asked, or all if none does.
+  function telling(asked) {
+    const left = asked.filter((term) => !STOP.has(term));
+    return left.length ? left : asked;
   }
 
   // A query is about code if it is written like a name: device_put, DataLoader, jax.jit.
@@ -121,75 +143,119 @@ window.bookSearch = (() => {
 
   // The index
 
+  const NUMBER = /^(?:\d+|[A-Z])\.[\d.]*\s+/;
+  const titleOf = (trail) => (trail.at(-1) ?? "").replace(NUMBER, "");
+  const hasTitle = ({ kind }) => ["section", "term", "symptom"].includes(kind);
+
+  // A title such as "Model (M)" can be written as "Model (M)", "Model" or "M".
+  function forms({ trail }) {
+    const title = titleOf(trail);
+    const [, full, short] = /^(.*\S) \((\w+)\)$/.exec(title) ?? [];
+    return [title, full, short].filter(Boolean).map((form) => telling(stems(form)).join(" "));
+  }
+
   function makeIndex() {
+    entries = Object.entries(bookSearchData.pages).flatMap(([page, list]) =>
+      list.map((entry) => ({ page, ...entry })),
+    );
+    known = new Set();
     index = new MiniSearch({
       fields: ["heading", "names", "text", "code", "trail"],
       tokenize: (text) => words(text).map(([word]) => word),
-      processTerm: terms,
-      searchOptions: {
-        processTerm: stem,
-        prefix: (term) => term.length > 2,
-        boost: { heading: 6, names: 5, trail: 0.5 },
-      },
+      processTerm: (word) => terms(word).map((term) => (known.add(term), term)),
+      searchOptions: { processTerm: stem },
     });
-    index.addAll(bookSearchData.entries.map(fields));
-    plain = bookSearchData.entries.map(({ text = "", code = "" }) => stems(`${text} ${code}`).join(" "));
+    index.addAll(entries.map(fields));
+    plain = entries.map(({ text = "", code = "" }) => stems(`${text} ${code}`).join(" "));
+    titles = entries.map((entry) => (hasTitle(entry) ? forms(entry) : []));
+    topics = new Set(titles.flat().flatMap((title) => title.split(" ")));
   }
 
   // A heading counts more for its section than for the entries below it.
   function fields(entry, place) {
-    const { kind, trail, names = [], text = "", code = "" } = entry;
-    const heading = kind === "section" ? trail.at(-1) : "";
-    return { id: place, heading, names: names.join(" "), text, code, trail: trail.join(" ") };
+    const { trail, names = [], text = "", code = "" } = entry;
+    const heading = hasTitle(entry) ? titleOf(trail) : "";
+    const above = trail.map((title) => titleOf([title])).join(" ");
+    return { id: place, heading, names: names.join(" "), text, code, trail: above };
   }
 
-  const ENOUGH = 5; // results, below which fewer words have to match
+  // Ranking
 
-  // If few entries have all words, search for similar words, and then for fewer and fewer of
-  // the words. Short words are similar to too many others.
+  // Shares of the weight of the wanted words that a result has: the first that finds any.
+  const ENOUGH = [0.4];
+  const ENOUGH_OF_ERROR = [0.8, 0.4];
+
+  // Returns the entries that have enough of the wanted words, best first. Solutions count
+  // only if nothing else is found.
   function find(query) {
-    const wanted = parts(query);
-    const similar = { fuzzy: (term) => (term.length > 4 ? 0.2 : false) };
-    const fewer = wanted.map((_, i) => wanted.length - i);
-    const found = new Map();
-    /** @type {[number, object][]} */
-    const attempts = [[wanted.length, {}], ...fewer.map((n) => /** @type {[number, object]} */ ([n, similar]))];
-    for (const [least, options] of attempts) {
-      const isFar = least < wanted.length / 2;
-      if (found.size >= (isFar ? 1 : ERROR.test(query) ? 2 : ENOUGH)) break;
-      for (const result of findParts(wanted, least, { ...options, ...ranking(query) }))
-        if (!found.has(result.id)) found.set(result.id, result);
-    }
-    return forReader([...found.values()], isName(query));
+    const results = rank(query, parts(query));
+    const others = results.filter(({ id }) => !entries[id].page.includes("/solutions"));
+    return forReader(others.length ? others : results, isName(query));
   }
 
-  // Returns the entries that have at least `least` of the wanted parts.
-  function findParts(wanted, least, options) {
+  function rank(query, wanted) {
     const any = (queries) => ({ combineWith: "OR", queries });
     const every = (queries) => ({ combineWith: "AND", queries });
     const asked = wanted.map((names) => any(names.map(every)));
-    const has = ({ queryTerms }) =>
-      wanted.filter((names) => names.some((name) => name.every((t) => queryTerms.includes(t))));
-    return index
-      .search(any(asked), options)
-      .filter((result) => isOwnHit(result) && has(result).length >= least);
+    const hits = index.search(any(asked), options(query)).filter(isOwnHit);
+    const isIn = ({ queryTerms }, names) =>
+      names.some((name) => name.every((term) => queryTerms.includes(term)));
+    const found = hits.map((hit) => ({ hit, has: wanted.map((names) => isIn(hit, names)) }));
+    const weights = wanted.map((names, i) => weight(names, found.filter(({ has }) => has[i]).length));
+    const sum = (has) => weights.reduce((total, w, i) => total + (has[i] ? w : 0), 0);
+    const all = sum(wanted);
+    const shared = found.map(({ hit, has }) => ({ ...hit, share: sum(has) / all }));
+    const least = (ERROR.test(query) ? ENOUGH_OF_ERROR : ENOUGH).find((enough) =>
+      shared.some(({ share }) => share >= enough),
+    );
+    return shared
+      .filter(({ share }) => share >= least)
+      .map((hit) => ({ ...hit, score: hit.score * hit.share ** 3 * boost(hit.id, query, wanted) }))
+      .sort((a, b) => b.score - a.score);
   }
 
-  // The words of the query side by side count more than apart, such as those of an error
-  // message, and a name counts more where code has it. Sources come last.
-  function ranking(query) {
-    const phrases = parts(query)
-      .reduce((all, names) => all.flatMap((a) => names.map((n) => [...a, ...n])), [[]])
-      .map((phrase) => phrase.join(" "));
-    const boost = isName(query)
-      ? { heading: 3, names: 12, code: 6, trail: 0.5 }
-      : { heading: 6, names: 5, code: 0.4, trail: 0.5 };
+  // Rare words weigh more, and so do words of titles. A word without entries has no weight.
+  function weight(names, count) {
+    const isTopic = names.flat().some((term) => topics.has(term));
+    return count && Math.log(1 + entries.length / count) * (isTopic ? 1 : 0.5);
+  }
+
+  // The last word may still be typed. Words that the book does not have may be misspelt.
+  function options(query) {
+    const asked = stems(query);
+    const isTyped = (term) => term === asked.at(-1) && !/\s$/.test(query);
+    const isWhole = (term) => asked.length > 1 && known.has(term);
     return {
-      boostDocument: (place) =>
-        (phrases.some((phrase) => plain[place].includes(phrase)) ? 3 : 1) *
-        weightOf(bookSearchData.entries[place], query),
-      boost,
+      prefix: (term) => term.length > 2 && isTyped(term) && !isWhole(term),
+      fuzzy: (term) => (term.length > 4 && !known.has(term) ? 0.2 : false),
+      boost: isName(query)
+        ? { heading: 3, names: 12, code: 6, trail: 0.5 }
+        : { heading: 10, names: 5, code: 0.4, trail: 0.5 },
     };
+  }
+
+  const DEFINITION = /^(what (is|are|does)|define|explain|difference)\b|\b(means?|vs|versus)\W*$/i;
+
+  function boost(place, query, wanted) {
+    const asks = entries[place].kind === "term" && DEFINITION.test(query) ? 5 : 1;
+    const titled = 1 + 6 * asks * shareInTitle(place, query);
+    return titled * nearness(plain[place], wanted) * weightOf(entries[place], query);
+  }
+
+  // Returns the share of the query that a title takes, if the query has the whole title.
+  function shareInTitle(place, query) {
+    const asked = telling(stems(messageOf(query))).join(" ");
+    const isAsked = (title) => ` ${asked} `.includes(` ${title} `);
+    return Math.max(0, ...titles[place].filter(isAsked).map(({ length }) => length)) / asked.length;
+  }
+
+  // Words of the query side by side, such as those of an error message, count up to three
+  // times as much as apart.
+  function nearness(text, wanted) {
+    const written = wanted.map((names) => names.map((name) => name.join(" ")));
+    const isPair = (names, i) =>
+      names.some((b) => written[i].some((a) => text.includes(`${a} ${b}`)));
+    return 1 + (2 * written.slice(1).filter(isPair).length) / Math.max(1, wanted.length - 1);
   }
 
   // The text comes before what readers may skip: solutions, exercises, tools and sources.
@@ -205,10 +271,20 @@ window.bookSearch = (() => {
     return Object.values(match).some((fields) => fields.some((field) => field !== "trail"));
   }
 
+  const ON_A_PAGE = 2; // results of a page that are shown
+
+  function fewOfEachPage(results) {
+    const counts = new Map();
+    return results.filter(({ entry: { page } }) => {
+      counts.set(page, (counts.get(page) ?? 0) + 1);
+      return counts.get(page) <= ON_A_PAGE;
+    });
+  }
+
   // Returns results for the reader's frameworks, and then those for other frameworks that
   // have no counterpart in them. For a name, code comes first, in whichever framework.
   function forReader(found, isCode) {
-    const results = found.map(({ id, match }) => ({ entry: bookSearchData.entries[id], match }));
+    const results = found.map(({ id, match }) => ({ entry: entries[id], match }));
     const set = ({ entry }) => entry.set && entry.page + entry.set;
     const own = results.filter(({ entry }) => isForReader(entry));
     const shown = new Set(own.map(set).filter(Boolean));
@@ -218,7 +294,7 @@ window.bookSearch = (() => {
     const inCode = ({ match }) =>
       isCode && Object.values(match).some((hit) => hit.includes("code") || hit.includes("names"));
     const code = own.some(inCode) ? own.filter(inCode) : others.filter(inCode);
-    return [...new Set([...code, ...own, ...others])];
+    return fewOfEachPage([...new Set([...code, ...own, ...others])]);
   }
 
   function isForReader({ tabs }) {
@@ -282,8 +358,11 @@ window.bookSearch = (() => {
 
   // Results
 
-  // Returns the title of the page and the headings below it, without their numbers.
-  function headings([title, ...others]) {
+  // Returns the title of the page and the headings below it, without their numbers. Terms
+  // and symptoms are titles by themselves.
+  function headings({ kind, trail }) {
+    if (kind === "term" || kind === "symptom") return trail.at(-1);
+    const [title, ...others] = trail;
     return [title, ...others.map((heading) => heading.replace(/^[\d.]+\s+/, ""))].join(" › ");
   }
 
@@ -302,7 +381,7 @@ window.bookSearch = (() => {
     return make(
       "a",
       { role: "option", id: `search-result-${place}`, tabindex: -1, href: address(entry) },
-      make("span", { class: "search-trail" }, ...highlightHits(headings(entry.trail), match)),
+      make("span", { class: "search-trail" }, ...highlightHits(headings(entry), match)),
       ...badges.flatMap((badge) => [" ", make("span", { class: "search-badge" }, badge)]),
       " ",
       excerptOf(entry, match),
@@ -367,12 +446,13 @@ window.bookSearch = (() => {
     if (event.target.closest("a") && !isElsewhere) dialog.close();
   }
 
+  // Each button asks for a symptom as the quick guide words it, which is the first result.
   const SYMPTOMS = {
-    "It is slow": "the GPU is slow",
-    "Out of memory": "out of memory",
-    "Results are wrong": "results differ",
-    "It hangs": "the program hangs",
-    "There is no GPU": "there is no GPU",
+    "It is slow": "The GPU is idle",
+    "Out of memory": "Memory runs out in a step",
+    "Results are wrong": "Results differ",
+    "It hangs": "The program hangs",
+    "There is no GPU": "There is no GPU",
   };
 
   function suggestion(text) {
@@ -420,8 +500,9 @@ window.bookSearch = (() => {
     document.body.append(dialog);
   }
 
-  function open(loaded) {
+  function open(loaded, words) {
     if (!dialog) makeDialog();
+    if (words) input.value = words;
     if (!dialog.open) dialog.showModal();
     input.focus();
     input.select();

@@ -25,7 +25,7 @@ from book.merge import Item, Part, Run, TabSet, TabView, parts_of
 from book.pages import folding, predictions, sets
 from book.pages.glossary import named_entries
 from book.pages.names import identifier
-from book.pages.search import Index, Title, text_of
+from book.pages.search import Index, Title, name_symptoms, text_of
 from book.pages.sets import MachinePanel, Panel
 from book.pages.site import Site, address, anchor, id_of_work
 from book.records.outputs import PICTURES, Picture, PrintedText, read
@@ -172,9 +172,10 @@ class Article:
         return (self.section.path.parent / figure.path).resolve()
 
     def _mark(self, block: Block, tokens: list[Token]) -> None:
-        """Add ids to entries of the glossary, and mark the links to solutions."""
+        """Add ids to terms and symptoms, and mark the links to solutions."""
         if self.name == self.site.glossary.page:
             list(named_entries(tokens))
+        name_symptoms(tokens)
         for token in tokens:
             if token.type == "inline":
                 token.children = with_solution_link(token.children or [])

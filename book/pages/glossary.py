@@ -8,7 +8,7 @@ italics, without other words, becomes a link.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from markdown_it.token import Token
@@ -101,10 +101,10 @@ def named_entries(tokens: list[Token]) -> Iterator[tuple[str, str]]:
             yield term, str(item.attrs["id"])
 
 
-def entries(tokens: list[Token]) -> Iterator[tuple[str, list[Token]]]:
-    """Yield the id of each entry in a text of the glossary, and the tokens in it."""
+def entries(tokens: Sequence[Token]) -> Iterator[tuple[str, Sequence[Token]]]:
+    """Yield the id of each item or row of a text that has one, and the tokens in it."""
     for start, token in enumerate(tokens):
-        if token.type == "list_item_open" and "id" in token.attrs:
+        if token.type in ("list_item_open", "tr_open") and "id" in token.attrs:
             levels = [other.level for other in tokens[start + 1 :]]
             end = start + 1 + levels.index(token.level)
             yield str(token.attrs["id"]), tokens[start + 1 : end]

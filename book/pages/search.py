@@ -14,6 +14,8 @@ from typing import Any
 from markdown_it.token import Token
 
 from book.library.names import imported_names
+from book.pages.glossary import entries
+from book.pages.names import identifier
 from book.render import math
 from book.render.texts import Texts, plain
 from book.text.tabs import tab_name
@@ -26,6 +28,8 @@ ERROR = re.compile(
 # A definition in a cell of the library, except special methods such as `__init__`.
 DEFINITION = re.compile(r"^[ \t]*(?:def|class)[ \t]+(?!__)(\w+)", re.MULTILINE)
 SAVED = "#@save"
+# The head of the first column of a table in which readers look for what is wrong.
+SYMPTOM = "Symptom"
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class Title:
 
 @dataclass
 class Entry:
-    """A part of a page that search can find, such as a section, a tab or a figure.
+    """A part of a page that search can find, such as a section, a tab or a term.
 
     `trail` holds the headings from the title of the page down. An entry within a panel
     names the `tabs` of the panel and its `set`, in which other tabs have panels.
@@ -144,11 +148,24 @@ class Index:
             self._add(entry, tokens, texts)
 
     def _add(self, entry: Entry, tokens: Sequence[Token], texts: Texts) -> None:
+        items = list(entries(tokens))
+        for name, item in items:
+            self._add_item(name, item, texts)
+        theirs = {id(token) for _, item in items for token in item}
+        rest = [token for token in tokens if id(token) not in theirs]
+        entry.text += f" {text_of(rest, texts)} "
         text = text_of(tokens, texts)
-        entry.text += f" {text} "
         # An equation takes as long to read as its TeX has words.
         signs = sum(len(tex.split()) - 1 for tex, _ in equations(tokens))
         self.words += (len(text.split()) + signs) * self._share
+
+    def _add_item(self, name: str, item: Sequence[Token], texts: Texts) -> None:
+        """Add the entry of a term or of a symptom, whose title is what it explains."""
+        text = " ".join(text_of(item, texts).split())
+        title = item_title(item)
+        entry = self._part(name, name.partition("-")[0])
+        entry.trail = [*entry.trail[:1], title.rstrip(".")]
+        entry.text = text.removeprefix(title).lstrip(".: ")
 
     def add_code(self, code: str) -> None:
         """Add code, and the names that it saves to the library."""
@@ -160,6 +177,25 @@ class Index:
     def add_output(self, text: str) -> None:
         """Add the error messages in an output."""
         self._entry.code += "".join(f"{message}\n" for message in ERROR.findall(text))
+
+
+def name_symptoms(tokens: Sequence[Token]) -> None:
+    """Give each row of a table of symptoms an id."""
+    cells = [token.content for token in tokens if token.type == "inline"]
+    if not cells or tokens[0].type != "table_open" or cells[0] != SYMPTOM:
+        return
+    for row, cell, text in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if row.type == "tr_open" and cell.type == "td_open":
+            row.attrSet("id", f"symptom-{identifier(text.content)}")
+
+
+def item_title(item: Sequence[Token]) -> str:
+    """Return the term in bold with which an item begins, or else its first cell."""
+    first = next(token for token in item if token.type == "inline")
+    parts = first.children or []
+    kinds = [part.type for part in parts]
+    end = kinds.index("strong_close") if "strong_close" in kinds else len(kinds)
+    return "".join(part.content for part in parts[:end])
 
 
 def text_of(tokens: Iterable[Token], texts: Texts) -> str:
@@ -182,7 +218,13 @@ def _text(token: Token, texts: Texts) -> str:
 
 
 def script(records: Iterable[dict[str, Any]], tabs: list[str]) -> str:
-    """Return the script with the records of all entries of the book."""
-    lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
+    """Return the script with the records of all entries of the book, by their pages."""
+    pages: dict[str, list[str]] = {}
+    for record in records:
+        others = {key: value for key, value in record.items() if key != "page"}
+        line = json.dumps(others, ensure_ascii=False)
+        pages.setdefault(record["page"], []).append(line)
+    joined = {page: ",\n".join(lines) for page, lines in pages.items()}
+    lists = ",\n".join(f'"{page}": [\n{lines}\n]' for page, lines in joined.items())
     names = json.dumps({tab: tab_name(tab) for tab in tabs}, ensure_ascii=False)
-    return f'bookSearchData = {{"tabs": {names}, "entries": [\n{lines}\n]}};\n'
+    return f'bookSearchData = {{"tabs": {names}, "pages": {{\n{lists}\n}}}};\n'

@@ -32,7 +32,7 @@ URLSET = """\
 """
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self';"
-    " base-uri 'none'; form-action 'none'"
+    " base-uri 'none'; form-action 'self'"
 )
 
 
@@ -126,11 +126,7 @@ def _sitemap(book: Book, settings: Hosting, draft: Path) -> str:
 
 def _missing_page_context(book: Book, settings: Hosting) -> dict[str, Any]:
     """Return the variables of the template for the 404 page."""
-    titles = {
-        section.name: section.title.title
-        for section in book.sections
-        if section.title and not Path(section.name).name.startswith("solutions-")
-    }
+    glossary = book.setting("pages", "glossary")
     return {
         "lang": book.config.project["lang"],
         "book": book.config.project["title"],
@@ -138,7 +134,7 @@ def _missing_page_context(book: Book, settings: Hosting) -> dict[str, Any]:
         "policy": POLICY,
         "root": settings.root,
         "index": f"{book.config.build['index']}.html",
-        "sections": list(titles.items()),
+        "glossary": f"{glossary}.html" if glossary else "",
     }
 
 

@@ -150,6 +150,11 @@ class MadeUp:
         script = (self.site / f"_static/{name}.js").read_text("utf-8")
         return json.loads(script[script.index("{") : script.rindex("}") + 1])
 
+    def search_entries(self) -> list[dict[str, Any]]:
+        """Return the entries of the search, each with its page."""
+        pages = self.data("search-data")["pages"].items()
+        return [{"page": page, **entry} for page, found in pages for entry in found]
+
 
 # The texts of each product
 
@@ -171,8 +176,10 @@ def pages(made: MadeUp) -> Texts:
 
 def data(made: MadeUp) -> Texts:
     """Yield the data of search, one field a line, of previews and of solutions."""
-    entries = made.data("search-data")["entries"]
-    fields = ([f"{name}: {value}\n" for name, value in e.items()] for e in entries)
+    fields = (
+        [f"{name}: {value}\n" for name, value in entry.items()]
+        for entry in made.search_entries()
+    )
     yield "search", "\n".join(map("".join, fields))
     for name in ("previews", "solutions/chapter/solutions"):
         found = made.data(name).items()

@@ -248,6 +248,17 @@ def test_the_contents_mark_the_heading_that_was_chosen(open_http_page: Visitor):
         expect(link).to_have_attribute("aria-current", "true")
 
 
+def test_the_contents_mark_a_heading_in_the_first_quarter(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    links = page.locator("#page-contents li li a").all()
+    for at, expected in ((0.2, 2), (0.3, 1)):
+        heading = page.locator(links[2].get_attribute("href") or "")
+        top = "(e, at) => scrollBy({top: e.getBoundingClientRect().top"
+        behavior = "- at * innerHeight, behavior: 'instant'})"
+        heading.evaluate(f"{top} {behavior}", at)
+        expect(links[expected]).to_have_attribute("aria-current", "true")
+
+
 LONG_CONTENTS = "chapter_gpus/solutions-pitfalls.html"
 
 

@@ -243,7 +243,7 @@ def test_controls_of_panels_and_references_in_plots_have_their_targets(made: Mad
 
 
 def test_every_entry_of_the_search_has_a_target(made: MadeUp):
-    for entry in made.data("search-data")["entries"]:
+    for entry in made.search_entries():
         page = made.page(entry["page"].removesuffix(".html"))
         assert page.find(id=entry["anchor"]), entry
 

@@ -182,6 +182,16 @@ def test_the_sitemap_names_every_page(published: Path):
     assert f"Sitemap: {SITE}/sitemap.xml\n" in (published / "robots.txt").read_text()
 
 
+def test_the_404_page_asks_the_front_page(published: Path):
+    text = (published / "404.html").read_text("utf-8")
+    page = bs4.BeautifulSoup(text, "html.parser")
+    form = page.select_one("form")
+    assert form and str(form["action"]).endswith("/index.html")
+    assert form.select_one("input[name=search][aria-label]")
+    assert "form-action 'self'" in text
+    assert 1 < len(page.select("article a")) < 5
+
+
 def test_pages_name_their_address_and_a_picture(published: Path):
     found = {}
     for name in ("index", "chapter/one"):
