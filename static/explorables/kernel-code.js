@@ -7,7 +7,8 @@
 
 const GROUP = 256; // threads of a workgroup
 const MOST = 2 ** 17; // recorded accesses
-const FUEL = [2 ** 14, 2 ** 20]; // rounds of all loops of a thread, recorded and timed
+const FUEL = 2 ** 14; // rounds of all loops of a thread, in a build with records
+const ROUNDS = 2 ** 30; // of all loops of all threads, in a timed one
 const HELPER = 2 ** 11; // rounds of one loop outside of `kernel`, see `guarded`
 
 // What WGSL takes for spaces, but patterns here do not.
@@ -62,7 +63,7 @@ const refusals = (task, code) => {
     for (const match of plain.matchAll(pattern))
       found.push([lineOf(plain, match.index), reason(match[0].trim())]);
   // A function or a type of the reader would take the place of one that records use.
-  const used = new Set(`${head(task, 1, true)} ${foot(task)}`.match(/\b\p{ID_Start}\w*/gu));
+  const used = new Set(`${head(task, GROUP, true)} ${foot(task)}`.match(/\b\p{ID_Start}\w*/gu));
   for (const match of plain.matchAll(/\b(?:fn|alias|struct)\s+([^\s({=;<]+)/g))
     if (used.has(match[1]) && match[1] !== "kernel")
       found.push([lineOf(plain, match.index), `“${match[1]}” has a meaning already.`]);
@@ -138,6 +139,9 @@ const guarded = (code, apart = false) => {
 
 // The code around the reader's
 
+/** Return how many rounds each of some threads has when it is timed. */
+const fuelOf = (threads) => Math.max(2 ** 10, Math.floor(ROUNDS / threads));
+
 /**
  * Return the text before the reader's code, on one line, so that the numbers of lines
  * in messages are those of the reader.
@@ -145,7 +149,7 @@ const guarded = (code, apart = false) => {
 const head = (task, size, recorded) => {
   const names = Object.keys(task.arrays);
   const parts = [
-    `const N = ${size}u; const fuel_ = ${FUEL[recorded ? 0 : 1]}u;`,
+    `const N = ${size}u; const fuel_ = ${recorded ? FUEL : fuelOf(task.threads(size))}u;`,
     "var<private> tid_: u32; var<private> spent_: u32; var<private> at_: u32;",
     // The barriers that a thread has passed, of the two kinds.
     "var<private> shared_: u32; var<private> stored_: u32;",

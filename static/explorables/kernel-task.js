@@ -24,14 +24,12 @@ const { make, button } = require("./explorable.js");
 const { messagesOf } = require("./kernel-code.js");
 const { check, measure } = require("./kernel-run.js");
 
+const KEYS = "Ctrl and Enter check it.";
 const FEWEST_LINES = 5;
-const NEEDED =
-  "These kernels need a GPU that the browser offers to pages, and this one offers none, so " +
-  "Check and Measure do nothing here.";
 const INSTEAD =
-  "Reload the page after you have switched on hardware acceleration in the settings of the " +
-  "browser, or open it in another browser or on another device, such as a phone. The " +
-  "kernels of the section on kernels run without a GPU, in an interpreter.";
+  "Switch on hardware acceleration in the settings of the browser and load the page again, " +
+  "or open it in another browser or on another device, such as a phone. The kernels of the " +
+  "section before run without a GPU, in an interpreter.";
 
 // What is said
 
@@ -211,7 +209,7 @@ const runner = ({ status, list, stop }) => {
 
 /** Say that there is no GPU, above the editor and on the buttons. */
 const refuse = (box, buttons, why) => {
-  const text = make("p", { class: "needed", role: "status" }, `${NEEDED} ${why} ${INSTEAD}`);
+  const text = make("p", { class: "needed", role: "status" }, `This page needs a GPU. ${why} ${INSTEAD}`);
   box.prepend(text);
   buttons.forEach((element) => {
     element.disabled = true;
@@ -255,7 +253,7 @@ const start = (figure, task) => {
   const box = make(
     "div",
     { class: "explorable kernel-task", role: "group", "aria-label": "A kernel to write" },
-    make("label", { for: id }, "Your kernel. Ctrl and Enter check it."),
+    make("label", { for: id }, "Your kernel. ", make("span", { class: "keys" }, KEYS)),
     edited,
     make("div", { class: "actions" }, main, measured, stop, again, opener),
     status,

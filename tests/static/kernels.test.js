@@ -9,7 +9,9 @@ const { load } = require("./support.js");
 const { judge, inSlices } = load("kernel-judge");
 const { guarded, withoutComments, refusals, messagesOf } = load("kernel-code");
 
-const TASK = { arrays: { a: (n) => n, out: (n) => n }, tile: 256 };
+const TASK = {
+  ...{ arrays: { a: (n) => n, out: (n) => n }, tile: 256, threads: (n) => n },
+};
 const [A, OUT, TILE] = [0, 2, 4];
 const STORE = 1;
 
