@@ -109,7 +109,8 @@ const recorded = async (lab, task, code, size) => {
   return { ...verdict, size, records: all, problems: problemsOf(verdict) };
 };
 
-/** Return the verdict on a kernel: of the first size, or of the one with problems. */
+/** Return the verdict on a kernel: of the first size, or of the one with problems.
+ * @returns {Promise<any>} */
 const check = async (lab, task, code) => {
   const reasons = refusals(task, code);
   if (reasons.length) return { refused: reasons, problems: reasons };

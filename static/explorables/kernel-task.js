@@ -22,10 +22,12 @@
 const { time, bandwidth } = require("./arithmetic.js");
 const { make, button } = require("./explorable.js");
 const { messagesOf } = require("./kernel-code.js");
+const { recordOf } = require("./kernel-drawing.js");
 const { check, measure } = require("./kernel-run.js");
 
 const KEYS = "Ctrl and Enter check it.";
 const FEWEST_LINES = 5;
+const NO_TIME = "A program on the CPU computes here, so a time would teach you nothing.";
 const INSTEAD =
   "Switch on hardware acceleration in the settings of the browser and load the page again, " +
   "or open it in another browser or on another device, such as a phone. The kernels of the " +
@@ -166,11 +168,14 @@ const reason = async () => {
   return asked;
 };
 
-/** Return a function that runs one thing at a time and shows the lines it returns. */
-const runner = ({ status, list, stop }) => {
+/** Return functions that run one thing at a time and show the lines and the drawing that
+ * it returns, end it, and clear what is shown. */
+const runner = ({ status, list, drawings, stop }) => {
   let controller = new AbortController();
-  const show = (lines) =>
+  const show = (lines, drawn) => {
     list.replaceChildren(...lines.map(([text, kind]) => make("li", { class: kind }, text)));
+    drawings.replaceChildren(...(drawn ? [drawn] : []));
+  };
   const failed = (error, signal, code) => {
     const compiled = error.messages && !signal.aborted;
     const text = signal.aborted ? `Stopped. ${signal.reason}` : error.message;
@@ -193,9 +198,9 @@ const runner = ({ status, list, stop }) => {
       await bookLoad("explorables/device.js");
       await bookModules.device.open(signal, async (lab) => {
         say("Running …");
-        const lines = await what(lab, say);
+        const { lines, drawn } = await what(lab, say);
         lab.check();
-        show(lines);
+        show(lines, drawn);
         say(`${lab.isSoftware ? "Software adapter, no GPU: " : ""}${lab.name}, ${lab.browser}.`);
       });
     } catch (error) {
@@ -204,7 +209,11 @@ const runner = ({ status, list, stop }) => {
     }
     if (controller === mine) stop.hidden = true;
   };
-  return { use, end: (why) => controller.abort(why), clear: () => (show([]), (status.textContent = "")) };
+  const clear = () => {
+    show([]);
+    status.textContent = "";
+  };
+  return { use, clear, end: (why) => controller.abort(why) };
 };
 
 /** Say that there is no GPU, above the editor and on the buttons. */
@@ -222,22 +231,27 @@ const start = (figure, task) => {
   const { code, box: edited } = editor(id, task.name, task.start.trim());
   const status = make("p", { role: "status", class: "said" });
   const list = make("ul", { class: "verdict" });
+  const drawings = make("div", { class: "drawings" });
   const stop = button("Stop", () => end("You pressed Stop."));
   stop.hidden = true;
-  const { use, end, clear } = runner({ status, list, stop });
+  const { use, end, clear } = runner({ status, list, drawings, stop });
   const checked = () => {
     const text = code.value;
-    return use(text, async (lab) => linesOf(task, await check(lab, task, text)));
+    return use(text, async (lab) => {
+      const verdict = await check(lab, task, text);
+      const drawn = verdict.records && recordOf(task, verdict);
+      return { lines: linesOf(task, verdict), drawn };
+    });
   };
   const timed = () => {
     const text = code.value;
     return use(text, async (lab, say) => {
       if (lab.isSoftware)
-        return [["A program on the CPU computes here, so a time would teach you nothing.", ""]];
+        return { lines: [[NO_TIME, ""]] };
       const verdict = await check(lab, task, text);
       if (verdict.problems.length)
-        return [...linesOf(task, verdict), ["Only a right kernel is measured.", ""]];
-      return timesOf(lab, await measure(lab, task, text, say));
+        return { lines: [...linesOf(task, verdict), ["Only a right kernel is measured.", ""]] };
+      return { lines: timesOf(lab, await measure(lab, task, text, say)) };
     });
   };
   const { shown, opener } = solution(task.solution.trim(), () => {
@@ -258,6 +272,7 @@ const start = (figure, task) => {
     make("div", { class: "actions" }, main, measured, stop, again, opener),
     status,
     list,
+    drawings,
     shown,
   );
   code.addEventListener("keydown", (event) => {

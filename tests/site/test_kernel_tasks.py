@@ -223,6 +223,36 @@ def test_a_cheat_is_not_praised(page: Page, name: str):
     assert "as few as" not in verdict and "The result is right" not in verdict
 
 
+# The record
+
+
+def test_the_record_is_drawn_warp_by_warp(page: Page):
+    figure = task(page, "transpose")
+    press(figure, "Begin again")
+    check(figure)
+    drawing = figure.locator(".record .drawing")
+    loads = "Warp 0. load_a: 32 threads, 4 sectors"
+    expect(drawing).to_have_attribute("aria-label", loads)
+    access = figure.get_by_label("Access")
+    access.focus()
+    page.keyboard.press("ArrowRight")
+    stores = "Warp 0. store_out: 32 threads, 32 sectors"
+    expect(drawing).to_have_attribute("aria-label", stores)
+    figure.get_by_label("Warp").focus()
+    page.keyboard.press("End")
+    expect(drawing).to_have_attribute("aria-label", re.compile(r"Warp 127\. load_a"))
+
+
+def test_the_record_begins_where_a_thread_is_out_of_bounds(page: Page):
+    figure = task(page, "neighbors")
+    press(figure, "Begin again")
+    check(figure, f"{HEAD}\n  store_out(i, load_a(i)); }}")
+    drawing = figure.locator(".record .drawing")
+    outside = "Warp 31. load_a: 32 threads, 1 sector, 24 out of bounds"
+    expect(drawing).to_have_attribute("aria-label", outside)
+    assert drawing.locator(".crossed").count() == 24
+
+
 # Time
 
 WORST = """() => { window.worst = 0; let last = performance.now();

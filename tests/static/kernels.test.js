@@ -103,6 +103,31 @@ test("a long list is visited in slices", async () => {
   assert.ok(slices.length >= 8, `${slices.length} slices`);
 });
 
+// The record, drawn
+
+const { stepsOf, kindsOf, words, draw } = load("kernel-drawing");
+const { reader } = load("kernel-judge");
+
+test("a step of a warp has the sectors of its threads", () => {
+  const all = records([
+    ...Array.from({ length: 32 }, (_, i) => [i, A, i - 1]),
+    ...[[0, OUT + STORE, 8], [1, TILE, 2], [40, A, 9]],
+  ]);
+  const read = reader(TASK, 512, all);
+  const steps = stepsOf(read, all.length / 4, 0);
+  assert.equal(steps.length, 2);
+  const said = steps.map((step) => kindsOf(step).map(words));
+  assert.deepEqual(said, [
+    ["load_a: 32 threads, 4 sectors, 1 out of bounds"],
+    ["store_out: 1 thread, 1 sector", "load_tile: 1 thread, in shared memory"],
+  ]);
+  const drawn = draw("x", 0, steps[0], 640);
+  assert.equal(drawn.match(/class="crossed"/g).length, 1);
+  assert.equal(drawn.match(/class="reads"/g).length, 31);
+  assert.doesNotMatch(drawn, /NaN|undefined/);
+  assert.equal(stepsOf(read, all.length / 4, 1).length, 1);
+});
+
 // The text of a kernel
 
 test("comments are removed, and the lines stay", () => {
