@@ -125,7 +125,7 @@ class Visitor:
         page.on("requestfailed", lambda asked: self._miss(page, asked))
 
     def _hear(self, message: ConsoleMessage) -> None:
-        # A page that asks whether there is a GPU cannot keep the browser from saying no.
+        # A page that asks for a GPU cannot keep the browser from saying no.
         if message.text == "No available adapters.":
             return
         if message.type in ("error", "warning") and message.page:

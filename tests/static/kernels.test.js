@@ -81,7 +81,7 @@ test("accesses out of bounds are named by their thread", async () => {
 });
 
 test("judging one number that all threads store takes as long as any other", async () => {
-  // 2^17 accesses are all that are recorded; the square of them took a minute.
+  // The square of 2^17 accesses took a minute.
   const all = Array.from({ length: 2 ** 17 }, () => [0, OUT + STORE, 0]);
   const start = process.cpuUsage();
   let rests = 0;
