@@ -18,7 +18,7 @@ const BLANKS = /[\u0085\u200e\u200f]/g;
 const withoutComments = (code) => {
   let depth = 0;
   let isLine = false;
-  return code.replace(BLANKS, " ").replace(/\/\/|\/\*|\*\/|[^]/g, (token) => {
+  return code.replace(BLANKS, " ").replace(/\/\/|\/\*|\*\/|./gs, (token) => {
     if (token === "\n") isLine = false;
     if (token === "\n" || isLine) return token === "\n" ? token : " ".repeat(token.length);
     if (token === "//" && !depth) isLine = true;

@@ -14,14 +14,12 @@ const GAP = 5;
 const LEGEND =
   "Filled: the threads that take part, and the numbers that they use. Hatched: moved, but not " +
   "used. Red and crossed out: out of bounds.";
-const MOST = 512; // steps of a warp that can be chosen
 
-/** Return the steps of a warp: for each the accesses of its threads. */
-const stepsOf = (read, count, warp) => {
+/** Return the steps of a warp, whose records have these numbers: the accesses of each. */
+const stepsOf = (read, numbers) => {
   const steps = [];
-  for (let n = 0; n < count; n += 1) {
+  for (const n of numbers) {
     const access = read(n);
-    if (Math.floor(access.thread / WARP) !== warp || access.at >= MOST) continue;
     steps[access.at] ??= [];
     steps[access.at].push(access);
   }
@@ -122,20 +120,10 @@ const slider = (id, text, most) => {
   return { input, output, box };
 };
 
-/** Return where to begin: the first access out of bounds, or the first of all. */
-const beginning = (read, count) => {
-  for (let n = 0; n < count; n += 1) {
-    const { thread, at, isOutside } = read(n);
-    if (isOutside && at < MOST) return [Math.floor(thread / WARP), at];
-  }
-  return [0, 0];
-};
-
 /** Return the drawn record of a verdict, with its sliders; null if there is none. */
-const recordOf = (task, { size, records }) => {
+const recordOf = (task, { size, records, warps, first }) => {
   const read = reader(task, size, records);
-  const count = records.length / 4;
-  if (!count) return null;
+  if (!records.length) return null;
   const last = Math.ceil(task.threads(size) / WARP) - 1;
   const name = `record-${task.name}`;
   const warp = slider(`${name}-warp`, "Warp", last);
@@ -153,13 +141,15 @@ const recordOf = (task, { size, records }) => {
     drawing.setAttribute("aria-label", `Warp ${number}. ${said || "No access."}`);
     drawing.innerHTML = draw(name, number, accesses, drawing.clientWidth || 640);
   };
-  const choose = (at = 0) => {
-    steps = stepsOf(read, count, Number(warp.input.value));
+  // It begins with the first step that is out of bounds, if there is one.
+  const choose = () => {
+    steps = stepsOf(read, warps.get(Number(warp.input.value)) ?? []);
+    const outside = steps.findIndex((all) => all.some(({ isOutside }) => isOutside));
     step.input.max = String(Math.max(0, steps.length - 1));
-    step.input.value = String(at);
+    step.input.value = String(Math.max(0, outside));
     paint();
   };
-  warp.input.addEventListener("input", () => choose());
+  warp.input.addEventListener("input", choose);
   step.input.addEventListener("input", paint);
   const box = make(
     "div",
@@ -168,10 +158,9 @@ const recordOf = (task, { size, records }) => {
     drawing,
     make("p", { class: "said" }, LEGEND),
   );
-  const [first, at] = beginning(read, count);
   warp.input.value = String(first);
   new ResizeObserver(() => requestAnimationFrame(paint)).observe(box);
-  choose(at);
+  choose();
   return box;
 };
 

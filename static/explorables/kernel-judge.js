@@ -11,6 +11,7 @@ const { GROUP, MOST } = require("./kernel-code.js");
 const WARP = 32;
 const SECTOR = 8; // numbers of 4 bytes
 const SHOWN = 3; // problems of a kind
+const STEPS = 512; // accesses of a thread that can be drawn
 const SLICE = 12; // ms of judging, after which the page has its turn
 
 const turn = () => new Promise((resolve) => setTimeout(resolve));
@@ -115,7 +116,8 @@ const writersOf = () => {
   return { add, other };
 };
 
-/** Return loads, stores, sectors, and problems, of which some of each kind. */
+/** Return loads, stores, sectors, problems, of which some of each kind, and the records of
+ * each warp. */
 const judge = async (task, size, records, rest = turn) => {
   const read = reader(task, size, records);
   const count = records.length / 4;
@@ -123,9 +125,13 @@ const judge = async (task, size, records, rest = turn) => {
   const touched = new Set(); // the sectors of each access of a warp
   const moved = [0, 0]; // loads and stores
   const writers = writersOf();
+  const warps = new Map(); // the records of each warp that can be drawn
   const collect = (n) => {
     const access = read(n);
     const { array, thread, isOutside } = access;
+    const warp = Math.floor(thread / WARP);
+    if (!warps.has(warp)) warps.set(warp, []);
+    if (access.at < STEPS) warps.get(warp).push(n);
     if (!array.isShared) moved[access.kind % 2] += 1;
     if (isOutside && !outside.has(thread)) outside.set(thread, outOfBounds(access));
     if (isOutside) return;
@@ -146,6 +152,8 @@ const judge = async (task, size, records, rest = turn) => {
     ...{ loads: moved[0], stores: moved[1], sectors: touched.size },
     outside: threads.map((thread) => outside.get(thread)),
     races: [...races.values()],
+    warps,
+    first: threads.length ? Math.floor(threads[0] / WARP) : 0, // the warp to look at
   };
 };
 

@@ -108,13 +108,14 @@ test("a long list is visited in slices", async () => {
 const { stepsOf, kindsOf, words, draw } = load("kernel-drawing");
 const { reader } = load("kernel-judge");
 
-test("a step of a warp has the sectors of its threads", () => {
+test("a step of a warp has the sectors of its threads", async () => {
   const all = records([
     ...Array.from({ length: 32 }, (_, i) => [i, A, i - 1]),
     ...[[0, OUT + STORE, 8], [1, TILE, 2], [40, A, 9]],
   ]);
   const read = reader(TASK, 512, all);
-  const steps = stepsOf(read, all.length / 4, 0);
+  const { warps, first } = await judge(TASK, 512, all);
+  const steps = stepsOf(read, warps.get(first));
   assert.equal(steps.length, 2);
   const said = steps.map((step) => kindsOf(step).map(words));
   assert.deepEqual(said, [
@@ -125,7 +126,7 @@ test("a step of a warp has the sectors of its threads", () => {
   assert.equal(drawn.match(/class="crossed"/g).length, 1);
   assert.equal(drawn.match(/class="reads"/g).length, 31);
   assert.doesNotMatch(drawn, /NaN|undefined/);
-  assert.equal(stepsOf(read, all.length / 4, 1).length, 1);
+  assert.equal(stepsOf(read, warps.get(1)).length, 1);
 });
 
 // The text of a kernel
