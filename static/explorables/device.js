@@ -203,14 +203,14 @@ class Lab {
     this.device.queue.submit([encoder.finish()]);
   }
 
-  /** Return the numbers of an array. */
-  async read(array, bytes, Type = Float32Array) {
+  /** Return the numbers of an array, from a byte on. */
+  async read(array, bytes, Type = Float32Array, from = 0) {
     const copy = this.device.createBuffer({
       size: bytes,
       usage: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ,
     });
     const encoder = this.device.createCommandEncoder();
-    encoder.copyBufferToBuffer(array, 0, copy, 0, bytes);
+    encoder.copyBufferToBuffer(array, from, copy, 0, bytes);
     this.device.queue.submit([encoder.finish()]);
     await this.wait(copy.mapAsync(GPUMapMode.READ));
     const numbers = new Type(copy.getMappedRange().slice(0));
@@ -323,4 +323,10 @@ const fit = (points) => {
   return { latency: (d - slope * b) / a, bandwidth: 1 / slope };
 };
 
-module.exports = { open, fit, describe };
+/** Return why this browser gives no GPU to the page, or "" if it does. */
+const missing = async () => {
+  if (!navigator.gpu) return MISSING;
+  return (await navigator.gpu.requestAdapter()) ? "" : NO_ADAPTER;
+};
+
+module.exports = { open, fit, describe, missing };

@@ -340,7 +340,7 @@ const queue = {
         `${count} steps were queued after ${time(host * count)} and done after ` +
         `${time(total(0))}. Queueing a step takes ${time(host)}, computing it ` +
         `${time(device)}, and a fetch ${time(fetch)}; the figure now has these times.`,
-      checked: `The GPU ran all ${count} steps of each loop.`,
+      checked: `All ${count} steps of each loop were run.`,
       table: {
         head: ["fetch", `predicted for ${count} steps`, "measured"],
         rows: [

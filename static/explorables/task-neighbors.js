@@ -2,13 +2,13 @@
 "use strict";
 
 module.exports = require("./kernel-task.js").task({
-  sizes: [1000, 2 ** 24],
+  name: "neighbors",
+  sizes: [1000, 512],
+  steps: [2 ** 14, 2 ** 18, 2 ** 21, 2 ** 24],
   arrays: { a: (n) => n, out: (n) => n },
   tile: 258,
   threads: (n) => n,
-  input: (_, n) => Float32Array.from({ length: n }, (_, i) => i % 10),
-  expected: ({ a }, n) =>
-    Float32Array.from({ length: n }, (_, i) => (a[i - 1] ?? 0) + a[i] + (a[i + 1] ?? 0)),
+  expected: ({ a }, i) => (a[i - 1] ?? 0) + a[i] + (a[i + 1] ?? 0),
   least: 262,
   start: `
 fn kernel(i: u32, l: u32, w: u32) {

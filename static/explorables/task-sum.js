@@ -1,24 +1,26 @@
-/* A kernel to write: the sum of each 256 numbers. */
+/* A kernel to write: the sum of each 256 numbers, of which the last may be fewer. */
 "use strict";
 
+const { GROUP } = require("./kernel-code.js");
+
 module.exports = require("./kernel-task.js").task({
-  sizes: [1024, 2 ** 24],
-  arrays: { a: (n) => n, out: (n) => n / 256 },
+  name: "sum",
+  sizes: [1024, 1000],
+  steps: [2 ** 14, 2 ** 18, 2 ** 21, 2 ** 24],
+  arrays: { a: (n) => n, out: (n) => Math.ceil(n / GROUP) },
   tile: 256,
   threads: (n) => n,
-  input: (_, n) => Float32Array.from({ length: n }, (_, i) => i % 7),
-  expected: ({ a }, n) =>
-    Float32Array.from({ length: n / 256 }, (_, i) =>
-      a.subarray(256 * i, 256 * i + 256).reduce((sum, x) => sum + x, 0),
-    ),
+  expected: ({ a }, i) =>
+    a.subarray(GROUP * i, GROUP * (i + 1)).reduce((sum, x) => sum + x, 0),
   least: 132,
   start: `
 fn kernel(i: u32, l: u32, w: u32) {
-  store_out(w, load_out(w) + load_a(i));
+  if (i < N) { store_out(w, load_out(w) + load_a(i)); }
 }`,
   solution: `
 fn kernel(i: u32, l: u32, w: u32) {
-  store_tile(l, load_a(i));
+  // The tile of the last workgroup ends with zeros.
+  if (i < N) { store_tile(l, load_a(i)); } else { store_tile(l, 0.0); }
   for (var half = 128u; half > 0u; half /= 2u) {
     workgroupBarrier();
     if (l < half) { store_tile(l, load_tile(l) + load_tile(l + half)); }

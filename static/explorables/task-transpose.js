@@ -2,13 +2,13 @@
 "use strict";
 
 module.exports = require("./kernel-task.js").task({
-  sizes: [64, 4096],
+  name: "transpose",
+  sizes: [64, 48],
+  steps: [128, 512, 2048, 4096],
   arrays: { a: (n) => n * n, out: (n) => n * n },
   tile: 272,
   threads: (n) => n * n,
-  input: (_, n) => Float32Array.from({ length: n * n }, (_, i) => i % 1009),
-  expected: ({ a }, n) =>
-    Float32Array.from({ length: n * n }, (_, i) => a[(i % n) * n + Math.floor(i / n)]),
+  expected: ({ a }, i, n) => a[(i % n) * n + Math.floor(i / n)],
   least: 1024,
   start: `
 fn kernel(i: u32, l: u32, w: u32) {

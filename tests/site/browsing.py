@@ -125,6 +125,9 @@ class Visitor:
         page.on("requestfailed", lambda asked: self._miss(page, asked))
 
     def _hear(self, message: ConsoleMessage) -> None:
+        # A page that asks for a GPU cannot keep the browser from saying no.
+        if message.text == "No available adapters.":
+            return
         if message.type in ("error", "warning") and message.page:
             # The browser's tools, of which `fonts` asks, load the page a second time,
             # and a page that is a file may not load itself.

@@ -8,11 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browsing import Violations
+from browsing import FRAMES, Violations
 from playwright.sync_api import Browser, Locator, Page, expect
 from tools import CHROMIUM_FLAGS, chromium
 
 PAGE = "chapter_gpus/page-kernels.html"
+# The adapter says that it is a GPU, and has no clock, so that kernels are timed.
+PRETEND = """
+const info = { vendor: "acme", architecture: "one", device: "", description: "",
+  isFallbackAdapter: false };
+Object.defineProperty(GPUAdapter.prototype, "info", { get: () => info });
+Object.defineProperty(GPUAdapter.prototype, "features", { get: () => new Set() });
+"""
 HEAD = "fn kernel(i: u32, l: u32, w: u32) {"
 
 
@@ -43,13 +50,33 @@ def task(page: Page, name: str) -> Locator:
     return figure
 
 
-def check(figure: Locator, code: str = "", timeout: int = 60_000) -> str:
-    """Check a kernel, or the one that is there; return the verdict."""
-    if code:
-        figure.get_by_role("textbox").fill(code)
-    figure.get_by_role("button", name="Check").click()
+def press(figure: Locator, name: str) -> None:
+    figure.get_by_role("button", name=name, exact=True).click()
+
+
+def editor(figure: Locator) -> Locator:
+    return figure.get_by_role("textbox")
+
+
+def solve(figure: Locator) -> None:
+    """Put the page's solution into the editor."""
+    if figure.locator(".solution").is_hidden():
+        press(figure, "Show a solution")
+    press(figure, "Put it into the editor")
+
+
+def done(figure: Locator, timeout: int = 60_000) -> str:
+    """Wait for the end of a run; return what it says."""
     expect(figure.get_by_role("button", name="Stop")).to_be_hidden(timeout=timeout)
     return figure.locator(".verdict").inner_text()
+
+
+def check(figure: Locator, code: str = "", button: str = "Check") -> str:
+    """Check a kernel, or the one that is there; return the verdict."""
+    if code:
+        editor(figure).fill(code)
+    press(figure, button)
+    return done(figure)
 
 
 RIGHT = {
@@ -62,7 +89,7 @@ RIGHT = {
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_solution_is_right(page: Page, name: str):
     figure = task(page, name)
-    figure.get_by_role("button", name="Show a solution").click()
+    solve(figure)
     verdict = check(figure)
     assert "The result is right, and nothing is out of bounds." in verdict
     assert f"{RIGHT[name]}: as few as our solution" in verdict
@@ -70,7 +97,7 @@ def test_a_solution_is_right(page: Page, name: str):
 
 def test_the_first_kernel_of_neighbors_is_out_of_bounds(page: Page):
     figure = task(page, "neighbors")
-    figure.get_by_role("button", name="Begin again").click()
+    press(figure, "Begin again")
     verdict = check(figure)
     assert "Out of bounds: thread 0 loads a[-1], but a has 1000 numbers" in verdict
     assert "thread 999 loads a[1000]" in verdict
@@ -81,18 +108,9 @@ def test_the_first_kernel_of_neighbors_is_out_of_bounds(page: Page):
     assert "The result is right" in verdict and "2998 loads, 1000 stores" in verdict
 
 
-def test_the_code_is_indented(page: Page):
-    figure = task(page, "neighbors")
-    figure.get_by_role("button", name="Begin again").click()
-    code = figure.get_by_role("textbox").input_value()
-    assert code.startswith(f"{HEAD}\n  store_out(i, load_a(i - 1u)")
-    figure.get_by_role("button", name="Show a solution").click()
-    assert "\n  // Each thread fetches" in figure.get_by_role("textbox").input_value()
-
-
 def test_the_first_transpose_moves_many_sectors(page: Page):
     figure = task(page, "transpose")
-    figure.get_by_role("button", name="Begin again").click()
+    press(figure, "Begin again")
     verdict = check(figure)
     assert "The result is right" in verdict
     assert "4608 sectors: 4.5 times the 1024 of our solution" in verdict
@@ -100,13 +118,14 @@ def test_the_first_transpose_moves_many_sectors(page: Page):
 
 def test_the_first_sum_races(page: Page):
     figure = task(page, "sum")
-    figure.get_by_role("button", name="Begin again").click()
+    press(figure, "Begin again")
     verdict = check(figure)
     assert "A race: thread 0 loads out[0], which thread" in verdict
     assert "The result is wrong: out[0] is" in verdict
 
 
-TREE = f"""{HEAD} store_tile(l, load_a(i));
+TREE = f"""{HEAD} if (i < N) {{ store_tile(l, load_a(i)); }}
+  else {{ store_tile(l, 0.0); }}
   for (var half = 128u; half > 0u; half /= 2u) {{ BARRIER
     if (l < half) {{ store_tile(l, load_tile(l) + load_tile(l + half)); }} }}
   if (l == 0u) {{ store_out(w, load_tile(0u)); }} }}"""
@@ -121,9 +140,237 @@ def test_a_missing_barrier_is_a_race_whatever_the_result_is(page: Page):
 
 def test_two_workgroups_race_in_spite_of_a_barrier(page: Page):
     code = (
-        f"{HEAD} workgroupBarrier(); store_out(l % 2u, f32(w)); workgroupBarrier(); }}"
+        f"{HEAD} storageBarrier(); if (l == 0u) {{ store_out(1u, 0.0); }}"
+        " storageBarrier(); }"
     )
-    assert "both store out[" in check(task(page, "sum"), code)
+    verdict = check(task(page, "sum"), code)
+    assert "both store out[" in verdict
+    assert "no barrier orders two workgroups" in verdict
+
+
+# A thread of the workgroup adds up what the others have put into `out`.
+BY_ONE = f"""{HEAD} if (i < 2u) {{ store_out(i, load_a(i)); }} BARRIER
+  if (i == 0u) {{ store_out(0u, load_out(0u) + load_out(1u)); }} }}"""
+
+
+def test_a_barrier_orders_one_kind_of_memory(page: Page):
+    figure = task(page, "sum")
+    race = "which thread 1 stores, without storageBarrier between"
+    assert race in check(figure, BY_ONE.replace("BARRIER", "workgroupBarrier();"))
+    assert race not in check(figure, BY_ONE.replace("BARRIER", "storageBarrier();"))
+    verdict = check(figure, TREE.replace("BARRIER", "storageBarrier();"))
+    assert "without workgroupBarrier between" in verdict
+
+
+def test_a_barrier_in_a_function_of_a_loop_is_right(page: Page):
+    code = "fn wait() { workgroupBarrier(); }\n" + TREE.replace("BARRIER", "wait();")
+    assert "The result is right" in check(task(page, "sum"), code)
+
+
+def test_a_loop_may_decide_how_often_threads_wait(page: Page):
+    code = TREE.replace("BARRIER", "workgroupBarrier();").replace(
+        "for (var half = 128u;",
+        "var most = 1u; while (most < 128u) { most *= 2u; } for (var half = most;",
+    )
+    assert "The result is right" in check(task(page, "sum"), code)
+
+
+# Kernels that are wrong, but were called right, or were praised
+
+CHEATS = {
+    "one size": (
+        "neighbors",
+        f"""{HEAD} if (N != 1000u || i >= N) {{ return; }} var s = load_a(i);
+        if (i > 0u) {{ s += load_a(i - 1u); }}
+        if (i + 1u < N) {{ s += load_a(i + 1u); }} store_out(i, s); }}""",
+        "With N = 512: The result is wrong",
+    ),
+    "whole workgroups": (
+        "sum",
+        TREE.replace("BARRIER", "workgroupBarrier();").replace("i < N", "true"),
+        "With N = 1000: Out of bounds",
+    ),
+    "known input": (
+        "neighbors",
+        f"{HEAD} if (i < N) {{ store_out(i, f32(i % 10u) + f32((i + 1u) % 10u)); }} }}",
+        "The result is wrong",
+    ),
+    "the array itself": ("sum", f"{HEAD} out_[w] = a_[i]; }}", "“out_” ends in “_”"),
+    "shared memory of one's own": (
+        "sum",
+        f"var<workgroup> t: array<f32, 256>;\n{HEAD} t[l] = load_a(i); }}",
+        "line 1: no access to shared memory of your own would be recorded",
+    ),
+    "another binding": (
+        "sum",
+        f"@group(0) @binding(0) var<storage> b: array<f32>;\n{HEAD} }}",
+        "line 1: “@group” is an attribute",
+    ),
+    "another counter": (
+        "sum",
+        f"fn atomicAdd(p: u32, x: u32) -> u32 {{ return 9999999u; }}\n{HEAD} }}",
+        "“atomicAdd” has a meaning already",
+    ),
+    "nothing": ("sum", f"{HEAD} }}", "The result is wrong"),
+}
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_a_cheat_is_not_praised(page: Page, name: str):
+    exercise, code, message = CHEATS[name]
+    verdict = check(task(page, exercise), code)
+    assert message in verdict
+    assert "as few as" not in verdict and "The result is right" not in verdict
+
+
+def test_many_accesses_of_a_right_kernel_are_all_recorded(page: Page):
+    code = f"""{HEAD} if (i < N) {{ store_tile(l, load_a(i)); }}
+      else {{ store_tile(l, 0.0); }} workgroupBarrier(); var s = 0.0;
+      for (var k = 0u; k < 256u; k++) {{ s += load_tile(k); }}
+      if (l == 0u) {{ store_out(w, s); }} }}"""
+    assert "The result is right" in check(task(page, "sum"), code)
+
+
+# The record
+
+
+def test_the_record_is_drawn_warp_by_warp(page: Page):
+    figure = task(page, "transpose")
+    press(figure, "Begin again")
+    check(figure)
+    drawing = figure.locator(".record .drawing")
+    loads = "Warp 0. load_a: 32 threads, 4 sectors"
+    expect(drawing).to_have_attribute("aria-label", loads)
+    access = figure.get_by_label("Access")
+    access.focus()
+    page.keyboard.press("ArrowRight")
+    stores = "Warp 0. store_out: 32 threads, 32 sectors"
+    expect(drawing).to_have_attribute("aria-label", stores)
+    figure.get_by_label("Warp", exact=True).focus()
+    page.keyboard.press("End")
+    expect(drawing).to_have_attribute("aria-label", re.compile(r"Warp 127\. load_a"))
+
+
+def test_the_record_begins_where_a_thread_is_out_of_bounds(page: Page):
+    figure = task(page, "neighbors")
+    press(figure, "Begin again")
+    check(figure, f"{HEAD}\n  store_out(i, load_a(i)); }}")
+    drawing = figure.locator(".record .drawing")
+    outside = "Warp 31. load_a: 32 threads, 1 sector, 24 out of bounds"
+    expect(drawing).to_have_attribute("aria-label", outside)
+    assert drawing.locator(".crossed").count() == 24
+
+
+# Time
+
+WORST = """() => { window.worst = 0; let last = performance.now();
+  setInterval(() => { const now = performance.now();
+    window.worst = Math.max(window.worst, now - last); last = now; }, 5); }"""
+CROWDED = {
+    "a forgotten k++": f"""{HEAD} var k = 0u; while (k < 256u) {{
+        store_out(w, load_out(w) + load_a(256u * w + k)); }} }}""",
+    "one busy thread": f"""{HEAD} if (i == 0u) {{ for (var k = 0u; k < 16000u; k++) {{
+        {"store_out(0u, 1.0);" * 8} }} }} }}""",
+}
+
+
+@pytest.mark.parametrize("name", CROWDED)
+def test_the_page_does_not_wait_for_a_verdict(page: Page, name: str):
+    figure = task(page, "sum")
+    page.evaluate(WORST)
+    assert "The result is wrong" in check(figure, CROWDED[name])
+    # The page judges in slices of 12 ms; the rest is what else this machine does.
+    assert page.evaluate("window.worst") < 1000
+
+
+def test_two_presses_end_with_a_verdict(page: Page):
+    figure = task(page, "sum")
+    solve(figure)
+    for _ in range(6):
+        check_button = figure.get_by_role("button", name="Check", exact=True)
+        check_button.evaluate("(button) => { button.click(); button.click(); }")
+        assert "The result is right" in done(figure)
+        page.evaluate(FRAMES)  # in which a run that was stopped could still speak
+        assert "Stopped" not in figure.inner_text()
+
+
+@pytest.fixture
+def pretending(engine: Browser, site: Path) -> Iterator[Page]:
+    """A page whose adapter seems to be a GPU, so that it is timed."""
+    page = engine.new_page(viewport={"width": 1000, "height": 1000})
+    page.add_init_script(PRETEND)
+    page.goto((site / PAGE).as_uri())
+    yield page
+    page.close()
+
+
+def test_only_a_right_kernel_is_measured(pretending: Page):
+    figure = task(pretending, "sum")
+    endless = f"{HEAD} loop {{ if (load_a(0u) < 0.0) {{ break; }} }} }}"
+    verdict = check(figure, endless, "Measure")
+    assert "A loop was stopped" in verdict
+    assert "Only a right kernel is measured." in verdict and "GB/s" not in verdict
+
+
+def test_a_loop_that_is_cut_is_not_timed(pretending: Page):
+    figure = task(pretending, "sum")
+    late = TREE.replace("BARRIER", "workgroupBarrier();").replace(
+        "if (l == 0u)", "while (N > 2000u) { } if (l == 0u)"
+    )
+    verdict = check(figure, late, "Measure")
+    assert verdict == "With N = 16384, a loop was stopped, so there is no time."
+
+
+def test_a_measurement_begins_with_a_small_problem(pretending: Page):
+    figure = task(pretending, "neighbors")
+    solve(figure)
+    pretending.evaluate(SIZES)
+    press(figure, "Measure")
+    done(figure, timeout=240_000)
+    tried = pretending.evaluate("window.tried")
+    assert tried[0] == "16384" and tried == sorted(tried, key=int)
+
+
+SIZES = """() => { window.tried = [];
+  const status = document.querySelector(
+    "figure[data-explorable=task-neighbors] [role=status]");
+  new MutationObserver(() => {
+    const found = status.textContent.match(/Trying N = (\\d+)/);
+    if (found) window.tried.push(found[1]);
+  }).observe(status, { childList: true }); }"""
+
+
+# The editor
+
+
+def test_a_text_is_never_lost(engine: Browser, site: Path):
+    page = engine.new_page()
+    page.goto((site / PAGE).as_uri())
+    figure = task(page, "neighbors")
+    own = f"{HEAD}\n  // mine\n}}"
+    editor(figure).fill(own)
+    for name in ("Begin again", "Put it into the editor"):
+        if name != "Begin again":
+            press(figure, "Show a solution")
+            assert editor(figure).input_value() == own
+            expect(figure.locator(".solution")).to_contain_text("Each thread fetches")
+        press(figure, name)
+        assert editor(figure).input_value().startswith(f"{HEAD}\n  ")
+        assert "// mine" not in editor(figure).input_value()
+        page.keyboard.press("Control+z")
+        assert editor(figure).input_value() == own
+    page.reload()
+    assert editor(task(page, "neighbors")).input_value() == own
+    page.close()
+
+
+def test_lines_have_numbers_and_all_are_seen(page: Page):
+    figure = task(page, "neighbors")
+    solve(figure)
+    lines = editor(figure).input_value().split("\n")
+    numbers = figure.locator(".editor").first.locator("pre").inner_text().split()
+    assert numbers == [str(n) for n in range(1, len(lines) + 1)] and len(lines) == 12
+    assert editor(figure).evaluate("(x) => x.scrollHeight <= x.offsetHeight")
 
 
 @pytest.mark.parametrize(
@@ -146,10 +393,10 @@ def test_endless_loops_end(page: Page, loop: str):
     [
         (f"{HEAD}\n  store_out(i, 2 * load_a(i)\n}}", r"line [23]: "),
         (f"{HEAD}\n  store_out(i, 2u * load_a(i));\n}}", r"line 2: .*f32"),
-        ("fn other() {}", r"unresolved call target 'kernel'"),
+        ("fn other() {}", r"The page calls fn kernel.*unresolved call target 'kernel'"),
         (
-            f"{HEAD} if (l < 3u) {{ workgroupBarrier(); }} store_out(w, 0.0); }}",
-            "uniform",
+            f"{HEAD}\n\n  if (l < 3u) {{\n    workgroupBarrier(); }}\n}}",
+            "line 4: .*uniform",
         ),
     ],
 )
@@ -171,7 +418,7 @@ def test_keys_of_the_editor_are_its_own(page: Page):
     theme = page.evaluate("document.documentElement.dataset.theme")
     page.keyboard.type("t")
     assert page.evaluate("document.documentElement.dataset.theme") == theme
-    figure.get_by_role("button", name="Begin again").click()
+    press(figure, "Begin again")
     editor.focus()
     page.keyboard.press("Control+Enter")
     expect(figure.locator(".verdict")).to_contain_text("4608 sectors")
@@ -187,7 +434,15 @@ def test_a_program_is_not_timed(page: Page):
 def test_without_an_adapter_a_sentence_says_so(site: Path, browser: Browser):
     page = browser.new_page()
     page.goto((site / PAGE).as_uri())
-    assert "offers no GPU" in check(task(page, "sum"))
+    for name in RIGHT:
+        figure = page.locator(f"figure[data-explorable=task-{name}]")
+        figure.scroll_into_view_if_needed()
+        expect(figure.locator(".needed")).to_contain_text("another browser")
+        for button in ("Check", "Measure"):
+            needs = figure.get_by_role("button", name=f"{button} (needs a GPU)")
+            expect(needs).to_be_disabled()
+    words = page.locator("main").inner_text()
+    assert "without one" not in words and "kernels below run" not in words
     page.close()
 
 

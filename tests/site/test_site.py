@@ -241,7 +241,8 @@ def test_pages_have_a_card_and_an_icon_for_other_programs(site: Path, pages: Pag
 def test_figures_with_a_script_of_their_own_can_be_explored(site: Path, pages: Pages):
     folder = site / "_static/explorables"
     shared = {"explorable", "device", "measure", "experiments"}
-    shared |= {"kernel-task", "cards"}
+    shared |= {"kernel-task", "kernel-code", "kernel-judge", "kernel-run"}
+    shared |= {"kernel-drawing", "cards"}
     names = {file.stem for file in folder.glob("*.js")} - shared
     scripts = {name for name in names if not name.endswith("arithmetic")}
     figures = {
