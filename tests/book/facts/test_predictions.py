@@ -46,7 +46,11 @@ def test_a_place_that_the_output_does_not_have_names_no_number(place: str):
 
 @pytest.mark.parametrize(
     "question, unit",
-    [("How many MiB is it?", "MiB"), ("Of 8, how many ms in all?", "ms"), ("How many?", "")],
+    [
+        ("How many MiB is it?", "MiB"),
+        ("Of 8, how many ms in all?", "ms"),
+        ("How many?", ""),
+    ],
 )
 def test_a_question_may_name_the_unit(question: str, unit: str):
     assert predictions.unit_asked(question) == unit
@@ -88,7 +92,7 @@ QUESTION = 'no question for readers; write question="How many ms for n = 8?"'
 @pytest.mark.parametrize(
     "text, line, message",
     [
-        (PREDICTING.format(ASKED), 3, "no part of the output to predict; write answer="),
+        (PREDICTING.format(ASKED), 3, "no part of the output to predict"),
         (PREDICTING.format('answer="n: ? s"'), 3, QUESTION),
         (PREDICTING.format('question="Now." answer="n: ? s"'), 3, QUESTION),
         (PREDICTING.format(f'{ASKED}answer="n: 5 s"'), 3, "'n: 5 s' must have one ?"),
@@ -97,7 +101,7 @@ QUESTION = 'no question for readers; write question="How many ms for n = 8?"'
             *(3, "'? or ?' must have one ?"),
         ),
         ('```{.python .input answer="?"}\n%%tab all\n1\n```\n', 3, "'answer' without"),
-        ('```{.python .input question="?"}\n%%tab all\n1\n```\n', 3, "'question' without"),
+        ('```{.python .input question="?"}\n%%tab all\n1\n```\n', 3, "'question'"),
         (PREDICTING.format(f'{ASKED}answer="?" cited=x'), 3, "no measurement 'x' in"),
         (f"So [2 s]{{.arithmetic}}.\n\n{CELL}\n[3 s]{{.arithmetic}}.\n", 10, "no cell"),
         (f"So [2 s]{{.arithmetic}}.\n\n## Two\n\n{CELL}", 3, "no cell"),
