@@ -37,7 +37,7 @@
 
   // Returns the value of digits with a decimal point or comma and thousands separators. A
   // single comma before three digits separates thousands, as in the outputs of the book.
-  function valueOf(digits) {
+  function numberOf(digits) {
     const marks = digits.match(/[.,]/g) ?? [];
     const last = marks.at(-1);
     const isRepeated = marks.length > 1 && marks.every((mark) => mark === last);
@@ -61,18 +61,19 @@
     value < 1000 ? value.toPrecision(3) : String(Math.round(value));
 
   // Returns the value of a text in a unit, and the words for it: `25 MiB`, or
-  // `26.2 MB = 25.0 MiB`. Otherwise, it returns the problem. A number without a unit may
-  // be followed by a word of the question, as in `16 sectors`.
+  // `26.2 MB = 25.0 MiB`. Otherwise, it returns the problem. A word of the question that is
+  // no unit may follow the number, as in `16 sectors`.
   function read(text, unit, question = "") {
     const typed = text.replace(/\s+/g, " ").replaceAll("−", "-").trim();
     if (!typed) return { problem: "Type a number, or show the output." };
     const [, sign, digits, power, word] = NUMBER.exec(typed.replace(/^[~≈] ?/, "")) ?? [];
-    const number = digits ? valueOf(digits) * 10 ** Number(power ?? 0) : Number.NaN;
+    const number = digits ? numberOf(digits) * 10 ** Number(power ?? 0) : Number.NaN;
     const example = `7 ${unit}`.trim();
     if (!Number.isFinite(number))
       return { problem: `“${typed}” is not a number. Type one such as ${example}.` };
-    const isInWords = !unit && question.toLowerCase().split(/\W+/).includes(word.toLowerCase());
-    const factor = !word || isInWords ? 1 : unitIn(word, unit);
+    const isAsked = question.toLowerCase().split(/\W+/).includes(word.toLowerCase());
+    const isUnit = KINDS.some((units) => units.has(word));
+    const factor = !word || (isAsked && !isUnit) ? 1 : unitIn(word, unit);
     if (factor === undefined) {
       const asked = unit ? `a number of ${unit}` : "a number without a unit";
       return { problem: `The question asks for ${asked}, and “${word}” does not fit.` };

@@ -19,7 +19,7 @@ from playwright.sync_api import Locator, Page, expect
 
 SECTION = "chapter_gpus/memory.html"
 FIRST, OTHER = TABS[0], TABS[2]
-QUESTION = "How many MiB does a step of DeepMLP reach at the highest point?"
+QUESTION = "How many MiB does a step of DeepMLP with 2048 examples reach at most?"
 TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
 
 

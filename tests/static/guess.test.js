@@ -36,7 +36,7 @@ for (const [typed, value] of [
   ["25,0", 25],
   ["0,125", 0.125],
   [",5", 0.5],
-  ["3,14159", 3.14159],
+  ["3,25125", 3.25125],
   ["1,234", 1234],
   ["1,234.5", 1234.5],
   ["1.234,5", 1234.5],
@@ -76,7 +76,9 @@ for (const [typed, unit, reason] of [
     assert.ok(problem.includes(reason), problem);
   });
 
-test("a word of the question may follow a number without a unit", () => {
+test("a word of the question may follow the number if it is no unit", () => {
+  assert.equal(read("1.5 S", "times", "How many times S does it send?").value, 1.5);
+  assert.ok(read("3 GB", "ms", "How many ms does it take at 64 GB/s?").problem);
   assert.equal(read("16 sectors", "", "How many sectors does it need?").value, 16);
   assert.ok(read("16 warps", "", "How many sectors does it need?").problem);
 });
