@@ -42,7 +42,7 @@ def number_at(place: str, output: str) -> Quantity | None:
 
 
 def unit_asked(question: str) -> str:
-    """Return the unit that a question asks for: ms in `How many ms ...?`; may be empty."""
+    """Return the unit that a question asks for, ms in `How many ms ...?`, if any."""
     found = HOW_MANY.search(question)
     return found[1] if found and found[1] in UNITS else ""
 

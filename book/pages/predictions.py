@@ -2,7 +2,8 @@
 
 The stylesheet covers nothing in print, without JavaScript, or where the attribute
 `data-predict` of the page is "off". The script `static/predict.js` uncovers outputs,
-and adds the reader's number, which `static/guess.js` reads, to the others. `static/tally.js` sums all of them up. Cells with the same question are uncovered
+and adds the reader's number, which `static/guess.js` reads, to the others.
+`static/tally.js` sums all of them up. Cells with the same question are uncovered
 together.
 """
 

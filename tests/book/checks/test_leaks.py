@@ -5,7 +5,7 @@ import pytest
 from book.checks.leaks import SCREEN, problems
 
 CELL = """\
-```{.python .input .predict question="How many ms do copies take?" answer="copies: ? ms"}
+```{.python .input .predict question="How many ms are copies?" answer="copies: ? ms"}
 %%tab all
 print(1)
 ```
