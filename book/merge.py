@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 
 from book.facts import predictions
 from book.facts.marked_numbers import Rows
-from book.facts.predictions import words_around
+from book.facts.predictions import unit_asked
 from book.facts.quantities import Quantity
 from book.records.outputs import text_of
 from book.records.store import Shown, State
@@ -61,14 +61,12 @@ class Run:
 class Prediction:
     """A number in the outputs of a cell that readers predict before they see it.
 
-    `before` and `after` are the words around the number, whose unit is `unit`. In
-    `numbers`, the name of each number to compare, such as "Arithmetic", precedes its
-    text. `cited` is a published measurement, empty if there is none.
+    `question` asks for the number, whose unit is `unit`. In `numbers`, the name of each
+    number to compare, such as "Arithmetic", precedes its text. `cited` is a published
+    measurement, empty if there is none.
     """
 
     question: str
-    before: str
-    after: str
     unit: str
     numbers: tuple[tuple[str, str], ...]
     cited: Facts = field(default_factory=dict)
@@ -229,15 +227,13 @@ def _prediction(
     found = _numbers(cell, runs, view, cited)
     if not found:
         return None
+    question = cell.attributes["question"]
     units = [number.unit for number in reversed(found.values())]
-    unit = next(filter(None, [*units, cited.get("unit", "")]), "")
+    units += [cited.get("unit", ""), unit_asked(question)]
+    unit = next(filter(None, units), "")
     texts = (q.text if q.unit else f"{q.text} {unit}".strip() for q in found.values())
-    question = cell.attributes["answer"]
-    before, after = words_around(question)
-    if not after.startswith(unit):
-        after = f"{unit} {after}".strip()
     numbers = tuple(zip(found, texts, strict=True))
-    return Prediction(question, before, after, unit, numbers, cited)
+    return Prediction(question, unit, numbers, cited)
 
 
 def _numbers(

@@ -17,6 +17,12 @@ declare function bookChoose(axis: string, value: string, move?: boolean): void;
 declare function bookLoad(file: string): Promise<void>;
 declare function bookPrepare(within: Element): void;
 declare function bookTarget(hash: string): Element | null;
+declare const bookGuess: {
+  read(text: string, unit: string, question?: string): { value?: number; words?: string; problem?: string };
+  verdict(value: number, arithmetic: number, output: number, name?: string): string;
+  typical(ratios: number[]): number;
+};
+declare function bookTally(numbers: Compared[], erase: () => void): void;
 declare const bookCompare: { toggle(): void; toggleDifferences(): void };
 declare var bookSearch: { open(loaded: Promise<unknown>): void };
 declare var bookExplorables: Record<string, (figure: Element) => void>;
@@ -25,7 +31,10 @@ declare var bookPreviews: any;
 declare var bookSearchData: any;
 declare var bookSolutions: Record<string, string>;
 
+interface Compared { value?: number; words?: string; arithmetic?: number; output?: number; name: string }
+
 interface Window {
+  bookTally: typeof bookTally;
   bookApplyChoices: () => void;
   bookSearch: typeof bookSearch;
 }

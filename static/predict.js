@@ -3,7 +3,7 @@
 //
 // A question is asked once: its answer uncovers the outputs of the question in every
 // framework, the arithmetic in the text above them, and the text below that explains them.
-// What readers have answered stays in their browser. Without a number, an output is only
+// What readers have typed stays in their browser. Without a number, an output is only
 // shown, until the page is left.
 
 (() => {
@@ -11,7 +11,7 @@
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const predictions = all(".prediction");
   const KEY = "predictions";
-  // The answers on all pages: the reader's number under the page and the question.
+  // The answers on all pages: what the reader typed, under the page and the question.
   let answers = {};
   const seen = new Set(); // the questions without an answer whose outputs are shown
 
@@ -51,35 +51,65 @@
       });
   }
 
-  // Returns by which factor a prediction was off, in words.
-  function off(answer, prediction) {
-    const output = all("dt", prediction).find((dt) => dt.textContent.startsWith("Output"));
-    const printed = parseFloat(output?.nextElementSibling.textContent.replaceAll(",", ""));
-    if (!(answer > 0 && printed > 0)) return "";
-    const factor = answer / printed;
-    const times = Number(Math.max(factor, 1 / factor).toPrecision(2));
-    if (times < 1.05) return ", right";
-    return `, too ${factor > 1 ? "large" : "small"} by a factor of ${times}`;
+  // Returns the value and the words of a text in the unit that a prediction asks for.
+  const readFor = (prediction, text) =>
+    bookGuess.read(text ?? "", prediction.dataset.unit, prediction.dataset.question);
+
+  // Returns the value of the first number of the row whose name matches, if there is one.
+  function numberIn(prediction, name) {
+    const found = all("dt", prediction).find((dt) => name.test(dt.textContent));
+    return readFor(prediction, found?.nextElementSibling.textContent).value;
+  }
+
+  // Returns the numbers that a prediction compares. A published number is compared if the
+  // cell prints no other.
+  function compared(prediction) {
+    const { value, words } = readFor(prediction, answers[keyOf(prediction)]);
+    const printed = numberIn(prediction, /^Output/);
+    const published = numberIn(prediction, /, cited$/);
+    const arithmetic = numberIn(prediction, /^Arithmetic/);
+    const name = printed ? "output" : "published number";
+    return { value, words, arithmetic, output: printed ?? published, name };
+  }
+
+  // Writes the reader's number and its verdict into the row of a prediction.
+  function enter(prediction) {
+    const { value, words, arithmetic, output, name } = compared(prediction);
+    const number = prediction.querySelector(".yours dd");
+    number.textContent = words ?? "";
+    if (!(value && output)) return;
+    const verdict = document.createElement("span");
+    verdict.textContent = `, ${bookGuess.verdict(value, arithmetic, output, name)}`;
+    number.append(verdict);
+  }
+
+  // Sums up the predictions that the reader sees, each once.
+  function sumUp() {
+    const shown = predictions.filter((p) => p.checkVisibility());
+    const byKey = new Map(shown.map((p) => [keyOf(p), compared(p)]));
+    bookTally([...byKey.values()].filter(({ value }) => value), () => erase(shown));
   }
 
   // Shows what the reader has answered, and covers the rest.
   function update() {
     for (const prediction of predictions) {
-      const answer = answers[keyOf(prediction)];
+      const answer = readFor(prediction, answers[keyOf(prediction)]).value;
       prediction.toggleAttribute("data-open", Boolean(answer) || seen.has(keyOf(prediction)));
-      const yours = prediction.querySelector(".yours");
-      yours.hidden = !answer;
-      const number = yours.querySelector("dd");
-      number.textContent = answer
-        ? `${answer} ${number.dataset.unit}`.trim() + off(answer, prediction)
-        : "";
+      prediction.querySelector(".yours").hidden = !answer;
+      enter(prediction);
     }
     const isOpen = (prediction) => !prediction || "open" in prediction.dataset;
     for (const text of all(".arithmetic"))
       text.toggleAttribute("data-open", nearest(text, true).some(isOpen));
     for (const text of all(".explains"))
       text.toggleAttribute("data-told", nearest(text, false).some(isOpen));
+    follow();
+  }
+
+  // Adapts what depends on the predictions that the reader sees.
+  function follow() {
     placeSwitch();
+    sumUp();
   }
 
   // The setting for all covers stands below the first of them.
@@ -102,14 +132,45 @@
     }
   }
 
+  // Says below the field how a text is read, or why it is not.
+  function say(field, words, isWrong = false) {
+    const prediction = field.closest(".prediction");
+    prediction.querySelector(".reading").textContent = words;
+    if (isWrong) field.setAttribute("aria-invalid", "true");
+    else field.removeAttribute("aria-invalid");
+  }
+
+  // While the reader types, only conversions are worth saying.
+  function preview({ target }) {
+    const { words = "" } = readFor(target.closest(".prediction"), target.value);
+    say(target, words.includes("=") ? words : "");
+  }
+
   function answer(event) {
     event.preventDefault();
     const prediction = event.target.parentElement;
+    const field = event.target.querySelector("input");
+    const { problem } = readFor(prediction, field.value);
+    if (problem) {
+      say(field, problem, true);
+      field.focus();
+      return;
+    }
     readAnswers();
-    const { value } = event.target.querySelector("input");
-    if (value) answers[keyOf(prediction)] = value;
-    else seen.add(keyOf(prediction));
+    answers[keyOf(prediction)] = field.value.trim();
     store(KEY, JSON.stringify(answers));
+    show(prediction);
+  }
+
+  // Shows the output of a question that the reader does not answer.
+  function reveal({ target }) {
+    const prediction = target.closest(".prediction");
+    readAnswers();
+    seen.add(keyOf(prediction));
+    show(prediction);
+  }
+
+  function show(prediction) {
     bookChange(prediction, update);
     prediction.querySelector(".answers").focus({ preventScroll: true });
   }
@@ -117,12 +178,27 @@
   // Covers the outputs of a question again.
   function cover({ target }) {
     const prediction = target.closest(".prediction");
-    readAnswers();
-    delete answers[keyOf(prediction)];
-    seen.delete(keyOf(prediction));
-    store(KEY, JSON.stringify(answers));
+    forget([prediction]);
     bookChange(prediction, update);
     prediction.querySelector(".guess input").focus({ preventScroll: true });
+  }
+
+  // Forgets what the reader has typed into the fields of some questions.
+  function forget(some) {
+    readAnswers();
+    const keys = some.map(keyOf);
+    for (const key of keys) delete answers[key];
+    for (const key of keys) seen.delete(key);
+    store(KEY, JSON.stringify(answers));
+    for (const prediction of predictions.filter((p) => keys.includes(keyOf(p)))) {
+      prediction.querySelector("form").reset();
+      say(prediction.querySelector(".guess input"), "");
+    }
+  }
+
+  function erase(shown) {
+    forget(shown);
+    bookChange(document.querySelector("#exercises") ?? root, update);
   }
 
   function choose({ target }) {
@@ -134,8 +210,13 @@
     });
   }
 
-  for (const prediction of predictions) {
+  for (const [i, prediction] of predictions.entries()) {
+    const id = `reading-${i}`;
+    prediction.querySelector(".reading").id = id;
+    prediction.querySelector(".guess input").setAttribute("aria-describedby", id);
     prediction.querySelector("form").addEventListener("submit", answer);
+    prediction.querySelector("form").addEventListener("input", preview);
+    prediction.querySelector(".reveal").addEventListener("click", reveal);
     prediction.querySelector(".covering").addEventListener("change", choose);
     prediction.querySelector(".again").addEventListener("click", cover);
   }
@@ -146,7 +227,7 @@
   }
 
   start();
-  document.addEventListener("book:choice", placeSwitch);
+  document.addEventListener("book:choice", follow);
   // The reader may have answered on another page before coming back to this one.
   addEventListener("pageshow", ({ persisted }) => persisted && start());
 })();

@@ -34,7 +34,7 @@ SETTINGS = {
     "within": (r"\d+(?:\.\d+)?%", "30%"),
     "value": (r"\d+(?:\.\d+)?(?:e-?\d+)?", "2"),
 }
-OF_CELLS = ("answer", "arithmetic", "cited")
+OF_CELLS = ("question", "answer", "arithmetic", "cited")
 MEASURED_WITHIN = 0.25
 ROUNDED = 0.02
 MOST_SHOWN = 8
@@ -108,6 +108,8 @@ def _mistakes_in_cell(cell: Cell) -> Iterator[str]:
             if name in cell.attributes:
                 yield f"'{name}' without .predict; add it, or remove {name}"
         return
+    if not cell.attributes.get("question", "").endswith("?"):
+        yield 'no question for readers; write question="How many ms for n = 8?"'
     if "answer" not in cell.attributes:
         yield 'no part of the output to predict; write answer="n = 8: ? ms"'
     for name in ("answer", "arithmetic"):

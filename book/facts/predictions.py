@@ -1,8 +1,9 @@
 """Reads the cells marked `.predict`, whose outputs pages cover at first.
 
-Readers predict a number of the output before they see it. The attribute `answer` of the
-cell is the part of the output with this number, in whose place it has a question mark:
-`n = 8: ? ms`. Two dots stand for any text within the line. `arithmetic` is the part
+Readers predict a number of the output before they see it, which the attribute
+`question` of the cell asks for in words. `answer` is the part of the output with this
+number, in whose place it has a question mark: `n = 8: ? ms`. Two dots stand for any
+text within the line. `arithmetic` is the part
 with the number that the cell itself predicts. Otherwise, a number marked `.arithmetic`
 in the text above is the prediction.
 """
@@ -13,12 +14,13 @@ import re
 from dataclasses import dataclass
 
 from book.facts.marked_numbers import marked
-from book.facts.quantities import Quantity, quantities
+from book.facts.quantities import UNITS, Quantity, quantities
 from book.text.blocks import Block, Cell
 from book.text.inline import Span
 
 PIECE = re.compile(r"(\s+|\.\.|\?)")
 PATTERNS = {"..": ".*?", "?": r"(?P<number>\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?)"}
+HOW_MANY = re.compile(r"\bhow many (\S+)", re.IGNORECASE)
 # The equation of a marked number, such as $2 + 17 = 19$ MiB.
 EQUATION = re.compile(r"\$(?P<left>[^$]+)=(?P<right>[^$=]+)\$")
 
@@ -39,10 +41,10 @@ def number_at(place: str, output: str) -> Quantity | None:
     return next(quantities(number))
 
 
-def words_around(place: str) -> tuple[str, str]:
-    """Return the words before and after the number at a place, as readers see them."""
-    before, _, after = place.replace("..", "…").partition("?")
-    return before.strip(), after.strip()
+def unit_asked(question: str) -> str:
+    """Return the unit that a question asks for, ms in `How many ms ...?`, if any."""
+    found = HOW_MANY.search(question)
+    return found[1] if found and found[1] in UNITS else ""
 
 
 # The arithmetic of the text

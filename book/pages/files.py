@@ -17,7 +17,10 @@ from book.render import code
 from book.render.code_styles import Dark, Light
 from book.text.book import Book
 
-SCRIPTS = ("book.js", "compare.js", "predict.js", "preview.js", "solutions.js")
+SCRIPTS = (
+    *("book.js", "compare.js", "guess.js", "tally.js", "predict.js", "preview.js"),
+    "solutions.js",
+)
 # Drawings that other programs show as pixels: links to the book, and home screens.
 DRAWN = ("card", "touch-icon")
 FOR_DECKS = ("slides.css", "slides.js", "vendor/reveal")

@@ -2,7 +2,8 @@
 
 The stylesheet covers nothing in print, without JavaScript, or where the attribute
 `data-predict` of the page is "off". The script `static/predict.js` uncovers outputs,
-and adds the reader's number to the others. Cells with the same question are uncovered
+and adds the reader's number, which `static/guess.js` reads, to the others.
+`static/tally.js` sums all of them up. Cells with the same question are uncovered
 together.
 """
 
@@ -11,17 +12,18 @@ import html
 from book.merge import Prediction, escaped
 
 FORM = """\
-<div class="prediction" data-question="{question}">
+<div class="prediction" data-question="{question}" data-unit="{unit}">
 <form class="guess">
-<p>Predict the number, or show the output.</p>
-<label>{before} \
-<span><input type="number" step="any" autocomplete="off"> {after}</span></label>
-<button type="submit">Show the output</button>
+<label><span>{question}</span> \
+<span><input type="text" inputmode="decimal" autocomplete="off"> {unit}</span></label>
+<button type="submit">Compare</button>
+<button type="button" class="reveal">Show the output</button>
+<p class="reading" role="status"></p>
 </form>
 <div class="answers" role="group" aria-label="Comparison" tabindex="-1">
-<p>{before} ? {after}</p>
+<p>{question}</p>
 <dl>
-<div class="yours"><dt>You</dt><dd data-unit="{unit}"></dd></div>
+<div class="yours"><dt>You</dt><dd></dd></div>
 {row}</dl>
 <button type="button" class="again">Cover again</button>
 </div>
@@ -39,15 +41,9 @@ def covered(outputs: str, prediction: Prediction) -> str:
     row, cited = list(prediction.numbers), prediction.cited
     if cited:
         row.append((f"{cited['hardware']}, cited", f"{cited['value']} {cited['unit']}"))
-    words = {
-        "question": prediction.question,
-        "before": prediction.before,
-        "after": prediction.after,
-        "unit": prediction.unit,
-    }
-    escaped = {name: html.escape(text) for name, text in words.items()}
+    question, unit = html.escape(prediction.question), html.escape(prediction.unit)
     entries = "".join(ENTRY.format(*map(html.escape, pair)) for pair in row)
-    return FORM.format(**escaped, row=entries, outputs=outputs)
+    return FORM.format(question=question, unit=unit, row=entries, outputs=outputs)
 
 
 def source(prediction: Prediction) -> str:

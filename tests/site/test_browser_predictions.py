@@ -19,7 +19,7 @@ from playwright.sync_api import Locator, Page, expect
 
 SECTION = "chapter_gpus/memory.html"
 FIRST, OTHER = TABS[0], TABS[2]
-QUESTION = "the highest point is ? MiB"
+QUESTION = "How many MiB does a step of DeepMLP with 2048 examples reach at most?"
 TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
 
 
@@ -53,8 +53,12 @@ def row(page: Page, place: int = 0) -> dict[str, str]:
     return dict(texts)
 
 
+def field(prediction: Locator) -> Locator:
+    return prediction.get_by_role("textbox")
+
+
 def enter(page: Page, number: str) -> None:
-    prediction(page).get_by_role("spinbutton").fill(number)
+    field(prediction(page)).fill(number)
     page.keyboard.press("Enter")
 
 
@@ -106,11 +110,12 @@ def test_one_question_can_be_covered_again(open_http_page: Visitor):
     page = open_http_page(SECTION)
     enter(page, "20")
     others = page.locator(f'.prediction:not([data-question="{QUESTION}"]):visible')
-    others.get_by_role("spinbutton").first.fill("3")
-    others.get_by_role("button", name="Show the output").first.click()
+    field(others.first).fill("3")
+    others.get_by_role("button", name="Compare").first.click()
     prediction(page).get_by_role("button", name="Cover again").click()
     expect(outputs(page)).to_be_hidden()
-    expect(prediction(page).get_by_role("spinbutton")).to_be_focused()
+    expect(field(prediction(page))).to_be_focused()
+    expect(field(prediction(page))).to_have_value("")
     reload(page)
     expect(outputs(page)).to_be_hidden()
     expect(others.first.locator(".covered")).to_be_visible()
@@ -122,7 +127,9 @@ def test_one_question_can_be_covered_again(open_http_page: Visitor):
         ("25", "25 MiB, right"),
         ("250", "250 MiB, too large by a factor of 10"),
         ("0.001", "0.001 MiB, too small by a factor of 25000"),
-        ("-3", "-3 MiB"),
+        ("26.2 MB", "26.2 MB = 25.0 MiB, right"),
+        ("25,0", "25,0 = 25 MiB, right"),
+        ("21", "21 MiB, like the arithmetic; the output is 1.2 times as large"),
     ],
 )
 def test_a_prediction_says_by_which_factor_it_was_off(
@@ -131,6 +138,80 @@ def test_a_prediction_says_by_which_factor_it_was_off(
     page = open_http_page(SECTION)
     enter(page, guess)
     assert row(page)["You"] == words
+
+
+def test_a_published_number_is_compared_if_the_cell_prints_no_other(
+    open_http_page: Visitor,
+):
+    page = open_http_page("chapter_gpus/kernels.html")
+    asked = page.locator('.prediction[data-unit="TFLOP/s"]:visible').first
+    field(asked).fill("83")
+    asked.get_by_role("button", name="Compare").click()
+    expect(asked.locator(".yours dd")).to_have_text(
+        "83 TFLOP/s, like the arithmetic; the published number is 1.4 times as large"
+    )
+
+
+@pytest.mark.parametrize("typed", ["0", "-3", "twenty", "5 ms", ""])
+def test_what_is_no_prediction_is_refused_with_a_reason(
+    open_http_page: Visitor, typed: str
+):
+    page = open_http_page(SECTION)
+    enter(page, typed)
+    box = field(prediction(page))
+    expect(box).to_be_focused()
+    expect(box).to_have_attribute("aria-invalid", "true")
+    expect(prediction(page).get_by_role("status")).not_to_be_empty()
+    assert box.evaluate(
+        "e => document.getElementById(e.getAttribute('aria-describedby')).textContent"
+    )
+    expect(outputs(page)).to_be_hidden()
+    box.fill("20")
+    expect(prediction(page).get_by_role("status")).to_be_empty()
+    assert box.get_attribute("aria-invalid") is None
+
+
+def test_a_conversion_is_shown_while_the_reader_types(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    box = field(prediction(page))
+    box.press_sequentially("26.2 MB")
+    expect(prediction(page).get_by_role("status")).to_have_text("26.2 MB = 25.0 MiB")
+    box.fill("26")
+    expect(prediction(page).get_by_role("status")).to_be_empty()
+
+
+def test_the_question_names_the_field(open_page: Visitor):
+    page = open_page(SECTION)
+    named = prediction(page).get_by_label(f"{QUESTION} MiB")
+    assert named.get_attribute("inputmode") == "decimal"
+    named.fill("20")
+    prediction(page).get_by_role("button", name="Compare").click()
+    expect(outputs(page)).to_be_visible()
+
+
+def test_a_record_sums_up_what_the_reader_has_predicted(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    record = page.get_by_role("region", name="Your predictions")
+    button(page).click()
+    expect(record).to_have_count(0)  # nothing was predicted
+    prediction(page).get_by_role("button", name="Cover again").click()
+    enter(page, "50")
+    expect(record).to_contain_text(
+        "Your prediction on this page is off by a factor of 2.0, the arithmetic by 1.2."
+    )
+    assert record.evaluate("e => e.nextElementSibling.id") == "exercises"
+    others = page.locator(f'.prediction:not([data-question="{QUESTION}"]):visible')
+    field(others.first).fill("354")
+    others.first.get_by_role("button", name="Compare").click()
+    expect(record).to_contain_text("Your 2 predictions on this page are typically off")
+    expect(record.get_by_role("img")).to_have_attribute(
+        "aria-label", re.compile("your numbers are 2, 1; the arithmetic is 0.84, 1")
+    )
+    reload(page)
+    record.get_by_role("button", name="Erase my predictions on this page").click()
+    expect(record).to_have_count(0)
+    expect(outputs(page)).to_be_hidden()
+    assert page.evaluate("localStorage.predictions") == "{}"
 
 
 def test_focus_goes_to_the_row(open_http_page: Visitor):
@@ -174,8 +255,8 @@ def test_two_tabs_of_the_browser_keep_each_others_answers(open_http_page: Visito
     enter(page, "20")
     others = another.locator(f'.prediction:not([data-question="{QUESTION}"]):visible')
     wait_until(another, "localStorage.predictions")
-    others.get_by_role("spinbutton").first.fill("3")
-    others.get_by_role("button", name="Show the output").first.click()
+    field(others.first).fill("3")
+    others.get_by_role("button", name="Compare").first.click()
     assert row(another)["You"].startswith("20 MiB")
     wait_until(page, "Object.keys(JSON.parse(localStorage.predictions)).length === 2")
 
@@ -241,7 +322,7 @@ def test_paper_shows_outputs_without_covers_or_rows(
     page.emulate_media(media="print")
     expect(outputs(page)).to_be_visible()
     expect(arithmetic(page)).to_be_visible()
-    parts = ".guess, .answers, .covering, .prediction-source"
+    parts = ".guess, .answers, .covering, .prediction-source, .tally"
     assert page.locator(parts).locator("visible=true").count() == 0
 
 

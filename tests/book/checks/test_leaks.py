@@ -4,7 +4,12 @@ import pytest
 
 from book.checks.leaks import SCREEN, problems
 
-CELL = '```{.python .input .predict answer="copies: ? ms"}\n%%tab all\nprint(1)\n```\n'
+CELL = """\
+```{.python .input .predict question="How many ms are copies?" answer="copies: ? ms"}
+%%tab all
+print(1)
+```
+"""
 PRINTED = "copies: 3.18 ms"
 FAR = "\n\n" + "Words. " * (SCREEN // 6 + 1) + "\n\n"
 

@@ -8,7 +8,8 @@ from book.records import store
 from book.records.outputs import text_of
 from book.text.book import Book
 
-CELL = "```{{.python .input .predict {}}}\n%%tab all\nprint(1)\n```\n"
+FENCE = '```{{.python .input .predict question="How long?" {}}}'
+CELL = FENCE + "\n%%tab all\nprint(1)\n```\n"
 PLAIN = CELL.format('answer="measured ? s"')
 PRINTED = "predicted 0.83 s, measured 0.84 s"
 

@@ -44,9 +44,16 @@ def test_a_place_that_the_output_does_not_have_names_no_number(place: str):
     assert predictions.number_at(place, OUTPUT) is None
 
 
-def test_readers_see_the_words_around_the_number():
-    around = predictions.words_around("n = 8: .. measured ? ms per step")
-    assert around == ("n = 8: … measured", "ms per step")
+@pytest.mark.parametrize(
+    "question, unit",
+    [
+        ("How many MiB is it?", "MiB"),
+        ("Of 8, how many ms in all?", "ms"),
+        ("How many?", ""),
+    ],
+)
+def test_a_question_may_name_the_unit(question: str, unit: str):
+    assert predictions.unit_asked(question) == unit
 
 
 def marked(text: str) -> Span:
@@ -77,20 +84,25 @@ def test_a_text_without_a_number_has_no_result():
 
 
 PREDICTING = "```{{.python .input .predict {}}}\n%%tab all\nprint(1)\n```\n"
-CELL = PREDICTING.format('answer="n: ? s"')
+ASKED = 'question="How many s?" '
+CELL = PREDICTING.format(f'{ASKED}answer="n: ? s"')
+QUESTION = 'no question for readers; write question="How many ms for n = 8?"'
 
 
 @pytest.mark.parametrize(
     "text, line, message",
     [
-        (PREDICTING.format(""), 3, "no part of the output to predict; write answer="),
-        (PREDICTING.format('answer="n: 5 s"'), 3, "'n: 5 s' must have one ? in"),
+        (PREDICTING.format(ASKED), 3, "no part of the output to predict"),
+        (PREDICTING.format('answer="n: ? s"'), 3, QUESTION),
+        (PREDICTING.format('question="Now." answer="n: ? s"'), 3, QUESTION),
+        (PREDICTING.format(f'{ASKED}answer="n: 5 s"'), 3, "'n: 5 s' must have one ?"),
         (
-            PREDICTING.format('answer="?" arithmetic="? or ?"'),
+            PREDICTING.format(f'{ASKED}answer="?" arithmetic="? or ?"'),
             *(3, "'? or ?' must have one ?"),
         ),
-        (CELL.replace(" .predict", ""), 3, "'answer' without .predict; add it, or"),
-        (PREDICTING.format('answer="?" cited=x'), 3, "no measurement 'x' in cited.csv"),
+        ('```{.python .input answer="?"}\n%%tab all\n1\n```\n', 3, "'answer' without"),
+        ('```{.python .input question="?"}\n%%tab all\n1\n```\n', 3, "'question'"),
+        (PREDICTING.format(f'{ASKED}answer="?" cited=x'), 3, "no measurement 'x' in"),
         (f"So [2 s]{{.arithmetic}}.\n\n{CELL}\n[3 s]{{.arithmetic}}.\n", 10, "no cell"),
         (f"So [2 s]{{.arithmetic}}.\n\n## Two\n\n{CELL}", 3, "no cell"),
         (f"[$1 + 1 = 3$ s]{{.arithmetic}}.\n\n{CELL}", 3, "the left side is 2"),
@@ -109,7 +121,7 @@ def test_each_mistake_is_one_line(
 
 
 def test_a_number_in_the_text_is_that_of_the_next_cell_only():
-    plain = CELL.replace(' .predict answer="n: ? s"', "")
+    plain = CELL.replace(f' .predict {ASKED}answer="n: ? s"', "")
     text = f"A [1 s]{{.arithmetic}}, [2 s]{{.arithmetic}}.\n\n{plain}\n{CELL}\n{CELL}"
     blocks = parse(text).blocks
     first, second = [b for b in blocks if isinstance(b, Cell) and b.predicts]

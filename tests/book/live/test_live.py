@@ -32,7 +32,7 @@ SECTION = """\
 number = 6
 ```
 
-```{.python .input .predict answer="is ?"}
+```{.python .input .predict question="What is it?" answer="is ?"}
 %%tab all
 print('is', number * 7)
 ```

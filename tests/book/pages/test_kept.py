@@ -31,7 +31,7 @@ A warp, a thread. See :ref:`sec_two` and :cite:`Williams.2009`.
 
 ![Two devices.](../img/a.svg)
 
-```{.python .input .predict answer="took ? ms" cited=queue}
+```{.python .input .predict question="How many ms?" answer="took ? ms" cited=queue}
 %%tab all
 d2l.wait()
 ```

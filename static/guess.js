@@ -1,0 +1,113 @@
+// Predictions as readers type them: reads numbers with units, and compares them. The
+// functions are pure, so Node can test them.
+
+(() => {
+  const times = (prefixes, names, factor = 1) =>
+    Object.entries(prefixes).flatMap(([prefix, size]) =>
+      names.map((name) => [prefix + name, size * factor]),
+    );
+  const DECIMAL = { "": 1, k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15 };
+  const BINARY = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 };
+  const LARGE = { "": 1, kilo: 1e3, mega: 1e6, giga: 1e9, tera: 1e12 };
+  const SMALL = { "": 1, m: 1e-3, µ: 1e-6, μ: 1e-6, u: 1e-6, n: 1e-9 };
+  const WORDS = { "": 1, milli: 1e-3, micro: 1e-6, nano: 1e-9 };
+  const bytes = times({ ...DECIMAL, ...BINARY }, ["B"]);
+  // Of each kind: its units with their values in bytes, seconds, FLOP or ones.
+  const KINDS = [
+    [...bytes, ...times(LARGE, ["byte", "bytes"])],
+    bytes.map(([name, factor]) => [`${name}/s`, factor]),
+    times(DECIMAL, ["FLOP", "FLOPs"]),
+    times(DECIMAL, ["FLOP/s", "FLOPS"]),
+    [
+      ...times(SMALL, ["s", "sec"]),
+      ...times(WORDS, ["second", "seconds"]),
+      ...times({ "": 60 }, ["min", "minute", "minutes"]),
+      ...times({ "": 3600 }, ["h", "hour", "hours"]),
+    ],
+    [
+      ...times({ "": 0.01 }, ["%", "percent"]),
+      ...times({ "": 1 }, ["", "times", "x", "×"]),
+    ],
+  ].map((units) => new Map(/** @type {[string, number][]} */ (units)));
+  // A sign, digits with separators, a power of ten, and the words that follow.
+  const NUMBER =
+    /^([-+]?)(\d(?:[\d.,'’ ]*\d)?[.,]?|[.,]\d+)(?:\s*(?:e|[x×·*] ?10\^?)([-+]?\d+))? ?(.*)$/i;
+  const WHOLE = /^\d*$|^\d{1,3}([.,'’ ])\d{3}(?:\1\d{3})*$/;
+  const RIGHT = 1.05; // the factor below which two numbers agree
+
+  // Returns the value of digits with a decimal point or comma and thousands separators. A
+  // single comma before three digits separates thousands, as in the outputs of the book.
+  function numberOf(digits) {
+    const marks = digits.match(/[.,]/g) ?? [];
+    const last = marks.at(-1);
+    const isRepeated = marks.length > 1 && marks.every((mark) => mark === last);
+    const isGrouped = isRepeated || /^[1-9]\d{0,2},\d{3}$/.test(digits);
+    const end = last && !isGrouped ? digits.lastIndexOf(last) : digits.length;
+    const [whole, fraction] = [digits.slice(0, end), digits.slice(end + 1)];
+    if (!WHOLE.test(whole) || !/^\d*$/.test(fraction)) return Number.NaN;
+    return Number(`${whole.replace(/\D/g, "") || 0}.${fraction || 0}`);
+  }
+
+  // Returns the value of a unit in another one, if they are of a kind.
+  function unitIn(name, unit) {
+    const kind = KINDS.find((units) => units.has(unit));
+    const isAlike = (other) => other.toLowerCase() === name.toLowerCase();
+    const known = kind?.has(name) ? name : [...(kind?.keys() ?? [])].find(isAlike);
+    return known === undefined ? undefined : kind.get(known) / kind.get(unit);
+  }
+
+  // Returns a number with three digits, or with all those before the point.
+  const rounded = (value) =>
+    value < 1000 ? value.toPrecision(3) : String(Math.round(value));
+
+  // Returns the value of a text in a unit, and the words for it: `25 MiB`, or
+  // `26.2 MB = 25.0 MiB`. Otherwise, it returns the problem. A word of the question that is
+  // no unit may follow the number, as in `16 sectors`.
+  function read(text, unit, question = "") {
+    const typed = text.replace(/\s+/g, " ").replaceAll("−", "-").trim();
+    if (!typed) return { problem: "Type a number, or show the output." };
+    const [, sign, digits, power, word] = NUMBER.exec(typed.replace(/^[~≈] ?/, "")) ?? [];
+    const number = digits ? numberOf(digits) * 10 ** Number(power ?? 0) : Number.NaN;
+    const example = `7 ${unit}`.trim();
+    if (!Number.isFinite(number))
+      return { problem: `“${typed}” is not a number. Type one such as ${example}.` };
+    const isAsked = question.toLowerCase().split(/\W+/).includes(word.toLowerCase());
+    const isUnit = KINDS.some((units) => units.has(word));
+    const factor = !word || (isAsked && !isUnit) ? 1 : unitIn(word, unit);
+    if (factor === undefined) {
+      const asked = unit ? `a number of ${unit}` : "a number without a unit";
+      return { problem: `The question asks for ${asked}, and “${word}” does not fit.` };
+    }
+    if (sign === "-" || number === 0)
+      return { problem: "Type a number above zero, because the comparison is a factor." };
+    const value = number * factor;
+    const result = `${factor === 1 ? number : rounded(value)} ${unit}`.trim();
+    const isPlain = factor === 1 && !power && /^\d*\.?\d+$/.test(digits);
+    if (isPlain) return { value, words: `${digits} ${unit}`.trim() };
+    return { value, words: `${typed} = ${result}` };
+  }
+
+  const factorOf = (a, b) => Number(Math.max(a / b, b / a).toPrecision(2));
+
+  // Returns a prediction, the arithmetic and the output compared in words. `name` is that
+  // of the output. There may be no arithmetic.
+  function verdict(value, arithmetic, output, name = "output") {
+    const factor = factorOf(value, output);
+    if (factor < RIGHT) return "right";
+    const isSmall = value < output;
+    if (!(factorOf(value, arithmetic) < RIGHT))
+      return `too ${isSmall ? "small" : "large"} by a factor of ${factor}`;
+    const words = isSmall ? `${factor} times as large` : `smaller by a factor of ${factor}`;
+    return `like the arithmetic; the ${name} is ${words}`;
+  }
+
+  // Returns the typical factor by which some numbers are off, which are divided by outputs.
+  function typical(ratios) {
+    const sum = ratios.reduce((total, ratio) => total + Math.abs(Math.log(ratio)), 0);
+    return Number(Math.exp(sum / ratios.length).toPrecision(2));
+  }
+
+  const guess = { read, verdict, typical };
+  if (typeof module === "undefined") Object.assign(window, { bookGuess: guess });
+  else module.exports = guess;
+})();

@@ -1,0 +1,74 @@
+// The record of the predictions of a page, before its exercises: a sentence and a strip on
+// a logarithmic axis with the reader's numbers and the arithmetic, divided by the outputs.
+// There is no record before the reader has predicted a number.
+
+(() => {
+  const REACH = 10; // the axis reaches at least from 1/10 to 10
+
+  function element(tag, className, ...children) {
+    const made = Object.assign(document.createElement(tag), { className });
+    made.append(...children);
+    return made;
+  }
+
+  const factor = (ratios) => {
+    const found = bookGuess.typical(ratios);
+    return found < 10 ? found.toFixed(1) : String(found);
+  };
+
+  // Returns how far the reader and the arithmetic are off, in words.
+  function summary(yours, arithmetic) {
+    const one = "Your prediction on this page is off";
+    const many = `Your ${yours.length} predictions on this page are typically off`;
+    const begin = `${yours.length > 1 ? many : one} by a factor of ${factor(yours)}`;
+    return arithmetic.length ? `${begin}, the arithmetic by ${factor(arithmetic)}.` : `${begin}.`;
+  }
+
+  // Returns the strip with marks at ratios to the outputs.
+  function strip(yours, arithmetic) {
+    const reach = Math.max(REACH, ...[...yours, ...arithmetic].flatMap((r) => [r, 1 / r]));
+    const place = (child, ratio) => {
+      child.style.left = `${50 + (45 * Math.log(ratio)) / Math.log(reach)}%`;
+      return child;
+    };
+    const marks = (ratios, kind) => ratios.map((r) => place(element("i", kind), r));
+    const ticks = [
+      [1 / REACH, "1/10"],
+      [1, "output"],
+      [REACH, "10"],
+    ].map(([ratio, name]) => place(element("span", "", name), ratio));
+    const shown = [...ticks, ...marks(arithmetic, "calculated"), ...marks(yours, "guessed")];
+    const found = element("div", "strip", ...shown);
+    found.setAttribute("role", "img");
+    const list = (ratios) => ratios.map((r) => Number(r.toPrecision(2))).join(", ");
+    const words = [`Divided by the outputs: your numbers are ${list(yours)}`];
+    if (arithmetic.length) words.push(`the arithmetic is ${list(arithmetic)}`);
+    found.setAttribute("aria-label", `${words.join("; ")}.`);
+    return found;
+  }
+
+  const record = element("section", "tally");
+  record.setAttribute("aria-label", "Your predictions");
+
+  // Shows the record of numbers, each with its arithmetic, if any, and its output. The
+  // function `erase` forgets them.
+  window.bookTally = (numbers, erase) => {
+    record.remove();
+    const found = numbers.filter(({ output }) => output > 0);
+    if (!found.length) return;
+    const yours = found.map(({ value, output }) => value / output);
+    const arithmetic = found
+      .filter((n) => n.arithmetic > 0)
+      .map((n) => n.arithmetic / n.output);
+    const key = element("p", "key", element("i", "guessed"), " you");
+    if (arithmetic.length) key.append(element("i", "calculated"), " the arithmetic");
+    const button = element("button", "", "Erase my predictions on this page");
+    Object.assign(button, { type: "button", onclick: erase });
+    const kept = " Predictions stay in this browser. ";
+    const line = element("p", "", summary(yours, arithmetic), kept, button);
+    record.replaceChildren(line, strip(yours, arithmetic), key);
+    const exercises = document.getElementById("exercises");
+    if (exercises) exercises.before(record);
+    else document.getElementById("text").append(record);
+  };
+})();
