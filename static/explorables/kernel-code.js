@@ -6,7 +6,7 @@
 "use strict";
 
 const GROUP = 256; // threads of a workgroup
-const MOST = 2 ** 19; // recorded accesses
+const MOST = 2 ** 18 + 2 ** 14; // recorded accesses: 256 by each of 1024 threads, and some
 const FUEL = 2 ** 14; // rounds of all loops of a thread, in a build with records
 const ROUNDS = 2 ** 30; // of all loops of all threads, in a timed one
 const HELPER = 2 ** 11; // rounds of one loop outside of `kernel`, see `guarded`

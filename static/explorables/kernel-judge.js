@@ -12,7 +12,7 @@ const WARP = 32;
 const SECTOR = 8; // numbers of 4 bytes
 const SHOWN = 3; // problems of a kind
 const STEPS = 512; // accesses of a thread that can be drawn
-const SLICE = 12; // ms of judging, after which the page has its turn
+const SLICE = 8; // ms of judging, after which the page has its turn
 
 const turn = () => new Promise((resolve) => setTimeout(resolve));
 

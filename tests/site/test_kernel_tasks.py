@@ -279,7 +279,7 @@ def test_the_page_does_not_wait_for_a_verdict(page: Page, name: str):
     figure = task(page, "sum")
     page.evaluate(WORST)
     assert "The result is wrong" in check(figure, CROWDED[name])
-    # The page judges in slices of 12 ms; the rest is what else this machine does.
+    # The page judges in slices of 8 ms; the rest is what else this machine does.
     assert page.evaluate("window.worst") < 1000
 
 
