@@ -183,7 +183,7 @@ window.bookSearch = (() => {
 
   // Shares of the weight of the wanted words that a result has: the first that finds any.
   const ENOUGH = [0.4];
-  const ENOUGH_OF_ERROR = [0.8, 0.4];
+  const ENOUGH_OF_ERROR = [1, 0.7, 0.4];
 
   // Returns the entries that have enough of the wanted words, best first. Solutions count
   // only if nothing else is found.

@@ -317,7 +317,8 @@ def test_questions_lead_to_the_text(
 
 
 QUESTIONS = Path(__file__).with_name("questions.csv")
-LEAST = {"tuning": 18, "held": 17}  # of 20 questions, those with a place in the first three
+# Of 20 questions, those with a place in the first three results.
+LEAST = {"tuning": 18, "held": 17}
 
 
 @pytest.mark.parametrize("tab", ["pytorch", "jax"])
