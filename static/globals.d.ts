@@ -24,7 +24,7 @@ declare const bookGuess: {
 };
 declare function bookTally(numbers: Compared[], erase: () => void): void;
 declare const bookCompare: { toggle(): void; toggleDifferences(): void };
-declare var bookSearch: { open(loaded: Promise<unknown>): void };
+declare var bookSearch: { open(loaded: Promise<unknown>, words?: string): void };
 declare var bookExplorables: Record<string, (figure: Element) => void>;
 declare var bookModules: Record<string, any>;
 declare var bookPreviews: any;
