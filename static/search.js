@@ -162,7 +162,11 @@ window.bookSearch = (() => {
     index = new MiniSearch({
       fields: ["heading", "names", "text", "code", "trail"],
       tokenize: (text) => words(text).map(([word]) => word),
-      processTerm: (word) => terms(word).map((term) => (known.add(term), term)),
+      processTerm: (word) => {
+        const found = terms(word);
+        for (const term of found) known.add(term);
+        return found;
+      },
       searchOptions: { processTerm: stem },
     });
     index.addAll(entries.map(fields));

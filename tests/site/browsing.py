@@ -30,6 +30,8 @@ from tools import CHROMIUM_FLAGS, chromium
 
 from book.text.book import Book
 
+# A page that asks for a GPU cannot keep the browser from saying no.
+NO_ADAPTER = "No available adapters."
 BOOK = Book(Path(__file__).parents[2])
 TABS = BOOK.tabs
 PAGES = [f"{section.name}.html" for section in BOOK.sections]
@@ -125,8 +127,7 @@ class Visitor:
         page.on("requestfailed", lambda asked: self._miss(page, asked))
 
     def _hear(self, message: ConsoleMessage) -> None:
-        # A page that asks for a GPU cannot keep the browser from saying no.
-        if message.text == "No available adapters.":
+        if message.text == NO_ADAPTER:
             return
         if message.type in ("error", "warning") and message.page:
             # The browser's tools, of which `fonts` asks, load the page a second time,

@@ -74,7 +74,7 @@ def test_results_are_counted_and_their_excerpts_hold_the_words(page: Page):
     assert count > 1
     # Of very many, some are shown, and it is said how many there are.
     told = re.compile(rf"^({count} results|The first {count} of \d+ results)$")
-    expect(page.get_by_role("status")).to_have_text(told)
+    expect(page.locator("dialog").get_by_role("status")).to_have_text(told)
     for option in page.locator("#search-results [role=option]").all():
         assert option.locator("mark").count(), option.inner_text()
         text = option.locator(".search-excerpt").inner_text()
@@ -449,7 +449,7 @@ def test_a_dialog_that_waits_for_its_data_says_so(open_http_page: Visitor):
     context.route("**/search-data.js", lambda route: held.append(route))
     page = open_http_page(SECTION)
     page.keyboard.press("/")
-    expect(page.get_by_role("status")).to_have_text("Loading …")
+    expect(page.locator("dialog").get_by_role("status")).to_have_text("Loading …")
     page.keyboard.type("tensor")
     while not held:
         page.wait_for_timeout(10)
@@ -492,7 +492,7 @@ def test_a_result_can_be_chosen_twice(page: Page, entries: list[Entry]):
 
 def test_nothing_found_is_said_with_what_to_try(page: Page):
     search(page, "zzqqyxx")
-    expect(page.get_by_role("status")).to_contain_text(
+    expect(page.locator("dialog").get_by_role("status")).to_contain_text(
         "Nothing found for “zzqqyxx”. Try"
     )
     expect(page.locator("#search-results")).to_be_hidden()
@@ -504,7 +504,7 @@ def test_nothing_found_is_said_with_what_to_try(page: Page):
 def test_whatever_is_typed_is_text(open_http_page: Visitor, query: str):
     page = open_http_page(SECTION)
     search(page, query)
-    expect(page.get_by_role("status")).not_to_be_empty()
+    expect(page.locator("dialog").get_by_role("status")).not_to_be_empty()
     assert page.locator("dialog.search b").count() == 0
 
 
