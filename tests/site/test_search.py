@@ -423,6 +423,7 @@ def test_each_button_leads_to_its_row_of_the_quick_guide(
     page = open_http_page(f"{SECTION}?tab={tab}")
     page.keyboard.press("/")
     page.get_by_role("button", name=button).click()
+    expect(page.locator(FIRST)).to_be_visible()
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/quick-guide.html#symptom-{row}")
     expect(page.locator(f"#symptom-{row}")).to_be_in_viewport()
