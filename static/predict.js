@@ -128,7 +128,7 @@
     try {
       answers = JSON.parse(read(KEY)) ?? answers;
     } catch {
-      // What is stored is damaged: start anew.
+      // The stored text is damaged: start anew.
     }
   }
 

@@ -11,7 +11,7 @@ const FUEL = 2 ** 14; // rounds of all loops of a thread, in a build with record
 const ROUNDS = 2 ** 30; // of all loops of all threads, in a timed one
 const HELPER = 2 ** 11; // rounds of one loop outside of `kernel`, see `guarded`
 
-// What WGSL takes for spaces, but patterns here do not.
+// Characters that WGSL takes for spaces, although patterns here do not.
 const BLANKS = /[\u0085\u200e\u200f]/g;
 
 /** Return code with spaces in the place of comments, which may be nested. */
@@ -28,7 +28,7 @@ const withoutComments = (code) => {
   });
 };
 
-// What is refused
+// Refusals
 
 /** @type {[RegExp, (found: string) => string][]} */
 const RULES = [

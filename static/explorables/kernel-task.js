@@ -33,7 +33,7 @@ const INSTEAD =
   "or open it in another browser or on another device, such as a phone. The kernels of the " +
   "section before run without a GPU, in an interpreter.";
 
-// What is said
+// Messages
 
 /** Return how many sectors a right kernel touches, compared with the solution. */
 const praise = ({ sectors }, { least }) => {

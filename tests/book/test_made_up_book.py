@@ -1,4 +1,4 @@
-"""What becomes of the made-up book in `tests/golden/book` is what it was.
+"""Everything made from the book in `tests/golden/book` equals the expected files.
 
 The text of that book says what it shows, so that a difference names what has changed.
 """

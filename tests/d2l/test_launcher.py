@@ -28,7 +28,7 @@ PATH = os.pathsep.join([str(ROOT), str(HERE)])
 
 @contextlib.contextmanager
 def group(rank: int, size: int, address: str) -> Iterator[None]:
-    """Be a rank that knows its number; the last one starts late if it is told to."""
+    """Act as a rank that knows its number; the last one starts late if asked to."""
     os.environ.update(RANK=f"{rank}", SIZE=f"{size}")
     if address == "late" and rank == size - 1:
         time.sleep(100)

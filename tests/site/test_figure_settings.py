@@ -1,4 +1,4 @@
-"""What a reader sets in each figure, by keyboard and by what others have printed."""
+"""Readers change the settings of each figure by keyboard, and programs fill them in."""
 
 import re
 

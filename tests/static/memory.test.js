@@ -111,7 +111,7 @@ test("the deep MLP has the plateaus of the section", () => {
 /** Return the bytes of weights and of the state of Adam. */
 const stateOf = (weights) => weights + 2 * weights;
 
-// What was counted, measured and planned by others
+// Numbers that others counted, measured and planned
 
 test("peaks are those that the tape counts", () => {
   // The highest points on the section's MemoryTape, in PyTorch on the device meta. The
@@ -179,7 +179,7 @@ for (const [gpus, state, rest] of [[8, 11487.5, 12449], [1, 91899, 33690]])
     close((total(memory.peak(points)) - start) / MIB, rest, { rel: 0.1 });
   });
 
-// What must hold for all settings
+// Properties of all settings
 
 /** Each preset with each change of a single setting. */
 const CHANGES = [
