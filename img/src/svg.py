@@ -1,5 +1,7 @@
 """The common parts of the scripts that draw figures: colors, labels and arrows."""
 
+import itertools
+from collections.abc import Container
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -55,6 +57,21 @@ def arrow(
     ends = dict(zip(("x1", "y1", "x2", "y2"), start + end, strict=True))
     line = {"stroke": INK, "stroke_width": 2, "marker_end": "url(#head)"}
     add(svg, "line", **ends, **line, **style)
+
+
+def boxes(
+    svg: ET.Element,
+    corner: tuple[float, float],
+    shape: tuple[int, int],
+    side: float,
+    filled: Container[tuple[int, int]],
+) -> None:
+    """Draw an array of `shape` rows and columns, whose `filled` boxes are blue."""
+    size = {"width": side, "height": side, "stroke": INK}
+    for row, column in itertools.product(*map(range, shape)):
+        x, y = corner[0] + side * column, corner[1] + side * row
+        fill = BLUE if (row, column) in filled else WHITE
+        add(svg, "rect", x=x, y=y, fill=fill, **size)
 
 
 def save(svg: ET.Element, target: Path) -> None:

@@ -5,7 +5,7 @@ Run: python img/src/task-neighbors.py
 
 from xml.etree import ElementTree as ET
 
-from svg import BLUE, INK, WHITE, add, arrow, canvas, centered, label, save, target_of
+from svg import arrow, boxes, canvas, centered, label, save, target_of
 
 WIDTH, HEIGHT, SIDE, COUNT = 560, 190, 44, 10
 ROWS = {"a": 40, "out": 130}
@@ -16,23 +16,12 @@ def draw() -> ET.Element:
     svg = canvas(WIDTH, HEIGHT)
     for name, y in ROWS.items():
         label(svg, 16, y + 27, name, font_style="italic")
-        for i in range(COUNT):
-            used = name == "a" and i in (3, 4, 5) or name == "out" and i == 4
-            fill = BLUE if used else WHITE
-            add(
-                *(svg, "rect"),
-                x=60 + i * SIDE,
-                y=y,
-                width=SIDE - 4,
-                height=SIDE - 4,
-                rx=3,
-                fill=fill,
-                stroke=INK,
-            )
+        used = {(0, i) for i in ((3, 4, 5) if name == "a" else (4,))}
+        boxes(svg, (60, y), (1, COUNT), SIDE, used)
     for i in (3, 4, 5):
-        start = (80.0 + i * SIDE, ROWS["a"] + SIDE + 2.0)
-        arrow(svg, start, (80.0 + 4 * SIDE + 6 * (i - 4), ROWS["out"] - 4.0))
-    centered(svg, 80 + 4 * SIDE, 26, "thread 4 adds three numbers")
+        start = (82.0 + i * SIDE, ROWS["a"] + SIDE + 2.0)
+        arrow(svg, start, (82.0 + 4 * SIDE + 6 * (i - 4), ROWS["out"] - 4.0))
+    centered(svg, 82 + 4 * SIDE, 26, "thread 4 adds three numbers")
     return svg
 
 

@@ -5,7 +5,7 @@ Run: python img/src/task-transpose.py
 
 from xml.etree import ElementTree as ET
 
-from svg import BLUE, INK, WHITE, add, arrow, canvas, centered, label, save, target_of
+from svg import arrow, boxes, canvas, centered, label, save, target_of
 
 WIDTH, HEIGHT, SIDE, COUNT = 560, 270, 26, 8
 LEFTS = {"a": 40, "out": 310}
@@ -16,13 +16,8 @@ def draw() -> ET.Element:
     svg = canvas(WIDTH, HEIGHT)
     for name, left in LEFTS.items():
         centered(svg, left + SIDE * COUNT / 2, 22, name, font_style="italic")
-        for row in range(COUNT):
-            for column in range(COUNT):
-                used = row == 2 if name == "a" else column == 2
-                fill = BLUE if used else WHITE
-                x, y = left + SIDE * column, 34 + SIDE * row
-                side = {"width": SIDE, "height": SIDE, "stroke": INK}
-                add(svg, "rect", x=x, y=y, fill=fill, **side)
+        used = {(2, i) if name == "a" else (i, 2) for i in range(COUNT)}
+        boxes(svg, (left, 34), (COUNT, COUNT), SIDE, used)
     y = 34 + SIDE * 2.5
     arrow(svg, (LEFTS["a"] + SIDE * COUNT + 6, y), (LEFTS["out"] - 8, y))
     label(svg, LEFTS["a"], HEIGHT - 10, "neighbors in memory")

@@ -160,13 +160,21 @@ const PRODUCTS = {
 
 const BEST = "in tiles and registers";
 
+/** Return the program of a product of n x n matrices a and b, with its result c. */
+const source = (name, n) =>
+  [
+    array(0, "a", "f32", "read"),
+    array(1, "b", "f32", "read"),
+    array(2, "c"),
+    PRODUCTS[name](n).code.replace(/^ {6}/gm, ""),
+  ].join("\n");
+
 /** Return the job of a product of n x n matrices a and b, and its result c. */
 const multiply = async (lab, name, n, a, b) => {
-  const { tile, code } = PRODUCTS[name](n);
+  const { tile } = PRODUCTS[name](n);
   const arrays = [await lab.array(4 * n * n, a), await lab.array(4 * n * n, b)];
   const c = await lab.array(4 * n * n);
-  const head = `${array(0, "a", "f32", "read")} ${array(1, "b", "f32", "read")} ${array(2, "c")}`;
-  const kernel = await lab.kernel(`${head} ${code}`, [...arrays, c]);
+  const kernel = await lab.kernel(source(name, n), [...arrays, c]);
   return { jobs: [{ kernel, x: n / tile, y: n / tile }], c };
 };
 
@@ -616,4 +624,4 @@ const copies = {
   },
 };
 
-module.exports = { roofline, queue, warp, sectors, tiles, copies };
+module.exports = { roofline, queue, warp, sectors, tiles, copies, source };

@@ -6,7 +6,7 @@
 const { plural } = require("./arithmetic.js");
 const { each, tag, label, path, chart } = require("./chart.js");
 const { make } = require("./explorable.js");
-const { WARP, SECTOR, reader } = require("./kernel-judge.js");
+const { WARP, SECTOR, counter, reader } = require("./kernel-judge.js");
 
 const TOP = 64; // where the sectors begin
 const TALL = 18;
@@ -15,31 +15,32 @@ const LEGEND =
   "Filled: the threads that take part, and the numbers that they use. Hatched: moved, but not " +
   "used. Red and crossed out: out of bounds.";
 
-/** Return the steps of a warp, whose records have these numbers: the accesses of each. */
+/** Return the steps of a warp, whose records have these numbers: the accesses of each. Of
+ * threads that go different ways, the one with the most accesses gives the order. */
 const stepsOf = (read, numbers) => {
-  const steps = [];
+  const steps = new Map();
+  const countOf = counter();
   for (const n of numbers) {
     const access = read(n);
-    steps[access.at] ??= [];
-    steps[access.at].push(access);
+    const key = 16 * countOf(access) + access.kind;
+    if (!steps.has(key)) steps.set(key, { last: 0, accesses: [] });
+    const step = steps.get(key);
+    step.accesses.push(access);
+    step.last = Math.max(step.last, access.at);
   }
-  return steps.filter(Boolean);
+  const ordered = [...steps.values()].sort((a, b) => a.last - b.last);
+  return ordered.map(({ accesses }) => accesses);
 };
 
-/** Return the kinds of access of a step: [{name, accesses, sectors}]. */
-const kindsOf = (accesses) => {
-  const kinds = new Map();
-  for (const access of accesses) {
-    const { kind, array } = access;
-    const name = `${kind % 2 ? "store" : "load"}_${array.name}`;
-    if (!kinds.has(kind)) kinds.set(kind, { name, array, accesses: [] });
-    kinds.get(kind).accesses.push(access);
-  }
-  return [...kinds.values()].map((kind) => {
-    const inside = kind.accesses.filter(({ isOutside }) => !isOutside);
-    const sectors = new Set(inside.map(({ k }) => Math.floor(k / SECTOR)));
-    return { ...kind, inside, sectors: [...sectors].sort((a, b) => a - b) };
-  });
+/** Return the access of a step, which all its threads have in common. */
+const accessOf = (accesses) => {
+  const [{ kind, array }] = accesses;
+  const inside = accesses.filter(({ isOutside }) => !isOutside);
+  const sectors = new Set(inside.map(({ k }) => Math.floor(k / SECTOR)));
+  return {
+    ...{ name: `${kind % 2 ? "store" : "load"}_${array.name}`, array, accesses, inside },
+    sectors: [...sectors].sort((a, b) => a - b),
+  };
 };
 
 /** Return what the threads of a step do, in words. */
@@ -65,21 +66,21 @@ const threads = (accesses, width, area) => {
   });
 };
 
-/** Return the sectors of a kind of access below `top`, with lines from the threads. */
-const sectorsOf = (kind, top, width, area) => {
+/** Return the sectors of an access, with lines from the threads, and the place below. */
+const sectorsOf = (access, width, area) => {
   const columns = width < 480 ? 4 : 8;
   const wide = (width - 2) / columns;
   const unit = (wide - GAP) / SECTOR;
   const place = (k) => {
-    const index = kind.sectors.indexOf(Math.floor(k / SECTOR));
+    const index = access.sectors.indexOf(Math.floor(k / SECTOR));
     const x = 2 + (index % columns) * wide + (k % SECTOR) * unit;
-    return [x, top + 20 + Math.floor(index / columns) * (TALL + 8)];
+    return [x, TOP + 20 + Math.floor(index / columns) * (TALL + 8)];
   };
-  const boxes = each(kind.sectors, (sector) => {
+  const boxes = each(access.sectors, (sector) => {
     const [x, y] = place(sector * SECTOR);
-    return area(kind.array.isShared ? "box" : "wait", x, y, wide - GAP, TALL);
+    return area(access.array.isShared ? "box" : "wait", x, y, wide - GAP, TALL);
   });
-  const reads = each(kind.inside, ({ thread, k }) => {
+  const reads = each(access.inside, ({ thread, k }) => {
     const [x, y] = place(k);
     const from = ((thread % WARP) + 0.5) * (width / WARP);
     const box = { x, y, width: unit, height: TALL };
@@ -87,28 +88,23 @@ const sectorsOf = (kind, top, width, area) => {
       ...["g", { class: "reads" }],
       path(`M${from} 34L${x + unit / 2} ${y}`, "axis", { "stroke-opacity": 0.5 }),
       tag("rect", { ...box, class: "box" }),
-      tag("rect", { ...box, class: kind.array.isShared ? "s3 solid" : "s1 solid" }),
+      tag("rect", { ...box, class: access.array.isShared ? "s3 solid" : "s1 solid" }),
     );
   });
-  const rows = Math.ceil(kind.sectors.length / columns);
-  return { text: boxes + reads, name: [top + 14, words(kind)], height: 28 + rows * (TALL + 8) };
+  const rows = Math.ceil(access.sectors.length / columns);
+  return [boxes + reads, TOP + 28 + rows * (TALL + 8)];
 };
 
-/** Return the drawing of one step of a warp. */
+/** Return the drawing of one step of a warp, which may be empty. */
 const draw = (name, warp, accesses, width) => {
   const { area, sheet } = chart(name);
-  let top = TOP;
-  const parts = [];
-  const names = [];
-  for (const kind of kindsOf(accesses)) {
-    const part = sectorsOf(kind, top, width, area);
-    parts.push(part.text);
-    names.push(label(2, ...part.name, "ink small halo"));
-    top += part.height;
-  }
-  const title = `threads ${WARP * warp} to ${WARP * warp + WARP - 1}`;
+  const title = label(0, 12, `threads ${WARP * warp} to ${WARP * warp + WARP - 1}`, "soft small");
   const all = threads(accesses, width, area);
-  return sheet(width, top, label(0, 12, title, "soft small"), ...parts, all, ...names);
+  if (!accesses.length) return sheet(width, TOP, title, all);
+  const access = accessOf(accesses);
+  const [sectors, height] = sectorsOf(access, width, area);
+  const said = label(2, TOP + 14, words(access), "ink small halo");
+  return sheet(width, height, title, sectors, all, said);
 };
 
 // The page
@@ -137,8 +133,8 @@ const recordOf = (task, { size, records, warps, first }) => {
     step.output.textContent = steps.length
       ? `${Number(step.input.value) + 1} of ${steps.length}`
       : "none";
-    const said = kindsOf(accesses).map(words).join("; ");
-    drawing.setAttribute("aria-label", `Warp ${number}. ${said || "No access."}`);
+    const said = accesses.length ? words(accessOf(accesses)) : "No access.";
+    drawing.setAttribute("aria-label", `Warp ${number}. ${said}`);
     drawing.innerHTML = draw(name, number, accesses, drawing.clientWidth || 640);
   };
   // It begins with the first step that is out of bounds, if there is one.
@@ -164,4 +160,4 @@ const recordOf = (task, { size, records, warps, first }) => {
   return box;
 };
 
-module.exports = { recordOf, stepsOf, kindsOf, words, draw };
+module.exports = { recordOf, stepsOf, accessOf, words, draw };

@@ -3,6 +3,9 @@
  * A record is [thread, number of the access in its thread, kind + 16 · barriers, place],
  * where the kind is 2 · array + 1 for a store, and the barriers are those that the thread
  * has passed of the kind that orders the array.
+ *
+ * The threads of a warp run together, so their first loads of an array count as one access
+ * of the warp, their second loads as the next, and so on, and stores likewise.
  */
 "use strict";
 
@@ -56,6 +59,17 @@ const reader = (task, size, records) => {
   };
 };
 
+/** Return a function that counts how often the thread of an access has made such before. */
+const counter = () => {
+  const seen = new Map();
+  return ({ thread, kind }) => {
+    const key = 16 * thread + kind;
+    const count = seen.get(key) ?? 0;
+    seen.set(key, count + 1);
+    return count;
+  };
+};
+
 const isStore = ({ kind }) => kind % 2 === 1;
 
 /** Keep the first two different members of a list of pairs [who, thread]. */
@@ -70,8 +84,8 @@ const another = (map, key, who) => (map.get(key) ?? []).find(([one]) => one !== 
 
 // Keys are numbers, which are much faster than texts; all are far below 2^53.
 const inEpoch = ({ cell, group, epoch }) => (cell * 2 ** 6 + group) * 2 ** 28 + epoch;
-const inWarp = ({ thread, at, kind, k }) =>
-  ((Math.floor(thread / WARP) * MOST + at) * 16 + kind) * 2 ** 20 + Math.floor(k / SECTOR);
+const inWarp = ({ thread, kind, k }, nth) =>
+  ((Math.floor(thread / WARP) * MOST + nth) * 16 + kind) * 2 ** 20 + Math.floor(k / SECTOR);
 
 // Problems in words
 
@@ -116,27 +130,30 @@ const writersOf = () => {
   return { add, other };
 };
 
-/** Return loads, stores, sectors, problems, of which some of each kind, and the records of
- * each warp. */
+/** Return loads, stores, sectors, the number of threads that make them, problems, of which
+ * some of each kind, and the records of each warp. */
 const judge = async (task, size, records, rest = turn) => {
   const read = reader(task, size, records);
   const count = records.length / 4;
   const [outside, races] = [new Map(), new Map()]; // by thread, by cell
   const touched = new Set(); // the sectors of each access of a warp
   const moved = [0, 0]; // loads and stores
+  const busy = new Set(); // the threads that load or store
+  const countOf = counter();
   const writers = writersOf();
   const warps = new Map(); // the records of each warp that can be drawn
   const collect = (n) => {
     const access = read(n);
     const { array, thread, isOutside } = access;
     const warp = Math.floor(thread / WARP);
+    busy.add(thread);
     if (!warps.has(warp)) warps.set(warp, []);
     if (access.at < STEPS) warps.get(warp).push(n);
     if (!array.isShared) moved[access.kind % 2] += 1;
     if (isOutside && !outside.has(thread)) outside.set(thread, outOfBounds(access));
     if (isOutside) return;
     if (isStore(access)) writers.add(access);
-    if (!array.isShared) touched.add(inWarp(access));
+    if (!array.isShared) touched.add(inWarp(access, countOf(access)));
   };
   const compare = (n) => {
     const access = read(n);
@@ -149,7 +166,7 @@ const judge = async (task, size, records, rest = turn) => {
   await inSlices(count, compare, rest);
   const threads = [...outside.keys()].sort((a, b) => a - b).slice(0, SHOWN);
   return {
-    ...{ loads: moved[0], stores: moved[1], sectors: touched.size },
+    ...{ loads: moved[0], stores: moved[1], sectors: touched.size, busy: busy.size },
     outside: threads.map((thread) => outside.get(thread)),
     races: [...races.values()],
     warps,
@@ -157,4 +174,4 @@ const judge = async (task, size, records, rest = turn) => {
   };
 };
 
-module.exports = { WARP, SECTOR, turn, inSlices, judge, reader };
+module.exports = { WARP, SECTOR, turn, inSlices, counter, judge, reader };

@@ -5,8 +5,10 @@
 "use strict";
 
 const { GROUP, MOST, FUEL, program, refusals } = require("./kernel-code.js");
+const { round } = require("./arithmetic.js");
 const { inSlices, judge, turn } = require("./kernel-judge.js");
 
+const LARGEST = 1024; // number of an input
 const PART = 2 ** 16; // numbers that are compared at a time
 const CHUNK = 2 ** 20; // numbers that are copied at a time
 const PATIENCE = 200; // ms of a run, above which no larger problem follows
@@ -18,10 +20,10 @@ const resting = (lab) => async () => {
   lab.check();
 };
 
-/** Return random whole numbers, whose sums have no error. */
-const randomNumbers = async (length, rest) => {
+/** Return random whole numbers from 1 to `largest`, whose sums have no error. */
+const randomNumbers = async (length, largest, rest) => {
   const numbers = new Float32Array(length);
-  await inSlices(length, (i) => (numbers[i] = 1 + Math.floor(1024 * Math.random())), rest);
+  await inSlices(length, (i) => (numbers[i] = 1 + Math.floor(largest * Math.random())), rest);
   return numbers;
 };
 
@@ -36,7 +38,7 @@ const arraysOf = async (lab, task, size) => {
     const array = await lab.array(4 * length);
     arrays.push(array);
     if (arrays.length === names.length) break; // the result
-    input[name] = await randomNumbers(length, rest);
+    input[name] = await randomNumbers(length, task.largest ?? LARGEST, rest);
     for (let at = 0; at < length; at += CHUNK) {
       const count = Math.min(CHUNK, length - at);
       lab.device.queue.writeBuffer(array, 4 * at, input[name], at, count);
@@ -55,15 +57,16 @@ const partsOf = (length) => {
 /** Return what is wrong with a result, or "". */
 const compare = async (lab, task, { size, input, arrays, result }) => {
   const length = Object.values(task.arrays)[arrays.length - 1](size);
+  const expected = task.expected(input, size);
   let wrong = "";
   for (const from of partsOf(length)) {
     const count = Math.min(PART, length);
     const found = await lab.read(result, 4 * count, Float32Array, 4 * from);
     const visit = (n) => {
       if (wrong) return;
-      const right = task.expected(input, from + n, size);
-      if (Math.abs(found[n] - right) <= 1e-3) return;
-      wrong = `out[${from + n}] is ${found[n]}, but should be ${right}`;
+      const right = expected(from + n);
+      if (Math.abs(found[n] - right) <= 1e-3 * Math.min(1, right)) return;
+      wrong = `out[${from + n}] is ${round(found[n], 6)}, but should be ${round(right, 6)}`;
     };
     await inSlices(count, visit, resting(lab));
   }
@@ -90,7 +93,9 @@ const problemsOf = ({ wrong, outside, races, isCut, dropped }) =>
     wrong && `The result is wrong: ${wrong}.`,
     ...outside.map((text) => `Out of bounds: ${text}.`),
     ...races.map((text) => `A race: ${text}.`),
-    isCut && `A loop was stopped after ${FUEL} rounds or fewer.`,
+    isCut &&
+      `A loop was stopped after ${FUEL} rounds or fewer: it does not end, or leaves too much ` +
+        "to one thread.",
     dropped && `Only the first ${MOST} accesses were recorded.`,
   ].filter(Boolean);
 
@@ -106,7 +111,8 @@ const recorded = async (lab, task, code, size) => {
   const wrong = await compare(lab, task, problem);
   const found = await judge(task, size, all, resting(lab));
   const verdict = { ...found, wrong, isCut: cut > 0, dropped: Math.max(0, count - MOST) };
-  return { ...verdict, size, records: all, problems: problemsOf(verdict) };
+  const launched = GROUP * groups(task, size);
+  return { ...verdict, size, launched, records: all, problems: problemsOf(verdict) };
 };
 
 /** Return the verdict on a kernel: of the first size, or of the one with problems.

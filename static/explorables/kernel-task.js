@@ -10,23 +10,29 @@
  *   arrays    {name: (N) -> length} in the memory of the GPU; the last one is the result,
  *             and the others have random whole numbers
  *   tile      the length of an array `tile` in shared memory, optional
- *   expected  (input, i, N) -> the right number i of the result
+ *   largest   the largest number of the input, optional
+ *   expected  (input, N) -> (i) -> the right number i of the result
  *   sizes     the N of the recorded builds; the counts that are shown are of the first
  *   steps     the N of the timed build, each if the one before did not take long
  *   threads   (N) -> their number
- *   start     the code to begin with; solution: code that is right and moves few bytes
+ *   begin     the code to begin with; solution: code that is right and moves few bytes
  *   least     the sectors of the solution
+ *   flops     (N) -> the operations that a time is compared with, instead of bytes, optional
+ *   measured  the names of products of experiments.js that the task shows, optional
  */
 "use strict";
 
-const { time, bandwidth } = require("./arithmetic.js");
-const { make, button } = require("./explorable.js");
+const { time, bandwidth, rate, round } = require("./arithmetic.js");
+const { make, button, folded } = require("./explorable.js");
 const { messagesOf } = require("./kernel-code.js");
+const { WARP } = require("./kernel-judge.js");
 const { recordOf } = require("./kernel-drawing.js");
+const { draft, keepDraft, reached } = require("./kernel-progress.js");
 const { check, measure } = require("./kernel-run.js");
 
 const KEYS = "Ctrl and Enter check it.";
 const FEWEST_LINES = 5;
+const SHOWN = 1024; // rows of the products whose kernels are shown
 const NO_TIME = "A program on the CPU computes here, so a time would teach you nothing.";
 const INSTEAD =
   "Switch on hardware acceleration in the settings of the browser and load the page again, " +
@@ -38,8 +44,14 @@ const INSTEAD =
 /** Return how many sectors a right kernel touches, compared with the solution. */
 const praise = ({ sectors }, { least }) => {
   if (sectors <= least) return ": as few as our solution needs, or fewer";
-  return `: ${Number((sectors / least).toPrecision(3))} times the ${least} of our solution`;
+  return `: ${round(sectors / least)} times the ${least} of our solution`;
 };
+
+/** Return lines that say so if less than one thread of each warp has anything to do. */
+const idle = ({ busy, launched, dropped }) =>
+  !dropped && busy > 0 && busy * WARP <= launched
+    ? [[`Only ${busy} of ${launched} threads ${busy === 1 ? "loads or stores" : "load or store"}.`, ""]]
+    : [];
 
 /** Return the lines of a verdict, each with a mark for a problem. */
 const linesOf = (task, verdict) => {
@@ -56,17 +68,21 @@ const linesOf = (task, verdict) => {
               `${isRight ? praise(verdict, task) : ""} (N = ${size}).`,
             "",
           ],
+          ...idle(verdict),
         ]),
   ];
 };
 
-const timesOf = (lab, { seconds, most, bytes, size, problem }) => {
+const timesOf = (lab, { flops }, { seconds, most, bytes, size, problem }) => {
   if (problem) return [[`With N = ${size}, ${problem}.`, "bad"]];
   const above = Math.round(100 * (most / seconds - 1));
+  const reach = flops
+    ? rate(flops(size) / seconds)
+    : `${bandwidth(bytes / seconds)} of useful bytes`;
   return [
     ["The result is right.", "good"],
     [
-      `N = ${size}: ${time(seconds)}, or ${bandwidth(bytes / seconds)} of useful bytes; ` +
+      `N = ${size}: ${time(seconds)}, or ${reach}; ` +
         `measured in this page, now, by the clock of the ${lab.clock === "device" ? "GPU" : "page"}. ` +
         `The longest of three measurements took ${above} % more.`,
       "",
@@ -75,25 +91,6 @@ const timesOf = (lab, { seconds, most, bytes, size, problem }) => {
 };
 
 // The editor
-
-const key = (name) => `kernel-${name}`;
-
-/** Return the reader's own text of a task, if the browser has kept one. */
-const draft = (name) => {
-  try {
-    return localStorage.getItem(key(name));
-  } catch {
-    return null; // storage is blocked
-  }
-};
-
-const keep = (name, text) => {
-  try {
-    localStorage.setItem(key(name), text);
-  } catch {
-    // The text lasts as long as the page.
-  }
-};
 
 const numbered = (text) =>
   text
@@ -115,7 +112,7 @@ const editor = (id, name, text) => {
   };
   code.addEventListener("input", () => {
     fit();
-    keep(name, code.value);
+    keepDraft(name, code.value);
   });
   code.value = draft(name) ?? text;
   fit();
@@ -132,18 +129,22 @@ const replace = (code, text) => {
   code.dispatchEvent(new Event("input"));
 };
 
+/** Return a text with numbers of lines, which can scroll. */
+const listing = (text, name) =>
+  make(
+    "div",
+    { class: "editor" },
+    make("pre", { "aria-hidden": "true", class: "numbers-of-lines" }, numbered(text)),
+    make("pre", { tabindex: 0, role: "group", "aria-label": name }, text),
+  );
+
 /** Return the solution, which a button shows below the editor, and the button. */
 const solution = (text, use) => {
   const shown = make(
     "div",
     { class: "solution" },
     make("p", {}, "A solution."),
-    make(
-      "div",
-      { class: "editor" },
-      make("pre", { "aria-hidden": "true", class: "numbers-of-lines" }, numbered(text)),
-      make("pre", { tabindex: 0, role: "group", "aria-label": "A solution" }, text),
-    ),
+    listing(text, "A solution"),
     make("div", { class: "actions" }, button("Put it into the editor", use)),
   );
   shown.hidden = true;
@@ -154,6 +155,21 @@ const solution = (text, use) => {
   });
   opener.setAttribute("aria-expanded", "false");
   return { shown, opener };
+};
+
+/** Return a folded part with the kernels of products that *Measure my GPU* times. */
+const products = (names) => {
+  const box = make("div");
+  const part = folded(names.length > 1 ? "The kernels that “Measure my GPU” times" : "The kernel that “Measure my GPU” times", box);
+  part.addEventListener("toggle", async () => {
+    if (box.childElementCount) return;
+    for (const name of ["arithmetic", "device", "experiments"])
+      await bookLoad(`explorables/${name}.js`);
+    const { source } = bookModules.experiments;
+    for (const name of names)
+      box.append(make("p", {}, `The product ${name}, with N = ${SHOWN}.`), listing(source(name, SHOWN), name));
+  });
+  return part;
 };
 
 // The page
@@ -217,9 +233,10 @@ const runner = ({ status, list, drawings, stop }) => {
 };
 
 /** Say that there is no GPU, above the editor and on the buttons. */
-const refuse = (box, buttons, why) => {
-  const text = make("p", { class: "needed", role: "status" }, `This page needs a GPU. ${why} ${INSTEAD}`);
-  box.prepend(text);
+const refuse = (box, buttons) => {
+  const link = make("a", { href: "#fig-task-ladder" }, "The list of tasks");
+  const text = " says what you can do.";
+  box.prepend(make("p", { class: "needed" }, "This task needs a GPU. ", link, text));
   buttons.forEach((element) => {
     element.disabled = true;
     element.textContent += " (needs a GPU)";
@@ -228,7 +245,7 @@ const refuse = (box, buttons, why) => {
 
 const start = (figure, task) => {
   const id = `${figure.dataset.explorable}-code`;
-  const { code, box: edited } = editor(id, task.name, task.start.trim());
+  const { code, box: edited } = editor(id, task.name, task.begin.trim());
   const status = make("p", { role: "status", class: "said" });
   const list = make("ul", { class: "verdict" });
   const drawings = make("div", { class: "drawings" });
@@ -239,6 +256,7 @@ const start = (figure, task) => {
     const text = code.value;
     return use(text, async (lab) => {
       const verdict = await check(lab, task, text);
+      if (!verdict.problems.length) reached(task.name, verdict.sectors / task.least);
       const drawn = verdict.records && recordOf(task, verdict);
       return { lines: linesOf(task, verdict), drawn };
     });
@@ -251,7 +269,7 @@ const start = (figure, task) => {
       const verdict = await check(lab, task, text);
       if (verdict.problems.length)
         return { lines: [...linesOf(task, verdict), ["Only a right kernel is measured.", ""]] };
-      return { lines: timesOf(lab, await measure(lab, task, text, say)) };
+      return { lines: timesOf(lab, task, await measure(lab, task, text, say)) };
     });
   };
   const { shown, opener } = solution(task.solution.trim(), () => {
@@ -259,7 +277,7 @@ const start = (figure, task) => {
     clear();
   });
   const again = button("Begin again", () => {
-    replace(code, task.start.trim());
+    replace(code, task.begin.trim());
     clear();
   });
   const [main, measured] = [button("Check", checked), button("Measure", timed)];
@@ -274,6 +292,7 @@ const start = (figure, task) => {
     list,
     drawings,
     shown,
+    ...(task.measured ? [products(task.measured)] : []),
   );
   code.addEventListener("keydown", (event) => {
     event.stopPropagation(); // letters are no shortcuts of the page here
@@ -284,7 +303,7 @@ const start = (figure, task) => {
   });
   figure.insertBefore(box, figure.querySelector("figcaption"));
   figure.classList.add("measurable");
-  reason().then((why) => why && refuse(box, [main, measured], why));
+  reason().then((why) => why && refuse(box, [main, measured]));
 };
 
 /** Return a task as the module of a figure, which pages start. */
@@ -293,4 +312,4 @@ const task = (described) => ({
   start: (figure) => start(figure, described),
 });
 
-module.exports = { task };
+module.exports = { INSTEAD, reason, task };

@@ -4,13 +4,16 @@
 module.exports = require("./kernel-task.js").task({
   name: "neighbors",
   sizes: [1000, 512],
-  steps: [2 ** 14, 2 ** 18, 2 ** 21, 2 ** 24],
+  steps: [2 ** 14, 2 ** 18, 2 ** 21, 3 * 2 ** 22],
   arrays: { a: (n) => n, out: (n) => n },
   tile: 258,
   threads: (n) => n,
-  expected: ({ a }, i) => (a[i - 1] ?? 0) + a[i] + (a[i + 1] ?? 0),
-  least: 262,
-  start: `
+  expected:
+    ({ a }) =>
+    (i) =>
+      (a[i - 1] ?? 0) + a[i] + (a[i + 1] ?? 0),
+  least: 256,
+  begin: `
 fn kernel(i: u32, l: u32, w: u32) {
   store_out(i, load_a(i - 1u) + load_a(i) + load_a(i + 1u));
 }`,

@@ -6,14 +6,16 @@ const { GROUP } = require("./kernel-code.js");
 module.exports = require("./kernel-task.js").task({
   name: "sum",
   sizes: [1024, 1000],
-  steps: [2 ** 14, 2 ** 18, 2 ** 21, 2 ** 24],
+  steps: [2 ** 14, 2 ** 18, 2 ** 21, 3 * 2 ** 22],
   arrays: { a: (n) => n, out: (n) => Math.ceil(n / GROUP) },
   tile: 256,
   threads: (n) => n,
-  expected: ({ a }, i) =>
-    a.subarray(GROUP * i, GROUP * (i + 1)).reduce((sum, x) => sum + x, 0),
+  expected:
+    ({ a }) =>
+    (i) =>
+      a.subarray(GROUP * i, GROUP * (i + 1)).reduce((sum, x) => sum + x, 0),
   least: 132,
-  start: `
+  begin: `
 fn kernel(i: u32, l: u32, w: u32) {
   if (i < N) { store_out(w, load_out(w) + load_a(i)); }
 }`,

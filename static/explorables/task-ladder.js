@@ -1,0 +1,81 @@
+/* The nine kernels to write, from a copy to a product in tiles, with a mark for each that
+ * the reader has solved in this browser.
+ */
+"use strict";
+
+const { round } = require("./arithmetic.js");
+const { each, label, path, chart } = require("./chart.js");
+const { make } = require("./explorable.js");
+const { best } = require("./kernel-progress.js");
+const { INSTEAD, reason } = require("./kernel-task.js");
+
+/** The tasks: name, heading, and the new idea. */
+const RUNGS = [
+  ["copy", "A Copy", "a thread without a number"],
+  ["row", "A Row for All Rows", "rows and columns from the number of a thread"],
+  ["neighbors", "Three Neighbors", "one load for many threads, by shared memory"],
+  ["transpose", "A Transpose", "neighbors that read and write neighbors"],
+  ["sum", "A Sum", "a tree, with a barrier in each round"],
+  ["prefix", "Running Totals", "two barriers: all read before one writes"],
+  ["softmax", "A Softmax", "a row that is longer than a workgroup"],
+  ["product", "A Product", "a loop in each thread"],
+  ["tiled", "A Product in Tiles", "tiles that a workgroup uses many times"],
+];
+
+const TALL = 30;
+
+/** Return the ladder as a picture, whose lowest rung is the first task. */
+const draw = (_, width) => {
+  const { sheet } = chart("task-ladder");
+  const top = (i) => 24 + TALL * (RUNGS.length - 1 - i);
+  const rungs = each(RUNGS, ([, title, idea], i) => {
+    const y = top(i);
+    return (
+      path(`M8 ${y + 6}H44`, "axis", { "stroke-width": 3 }) +
+      label(62, y + 5, `${i + 1}. ${title}`, "ink strong") +
+      label(242, y + 5, idea, "ink")
+    );
+  });
+  const rails = path(`M14 4V${top(0) + 16}M38 4V${top(0) + 16}`, "axis", { "stroke-width": 3 });
+  return sheet(width, top(0) + 20, rails, rungs);
+};
+
+/** Return how far a task is, in words. */
+const markOf = (ratio) => {
+  if (!ratio) return "";
+  return ratio <= 1 ? "✓ solved" : `right, with ${round(ratio)} times our sectors`;
+};
+
+/** Return the address of the section with a task. */
+const addressOf = (name) => {
+  const figure = document.querySelector(`[data-explorable="task-${name}"]`);
+  return `#${figure?.closest("section")?.id ?? ""}`;
+};
+
+const start = (figure) => {
+  const status = make("p", { class: "result" });
+  const items = RUNGS.map(([name, title, idea]) => {
+    const mark = make("span", { class: "good" });
+    const link = make("a", { href: addressOf(name) }, title);
+    const show = () => (mark.textContent = markOf(best(name)));
+    return { name, show, box: make("li", {}, link, make("span", {}, idea), mark) };
+  });
+  const show = () => {
+    items.forEach((item) => item.show());
+    const solved = items.filter(({ name }) => best(name) > 0 && best(name) <= 1).length;
+    status.textContent = `${solved} of ${items.length} solved. This browser keeps your kernels and marks.`;
+  };
+  const list = make("ol", { class: "ladder" }, ...items.map(({ box }) => box));
+  const box = make("div", { class: "explorable kernel-task" }, list, status);
+  document.addEventListener("book:kernel", show);
+  show();
+  figure.insertBefore(box, figure.querySelector("figcaption"));
+  figure.classList.add("live");
+  reason().then((why) => {
+    if (!why) return;
+    const text = `The kernels of this section need a GPU. ${why} ${INSTEAD}`;
+    box.prepend(make("p", { class: "needed", role: "status" }, text));
+  });
+};
+
+module.exports = { RUNGS, controls: [], draw, markOf, start };
