@@ -9,7 +9,7 @@ from __future__ import annotations
 import configparser
 import hashlib
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ TOOLS = ("book/**/*.py", "book/templates/*", "static/**/*")
 NOTEBOOKS = "**/*.md"  # the default of d2lbook
 WORDS_PER_MINUTE = 200
 CODE_LINES_PER_MINUTE = 15
+KERNEL_MINUTES = 10  # to write a kernel in the page, whose picture is img/task-NAME
 STEP = 5  # minutes
 DESCRIPTION_LENGTH = 160
 
@@ -292,7 +293,7 @@ def _written(article: Article) -> Written:
         referred=list(article.referred),
         previews=dict(previews.Preview(article).all(iter(article.titles))),
         solutions=dict(solutions.solutions(article)),
-        minutes=reading_time(index),
+        minutes=reading_time(index, [f.stem for f in article.figures]),
         description=_shortened(article.first_text()),
         states=list(store.states_of(book, article.section)),
         figures=[str(f.relative_to(book.root)) for f in article.figures],
@@ -300,9 +301,14 @@ def _written(article: Article) -> Written:
     )
 
 
-def reading_time(index: Index) -> int:
-    """Return the reading time of a page in minutes, rounded to a multiple of five."""
+def reading_time(index: Index, figures: Sequence[str] = ()) -> int:
+    """Return the reading time of a page in minutes, rounded to a multiple of five.
+
+    The time includes that of writing the kernels below some of its figures.
+    """
+    kernels = sum(name.startswith("task-") for name in figures)
     minutes = index.words / WORDS_PER_MINUTE + index.lines / CODE_LINES_PER_MINUTE
+    minutes += KERNEL_MINUTES * kernels
     return max(STEP, STEP * round(minutes / STEP))
 
 

@@ -136,7 +136,8 @@ const PRODUCTS = {
       tile: 64,
       code: `var<workgroup> p: array<f32, 1024>; var<workgroup> q: array<f32, 1024>;
       @compute @workgroup_size(16, 16)
-      fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_id) l: vec3u,
+      fn main(@builtin(workgroup_id) w: vec3u,
+              @builtin(local_invocation_id) l: vec3u,
               @builtin(local_invocation_index) x: u32) {
         ${rows.map((r) => `var s${r} = vec4f();`).join(" ")}
         for (var t = 0u; t < ${n}u; t += 16u) {
@@ -148,11 +149,11 @@ const PRODUCTS = {
           for (var k = 0u; k < 16u; k++) {
             let o = k * 64u + l.x;
             let v = vec4f(q[o], q[o + 16u], q[o + 32u], q[o + 48u]);
-            ${rows.map((r) => `s${r} += p[(l.y + ${16 * r}u) * 16u + k] * v;`).join(" ")}
+            ${rows.map((r) => `s${r} += p[(l.y + ${16 * r}u) * 16u + k] * v;`).join("\n            ")}
           }
           workgroupBarrier();
         }
-        ${store.join("\n          ")}
+        ${store.join("\n        ")}
       }`,
     };
   },

@@ -167,7 +167,7 @@ const products = (names) => {
       await bookLoad(`explorables/${name}.js`);
     const { source } = bookModules.experiments;
     for (const name of names)
-      box.append(make("p", {}, `The product ${name}, with N = ${SHOWN}.`), listing(source(name, SHOWN), name));
+      box.append(make("p", {}, `Product “${name}” for N = ${SHOWN}`), listing(source(name, SHOWN), name));
   });
   return part;
 };
@@ -234,7 +234,7 @@ const runner = ({ status, list, drawings, stop }) => {
 
 /** Say that there is no GPU, above the editor and on the buttons. */
 const refuse = (box, buttons) => {
-  const link = make("a", { href: "#fig-task-ladder" }, "The list of tasks");
+  const link = make("a", { href: "#fig-kernel-ladder" }, "The list of tasks");
   const text = " says what you can do.";
   box.prepend(make("p", { class: "needed" }, "This task needs a GPU. ", link, text));
   buttons.forEach((element) => {

@@ -3,8 +3,9 @@
 The counts are those that the section derives; they are the same on every GPU.
 """
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -80,9 +81,15 @@ def check(figure: Locator, code: str = "", button: str = "Check") -> str:
 
 
 RIGHT = {
-    "neighbors": "1006 loads, 1000 stores, 262 sectors",
+    "copy": "1000 loads, 1000 stores, 250 sectors",
+    "row": "8192 loads, 4096 stores, 1536 sectors",
+    "neighbors": "1006 loads, 1000 stores, 256 sectors",
     "transpose": "4096 loads, 4096 stores, 1024 sectors",
     "sum": "1024 loads, 4 stores, 132 sectors",
+    "prefix": "1024 loads, 1024 stores, 256 sectors",
+    "softmax": "65536 loads, 32768 stores, 12288 sectors",
+    "product": "65536 loads, 1024 stores, 5248 sectors",
+    "tiled": "4096 loads, 1024 stores, 640 sectors",
 }
 
 
@@ -108,12 +115,22 @@ def test_the_first_kernel_of_neighbors_is_out_of_bounds(page: Page):
     assert "The result is right" in verdict and "2998 loads, 1000 stores" in verdict
 
 
-def test_the_first_transpose_moves_many_sectors(page: Page):
-    figure = task(page, "transpose")
+FIRST = {
+    "transpose": "4608 sectors: 4.5 times the 1024 of our solution",
+    "prefix": "4736 sectors: 18.5 times the 256 of our solution",
+    "softmax": "98304 sectors: 8 times the 12288 of our solution",
+    "tiled": "4224 sectors: 6.6 times the 640 of our solution",
+}
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_a_first_kernel_that_is_right_moves_many_sectors(page: Page, name: str):
+    figure = task(page, name)
     press(figure, "Begin again")
     verdict = check(figure)
-    assert "The result is right" in verdict
-    assert "4608 sectors: 4.5 times the 1024 of our solution" in verdict
+    assert "The result is right" in verdict and FIRST[name] in verdict
+    idle = "Only 64 of 16384 threads load or store." in verdict
+    assert idle == (name == "softmax")
 
 
 def test_the_first_sum_races(page: Page):
@@ -212,6 +229,31 @@ CHEATS = {
         "“atomicAdd” has a meaning already",
     ),
     "nothing": ("sum", f"{HEAD} }}", "The result is wrong"),
+    "what is there": (
+        "softmax",
+        f"{HEAD} store_out(i, load_out(i)); }}",
+        "The result is wrong",
+    ),
+    "from the size": (
+        "product",
+        f"{HEAD} if (i < N * N) {{ store_out(i, f32(N) * 72.25); }} }}",
+        "The result is wrong",
+    ),
+    "a lonely row": (
+        "softmax",
+        f"{HEAD} var s = 0.0; let k = 512u * w + l; s = exp(load_a(k)); "
+        "store_tile(l, s); workgroupBarrier(); store_out(k, s / load_tile(0u)); }",
+        "The result is wrong",
+    ),
+    "whole tiles": (
+        "tiled",
+        f"{HEAD} let row = 16u * (w / (N / 16u)) + l / 16u; "
+        "let column = 16u * (w % (N / 16u)) + l % 16u; var s = 0.0; "
+        "for (var k = 0u; k < N; k++) "
+        "{ s += load_a(row * N + k) * load_b(k * N + column); } "
+        "store_out(row * N + column, s); }",
+        "With N = 21: The result is wrong",
+    ),
 }
 
 
@@ -221,6 +263,23 @@ def test_a_cheat_is_not_praised(page: Page, name: str):
     verdict = check(task(page, exercise), code)
     assert message in verdict
     assert "as few as" not in verdict and "The result is right" not in verdict
+
+
+def test_a_thread_that_does_all_is_right_but_named(page: Page):
+    loop = "for (var k = 0u; k < N; k++) { store_out(k, load_a(k)); }"
+    verdict = check(task(page, "copy"), f"{HEAD} if (i == 0u) {{ {loop} }} }}")
+    assert "The result is right" in verdict
+    assert "2000 sectors: 8 times the 250 of our solution" in verdict
+    assert "Only 1 of 1024 threads loads or stores." in verdict
+
+
+def test_a_loop_that_is_cut_may_be_too_long_for_a_thread(page: Page):
+    code = f"""{HEAD} if (i == 0u) {{ for (var r = 0u; r < N * N; r++) {{ var s = 0.0;
+        for (var k = 0u; k < N; k++) {{
+          s += load_a(r / N * N + k) * load_b(k * N + r % N); }}
+        store_out(r, s); }} }} }}"""
+    verdict = check(task(page, "product"), code)
+    assert "it does not end, or leaves too much to one thread" in verdict
 
 
 def test_many_accesses_of_a_right_kernel_are_all_recorded(page: Page):
@@ -263,9 +322,8 @@ def test_the_record_begins_where_a_thread_is_out_of_bounds(page: Page):
 
 # Time
 
-WORST = """() => { window.worst = 0; let last = performance.now();
-  setInterval(() => { const now = performance.now();
-    window.worst = Math.max(window.worst, now - last); last = now; }, 5); }"""
+ENDLESS = f"""{HEAD} var s = 0.0; loop {{ s += load_a(i); if (s < 0.0) {{ break; }} }}
+  store_out(0u, s); }}"""
 CROWDED = {
     "a forgotten k++": f"""{HEAD} var k = 0u; while (k < 256u) {{
         store_out(w, load_out(w) + load_a(256u * w + k)); }} }}""",
@@ -274,13 +332,30 @@ CROWDED = {
 }
 
 
-@pytest.mark.parametrize("name", CROWDED)
-def test_the_page_does_not_wait_for_a_verdict(page: Page, name: str):
-    figure = task(page, "sum")
-    page.evaluate(WORST)
-    assert "The result is wrong" in check(figure, CROWDED[name])
-    # The page judges in slices of 8 ms; the rest is what else this machine does.
-    assert page.evaluate("window.worst") < 1000
+def longest_task(engine: Browser, page: Page, run: Callable[[], object]) -> float:
+    """Return the processor time of the longest task of the page's thread, in ms."""
+    engine.start_tracing(page=page, categories=["toplevel"])
+    run()
+    events = json.loads(engine.stop_tracing())["traceEvents"]
+    threads = {
+        (event["pid"], event["tid"])
+        for event in events
+        if event["name"] == "thread_name" and event["args"]["name"] == "CrRendererMain"
+    }
+    tasks = [e for e in events if (e["pid"], e["tid"]) in threads and "tdur" in e]
+    assert len(tasks) > 10
+    return max(event["tdur"] for event in tasks) / 1000
+
+
+@pytest.mark.parametrize("name", [*CROWDED, *RIGHT])
+def test_the_page_does_not_wait_for_a_verdict(engine: Browser, page: Page, name: str):
+    figure = task(page, name if name in RIGHT else "sum")
+    if name in RIGHT:
+        solve(figure)
+        assert longest_task(engine, page, lambda: check(figure)) < 100
+    code = CROWDED.get(name, ENDLESS)
+    assert longest_task(engine, page, lambda: check(figure, code)) < 100
+    expect(figure.locator(".verdict")).to_contain_text("The result is wrong")
 
 
 def test_two_presses_end_with_a_verdict(page: Page):
@@ -292,6 +367,16 @@ def test_two_presses_end_with_a_verdict(page: Page):
         assert "The result is right" in done(figure)
         page.evaluate(FRAMES)  # in which a run that was stopped could still speak
         assert "Stopped" not in figure.inner_text()
+
+
+def test_two_tasks_can_be_checked_at_once(page: Page):
+    figures = [task(page, name) for name in ("copy", "sum")]
+    for figure in figures:
+        solve(figure)
+    for figure in figures:
+        press(figure, "Check")
+    for figure in figures:
+        assert "The result is right" in done(figure)
 
 
 @pytest.fixture
@@ -338,6 +423,60 @@ SIZES = """() => { window.tried = [];
     const found = status.textContent.match(/Trying N = (\\d+)/);
     if (found) window.tried.push(found[1]);
   }).observe(status, { childList: true }); }"""
+
+
+def test_the_time_of_a_product_is_one_of_operations(pretending: Page):
+    figure = task(pretending, "tiled")
+    solve(figure)
+    press(figure, "Measure")
+    said = done(figure, timeout=240_000)
+    assert re.search(r"N = \d+: .*, or .*FLOP/s; measured in this page", said), said
+
+
+def test_the_products_that_are_timed_elsewhere_can_be_read(page: Page):
+    for name, count in {"product": 1, "tiled": 2}.items():
+        figure = task(page, name)
+        figure.locator("summary").click()
+        texts = figure.locator("details .editor pre[role=group]")
+        expect(texts).to_have_count(count)
+        for text in texts.all_inner_texts():
+            assert "c: array<f32>;\n" in text and "1024u" in text
+            assert ("workgroupBarrier();" in text) == (name == "tiled")
+
+
+# The ladder
+
+
+def test_a_solved_task_is_marked_in_this_browser(engine: Browser, site: Path):
+    page = engine.new_page()
+    page.goto((site / PAGE).as_uri())
+    ladder = page.locator("figure[data-explorable=kernel-ladder]")
+    expect(ladder.get_by_role("listitem")).to_have_count(len(RIGHT))
+    expect(ladder).to_contain_text("0 of 9 solved")
+    check(task(page, "transpose"))
+    solve(task(page, "copy"))
+    check(task(page, "copy"))
+    check(task(page, "copy"), f"{HEAD} }}")  # which takes nothing back
+    for _ in range(2):
+        ladder.scroll_into_view_if_needed()
+        row = ladder.get_by_role("listitem").nth(0)
+        expect(row).to_contain_text("✓ solved")
+        transpose = ladder.get_by_role("listitem").nth(3)
+        expect(transpose).to_contain_text("right, with 4.5 times our sectors")
+        expect(ladder).to_contain_text("1 of 9 solved")
+        page.reload()
+    page.close()
+
+
+def test_the_ladder_leads_to_the_tasks(page: Page):
+    ladder = page.locator("figure[data-explorable=kernel-ladder]")
+    ladder.scroll_into_view_if_needed()
+    links = ladder.get_by_role("link").filter(has_not_text="Fig.")
+    names = links.evaluate_all(
+        """(links) => links.filter((a) => a.closest(".rung")).map((a) =>
+          document.querySelector(a.hash).querySelector("figure").dataset.explorable)"""
+    )
+    assert names == [f"task-{name}" for name in RIGHT]
 
 
 # The editor
@@ -434,10 +573,13 @@ def test_a_program_is_not_timed(page: Page):
 def test_without_an_adapter_a_sentence_says_so(site: Path, browser: Browser):
     page = browser.new_page()
     page.goto((site / PAGE).as_uri())
+    ladder = page.locator("figure[data-explorable=kernel-ladder]")
+    expect(ladder.locator(".needed")).to_contain_text("another browser")
     for name in RIGHT:
         figure = page.locator(f"figure[data-explorable=task-{name}]")
         figure.scroll_into_view_if_needed()
-        expect(figure.locator(".needed")).to_contain_text("another browser")
+        link = figure.locator(".needed").get_by_role("link")
+        expect(link).to_have_attribute("href", "#fig-kernel-ladder")
         for button in ("Check", "Measure"):
             needs = figure.get_by_role("button", name=f"{button} (needs a GPU)")
             expect(needs).to_be_disabled()

@@ -45,6 +45,11 @@ def test_the_reading_time_counts_words_and_code():
     assert minutes((words(10), 1)) == 5
 
 
+def test_the_reading_time_counts_kernels_to_write():
+    index = Index("one.html", ["pytorch"])
+    assert html.reading_time(index, ["task-sum", "task-copy", "kernel-ladder"]) == 20
+
+
 def test_an_equation_takes_as_long_as_its_words():
     assert minutes((f"${' + '.join(['a'] * 500)}$", 1)) == minutes((words(999), 1))
 

@@ -26,7 +26,7 @@ const TALL = 30;
 
 /** Return the ladder as a picture, whose lowest rung is the first task. */
 const draw = (_, width) => {
-  const { sheet } = chart("task-ladder");
+  const { sheet } = chart("kernel-ladder");
   const top = (i) => 24 + TALL * (RUNGS.length - 1 - i);
   const rungs = each(RUNGS, ([, title, idea], i) => {
     const y = top(i);
@@ -53,12 +53,13 @@ const addressOf = (name) => {
 };
 
 const start = (figure) => {
-  const status = make("p", { class: "result" });
+  const status = make("p", { class: "said" });
   const items = RUNGS.map(([name, title, idea]) => {
     const mark = make("span", { class: "good" });
     const link = make("a", { href: addressOf(name) }, title);
     const show = () => (mark.textContent = markOf(best(name)));
-    return { name, show, box: make("li", {}, link, make("span", {}, idea), mark) };
+    const rung = make("div", { class: "rung" }, link, make("span", {}, idea), mark);
+    return { name, show, box: make("li", {}, rung) };
   });
   const show = () => {
     items.forEach((item) => item.show());
