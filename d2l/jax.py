@@ -3640,4 +3640,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 07375d2c5dd63710, with the contents 599a53472ff47981.
+# Generated from 2a77942317c3a1a8, with the contents 599a53472ff47981.

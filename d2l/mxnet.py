@@ -3313,4 +3313,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 1f9387229188cd38, with the contents 6f088ad75228489a.
+# Generated from 036ff4403b42651c, with the contents 6f088ad75228489a.

@@ -3427,4 +3427,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from da6d44f443eece5b, with the contents f66a5f90111928f7.
+# Generated from 8f4790436996d6b6, with the contents f66a5f90111928f7.

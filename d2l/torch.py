@@ -3358,4 +3358,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 8dcba8cd25ecfdaa, with the contents cfc82550a06e8331.
+# Generated from f4b4a804377c7129, with the contents cfc82550a06e8331.
