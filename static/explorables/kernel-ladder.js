@@ -11,14 +11,14 @@ const { INSTEAD, reason } = require("./kernel-task.js");
 
 /** The tasks: name, heading, and the new idea. */
 const RUNGS = [
-  ["copy", "A Copy", "a thread without a number"],
+  ["copy", "A Copy", "a guard for threads without a number"],
   ["row", "A Row for All Rows", "rows and columns from the number of a thread"],
-  ["neighbors", "Three Neighbors", "one load for many threads, by shared memory"],
-  ["transpose", "A Transpose", "neighbors that read and write neighbors"],
+  ["neighbors", "Three Neighbors", "shared memory, so that a number is loaded once"],
+  ["transpose", "A Transpose", "neighbors in both the reads and the writes"],
   ["sum", "A Sum", "a tree, with a barrier in each round"],
-  ["prefix", "Running Totals", "two barriers: all read before one writes"],
+  ["prefix", "Running Totals", "two barriers in each round"],
   ["softmax", "A Softmax", "a row that is longer than a workgroup"],
-  ["product", "A Product", "a loop in each thread"],
+  ["product", "A Product", "a loop over a row and a column"],
   ["tiled", "A Product in Tiles", "tiles that a workgroup uses many times"],
 ];
 

@@ -239,10 +239,10 @@ CHEATS = {
         f"{HEAD} if (i < N * N) {{ store_out(i, f32(N) * 72.25); }} }}",
         "The result is wrong",
     ),
-    "a lonely row": (
+    "the mean of all rows": (  # which is wrong by some percent, far below 0.001
         "softmax",
-        f"{HEAD} var s = 0.0; let k = 512u * w + l; s = exp(load_a(k)); "
-        "store_tile(l, s); workgroupBarrier(); store_out(k, s / load_tile(0u)); }",
+        f"{HEAD} for (var k = l; k < N; k += 256u) {{ "
+        "store_out(N * w + k, exp(load_a(N * w + k)) / (589.3 * f32(N))); } }",
         "The result is wrong",
     ),
     "whole tiles": (

@@ -24,7 +24,7 @@ const verdict = async (name, code, size = TASKS[name].sizes[0]) => {
   const isRight = result.every(
     (x, i) => Math.abs(x - right(i)) <= 1e-3 * Math.min(1, right(i)),
   );
-  return { ...(await judge(task, size, records)), isRight, count: records.length / 4 };
+  return { ...(await judge(task, size, records, async () => {})), isRight, count: records.length / 4 };
 };
 
 // What the section derives
