@@ -239,10 +239,12 @@ CHEATS = {
         f"{HEAD} if (i < N * N) {{ store_out(i, f32(N) * 72.25); }} }}",
         "The result is wrong",
     ),
-    "the mean of all rows": (  # which is wrong by some percent, far below 0.001
+    "zeros for small numbers": (  # whose errors are below 0.001
         "softmax",
-        f"{HEAD} for (var k = l; k < N; k += 256u) {{ "
-        "store_out(N * w + k, exp(load_a(N * w + k)) / (589.3 * f32(N))); } }",
+        f"{HEAD} if (l > 0u) {{ return; }} var s = 0.0; "
+        "for (var k = 0u; k < N; k++) { s += exp(load_a(N * w + k)); } "
+        "for (var k = 0u; k < N; k++) { let p = exp(load_a(N * w + k)) / s; "
+        "store_out(N * w + k, select(p, 0.0, p < 0.0009)); } }",
         "The result is wrong",
     ),
     "whole tiles": (
