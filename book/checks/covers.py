@@ -48,7 +48,9 @@ def _problems(section: Section, tab: str, passage: list[Block]) -> Iterator[str]
             where = section.at(below[0].line)
             yield f"{where}: move .open down; this text explains the output {which}"
         answer = number_at(cell.attributes["answer"], text_of(cell.outputs))
-        for block in _in_sight(passage) if answer else ():
+        if answer is None:
+            continue  # book.checks.numbers reports it
+        for block in _in_sight(passage):
             within = MEASURED_WITHIN if block in below else SAME
             for text in _texts(section, block):
                 if _tells(text, cell, answer, within):

@@ -1,6 +1,7 @@
 """No answer is in sight while its output is covered."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from nbformat.v4 import new_output
@@ -93,7 +94,7 @@ def test_a_text_right_below_an_output_is_open_only_before_another_question(
 
 # The places at which readers found answers, each with the cover's end planted above it:
 # a page as it was, what its cells printed, and the words of the problem.
-FOUND = {
+FOUND: dict[str, tuple[str, list[Any], str]] = {
     "memory": (
         ASKING.format("the highest point is ? MiB") + OPEN + PLAIN,
         ["the highest point is 25.0 MiB", "Interactive figure: tape = 2.000,25.031"],
@@ -145,7 +146,7 @@ def test_each_answer_that_readers_have_found(make_book: Callable[..., Book], pag
     assert found and problem in found[0]
 
 
-def record(book: Book, printed: list) -> None:
+def record(book: Book, printed: list[Any]) -> None:
     """Keep what each cell printed, or the description of the plot that it drew."""
     section = book.section("one")
     nb = store.blank(book, section, "jax")
