@@ -34,7 +34,8 @@ def problems(book: Book) -> Iterator[str]:
                 if isinstance(block, Heading):
                     yield from _problems(section, tab, passage)
                     passage = []
-                passage.append(block)
+                if not (isinstance(block, Cell) and block.only_in_notebooks):
+                    passage.append(block)
             yield from _problems(section, tab, passage)
 
 

@@ -431,6 +431,15 @@ def test_a_predicted_number_stays_covered_and_enters_the_row(live: Page):
     assert shown
 
 
+def test_the_buttons_of_a_cell_wait_with_it(live: Page):
+    live.goto(live.url.replace("use-gpu", "does-it-fit").partition("?")[0])
+    waiting = live.locator("#a-compiler-without-a-gpu .live-row.waits")
+    expect(waiting).to_have_count(1)
+    expect(waiting).to_be_hidden()
+    live.get_by_role("button", name="Show the output").first.click()
+    expect(waiting).to_be_visible()
+
+
 def test_an_exercise_gets_a_cell(live: Page):
     live.locator(".live-try").first.click()
     cell = live.locator(".live-cell")
