@@ -8,6 +8,7 @@ from nbformat.v4 import new_output
 
 from book.checks.covers import problems
 from book.records import fingerprint, store, validation
+from book.records.cleaning import FIGURE
 from book.text.book import Book
 
 ASKING = """\
@@ -97,7 +98,7 @@ def test_a_text_right_below_an_output_is_open_only_before_another_question(
 FOUND: dict[str, tuple[str, list[Any], str]] = {
     "memory": (
         ASKING.format("the highest point is ? MiB") + OPEN + PLAIN,
-        ["the highest point is 25.0 MiB", "Interactive figure: tape = 2.000,25.031"],
+        ["the highest point is 25.0 MiB", {"settings": "tape=2.000,25.031"}],
         "tells '25.0 MiB'",
     ),
     "use-gpu": (
@@ -154,7 +155,8 @@ def record(book: Book, printed: list[Any]) -> None:
         if isinstance(output, str):
             cell.outputs = [new_output("stream", name="stdout", text=output)]
         else:
-            data = {"image/svg+xml": SVG}
+            figure = f"memory-timeline?{output.pop('settings', '')}"
+            data = {"image/svg+xml": SVG} if output else {FIGURE: figure}
             cell.outputs = [new_output("display_data", data=data, metadata=output)]
     facts = dict.fromkeys(validation.FACTS, "") | {"python": "3.11.2"}
     facts |= {"date": "2026-01-02", "framework": "jax", "machine": "cpu"}
