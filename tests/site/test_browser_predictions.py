@@ -103,14 +103,15 @@ def test_all_that_follows_waits_up_to_the_next_heading(open_http_page: Visitor):
     assert section.locator(".waits").locator("visible=true").count() == 0
     expect(behind).to_be_visible()
     form = prediction(page).locator(".covering").bounding_box()
-    heading = page.locator("#activations-operation-by-operation h2").first.bounding_box()
+    next_section = page.locator("#activations-operation-by-operation")
+    heading = next_section.locator("h2").first.bounding_box()
     assert form and heading
     assert 0 < heading["y"] - form["y"] - form["height"] < 100
     enter(page, "20")
     for part in (texts, figures):
         expect(part.first).to_be_visible()
     expect(behind).to_be_hidden()
-    assert page.locator("#activations-operation-by-operation .waits[hidden]").count()
+    assert next_section.locator(".waits[hidden]").count()
 
 
 @pytest.mark.parametrize("path", ["memory", "compiling", "performance", "tiles"])
@@ -124,8 +125,9 @@ def test_what_waits_in_no_framework_is_in_view(open_http_page: Visitor, path: st
 def test_an_open_text_ends_the_cover(open_http_page: Visitor):
     page = open_http_page("chapter_gpus/out-of-memory.html")
     field(page.locator(".prediction:visible").first).scroll_into_view_if_needed()
-    expect(page.locator("p", has_text="does not quite arrive")).to_be_hidden()
-    expect(page.locator("p", has_text="Loss scaling multiplies the loss")).to_be_visible()
+    text = page.locator("p")
+    expect(text.filter(has_text="does not quite arrive")).to_be_hidden()
+    expect(text.filter(has_text="Loss scaling multiplies the loss")).to_be_visible()
 
 
 FIGURE = "#fig-workers"
@@ -407,7 +409,8 @@ def test_nothing_is_covered_without_javascript(open_page: Visitor):
     assert page.locator(".covered:visible").count() == page.locator(".covered").count()
     assert page.locator("p.arithmetic:visible").count() > 1
     assert page.locator("[hidden=until-found]").count() == 0
-    assert page.locator("p.waits:visible").count() == page.locator("p.waits").count() > 1
+    waiting = page.locator("p.waits")
+    assert page.locator("p.waits:visible").count() == waiting.count() > 1
     assert page.locator(".guess:visible, .covering:visible").count() == 0
 
 
