@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from book.checks.numbers import MEASURED_WITHIN, agree, fresh_blocks
 from book.facts.predictions import ends_cover, has_arithmetic, number_at
 from book.facts.quantities import Quantity, quantities
-from book.records.outputs import InteractiveFigure, Picture, read, text_of
+from book.records.outputs import read, text_of
 from book.text.blocks import Block, Cell, Figure, Heading
 from book.text.book import Book
 from book.text.section import Section
@@ -29,14 +30,10 @@ def problems(book: Book) -> Iterator[str]:
     """Yield a line for each answer in sight, and for each cover that ends at once."""
     for section in book.sections:
         for tab in book.tabs if any(cell.predicts for cell in section.cells) else ():
-            passage = list[Block]()
-            for block in fresh_blocks(book, section, tab, "cpu"):
-                if isinstance(block, Heading):
-                    yield from _problems(section, tab, passage)
-                    passage = []
-                if not (isinstance(block, Cell) and block.only_in_notebooks):
-                    passage.append(block)
-            yield from _problems(section, tab, passage)
+            blocks = fresh_blocks(book, section, tab, "cpu")
+            ends = [i for i, block in enumerate(blocks) if isinstance(block, Heading)]
+            for start, end in pairwise([0, *ends, len(blocks)]):
+                yield from _problems(section, tab, blocks[start:end])
 
 
 def _problems(section: Section, tab: str, passage: list[Block]) -> Iterator[str]:
@@ -61,12 +58,14 @@ def _problems(section: Section, tab: str, passage: list[Block]) -> Iterator[str]
 
 
 def _in_sight(passage: list[Block]) -> Iterator[Block]:
-    """Yield the blocks that no cover hides."""
+    """Yield the blocks of a page that no cover hides."""
     is_covered = False
     for block in passage:
-        is_asking = isinstance(block, Cell) and block.predicts
+        cell = block if isinstance(block, Cell) else None
+        is_asking = cell is not None and cell.predicts
         is_covered = is_asking or (is_covered and not ends_cover(block))
-        if not is_covered and not has_arithmetic(block):
+        is_hidden = cell.only_in_notebooks if cell else has_arithmetic(block)
+        if not is_covered and not is_hidden:
             yield block
 
 
@@ -75,9 +74,8 @@ def _texts(section: Section, block: Block) -> Iterator[str]:
     match block:
         case Cell(outputs=outputs):
             yield from text_of(outputs).splitlines()
-            yield from (p.alt for p in read(outputs) if isinstance(p, Picture))
-            figures = (f for f in read(outputs) if isinstance(f, InteractiveFigure))
-            yield from (figure.settings for figure in figures)
+            for shown in read(outputs):  # a picture, or an interactive figure
+                yield getattr(shown, "alt", getattr(shown, "settings", ""))
         case Figure(caption=caption, alt=alt):
             yield from (caption, alt)
             file = section.path.parent / block.path
