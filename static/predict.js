@@ -2,7 +2,8 @@
 // it. The attribute data-predict of the root is "off" if the reader wants no covers.
 //
 // A question is asked once: its answer uncovers the outputs of the question in every
-// framework, the arithmetic in the text above them, and the text below that explains them.
+// framework, the arithmetic in the text above them, and what waits below them. So does a
+// link into the cover, or the browser's search for words behind it.
 // What readers have typed stays in their browser. Without a number, an output is only
 // shown, until the page is left.
 
@@ -10,6 +11,7 @@
   const root = document.documentElement;
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const predictions = all(".prediction");
+  const CLOSED = ":not([data-open])";
   const KEY = "predictions";
   // The answers on all pages: what the reader typed, under the page and the question.
   let answers = {};
@@ -34,21 +36,28 @@
   const keyOf = (prediction) =>
     `${location.pathname.split("/").at(-1)} ${prediction.dataset.question}`;
 
-  // Returns the nearest prediction below or above a text for the readers of each framework.
-  function nearest(text, isBelow) {
-    const within = (element) => element.closest('[data-axis="tab"] > .tab-panel');
-    const { DOCUMENT_POSITION_FOLLOWING: below, DOCUMENT_POSITION_PRECEDING: above } = Node;
-    const isThere = (prediction) =>
-      text.compareDocumentPosition(prediction) & (isBelow ? below : above);
-    const isFor = (element, tab) =>
-      within(element)?.dataset.choices.split(" ").includes(tab) ?? true;
-    const tabs = all("#frameworks input").map((input) => input.value);
-    return tabs
-      .filter((tab) => isFor(text, tab))
-      .map((tab) => {
-        const there = predictions.filter((p) => isThere(p) && isFor(p, tab));
-        return there.at(isBelow ? 0 : -1);
-      });
+  // Returns the frameworks whose readers see an element.
+  function tabsOf(element) {
+    const panel = element.closest('[data-axis="tab"] > .tab-panel');
+    return panel?.dataset.choices.split(" ") ?? all("#frameworks input").map((i) => i.value);
+  }
+
+  // Returns the prediction for which a text waits: the nearest one above it, or below the
+  // arithmetic, between the same headings. There may be none in the chosen framework.
+  function awaited(text) {
+    const own = text.closest(".prediction");
+    if (own) return own;
+    const tabs = tabsOf(text);
+    const tab = tabs.includes(root.dataset.tab) ? root.dataset.tab : tabs[0];
+    const isBelow = text.matches(".arithmetic");
+    const direction = Node[`DOCUMENT_POSITION_${isBelow ? "FOLLOWING" : "PRECEDING"}`];
+    const found = predictions.filter(
+      (prediction) =>
+        text.compareDocumentPosition(prediction) & direction &&
+        prediction.closest("section") === text.closest("section") &&
+        tabsOf(prediction).includes(tab),
+    );
+    return found.at(isBelow ? 0 : -1);
   }
 
   // Returns the value and the words of a text in the unit that a prediction asks for.
@@ -98,23 +107,24 @@
       prediction.querySelector(".yours").hidden = !answer;
       enter(prediction);
     }
-    const isOpen = (prediction) => !prediction || "open" in prediction.dataset;
-    for (const text of all(".arithmetic"))
-      text.toggleAttribute("data-open", nearest(text, true).some(isOpen));
-    for (const text of all(".explains"))
-      text.toggleAttribute("data-told", nearest(text, false).some(isOpen));
     follow();
   }
 
   // Adapts what depends on the predictions that the reader sees.
   function follow() {
+    for (const text of all(".covered, .waits, .arithmetic")) {
+      const isClosed = root.dataset.predict === "on" && awaited(text)?.matches(CLOSED);
+      if (isClosed) text.setAttribute("hidden", "until-found");
+      else text.removeAttribute("hidden");
+    }
+    root.classList.add("covers"); // the stylesheet need not hide them any longer
     placeSwitch();
     sumUp();
   }
 
   // The setting for all covers stands below the first of them.
   function placeSwitch() {
-    const isCovered = (p) => !("open" in p.dataset) && p.checkVisibility();
+    const isCovered = (p) => p.matches(CLOSED) && p.checkVisibility();
     const first = predictions.find(isCovered);
     for (const prediction of predictions) {
       const label = prediction.querySelector(".covering");
@@ -159,21 +169,28 @@
     readAnswers();
     answers[keyOf(prediction)] = field.value.trim();
     store(KEY, JSON.stringify(answers));
-    show(prediction);
+    bookChange(prediction, update);
+    focusRow(prediction);
   }
 
   // Shows the output of a question that the reader does not answer.
-  function reveal({ target }) {
-    const prediction = target.closest(".prediction");
+  function reveal(prediction) {
     readAnswers();
     seen.add(keyOf(prediction));
-    show(prediction);
+    bookChange(prediction, update);
   }
 
-  function show(prediction) {
-    bookChange(prediction, update);
-    prediction.querySelector(".answers").focus({ preventScroll: true });
+  // Opens the cover over the target of the address.
+  function openTarget() {
+    const target = bookTarget(location.hash);
+    const text = target?.closest("[hidden=until-found]");
+    if (!text) return;
+    reveal(awaited(text));
+    target.scrollIntoView({ behavior: "instant" });
   }
+
+  const focusRow = (prediction) =>
+    prediction.querySelector(".answers").focus({ preventScroll: true });
 
   // Covers the outputs of a question again.
   function cover({ target }) {
@@ -216,7 +233,10 @@
     prediction.querySelector(".guess input").setAttribute("aria-describedby", id);
     prediction.querySelector("form").addEventListener("submit", answer);
     prediction.querySelector("form").addEventListener("input", preview);
-    prediction.querySelector(".reveal").addEventListener("click", reveal);
+    prediction.querySelector(".reveal").addEventListener("click", () => {
+      reveal(prediction);
+      focusRow(prediction);
+    });
     prediction.querySelector(".covering").addEventListener("change", choose);
     prediction.querySelector(".again").addEventListener("click", cover);
   }
@@ -227,7 +247,17 @@
   }
 
   start();
-  document.addEventListener("book:choice", follow);
+  openTarget();
+  addEventListener("hashchange", openTarget);
+  // A link to the present address fires no "hashchange" event.
+  document.addEventListener("click", ({ target }) => {
+    const link = /** @type {Element} */ (target).closest("a");
+    if (link?.hash && link.href === location.href) openTarget();
+  });
+  document.addEventListener("beforematch", ({ target }) =>
+    reveal(awaited(/** @type {HTMLElement} */ (target))),
+  );
+  for (const change of ["book:choice", "book:added"]) document.addEventListener(change, follow);
   // The reader may have answered on another page before coming back to this one.
   addEventListener("pageshow", ({ persisted }) => persisted && start());
 })();

@@ -18,8 +18,8 @@ from book.text.blocks import Block, Cell, Contents, Heading, References
 from book.text.book import Book
 from book.text.inline import (
     CITATIONS,
+    MARKS,
     MEDIA,
-    NUMBERS,
     REFERENCES,
     MarkupError,
     roles,
@@ -197,7 +197,7 @@ def _markup_problems(source: str) -> Problems:
     for text in texts:
         for name in text.media:
             if name not in MEDIA:
-                known = ", ".join((*MEDIA, *NUMBERS))
+                known = ", ".join((*MEDIA, *MARKS))
                 yield text.start, f"unknown mark '{name}'; choose from {known}"
         for message in numbers.mistakes_in_mark(text):
             yield text.start, message

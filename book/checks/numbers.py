@@ -26,7 +26,7 @@ from book.facts.quantities import Quantity, quantities
 from book.records import outputs, store
 from book.text.blocks import Block, Cell, Heading, Prose
 from book.text.book import Book
-from book.text.inline import CITATIONS, NUMBERS, Span, roles
+from book.text.inline import CITATIONS, MARKS, Span, roles
 from book.text.section import Section
 
 # The settings of marks: their forms, each with an example.
@@ -57,11 +57,11 @@ def problems(book: Book) -> Iterator[str]:
 
 def mistakes_in_mark(span: Span) -> Iterator[str]:
     """Yield the settings that the mark of a number does not have, and those missing."""
-    kinds = [name for name in span.classes if name in NUMBERS]
+    kinds = [name for name in span.classes if name in MARKS]
     if len(kinds) > 1:
         yield f"'{kinds[0]}' and '{kinds[1]}' mark the same text; keep one of them"
         return
-    known = NUMBERS[kinds[0]] if kinds else set()
+    known = MARKS[kinds[0]] if kinds else set()
     for name, value in span.attributes.items():
         form, example = SETTINGS.get(name, (".+", ""))
         if name not in known:

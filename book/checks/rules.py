@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from book.base.errors import BookError
 from book.checks import (
     cells,
+    covers,
     english,
     exercises,
     glossary,
-    leaks,
     markup,
     numbers,
     tables,
@@ -25,7 +25,7 @@ Rule = Callable[[Book], Iterable[str]]
 FOR_BUILDS: tuple[Rule, ...] = (markup.problems, numbers.wrong_citations)
 FOR_AUTHORS: tuple[Rule, ...] = (
     numbers.problems,
-    leaks.problems,
+    covers.problems,
     exercises.problems,
     cells.problems,
     tables.problems,

@@ -1,5 +1,8 @@
 """Reads the cells marked `.predict`, whose outputs pages cover at first.
 
+All that follows waits with the output, up to the next such cell, the next heading or a
+paragraph with a text marked `.open`.
+
 Readers predict a number of the output before they see it, which the attribute
 `question` of the cell asks for in words. `answer` is the part of the output with this
 number, in whose place it has a question mark: `n = 8: ? ms`. Two dots stand for any
@@ -15,7 +18,7 @@ from dataclasses import dataclass
 
 from book.facts.marked_numbers import marked
 from book.facts.quantities import UNITS, Quantity, quantities
-from book.text.blocks import Block, Cell
+from book.text.blocks import Block, Cell, Heading
 from book.text.inline import Span
 
 PIECE = re.compile(r"(\s+|\.\.|\?)")
@@ -69,6 +72,11 @@ def number_in_text(blocks: list[Block], cell: Cell) -> Span | None:
 def has_arithmetic(block: Block) -> bool:
     """Return True if a block has a number marked `.arithmetic`."""
     return any(True for _ in marked([block], "arithmetic"))
+
+
+def ends_cover(block: Block) -> bool:
+    """Return True if what waits for a prediction ends before a block of any tab."""
+    return isinstance(block, Heading) or any(True for _ in marked([block], "open"))
 
 
 def introduces(block: Block) -> bool:

@@ -26,7 +26,7 @@ UNITS: dict[str, tuple[str, float]] = {
     **{f"{word}bytes": ("bytes", f) for word, f in WORDS.items()},
     **{f"{p}FLOP": ("arithmetic", f) for p, f in PREFIXES.items()},
     **{f"{p}FLOP/s": ("speed", f) for p, f in PREFIXES.items()},
-    **dict.fromkeys(("%", "percent"), ("share", 1e-2)),
+    **dict.fromkeys(("%", "percent"), ("ratio", 1e-2)),
     **dict.fromkeys(("times", "x"), ("ratio", 1.0)),
 }
 LONGEST_FIRST = sorted(UNITS, key=len, reverse=True)

@@ -299,6 +299,7 @@
       set.append(list);
       if (covered) covered.prepend(set);
       else this.row.after(set);
+      if (this.row.matches(".waits")) waitWith(this.row, set);
       if (recorded.length) {
         set.dataset.choices = "cpu";
         addPanel(set, "cpu", "Recorded", this.id).append(...recorded);
@@ -314,6 +315,12 @@
       const entry = row.appendChild(element("div", "live-answer"));
       entry.append(element("dt", "", "This machine"), element("dd", "", number));
     }
+  }
+
+  // Hides an element as long as a prediction covers another one (predict.js).
+  function waitWith(other, element) {
+    element.classList.add("waits");
+    element.hidden = other.hidden;
   }
 
   function addPanel(set, choice, title, id) {
@@ -386,7 +393,9 @@
       if (!Object.keys(places).length) continue;
       const row = element("div", "live-row");
       // The row of an entirely folded cell stands below what is folded.
-      (box.closest("details.folded") ?? box).after(row);
+      const last = box.closest("details.folded") ?? box;
+      last.after(row);
+      if (last.matches(".waits")) waitWith(last, row);
       added.push(new Cell(pre, places, head, row));
     }
     add(added);

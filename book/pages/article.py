@@ -11,6 +11,7 @@ import io
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from markdown_it.token import Token
 
 from book import merge
 from book.base.errors import BookError
-from book.facts.predictions import has_arithmetic, introduces
+from book.facts.predictions import ends_cover, has_arithmetic
 from book.library.figures import is_explorable
 from book.merge import Item, Part, Run, TabSet, TabView, parts_of
 from book.pages import folding, predictions, sets
@@ -103,9 +104,9 @@ class Article:
         self._sets, self._machine_sets = count(1), count()
         self._plots, self._figures = count(1), count(1)
         self._has_row = False
-        # The tabs in which the text explains an output that readers predict, and those
-        # whose readers know that their outputs may differ.
-        self._explaining: set[str] = set()
+        # The tabs in which the text waits for a prediction, and those whose readers
+        # know that their outputs may differ.
+        self._waiting: set[str] = set()
         self._told: set[str] = set()
 
     # Tokens
@@ -272,7 +273,9 @@ class Article:
         panels = []
         for panel in item.panels:
             with self.index.panel(sets.panel_id(number, panel.tabs), panel.tabs):
-                parts = "".join(map(self.part, panel.parts))
+                # Readers of other tabs see the same parts in another panel.
+                own = (replace(part, tabs=panel.tabs) for part in panel.parts)
+                parts = "".join(map(self.part, own))
             panels.append(Panel(panel.tabs, parts))
         if any(has_code(part) for panel in item.panels for part in panel.parts):
             panels = sets.with_absent(panels, self.site.book.tabs)
@@ -292,42 +295,38 @@ class Article:
     def part(self, part: Part) -> str:
         """Return the HTML of a part."""
         block = part.block
-        explains = self._explains(part)
+        kind = "waits" if self._waits(part) else ""
         match block:
             case Cell():
-                return self._cell(block, part)
+                elements = [*self._code(block), *self._shown(block, part)]
+                return "".join(add_class(element, kind) for element in elements)
             case Heading():
                 return self._heading(block)
             case Figure():
-                return self._figure(block)
+                return add_class(self._figure(block), kind)
             case Table():
-                return self._table(block)
+                return add_class(self._table(block), kind)
             case Equation():
-                return self._equation(block)
+                return add_class(self._equation(block), kind)
             case References():
                 return "".join(map(self.work, self.site.bibliography.formatted))
         tokens = self.body_of(block)
         self.note(tokens)
-        # A listing explains nothing.
-        explains = explains and tokens[:1] != [] and tokens[0].type != "fence"
-        kind = "arithmetic" if has_arithmetic(block) else "explains" if explains else ""
+        kind = "arithmetic" if has_arithmetic(block) else kind
         return add_class(self.texts.html(tokens), kind)
 
     def note(self, tokens: list[Token]) -> None:
         """Add a text to the entries for search."""
         self.index.add(tokens, self.texts)
 
-    def _explains(self, part: Part) -> bool:
-        """Return True for a text right below an output that readers predict.
-
-        A text that ends with a colon belongs to what it introduces.
-        """
-        if isinstance(part.block, Cell) and part.prediction:
-            self._explaining.update(part.tabs)
-        elif not isinstance(part.block, Prose):
-            self._explaining.difference_update(part.tabs)
-        is_told = bool(self._explaining.intersection(part.tabs))
-        return is_told and not introduces(part.block)
+    def _waits(self, part: Part) -> bool:
+        """Return True for a part that waits with an output above it."""
+        if part.prediction or ends_cover(part.block):
+            self._waiting.difference_update(part.tabs)
+        waits = not self._waiting.isdisjoint(part.tabs)
+        if part.prediction:
+            self._waiting.update(part.tabs)
+        return waits
 
     def _line(self, markdown: str) -> str:
         """Return the HTML of a paragraph that the build adds to the text."""
@@ -460,22 +459,8 @@ class Article:
 
     # Cells
 
-    def _cell(self, cell: Cell, part: Part) -> str:
-        """Return the code of a cell and its outputs."""
-        shown_code = self._code(cell)
-        shown = self._shown(cell, part)
-        if shown and cell.varies and not self._told.issuperset(part.tabs):
-            self._told.update(part.tabs)
-            shown += VARIES
-        if shown and part.prediction:
-            source = self._line(predictions.source(part.prediction))
-            shown = add_class(source, "prediction-source") + shown
-            shown = predictions.covered(shown, part.prediction)
-        return shown_code + shown
-
-    def _code(self, cell: Cell) -> str:
-        """Return the code of a cell, of which a part may be folded."""
-        shown = []
+    def _code(self, cell: Cell) -> Iterator[str]:
+        """Yield the elements with the code of a cell, of which a part may be folded."""
         for text, title, is_head in folding.pieces(cell):
             self.index.add_code(text)
             listing = code.listing(f"{text}\n", code.language_of(text))
@@ -483,32 +468,39 @@ class Article:
                 kind = "folded head" if is_head else "folded"
                 summary = f"<summary>{title}</summary>\n"
                 listing = f'<details class="{kind}">{summary}{listing}</details>\n'
-            shown.append(listing)
-        return "".join(shown)
+            yield listing
 
-    def _shown(self, cell: Cell, part: Part) -> str:
-        """Return the outputs of a cell, for each machine if they differ."""
+    def _shown(self, cell: Cell, part: Part) -> list[str]:
+        """Return the elements of the outputs of a cell, covered if readers predict."""
+        shown = self._runs(cell, part)
+        if shown and cell.varies and not self._told.issuperset(part.tabs):
+            self._told.update(part.tabs)
+            shown.append(VARIES)
+        if not (shown and part.prediction):
+            return shown
+        source = self._line(predictions.source(part.prediction))
+        source = add_class(source, "prediction-source")
+        return [predictions.covered(source + "".join(shown), part.prediction)]
+
+    def _runs(self, cell: Cell, part: Part) -> list[str]:
+        """Return the outputs of a cell, or a switch if they differ between machines."""
         if len(part.runs) <= 1:
-            return "".join(self._outputs(run, cell) for run in part.runs)
+            return [output for run in part.runs for output in self._outputs(run, cell)]
         panels = [
             MachinePanel(
                 *(run.machines, run.titles, run.made),
-                self._outputs(run, cell) or NO_OUTPUT,
+                "".join(self._outputs(run, cell)) or NO_OUTPUT,
             )
             for run in part.runs
         ]
         number = f"{self.prefix}output-{next(self._machine_sets)}"
-        return sets.machine_set(panels, number)
+        return [sets.machine_set(panels, number)]
 
-    def _outputs(self, run: Run, cell: Cell) -> str:
-        shown = list(read(run.outputs))
-        for output in shown:
+    def _outputs(self, run: Run, cell: Cell) -> Iterator[str]:
+        for output in read(run.outputs):
             if isinstance(output, PrintedText):
                 self.index.add_output(output.text)
-        return "".join(
-            outputs.html_of(output, cell, self._prefix_of(output), self._picture)
-            for output in shown
-        )
+            yield outputs.html_of(output, cell, self._prefix_of(output), self._picture)
 
     def _prefix_of(self, output: object) -> str:
         """Return the start of the ids in an output."""

@@ -1,10 +1,10 @@
 """The outputs that a page covers until a reader has predicted them.
 
-The stylesheet covers nothing in print, without JavaScript, or where the attribute
-`data-predict` of the page is "off". The script `static/predict.js` uncovers outputs,
-and adds the reader's number, which `static/guess.js` reads, to the others.
-`static/tally.js` sums all of them up. Cells with the same question are uncovered
-together.
+Nothing is covered in print, without JavaScript, or where the attribute `data-predict`
+of the page is "off". The script `static/predict.js` uncovers outputs together with what
+waits below them, and adds the reader's number, which `static/guess.js` reads, to the
+others. `static/tally.js` sums all of them up. Cells with the same question are
+uncovered together.
 """
 
 import html
@@ -19,6 +19,7 @@ FORM = """\
 <button type="submit">Compare</button>
 <button type="button" class="reveal">Show the output</button>
 <p class="reading" role="status"></p>
+<p class="behind">The explanation follows your prediction.</p>
 </form>
 <div class="answers" role="group" aria-label="Comparison" tabindex="-1">
 <p>{question}</p>

@@ -15,12 +15,14 @@ MEDIA: tuple[Medium, ...] = ("web", "print", "notebook", "slide")
 CITATIONS = ("cite", "citet", "citep")
 REFERENCES = ("ref", "numref", "eqref")
 
-# Marks of numbers: an output has the number, a row of published measurements has it,
-# or it is the prediction of an output that pages cover. Each has its settings.
-NUMBERS = {
+# Marks that change no medium, with their settings. An output has the number, a row of
+# published measurements has it, or it is the prediction of an output that pages cover.
+# At an open text, the cover ends.
+MARKS = {
     "measured": {"within", "value"},
     "cited": {"id", "within", "value"},
     "arithmetic": set(),
+    "open": set(),
 }
 
 # A role, or code or an equation, which may hold text that looks like a role.
@@ -176,7 +178,7 @@ class Span:
     @property
     def media(self) -> tuple[str, ...]:
         """The media that alone show the text; empty if all do."""
-        return tuple(name for name in self.classes if name not in NUMBERS)
+        return tuple(name for name in self.classes if name not in MARKS)
 
 
 def spans(source: str) -> Iterator[Span]:

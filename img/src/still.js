@@ -40,12 +40,14 @@ const onPaper = (svg) =>
     },
   );
 
-/** Return the picture of a figure, with one element on a line. */
+/** Return the picture of a figure, with its description, and one element on a line. */
 const svgOf = (name) => {
   const { first } = require(path.join(EXPLORABLES, "explorable.js"));
   const spec = require(path.join(EXPLORABLES, `${name}.js`));
-  const drawing = spec.draw(first(spec), WIDTH - 2 * MARGIN);
-  return `${onPaper(drawing).replace(/><(?=\w)/g, ">\n<")}\n`;
+  const state = first(spec);
+  const told = `<desc>${spec.summary(state)}</desc>`;
+  const drawing = onPaper(spec.draw(state, WIDTH - 2 * MARGIN));
+  return `${drawing.replace("<style>", `${told}<style>`).replace(/><(?=\w)/g, ">\n<")}\n`;
 };
 
 /** Write img/NAME.svg. */

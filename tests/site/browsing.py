@@ -232,7 +232,8 @@ def _reload_until(page: Page, stored: str) -> bool:
 
 
 HAS_COME = """() => {
-  const all = (selector) => [...document.querySelectorAll(selector)];
+  const all = (selector) => [...document.querySelectorAll(selector)]
+    .filter((element) => !element.closest("[hidden]")); // covered by a prediction
   return all("[data-explorable]").every((figure) =>
     !figure.checkVisibility() || figure.matches(".live, .measurable"))
     && all(".solution[open]").every((one) => one.querySelector(".solution-source"))

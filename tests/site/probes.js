@@ -68,8 +68,7 @@ function wrongTabs() {
 
 // Whether a panel contains nothing but a text that a reader sees after a prediction.
 function isCovered(panel) {
-  const open = ":scope > :not(.tab-label, p.arithmetic:not([data-open]), .explains:not([data-told]))";
-  return document.documentElement.dataset.predict === "on" && !panel.querySelector(open);
+  return !panel.querySelector(":scope > :not(.tab-label, [hidden])");
 }
 
 // Places with a label and nothing below it.

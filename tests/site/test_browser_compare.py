@@ -282,7 +282,8 @@ def test_a_drawer_holds_the_contents_beside_a_comparison(open_http_page: Visitor
 
 def test_a_figure_of_two_frameworks_comes_once_in_each(open_http_page: Visitor):
     page = open_http_page(
-        f"chapter_gpus/memory.html?tab={FIRST}&beside={OTHER}", viewport=WIDE
+        f"chapter_gpus/memory.html?tab={FIRST}&beside={OTHER}&predict=off",
+        viewport=WIDE,
     )
     figures = page.locator("figure.output[data-explorable]:visible")
     figures.first.scroll_into_view_if_needed()

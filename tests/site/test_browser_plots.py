@@ -140,7 +140,7 @@ def test_references_within_plots_find_their_targets(open_plots):
 
 def test_plots_of_the_book_have_their_place(open_http_page: Visitor):
     """No plot of a section is a file, or scrolls on a wide screen."""
-    page = open_http_page("chapter_gpus/faster-training.html")
+    page = open_http_page("chapter_gpus/faster-training.html?predict=off")
     assert page.locator(".plotted > .plot").count() >= 12
     assert page.locator("img.output[src$='.svg']").count() == 0
     scrolls = "all => all.filter((e) => e.scrollWidth > e.clientWidth).length"

@@ -91,19 +91,96 @@ def test_a_reader_may_show_the_output_without_a_number(open_http_page: Visitor):
     expect(outputs(page)).to_be_hidden()
 
 
-def test_the_text_that_explains_an_output_is_covered_with_it(open_http_page: Visitor):
+def test_all_that_follows_waits_up_to_the_next_heading(open_http_page: Visitor):
     page = open_http_page(SECTION)
-    told = page.locator("p.explains").filter(has_text="gives the areas below")
-    expect(told).to_be_hidden()
+    section = page.locator("#one-step-over-time")
+    after = section.locator(".waits")
+    behind = prediction(page).get_by_text("The explanation follows your prediction.")
+    texts = after.locator("xpath=self::p[contains(., 'gives the areas below')]")
+    figures = after.locator("xpath=self::figure")
+    for part in (texts, figures):
+        expect(part.first).to_be_hidden()
+    assert section.locator(".waits").locator("visible=true").count() == 0
+    expect(behind).to_be_visible()
+    form = prediction(page).locator(".covering").bounding_box()
+    next_section = page.locator("#activations-operation-by-operation")
+    heading = next_section.locator("h2").first.bounding_box()
+    assert form and heading
+    assert 0 < heading["y"] - form["y"] - form["height"] < 100
     enter(page, "20")
-    expect(told).to_be_visible()
-    later = page.locator("p.explains:visible")
-    assert all(
-        "data-told" in text
-        for text in later.evaluate_all(
-            "all => all.map((p) => p.getAttributeNames().join())"
-        )
-    )
+    for part in (texts, figures):
+        expect(part.first).to_be_visible()
+    expect(behind).to_be_hidden()
+    assert next_section.locator(".waits[hidden]").count()
+
+
+@pytest.mark.parametrize("path", ["memory", "compiling", "performance", "tiles"])
+def test_what_waits_in_no_framework_is_in_view(open_http_page: Visitor, path: str):
+    page = open_http_page(f"chapter_gpus/{path}.html")
+    for tab in TABS:
+        choose(page, tab)
+        assert page.locator(".waits").locator("visible=true").count() == 0
+
+
+def test_an_open_text_ends_the_cover(open_http_page: Visitor):
+    page = open_http_page("chapter_gpus/out-of-memory.html")
+    field(page.locator(".prediction:visible").first).scroll_into_view_if_needed()
+    text = page.locator("p")
+    expect(text.filter(has_text="does not quite arrive")).to_be_hidden()
+    expect(text.filter(has_text="Loss scaling multiplies the loss")).to_be_visible()
+
+
+FIGURE = "#fig-workers"
+
+
+def workers(page: Page) -> Locator:
+    figure = page.locator(FIGURE)
+    expect(figure).to_be_visible()
+    expect(figure).to_be_in_viewport()
+    return page.locator(".prediction[data-open]:visible")
+
+
+def test_a_link_into_a_cover_opens_it(open_page: Visitor):
+    page = open_page(f"chapter_gpus/data-movement.html{FIGURE}")
+    expect(workers(page)).to_have_count(1)
+    others = page.locator(".prediction:not([data-open]):visible .covered")
+    assert others.count() == 2 and not any(o.is_visible() for o in others.all())
+    workers(page).get_by_role("button", name="Cover again").click()
+    expect(page.locator(FIGURE)).to_be_hidden()
+    page.evaluate("scrollTo(0, 0)")
+    page.evaluate(f"document.querySelector('a[href=\"{FIGURE}\"]').click()")
+    workers(page)  # although the address is the same
+
+
+def test_going_back_to_a_place_in_a_cover_opens_it(open_http_page: Visitor):
+    page = open_http_page("chapter_gpus/data-movement.html")
+    page.evaluate(f"location.hash = '{FIGURE}'")
+    expect(workers(page)).to_have_count(1)
+    page.evaluate("location.hash = '#what-a-copy-costs'")
+    button = page.get_by_role("button", name="Cover again").locator("visible=true")
+    button.click()
+    expect(page.locator(FIGURE)).to_be_hidden()
+    page.go_back()
+    workers(page)
+    page.goto(f"{open_http_page.base}index.html")
+    page.go_back()
+    workers(page)
+
+
+def test_a_search_of_the_browser_opens_the_cover(open_http_page: Visitor):
+    page = open_http_page(f"{SECTION}#:~:text=gives%20the%20areas%20below")
+    told = page.locator("p.waits:visible", has_text="gives the areas below")
+    expect(told).to_be_in_viewport()
+    expect(outputs(page)).to_be_visible()
+    expect(arithmetic(page)).to_be_visible()
+
+
+def test_the_arithmetic_is_found_too(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    event = "e => e.dispatchEvent(new Event('beforematch', { bubbles: true }))"
+    assert arithmetic(page).get_attribute("hidden") == "until-found"
+    arithmetic(page).evaluate(event)
+    expect(outputs(page)).to_be_visible()
 
 
 def test_one_question_can_be_covered_again(open_http_page: Visitor):
@@ -322,6 +399,7 @@ def test_paper_shows_outputs_without_covers_or_rows(
     page.emulate_media(media="print")
     expect(outputs(page)).to_be_visible()
     expect(arithmetic(page)).to_be_visible()
+    expect(page.locator(".waits:visible").first).to_be_visible()
     parts = ".guess, .answers, .covering, .prediction-source, .tally"
     assert page.locator(parts).locator("visible=true").count() == 0
 
@@ -330,6 +408,9 @@ def test_nothing_is_covered_without_javascript(open_page: Visitor):
     page = open_page(SECTION, java_script_enabled=False)
     assert page.locator(".covered:visible").count() == page.locator(".covered").count()
     assert page.locator("p.arithmetic:visible").count() > 1
+    assert page.locator("[hidden=until-found]").count() == 0
+    waiting = page.locator("p.waits")
+    assert page.locator("p.waits:visible").count() == waiting.count() > 1
     assert page.locator(".guess:visible, .covering:visible").count() == 0
 
 

@@ -240,7 +240,7 @@ def test_nothing_moves_when_a_figure_becomes_interactive(
     held: list[Route] = []
     context = open_http_page.context()
     context.route("**/explorables.css", lambda route: held.append(route))
-    page = open_http_page(section)
+    page = open_http_page(f"{section}?predict=off")
     figure = f"figure[data-explorable={name}]"
     page.locator(f"{figure} {stop}").first.focus()
     before = page.evaluate(TOP_OF_FOCUS)
