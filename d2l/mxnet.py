@@ -3313,4 +3313,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from eadbaa6e6d830df8, with the contents 6f088ad75228489a.
+# Generated from 14f7665ccb36a5db, with the contents 6f088ad75228489a.

@@ -3427,4 +3427,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from c558ba2bfe622bda, with the contents f66a5f90111928f7.
+# Generated from 639af76698b27e4d, with the contents f66a5f90111928f7.

@@ -3432,4 +3432,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 147b799d4b8e6074, with the contents 8b85a20741c83ce5.
+# Generated from a5bdeed67bb49936, with the contents 8b85a20741c83ce5.
