@@ -33,7 +33,10 @@ KEPT = re.compile(
     r"cp\.async\.bulk\.tensor)[\w.:]*"
 )
 # Plans depend on these definitions of d2l/jax.py, and on `compiling_code`.
-DEFINITIONS = {"TARGET", "compile_only_devices", "run_kernel"}
+DEFINITIONS = {
+    *("TARGET", "compile_only_devices", "run_kernel", "lower_kernel"),
+    *("read_plan", "assemble", "find_ptxas", "describe_call"),
+}
 
 
 def inputs_digest(root: Path = ROOT) -> str:
@@ -114,11 +117,13 @@ def rows() -> list[dict]:
 
 def _storing(names: dict, table: list[dict]) -> Callable:
     """Return `compile_kernel`, changed to add the row of each new plan to a table."""
+    from d2l import jax as d2l
+
     compile_kernel, origin = names["compile_kernel"], inputs_digest()
 
     def store(function: Callable, *args: Any, card: str = "H100", **options: Any):
         plan = compile_kernel(function, *args, card=card, **options)
-        call, digest = names["describe_call"](function, args, options)
+        call, digest = d2l.describe_call(function, args, options)
         counts = Counter(KEPT.findall(plan.ptx))
         row = {"call": call, "card": card} | {r: getattr(plan, r) for r in ROLES}
         row["instructions"] = "; ".join(f"{k} x {n}" for k, n in counts.items())

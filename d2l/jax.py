@@ -1908,105 +1908,6 @@ def compile_kernel(
         return read_plan(Path(folder))
 
 
-def lower_kernel(function: Callable, shapes: list) -> Any:
-    """Return a function, lowered for a GPU without the interpreter."""
-    from jax.experimental import pallas
-    from jax.experimental.pallas import mosaic_gpu
-
-    def compiled(call):
-        return lambda *args, **options: call(*args, **{**options, "interpret": False})
-
-    with (
-        mock.patch.object(pallas, "pallas_call", compiled(pallas.pallas_call)),
-        mock.patch.object(mosaic_gpu, "kernel", compiled(mosaic_gpu.kernel)),
-    ):
-        return jax.jit(function).lower(*shapes)
-
-
-def read_plan(folder: Path) -> KernelPlan:
-    """Return the plan of a kernel from the files that XLA and Mosaic GPU write."""
-
-    def read(pattern):
-        return [path.read_text() for path in sorted(folder.glob(pattern))]
-
-    texts = [text for text in read("*.ptx") if ".entry" in text]
-    shared = re.findall(r"shared_memory: (\d+)", "".join(read("*.thunk_sequence.txt")))
-    for log in read("*.mlir-passes.log"):
-        shared += {*re.findall(r"dynamic_shared_memory_size %c(\d+)_i32", log)}
-    if len(shared) != 1:
-        raise ValueError(f"the function has {len(shared)} kernels, not 1")
-    if not texts:
-        raise RuntimeError(f"XLA of JAX {jax.__version__} wrote no PTX code")
-    reports = read("*.ptxas") or [assemble(texts[0])]
-    registers, stack = (
-        int(re.findall(pattern, reports[0])[0])
-        for pattern in (r"Used (\d+) registers", r"(\d+) bytes stack frame")
-    )
-    return KernelPlan(registers, stack, int(shared[0]), texts[0])
-
-
-def assemble(ptx: str) -> str:
-    """Return the report of `ptxas` on PTX code."""
-    target = re.findall(r"^\.target (\w+)", ptx, re.M)[0]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "kernel.ptx")
-        path.write_text(ptx)
-        command = [
-            find_ptxas(),
-            "-v",
-            "-arch",
-            target,
-            path,
-            "-o",
-            path.with_suffix(".cubin"),
-        ]
-        return subprocess.check_output(command, text=True, stderr=subprocess.STDOUT)
-
-
-def find_ptxas() -> str:
-    """Return the path of NVIDIA's assembler; raises FileNotFoundError."""
-    if importlib.util.find_spec("nvidia"):
-        for folder in importlib.import_module("nvidia").__path__:
-            for path in Path(folder).glob("*/bin/ptxas"):
-                return str(path)
-    if found := shutil.which("ptxas"):
-        return found
-    raise FileNotFoundError("ptxas is missing: pip install nvidia-cuda-nvcc-cu12")
-
-
-def describe_call(function: Callable, shapes: Any, options: dict) -> tuple[str, str]:
-    """Return the text of a call, such as 'add(int32[8], size=4)', and a hash.
-
-    The hash is that of the operations, so it tells if a kernel has changed.
-    """
-    arrays = [f"{a.dtype}{[*a.shape]}" for a in shapes]
-    named = [f"{name}={value}" for name, value in sorted(options.items())]
-    jaxpr = jax.make_jaxpr(partial(function, **options))(*shapes)
-    text = jaxpr.pretty_print(use_color=False)  # IPython prints it in color
-    return (
-        f"{function.__name__}({', '.join([*arrays, *named])})",
-        hashlib.sha256(text.encode()).hexdigest()[:16],
-    )
-
-
-def stored_kernel(call: str, digest: str, card: str, missing: str) -> KernelPlan:
-    """Return the plan in `kernels.csv` of a call on a card.
-
-    Raises ModuleNotFoundError if there is none, or if that of this version of
-    JAX has another hash.
-    """
-    text = resources.files("d2l").joinpath("kernels.csv").read_text("utf-8")
-    for row in csv.DictReader(text.splitlines()):
-        known = row["jax"] != jax.__version__ or row["digest"] == digest
-        if (row["call"], row["card"]) == (call, card) and known:
-            counts = re.findall(r"(\S+) x (\d+)", row["instructions"])
-            ptx = "".join(f"{name}\n" * int(n) for name, n in counts)
-            return KernelPlan(
-                int(row["registers"]), int(row["stack"]), int(row["shared"]), ptx
-            )
-    raise ModuleNotFoundError(f"no stored plan of this {call}, and {missing}")
-
-
 def occupancy(
     limits: GPULimits, num_warps: int, registers: int, shared: int = 0, columns: int = 0
 ) -> float:
@@ -3309,6 +3210,105 @@ def output_shardings(step: Callable, args: Sequence, donate: Sequence[int]) -> A
     return (*kept, *[None] * (len(outputs) - len(kept)))
 
 
+def lower_kernel(function: Callable, shapes: list) -> Any:
+    """Return a function, lowered for a GPU without the interpreter."""
+    from jax.experimental import pallas
+    from jax.experimental.pallas import mosaic_gpu
+
+    def compiled(call):
+        return lambda *args, **options: call(*args, **{**options, "interpret": False})
+
+    with (
+        mock.patch.object(pallas, "pallas_call", compiled(pallas.pallas_call)),
+        mock.patch.object(mosaic_gpu, "kernel", compiled(mosaic_gpu.kernel)),
+    ):
+        return jax.jit(function).lower(*shapes)
+
+
+def read_plan(folder: Path) -> KernelPlan:
+    """Return the plan of a kernel from the files that XLA and Mosaic GPU write."""
+
+    def read(pattern):
+        return [path.read_text() for path in sorted(folder.glob(pattern))]
+
+    texts = [text for text in read("*.ptx") if ".entry" in text]
+    shared = re.findall(r"shared_memory: (\d+)", "".join(read("*.thunk_sequence.txt")))
+    for log in read("*.mlir-passes.log"):
+        shared += {*re.findall(r"dynamic_shared_memory_size %c(\d+)_i32", log)}
+    if len(shared) != 1:
+        raise ValueError(f"the function has {len(shared)} kernels, not 1")
+    if not texts:
+        raise RuntimeError(f"XLA of JAX {jax.__version__} wrote no PTX code")
+    reports = read("*.ptxas") or [assemble(texts[0])]
+    registers, stack = (
+        int(re.findall(pattern, reports[0])[0])
+        for pattern in (r"Used (\d+) registers", r"(\d+) bytes stack frame")
+    )
+    return KernelPlan(registers, stack, int(shared[0]), texts[0])
+
+
+def assemble(ptx: str) -> str:
+    """Return the report of `ptxas` on PTX code."""
+    target = re.findall(r"^\.target (\w+)", ptx, re.M)[0]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kernel.ptx")
+        path.write_text(ptx)
+        command = [
+            find_ptxas(),
+            "-v",
+            "-arch",
+            target,
+            path,
+            "-o",
+            path.with_suffix(".cubin"),
+        ]
+        return subprocess.check_output(command, text=True, stderr=subprocess.STDOUT)
+
+
+def find_ptxas() -> str:
+    """Return the path of NVIDIA's assembler; raises FileNotFoundError."""
+    if importlib.util.find_spec("nvidia"):
+        for folder in importlib.import_module("nvidia").__path__:
+            for path in Path(folder).glob("*/bin/ptxas"):
+                return str(path)
+    if found := shutil.which("ptxas"):
+        return found
+    raise FileNotFoundError("ptxas is missing: pip install nvidia-cuda-nvcc-cu12")
+
+
+def describe_call(function: Callable, shapes: Any, options: dict) -> tuple[str, str]:
+    """Return the text of a call, such as 'add(int32[8], size=4)', and a hash.
+
+    The hash is that of the operations, so it tells if a kernel has changed.
+    """
+    arrays = [f"{a.dtype}{[*a.shape]}" for a in shapes]
+    named = [f"{name}={value}" for name, value in sorted(options.items())]
+    jaxpr = jax.make_jaxpr(partial(function, **options))(*shapes)
+    text = jaxpr.pretty_print(use_color=False)  # IPython prints it in color
+    return (
+        f"{function.__name__}({', '.join([*arrays, *named])})",
+        hashlib.sha256(text.encode()).hexdigest()[:16],
+    )
+
+
+def stored_kernel(call: str, digest: str, card: str, missing: str) -> KernelPlan:
+    """Return the plan in `kernels.csv` of a call on a card.
+
+    Raises ModuleNotFoundError if there is none, or if that of this version of
+    JAX has another hash.
+    """
+    text = resources.files("d2l").joinpath("kernels.csv").read_text("utf-8")
+    for row in csv.DictReader(text.splitlines()):
+        known = row["jax"] != jax.__version__ or row["digest"] == digest
+        if (row["call"], row["card"]) == (call, card) and known:
+            counts = re.findall(r"(\S+) x (\d+)", row["instructions"])
+            ptx = "".join(f"{name}\n" * int(n) for name, n in counts)
+            return KernelPlan(
+                int(row["registers"]), int(row["stack"]), int(row["shared"]), ptx
+            )
+    raise ModuleNotFoundError(f"no stored plan of this {call}, and {missing}")
+
+
 def framework_info(look: bool = True) -> FrameworkInfo:
     """Return the build of JAX and, if `look`, the GPUs that it can use."""
     names = [(str(d.metadata["Name"]), d.version) for d in metadata.distributions()]
@@ -3640,4 +3640,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 2a77942317c3a1a8, with the contents 599a53472ff47981.
+# Generated from 1521336d42c58058, with the contents ee5f281450d028c4.

@@ -3313,4 +3313,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 036ff4403b42651c, with the contents 6f088ad75228489a.
+# Generated from 5a184ca0fa1e03a0, with the contents 6f088ad75228489a.

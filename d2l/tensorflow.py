@@ -3427,4 +3427,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 8f4790436996d6b6, with the contents f66a5f90111928f7.
+# Generated from 45ff5f6a0c0f1a9e, with the contents f66a5f90111928f7.

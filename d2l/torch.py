@@ -34,6 +34,7 @@ from datetime import timedelta
 from multiprocessing import Pipe
 from numbers import Integral
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -162,10 +163,11 @@ __all__ = [
     "split_batch", "square_product", "stack", "star_all_reduce", "start_ranks",
     "started_workers", "step_flops", "step_needs", "stored_collectives", "stored_plans",
     "swapaxes", "synchronize", "tanh", "tell_caller", "tensor", "tensor_bytes",
-    "time_call", "time_in_turn", "to", "trace_events", "transpose", "try_all_gpus",
-    "try_devices", "try_gpu", "unpack", "use_svg_display", "vector_product", "verdict",
-    "visible_gpus", "wait_for_disk", "warn_if_over", "warn_of_workers", "watch_access",
-    "wave_efficiency", "with_batches", "write_tensors", "zeros", "zeros_like"
+    "time_call", "time_in_turn", "to", "trace_events", "transpose", "triton_code",
+    "try_all_gpus", "try_devices", "try_gpu", "unpack", "use_svg_display",
+    "vector_product", "verdict", "visible_gpus", "wait_for_disk", "warn_if_over",
+    "warn_of_workers", "watch_access", "wave_efficiency", "with_batches",
+    "write_tensors", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -2673,6 +2675,78 @@ def count_step(
     )
 
 
+def triton_code(function: Callable, *args: torch.Tensor, card: str = "H100") -> str:
+    """Return the Triton kernels that PyTorch's compiler writes for a card.
+
+    No GPU is needed. Only the shapes and the types of `args` matter.
+    """
+    from torch._dynamo.device_interface import CudaInterface
+    from torch._inductor import config, debug, decomposition, graph
+    from torch._inductor.runtime.hints import DeviceProperties
+    from torch._inductor.virtualized import V
+    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.utils import _triton
+    from triton.backends.compiler import GPUTarget
+    from triton.runtime import driver
+
+    limits = gpu_limits(card)
+    version = major, minor = divmod(limits.capability, 10)
+    parts = {
+        "multi_processor_count": limits.processors,
+        "warp_size": 32,
+        "max_threads_per_multi_processor": 32 * limits.warps,
+        "regs_per_multiprocessor": 65536,
+        "major": major,
+    }
+    answers = [
+        (torch.cuda, "is_available", True),
+        (torch.cuda, "_lazy_init", None),
+        (torch.cuda, "current_device", 0),
+        (torch.cuda, "device_count", 1),
+        (torch.cuda, "get_device_capability", version),
+        (torch.cuda, "get_device_properties", SimpleNamespace(**parts, minor=minor)),
+        (CudaInterface, "is_available", True),
+        (_triton, "has_triton", True),
+        (_triton, "triton_hash_with_backend", ""),
+        (
+            DeviceProperties,
+            "create",
+            DeviceProperties("cuda", 0, cc=limits.capability, **parts),
+        ),
+    ]
+    with contextlib.ExitStack() as stack:
+        for owner, name, answer in answers:
+            stack.enter_context(
+                mock.patch.object(owner, name, lambda *_, answer=answer: answer)
+            )
+        stack.enter_context(
+            mock.patch.object(
+                driver,
+                "_active",
+                SimpleNamespace(
+                    get_current_target=lambda: GPUTarget("cuda", limits.capability, 32),
+                    get_active_torch_device=lambda: torch.device("cuda", 0),
+                ),
+            )
+        )
+        stack.enter_context(config.patch(compile_threads=1))
+        mode = stack.enter_context(FakeTensorMode())
+        inputs = [
+            torch.empty(arg.shape, dtype=arg.dtype, device="cuda") for arg in args
+        ]
+        traced = make_fx(function, decomposition.select_decomp_table())(*inputs)
+        lowered = graph.GraphLowering(traced)
+        for context in (
+            V.set_graph_handler(lowered),
+            V.set_fake_mode(mode),
+            V.set_debug_handler(debug.DebugContext()),
+        ):
+            stack.enter_context(context)
+        lowered.run(*inputs)
+        code = lowered.codegen()[0].value
+    return "\n".join(re.findall(r"^@triton\.jit\n(.*?)^'''", code, re.M | re.S))
+
+
 def framework_info(look: bool = True) -> FrameworkInfo:
     """Return the build of PyTorch and, if `look`, the GPUs that it can use."""
     cudnn = torch.backends.cudnn.version() or 0
@@ -3358,4 +3432,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from f4b4a804377c7129, with the contents cfc82550a06e8331.
+# Generated from 6352662e3a1d54cb, with the contents 8b85a20741c83ce5.

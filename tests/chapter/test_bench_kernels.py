@@ -1,6 +1,7 @@
 """The kernels that `make bench-kernels` times compute what the framework computes.
 
-They run in the interpreters of the kernel languages, so no time is measured here.
+They run in the interpreters of the kernel languages, so no time is measured here. They
+refuse shapes for which they would compute something else.
 """
 
 import os
@@ -14,19 +15,30 @@ from book.base import environments
 
 pytestmark = pytest.mark.slow
 COMPARE_PAIRS = Path(__file__).with_name("compare_pairs.py")
+KERNEL_EDGES = Path(__file__).with_name("kernel_edges.py")
 
 
-@pytest.mark.parametrize("tab", list(kernels.LOOPS))
-def test_both_functions_of_a_pair_return_the_same(tab, tmp_path):
+def run(tab: str, folder: Path, *command: str | Path) -> str:
+    """Return what a program prints beside the kernels of a tab, as `section`."""
     code = "\n".join(kernels.definitions(each, tab) for each in kernels.SECTIONS)
-    (tmp_path / "section.py").write_text(code)
-    file = kernels.LOOPS[tab]
-    paths = os.pathsep.join(map(str, [kernels.ROOT, tmp_path, file.parent]))
+    (folder / "section.py").write_text(code)
+    paths = os.pathsep.join(map(str, [kernels.ROOT, folder, kernels.LOOPS[tab].parent]))
     result = subprocess.run(
-        [environments.python(tab), COMPARE_PAIRS, tab, file.stem, "section"],
+        [environments.python(tab), *command, "section"],
         env=os.environ | {"PYTHONPATH": paths, "CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
         text=True,
     )
     assert result.returncode == 0, result.stderr[-3000:]
-    assert result.stdout.count("twice: the results differ by 1\n") == 4
+    return result.stdout
+
+
+@pytest.mark.parametrize("tab", list(kernels.LOOPS))
+def test_both_functions_of_a_pair_return_the_same(tab, tmp_path):
+    printed = run(tab, tmp_path, COMPARE_PAIRS, tab, kernels.LOOPS[tab].stem)
+    assert printed.count("twice: the results differ by 1\n") == 4
+
+
+@pytest.mark.parametrize("tab", list(kernels.LOOPS))
+def test_kernels_are_right_or_refuse_in_one_line(tab, tmp_path):
+    assert run(tab, tmp_path, KERNEL_EDGES, tab) == ""

@@ -124,3 +124,23 @@ def test_more_warps_share_the_registers():
         d2l.compile_kernel(square_kernel, types, 80, warps, T=128) for warps in (4, 8)
     )
     assert eight.registers < four.registers
+
+
+def test_the_compiler_writes_triton_for_a_card_that_is_not_there():
+    def chain(x):
+        return (2 * x + 1).sin()
+
+    def norm(x):
+        return torch.nn.functional.gelu(x - x.mean(1, keepdim=True))
+
+    before = torch.cuda.is_available()
+    for function, card in ((chain, "T4"), (chain, "B200"), (norm, "H100")):
+        code = d2l.triton_code(function, torch.empty(64, 1024), card=card)
+        assert code.count("def ") == 1
+        assert code.count("tl.load(") == code.count("tl.store(") == 1
+    assert torch.cuda.is_available() == before
+
+
+def test_kernels_that_cannot_be_fused_are_all_returned():
+    code = d2l.triton_code(lambda x: x.sum(0).cumsum(0), torch.empty(64, 1024))
+    assert code.count("def triton_") == 2 and "import" not in code

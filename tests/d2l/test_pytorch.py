@@ -418,3 +418,24 @@ def test_a_training_step_that_returns_no_loss_is_one_clear_error(result):
     )
     with pytest.raises((TypeError, ValueError), match=words):
         d2l.Trainer(1).fit(Wrong(10, 8, 0.1), d2l.Digits(batch_size=500))
+
+
+def test_pytorch_itself_compiles_eight_shapes_and_then_none():
+    programs = []
+
+    def backend(graph, inputs):
+        programs.append(graph)
+        return graph.forward
+
+    for options, sizes, count in (
+        ({"dynamic": False}, range(2, 22), 8),
+        ({}, range(2, 22), 2),
+        ({}, (4, 3, 2, 1), 3),
+    ):
+        programs.clear()
+        torch.compiler.reset()
+        double = torch.compile(lambda x: 2 * x, backend=backend, **options)
+        for size in sizes:
+            double(torch.ones(size))
+        assert len(programs) == count
+    torch.compiler.reset()
