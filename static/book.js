@@ -623,7 +623,7 @@
     await explore(figure);
     figure.dispatchEvent(new CustomEvent("book:play", { detail }));
     const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
-    figure.querySelector(".explorable").scrollIntoView({ block: "nearest", behavior });
+    figure.querySelector(".drawing").scrollIntoView({ block: "nearest", behavior });
   }
 
   // Shortcuts, which are single keys that the reader can turn off

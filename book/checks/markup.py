@@ -204,7 +204,9 @@ def _markup_problems(section: Section, source: str) -> Problems:
                 known = ", ".join((*MEDIA, *NUMBERS, PLAY))
                 yield text.start, f"unknown mark '{name}'; choose from {known}"
         is_play = PLAY in text.classes
-        mistakes = _play_mistakes(section, text) if is_play else numbers.mistakes_in_mark(text)
+        mistakes = (
+            _play_mistakes(section, text) if is_play else numbers.mistakes_in_mark(text)
+        )
         for message in mistakes:
             yield text.start, message
         if any(text.start < mark.start < text.end for mark in marks):
