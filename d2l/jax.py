@@ -3640,4 +3640,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 1037509035cf194a, with the contents 599a53472ff47981.
+# Generated from e4c451e64667661d, with the contents 599a53472ff47981.

@@ -3313,4 +3313,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 9b39f09b7ec54ee7, with the contents 6f088ad75228489a.
+# Generated from c1f47039e8c6fa86, with the contents 6f088ad75228489a.

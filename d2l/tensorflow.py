@@ -3427,4 +3427,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from e847b26acbacb8ec, with the contents f66a5f90111928f7.
+# Generated from 471af2751acf2c1a, with the contents f66a5f90111928f7.

@@ -3358,4 +3358,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from fee2e513953e7036, with the contents cfc82550a06e8331.
+# Generated from 26d2cea939392e97, with the contents cfc82550a06e8331.

@@ -611,19 +611,13 @@
       const figure = find(`[data-explorable="${name}"]:not([data-settings])`);
       link.href = `?${link.dataset.play}#${figure.id}`;
       link.title = "Show this in the figure";
-      link.addEventListener("click", (event) => {
+      link.addEventListener("click", async (event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey) return; // opens a new page
         event.preventDefault();
-        play(figure, link.dataset.play);
+        await explore(figure);
+        figure.dispatchEvent(new CustomEvent("book:play", { detail: link.dataset.play }));
       });
     }
-  }
-
-  async function play(figure, detail) {
-    await explore(figure);
-    figure.dispatchEvent(new CustomEvent("book:play", { detail }));
-    const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
-    figure.querySelector(".drawing").scrollIntoView({ block: "nearest", behavior });
   }
 
   // Shortcuts, which are single keys that the reader can turn off

@@ -470,6 +470,8 @@ const explorable = (figure, described) => {
     const next = begin(spec, detail.replaceAll(`${name}.`, ""));
     mark(view, spec, state, next);
     become(next);
+    const behavior = prefersStill() ? "instant" : "smooth";
+    view.drawing.scrollIntoView({ block: "nearest", behavior });
   });
   const fill = (now) => {
     width = now;

@@ -1,6 +1,6 @@
-"""Draws img/cards.svg: the memory of six cards, and what Llama 3 8B takes.
+"""Draws img/card-memory.svg: the memory of six cards, and what Llama 3 8B takes.
 
-Run: python img/src/cards.py
+Run: python img/src/card-memory.py
 """
 
 import csv
