@@ -15,6 +15,17 @@ IN_VIEW = """(element) => {
   return top >= document.querySelector(".bar").offsetHeight && bottom <= innerHeight;
 }"""
 
+TOP = "(element) => element.getBoundingClientRect().top"
+# Clicks on words, and returns the animations of what is marked then.
+MARKED = """(words) => new Promise((done) => {
+  const figure = document.querySelector("#fig-queue");
+  const animation = (element) => getComputedStyle(element).animationName;
+  const tell = () => done([...figure.querySelectorAll(".set")].map(animation));
+  new MutationObserver(() => figure.querySelector(".set") && tell())
+    .observe(figure, { subtree: true, attributes: true, attributeFilter: ["class"] });
+  words.click();
+})"""
+
 
 def link(page: Page, settings: str = "queue.every=1") -> Locator:
     """Return the words that give a figure these settings."""
@@ -58,7 +69,7 @@ def test_words_lead_to_their_setting_on_a_new_page(open_page: Visitor):
 
 def scroll_to(page: Page, place: Locator, top: int) -> None:
     """Scroll until a part of the page is below the upper edge of the window."""
-    page.evaluate("(y) => scrollBy(0, y)", place.bounding_box()["y"] - top)
+    page.evaluate("(y) => scrollBy(0, y)", place.evaluate(TOP) - top)
 
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
@@ -67,20 +78,21 @@ def test_a_figure_comes_into_view_and_marks_what_has_changed(
 ):
     page = open_page(SECTION, viewport=PHONE, reduced_motion=motion)
     scroll_to(page, link(page), 60)
-    link(page).click()
-    changed = page.locator("#fig-queue .set")
-    expect(changed).to_have_count(2)  # the slider and the result
-    animation = changed.first.evaluate("(e) => getComputedStyle(e).animationName")
-    assert animation == ("none" if motion == "reduce" else "set")
+    name = "none" if motion == "reduce" else "set"
+    # They are the slider and the result, and they are marked for a short time.
+    assert link(page).evaluate(MARKED) == [name, name]
     for part in (".drawing", ".result"):
         place = page.locator(f"#fig-queue {part}").element_handle()
         page.wait_for_function(IN_VIEW, arg=place)
-    expect(changed).to_have_count(0)
+    expect(page.locator("#fig-queue .set")).to_have_count(0)
 
 
 def test_a_page_stays_where_it_is_if_the_figure_is_in_view(open_page: Visitor):
     page = open_page(SECTION, viewport={"width": 1280, "height": 1300})
-    scroll_to(page, page.locator("#fig-queue"), 100)
+    figure = page.locator("#fig-queue")
+    figure.scroll_into_view_if_needed()
+    figure.locator(".drawing svg").wait_for()
+    scroll_to(page, figure, 100)
     before = page.evaluate("scrollY")
     link(page).click()
     settle(page, "queue")
@@ -103,7 +115,8 @@ def test_without_script_and_in_print_there_are_words(open_page: Visitor):
 @pytest.mark.parametrize("path", each(PLAYING, {"chapter_gpus/use-gpu.html"}))
 def test_a_figure_is_visible_where_words_set_it(open_page: Visitor, path: str):
     page = open_page(path)
-    seen = page.locator("a.play:visible").all()
-    for name in {words.get_attribute("data-play").split(".")[0] for words in seen}:
+    seen = page.locator("a.play:visible")
+    names = seen.evaluate_all("all => all.map((e) => e.dataset.play.split('.')[0])")
+    for name in {*names}:
         figure = f'figure[data-explorable="{name}"]:not([data-settings])'
         expect(page.locator(figure)).to_be_visible()
