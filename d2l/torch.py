@@ -3432,4 +3432,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 6352662e3a1d54cb, with the contents 8b85a20741c83ce5.
+# Generated from 15952c1d00eeb035, with the contents 8b85a20741c83ce5.

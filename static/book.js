@@ -569,7 +569,7 @@
 
   // A figure becomes interactive shortly before it is in view. Its picture remains for
   // printing.
-  const explored = new Set();
+  const explored = new Map(); // figures, and promises that they are interactive
 
   function watchExplorables(within) {
     const observer = new IntersectionObserver(
@@ -579,8 +579,6 @@
           const place = target.closest(".place");
           const figures = place?.querySelectorAll("[data-explorable]") ?? [target];
           for (const figure of figures) {
-            if (explored.has(figure)) continue;
-            explored.add(figure);
             observer.unobserve(figure);
             explore(figure);
           }
@@ -591,7 +589,12 @@
     all("[data-explorable]", within).forEach((figure) => observer.observe(figure));
   }
 
-  async function explore(figure) {
+  function explore(figure) {
+    if (!explored.has(figure)) explored.set(figure, makeInteractive(figure));
+    return explored.get(figure);
+  }
+
+  async function makeInteractive(figure) {
     const { explorable: name, scripts } = figure.dataset;
     await load("explorables/explorables.css");
     for (const script of scripts.split(" ")) await load(`explorables/${script}.js`);
@@ -599,6 +602,22 @@
     const remains = (block) => block.contains(figure) || !block.contains(picture);
     const anchor = readingPosition(remains);
     keepInPlace(anchor, () => bookExplorables[name](figure));
+  }
+
+  // Some words of the text set a figure: without scripts they are words, here links.
+  function preparePlays(within) {
+    for (const link of all("a.play", within)) {
+      const [name] = link.dataset.play.split(".");
+      const figure = find(`[data-explorable="${name}"]:not([data-settings])`);
+      link.href = `?${link.dataset.play}#${figure.id}`;
+      link.title = "Show this in the figure";
+      link.addEventListener("click", async (event) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey) return; // opens a new page
+        event.preventDefault();
+        await explore(figure);
+        figure.dispatchEvent(new CustomEvent("book:play", { detail: link.dataset.play }));
+      });
+    }
   }
 
   // Shortcuts, which are single keys that the reader can turn off
@@ -677,6 +696,7 @@
     addCopyButtons(part);
     prepareEnlarging(part);
     watchExplorables(part);
+    preparePlays(part);
     whenIdle(makeScrollersFocusable);
     document.dispatchEvent(new CustomEvent("book:added", { detail: part }));
   }

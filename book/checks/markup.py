@@ -9,19 +9,23 @@ import ast
 import re
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
 from urllib.parse import unquote
 
 from pygments.lexers import get_all_lexers
 
 from book.checks import numbers
-from book.text.blocks import Block, Cell, Contents, Heading, References
+from book.library.figures import is_interactive
+from book.text.blocks import Block, Cell, Contents, Figure, Heading, References
 from book.text.book import Book
 from book.text.inline import (
     CITATIONS,
     MARKS,
     MEDIA,
+    PLAY,
     REFERENCES,
     MarkupError,
+    Span,
     roles,
     slide_marks,
     spans,
@@ -178,7 +182,7 @@ def _text_problems(
             yield block.line_at(listing.start()), message
     source = LISTING.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), block.text)
     for offset, message in chain(
-        _markup_problems(source),
+        _markup_problems(section, source),
         _role_problems(source, bib_keys),
         _bold_problems(source),
         _link_problems(section, source),
@@ -186,8 +190,8 @@ def _text_problems(
         yield block.line_at(offset), message
 
 
-def _markup_problems(source: str) -> Problems:
-    """Yield unclosed slide marks, and bad texts for one medium."""
+def _markup_problems(section: Section, source: str) -> Problems:
+    """Yield unclosed slide marks, bad texts for one medium, and bad settings."""
     try:
         marks = slide_marks(source)
         texts = list(spans(source))
@@ -197,12 +201,30 @@ def _markup_problems(source: str) -> Problems:
     for text in texts:
         for name in text.media:
             if name not in MEDIA:
-                known = ", ".join((*MEDIA, *MARKS))
+                known = ", ".join((*MEDIA, *MARKS, PLAY))
                 yield text.start, f"unknown mark '{name}'; choose from {known}"
-        for message in numbers.mistakes_in_mark(text):
+        for message in _mark_mistakes(section, text):
             yield text.start, message
         if any(text.start < mark.start < text.end for mark in marks):
             yield text.start, "slide mark within a marked text; move it outside"
+
+
+def _mark_mistakes(section: Section, text: Span) -> Iterator[str]:
+    """Yield the mistakes in the settings of a mark.
+
+    The values of a figure's settings are checked by `make test-static`.
+    """
+    if PLAY not in text.classes:
+        yield from numbers.mistakes_in_mark(text)
+        return
+    figures = [b for b in section.blocks if isinstance(b, Figure)]
+    known = [n for n in (Path(f.path).stem for f in figures) if is_interactive(n)]
+    names = {name.partition(".")[0] for name in text.attributes}
+    if len(names) != 1 or not all("." in name for name in text.attributes):
+        yield f"'{text.text}' sets no figure; write it as {{.play queue.every=1}}"
+    elif (name := names.pop()) not in known:
+        there = ", ".join(known) or "none"
+        yield f"no figure '{name}' in this section; its interactive figures: {there}"
 
 
 def _role_problems(source: str, bib_keys: set[str] | None) -> Problems:

@@ -81,6 +81,9 @@ class Texts:
                 return token.content  # HTML of ours, see `raw`
             case "link_open" | "link_close" if not self.has_links:
                 return ""
+            case "link_open" if str(token.attrs["href"]).startswith("?"):
+                settings = str(token.attrs["href"])[1:]
+                return f'<a class="play"{attribute("data-play", settings)}>'
             case "html_inline" | "html_block":
                 return ""  # a comment, since checks refuse all else
         return _tag(token)

@@ -24,6 +24,8 @@ MARKS = {
     "arithmetic": set(),
     "open": set(),
 }
+# The mark of a text that sets an interactive figure: `[at once]{.play queue.every=1}`.
+PLAY = "play"
 
 # A role, or code or an equation, which may hold text that looks like a role.
 TOKEN = re.compile(
@@ -178,7 +180,12 @@ class Span:
     @property
     def media(self) -> tuple[str, ...]:
         """The media that alone show the text; empty if all do."""
-        return tuple(name for name in self.classes if name not in MARKS)
+        return tuple(name for name in self.classes if name not in (*MARKS, PLAY))
+
+    @property
+    def settings(self) -> str:
+        """The attributes as in the address of a page: `queue.every=1&queue.host=9`."""
+        return "&".join(map("=".join, self.attributes.items()))
 
 
 def spans(source: str) -> Iterator[Span]:
@@ -217,7 +224,10 @@ def _opening_bracket(source: str, end: int) -> int:
 
 
 def for_medium(source: str, medium: Medium) -> str:
-    """Return `source` as `medium` shows it: without marks, and texts for others."""
+    """Return `source` as `medium` shows it: without marks, and texts for others.
+
+    On pages, a text that sets a figure is a link to the figure's settings.
+    """
     parts, end = [], 0
     for span in _outermost(spans(source)):
         is_shown = not span.media or medium in span.media
@@ -225,7 +235,10 @@ def for_medium(source: str, medium: Medium) -> str:
         if not is_shown:
             # The space before a sentence is removed together with the sentence.
             before = before.rstrip(" ") if source[span.end :][:1] in " \n" else before
-        parts += [before, for_medium(span.text, medium) if is_shown else ""]
+        text = for_medium(span.text, medium) if is_shown else ""
+        if PLAY in span.classes and medium == "web":
+            text = f"[{text}](?{span.settings})"
+        parts += [before, text]
         end = span.end
     return "".join([*parts, source[end:]])
 

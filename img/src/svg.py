@@ -6,7 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 INK, QUIET, WHITE = "#1b1f24", "#4a5058", "#ffffff"
-BLUE, ORANGE = "#0b62a8", "#a84a0b"
+BLUE, ORANGE, GREEN, PALE = "#0b62a8", "#a84a0b", "#1f6f43", "#dbe4ee"
 HEAD = {
     "viewBox": "0 0 10 10",
     "refX": 9,
@@ -45,6 +45,22 @@ def label(svg: ET.Element, x: float, y: float, text: str, **style: object) -> No
 def centered(svg: ET.Element, x: float, y: float, text: str, **style: object) -> None:
     """Draw a text that is centered at `x`."""
     label(svg, x, y, text, text_anchor="middle", **style)
+
+
+def box(
+    svg: ET.Element,
+    place: tuple[float, float],
+    size: tuple[float, float],
+    text: str = "",
+    fill: str = BLUE,
+    **style: object,
+) -> None:
+    """Draw a rectangle from its upper left corner on, with a text in its middle."""
+    (x, y), (width, height) = place, size
+    add(svg, "rect", x=x, y=y, width=width, height=height, rx=3, fill=fill, **style)
+    ink = INK if fill in (WHITE, PALE, "none") else WHITE
+    if text:
+        centered(svg, x + width / 2, y + height / 2 + 5, text, fill=ink)
 
 
 def arrow(

@@ -185,6 +185,7 @@ module.exports = {
   settings,
   first,
   begin,
+  parse,
   positions,
   toPosition,
   toValue,

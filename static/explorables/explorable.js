@@ -38,6 +38,7 @@ const { initial, settings, first, begin, positions, toPosition, toValue } = cont
 
 const PAUSE = 300; // ms without a change before the result is announced
 const READ = 3000; // ms after which the announcement is removed, so it is not read twice
+const MARKED = 1500; // ms in which the parts are marked that a link in the text has changed
 
 // The address
 
@@ -373,6 +374,17 @@ const draggable = (drawing, { drag, controls }, now, change) => {
     drawing.addEventListener(end, () => drawing.removeEventListener("pointermove", follow));
 };
 
+/** Mark the result and the controls whose settings differ between two states. */
+const mark = (view, { name, controls }, before, after) => {
+  const changed = controls
+    .filter(({ id }) => before[id] !== after[id])
+    .map(({ id }) => view.box.querySelector(`#${name}-${id}`)?.parentElement);
+  for (const part of [view.result, ...changed].filter(Boolean)) {
+    part.classList.add("set");
+    setTimeout(() => part.classList.remove("set"), MARKED);
+  }
+};
+
 const prefersStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** Make a figure interactive. One with `data-settings` begins with these, and its id
@@ -453,6 +465,14 @@ const explorable = (figure, described) => {
     if (touched) become(spec.touch(state, touched.getAttribute("data-touch")));
   });
   if (spec.drag) draggable(view.drawing, spec, () => state, change);
+  // A link in the text sets the figure.
+  figure.addEventListener("book:play", ({ detail }) => {
+    const next = begin(spec, detail.replaceAll(`${name}.`, ""));
+    mark(view, spec, state, next);
+    become(next);
+    const behavior = prefersStill() ? "instant" : "smooth";
+    view.drawing.scrollIntoView({ block: "nearest", behavior });
+  });
   const fill = (now) => {
     width = now;
     stop();

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_pictures_are_what_their_scripts_draw(tmp_path: Path):
-    for folder in ("img/src", "benchmarks/results"):
+    for folder in ("img/src", "benchmarks/results", "d2l"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     scripts = [s for s in (tmp_path / "img/src").glob("*.py")]
     named = [s for s in scripts if (ROOT / f"img/{s.stem}.svg").exists()]

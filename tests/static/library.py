@@ -16,8 +16,10 @@ from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
+from book.facts.marked_numbers import marked
 from book.library import package
 from book.text.book import Book
+from book.text.inline import PLAY
 from d2l import tables
 
 ROOT = Path(__file__).parents[2]
@@ -169,6 +171,19 @@ def shapes() -> dict[str, Any]:
     }
 
 
+def plays(book: Book) -> list[dict[str, str]]:
+    """Return the texts of the book that set a figure, with their places."""
+    return [
+        {
+            "place": section.at(block.line_at(span.start)),
+            "text": " ".join(span.text.split()),
+            "settings": span.settings,
+        }
+        for section in book.sections
+        for block, span in marked(section.blocks, PLAY)
+    ]
+
+
 def main() -> None:
     numbers = {
         "blocks": blocks(),
@@ -178,6 +193,7 @@ def main() -> None:
         "limits": {card: limit._asdict() for card, limit in limits().items()},
         "occupancies": occupancies(),
         "plans": tables.read_rows("plans.csv"),
+        "plays": plays(Book(ROOT)),
         "printed": printed(),
         "product": product_defaults(),
         "recipes": picture_of_recipes(),

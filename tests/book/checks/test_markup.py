@@ -79,6 +79,11 @@ BROKEN = [
     ("A\n[3 ms]{.measured value=x}.\n", 4, "'x' is not a valid value"),
     ("A\n[3 ms]{.cited}.\n", 4, "no id of a published measurement"),
     ("A\n[twice]{.measured}.\n", 4, "no number in 'twice'; name it, as in {.measured"),
+    # Texts that set a figure
+    ("A\n[now]{.play}.\n", 4, "'now' sets no figure; write it as {.play queue"),
+    ("A\n[now]{.play every=1}.\n", 4, "'now' sets no figure"),
+    ("A\n[now]{.play queue.every=1 plans.zero=3}.\n", 4, "'now' sets no figure"),
+    ("A\n[now]{.play queue.every=1}.\n", 4, "no figure 'queue' in this section"),
     # Equations, links and pictures
     ("A.\n\n$$a\n= b\n\nText.\n", 5, "unclosed equation"),
     ("A.\nAnd $$a = b.\n", 4, "unclosed equation"),
@@ -130,6 +135,15 @@ def test_correct_markdown_that_looks_wrong_is_accepted(make_book):
     text += ":begin_tab:`jax`\n```\n# no heading\n```\n:end_tab:\n\n"
     text += f"{PLAIN}all\n!ls\nx = 1\n```\n"
     rules.check_for_build(make_book(one=text))
+
+
+def test_a_text_sets_a_figure_of_its_section(make_book):
+    book = make_book(
+        one="# One\n\n[Now]{.play queue.every=1}.\n\n![A](../img/queue.svg)\n"
+    )
+    (book.root / "img").mkdir(exist_ok=True)
+    (book.root / "img/queue.svg").write_text("<svg/>")
+    rules.check_for_build(book)
 
 
 def test_duplicate_labels_and_broken_references_are_reported(make_book):

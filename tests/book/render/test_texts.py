@@ -34,6 +34,10 @@ def html(text: str) -> str:
             "[a](https://b.c?d&e)",
             '<p><a class="reference external" href="https://b.c?d&amp;e">a</a></p>\n',
         ),
+        (
+            "[a](?b.c=1&b.d=2)",
+            '<p><a class="play" data-play="b.c=1&amp;b.d=2">a</a></p>\n',
+        ),
         ("* a\n* b", "<ul>\n<li><p>a</p>\n</li>\n<li><p>b</p>\n</li>\n</ul>\n"),
         ("3. a", '<ol start="3">\n<li><p>a</p>\n</li>\n</ol>\n'),
         ("> a", "<blockquote>\n<p>a</p>\n</blockquote>\n"),

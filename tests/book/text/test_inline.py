@@ -63,6 +63,14 @@ def test_marks_of_numbers_are_dropped_in_all_media():
     assert (second.text, second.media, second.attributes) == ("20 ms", (), {})
 
 
+def test_a_text_that_sets_a_figure_is_a_link_on_pages_alone():
+    text = "Fetch [after [1]{.measured} `step`]{.play queue.every=1\nqueue.host=9}."
+    link = "[after 1 `step`](?queue.every=1&queue.host=9)"
+    assert for_medium(text, "web") == f"Fetch {link}."
+    for medium in ("print", "slide", "notebook"):
+        assert for_medium(text, medium) == "Fetch after 1 `step`."
+
+
 def test_a_number_is_marked_within_a_text_for_one_medium():
     text = (
         "A. [Press it: [16 ms]{.measured}.]{.web} [B: [2]{.cited}.]{.print} [3]{.cited}"
