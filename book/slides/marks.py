@@ -18,6 +18,7 @@ from book.records.outputs import PrintedText
 from book.records.outputs import read as read_outputs
 from book.records.store import Shown
 from book.render import pictures
+from book.render.code import without_marks
 from book.text import blocks as source
 from book.text.inline import SlideMark, for_medium, slide_marks
 from book.text.tabs import TAB_NAMES
@@ -26,7 +27,6 @@ PARAGRAPH = re.compile(r"\n[ \t]*\n")
 NEXT_ITEM = re.compile(r"\n(?=[-*+] )")
 LEAD_IN = re.compile(r"\*\*([^*\n]+)[.:]\*\*\s+\Z")
 SENTENCE_END = re.compile(r"[.!?:][*_)\]\"']*\s*$")
-SAVE = re.compile(r"[ \t]*#[ \t]*@save\b[ \t]*")
 SUMMARY = "Summary"
 ENDINGS = (SUMMARY, "Exercises")
 Documented = ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef
@@ -375,7 +375,7 @@ def _imports(code: str) -> bool:
 
 def shown_source(source: str) -> str:
     """Return a cell's code without `#@save` and with one-line docstrings."""
-    source = SAVE.sub("", source).strip("\n")
+    source = without_marks(source).strip("\n")
     try:
         tree = ast.parse(source)
     except SyntaxError:
