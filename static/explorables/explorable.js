@@ -7,8 +7,8 @@
  *   controls  [{id, kind, label, initial, ...}], where kind is "range" (with min, max
  *             and step; or log; or values), "select" (with options), "text" (with a
  *             placeholder) or "hidden" (with accepts); `initial` may be a function of the
- *             settings before it; a control with `more` is folded away; one is hidden
- *             unless its `when`(state) is true
+ *             settings before it; a control with `more` is folded away, one that is
+ *             `unseen` has no field, and one is hidden unless its `when`(state) is true
  *   actions   [{label, run(state) -> state, when, main, pressed, motion}], optional: the
  *             buttons. `label` may be a function of the state, the main button is filled,
  *             `pressed`(state) makes it a switch, and `motion`(before, after) -> ms is how
@@ -243,7 +243,7 @@ const parts = () => ({
 
 /** Return the box of a figure and the parts of it that show a state. */
 const build = (spec, { given, change, act, take, reset }) => {
-  const seen = spec.controls.filter(({ kind }) => kind !== "hidden");
+  const seen = spec.controls.filter(({ kind, unseen }) => kind !== "hidden" && !unseen);
   const some = (more) =>
     fields(
       spec,
