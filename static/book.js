@@ -76,7 +76,7 @@
       for (const axis of axes)
         if (root.dataset[axis] !== before[axis]) show(axis, root.dataset[axis]);
     });
-    nameTheme();
+    markTheme();
     markAddress();
   }
 
@@ -101,6 +101,7 @@
     root.dataset[axis] = value;
     if (axis === "tab") find(`#frameworks [value="${value}"]`).checked = true;
     if (axis === "machine") all(MACHINES).forEach(updateTabSet);
+    if (axis === "code") foldCode(document);
     const detail = { axis, value };
     document.dispatchEvent(new CustomEvent("book:choice", { detail }));
   }
@@ -163,7 +164,7 @@
   // Returns whether an element is there both before and after the choice of `value`.
   const remainsWith = (value) => (block) => {
     const set = block.closest(".tab-set");
-    if (block.closest(".tab-panel, .covering")) return false;
+    if (block.closest(".tab-panel")) return false;
     const shown = value === "none" ? root.dataset.tab : value; // the end of a comparison
     return !set || set.dataset.choices.split(" ").includes(shown);
   };
@@ -229,21 +230,19 @@
 
   // Colors
 
-  const themes = { auto: "automatic", light: "light", dark: "dark" };
+  const markTheme = () => (find(`#settings [value="${root.dataset.theme}"]`).checked = true);
 
-  function nameTheme() {
-    const name = `Colors: ${themes[root.dataset.theme]}`;
-    find("#theme-button").setAttribute("aria-label", name);
-    find("#theme-button").title = name;
+  function setTheme(theme) {
+    root.dataset.theme = theme;
+    remember("theme", theme);
+    markTheme();
   }
 
   // From automatic colors, the first press leads to those that the system does not have.
   function nextTheme() {
     const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
     const names = isDark ? ["auto", "light", "dark"] : ["auto", "dark", "light"];
-    root.dataset.theme = names[(names.indexOf(root.dataset.theme) + 1) % names.length];
-    remember("theme", root.dataset.theme);
-    nameTheme();
+    setTheme(names[(names.indexOf(root.dataset.theme) + 1) % names.length]);
   }
 
   // Code and other boxes
@@ -261,10 +260,25 @@
     });
   }
 
+  // The reader's choice for all folded code
+
+  function foldCode(within) {
+    const isShown = root.dataset.code === "shown";
+    for (const box of all(".folded", within)) box.open = isShown;
+    find("#all-code")?.setAttribute("aria-pressed", isShown);
+  }
+
+  function toggleCode(anchor = readingPosition((block) => !block.closest(".folded"))) {
+    choose("code", root.dataset.code === "shown" ? "folded" : "shown", anchor);
+  }
+
+  let measuring = 0;
+
   // The folded code of a place opens and closes in all frameworks together.
   function unfoldPlace({ target }) {
     if (!target.matches("details")) return;
-    makeScrollersFocusable();
+    cancelAnimationFrame(measuring); // all code may open at once
+    measuring = requestAnimationFrame(makeScrollersFocusable);
     const panel = target.parentElement;
     if (!target.matches(".folded")) return;
     if (!panel.matches(".place > .tab-panel")) return;
@@ -515,6 +529,7 @@
     "?": () => find("#shortcuts").showModal(),
     c: () => bookCompare.toggle(),
     d: () => bookCompare.toggleDifferences(),
+    f: () => find("#all-code") && toggleCode(),
     t: nextTheme,
     m: nextMachine,
     n: () => find("a.next")?.click(),
@@ -568,6 +583,7 @@
   // Prepares the text of the page, or a part that is added to it later.
   function prepare(part) {
     prepareTabs(part);
+    foldCode(part);
     addCopyButtons(part);
     prepareEnlarging(part);
     watchExplorables(part);
@@ -590,8 +606,10 @@
   addEventListener("pageshow", ({ persisted }) => persisted && applyLatest());
   addEventListener("resize", makeScrollersFocusable);
   document.addEventListener("toggle", unfoldPlace, true); // this event does not bubble
-  nameTheme();
-  find("#theme-button").addEventListener("click", nextTheme);
+  markTheme();
+  for (const input of all("#settings [name=theme]"))
+    input.addEventListener("change", () => setTheme(input.value));
+  find("#all-code")?.addEventListener("click", ({ target }) => toggleCode(target));
   find("#search-button").addEventListener("click", keys["/"]);
   whenIdle(followContents);
   whenIdle(showPlaceInBook);

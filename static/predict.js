@@ -11,6 +11,8 @@
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const predictions = all(".prediction");
   const KEY = "predictions";
+  // The setting for all covers, in the menu of settings.
+  const cover = /** @type {HTMLInputElement} */ (document.querySelector("#cover-outputs"));
   // The answers on all pages: what the reader typed, under the page and the question.
   let answers = {};
   const seen = new Set(); // the questions without an answer whose outputs are shown
@@ -103,24 +105,8 @@
       text.toggleAttribute("data-open", nearest(text, true).some(isOpen));
     for (const text of all(".explains"))
       text.toggleAttribute("data-told", nearest(text, false).some(isOpen));
-    follow();
-  }
-
-  // Adapts what depends on the predictions that the reader sees.
-  function follow() {
-    placeSwitch();
+    cover.checked = root.dataset.predict === "on";
     sumUp();
-  }
-
-  // The setting for all covers stands below the first of them.
-  function placeSwitch() {
-    const isCovered = (p) => !("open" in p.dataset) && p.checkVisibility();
-    const first = predictions.find(isCovered);
-    for (const prediction of predictions) {
-      const label = prediction.querySelector(".covering");
-      label.hidden = prediction !== first;
-      label.querySelector("input").checked = root.dataset.predict === "on";
-    }
   }
 
   // Another tab of the browser may have stored answers since.
@@ -176,7 +162,7 @@
   }
 
   // Covers the outputs of a question again.
-  function cover({ target }) {
+  function coverAgain({ target }) {
     const prediction = target.closest(".prediction");
     forget([prediction]);
     bookChange(prediction, update);
@@ -201,14 +187,10 @@
     bookChange(document.querySelector("#exercises") ?? root, update);
   }
 
-  function choose({ target }) {
-    const value = target.checked ? "on" : "off";
-    store("predict", value);
-    bookChange(target, () => {
-      root.dataset.predict = value;
-      update();
-    });
-  }
+  document.addEventListener("book:choice", ({ detail: { axis } }) =>
+    axis === "predict" ? update() : sumUp(),
+  );
+  cover.addEventListener("change", () => bookChoose("predict", cover.checked ? "on" : "off"));
 
   for (const [i, prediction] of predictions.entries()) {
     const id = `reading-${i}`;
@@ -217,8 +199,7 @@
     prediction.querySelector("form").addEventListener("submit", answer);
     prediction.querySelector("form").addEventListener("input", preview);
     prediction.querySelector(".reveal").addEventListener("click", reveal);
-    prediction.querySelector(".covering").addEventListener("change", choose);
-    prediction.querySelector(".again").addEventListener("click", cover);
+    prediction.querySelector(".again").addEventListener("click", coverAgain);
   }
 
   function start() {
@@ -227,7 +208,6 @@
   }
 
   start();
-  document.addEventListener("book:choice", follow);
   // The reader may have answered on another page before coming back to this one.
   addEventListener("pageshow", ({ persisted }) => persisted && start());
 })();

@@ -385,6 +385,7 @@ class Article:
     def _figure(self, block: Figure) -> str:
         file, name = self._file_of(block), Path(block.path).stem
         live = self.script_of(name)
+        self.index.tasks += name.startswith("task-")
         alt = block.alt or plain(self.texts.line(self.caption_of(block)))
         next(self._plots)
         self.figures[file] = None

@@ -33,6 +33,7 @@ TOOLS = ("book/**/*.py", "book/templates/*", "static/**/*")
 NOTEBOOKS = "**/*.md"  # the default of d2lbook
 WORDS_PER_MINUTE = 200
 CODE_LINES_PER_MINUTE = 15
+MINUTES_PER_TASK = 10  # a kernel to write
 STEP = 5  # minutes
 DESCRIPTION_LENGTH = 160
 
@@ -303,6 +304,7 @@ def _written(article: Article) -> Written:
 def reading_time(index: Index) -> int:
     """Return the reading time of a page in minutes, rounded to a multiple of five."""
     minutes = index.words / WORDS_PER_MINUTE + index.lines / CODE_LINES_PER_MINUTE
+    minutes += index.tasks * MINUTES_PER_TASK
     return max(STEP, STEP * round(minutes / STEP))
 
 

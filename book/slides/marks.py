@@ -268,7 +268,7 @@ class _Reader:
 
 def to_figure(figure: source.Figure, folder: Path = Path()) -> SlideFigure:
     """Return a figure with the first sentence of its caption; `folder` has its path."""
-    caption, _ = _first_sentence(figure.caption)
+    caption, _ = _first_sentence(for_medium(figure.caption, "slide"))
     return SlideFigure(str(folder / figure.path), figure.alt, caption)
 
 
