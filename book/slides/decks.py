@@ -32,6 +32,7 @@ from book.text.section import Section
 from book.text.tabs import tab_name
 
 # The files in `static/` that become the stylesheet of decks, and those that are copied.
+DIVIDER = "The Section in Detail"  # the title of the slide below the short deck
 STYLES = ("book.css", "slides.css")
 STATIC_FILES = ("favicon.svg", "fonts", "slides.js", "vendor/reveal")
 
@@ -77,11 +78,16 @@ def deck(book: Book, section: Section, tab: str, words: Words) -> str:
     if shown is None or not slides:
         return ""
     words.add_figures(slides)
+    if short := marks.short(shown):
+        slides[1:1] = [*short, marks.Slide(DIVIDER)]
     front, *others = slides
     view = merge.merge_machines({"cpu": shown}, {"cpu": "CPU"})
     if origin := merge.origin(view, tab, section):
         front.blocks.append(marks.Text(origin))
-    divided = [front, *(part for slide in others for part in divide(slide))]
+    divided = [
+        front,
+        *(p for slide in others for p in ([slide] if slide.is_point else divide(slide))),
+    ]
     find_figure = functools.partial(_find_figure, section)
     title, *rendered = deck_page.render_slides(divided, section, words, find_figure)
     return render_template(

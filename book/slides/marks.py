@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
-from book.records.outputs import PrintedText
+from book.facts.points import Point, points
+from book.records.outputs import InteractiveFigure, PrintedText
 from book.records.outputs import read as read_outputs
 from book.records.store import Shown
 from book.render import pictures
@@ -80,7 +81,8 @@ class Slide:
     """A slide; `part` is the heading of the part of the section that it belongs to.
 
     All texts are Markdown. It begins on `line` of the section's file, and shows part
-    `number` of `total` parts of what the text marks.
+    `number` of `total` parts of what the text marks. A slide of the short deck
+    `is_point`: a sentence and what shows it.
     """
 
     title: str
@@ -90,6 +92,7 @@ class Slide:
     line: int = 1
     number: int = 1
     total: int = 1
+    is_point: bool = False
 
 
 def read(shown: Shown) -> list[Slide]:
@@ -109,6 +112,38 @@ def read(shown: Shown) -> list[Slide]:
             reader.read_text(block)
     reader.flush_notes()
     return reader.slides
+
+
+def short(shown: Shown) -> list[Slide]:
+    """Return the slides of the short deck in one tab: a sentence and a picture each."""
+    return [
+        Slide(
+            point.sentence.rstrip("."),
+            blocks=list(_shown(point)),
+            notes=point.notes,
+            line=point.line,
+            is_point=True,
+        )
+        for point in points(shown.blocks)
+        if point.block
+    ]
+
+
+def _shown(point: Point) -> Iterator[SlideItem]:
+    """Yield what a point shows: a picture, or the code and the output of a cell."""
+    block = point.block
+    if isinstance(block, source.Figure):
+        yield to_figure(block)
+    elif isinstance(block, source.Cell):
+        outputs = list(_outputs(block)) if point.show != "code" else []
+        plots = [output for output in outputs if isinstance(output, Plot)]
+        if point.show:
+            yield Code(shown_source(block.code))
+        yield from plots[:1] or outputs
+    elif isinstance(block, source.Equation):
+        yield Text(f"$${block.tex}$$")
+    elif block:
+        yield Text(_text(block))
 
 
 def _with_summary(blocks: list[source.Block], tab: str) -> Iterator[source.Block]:
@@ -400,6 +435,8 @@ def _shorten_docstring(lines: list[str], node: Documented) -> None:
 def _outputs(cell: source.Cell) -> Iterator[Output | Plot]:
     """Yield the texts and pictures in the outputs of a cell."""
     for output in read_outputs(cell.outputs):
+        if isinstance(output, InteractiveFigure):
+            continue  # which has no picture
         if isinstance(output, PrintedText):
             yield Output(output.text.strip("\n"), cell.varies)
         else:
