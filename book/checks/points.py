@@ -37,7 +37,10 @@ def _problems(point: Point, tab: str) -> Iterator[str]:
         yield f"'{sentence}' is not a sentence; it begins with a capital, ends with '.'"
     if len(sentence) > LONGEST:
         yield f"a title has at most {LONGEST} characters, and this has {len(sentence)}"
-    if isinstance(point.block, Cell) and (lines := _lines(point.block, point.show)) > LINES:
+    if (
+        isinstance(point.block, Cell)
+        and (lines := _lines(point.block, point.show)) > LINES
+    ):
         yield f"{lines} lines on a slide in {tab}; choose a cell with at most {LINES}"
 
 
@@ -45,6 +48,8 @@ def _lines(cell: Cell, show: str) -> int:
     """Return the lines of code and output on a slide; a plot has none."""
     found = list(outputs.read(cell.outputs)) if show != "code" else []
     has_plot = any(isinstance(output, outputs.Picture) for output in found)
-    texts = [o.text for o in found if isinstance(o, outputs.PrintedText) and not has_plot]
+    texts = [
+        o.text for o in found if isinstance(o, outputs.PrintedText) and not has_plot
+    ]
     texts += [cell.code.strip()] if show else []
     return sum(text.count("\n") + 1 for text in texts)

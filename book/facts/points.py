@@ -41,10 +41,10 @@ def points(blocks: Iterable[Block]) -> Iterator[Point]:
         if point and (found or isinstance(block, Heading)):
             yield point
             point = None
+        yield from found[:-1]
         if isinstance(block, Heading):
             notes = []
-        for point in found:
-            pass
+        point = found[-1] if found else point
         if _is_text(block):
             text = without_slide_marks(for_medium(block.text, "slide")).strip()
             notes += [text] if text else []

@@ -3,7 +3,7 @@
 What a cell saves to the library is folded, without the code below it that uses it.
 A cell that is marked `.folded` begins with imports, which are folded without the code
 below them, or with definitions, which are folded without the calls below them. If it
-begins otherwise, or if there are loops below its definitions, all of its code is folded.
+begins otherwise, or if there are loops below its definitions, all code is folded.
 """
 
 import ast

@@ -19,7 +19,8 @@ START = """\
 <div class="start">
 <div class="actions">
 <a class="main" href="{}">Start reading</a>
-<button type="button" class="scripted" data-experiment="roofline">Measure my GPU</button>
+<button type="button" class="scripted" data-experiment="roofline">\
+Measure my GPU</button>
 </div>
 </div>
 """

@@ -84,10 +84,9 @@ def deck(book: Book, section: Section, tab: str, words: Words) -> str:
     view = merge.merge_machines({"cpu": shown}, {"cpu": "CPU"})
     if origin := merge.origin(view, tab, section):
         front.blocks.append(marks.Text(origin))
-    divided = [
-        front,
-        *(p for slide in others for p in ([slide] if slide.is_point else divide(slide))),
-    ]
+    divided = [front]
+    for slide in others:
+        divided += [slide] if slide.is_point else divide(slide)
     find_figure = functools.partial(_find_figure, section)
     title, *rendered = deck_page.render_slides(divided, section, words, find_figure)
     return render_template(
