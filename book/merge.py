@@ -326,10 +326,15 @@ def title(maker: Facts) -> str:
     return maker.get("title") or maker.get("machine_name") or maker.get("machine", "")
 
 
+def device(maker: Facts) -> str:
+    """Return the name of a machine within a sentence, such as "a CPU"."""
+    return title(maker) if maker.get("gpu") else f"a {title(maker)}"
+
+
 def origin(view: TabView | None, tab: str, section: Section) -> str:
-    """Return a paragraph in Markdown on the origin of the outputs of a tab."""
+    """Return a paragraph in Markdown on the origin of the outputs of a tab, if any."""
     if view is None or (view.state == "fresh" and not view.makers):
-        return f"No code for {tab_name(tab)} in this section."
+        return ""
     if not view.makers:
         reason = WITHOUT_OUTPUTS[view.state]
         command = f"make run TAB={tab} SECTION={Path(section.name).name}"

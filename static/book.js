@@ -27,6 +27,7 @@
 
   // Choices, which are kept in the address and in the browser's storage
 
+  const MACHINES = '.tab-set[data-axis="machine"]';
   const axes = ["tab", "beside", "differences", "machine"];
 
   function remember(key, value) {
@@ -46,32 +47,24 @@
     for (const axis of axes)
       if (named.includes(axis) || address.searchParams.has(axis))
         address.searchParams.set(axis, root.dataset[axis]);
-    const places = all(".place[data-shown]").map((set) => [set.id, set.dataset.shown]);
     try {
-      history.replaceState({ ...history.state, seen: root.dataset.tab, places }, "", address);
+      history.replaceState({ ...history.state, seen: true }, "", address);
     } catch {
       // Where this is forbidden, an address chooses each time it is loaded.
     }
   }
 
-  // A new address chooses for good. When the reader comes back to one, the latest choice
-  // holds. A page that is loaded again shows single places as they were, and what the
-  // address leads to, unless it was reloaded without it.
-  function applyAddress(isLoad) {
-    const { seen, places = [] } = history.state ?? {};
+  // A new address chooses for good, and shows its target. When the reader comes back to one,
+  // the latest choice holds.
+  function applyAddress() {
+    const { seen } = history.state ?? {};
     const query = new URLSearchParams(location.search);
     if (!seen)
       for (const axis of axes)
         if (query.get(axis) === root.dataset[axis]) remember(axis, root.dataset[axis]);
     if (!seen && query.has("tab") && root.dataset.beside !== "none")
       remember("beside", root.dataset.beside); // which has changed places with the first
-    if (isLoad && seen === root.dataset.tab)
-      for (const [id, choice] of places) {
-        const set = document.getElementById(id);
-        if (set) showHere(set, choice);
-      }
-    const isReload = isLoad && /** @type {any} */ (performance.getEntriesByType("navigation")[0])?.type === "reload";
-    if (!isReload || seen !== root.dataset.tab) showTarget(!seen);
+    if (!seen) showTarget();
     markAddress();
   }
 
@@ -83,20 +76,18 @@
       for (const axis of axes)
         if (root.dataset[axis] !== before[axis]) show(axis, root.dataset[axis]);
     });
-    nameTheme();
+    markTheme();
     markAddress();
   }
 
-  // A set of outputs without the chosen machine shows its first panel. A set without the
-  // chosen framework is hidden.
-  function shownChoice(set) {
-    const { axis, choices, shown = root.dataset[axis] } = set.dataset;
-    const known = choices.split(" ");
-    return axis === "tab" || known.includes(shown) ? shown : known[0];
+  // A set of outputs without the chosen machine shows its first panel.
+  function shownMachine(set) {
+    const known = set.dataset.choices.split(" ");
+    return known.includes(root.dataset.machine) ? root.dataset.machine : known[0];
   }
 
   function updateTabSet(set) {
-    const chosen = shownChoice(set);
+    const chosen = shownMachine(set);
     for (const button of all(":scope > .tab-list > button", set)) {
       const selected = button.dataset.choice === chosen;
       button.setAttribute("aria-selected", selected);
@@ -108,11 +99,9 @@
 
   function show(axis, value) {
     root.dataset[axis] = value;
-    if (axis === "tab") {
-      for (const set of all(".place[data-shown]")) delete set.dataset.shown;
-      find(`#frameworks [value="${value}"]`).checked = true;
-    }
-    all(`.tab-set[data-axis="${axis}"]`).forEach(updateTabSet);
+    if (axis === "tab") find(`#frameworks [value="${value}"]`).checked = true;
+    if (axis === "machine") all(MACHINES).forEach(updateTabSet);
+    if (axis === "code") foldCode(document);
     const detail = { axis, value };
     document.dispatchEvent(new CustomEvent("book:choice", { detail }));
   }
@@ -132,15 +121,6 @@
     changeInPlace(anchor, () => settle(axis, value));
   }
 
-  // Shows one place in a framework until the reader chooses one for the whole book.
-  function showHere(set, choice) {
-    if (choice === root.dataset.tab) delete set.dataset.shown;
-    else set.dataset.shown = choice;
-    updateTabSet(set);
-    const detail = { axis: "place", value: choice };
-    document.dispatchEvent(new CustomEvent("book:choice", { detail }));
-  }
-
   // Keeps `anchor` at the same height on the screen, although the text above it may grow
   // or shrink. The browser's own scroll anchoring would correct the position twice.
   function keepInPlace(anchor, change) {
@@ -153,7 +133,6 @@
     const end = scrollY + moved + innerHeight;
     if (before >= 0 && end > root.scrollHeight) document.body.style.minHeight = `${end}px`;
     window.scrollBy({ top: moved, behavior: "instant" });
-    putMenuAtLabel(); // which has a place in the page
     requestAnimationFrame(() => (root.style.overflowAnchor = ""));
   }
 
@@ -185,7 +164,7 @@
   // Returns whether an element is there both before and after the choice of `value`.
   const remainsWith = (value) => (block) => {
     const set = block.closest(".tab-set");
-    if (block.closest(".tab-panel, .covering")) return false;
+    if (block.closest(".tab-panel")) return false;
     const shown = value === "none" ? root.dataset.tab : value; // the end of a comparison
     return !set || set.dataset.choices.split(" ").includes(shown);
   };
@@ -203,22 +182,18 @@
     const row = [...event.currentTarget.parentElement.children];
     const next = neighbor(event, row, ["ArrowLeft", "ArrowRight"]);
     if (!next) return;
-    choose(axisOf(next), next.dataset.choice, next);
+    choose("machine", next.dataset.choice, next);
     next.focus({ preventScroll: true });
   }
-
-  const axisOf = (button) => button.closest(".tab-set").dataset.axis;
 
   function prepareTabs(within) {
     for (const button of all(".tab-list > button", within)) {
       const panel = document.getElementById(button.getAttribute("aria-controls"));
       panel.setAttribute("role", "tabpanel");
-      button.addEventListener("click", () =>
-        choose(axisOf(button), button.dataset.choice, button),
-      );
+      button.addEventListener("click", () => choose("machine", button.dataset.choice, button));
       button.addEventListener("keydown", moveInTabs);
     }
-    all(".tab-set", within).forEach(updateTabSet);
+    all(MACHINES, within).forEach(updateTabSet);
   }
 
   function prepareFrameworks() {
@@ -234,8 +209,8 @@
     });
   }
 
-  // Shows the hidden panels around the target of the address: for good if it is new.
-  function showTarget(isNew) {
+  // Shows the hidden panels around the target of the address.
+  function showTarget() {
     const target = targetOf(location.hash);
     /** @type {HTMLElement} */
     let panel = target?.closest(".tab-panel");
@@ -245,114 +220,29 @@
       const { axis } = set.dataset;
       const choices = panel.dataset.choices.split(" ");
       if (getComputedStyle(panel).display === "none") {
-        const current = root.dataset[axis];
-        const choice = choices.includes(current) ? current : choices[0];
-        if (isNew && choice !== current) settle(axis, choice);
-        else showHere(set, choice);
+        if (!choices.includes(root.dataset[axis])) settle(axis, choices[0]);
       }
       panel = set.closest(".tab-panel");
     }
     makeScrollersFocusable();
-    if (isNew) target.scrollIntoView({ behavior: "instant" });
-  }
-
-  // The label of a panel opens a menu, which shows this one place in another framework.
-
-  const menu = find("#place-menu");
-  let opener; // the label that has opened the menu
-  let place; // the set of this label
-  let shown; // the framework of this label
-
-  function prepareLabels(within) {
-    const sets = all(".place", within).filter((set) => set.dataset.choices.includes(" "));
-    for (const label of sets.flatMap((set) => all(":scope > .tab-panel > .tab-label", set))) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = label.textContent;
-      button.title = "Show this place in another framework";
-      button.setAttribute("aria-haspopup", "menu");
-      // A press outside the menu closes it, so a second one on its label leaves it closed.
-      let isOpen;
-      button.addEventListener("pointerdown", () => {
-        isOpen = opener === button && menu.matches(":popover-open");
-      });
-      button.addEventListener("click", ({ detail }) => (detail && isOpen) || openMenu(button));
-      label.replaceChildren(button);
-    }
-  }
-
-  function prepareMenu() {
-    menu.addEventListener("click", ({ target }) => useMenu(target.closest("button")));
-    menu.addEventListener("keydown", moveInMenu);
-  }
-
-  function openMenu(button) {
-    opener = button;
-    place = button.closest(".place");
-    const own = button.closest(".tab-panel").dataset.choices.split(" ");
-    const wanted = [shownChoice(place), root.dataset.beside];
-    shown = wanted.find((choice) => own.includes(choice)) ?? own[0];
-    const choices = place.dataset.choices.split(" ");
-    for (const item of all("[data-choice]", menu)) {
-      item.hidden = !choices.includes(item.dataset.choice);
-      item.setAttribute("aria-checked", item.dataset.choice === shown);
-    }
-    const everywhere = find("[data-everywhere]");
-    const chosen = find(`#place-menu [data-choice="${shown}"]`);
-    everywhere.hidden = shown === root.dataset.tab;
-    everywhere.textContent = `Use ${chosen.textContent} everywhere`;
-    menu.showPopover();
-    putMenuAtLabel();
-    chosen.focus({ preventScroll: true });
-  }
-
-  function putMenuAtLabel() {
-    if (!menu.matches(":popover-open")) return;
-    const { left, top, bottom } = opener.getBoundingClientRect();
-    const height = menu.offsetHeight;
-    const y = bottom + height < innerHeight ? bottom : top - height;
-    menu.style.left = `${Math.min(left, root.clientWidth - menu.offsetWidth) + scrollX}px`;
-    menu.style.top = `${y + scrollY}px`;
-  }
-
-  function moveInMenu(event) {
-    if (event.key === "Tab") menu.hidePopover(); // and go on from the label
-    const items = all("button:not([hidden])", menu);
-    neighbor(event, items, ["ArrowUp", "ArrowDown"])?.focus();
-  }
-
-  function useMenu(item) {
-    if (!item) return;
-    menu.hidePopover();
-    if ("everywhere" in item.dataset) choose("tab", shown, place);
-    else {
-      keepInPlace(place, () => showHere(place, item.dataset.choice));
-      makeScrollersFocusable();
-      markAddress();
-    }
-    const labels = all(":scope > .tab-panel > .tab-label > button", place);
-    const tab = place.querySelector(":scope > .tab-list > [aria-selected=true]");
-    const next = labels.find((label) => label.checkVisibility()) ?? tab;
-    next?.focus({ preventScroll: true });
+    target.scrollIntoView({ behavior: "instant" });
   }
 
   // Colors
 
-  const themes = { auto: "automatic", light: "light", dark: "dark" };
+  const markTheme = () => (find(`#settings [value="${root.dataset.theme}"]`).checked = true);
 
-  function nameTheme() {
-    const name = `Colors: ${themes[root.dataset.theme]}`;
-    find("#theme-button").setAttribute("aria-label", name);
-    find("#theme-button").title = name;
+  function setTheme(theme) {
+    root.dataset.theme = theme;
+    remember("theme", theme);
+    markTheme();
   }
 
   // From automatic colors, the first press leads to those that the system does not have.
   function nextTheme() {
     const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
     const names = isDark ? ["auto", "light", "dark"] : ["auto", "dark", "light"];
-    root.dataset.theme = names[(names.indexOf(root.dataset.theme) + 1) % names.length];
-    remember("theme", root.dataset.theme);
-    nameTheme();
+    setTheme(names[(names.indexOf(root.dataset.theme) + 1) % names.length]);
   }
 
   // Code and other boxes
@@ -370,10 +260,25 @@
     });
   }
 
+  // The reader's choice for all folded code
+
+  function foldCode(within) {
+    const isShown = root.dataset.code === "shown";
+    for (const box of all(".folded", within)) box.open = isShown;
+    find("#all-code")?.setAttribute("aria-pressed", isShown);
+  }
+
+  function toggleCode(anchor = readingPosition((block) => !block.closest(".folded"))) {
+    choose("code", root.dataset.code === "shown" ? "folded" : "shown", anchor);
+  }
+
+  let measuring = 0;
+
   // The folded code of a place opens and closes in all frameworks together.
   function unfoldPlace({ target }) {
     if (!target.matches("details")) return;
-    makeScrollersFocusable();
+    cancelAnimationFrame(measuring); // all code may open at once
+    measuring = requestAnimationFrame(makeScrollersFocusable);
     const panel = target.parentElement;
     if (!target.matches(".folded")) return;
     if (!panel.matches(".place > .tab-panel")) return;
@@ -620,12 +525,22 @@
     }
   }
 
+  // The button of the front page opens an experiment below itself.
+  function prepareExperiment() {
+    const opener = find("[data-experiment]");
+    opener?.addEventListener("click", async () => {
+      for (const file of ["explorables.css", "explorable.js"]) await load(`explorables/${file}`);
+      opener.closest(".start").classList.add("explorable");
+      bookModules.explorable.openExperiment(opener, opener.dataset.experiment);
+    });
+  }
+
   // Shortcuts, which are single keys that the reader can turn off
 
   function nextMachine() {
-    const set = find('.tab-set[data-axis="machine"]');
+    const set = find(MACHINES);
     const names = [...new Set(all('[data-axis="machine"] [data-choice]').map((b) => b.dataset.choice))];
-    if (set) choose("machine", names[(names.indexOf(shownChoice(set)) + 1) % names.length]);
+    if (set) choose("machine", names[(names.indexOf(shownMachine(set)) + 1) % names.length]);
   }
 
   const keys = {
@@ -633,6 +548,7 @@
     "?": () => find("#shortcuts").showModal(),
     c: () => bookCompare.toggle(),
     d: () => bookCompare.toggleDifferences(),
+    f: () => find("#all-code") && toggleCode(),
     t: nextTheme,
     m: nextMachine,
     n: () => find("a.next")?.click(),
@@ -679,20 +595,14 @@
   }
 
   function preparePrinting() {
-    find("#print").addEventListener("click", () => window.print());
-    find("#print-all").addEventListener("click", () => {
-      root.dataset.print = "all";
-      window.print();
-    });
     // Load the pictures that have not been in view, so that they are printed.
     addEventListener("beforeprint", () => all("img").forEach((i) => (i.loading = "eager")));
-    addEventListener("afterprint", () => delete root.dataset.print);
   }
 
   // Prepares the text of the page, or a part that is added to it later.
   function prepare(part) {
     prepareTabs(part);
-    prepareLabels(part);
+    foldCode(part);
     addCopyButtons(part);
     prepareEnlarging(part);
     watchExplorables(part);
@@ -702,28 +612,30 @@
   }
 
   prepareFrameworks();
-  prepareMenu();
   show("machine", root.dataset.machine);
   show("tab", root.dataset.tab);
   prepare(document);
-  applyAddress(true);
-  addEventListener("hashchange", () => applyAddress(false));
+  applyAddress();
+  addEventListener("hashchange", applyAddress);
   // A link to the present address fires no "hashchange" event.
   document.addEventListener("click", ({ target }) => {
     /** @type {HTMLAnchorElement} */
     const link = /** @type {Element} */ (target).closest('a[href^="#"]');
-    if (link?.hash && link.hash === location.hash) showTarget(true);
+    if (link?.hash && link.hash === location.hash) showTarget();
   });
   addEventListener("pageshow", ({ persisted }) => persisted && applyLatest());
   addEventListener("resize", makeScrollersFocusable);
   document.addEventListener("toggle", unfoldPlace, true); // this event does not bubble
-  nameTheme();
-  find("#theme-button").addEventListener("click", nextTheme);
+  markTheme();
+  for (const input of all("#settings [name=theme]"))
+    input.addEventListener("change", () => setTheme(input.value));
+  find("#all-code")?.addEventListener("click", ({ target }) => toggleCode(target));
   find("#search-button").addEventListener("click", keys["/"]);
   whenIdle(followContents);
   whenIdle(showPlaceInBook);
   prepareShortcuts();
   preparePrinting();
+  prepareExperiment();
   const asked = new URLSearchParams(location.search).get("search"); // from the 404 page
   if (asked) search(asked);
 })();

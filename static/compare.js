@@ -98,7 +98,7 @@
   // Returns the paired blocks of a place that shows two panels, or nothing.
   function pairUp(set) {
     if (set.matches(".pair")) unpair(set);
-    if (!isOn() || set.dataset.shown) return [];
+    if (!isOn()) return [];
     const first = panelOf(set, root.dataset.tab);
     const second = panelOf(set, root.dataset.beside);
     if (!first || !second || first === second) return [];
@@ -214,7 +214,7 @@
   }
 
   document.addEventListener("book:choice", ({ detail }) => {
-    if (!["tab", "place", "beside", "differences"].includes(detail.axis)) return;
+    if (!["tab", "beside", "differences"].includes(detail.axis)) return;
     if (isOn()) last = root.dataset.beside;
     update();
     showChoices();

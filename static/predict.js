@@ -13,6 +13,8 @@
   const predictions = all(".prediction");
   const CLOSED = ":not([data-open])";
   const KEY = "predictions";
+  // The setting for all covers, in the menu of settings.
+  const cover = /** @type {HTMLInputElement} */ (document.querySelector("#cover-outputs"));
   // The answers on all pages: what the reader typed, under the page and the question.
   let answers = {};
   const seen = new Set(); // the questions without an answer whose outputs are shown
@@ -118,19 +120,8 @@
       else text.removeAttribute("hidden");
     }
     root.classList.add("covers"); // the stylesheet need not hide them any longer
-    placeSwitch();
+    cover.checked = root.dataset.predict === "on";
     sumUp();
-  }
-
-  // The setting for all covers stands below the first of them.
-  function placeSwitch() {
-    const isCovered = (p) => p.matches(CLOSED) && p.checkVisibility();
-    const first = predictions.find(isCovered);
-    for (const prediction of predictions) {
-      const label = prediction.querySelector(".covering");
-      label.hidden = prediction !== first;
-      label.querySelector("input").checked = root.dataset.predict === "on";
-    }
   }
 
   // Another tab of the browser may have stored answers since.
@@ -193,7 +184,7 @@
     prediction.querySelector(".answers").focus({ preventScroll: true });
 
   // Covers the outputs of a question again.
-  function cover({ target }) {
+  function coverAgain({ target }) {
     const prediction = target.closest(".prediction");
     forget([prediction]);
     bookChange(prediction, update);
@@ -218,14 +209,7 @@
     bookChange(document.querySelector("#exercises") ?? root, update);
   }
 
-  function choose({ target }) {
-    const value = target.checked ? "on" : "off";
-    store("predict", value);
-    bookChange(target, () => {
-      root.dataset.predict = value;
-      update();
-    });
-  }
+  cover.addEventListener("change", () => bookChoose("predict", cover.checked ? "on" : "off"));
 
   for (const [i, prediction] of predictions.entries()) {
     const id = `reading-${i}`;
@@ -237,8 +221,7 @@
       reveal(prediction);
       focusRow(prediction);
     });
-    prediction.querySelector(".covering").addEventListener("change", choose);
-    prediction.querySelector(".again").addEventListener("click", cover);
+    prediction.querySelector(".again").addEventListener("click", coverAgain);
   }
 
   function start() {

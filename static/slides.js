@@ -21,6 +21,8 @@ const OPTIONS = {
 // The scales of what a slide shows, of which the first that fits is used. Only code is
 // enlarged. At the last scale, code has the smallest size that can be read.
 const SCALES = [1.2, 1.1, 1, 0.95, 0.9, 0.85, 0.8, 0.75];
+// What shows a point is read from the last row.
+const LARGE = [1.7, 1.6, 1.5, 1.4, 1.3];
 
 /** Return true if nothing leaves a slide or is cut off. */
 const fits = (/** @type {Element} */ slide) => {
@@ -34,7 +36,8 @@ const fits = (/** @type {Element} */ slide) => {
 /** Scale what a slide shows; report a slide on which text would be too small. */
 const fit = (/** @type {HTMLElement} */ slide) => {
   const most = slide.querySelector(".count") ? 1 : SCALES[0];
-  const scales = SCALES.filter((scale) => scale <= most);
+  const larger = slide.matches(".point") ? LARGE : [];
+  const scales = [...larger, ...SCALES.filter((scale) => scale <= most)];
   for (const tight of slide.querySelector("figure") ? [false, true] : [false]) {
     slide.classList.toggle("tight", tight);
     for (const scale of scales) {

@@ -30,7 +30,9 @@ from book.text.inline import CITATIONS, MARKS, Span, roles
 from book.text.section import Section
 
 # The settings of marks: their forms, each with an example.
+POINTS = {"show"}  # the settings of a mark for short decks (book/facts/points.py)
 SETTINGS = {
+    "show": ("code|both", "show=code"),
     "within": (r"\d+(?:\.\d+)?%", "30%"),
     "value": (r"\d+(?:\.\d+)?(?:e-?\d+)?", "2"),
 }
@@ -61,7 +63,7 @@ def mistakes_in_mark(span: Span) -> Iterator[str]:
     if len(kinds) > 1:
         yield f"'{kinds[0]}' and '{kinds[1]}' mark the same text; keep one of them"
         return
-    known = MARKS[kinds[0]] if kinds else set()
+    known = MARKS[kinds[0]] if kinds else POINTS if "point" in span.classes else set()
     for name, value in span.attributes.items():
         form, example = SETTINGS.get(name, (".+", ""))
         if name not in known:

@@ -15,6 +15,7 @@ from book.checks import (
     glossary,
     markup,
     numbers,
+    points,
     tables,
 )
 from book.text.book import Book
@@ -31,6 +32,7 @@ FOR_AUTHORS: tuple[Rule, ...] = (
     tables.problems,
     english.problems,
     glossary.problems,
+    points.problems,
 )
 
 

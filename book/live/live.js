@@ -132,9 +132,7 @@
     // The framework in which the cell runs: the chosen one, if the cell is for it.
     get tab() {
       const own = Object.keys(this.places);
-      // A passage may be shown in another framework than the page.
-      const chosen = [this.code.closest("[data-shown]")?.dataset.shown, root.dataset.tab];
-      return [...chosen, ...tabs].find((tab) => own.includes(tab)) ?? own[0];
+      return [root.dataset.tab, ...tabs].find((tab) => own.includes(tab)) ?? own[0];
     }
 
     // All code that runs.

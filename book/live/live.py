@@ -133,7 +133,7 @@ class Handler(serve.Handler):
         book = self.sessions.book
         cells = {
             tab: [
-                [f"{kind}-{cell.number}", cell.code]
+                [f"{kind}-{cell.number}", code.without_marks(cell.code)]
                 for kind, section in kinds.items()
                 if section is not None
                 for cell in book.cells(section, tab)

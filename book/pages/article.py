@@ -30,6 +30,7 @@ from book.pages.search import Index, Title, name_symptoms, text_of
 from book.pages.sets import MachinePanel, Panel
 from book.pages.site import Site, address, anchor, id_of_work
 from book.records.outputs import PICTURES, Picture, PrintedText, read
+from book.records.outputs import text_of as text_printed
 from book.refs.targets import NAMES
 from book.render import code, math, outputs
 from book.render.math import Equation as Tex
@@ -52,7 +53,9 @@ from book.text.tokens import body, caption, equation, parse, walk
 
 INTERNAL = '<a class="reference internal" href="{}"{}>{}</a>'
 PERMALINK = ' <a class="headerlink" href="#{}" aria-label="Link to this {}"></a>'
-VARIES = '<p class="output-note">Your output may differ, here and below.</p>\n'
+MEASURED = '<p class="output-note">Measured on {}.</p>\n'
+# A time, a rate or a factor in an output, or in the description of a plot.
+TIME = re.compile(r"\b(?:[nµmu]s|seconds?|minutes?|times)\b|\d s\b|/s\b")
 NO_OUTPUT = '<p class="no-output">No output.</p>\n'
 ALL_COLUMNS = (
     '<label class="columns-setting scripted"><input type="checkbox">'
@@ -95,7 +98,7 @@ class Article:
         self._tokens: dict[int, tuple[list[Token], list[Token]]] = {}
         self.texts = Texts(self._role, {})
         if source:
-            self._tokens = source._tokens
+            self._tokens, self.views = source._tokens, source.views
             self.texts = Texts(self._role, source.texts.mathml, source.texts.mentions)
         else:
             self._read_tokens()
@@ -103,11 +106,8 @@ class Article:
         self._levels: list[int] = []
         self._sets, self._machine_sets = count(1), count()
         self._plots, self._figures = count(1), count(1)
-        self._has_row = False
-        # The tabs in which the text waits for a prediction, and those whose readers
-        # know that their outputs may differ.
+        # The tabs in which the text waits for a prediction.
         self._waiting: set[str] = set()
-        self._told: set[str] = set()
 
     # Tokens
 
@@ -236,9 +236,9 @@ class Article:
         start = kinds.index(first) if first in kinds else 0
         start += first is Heading and bool(kinds)
         above = "".join(map(self.item, self.items[:start]))
-        records = self._records() if any(True for _ in self.section.cells) else ""
         below = "".join(map(self.item, self.items[start:]))
-        return above, f"{records}{below}{self._end_sections(0)}"
+        records = self._records() if any(True for _ in self.section.cells) else ""
+        return above, f"{below}{self._end_sections(0)}{records}"
 
     def first_text(self) -> str:
         """Return the first paragraph outside of tabs as plain text."""
@@ -258,7 +258,7 @@ class Article:
         panels = [Panel((tab,), self._record(views.get(tab), tab)) for tab in tabs]
         if len(tabs) == 1:
             return panels[0].html
-        return self._tab_set(panels, self._next_set(), "record")
+        return sets.tab_set(panels, tabs, self._next_set(), "record")
 
     def _record(self, view: TabView | None, tab: str) -> str:
         origin = self._line(merge.origin(view, tab, self.section))
@@ -279,18 +279,10 @@ class Article:
             panels.append(Panel(panel.tabs, parts))
         if any(has_code(part) for panel in item.panels for part in panel.parts):
             panels = sets.with_absent(panels, self.site.book.tabs)
-        return self._tab_set(panels, number, "place")
+        return sets.tab_set(panels, self.site.book.tabs, number, "place")
 
     def _next_set(self) -> str:
         return f"{self.prefix}set-{next(self._sets)}"
-
-    def _tab_set(self, panels: list[Panel], number: str, kind: str) -> str:
-        """Return a set of tabs; the first complete one on a page gets a row of tabs."""
-        tabs = self.site.book.tabs
-        offered = {tab for panel in panels for tab in panel.tabs}
-        has_row = kind == "place" and not self._has_row and offered.issuperset(tabs)
-        self._has_row |= has_row
-        return sets.tab_set(panels, tabs, number, kind, has_row)
 
     def part(self, part: Part) -> str:
         """Return the HTML of a part."""
@@ -461,8 +453,8 @@ class Article:
 
     def _code(self, cell: Cell) -> Iterator[str]:
         """Yield the elements with the code of a cell, of which a part may be folded."""
+        self.index.add_code(cell.code)
         for text, title, is_head in folding.pieces(cell):
-            self.index.add_code(text)
             listing = code.listing(f"{text}\n", code.language_of(text))
             if title:
                 kind = "folded head" if is_head else "folded"
@@ -473,14 +465,21 @@ class Article:
     def _shown(self, cell: Cell, part: Part) -> list[str]:
         """Return the elements of the outputs of a cell, covered if readers predict."""
         shown = self._runs(cell, part)
-        if shown and cell.varies and not self._told.issuperset(part.tabs):
-            self._told.update(part.tabs)
-            shown.append(VARIES)
+        if shown and cell.varies and len(part.runs) == 1:
+            shown.append(self._measured(part.runs[0]))
         if not (shown and part.prediction):
             return shown
         source = self._line(predictions.source(part.prediction))
         source = add_class(source, "prediction-source")
         return [predictions.covered(source + "".join(shown), part.prediction)]
+
+    def _measured(self, run: Run) -> str:
+        """Return on what machine a run has measured times; empty if there are none."""
+        pictures = [o.alt for o in read(run.outputs) if isinstance(o, Picture)]
+        if not TIME.search("\n".join([text_printed(run.outputs), *pictures])):
+            return ""
+        names = {m["machine"]: merge.device(m) for v in self.views for m in v.makers}
+        return MEASURED.format(escape(" and ".join(names[m] for m in run.machines)))
 
     def _runs(self, cell: Cell, part: Part) -> list[str]:
         """Return the outputs of a cell, or a switch if they differ between machines."""

@@ -1,17 +1,21 @@
 """Finds the part of a cell that a page folds, and a title for it.
 
-A folded cell begins with imports, which are folded without the code below them, or with
-definitions, which are folded without the calls below them. If it begins otherwise, or
-if there are loops below its definitions, all of its code is folded.
+What a cell saves to the library is folded, without the code below it that uses it.
+A cell that is marked `.folded` begins with imports, which are folded without the code
+below them, or with definitions, which are folded without the calls below them. If it
+begins otherwise, or if there are loops below its definitions, all code is folded.
 """
 
 import ast
 import itertools
 
+from book.render.code import SAVED, without_marks
 from book.text.blocks import Cell
 
 IMPORTS = (ast.Import, ast.ImportFrom)
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+ADD_TO_CLASS = "d2l.add_to_class"
+SHORT = 2  # lines of saved code that are not worth a fold
 
 
 def pieces(cell: Cell) -> list[tuple[str, str, bool]]:
@@ -19,14 +23,32 @@ def pieces(cell: Cell) -> list[tuple[str, str, bool]]:
 
     A piece without a title is not folded.
     """
-    if not cell.is_folded:
-        return [(cell.code, "", False)] if cell.code.strip() else []
-    folded, rest = split(cell.code)
+    folded, rest = split(cell.code) if cell.is_folded else split_saved(cell.code)
+    folded, rest = without_marks(folded), without_marks(rest)
+    if not folded:
+        return [(rest, "", False)] if rest.strip() else []
     return [(folded, title(folded), bool(rest)), *([(rest, "", False)] if rest else [])]
 
 
+def split_saved(code: str) -> tuple[str, str]:
+    """Return the start of a cell up to the last saved statement, and the rest.
+
+    Either may be empty. A start of at most `SHORT` lines is not folded.
+    """
+    lines, end = code.split("\n"), 0
+    for statement in _statements(code):
+        source = lines[end : statement.end_lineno]
+        if any(SAVED.search(line) for line in source):
+            end = statement.end_lineno or end
+    if end <= SHORT:
+        return "", code
+    return "\n".join(lines[:end]), "\n".join(lines[end:]).strip("\n")
+
+
 def split(code: str) -> tuple[str, str]:
-    """Return the folded part of a cell and the rest, which may be empty."""
+    """Return the folded part of a cell that is marked, and the rest; see above."""
+    if (parts := split_saved(code))[0]:
+        return parts
     statements = _statements(code)
     imports = bool(statements) and isinstance(statements[0], IMPORTS)
     kinds = IMPORTS if imports else DEFINITIONS
@@ -41,11 +63,11 @@ def split(code: str) -> tuple[str, str]:
 def title(code: str) -> str:
     """Return a line of HTML that says what folded code contains."""
     statements = _statements(code)
-    if statements and isinstance(statements[0], IMPORTS):
+    defined = [_name(s) for s in statements if isinstance(s, DEFINITIONS)]
+    if statements and isinstance(statements[0], IMPORTS) and not defined:
         return "Imports"
     if statements and _is_plot(statements[-1]):
         return "Code of the plot"
-    defined = [s.name for s in statements if isinstance(s, DEFINITIONS)]
     assigned = [
         ast.unparse(s.targets[0]) for s in statements if isinstance(s, ast.Assign)
     ]
@@ -54,6 +76,16 @@ def title(code: str) -> str:
     ] or [""]
     names = f"{', '.join(others)} and {last}" if others else last
     return f"Code of {names}" if names else "Code"
+
+
+def _name(definition: ast.FunctionDef | ast.ClassDef) -> str:
+    """Return the name of a function or a class, after the class that it extends."""
+    extended = [
+        f"{ast.unparse(d.args[0])}."
+        for d in definition.decorator_list
+        if isinstance(d, ast.Call) and ast.unparse(d.func) == ADD_TO_CLASS
+    ]
+    return "".join([*extended, definition.name])
 
 
 def _statements(code: str) -> list[ast.stmt]:

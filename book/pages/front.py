@@ -1,4 +1,4 @@
-"""Writes the article of the front page: buttons to start with, a card for each section.
+"""Writes the article of the front page: a button to start, a card for each section.
 
 An item of a list on the front page that begins with a reference to a section becomes
 the card of that section, with its reading time.
@@ -10,13 +10,20 @@ from types import MappingProxyType
 from markdown_it.token import Token
 
 from book.merge import Part
-from book.pages.article import INTERNAL, Article
+from book.pages.article import Article
 from book.pages.site import address
 from book.render.texts import add_class, raw
 from book.text.blocks import Figure, Prose
-from book.text.tabs import tab_name
 
-START = '<div class="start">\n<p>Start in</p>\n<ul>\n{}</ul>\n</div>\n'
+START = """\
+<div class="start">
+<div class="actions">
+<a class="main" href="{}">Start reading</a>
+<button type="button" class="scripted" data-experiment="roofline">\
+Measure my GPU</button>
+</div>
+</div>
+"""
 NUMBER = '<span class="section-number">{}</span> '
 CARD = "section-card"
 MINUTES = '<span class="minutes">{} min</span> '
@@ -29,7 +36,7 @@ class FrontPage(Article):
     minutes: Mapping[str, int] = MappingProxyType({})
 
     def part(self, part: Part) -> str:
-        """Return the HTML of a part; buttons to start with follow the first text."""
+        """Return the HTML of a part; the buttons follow the first text."""
         if not isinstance(part.block, Prose):
             return super().part(part)
         tokens = self.body_of(part.block)
@@ -53,16 +60,9 @@ class FrontPage(Article):
             super().note(tokens)
 
     def _start(self) -> str:
-        """Return a link to the first section in each tab."""
+        """Return a link to the first section, and the button of an experiment."""
         _, *pages = self.site.book.sections
-        if not pages:
-            return ""
-        there = address(pages[0].name, "", self.name)
-        links = (
-            INTERNAL.format(f"{there}?tab={tab}", "", tab_name(tab))
-            for tab in self.site.book.tabs
-        )
-        return START.format("".join(f"<li><p>{link}</p></li>\n" for link in links))
+        return START.format(address(pages[0].name, "", self.name)) if pages else ""
 
     def _make_card(self, tokens: Sequence[Token]) -> None:
         """Turn a list item that names a section into a card; `tokens` begin with it.

@@ -15,6 +15,7 @@ from book.text.section import Section
 
 # The kinds of notebooks; each value is the name of the folder that holds that kind.
 PLAIN, COLAB, SAGEMAKER = "", "colab", "sagemaker"
+ALL = "all"  # the folder of the decks that all tabs share
 
 
 def identifier(text: str) -> str:
@@ -41,8 +42,12 @@ def archive(book: Book) -> str:
 
 
 def deck(book: Book, section: Section, tab: str) -> str:
-    """Return the path of a deck of slides within the folder of decks."""
-    return f"{tab}/{short(book, section)}.html"
+    """Return the path of a deck of slides within the folder of decks.
+
+    A section without code has one deck for all tabs.
+    """
+    folder = tab if book.code_tabs(section) else ALL
+    return f"{folder}/{short(book, section)}.html"
 
 
 def pdf(book: Book, tab: str | None = None) -> str:

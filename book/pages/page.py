@@ -212,6 +212,7 @@ def choices(tabs: Sequence[str], machines: Sequence[str]) -> dict[str, list[str]
         "differences": ["off", "on"],
         "machine": [*machines],
         "predict": ["on", "off"],  # whether outputs are covered until readers predict
+        "code": ["folded", "shown"],
         "theme": THEMES,
     }
 

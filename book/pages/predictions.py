@@ -30,8 +30,6 @@ FORM = """\
 </div>
 <div class="covered">
 {outputs}</div>
-<label class="covering"><input type="checkbox" checked> \
-Cover outputs until I predict them</label>
 </div>
 """
 ENTRY = "<div><dt>{}</dt><dd>{}</dd></div>\n"

@@ -17,6 +17,7 @@ from book.library.names import imported_names
 from book.pages.glossary import entries
 from book.pages.names import identifier
 from book.render import math
+from book.render.code import without_marks
 from book.render.texts import Texts, plain
 from book.text.tabs import tab_name
 from book.text.tokens import equation, equations
@@ -169,7 +170,7 @@ class Index:
 
     def add_code(self, code: str) -> None:
         """Add code, and the names that it saves to the library."""
-        self._entry.code += f"{code.strip()}\n"
+        self._entry.code += f"{without_marks(code).strip()}\n"
         self.lines += len(code.splitlines()) * self._share
         if SAVED in code:
             self._entry.names += [*DEFINITION.findall(code), *imported_names(code)]

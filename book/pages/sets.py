@@ -2,10 +2,9 @@
 
 Each panel begins with a label that names its frameworks or machines. Without
 JavaScript, a page shows every panel. Otherwise, the attribute `data-tab` of the page
-names the framework that is shown, and `data-shown` of a set names another one for this
-set; `data-machine` names the machine, and a set without it shows its first panel
-(`static/book.js`). Only the first set of a page has a row of tabs, because a framework
-is chosen once.
+names the framework that is shown; `data-machine` names the machine, and a set without
+it shows its first panel (`static/book.js`). The header chooses the framework, and a
+row of tabs the machine.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,10 +13,10 @@ from dataclasses import dataclass
 from book.render.texts import attribute, escape
 from book.text.tabs import tab_name
 
-PAGE = '.js:not([data-print="all"])'
+PAGE = ".js"
 SET = '.tab-set[data-axis="tab"]'
 MACHINE_SET = '.tab-set[data-axis="machine"]'
-ROW = '<div class="tab-list" role="tablist" aria-label="{}">\n{}</div>\n'
+ROW = '<div class="tab-list" role="tablist" aria-label="Machine">\n{}</div>\n'
 BUTTON = (
     '<button type="button" role="tab" id="{id}" data-choice="{choice}"'
     ' aria-controls="{panel}" aria-selected="false" tabindex="-1">{title}</button>\n'
@@ -35,30 +34,16 @@ class Panel:
     absent: bool = False
 
 
-def tab_set(
-    panels: Sequence[Panel], tabs: list[str], number: str, kind: str, has_row: bool
-) -> str:
-    """Return a set of panels, with a row of tabs if it `has_row`.
+def tab_set(panels: Sequence[Panel], tabs: list[str], number: str, kind: str) -> str:
+    """Return a set of panels.
 
     `tabs` are all those of the book; `number` tells the sets of a page apart.
     """
-    named = {
-        tab: panel_id(number, panel.tabs) for panel in panels for tab in panel.tabs
-    }
-    order = [tab for tab in tabs if tab in named]
-    row = "".join(
-        BUTTON.format(
-            id=f"{number.replace('set-', 'tab-')}-{tab}",
-            choice=tab,
-            panel=named[tab],
-            title=tab_name(tab),
-        )
-        for tab in order
-    )
+    offered = {tab for panel in panels for tab in panel.tabs}
     return (
         f'<div class="tab-set {kind}" data-axis="tab"'
-        f' data-choices="{" ".join(order)}" id="{number}">\n'
-        f"{ROW.format('Framework', row) if has_row else ''}"
+        f' data-choices="{" ".join(tab for tab in tabs if tab in offered)}"'
+        f' id="{number}">\n'
         f"{''.join(_tab_panel(number, panel) for panel in panels)}</div>\n"
     )
 
@@ -114,7 +99,7 @@ def machine_set(panels: Sequence[MachinePanel], number: str) -> str:
     choices = " ".join(machine for panel in panels for machine in panel.machines)
     return (
         f'<div class="tab-set" data-axis="machine" data-choices="{choices}">\n'
-        f"{ROW.format('Machine', row)}"
+        f"{ROW.format(row)}"
         f"{''.join(_machine_panel(number, panel) for panel in panels)}</div>\n"
     )
 
@@ -134,7 +119,7 @@ def _machine_panel(number: str, panel: MachinePanel) -> str:
 
 
 def tab_rules(tabs: list[str]) -> str:
-    """Return the CSS that shows only the chosen framework, unless all are printed."""
+    """Return the CSS that shows only the chosen framework."""
     hidden = (
         f"{PAGE} {SET}",
         f"{PAGE} {SET} > .tab-panel",
@@ -150,18 +135,16 @@ def _rule(selectors: Iterable[str], display: str) -> str:
 
 
 def _shown(tab: str) -> tuple[str, ...]:
-    """Return the selectors of what is shown if a page or a set shows `tab`."""
+    """Return the selectors of what a page shows in `tab`."""
     page, beside = f'{PAGE}[data-tab="{tab}"]', f'{PAGE}[data-beside="{tab}"]'
     has = f'[data-choices~="{tab}"]'
     return (
         f'{page} [data-framework="{tab}"]',
         f'{beside} :is(td, th)[data-framework="{tab}"]',
         f"{page} {SET}{has}",
-        f"{page} {SET}:not([data-shown]) > .tab-panel{has}",
+        f"{page} {SET} > .tab-panel{has}",
         f"{beside} .place{SET}{has}",
-        f"{beside} .place{SET}:not([data-shown]) > .tab-panel{has}",
-        f'{PAGE} {SET}[data-shown="{tab}"]',
-        f'{PAGE} {SET}[data-shown="{tab}"] > .tab-panel{has}',
+        f"{beside} .place{SET} > .tab-panel{has}",
     )
 
 

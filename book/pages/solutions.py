@@ -36,8 +36,7 @@ class Solution(Article):
     """A solution of the page `source`, for use on the page of its exercise.
 
     Its first item is its heading. Links lead to where they lead on its own page; they
-    are relative to the folder of that page. There is no row of tabs, since the page of
-    the exercise has one.
+    are relative to the folder of that page.
     """
 
     def __init__(self, source: Article, items: list[Item]):
@@ -47,7 +46,6 @@ class Solution(Article):
         ]
         self.anchors = {anchor_of(block) for block in labelled}
         self.prefix = f"{anchor_of(labelled[0])}-"
-        self._has_row = True
 
     def html_below(self, shares_code: bool) -> str:
         """Return the solution, and where else it is.

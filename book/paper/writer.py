@@ -29,7 +29,7 @@ from book.pages.article import anchor_of
 from book.paper.edition import Edition, Page
 from book.paper.markup import Markup, code, entry, escape, string
 from book.paper.terms import definitions, plain
-from book.records.outputs import PICTURES, Picture, PrintedText, read
+from book.records.outputs import PICTURES, InteractiveFigure, Picture, PrintedText, read
 from book.render import pictures
 from book.text.blocks import (
     Block,
@@ -256,6 +256,8 @@ class Writer:
         return outputs
 
     def _output(self, output: PrintedText | Picture, cell: Cell) -> str:
+        if isinstance(output, InteractiveFigure):
+            return ""  # which needs a page or a notebook
         if isinstance(output, PrintedText):
             return f"#output({string(output.text)})\n"
         picture = pictures.shown(output, cell)

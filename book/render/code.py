@@ -1,6 +1,7 @@
 """Writes code as HTML, in the colors of `book.render.code_styles`."""
 
 import html
+import re
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -16,6 +17,7 @@ BOX = (
     '<div role="group" aria-label="{}" class="{} notranslate">'
     '<div class="highlight"><pre>{}</pre></div></div>\n'
 )
+SAVED = re.compile(r"[ \t]*#[ \t]*@save\b[ \t]*")
 LEXERS = {"default": "python", "none": "text"}
 
 
@@ -26,6 +28,11 @@ class Formatter(HtmlFormatter):  # type: ignore[type-arg]
         style = self.style.style_for_token(ttype)
         shown = style["color"] or style["bold"] or style["italic"]
         return str(super()._get_css_classes(ttype)) if shown else ""
+
+
+def without_marks(code: str) -> str:
+    """Return code without the marks `#@save`, which are for the library."""
+    return SAVED.sub("", code)
 
 
 def colored(code: str, language: str) -> str:

@@ -7,7 +7,7 @@ from book.library.figures import scripts_of
 from book.records.cleaning import SVG
 from book.records.outputs import InteractiveFigure, Picture, PrintedText
 from book.render import code, pictures, plots
-from book.render.texts import attribute, escape
+from book.render.texts import attribute
 from book.text.blocks import Cell
 
 # nvidia-smi prints 91 columns. Longer lines, as error messages have, wrap.
@@ -43,11 +43,10 @@ def printed(text: str) -> str:
 
 
 def _figure(figure: InteractiveFigure, prefix: str) -> str:
-    """Return an interactive figure, whose caption is its text."""
+    """Return an interactive figure, which scripts draw."""
     name = attribute("id", f"{prefix}{figure.name}") + explorable(figure.name)
     settings = attribute("data-settings", figure.settings)
-    text = f"<figcaption>{escape(figure.text)}</figcaption>"
-    return f'<figure class="output"{name}{settings}>{text}</figure>\n'
+    return f'<figure class="output"{name}{settings}></figure>\n'
 
 
 def explorable(name: str) -> str:

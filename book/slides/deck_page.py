@@ -95,6 +95,7 @@ def _slide(
         "number": slide.number,
         "total": slide.total,
         "place": section.at(slide.line),
+        "is_point": slide.is_point,
     }
 
 

@@ -1,7 +1,8 @@
 """Makes decks of slides: `python -m book slides`, which `make slides` calls.
 
 Each section with slide marks becomes a page `_build/slides/TAB/NAME.html` in each tab,
-which reveal.js shows as slides. `index.html` lists all decks in that folder.
+which reveal.js shows as slides. A section without code becomes one page in `all/`.
+`index.html` lists all decks in that folder.
 """
 
 import functools
@@ -31,6 +32,7 @@ from book.text.section import Section
 from book.text.tabs import tab_name
 
 # The files in `static/` that become the stylesheet of decks, and those that are copied.
+DIVIDER = "The Section in Detail"  # the title of the slide below the short deck
 STYLES = ("book.css", "slides.css")
 STATIC_FILES = ("favicon.svg", "fonts", "slides.js", "vendor/reveal")
 
@@ -76,18 +78,22 @@ def deck(book: Book, section: Section, tab: str, words: Words) -> str:
     if shown is None or not slides:
         return ""
     words.add_figures(slides)
-    slides += words.references(slides, section)
-    view = merge.merge_machines({"cpu": shown}, {"cpu": "CPU"})
+    if short := marks.short(shown):
+        slides[1:1] = [*short, marks.Slide(DIVIDER)]
     front, *others = slides
-    front.blocks.append(marks.Text(merge.origin(view, tab, section)))
-    divided = [front, *(part for slide in others for part in divide(slide))]
+    view = merge.merge_machines({"cpu": shown}, {"cpu": "CPU"})
+    if origin := merge.origin(view, tab, section):
+        front.blocks.append(marks.Text(origin))
+    divided = [front]
+    for slide in others:
+        divided += [slide] if slide.is_point else divide(slide)
     find_figure = functools.partial(_find_figure, section)
     title, *rendered = deck_page.render_slides(divided, section, words, find_figure)
     return render_template(
         "deck.html",
         lang=book.config.project["lang"],
         book=book.config.project["title"],
-        framework=tab_name(tab),
+        framework=tab_name(tab) if book.code_tabs(section) else "",
         title=title,
         slides=rendered,
     )
@@ -164,10 +170,11 @@ def _with_decks(
 ) -> Iterator[dict[str, Any]]:
     """Yield the title and the decks of each section that has decks."""
     for section in sections:
-        files = {tab: names.deck(book, section, tab) for tab in book.tabs}
+        tabs = book.code_tabs(section)
+        found = {names.deck(book, section, tab): tab for tab in tabs or book.tabs[:1]}
         decks = [
-            {"name": tab_name(tab), "file": file}
-            for tab, file in files.items()
+            {"name": tab_name(tab) if tabs else "All frameworks", "file": file}
+            for file, tab in found.items()
             if (folder / file).exists()
         ]
         if decks and section.title:

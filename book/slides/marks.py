@@ -14,10 +14,12 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
-from book.records.outputs import PrintedText
+from book.facts.points import Point, points
+from book.records.outputs import InteractiveFigure, PrintedText
 from book.records.outputs import read as read_outputs
 from book.records.store import Shown
 from book.render import pictures
+from book.render.code import without_marks
 from book.text import blocks as source
 from book.text.inline import SlideMark, for_medium, slide_marks
 from book.text.tabs import TAB_NAMES
@@ -26,7 +28,6 @@ PARAGRAPH = re.compile(r"\n[ \t]*\n")
 NEXT_ITEM = re.compile(r"\n(?=[-*+] )")
 LEAD_IN = re.compile(r"\*\*([^*\n]+)[.:]\*\*\s+\Z")
 SENTENCE_END = re.compile(r"[.!?:][*_)\]\"']*\s*$")
-SAVE = re.compile(r"[ \t]*#[ \t]*@save\b[ \t]*")
 SUMMARY = "Summary"
 ENDINGS = (SUMMARY, "Exercises")
 Documented = ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef
@@ -80,7 +81,8 @@ class Slide:
     """A slide; `part` is the heading of the part of the section that it belongs to.
 
     All texts are Markdown. It begins on `line` of the section's file, and shows part
-    `number` of `total` parts of what the text marks.
+    `number` of `total` parts of what the text marks. A slide of the short deck
+    `is_point`: a sentence and what shows it.
     """
 
     title: str
@@ -90,6 +92,7 @@ class Slide:
     line: int = 1
     number: int = 1
     total: int = 1
+    is_point: bool = False
 
 
 def read(shown: Shown) -> list[Slide]:
@@ -109,6 +112,38 @@ def read(shown: Shown) -> list[Slide]:
             reader.read_text(block)
     reader.flush_notes()
     return reader.slides
+
+
+def short(shown: Shown) -> list[Slide]:
+    """Return the slides of the short deck in one tab: a sentence and a picture each."""
+    return [
+        Slide(
+            point.sentence.rstrip("."),
+            blocks=list(_shown(point)),
+            notes=point.notes,
+            line=point.line,
+            is_point=True,
+        )
+        for point in points(shown.blocks)
+        if point.block
+    ]
+
+
+def _shown(point: Point) -> Iterator[SlideItem]:
+    """Yield what a point shows: a picture, or the code and the output of a cell."""
+    block = point.block
+    if isinstance(block, source.Figure):
+        yield to_figure(block)
+    elif isinstance(block, source.Cell):
+        outputs = list(_outputs(block)) if point.show != "code" else []
+        plots = [output for output in outputs if isinstance(output, Plot)]
+        if point.show:
+            yield Code(shown_source(block.code))
+        yield from plots[:1] or outputs
+    elif isinstance(block, source.Equation):
+        yield Text(f"$${block.tex}$$")
+    elif block:
+        yield Text(_text(block))
 
 
 def _with_summary(blocks: list[source.Block], tab: str) -> Iterator[source.Block]:
@@ -268,7 +303,7 @@ class _Reader:
 
 def to_figure(figure: source.Figure, folder: Path = Path()) -> SlideFigure:
     """Return a figure with the first sentence of its caption; `folder` has its path."""
-    caption, _ = _first_sentence(figure.caption)
+    caption, _ = _first_sentence(for_medium(figure.caption, "slide"))
     return SlideFigure(str(folder / figure.path), figure.alt, caption)
 
 
@@ -375,7 +410,7 @@ def _imports(code: str) -> bool:
 
 def shown_source(source: str) -> str:
     """Return a cell's code without `#@save` and with one-line docstrings."""
-    source = SAVE.sub("", source).strip("\n")
+    source = without_marks(source).strip("\n")
     try:
         tree = ast.parse(source)
     except SyntaxError:
@@ -400,6 +435,8 @@ def _shorten_docstring(lines: list[str], node: Documented) -> None:
 def _outputs(cell: source.Cell) -> Iterator[Output | Plot]:
     """Yield the texts and pictures in the outputs of a cell."""
     for output in read_outputs(cell.outputs):
+        if isinstance(output, InteractiveFigure):
+            continue  # which has no picture
         if isinstance(output, PrintedText):
             yield Output(output.text.strip("\n"), cell.varies)
         else:

@@ -1,10 +1,8 @@
 """Replaces references and citations with words, since slides have no other pages.
 
-The works that the slides of a deck and their notes cite are listed at its end. Decks
-share the figures, tables and equations of the book.
+Decks share the figures, tables and equations of the book.
 """
 
-import re
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
@@ -18,7 +16,6 @@ from book.text.inline import CITATIONS, Role, replace_roles, roles
 from book.text.section import Section
 
 ReplaceRoles = Callable[[str], str]
-ANCHOR = re.compile(r'<a id="[^"]*"></a>')
 NEAR = 2  # slides
 KINDS = {"fig": "the figure", "eq": "the equation", "tab": "the table"}
 
@@ -91,20 +88,6 @@ class Words:
             if tex in home.text:
                 return home.at(home.text.partition(tex)[0].count("\n") + 1)
         return f"{section.name}.md"
-
-    def references(self, slides: list[Slide], section: Section) -> list[Slide]:
-        """Return a slide with the works that slides and their notes cite, if any."""
-        texts = "\n".join(t for s in slides for t in [*marks.texts(s), *s.notes])
-        cited = {
-            key for role in roles(texts) if role.name in CITATIONS for key in role.keys
-        }
-        if not cited:
-            return []
-        for key in cited:
-            self._bibliography.label(key, f"{section.name}.md")  # reports unknown works
-        entries = self._bibliography.entries(cited).split("\n\n")
-        items = [f"* {ANCHOR.sub('', entry)}" for entry in entries]
-        return [Slide("References", "", [marks.Text("\n".join(items))])]
 
     def replacer(self, section: Section) -> ReplaceRoles:
         """Return a function that replaces all roles in a text of a section."""

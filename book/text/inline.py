@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-Medium = Literal["web", "print", "notebook", "slide"]
-MEDIA: tuple[Medium, ...] = ("web", "print", "notebook", "slide")
+# The last medium consists of the short decks (book/facts/points.py).
+Medium = Literal["web", "print", "notebook", "slide", "point"]
+MEDIA: tuple[Medium, ...] = ("web", "print", "notebook", "slide", "point")
 CITATIONS = ("cite", "citet", "citep")
 REFERENCES = ("ref", "numref", "eqref")
 

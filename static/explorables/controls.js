@@ -42,6 +42,9 @@ const hidden = (id, accepts, initial) => ({ id, kind: "hidden", accepts, initial
 /** Return controls that are folded away. */
 const more = (...controls) => controls.map((control) => ({ ...control, more: true }));
 
+/** Return controls that only presets, buttons and addresses change. */
+const unseen = (...controls) => controls.map((control) => ({ ...control, unseen: true }));
+
 /** Return 1, 2, 4, ... up to the last power of two. */
 const doubled = (first, last) => {
   const list = [];
@@ -179,6 +182,7 @@ module.exports = {
   text,
   hidden,
   more,
+  unseen,
   doubled,
   presets,
   initial,

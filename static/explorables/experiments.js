@@ -276,7 +276,7 @@ const roofline = {
       text:
         `Your GPU moves ${perSecond(slope)} and computes ${flops(peak)} in 32 bits, so the ` +
         `ridge is at ${round(ridge)} FLOP per byte. A dispatch takes ${time(dispatched.seconds)}. ` +
-        "The points in the figure are operations of rising intensity.",
+        "The measured points are operations of rising intensity.",
       checked: "The copy, the product and the operations gave the right numbers.",
       table: {
         head: ["FLOP per byte", "predicted", "measured"],

@@ -7,8 +7,8 @@
  *   controls  [{id, kind, label, initial, ...}], where kind is "range" (with min, max
  *             and step; or log; or values), "select" (with options), "text" (with a
  *             placeholder) or "hidden" (with accepts); `initial` may be a function of the
- *             settings before it; a control with `more` is folded away; one is hidden
- *             unless its `when`(state) is true
+ *             settings before it; a control with `more` is folded away, one that is
+ *             `unseen` has no field, and one is hidden unless its `when`(state) is true
  *   actions   [{label, run(state) -> state, when, main, pressed, motion}], optional: the
  *             buttons. `label` may be a function of the state, the main button is filled,
  *             `pressed`(state) makes it a switch, and `motion`(before, after) -> ms is how
@@ -58,14 +58,14 @@ const parameter = (spec, id) => {
 
 /** Return the address of a state, with the settings that differ from initial ones, but
  * not with what was measured on the reader's GPU. */
-const address = (spec, shown, hash) => {
+const address = (spec, shown) => {
   const state = shown.measured ? first(spec) : shown;
   const others = pairs().filter((pair) => !pair.startsWith(`${spec.name}.`));
   const own = spec.controls
     .filter((control) => state[control.id] !== initial(control, state))
     .map(({ id }) => `${spec.name}.${id}=${encodeURIComponent(state[id])}`);
   const query = [...others, ...own].join("&");
-  return location.href.split(/[?#]/)[0] + (query ? `?${query}` : "") + hash;
+  return location.href.split(/[?#]/)[0] + (query ? `?${query}` : "") + location.hash;
 };
 
 // The page
@@ -172,22 +172,6 @@ const tableBox = (table, name) => {
   return make("div", { class: "numbers", ...label }, table);
 };
 
-/** Return a button that copies the address of a state, or null without a clipboard. */
-const linkButton = (address) => {
-  if (!navigator.clipboard || location.protocol === "about:") return null;
-  const said = make("span", { role: "status", class: "said" });
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(address());
-      said.textContent = "Copied.";
-    } catch {
-      said.textContent = "The browser does not allow it.";
-    }
-    setTimeout(() => (said.textContent = ""), 4000);
-  };
-  return [button("Copy link to this setting", copy), said];
-};
-
 /** Return the fields of some controls, and functions that set them to a state. */
 const fields = (spec, controls, change) => {
   const shows = [];
@@ -224,21 +208,24 @@ const actionButtons = (spec, act) => {
 /** Return a button that opens an experiment, where a page can load its scripts. */
 const measureButton = (experiment, take) => {
   if (!experiment || !globalThis.bookLoad) return [];
-  const opener = button("Measure my GPU", async () => {
-    opener.disabled = true;
-    for (const script of ["arithmetic", "device", "experiments", "measure"])
-      await bookLoad(`explorables/${script}.js`);
-    bookModules.measure(opener, experiment, take);
-  });
+  const opener = button("Measure my GPU", () => openExperiment(opener, experiment, take));
   return [opener];
 };
 
-/** Add an experiment to a picture. */
+/** Put the panel of an experiment in the place of the button that has opened it. */
+const openExperiment = async (opener, experiment, take) => {
+  opener.disabled = true;
+  for (const script of ["arithmetic", "device", "experiments", "measure"])
+    await bookLoad(`explorables/${script}.js`);
+  bookModules.measure(opener, experiment, take);
+};
+
+/** Add an experiment to a picture: a button beside its caption. */
 const measurable = (figure, experiment) => {
   const buttons = row("actions", ...measureButton(experiment));
   const box = make("div", { class: "explorable" }, buttons);
   figure.insertBefore(box, figure.querySelector("figcaption"));
-  figure.classList.add("measurable");
+  figure.classList.add("measurable", "still");
 };
 
 const row = (kind, ...buttons) => make("div", { class: kind }, ...buttons);
@@ -256,8 +243,8 @@ const parts = () => ({
 });
 
 /** Return the box of a figure and the parts of it that show a state. */
-const build = (spec, { given, change, act, take, reset, link }) => {
-  const seen = spec.controls.filter(({ kind }) => kind !== "hidden");
+const build = (spec, { given, change, act, take, reset }) => {
+  const seen = spec.controls.filter(({ kind, unseen }) => kind !== "hidden" && !unseen);
   const some = (more) =>
     fields(
       spec,
@@ -288,7 +275,7 @@ const build = (spec, { given, change, act, take, reset, link }) => {
     part.later,
     part.announced,
   );
-  part.later.append(...(linkButton(link) || []), button("Reset", reset));
+  part.later.append(button("Reset", reset));
   const all = [...open.shows, ...more.shows, ...shows];
   return { ...part, box, controls: (state) => all.forEach((show) => show(state)) };
 };
@@ -324,12 +311,6 @@ const remember = (url) => {
   } catch {
     // The figure also works if the page may not change its address.
   }
-};
-
-/** Return the hash of a figure: its label if it has one, otherwise its id. */
-const anchor = (figure) => {
-  const { id } = figure.querySelector(":scope > span[id]") || figure;
-  return id ? `#${id}` : "";
 };
 
 /** Call `frame` with the part of `ms` that has passed, until it is 1, unless the
@@ -425,7 +406,7 @@ const explorable = (figure, described) => {
     timer = setTimeout(() => {
       isChanging = false;
       announce(spec.result(state));
-      remember(address(spec, state, location.hash));
+      remember(address(spec, state));
       timer = setTimeout(announce, READ, "");
     }, PAUSE);
   };
@@ -441,7 +422,6 @@ const explorable = (figure, described) => {
     show(view, spec, state);
     const isFirst = JSON.stringify(state) === JSON.stringify(begin(spec, given));
     view.later.hidden = isFirst && !isMoving;
-    figure.classList.toggle("changed", !isFirst); // which its caption does not know
   };
   const reset = () => {
     become(begin(spec, given));
@@ -455,7 +435,6 @@ const explorable = (figure, described) => {
     act,
     take: (changes) => become({ ...state, ...changes }),
     reset,
-    link: () => address(spec, state, anchor(figure)),
   });
   figure.insertBefore(view.box, figure.querySelector("figcaption"));
   figure.classList.add("live");
@@ -500,4 +479,7 @@ const figure = (described) => {
 /** Return the module of a picture beside which readers measure. */
 const picture = (experiment) => ({ start: (element) => measurable(element, experiment) });
 
-module.exports = { figure, picture, first, begin, make, button, folded, cells, tableBox };
+module.exports = {
+  ...{ figure, picture, first, begin, make, button, folded, cells, tableBox },
+  openExperiment, // also for the button of the front page
+};

@@ -8,7 +8,7 @@ const arithmetic = require("./arithmetic.js");
 const memory = require("./memory-arithmetic.js");
 const cards = require("./cards.js");
 const drawing = require("./chart.js");
-const { select, steps, logRange, hidden, more, doubled, presets } = require("./controls.js");
+const { select, steps, logRange, hidden, more, unseen, doubled, presets } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
 const { size, percent, inUnits, GIGA } = arithmetic;
@@ -532,7 +532,6 @@ const settle = (state, id) => {
 };
 
 const isTransformer = (state) => !modelOf(state).sizes.widths;
-const isGpt = (state) => modelOf(state).sizes.kind === "gpt";
 const transformers = { when: isTransformer };
 const cardNames = Object.entries(CARDS).map(([id, [name, gigabytes]]) => [
   id,
@@ -573,17 +572,22 @@ module.exports = figure({
         cast: "32 bits, cast to 16 in each layer",
         bfloat16: "bfloat16 only",
       }),
-      choice("recompute", "Recomputed in the backward pass", {
-        none: "nothing",
-        nonlinearity: "the nonlinearity",
-        attention: "the attention (selective)",
-        full: "every layer (checkpointing)",
-      }),
       choice("optimizer", "Optimizer", {
         sgd: "SGD",
         momentum: "SGD with momentum",
         adam: "Adam",
         adam8: "Adam with 8-bit state",
+      }),
+      steps("parts", "Parts, if gradients are accumulated", [1, 2, 4, 8], from("parts")),
+      steps("gpus", "GPUs that share the state", [1, 2, 4, 8, 16, 64], from("gpus")),
+      logRange("capacity", "Capacity of your own card", [1, 1000], 48, (x) => size(x * GIGA)),
+    ),
+    ...unseen(
+      choice("recompute", "Recomputed in the backward pass", {
+        none: "nothing",
+        nonlinearity: "the nonlinearity",
+        attention: "the attention (selective)",
+        full: "every layer (checkpointing)",
       }),
       choice("attention", "Attention", ["plain", "fused"], transformers),
       choice("loss", "Loss", {
@@ -591,14 +595,11 @@ module.exports = figure({
         chunks: "in 8 chunks",
         "in place": "in one buffer (llm.c)",
       }),
-      steps("parts", "Parts, if gradients are accumulated", [1, 2, 4, 8], from("parts")),
-      choice("dropout", "Dropout", ["yes", "no"], { when: isGpt }),
-      steps("gpus", "GPUs that share the state", [1, 2, 4, 8, 16, 64], from("gpus")),
+      choice("dropout", "Dropout", ["yes", "no"]),
       choice("sharded", "State that they share", {
         optimizer: "of the optimizer",
         all: "weights and gradients, too",
       }),
-      logRange("capacity", "Capacity of your own card", [1, 1000], 48, (x) => size(x * GIGA)),
     ),
     hidden("tape", isTape, ""),
   ],

@@ -8,7 +8,7 @@ const arithmetic = require("./arithmetic.js");
 const parallel = require("./parallel-arithmetic.js");
 const cards = require("./cards.js");
 const { each, label, canvas, vertical, ticks, was, inColumns, chart } = require("./chart.js");
-const { select, steps, logRange, more, doubled, presets } = require("./controls.js");
+const { select, steps, logRange, more, unseen, doubled, presets } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
 const { time, size, bandwidth, rate, percent, inUnits, GIGA, TERA } = arithmetic;
@@ -68,19 +68,10 @@ const MODELS = {
       ...{ sequence: "no" },
     },
   },
-  own: {
-    name: "a GPT of your own",
-    sizes: GPT,
-    settings: { ...USUAL, gpus: 8, batch: 64, length: 2048 },
-  },
 };
 const { chosen: modelOf, choose, isUnchanged, from, menu } = presets("model", MODELS, "llama8");
 
-const sizesOf = (state) => {
-  const { layers, width, heads, vocabulary } = state;
-  const own = state.model === "own" ? { layers, width, heads, vocabulary } : {};
-  return { ...modelOf(state).sizes, ...own };
-};
+const sizesOf = (state) => modelOf(state).sizes;
 
 /** Return the first argument of `parallel.planStep` for a state. */
 const planOf = (state) => ({
@@ -201,7 +192,7 @@ const timePart = (state, step, top, width, last) => {
 /** Return the smallest change of a slider that makes a plan possible. */
 const remedy = (state) => {
   const changes = /** @type {any[]} */ (spec.controls)
-    .filter(({ id, values }) => values && !["layers", "heads"].includes(id))
+    .filter(({ values }) => values)
     .flatMap((control) =>
       control.values.map((value) => ({
         text: `${control.label}: ${value}`,
@@ -283,7 +274,7 @@ const result = (state) => {
   const each =
     state.gpus === 1 ? `one ${cardOf(state).name}` : `each ${cardOf(state).name}`;
   const has = size(capacity(state));
-  const name = modelOf(state).name.replace(", published", "").replace(/^a/, "A");
+  const name = modelOf(state).name.replace(", published", "");
   if (bytes > capacity(state))
     return `${name} does not fit: ${each} needs ${size(bytes)} and has ${has}.`;
   return (
@@ -417,8 +408,6 @@ const settle = (state, id) => {
 const fromCard = (id) => (state) => cardOf(state)[id];
 const choice = (id, text, options) => select(id, text, options, from(id));
 const values = (id, text, list) => steps(id, text, list, from(id));
-const own = (id, text, list, initial) =>
-  steps(id, text, list, initial, { when: ({ model }) => model === "own" });
 const MANY = [...doubled(1, 2048), 3072, 4096];
 
 const spec = figure({
@@ -430,10 +419,6 @@ const spec = figure({
     values("tensor", "GPUs that share each layer", doubled(1, 16)),
     values("pipeline", "Stages of a pipeline", doubled(1, 64)),
     ...more(
-      own("layers", "Layers", [12, 24, 32, 48, 64, 80, 96, 128], 24),
-      own("width", "Width", [768, 1024, 2048, 4096, 6144, 8192, 12288, 16384], 2048),
-      own("heads", "Heads", [8, 16, 32, 64, 96, 128], 16),
-      own("vocabulary", "Vocabulary", [32000, 51200, 128256, 256000], 51200),
       values("batch", "Sequences in a step", MANY),
       values("micro", "Sequences in a microbatch", doubled(1, 16)),
       values("length", "Tokens of a sequence", doubled(512, 32768)),
@@ -443,6 +428,12 @@ const spec = figure({
         attention: "the scores of the attention",
         full: "the layers",
       }),
+      choice("machine", "GPUs in a machine", ["1", "4", "8", "72"]),
+      logRange("network", "Network, for each GPU", [0.01, 400], fromCard("network"), (x) =>
+        bandwidth(x * GIGA),
+      ),
+    ),
+    ...unseen(
       choice("attention", "Attention", ["fused", "plain"]),
       choice("recipe", "Bytes per parameter", {
         mixed: "2 + 2 + 12, mixed",
@@ -451,10 +442,6 @@ const spec = figure({
       }),
       choice("sequence", "Norms divided, too (sequence parallelism)", ["yes", "no"]),
       choice("overlap", "Gradients travel during the backward pass", ["yes", "no"]),
-      choice("machine", "GPUs in a machine", ["1", "4", "8", "72"]),
-      logRange("network", "Network, for each GPU", [0.01, 400], fromCard("network"), (x) =>
-        bandwidth(x * GIGA),
-      ),
       logRange("rate", "Rate of products", [10, 2500], fromCard("rate"), (x) =>
         rate(x * TERA),
       ),

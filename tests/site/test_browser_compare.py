@@ -152,7 +152,7 @@ def test_text_and_columns_begin_at_the_same_edge(open_http_page: Visitor, width:
 
 def test_marks_are_what_differs(open_page: Visitor):
     page = open_page(f"{BOTH}&differences=on")
-    code = ".pair:has(> .tab-list) > .{} pre"
+    code = ".pair:has(.folded) > .{} pre"
     for side, words in [("first", "import torch"), ("second", "import jax")]:
         assert words in (page.locator(code.format(side)).first.text_content() or "")
     marked = page.evaluate(MARKED)
@@ -164,47 +164,6 @@ def test_marks_are_what_differs(open_page: Visitor):
     assert not any("\n" in mark or mark != mark.strip() for mark in marked)
     reload(page)
     assert page.evaluate(MARKED) == marked
-
-
-def test_a_comparison_ends_where_a_place_shows_one_framework(open_page: Visitor):
-    page = open_page(BOTH)
-    count = len(pairs(page))
-    page.locator(".pair .tab-label button:visible").first.click()
-    page.click(f"#place-menu [data-choice={LAST}]")
-    assert len(pairs(page)) == count - 1
-    assert page.locator("[data-shown] > .tab-panel:visible").count() == 1
-
-
-CHECKED = "#place-menu [aria-checked=true]"
-LABELS = ".pair > .second > .tab-label > button:visible"
-
-
-def test_the_label_of_the_second_column_has_its_framework(open_http_page: Visitor):
-    page = open_http_page(BOTH)
-    page.locator(LABELS).last.focus()
-    page.keyboard.press("Enter")
-    expect(page.locator(CHECKED)).to_be_focused()
-    assert page.locator(CHECKED).get_attribute("data-choice") == OTHER
-    page.click("#place-menu [data-everywhere]")
-    assert (chosen(page), beside(page)) == (OTHER, FIRST)
-
-
-def test_a_place_without_the_first_framework_has_its_menu(open_http_page: Visitor):
-    solutions = "chapter_gpus/solutions-use-gpu.html"
-    page = open_http_page(f"{solutions}?tab={FIRST}&beside={OTHER}")
-    label = f".place:not([data-choices~={FIRST}]) .tab-label > button:visible"
-    page.locator(label).first.focus()
-    page.keyboard.press("Enter")
-    expect(page.locator(CHECKED)).to_be_focused()
-    assert page.locator(CHECKED).get_attribute("data-choice") == OTHER
-
-
-def test_the_focus_stays_in_a_place_that_loses_its_labels(open_http_page: Visitor):
-    page = open_http_page(BOTH)
-    page.locator(".tab-list ~ .second > .tab-label > button:visible").focus()
-    for key in ("Enter", "ArrowDown", "Enter"):
-        page.keyboard.press(key)
-    expect(page.locator(".place > .tab-list > [aria-selected=true]")).to_be_focused()
 
 
 def test_nothing_is_compared_with_itself(open_page: Visitor):

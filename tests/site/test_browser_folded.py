@@ -1,7 +1,7 @@
 """Folded imports and helper cells can be opened, found, copied and printed."""
 
 import pytest
-from browsing import TABS, Visitor, choose, probe
+from browsing import TABS, Visitor, choose, probe, reload
 from playwright.sync_api import Locator, Page, expect
 
 OTHER = TABS[2]
@@ -85,3 +85,32 @@ def test_folded_code_scrolls_by_keyboard_if_it_is_wide(open_http_page: Visitor):
     folded(page).locator("summary").click()
     expect(folded(page).locator("pre")).to_have_attribute("tabindex", "0")
     assert probe(page, "tooWide") == []
+
+
+SHOWN = "document.documentElement.dataset.code"
+
+
+@pytest.mark.parametrize("way", ["button", "key"])
+def test_one_switch_shows_all_code_for_good(open_page: Visitor, way: str):
+    page = open_page(SECTION)
+    switch = page.get_by_role("button", name="Show all code")
+    for state, pressed in [("shown", "true"), ("folded", "false"), ("shown", "true")]:
+        if way == "button":
+            switch.focus()
+            page.keyboard.press("Enter")
+        else:
+            page.keyboard.press("f")
+        assert page.evaluate(SHOWN) == state
+        expect(switch).to_have_attribute("aria-pressed", pressed)
+        opened = page.locator(".folded").evaluate_all("all => all.map((e) => e.open)")
+        assert opened and set(opened) == {state == "shown"}
+    reload(page)
+    assert page.evaluate(SHOWN) == "shown" and is_shown(folded(page))
+
+
+def test_definitions_of_the_library_are_folded_without_marks(open_page: Visitor):
+    page = open_page("chapter_gpus/use-gpu.html")
+    saved = page.locator(".folded.head:visible", has_text="Code of cpu, accelerator")
+    assert not is_shown(saved)
+    expect(saved.locator("+ div pre")).to_contain_text("cpu(), gpu(0), gpu(1)")
+    assert "@save" not in (page.locator("article").text_content() or "")

@@ -200,63 +200,14 @@ def test_without_script_the_contents_open_on_a_phone(open_page: Visitor):
 NAVIGATION = ".bar, nav, footer, .tab-list, .copy, .skip-link, .headerlink, dialog"
 
 
-# Notes what is on the paper, in place of the browser's dialog.
-NOTE_PRINT = """window.print = () => {
-  dispatchEvent(new Event("beforeprint"));
-  window.printed = document.documentElement.dataset.print ?? "one";
-};"""
-
-
 @pytest.mark.parametrize("path", each(WITH_TABS))
-def test_print_shows_the_chosen_framework_or_all(open_http_page: Visitor, path: str):
-    open_http_page.context().add_init_script(NOTE_PRINT)
+def test_print_shows_the_chosen_framework(open_http_page: Visitor, path: str):
     page = open_http_page(path)
     choose(page, "jax")
-    page.click("#print")
-    assert page.evaluate("window.printed") == "one"
     page.emulate_media(media="print")
     printed = probe(page, "printed")
-    assert all("jax" in tabs.split() for tabs in printed["tabs"])
-    assert printed["tabs"] and printed["labels"] == ["JAX"]
-    assert probe(page, "visible", NAVIGATION) == []
-    page.emulate_media(media="screen")
-    page.click("#print-all")
-    assert page.evaluate("window.printed") == "all"
-    page.emulate_media(media="print")
-    printed = probe(page, "printed")
-    assert printed["hidden"] == printed["unlabelled"] == []
-    assert probe(page, "visible", NAVIGATION) == []
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert page.evaluate("document.documentElement.dataset.print ?? null") is None
-
-
-LABELS = """() => [...document.querySelectorAll(".tab-label")].filter(
-  (label) => !["none", "normal"].includes(getComputedStyle(label, "::after").content)
-).map((label) => label.textContent)"""
-
-
-def test_only_a_print_of_one_framework_names_another_place(open_http_page: Visitor):
-    page = open_http_page(WITH_TABS[0])
-    page.locator(".place > .tab-panel > .tab-label > button:visible").first.click()
-    page.click("#place-menu [data-choice=jax]")
-    page.emulate_media(media="print")
-    assert page.evaluate(LABELS)
-    page.evaluate("document.documentElement.dataset.print = 'all'")
-    assert page.evaluate(LABELS) == []
-
-
-TOPS = """() => [...document.querySelectorAll(".place")].map((place) =>
-  [...place.querySelectorAll(":scope > .tab-panel:not(.tab-absent)")].map(
-    (panel) => [getComputedStyle(panel).display, panel.getBoundingClientRect().top]))"""
-
-
-def test_a_comparison_does_not_change_the_print_of_all(open_http_page: Visitor):
-    page = open_http_page(f"{WITH_TABS[0]}?tab=jax&beside=pytorch")
-    page.emulate_media(media="print")
-    page.evaluate("document.documentElement.dataset.print = 'all'")
-    places = page.evaluate(TOPS)
-    assert places and all(place == sorted(place) for place in places)
-    assert {display for place in places for display, _ in place} == {"table"}
+    assert printed["tabs"] and all("jax" in tabs.split() for tabs in printed["tabs"])
+    assert printed["labels"] == [] and probe(page, "visible", NAVIGATION) == []
 
 
 def test_the_room_below_a_place_is_not_printed(open_http_page: Visitor):

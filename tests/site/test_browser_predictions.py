@@ -370,23 +370,13 @@ def test_covers_can_be_turned_off_and_on_with_the_keyboard(open_http_page: Visit
 def test_covers_that_are_turned_on_again_erase_no_answer(open_http_page: Visitor):
     page = open_http_page(SECTION)
     enter(page, "20")
-    page.locator(".covering input:visible").first.uncheck()
-    page.locator(".covering input:visible").first.check()
+    page.click("#settings-button")
+    page.uncheck("#cover-outputs")
+    expect(page.locator(".guess:visible")).to_have_count(0)
+    page.check("#cover-outputs")
     assert row(page)["You"].startswith("20 MiB")
     others = page.locator(f'.prediction:not([data-question="{QUESTION}"]):visible')
     expect(others.first.locator(".covered")).to_be_hidden()
-
-
-def test_the_box_stays_under_the_pointer(open_http_page: Visitor):
-    page = open_http_page(SECTION, viewport={"width": 1300, "height": 900})
-    last = page.locator(".covering input:visible").last
-    last.scroll_into_view_if_needed()
-    top = "e => e.getBoundingClientRect().top"
-    before = last.evaluate(top)
-    for state in ("off", "on"):
-        last.click()
-        assert page.evaluate("document.documentElement.dataset.predict") == state
-        assert last.evaluate(top) == pytest.approx(before, abs=2), state
 
 
 @pytest.mark.parametrize("state", ["covered", "answered"])
@@ -400,7 +390,7 @@ def test_paper_shows_outputs_without_covers_or_rows(
     expect(outputs(page)).to_be_visible()
     expect(arithmetic(page)).to_be_visible()
     expect(page.locator(".waits:visible").first).to_be_visible()
-    parts = ".guess, .answers, .covering, .prediction-source, .tally"
+    parts = ".guess, .answers, .prediction-source, .tally"
     assert page.locator(parts).locator("visible=true").count() == 0
 
 
@@ -411,7 +401,7 @@ def test_nothing_is_covered_without_javascript(open_page: Visitor):
     assert page.locator("[hidden=until-found]").count() == 0
     waiting = page.locator("p.waits")
     assert page.locator("p.waits:visible").count() == waiting.count() > 1
-    assert page.locator(".guess:visible, .covering:visible").count() == 0
+    assert page.locator(".guess:visible").count() == 0
 
 
 def test_nothing_leaves_the_browser(open_http_page: Visitor):

@@ -72,17 +72,6 @@ def test_a_solution_follows_the_choice_of_a_framework(open_page: Visitor):
     assert chosen(page) == TABS[3] and probe(page, "wrongTabs") == []
 
 
-def test_a_label_in_a_solution_shows_one_place_in_another(open_page: Visitor):
-    page = open_page(SECTION)
-    solution = open_solution(page, 3)
-    solution.locator(".tab-label button:visible").first.click()
-    page.click(f"#place-menu [data-choice={OTHER}]")
-    place = solution.locator(".place[data-shown]")
-    shown = place.locator("> .tab-panel:visible").get_attribute("data-choices") or ""
-    assert OTHER in shown.split() and chosen(page) == TABS[0]
-    assert page.locator("[data-shown]").count() == 1
-
-
 def test_a_solution_is_compared_like_the_text(open_http_page: Visitor):
     page = open_http_page(f"{SECTION}?tab={TABS[0]}&beside={OTHER}&differences=on")
     marks = "CSS.highlights.get('difference').size"

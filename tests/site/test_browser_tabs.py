@@ -1,4 +1,4 @@
-"""Tabs in a browser: right in every set, by mouse, keyboard and address, and still."""
+"""Frameworks in a browser: right in every set, by address and key, and still."""
 
 from functools import partial
 from pprint import pformat
@@ -19,7 +19,7 @@ from browsing import (
     wait_until,
 )
 from playwright.sync_api import Page
-from tabsets import chosen, press_through
+from tabsets import chosen
 
 FIRST, CHOSEN = TABS[0], TABS[2]
 SECTION = "chapter_gpus/use-gpu.html"
@@ -39,21 +39,6 @@ def test_the_bar_chooses_in_every_set(page_with_tabs: Page):
     assert not wrong, pformat(wrong)
 
 
-def test_a_click_in_one_set_chooses_in_every_set(page_with_tabs: Page):
-    page = page_with_tabs
-    wrong = {}
-    for tab in [*TABS[1:], FIRST]:
-        page.click(f".tab-list:visible > [data-choice={tab}] >> nth=-1")
-        assert chosen(page) == page.input_value("#frameworks :checked") == tab
-        wrong[tab] = probe(page, "wrongTabs")
-    wrong = {choice: found for choice, found in wrong.items() if found}
-    assert not wrong, pformat(wrong)
-
-
-def test_nothing_jumps_under_the_mouse(page_with_tabs: Page):
-    assert probe(page_with_tabs, "jumps", "tab") == []
-
-
 def test_nothing_jumps_when_the_bar_is_used(page_with_tabs: Page):
     page, jumps = page_with_tabs, []
     reach_everything(page)  # what comes late moves by itself, if by a pixel or two
@@ -68,25 +53,9 @@ def test_nothing_jumps_when_the_bar_is_used(page_with_tabs: Page):
     assert jumps == []
 
 
-def test_arrows_home_and_end_move_and_choose(open_page: Visitor):
-    page = open_page(SECTION)
-    press_through(page, ".tab-list:visible", TABS)
-    assert probe(page, "wrongTabs") == []
-
-
-def test_a_row_of_tabs_is_one_stop(open_page: Visitor):
-    page = open_page(SECTION)
-    page.focus(".tab-list:visible > [aria-selected=true]")
-    row = page.evaluate_handle("document.activeElement.parentElement")
-    has_focus = "row => row.contains(document.activeElement)"
-    for key, inside in [("Tab", False), ("Shift+Tab", True), ("Shift+Tab", False)]:
-        page.keyboard.press(key)
-        assert page.evaluate(has_focus, row) is inside, key
-
-
 def test_the_choice_outlasts_reload_and_leads_on_to_other_pages(open_page: Visitor):
     page = open_page(SECTION)
-    page.click(f".tab-list:visible > [data-choice={CHOSEN}]")
+    choose(page, CHOSEN)
     assert f"tab={CHOSEN}" in page.url
     for go in (page.reload, partial(page.goto, open_page.base + SECTION)):
         revisit(page, go)
@@ -132,7 +101,7 @@ def test_nothing_breaks_where_storage_is_blocked(open_page: Visitor):
     page = open_page(SECTION)
     choose(page, CHOSEN)
     assert chosen(page) == CHOSEN and probe(page, "wrongTabs") == []
-    page.click("#theme-button")
+    page.keyboard.press("t")
     assert chosen(page, "theme") == "dark"
     page.keyboard.press("?")
     page.uncheck("#shortcuts-on")
@@ -150,28 +119,3 @@ def test_a_link_into_a_panel_chooses_it(open_page: Visitor):
         wait_until(page, asking("isInSight"), anchor)
         assert chosen(page) == CHOSEN, anchor
         page.evaluate("localStorage.clear()")
-
-
-def test_a_link_to_the_panel_of_the_readers_framework_keeps_the_framework(
-    open_page: Visitor,
-):
-    """Another one is shown at this place, and the panel is one of several."""
-    page = open_page(f"chapter_gpus/solutions-data-movement.html?tab={CHOSEN}")
-    place, panel = page.evaluate(
-        """([own, other]) => [...document.querySelectorAll(".place > .tab-panel")]
-            .map((panel) => [panel.parentElement, panel])
-            .filter(([place, { dataset }]) => {
-                const [first, ...others] = dataset.choices.split(" ");
-                return others.includes(own) && !dataset.choices.includes(other)
-                    && place.dataset.choices.includes(other);
-            })
-            .map(([place, panel]) => [place.id, panel.id])[0]""",
-        [CHOSEN, FIRST],
-    )
-    page.evaluate("id => document.getElementById(id).scrollIntoView()", panel)
-    page.locator(f"#{panel} > .tab-label > button").evaluate("label => label.click()")
-    page.locator(f"#place-menu [data-choice={FIRST}]").evaluate("item => item.click()")
-    assert page.locator(f"#{panel}").is_hidden(), place
-    page.evaluate("id => { location.hash = id; }", panel)
-    wait_until(page, asking("isInSight"), panel)
-    assert chosen(page) == CHOSEN

@@ -372,12 +372,11 @@ def test_what_is_for_a_change_comes_with_it(page: Page, harness: str, name) -> N
     page.goto(harness)
     figure = page.locator(f"#fig-{name}")
     reset = figure.get_by_role("button", name="Reset")
-    changed = page.locator(f"#fig-{name}.changed")
-    assert reset.is_hidden() and changed.count() == 0
+    assert reset.is_hidden()
     page.evaluate(CHANGE, [name, None])
-    assert reset.is_visible() and changed.count() == 1
+    assert reset.is_visible()
     reset.click()
-    assert reset.is_hidden() and changed.count() == 0
+    assert reset.is_hidden()
 
 
 def test_all_threads_of_a_warp_have_lines_that_can_be_seen(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from book.pages.folding import split, title
+from book.pages.folding import split, split_saved, title
 from book.records import fingerprint, store
 from book.text.book import Book
 
@@ -61,6 +61,41 @@ def test_imports_or_definitions_are_folded_or_all_code(
 def test_a_title_says_what_is_folded(code: str, wanted: str):
     shown = re.sub(r"</?code[^>]*>", "``", title(code))
     assert shown == wanted
+
+
+SAVED = """\
+def two():  #@save
+    return 2
+
+@d2l.add_to_class(Trainer)  #@save
+def fit(self):
+    return two()"""
+
+
+@pytest.mark.parametrize(
+    "code, parts",
+    [
+        (SAVED, (SAVED, "")),
+        (f"{SAVED}\n\ntwo(), 3", (SAVED, "two(), 3")),
+        (f"import a\n\n{SAVED}\nfor i in x: fit(i)", None),
+        (HELPER, ("", HELPER)),
+        ("x = 1  #@save\ny = 2", ("", "x = 1  #@save\ny = 2")),
+    ],
+)
+def test_what_a_cell_saves_is_folded_without_what_follows(
+    code: str, parts: tuple[str, str] | None
+):
+    wanted = parts or (f"import a\n\n{SAVED}", "for i in x: fit(i)")
+    assert split_saved(code) == wanted
+    if wanted[0]:
+        assert split(code) == wanted
+
+
+def test_a_method_is_named_after_its_class():
+    assert (
+        re.sub(r"</?code[^>]*>", "``", title(SAVED))
+        == "Code of ``two`` and ``Trainer.fit``"
+    )
 
 
 def test_each_section_folds_its_long_imports():

@@ -174,3 +174,25 @@ def test_rules_hide_the_other_machines_or_all_panels_but_the_first():
     )
     assert rules.count('html.js[data-machine="cpu"]') == 2
     assert machine_rules([]) == ""
+
+
+@pytest.mark.parametrize(
+    "machine, varies, printed, note",
+    [
+        ("cpu", True, "it took 3.1 ms\n", "Measured on a CPU."),
+        ("h200", True, "2.0 times as fast\n", "Measured on NVIDIA TEST."),
+        ("cpu", True, "no GPU\n", ""),
+        ("cpu", False, "predicted 3.1 ms\n", ""),
+    ],
+)
+def test_a_time_says_on_what_it_was_measured(
+    make_site_book: Make, machine: str, varies: bool, printed: str, note: str
+):
+    text = TEXT.replace(".input}", ".input .varies}") if varies else TEXT
+    book = make_site_book("# Front\n\n```toc\nchapter/one\n```\n", one=text)
+    record(book, machine, printed, **(GPU if machine == "h200" else {}))
+    site = html.write_articles(Book(book.root), None, store.titles(book))
+    below = site[book.section("one").name].below
+    assert ("output-note" in below) is bool(note) and note in below
+    outputs, records = below.index("</pre>"), below.index("Outputs: ")
+    assert outputs < records  # which are at the foot of the page

@@ -13,6 +13,7 @@ from nbformat.v4 import new_output
 
 from book.__main__ import main
 from book.base.errors import BookError
+from book.pages import names
 from book.records import fingerprint, store, validation
 from book.records.store import Shown
 from book.render.code import colored
@@ -125,7 +126,8 @@ def one(make_book: Callable[..., Book]) -> Book:
 
 
 def deck(book: Book, tab: str) -> BeautifulSoup:
-    page = decks.build(book).parent / f"{tab}/one.html"
+    folder = decks.build(book).parent
+    page = folder / names.deck(book, book.section("one"), tab)
     return BeautifulSoup(page.read_text("utf-8"), "html.parser")
 
 
@@ -419,15 +421,9 @@ def test_a_deck_shows_the_slides_of_its_tab(one: Book):
     pytorch, jax = deck(one, "pytorch"), deck(one, "jax")
     shared = ["One Thing", "It begins, as x shows", "On slides alone"]
     parts = [f"It begins, as x shows {n} of 2" for n in (1, 2)]
-    assert titles(pytorch) == [
-        "One Thing",
-        *parts,
-        *shared[2:],
-        "Summary",
-        "References",
-    ]
+    assert titles(pytorch) == ["One Thing", *parts, *shared[2:], "Summary"]
     said = "Said of the figure by (Bee et al., 2009)"
-    assert titles(jax) == [*shared, said, "Summary", "References"]
+    assert titles(jax) == [*shared, said, "Summary"]
     assert "Said of" not in pytorch.get_text()
     assert "PyTorch does it." in pytorch.get_text()
     assert "PyTorch" not in " ".join(s.get_text() for s in jax.select("section"))
@@ -442,21 +438,6 @@ def test_notes_hold_the_text_that_is_not_on_the_slide(one: Book):
     assert "Also (Foe, 2010) and One Thing here." in notes[1]
     assert not any("On slides alone" in note for note in notes)
     assert "Do it." in notes[-1]
-
-
-def test_the_last_slide_lists_the_works_that_slides_and_notes_cite(one: Book):
-    [entry] = deck(one, "pytorch").select("section")[-1].select("li")
-    assert "Only in the notes" in entry.get_text()
-    entry, _ = deck(one, "jax").select("section")[-1].select("li")
-    work = "Bee, A., Cee, B., & Dee, C. (2009). On bees. Hives."
-    assert entry.get_text().strip() == f"{work} bees.example"
-    assert [a["href"] for a in entry.select("a")] == ["https://bees.example/a"]
-
-
-def test_a_work_without_a_title_is_an_error(one: Book):
-    (one.root / "refs.bib").write_text(BIB.replace("title={On Bees},", ""))
-    with pytest.raises(BookError, match="bibfile: missing title in A.2009; add it"):
-        decks.build(Book(one.root))
 
 
 def test_blocks_appear_in_turn_and_outputs_together(one: Book):
@@ -484,7 +465,7 @@ def test_a_slide_shows_the_figure_of_another_section_that_it_names(
     (book.root / "img").mkdir()
     (book.root / "img/a.svg").write_text(SVG)
     folder = decks.build(book, tabs=["jax"]).parent
-    tree = BeautifulSoup((folder / "jax/two.html").read_text(), "html.parser")
+    tree = BeautifulSoup((folder / "all/two.html").read_text(), "html.parser")
     [figure] = tree.select("section:not(.front) figure")
     assert figure.img and figure.img["alt"] == "Two boxes."
     # The section with the figure shows it only once.
@@ -519,9 +500,40 @@ def test_a_figure_has_the_height_at_which_its_text_can_be_read(
 
 
 def test_slides_name_their_places_for_messages(one: Book):
-    _, first, *_, references = deck(one, "jax").select("section")
+    _, first, *_, summary = deck(one, "jax").select("section")
     assert first["data-place"] == "chapter/one.md:6"
-    assert references["data-place"] == "chapter/one.md:1"
+    assert summary["data-place"] == "chapter/one.md:41"
+
+
+def test_a_section_without_code_has_one_deck(make_book: Callable[..., Book]):
+    book = make_book(one="# T\n\n[**a claim**]", two="# U\n\nNo slides.")
+    folder = decks.build(book).parent
+    assert [p.relative_to(folder).as_posix() for p in folder.glob("*/*.html")] == [
+        "all/one.html"
+    ]
+    page = BeautifulSoup((folder / "all/one.html").read_text(), "html.parser")
+    assert not page.select(".framework") and "No code" not in page.get_text()
+    links = BeautifulSoup((folder / "index.html").read_text(), "html.parser")
+    assert [a["href"] for a in links.select(".decks a")] == ["all/one.html"]
+
+
+def test_a_deck_begins_with_its_points(one: Book):
+    text = one.section("one").path.read_text("utf-8")
+    point = (
+        "[An output shows `x`.]{.point show=both}\n\n```{.python .input}\n%%tab pytorch"
+    )
+    text = text.replace("```{.python .input}\n%%tab pytorch", point, 1)
+    text = text.replace("(**$$n", "[It is $n$.]{.point}\n\n(**$$n")
+    one.section("one").path.write_text(text, "utf-8")
+    page = deck(Book(one.root), "pytorch")
+    first, second, third, fourth, *_ = titles(page)
+    assert [first, second] == ["One Thing", "An output shows x"]
+    assert third.startswith("It is n")
+    assert fourth == "The Section in Detail"
+    output, equation = page.select("section.point")
+    assert output.select("img.plot") and not output.select(".printed")
+    assert output.select(".highlight") and equation.select("math[display]")
+    assert "(" not in equation.select(".said")[0].get_text()
 
 
 def test_outputs_figures_and_equations_are_on_the_slides(one: Book):
