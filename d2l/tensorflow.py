@@ -3427,4 +3427,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 5d05de1d7da0c5c6, with the contents f66a5f90111928f7.
+# Generated from f3e2d91a618b6a98, with the contents f66a5f90111928f7.

@@ -13,6 +13,7 @@ from book.checks import (
     exercises,
     glossary,
     leaks,
+    map,
     markup,
     numbers,
     tables,
@@ -31,6 +32,7 @@ FOR_AUTHORS: tuple[Rule, ...] = (
     tables.problems,
     english.problems,
     glossary.problems,
+    map.problems,
 )
 
 

@@ -201,7 +201,7 @@ def test_the_menu_stays_at_its_label_when_a_figure_grows_above(open_http_page: V
     context = open_http_page.context()
     context.route("**/explorables.css", lambda route: held.append(route))
     page = open_http_page(SECTION)
-    figure = page.locator("figure[data-explorable=gpu-parts]")
+    figure = page.locator("figure[data-explorable=map]")
     height = figure.evaluate("figure => figure.offsetHeight")
     with page.expect_request("**/explorables.css"):
         figure.scroll_into_view_if_needed()
