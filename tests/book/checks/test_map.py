@@ -1,4 +1,4 @@
-"""Each lesson names the parts of the machine that it treats, and its page shows them."""
+"""Each lesson names its parts of the machine, and its page shows them."""
 
 from collections.abc import Callable
 from pathlib import Path
