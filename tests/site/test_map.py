@@ -119,9 +119,7 @@ def test_a_figure_of_a_cell_keeps_its_settings(open_http_page: Visitor):
     page = open_http_page("index.html")
     choose(page, "map", "t4")
     page = open_http_page("chapter_gpus/memory.html?tab=pytorch")
-    given = page.locator(
-        "figure[data-explorable=memory-timeline][data-settings]:visible"
-    )
+    given = page.locator("[data-explorable=memory-timeline][data-settings]:visible")
     given.first.scroll_into_view_if_needed()
     expect(given.first.locator(".result")).to_contain_text("RTX 4090")
     expect(given.first.get_by_role("button", name="Forget")).to_be_hidden()
