@@ -3640,4 +3640,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 6e2f5a38c3fed32b, with the contents ee5f281450d028c4.
+# Generated from 7df2d920fa376322, with the contents ee5f281450d028c4.

@@ -3313,4 +3313,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from c17de6af63cae106, with the contents 6f088ad75228489a.
+# Generated from 66fc21b868d27030, with the contents 6f088ad75228489a.

@@ -3427,4 +3427,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 31fbdf282a768a2d, with the contents f66a5f90111928f7.
+# Generated from 16492b362daf43f4, with the contents f66a5f90111928f7.

@@ -3432,4 +3432,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 15952c1d00eeb035, with the contents 8b85a20741c83ce5.
+# Generated from e70cc1d6100f1005, with the contents 8b85a20741c83ce5.

@@ -13,6 +13,7 @@ from book.checks import (
     english,
     exercises,
     glossary,
+    map,
     markup,
     numbers,
     points,
@@ -33,6 +34,7 @@ FOR_AUTHORS: tuple[Rule, ...] = (
     english.problems,
     glossary.problems,
     points.problems,
+    map.problems,
 )
 
 

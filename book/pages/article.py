@@ -24,7 +24,7 @@ from book.facts.predictions import ends_cover, has_arithmetic
 from book.library.figures import is_explorable
 from book.merge import Item, Part, Run, TabSet, TabView, parts_of
 from book.pages import folding, predictions, sets
-from book.pages.glossary import named_entries
+from book.pages.glossary import entries, named_entries
 from book.pages.names import identifier
 from book.pages.search import Index, Title, name_symptoms, text_of
 from book.pages.sets import MachinePanel, Panel
@@ -62,6 +62,8 @@ ALL_COLUMNS = (
     " All frameworks</label>\n"
 )
 NO_FIGURE = "no picture '{}'; draw it, or correct the name"
+PARTS = '<p class="parts">{} <span>{}:</span> {}</p>\n'
+GLYPH = '<span class="glyph"{}>{}</span>'
 SOLUTION = "sec_sol_"  # the start of the label of a solution
 BEFORE_SOLUTION = re.compile(r"\bSolution:\s*$")
 
@@ -176,14 +178,30 @@ class Article:
         """Add ids to terms and symptoms, and mark the links to solutions."""
         if self.name == self.site.glossary.page:
             list(named_entries(tokens))
+            self._mark_parts(tokens)
         name_symptoms(tokens)
         for token in tokens:
             if token.type == "inline":
                 token.children = with_solution_link(token.children or [])
 
+    def _mark_parts(self, tokens: list[Token]) -> None:
+        """Add links to the map to the entries of terms that name a part of it."""
+        named = {
+            f"term-{identifier(term)}": part
+            for part, terms in self.site.map.terms.items()
+            for term in terms
+        }
+        for name, entry in entries(tokens):
+            if name in named:
+                text = next(token for token in entry if token.type == "inline")
+                role = Token("role", "", 0, info="part", content=named[name])
+                text.children = [*(text.children or []), role]
+
     # References
 
     def _role(self, name: str, value: str) -> str:
+        if name == "part":
+            return f" {self.to_part(value, self.glyph(value, name='on the map'))}"
         if name in CITATIONS:
             return self._citation(value, name == "citet")
         place = self.site.numbers.places[value]
@@ -235,10 +253,29 @@ class Article:
         kinds = [type(i.block) if isinstance(i, Part) else TabSet for i in self.items]
         start = kinds.index(first) if first in kinds else 0
         start += first is Heading and bool(kinds)
-        above = "".join(map(self.item, self.items[:start]))
+        above = self._strip() + "".join(map(self.item, self.items[:start]))
         below = "".join(map(self.item, self.items[start:]))
         records = self._records() if any(True for _ in self.section.cells) else ""
         return above, f"{below}{self._end_sections(0)}{records}"
+
+    def _strip(self) -> str:
+        """Return the parts of the machine that the section treats."""
+        parts = self.site.map.parts_of(self.section)
+        links = " ".join(self.to_part(part.id, part.title) for part in parts)
+        sign = self.glyph(*(part.id for part in parts))
+        return PARTS.format(sign, self.site.map.card, links) if parts else ""
+
+    def to_part(self, part: str, html: str) -> str:
+        """Return a link to the sections that treat a part of the machine."""
+        there = address(self.site.front.name, f"part-{part}", self.name)
+        return INTERNAL.format(there, "", html)
+
+    def glyph(self, *lit: str, name: str | None = None) -> str:
+        """Return a small map of the machine in which some parts are lit."""
+        boxes = (f"<i{' class=lit' * (p in lit)}></i>" for p in self.site.map.parts)
+        hidden = attribute("aria-hidden", None if name else "true")
+        named = f' role="img"{attribute("aria-label", name)}' if name else hidden
+        return GLYPH.format(named, "".join(boxes))
 
     def first_text(self) -> str:
         """Return the first paragraph outside of tabs as plain text."""

@@ -14,6 +14,7 @@ from book.pages.article import Article
 from book.pages.site import address
 from book.render.texts import add_class, raw
 from book.text.blocks import Figure, Prose
+from book.text.section import Section
 
 START = """\
 <div class="start">
@@ -26,6 +27,17 @@ Measure my GPU</button>
 """
 NUMBER = '<span class="section-number">{}</span> '
 CARD = "section-card"
+MACHINE = """\
+<nav class="machine" aria-label="Sections by part of the machine">
+<p>Sections by part</p>
+{}</nav>
+"""
+PART = """\
+<details name="part"><summary>{}</summary>
+<ul id="part-{}">
+{}</ul>
+</details>
+"""
 MINUTES = '<span class="minutes">{} min</span> '
 
 
@@ -52,12 +64,33 @@ class FrontPage(Article):
     def _figure(self, block: Figure) -> str:
         # The first image is in view at once.
         self.lazy = Article.lazy if self.figures else ""
-        return super()._figure(block)
+        shown = super()._figure(block)
+        is_map = self._file_of(block) == self.site.map.file
+        lists = self._lists() if is_map else ""
+        return shown.replace("</figure>", f"{lists}</figure>")
+
+    def _lists(self) -> str:
+        """Return the sections that treat each part of the machine, as folded lists."""
+        lists = []
+        for part in self.site.map.parts.values():
+            items = (
+                f"<li>{self._numbered_link(section)}</li>\n"
+                for section in self.site.book.sections
+                if part in self.site.map.parts_of(section)
+            )
+            lists.append(PART.format(part.name, part.id, "".join(items)))
+        return MACHINE.format("".join(lists))
 
     def note(self, tokens: list[Token]) -> None:
         """Add a text to the entries for search, except cards, which repeat sections."""
         if not any(token.attrs.get("class") == CARD for token in tokens):
             super().note(tokens)
+
+    def _numbered_link(self, section: Section) -> str:
+        """Return a link to a section, with its number."""
+        number = self.site.numbers.headings[section.name][0]
+        label = next(label for label, _ in section.labels)
+        return f"{NUMBER.format(number)}{self._role('ref', label)}"
 
     def _start(self) -> str:
         """Return a link to the first section, and the button of an experiment."""

@@ -48,6 +48,10 @@ class Preview(Article):
         """Return None, since no element has an id."""
         return None
 
+    def to_part(self, part: str, html: str) -> str:
+        """Return the text of a link to a part of the machine."""
+        return html
+
     def permalink(self, name: str, what: str) -> str:
         """Return nothing."""
         return ""

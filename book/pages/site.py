@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from functools import cached_property
 
+from book.facts.map import Map
 from book.merge import TabView
 from book.pages.glossary import Glossary
 from book.refs.targets import Targets
@@ -30,6 +31,7 @@ class Site(Targets):
         self.views = views
         self.front, *_ = book.sections
         self.glossary = Glossary(book)
+        self.map = Map(book)
 
     @cached_property
     def equations_of_titles(self) -> dict[Equation, str]:

@@ -15,6 +15,7 @@
  *             long the drawing moves. An action without `run` only moves the drawing.
  *   settle    (state, id) -> state after a change of the control `id`, optional
  *   follows   {id: axis}, the settings that are the reader's choices on the page
+ *   card      the control that chooses a card, optional: a choice there holds for all figures
  *   draw      (state, width, motion, last) -> SVG as text; while the drawing moves,
  *             `motion` is {from, part}: the state before, and the part of the time, from 0
  *             to 1; `last` is the setting before, if there is one
@@ -66,6 +67,45 @@ const address = (spec, shown) => {
     .map(({ id }) => `${spec.name}.${id}=${encodeURIComponent(state[id])}`);
   const query = [...others, ...own].join("&");
   return location.href.split(/[?#]/)[0] + (query ? `?${query}` : "") + location.hash;
+};
+
+// The card that the reader has chosen, which this browser keeps for the figures of all pages
+
+let held = null; // if storage is blocked
+
+const chosenCard = () => {
+  if (!globalThis.bookChange) return null; // not on a page of the book
+  try {
+    return localStorage.getItem("card") ?? held;
+  } catch {
+    return held;
+  }
+};
+
+/** Choose a card for all figures, or none. */
+const chooseCard = (card) => {
+  held = card;
+  try {
+    if (card) localStorage.setItem("card", card);
+    else localStorage.removeItem("card");
+  } catch {
+    // The choice lasts as long as the page.
+  }
+  const detail = { axis: "card", value: card };
+  document.dispatchEvent(new CustomEvent("book:choice", { detail }));
+};
+
+/** Return the name of a card among the options of a figure, or undefined. */
+const cardName = (spec, card) => {
+  const { options = [] } = spec.controls.find(({ id }) => id === spec.card) || {};
+  return options.find(([value]) => value === card && value !== "own")?.[1];
+};
+
+/** Return a state with another card, if the figure has it. */
+const withCard = (spec, state, card) => {
+  if (!cardName(spec, card) || state[spec.card] === card) return state;
+  const next = { ...state, [spec.card]: card };
+  return spec.settle ? spec.settle(next, spec.card) : next;
 };
 
 // The page
@@ -144,8 +184,8 @@ const item = ([code, text, mark]) =>
     text,
   );
 
-/** Return the cells of a table, whose first column names the rows. */
-const cells = ({ head, rows }) => {
+/** Return the cells of a table, whose first column names the rows; one may be `chosen`. */
+const cells = ({ head, rows, chosen = -1 }) => {
   const row = (texts, name, scope) =>
     make(
       "tr",
@@ -156,9 +196,11 @@ const cells = ({ head, rows }) => {
           : make("td", {}, text),
       ),
     );
+  const body = rows.map((texts) => row(texts, "td", "row"));
+  body[chosen]?.setAttribute("aria-current", "true");
   return [
     make("thead", {}, row(head, "th", "col")),
-    make("tbody", {}, ...rows.map((texts) => row(texts, "td", "row"))),
+    make("tbody", {}, ...body),
   ];
 };
 
@@ -240,10 +282,11 @@ const parts = () => ({
   table: make("table"),
   notes: make("div", { class: "notes" }),
   later: row("actions quiet"), // once a setting has changed
+  card: row("actions quiet"), // once the reader has chosen a card
 });
 
 /** Return the box of a figure and the parts of it that show a state. */
-const build = (spec, { given, change, act, take, reset }) => {
+const build = (spec, { given, change, act, take, reset, forget }) => {
   const seen = spec.controls.filter(({ kind, unseen }) => kind !== "hidden" && !unseen);
   const some = (more) =>
     fields(
@@ -272,9 +315,17 @@ const build = (spec, { given, change, act, take, reset }) => {
       ...(spec.table ? [tableBox(part.table, "The numbers as a table")] : []),
       part.notes,
     ),
+    part.card,
     part.later,
     part.announced,
   );
+  const select = () => box.querySelector(`#${spec.name}-${spec.card}`);
+  const chooseAgain = () => {
+    const details = select().closest("details");
+    if (details) details.open = true;
+    select().focus();
+  };
+  part.card.append(make("span"), button("Change", chooseAgain), button("Forget", forget));
   part.later.append(button("Reset", reset));
   const all = [...open.shows, ...more.shows, ...shows];
   return { ...part, box, controls: (state) => all.forEach((show) => show(state)) };
@@ -291,6 +342,16 @@ const show = (view, spec, state) => {
   view.notes.replaceChildren(...spec.notes(state).map(note));
   if (spec.table) view.table.replaceChildren(...cells(spec.table(state)));
   if (spec.log) view.log.replaceChildren(...spec.log(state).map(item));
+};
+
+/** Say below a figure which card the reader has chosen, if there is one. */
+const showCard = (row, spec, state) => {
+  const card = chosenCard();
+  row.hidden = !card || !spec.card;
+  const isShown = state[spec.card] === card;
+  row.firstChild.textContent = isShown
+    ? `Your card, in all figures: ${cardName(spec, card)}.`
+    : "This is not the card that you have chosen for all figures.";
 };
 
 /** Call `tell` with the width of an element, now and when it changes. */
@@ -373,12 +434,18 @@ const prefersStill = () => matchMedia("(prefers-reduced-motion: reduce)").matche
 const explorable = (figure, described) => {
   const { settings: given } = figure.dataset;
   const { name } = described;
-  const spec = given && figure.id ? { ...described, name: figure.id } : described;
+  const own = { name: figure.id || name, card: undefined };
+  const spec = given ? { ...described, ...own } : described;
   const ids = new RegExp(`(id="|#)${name}-`, "g");
   const hasAddress = pairs().some((pair) => pair.startsWith(`${spec.name}.`));
-  let state = hasAddress
-    ? settings(spec, (id) => parameter(spec, id))
-    : begin(spec, given);
+  /** Return the state with which the figure begins, with the reader's card. */
+  const start = () => {
+    const state = begin(spec, given);
+    return withCard(spec, state, chosenCard());
+  };
+  let state = hasAddress ? settings(spec, (id) => parameter(spec, id)) : start();
+  // A card that the address has set stays when the reader chooses another one elsewhere.
+  const isSet = hasAddress && state[spec.card] !== chosenCard();
   let width = 0;
   let timer = 0;
   let last; // the setting before the present one
@@ -417,14 +484,22 @@ const explorable = (figure, described) => {
   const change = (id, value) => {
     const next = { ...state, [id]: value };
     become(spec.settle ? spec.settle(next, id) : next);
+    if (id === spec.card && cardName(spec, value)) choose(value);
+  };
+  /** Choose a card for all figures, or none; this one stays in place. */
+  const choose = (card) => globalThis.bookChange?.(figure, () => chooseCard(card));
+  const followCard = (card) => {
+    const next = isSet ? state : withCard(spec, state, card ?? begin(spec)[spec.card]);
+    if (next === state) present();
+    else become(next);
   };
   const present = (isMoving = false) => {
     show(view, spec, state);
-    const isFirst = JSON.stringify(state) === JSON.stringify(begin(spec, given));
-    view.later.hidden = isFirst && !isMoving;
+    view.later.hidden = JSON.stringify(state) === JSON.stringify(start()) && !isMoving;
+    showCard(view.card, spec, state);
   };
   const reset = () => {
-    become(begin(spec, given));
+    become(start());
     last = undefined;
     paint();
     view.box.querySelector("input, select, button").focus({ preventScroll: true });
@@ -435,6 +510,7 @@ const explorable = (figure, described) => {
     act,
     take: (changes) => become({ ...state, ...changes }),
     reset,
+    forget: () => choose(null),
   });
   figure.insertBefore(view.box, figure.querySelector("figcaption"));
   figure.classList.add("live");
@@ -464,7 +540,12 @@ const explorable = (figure, described) => {
     if (now && now !== width) fill(now);
     for (const [id, axis] of Object.entries(spec.follows || {}))
       if (axis === detail.axis) become({ ...state, [id]: detail.value });
+    if (spec.card && detail.axis === "card") followCard(detail.value);
   });
+  if (spec.card) {
+    const back = ({ persisted }) => persisted && followCard(chosenCard());
+    addEventListener("pageshow", back);
+  }
 };
 
 /** Return a description as the module of a figure, which pages start.

@@ -550,6 +550,7 @@ const remedy = (text, id, on, off, when = undefined) => {
 
 module.exports = figure({
   name: "memory-timeline",
+  card: "card",
   controls: [
     ...more(
       menu("Model"),

@@ -412,6 +412,7 @@ const MANY = [...doubled(1, 2048), 3072, 4096];
 
 const spec = figure({
   name: "plans",
+  card: "card",
   controls: [
     ...more(menu("Model"), choice("card", "Card", CARDS)),
     values("gpus", "GPUs", MANY),

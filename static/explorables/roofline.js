@@ -436,8 +436,10 @@ const result = (state) => {
   const { time: least, decides: term } = bound(state);
   const share = round((100 * attained(state)) / machine(state).rate, 2);
   const id = operationOf(state).size;
+  const card = MACHINES[state.machine]?.name;
+  const name = card ? `the ${card.split(",")[0]}` : "your machine";
   return (
-    `${warning(state)}At ${id}\u00a0=\u00a0${amount(state[id])}, ${decides(term)}: the ` +
+    `${warning(state)}On ${name} at ${id}\u00a0=\u00a0${amount(state[id])}, ${decides(term)}: the ` +
     `time is at least ${time(least)}, and the rate is at most ${share}\u00a0% of the ` +
     `peak rate${missing(state)}.`
   );
@@ -581,6 +583,7 @@ const giga = (x) => bandwidth(x * GIGA);
 
 module.exports = figure({
   name: "roofline",
+  card: "machine",
   experiment: "roofline",
   controls: [
     ...more(

@@ -18,7 +18,10 @@ const MODELS = {
   "llama3-8b": ["Llama 3 8B", { params: 8.03e9, layers: 32, kvHeads: 8, headSize: 128 }],
   "llama3-70b": ["Llama 3 70B", { params: 70.6e9, layers: 80, kvHeads: 8, headSize: 128 }],
 };
-const CARDS = { t4: "T4", a100: "A100", h100: "H100", h200: "H200", b200: "B200" };
+const CARDS = {
+  ...{ t4: "T4", a100: "A100", h100: "H100", h200: "H200", b200: "B200" },
+  rtx4090: "RTX 4090",
+};
 const LLAMA =
   "https://github.com/meta-llama/llama-models/blob/main/models/sku_list.py";
 const NOTES = [
@@ -32,7 +35,8 @@ const NOTES = [
 const MOST = 1024;
 
 const server = (state) => {
-  const { memory, bandwidth, tensor16 } = cards[CARDS[state.card]];
+  const { advertised, bandwidth, tensor16, ...card } = cards[CARDS[state.card]];
+  const memory = card.memory || 1e9 * advertised;
   return {
     model: MODELS[state.model][1],
     card: { memory, bandwidth: 1e9 * bandwidth, rate: 1e12 * tensor16 },
@@ -129,10 +133,10 @@ const result = (state) => {
   );
   if (!most) return `The weights do not fit into the memory of the ${CARDS[state.card]}.`;
   if (!fits(state))
-    return `The caches of ${people(state.users)} do not fit; ${people(most)} would.`;
+    return `The caches of ${people(state.users)} do not fit on the ${CARDS[state.card]}; ${people(most)} would.`;
   const what = computing > reading ? "the arithmetic" : "the bytes";
   return (
-    `With ${people(state.users)}, a token takes ${time(seconds)}, and the GPU generates ` +
+    `With ${people(state.users)}, a token takes ${time(seconds)}, and the ${CARDS[state.card]} generates ` +
     `${round(throughput)} tokens per second; ${what} decide${what === "the bytes" ? "" : "s"}.`
   );
 };
@@ -165,6 +169,7 @@ const names = Object.entries(MODELS).map(([value, [name]]) => [value, name]);
 
 module.exports = figure({
   name: "server",
+  card: "card",
   controls: [
     steps("users", "Users", USERS, 16, { format: people }),
     ...more(select("model", "Model", names, "llama3-8b")),

@@ -338,6 +338,7 @@ const table = (state) => {
       ...["warps needed", "busy places"],
     ],
     rows: Object.entries(CARDS).map(row),
+    chosen: Object.keys(CARDS).indexOf(state.card),
   };
 };
 
@@ -419,6 +420,7 @@ const STAGES = [["1", "1, none ahead"], "2", "3", "4", "5", "6"];
 
 module.exports = figure({
   name: "warps",
+  card: "card",
   controls: [
     ...more(
       kernels.menu("Kernel", "your own"),

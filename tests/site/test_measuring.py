@@ -16,7 +16,7 @@ from tools import CHROMIUM_FLAGS, chromium
 FIGURES = {
     "roofline": "performance",
     "queue": "data-movement",
-    "gpu-parts": "use-gpu",
+    "map": "use-gpu",
     "sectors": "kernels",
     "tiles": "tiles",
     "pinned": "data-movement",
@@ -314,7 +314,7 @@ def test_pages_load_the_experiments_only_after_a_click(page: Page, site: Path):
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     page.goto((site / "chapter_gpus/use-gpu.html").as_uri())
-    figure = page.locator("figure[data-explorable=gpu-parts]").first
+    figure = page.locator("figure[data-explorable=map]").first
     figure.scroll_into_view_if_needed()
     expect(figure.get_by_role("button", name="Measure my GPU")).to_be_visible()
     wanted = re.compile("device.js|measure.js|experiments.js")

@@ -344,7 +344,7 @@ for (const [line, expected] of [
 test("first settings in words", () => {
   assert.equal(
     result(roofline),
-    "At n = 512, the calls decide: the time is at least 14.6 µs, and the rate is at " +
+    "On the RTX 4090 at n = 512, the calls decide: the time is at least 14.6 µs, and the rate is at " +
       "most 11 % of the peak rate.",
   );
   includes(result(sectors), "touches 8 sectors and uses 50 % of the bytes");
@@ -408,8 +408,8 @@ test("many users are bound by arithmetic", () => {
 });
 
 test("the result of the server in words", () => {
-  includes(result(server), "16 users, a token takes 9.92 ms, and the GPU generates 1610 tokens");
-  includes(result(server, { users: 64 }), "The caches of 64 users do not fit; 56 users would.");
+  includes(result(server), "16 users, a token takes 9.92 ms, and the H100 generates 1610 tokens");
+  includes(result(server, { users: 64 }), "The caches of 64 users do not fit on the H100; 56 users would.");
   const text = "The weights do not fit into the memory of the H100.";
   includes(result(server, { model: "llama3-70b" }), text);
 });

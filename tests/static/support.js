@@ -26,7 +26,7 @@ const { first } = load("explorable");
 /** Return the first state of a figure with changes, as if `id` had been changed last. */
 const changed = (spec, changes, id = "") => {
   const state = { ...first(spec), ...changes };
-  return id ? spec.settle(state, id) : state;
+  return id && spec.settle ? spec.settle(state, id) : state;
 };
 
 /** Return text with spaces that may break. */

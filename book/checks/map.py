@@ -1,0 +1,58 @@
+"""Checks that each lesson names the parts of the machine that it treats."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from book.checks import glossary
+from book.facts.map import Map
+from book.text.book import Book
+
+CONFIG = "config.ini"
+
+
+def problems(book: Book) -> Iterator[str]:
+    """Yield a line for each entry that is wrong, and for each that is missing."""
+    shown = Map(book)
+    if shown.file is None:
+        return
+    if not shown.parts:
+        yield f"{CONFIG}: [map] drawing: no parts in '{shown.file.name}'; correct it"
+    known = ", ".join(shown.parts)
+    sections = {Path(section.name).name: section for section in book.sections}
+    for name, parts in shown.entries.items():
+        if name not in sections:
+            yield f"{CONFIG}: [map] no section '{name}'; correct or remove it"
+        for part in parts:
+            if part not in shown.parts:
+                wrong = f"{name}: unknown part '{part}'"
+                yield f"{CONFIG}: [map] {wrong}; choose from {known}"
+    for name in _lessons(book):
+        if name not in shown.entries:
+            entry = f"write the parts that it treats after '{name} =', or nothing"
+            yield f"{CONFIG}: [map] no entry for {name}; {entry}"
+    treated = {part for parts in shown.entries.values() for part in parts}
+    for part in shown.parts.keys() - treated:
+        yield f"{CONFIG}: [map] no section treats the part '{part}'; name it in one"
+    yield from _wrong_terms(book, shown)
+
+
+def _lessons(book: Book) -> Iterator[str]:
+    """Yield the names of the sections before the first appendix."""
+    appendix = book.setting("pages", "appendix")
+    for section in book.sections[1:]:
+        if section.name == appendix:
+            return
+        yield Path(section.name).name
+
+
+def _wrong_terms(book: Book, shown: Map) -> Iterator[str]:
+    """Yield a line for each unknown part or term of the glossary."""
+    pages = [s for s in book.sections if Path(s.name).name == glossary.NAME]
+    terms = {m[1] for page in pages for m in glossary.ENTRY.finditer(page.text)}
+    for part, names in shown.terms.items():
+        if part not in shown.parts:
+            known = ", ".join(shown.parts)
+            yield f"{CONFIG}: [map-terms] unknown part '{part}'; choose from {known}"
+        for term in names:
+            if term not in terms:
+                yield f"{CONFIG}: [map-terms] {part}: '{term}' is not in the glossary"

@@ -1,0 +1,108 @@
+"""Each lesson names its parts of the machine, and its page shows them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+from book.checks import map as rule
+from book.pages import html
+from book.text.book import Book
+
+DRAWING = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" width="9" height="9">
+<rect data-card="H100" width="9" height="9"/>
+<g data-touch="host"><title>Host</title></g>
+<g data-touch="memory"><title>GPU memory: 3.35 TB/s</title></g></svg>
+"""
+SETTINGS = """
+[pages]
+glossary = chapter/glossary
+appendix = chapter/tools
+
+[map]
+drawing = img/map.svg
+one = memory host
+glossary =
+
+[map-terms]
+host = Ring
+"""
+TEXTS = {
+    "one": "# One\n:label:`sec_one`\n\n*Rings*.\n",
+    "glossary": "# Glossary\n\n* **Ring** (:numref:`sec_one`). A loop.\n",
+    "tools": "# Tools\n",
+}
+FRONT = "![A machine.](img/map.svg)\n"
+
+
+@pytest.fixture
+def make(make_book: Callable[..., Book]) -> Callable[..., Book]:
+    """A function that makes a book with a map, in whose settings it replaces a text."""
+
+    def make(right: str = "", wrong: str = "") -> Book:
+        root = make_book(**TEXTS).root
+        (root / "img").mkdir()
+        (root / "img/map.svg").write_text(DRAWING, "utf-8")
+        assert right in SETTINGS
+        config = root / "config.ini"
+        settings = SETTINGS.replace(right, wrong) if right else SETTINGS
+        config.write_text(config.read_text("utf-8") + settings, "utf-8")
+        index = root / "index.md"
+        index.write_text(index.read_text("utf-8").replace("```toc", f"{FRONT}\n```toc"))
+        return Book(Path(root))
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "right, wrong, problem",
+    [
+        ("", "", ""),
+        ("memory host", "memori host", "one: unknown part 'memori'; choose from host"),
+        ("memory host", "memory", "no section treats the part 'host'"),
+        ("glossary =\n", "", "no entry for glossary; write the parts"),
+        ("one =", "two = host\none =", "no section 'two'; correct or remove it"),
+        ("host = Ring", "hots = Ring", "[map-terms] unknown part 'hots'"),
+        ("host = Ring", "host = Rank", "host: 'Rank' is not in the glossary"),
+        ("map.svg", "mat.svg", "no parts in 'mat.svg'"),
+    ],
+)
+def test_mistakes_are_named(
+    make: Callable[..., Book], right: str, wrong: str, problem: str
+):
+    found = list(rule.problems(make(right, wrong)))
+    assert any(problem in line for line in found) if problem else not found
+
+
+def test_a_book_without_a_map_needs_no_entries(make_book: Callable[..., Book]):
+    assert not list(rule.problems(make_book(**TEXTS)))
+
+
+@pytest.fixture
+def pages(make: Callable[..., Book]) -> Callable[[str], BeautifulSoup]:
+    folder = html.build(make()).parent
+    return lambda name: BeautifulSoup((folder / name).read_text("utf-8"), "html.parser")
+
+
+def test_a_strip_names_the_parts_in_the_order_of_the_author(pages: Callable):
+    strip = pages("chapter/one.html").select_one("p.parts")
+    assert strip.text.split() == "H100: GPU memory, 3.35 TB/s Host".split()
+    assert [box.get("class") for box in strip.select("i")] == [["lit"], ["lit"]]
+    assert strip.a["href"] == "../index.html#part-memory"
+    assert not pages("chapter/glossary.html").select("p.parts")
+    assert not pages("chapter/tools.html").select("p.parts")
+
+
+def test_the_front_page_lists_the_sections_of_each_part(pages: Callable):
+    part = pages("index.html").select_one("nav.machine #part-memory")
+    assert part.find_parent("details").summary.text == "GPU memory"
+    assert [link["href"] for link in part.select("a")] == ["chapter/one.html#sec-one"]
+
+
+def test_the_entry_of_a_term_leads_to_its_part(pages: Callable):
+    entry = pages("chapter/glossary.html").select_one("#term-ring")
+    link = entry.select("a")[-1]
+    assert link["href"] == "../index.html#part-host"
+    assert [box.get("class") for box in link.select("i")] == [["lit"], None]

@@ -1,0 +1,125 @@
+"""Readers find sections by a map of the machine, and choose a card for all figures."""
+
+import pytest
+from browsing import PHONE, WIDE, Visitor
+from playwright.sync_api import Locator, Page, expect
+
+SERVER, ROOFLINE = "inference", "performance"
+
+
+def figure(page: Page, name: str) -> Locator:
+    """Return an interactive figure, once it is."""
+    found = page.locator(f"figure[data-explorable={name}]:not([data-settings])")
+    found.scroll_into_view_if_needed()
+    expect(found.locator("> .explorable")).to_have_count(1)
+    return found
+
+
+# The map
+
+
+@pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "wide"])
+def test_strips_are_small_and_not_on_paper(
+    open_page: Visitor, viewport: dict[str, int]
+):
+    page = open_page("chapter_gpus/tiles.html", viewport=viewport)
+    strip = page.locator(".parts")
+    assert strip.bounding_box()["height"] <= 48
+    strip.get_by_role("link", name="Tensor cores, 989 TFLOP/s").click()
+    page.wait_for_url("**/index.html#part-tensor")
+    expect(page.locator("#part-tensor")).to_be_in_viewport()
+    page.go_back()
+    page.emulate_media(media="print")
+    expect(strip).to_be_hidden()
+
+
+def test_lists_of_sections_open_by_keyboard(open_page: Visitor):
+    page = open_page("index.html")
+    machine = figure(page, "map")
+    page.locator(".machine summary", has_text="Link").press("Enter")
+    expect(page.locator("#part-link").get_by_role("link").first).to_be_visible()
+    expect(machine.locator(".result")).to_contain_text("carries 64")
+    page.locator(".machine summary", has_text="SMs").press("Enter")
+    expect(page.locator("#part-link")).to_be_hidden()
+    expect(machine.get_by_label("Part", exact=True)).to_have_value("sm")
+    page.locator(".machine summary", has_text="SMs").press("Enter")
+    expect(machine.get_by_label("Part", exact=True)).to_have_value("none")
+
+
+def test_a_part_opens_its_sections(open_page: Visitor):
+    touch = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
+    page = open_page("index.html", **touch)
+    figure(page, "map").locator("[data-touch=shared]").tap()
+    expect(page.locator("#part-shared").get_by_role("link")).to_contain_text("Tiles")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+
+
+def test_lists_of_sections_need_no_script(open_page: Visitor):
+    page = open_page("index.html", java_script_enabled=False)
+    page.locator(".machine summary", has_text="GPU memory").click()
+    page.locator("#part-memory a", has_text="Does It Fit").click()
+    page.wait_for_url("**/does-it-fit.html")
+    page.locator(".parts a").click()
+    expect(page.locator("#part-memory")).to_be_visible()
+
+
+# The card
+
+
+def choose(page: Page, name: str, card: str, label: str = "Card") -> None:
+    chosen = figure(page, name)
+    folded = chosen.locator(".explorable details")
+    folded.evaluate_all("(all) => all.forEach((one) => (one.open = true))")
+    chosen.get_by_label(label, exact=True).select_option(card)
+
+
+def test_a_card_is_chosen_once_and_forgotten(open_http_page: Visitor):
+    page = open_http_page("index.html")
+    choose(page, "map", "rtx4090")
+    page = open_http_page(f"chapter_gpus/{SERVER}.html")
+    server = figure(page, "server")
+    expect(server.locator(".result")).to_contain_text("RTX 4090")
+    expect(server.locator(".actions", has_text="Your card")).to_be_visible()
+    server.get_by_role("button", name="Change").click()
+    expect(server.get_by_label("Card", exact=True)).to_be_focused()
+    server.get_by_role("button", name="Forget").click()
+    expect(server.locator(".result")).to_contain_text("H100")
+    expect(server.get_by_role("button", name="Forget")).to_be_hidden()
+    expect(server.get_by_role("button", name="Reset")).to_be_hidden()
+    page.goto(f"{open_http_page.base}index.html")
+    expect(figure(page, "map").get_by_label("Card", exact=True)).to_have_value("h100")
+
+
+def test_all_figures_of_a_page_show_the_card(open_http_page: Visitor):
+    page = open_http_page("index.html")
+    choose(page, "map", "a100")
+    other = open_http_page(f"chapter_gpus/{ROOFLINE}.html")
+    roofline = figure(other, "roofline")
+    expect(roofline.locator(".result")).to_contain_text("On the A100")
+    # A machine of the reader's own is none that other figures have.
+    choose(other, "roofline", "own", "Machine")
+    expect(roofline.locator(".actions", has_text="not the card")).to_be_visible()
+    page.reload()
+    expect(figure(page, "map").get_by_label("Card", exact=True)).to_have_value("a100")
+
+
+def test_an_address_that_sets_a_figure_wins(open_http_page: Visitor):
+    page = open_http_page("index.html")
+    choose(page, "map", "t4")
+    page = open_http_page(f"chapter_gpus/{SERVER}.html?server.users=64")
+    server = figure(page, "server")
+    expect(server.locator(".result")).to_contain_text("do not fit on the H100")
+    expect(server.locator(".actions", has_text="not the card")).to_be_visible()
+    choose(page, "server", "b200")  # but a choice there is one for all
+    page = open_http_page("index.html")
+    expect(figure(page, "map").get_by_label("Card", exact=True)).to_have_value("b200")
+
+
+def test_a_figure_of_a_cell_keeps_its_settings(open_http_page: Visitor):
+    page = open_http_page("index.html")
+    choose(page, "map", "t4")
+    page = open_http_page("chapter_gpus/memory.html?tab=pytorch")
+    given = page.locator("[data-explorable=memory-timeline][data-settings]:visible")
+    given.first.scroll_into_view_if_needed()
+    expect(given.first.locator(".result")).to_contain_text("RTX 4090")
+    expect(given.first.get_by_role("button", name="Forget")).to_be_hidden()
