@@ -3640,4 +3640,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 673e0d8a2fe3a021, with the contents 599a53472ff47981.
+# Generated from 55c936be931740fe, with the contents 599a53472ff47981.

@@ -3313,4 +3313,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3aeae6d8cb3b2baa, with the contents 6f088ad75228489a.
+# Generated from 6c8a27b735ce03ab, with the contents 6f088ad75228489a.

@@ -3358,4 +3358,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 98bf9a193655114c, with the contents cfc82550a06e8331.
+# Generated from 436fa0d183378d12, with the contents cfc82550a06e8331.
