@@ -3492,4 +3492,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 6364880dd79b18dc, with the contents a9b2ad56ee5e3c5f.
+# Generated from 7f606c6c8e379e77, with the contents a9b2ad56ee5e3c5f.
