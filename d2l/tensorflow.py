@@ -824,8 +824,8 @@ def count_minibatches(loader: Any) -> int:
     if isinstance(loader, tf.data.Dataset) and loader.cardinality() < 0:
         raise TypeError(
             "a loader must know its length, and this data set does not; end it with "
-            ".apply(tf.data.experimental.assert_cardinality(n)), or with .take(n) if it "
-            "has no end, and leave prefetch_to_device to the trainer"
+            ".apply(tf.data.experimental.assert_cardinality(n)), or with .take(n) if "
+            "it has no end, and leave prefetch_to_device to the trainer"
         )
     return count_batches(loader)
 
@@ -2689,7 +2689,8 @@ def build_layers(model: Any, batch: Any, traced: bool = True) -> None:
     model.__dict__["plot"] = lambda *args, **kwargs: None  # hides the method
     tf.config.run_functions_eagerly(True)
     try:
-        with tf.keras.StatelessScope():
+        with warnings.catch_warnings(), tf.keras.StatelessScope():
+            warnings.simplefilter("ignore")  # Keras warns of what it cannot trace
             trace(step, batch) if traced else step(batch)
     finally:
         tf.config.run_functions_eagerly(eager)
@@ -3492,4 +3493,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 7f606c6c8e379e77, with the contents a9b2ad56ee5e3c5f.
+# Generated from 1f82a8ec9dd0f4b3, with the contents f22714f00c169c00.

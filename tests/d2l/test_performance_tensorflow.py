@@ -280,7 +280,7 @@ def test_training_compiled_by_xla(fw):
 
 
 def test_xla_compiles_the_whole_step(fw):
-    """XLA has lists of tensors, as in the backward pass of `LSTM`, within a program only."""
+    """Only within a program has XLA lists of tensors, as `LSTM` has for its gradient."""
 
     def make():
         model = d2l.Classifier()

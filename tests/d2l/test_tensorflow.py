@@ -327,8 +327,8 @@ def test_minibatches_are_copied_to_a_gpu_ahead_of_the_steps(fw, fake_gpu, tmp_pa
     resumed = d2l.Trainer(3, 1)
     resumed.fit(d2l.MLP(10, 8, 0.1), Images(), tmp_path / "run")
     for other in (*trainers[1:], resumed):
-        weights = zip(trainers[0].model.get_weights(), other.model.get_weights())
-        for a, b in weights:
+        weights = [trainer.model.get_weights() for trainer in (trainers[0], other)]
+        for a, b in zip(*weights, strict=True):
             np.testing.assert_allclose(a, b, atol=1e-6)
     X, y = next(iter(trainers[1].train_dataloader))
     assert {fw.device(X), fw.device(y)} == {fake_gpu}
