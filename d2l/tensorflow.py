@@ -849,7 +849,9 @@ def copied_ahead(trainer: Trainer, loader: Any) -> Any:
         isinstance(spec, tf.TensorSpec) and spec.dtype != tf.string for spec in specs
     ):
         return loader
-    return loader.apply(tf.data.experimental.prefetch_to_device(trainer.devices[0]))
+    return loader.apply(
+        tf.data.experimental.prefetch_to_device(trainer.devices[0], buffer_size=1)
+    )
 
 
 def in_background(batches: Iterable) -> Iterator:
@@ -3493,4 +3495,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 1f82a8ec9dd0f4b3, with the contents f22714f00c169c00.
+# Generated from 81ef3d6d860613cb, with the contents 8db5cefad7a1ba59.

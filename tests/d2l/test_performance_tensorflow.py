@@ -280,7 +280,7 @@ def test_training_compiled_by_xla(fw):
 
 
 def test_xla_compiles_the_whole_step(fw):
-    """Only within a program has XLA lists of tensors, as `LSTM` has for its gradient."""
+    """XLA has lists of tensors, as in the gradient of `LSTM`, only within a program."""
 
     def make():
         model = d2l.Classifier()
@@ -291,6 +291,7 @@ def test_xla_compiles_the_whole_step(fw):
     plain, compiled = trained(make), trained(make, compiled=True)
     for one, other in zip(plain.model.variables, compiled.model.variables, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-4)
+    assert compiled.train.compiled._jit_compile
     compiled.compiled = False
     compiled.fit(compiled.model, d2l.Digits(batch_size=100))
     assert not compiled.train.compiled._jit_compile
