@@ -3,12 +3,12 @@
 # Sections set attributes of classes.
 # mypy: disable-error-code="attr-defined,misc,method-assign"
 
-import shutil
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from training import assert_equal, run
 
 from d2l import tensorflow as d2l
 
@@ -314,25 +314,19 @@ class Images(d2l.DataModule):
 
 
 def test_minibatches_are_copied_to_a_gpu_ahead_of_the_steps(fw, fake_gpu, tmp_path):
-    trainers = []
-    for num_gpus, cut in ((0, False), (1, False), (1, True)):
-        fw.seed(0)
-        model, trainer = d2l.MLP(10, 8, 0.1), d2l.Trainer(3, num_gpus)
-        trainer.save_every = 3 if cut else None
-        trainer.fit(model, Images(), tmp_path / "run" if cut else None)
-        trainers.append(trainer)
-    fw.seed(0)
-    for path in sorted((tmp_path / "run").iterdir())[3:]:  # after two epochs
-        shutil.rmtree(path)
-    resumed = d2l.Trainer(3, 1)
-    resumed.fit(d2l.MLP(10, 8, 0.1), Images(), tmp_path / "run")
-    for other in (*trainers[1:], resumed):
-        weights = [trainer.model.get_weights() for trainer in (trainers[0], other)]
-        for a, b in zip(*weights, strict=True):
-            np.testing.assert_allclose(a, b, atol=1e-6)
-    X, y = next(iter(trainers[1].train_dataloader))
+    """A resumed run has the order of the second epoch, in which it was cut."""
+
+    def fit(*args, **settings):
+        return run(fw, lambda: fw.model(8, 10), Images, *args, **settings)
+
+    plain, whole = fit(), fit(devices=[fake_gpu])
+    fit(tmp_path, 7, devices=[fake_gpu], save_every=1)
+    resumed = fit(tmp_path, devices=[fake_gpu])
+    for other in whole, resumed:
+        assert_equal(fw, plain, other, 1e-6)
+    X, y = next(iter(whole.train_dataloader))
     assert {fw.device(X), fw.device(y)} == {fake_gpu}
-    assert fw.device(next(iter(trainers[0].train_dataloader))[0]) == d2l.cpu()
+    assert fw.device(next(iter(plain.train_dataloader))[0]) == d2l.cpu()
 
 
 def test_texts_and_shared_minibatches_are_not_copied_ahead(fw, fake_gpu):
