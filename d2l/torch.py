@@ -394,6 +394,7 @@ class Trainer(HyperParameters):
         """Get everything ready for the first step; compile the model on request."""
         self.prepare_data(data)
         self.prepare_model(model)
+        model._compiled_call_impl = None  # an earlier `fit` may have compiled them
         if self.compiled:
             model.compile()  # the calls of the model, forward and backward
         self.optim = one_optimizer(model)
@@ -3358,4 +3359,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 436fa0d183378d12, with the contents cfc82550a06e8331.
+# Generated from 1c332efac5b00add, with the contents af0b03e5659dbc9b.
