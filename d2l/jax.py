@@ -3640,4 +3640,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 7df2d920fa376322, with the contents ee5f281450d028c4.
+# Generated from 2ad41790692f4456, with the contents ee5f281450d028c4.

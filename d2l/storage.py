@@ -32,6 +32,7 @@ def run_arguments(trainer: Any) -> dict[str, Any]:
     arguments = {
         f"model.{name}": value
         for name, value in getattr(model, "hparams", vars(model)).items()
+        if name != "training"  # a mode, which the trainer sets in JAX
     }
     for name in "accumulate", "gradient_clip_val":
         arguments[name] = getattr(trainer, name)

@@ -116,17 +116,18 @@ __all__ = [
     "Operation", "Optimizers", "Plan", "Point", "ProgressBoard", "Ranks", "Recompute",
     "ResumableLoader", "SGD", "SHAPES", "SHAPE_OPERATIONS", "Setting", "StepMemory",
     "SyntheticRegressionData", "Timer", "TracedStep", "Traffic", "Trainer",
-    "TransformerLayer", "UNCOUNTED", "WatchedArray", "WrongCheckpoint", "abs",
-    "add_gradients", "add_point", "add_to_class", "apply_settings", "arange",
+    "TransformerLayer", "UNCOUNTED", "UNTRACEABLE", "WatchedArray", "WrongCheckpoint",
+    "abs", "add_gradients", "add_point", "add_to_class", "apply_settings", "arange",
     "are_devices", "argmax", "astype", "batch_matmul", "between_steps", "board_state",
-    "build_problems", "bus_bandwidth", "cache_bytes", "called_operations",
-    "capability_range", "card_data", "check_file", "check_limits", "check_loss",
-    "check_objects", "check_run", "check_shapes", "checkpoint_variables",
+    "build_layers", "build_problems", "bus_bandwidth", "cache_bytes",
+    "called_operations", "capability_range", "card_data", "check_file", "check_limits",
+    "check_loss", "check_objects", "check_run", "check_shapes", "checkpoint_variables",
     "chunked_loss", "cited", "cited_rows", "compile_cuda", "compile_kernel",
-    "complete_checkpoints", "concat", "conv_size", "cos", "cosh", "count_batches",
-    "count_collectives", "count_examples", "count_traffic", "cpu", "decode",
-    "decode_step", "draft_checkpoint", "driver_problems", "einsum_size", "ensure_seed",
-    "exp", "expand_dims", "eye", "figure", "first_gpus", "fit_copy", "float32",
+    "complete_checkpoints", "concat", "conv_size", "copied_ahead", "cos", "cosh",
+    "count_batches", "count_collectives", "count_examples", "count_minibatches",
+    "count_traffic", "cpu", "decode", "decode_step", "device_exists",
+    "draft_checkpoint", "driver_problems", "einsum_size", "ensure_seed", "exp",
+    "expand_dims", "eye", "figure", "first_gpus", "fit_copy", "float32",
     "framework_info", "free_ports", "generate", "gpu", "gpu_info", "gpu_limits",
     "gpu_links", "gpu_report", "graph_operations", "in_background", "in_notebook",
     "in_precision", "int32", "int64", "is_constant", "is_part", "join_workers",
@@ -139,22 +140,22 @@ __all__ = [
     "nn_Module", "normal", "num_gpus", "num_replicas", "numpy", "nvidia_folder",
     "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "own_line", "pack",
     "pipeline_order", "pipeline_times", "plan_kernel", "plane_events", "plot",
-    "plot_ladder", "plot_trace", "predict_memory", "product_flops", "product_times",
-    "product_types", "progress_bar", "publish_checkpoint", "query_gpus", "queue_times",
-    "rand", "random_states", "rank_environment", "rank_group", "rebuild", "reduce_mean",
-    "reduce_sum", "remedy", "repeat", "replace_variables", "replica_id", "require_gpu",
-    "reshape", "restart_loader", "restore_board", "ring_all_reduce", "ring_time",
-    "rms_norm", "run_arguments", "run_kernel", "run_on", "saved_tensors",
-    "scaling_efficiency", "schedule_buckets", "scratch_tensors", "scratch_variables",
-    "send", "serve", "set_axes", "set_figsize", "set_random_states",
-    "share_random_state", "share_statistics", "shared_array", "show_error",
-    "show_images", "sight_problems", "sigmoid", "simulate_kernel", "sin", "sinh",
-    "size", "small_sums", "split_batch", "square_product", "stack", "star_all_reduce",
-    "step_flops", "step_needs", "storages", "stored_collectives", "stored_plans",
-    "synchronize", "tanh", "tensor", "time_call", "time_in_turn", "trace",
-    "trace_events", "trace_step", "transpose", "try_all_gpus", "try_devices", "try_gpu",
-    "unpack", "unscaled_losses", "use_svg_display", "vector_product", "verdict",
-    "visible_gpus", "wait_for_disk", "warn_if_over", "wave_efficiency",
+    "plot_ladder", "plot_trace", "predict_memory", "prepare_to_load", "product_flops",
+    "product_times", "product_types", "progress_bar", "publish_checkpoint",
+    "query_gpus", "queue_times", "rand", "random_states", "rank_environment",
+    "rank_group", "rebuild", "reduce_mean", "reduce_sum", "remedy", "repeat",
+    "replace_variables", "replica_id", "require_gpu", "reshape", "restart_loader",
+    "restore_board", "ring_all_reduce", "ring_time", "rms_norm", "run_arguments",
+    "run_kernel", "run_on", "saved_tensors", "scaling_efficiency", "schedule_buckets",
+    "scratch_tensors", "scratch_variables", "send", "serve", "set_axes", "set_figsize",
+    "set_random_states", "share_random_state", "share_statistics", "shared_array",
+    "show_error", "show_images", "sight_problems", "sigmoid", "simulate_kernel", "sin",
+    "sinh", "size", "small_sums", "split_batch", "square_product", "stack",
+    "star_all_reduce", "step_flops", "step_needs", "storages", "stored_collectives",
+    "stored_plans", "synchronize", "tanh", "tensor", "time_call", "time_in_turn",
+    "trace", "trace_events", "trace_step", "transpose", "try_all_gpus", "try_devices",
+    "try_gpu", "unpack", "unscaled_losses", "use_svg_display", "vector_product",
+    "verdict", "visible_gpus", "wait_for_disk", "warn_if_over", "wave_efficiency",
     "worker_addresses", "worker_rank", "worker_strategy", "zeros", "zeros_like"
 ]
 # fmt: on
@@ -312,8 +313,10 @@ class DataModule(HyperParameters):
         rows = tf.data.Dataset.range(len(tensors[0]))
         if train:
             rows = rows.shuffle(max(1, len(tensors[0])))
-        return rows.batch(self.batch_size).map(
-            lambda i: tuple(tf.gather(a, i) for a in tensors)
+        return (
+            rows.batch(self.batch_size)
+            .map(lambda i: tuple(tf.gather(a, i) for a in tensors))
+            .prefetch(tf.data.AUTOTUNE)
         )
 
 
@@ -370,13 +373,14 @@ class Trainer(HyperParameters):
         apply_settings(self, settings)
         self.device = self.devices[0]
 
+    # Defined in chapter_gpus/data-movement.md (sec_data_movement)
     def prepare_data(self, data: Any) -> None:
         """Get the minibatches, and count them."""
-        self.train_dataloader = data.train_dataloader()
-        self.val_dataloader = data.val_dataloader()
-        self.num_train_batches = count_batches(self.train_dataloader)
-        self.num_val_batches = (
-            0 if self.val_dataloader is None else count_batches(self.val_dataloader)
+        train, val = data.train_dataloader(), data.val_dataloader()
+        self.num_train_batches = count_minibatches(train)
+        self.num_val_batches = 0 if val is None else count_minibatches(val)
+        self.train_dataloader, self.val_dataloader = (
+            copied_ahead(self, loader) for loader in (train, val)
         )
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
@@ -451,6 +455,8 @@ class Trainer(HyperParameters):
         self.model.training = True
         for batch in self.train_dataloader:
             batch = self.prepare_batch(batch)
+            if self.train_batch_idx == 0:
+                make_variables(self, batch)
             for callback in self.callbacks:
                 callback.before_step(self, batch)
             self.train(batch)
@@ -502,10 +508,15 @@ class Trainer(HyperParameters):
     def step_context(self) -> Iterator:
         """Use the trainer's precision and compiler in a `with` block."""
         with in_precision(self.model, self.precision):
-            if self.compiled:
+            if self.compiled and num_replicas() > 1:
                 self.model.__dict__["call"] = tf.function(
                     self.model.call, autograph=False, jit_compile=True
                 )
+            elif self.compiled:
+                for step in self.train, self.validate:
+                    step.compiled = tf.function(
+                        step.traced, autograph=False, jit_compile=True
+                    )
             try:
                 yield
             finally:
@@ -521,8 +532,7 @@ class Trainer(HyperParameters):
     def clip_gradients(self, grad_clip_val: float, grads: list) -> list:
         """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
         dense = [g if g is None else tf.convert_to_tensor(g) for g in grads]
-        scale = tf.minimum(1.0, grad_clip_val / tf.linalg.global_norm(dense))
-        return [g if g is None else scale * g for g in dense]
+        return tf.clip_by_global_norm(dense, grad_clip_val)[0]
 
 
 class Callback:
@@ -566,8 +576,8 @@ class LinearRegressionScratch(Module):
     def __init__(self, num_inputs: int, lr: float, sigma: float = 0.01):
         super().__init__()
         self.save_hyperparameters()
-        self.w = tf.Variable(tf.random.normal((num_inputs, 1), stddev=sigma))
-        self.b = tf.Variable(tf.zeros(1))
+        self.w = tf.keras.Variable(tf.random.normal((num_inputs, 1), stddev=sigma))
+        self.b = tf.keras.Variable(tf.zeros(1))
 
     def forward(self, X: tf.Tensor) -> tf.Tensor:
         """Return Xw + b, shape (examples, 1)."""
@@ -687,13 +697,20 @@ def first_gpus(n: int) -> list:
     return [gpu(i) for i in range(min(n, num_gpus()))]
 
 
+def device_exists(name: str) -> bool:
+    """Return whether this machine has a device with a name like '/GPU:0'."""
+    kind, _, number = name.rpartition("/")[2].removeprefix("device:").partition(":")
+    found = tf.config.list_physical_devices(kind.upper() or "none")
+    logical = [tf.config.get_logical_device_configuration(d) or [d] for d in found]
+    return (number or "0").isdigit() and int(number or 0) < sum(map(len, logical))
+
+
 def are_devices(values: Any) -> bool:
-    """Return whether a value is a list of one or more devices."""
-    kind: type = str
+    """Return whether a value is a list of one or more devices of this machine."""
     return (
         isinstance(values, (list, tuple))
         and len(values) > 0
-        and all(isinstance(value, kind) for value in values)
+        and all(isinstance(value, str) and device_exists(value) for value in values)
     )
 
 
@@ -800,6 +817,41 @@ def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
     weights = 1 / np.asarray(times)
     slope, latency = np.polyfit(sizes, times, 1, w=weights)
     return float(latency), float(1 / slope)
+
+
+def count_minibatches(loader: Any) -> int:
+    """Return the number of minibatches of a loader; TypeError if it is unknown."""
+    if isinstance(loader, tf.data.Dataset) and loader.cardinality() < 0:
+        raise TypeError(
+            "a loader must know its length, and this data set does not; end it with "
+            ".apply(tf.data.experimental.assert_cardinality(n)), or with .take(n) if "
+            "it has no end, and leave prefetch_to_device to the trainer"
+        )
+    return count_batches(loader)
+
+
+def copied_ahead(trainer: Trainer, loader: Any) -> Any:
+    """Return a loader whose minibatches `tf.data` copies to the device early.
+
+    A loader that is not a data set of plain tensors without texts, or whose minibatches
+    several devices share, is returned as it is.
+    """
+    alone = trainer.ranks.size == 1 and not tf.distribute.has_strategy()
+    if (
+        trainer.devices == [cpu()]
+        or len(trainer.devices) > 1
+        or not alone
+        or not isinstance(loader, tf.data.Dataset)
+    ):
+        return loader
+    specs = tf.nest.flatten(loader.element_spec)
+    if not all(
+        isinstance(spec, tf.TensorSpec) and spec.dtype != tf.string for spec in specs
+    ):
+        return loader
+    return loader.apply(
+        tf.data.experimental.prefetch_to_device(trainer.devices[0], buffer_size=1)
+    )
 
 
 def in_background(batches: Iterable) -> Iterator:
@@ -971,15 +1023,15 @@ def trace_step(
 
     mode, eager = model.training, tf.executing_eagerly()
     model.training = True
-    model.__dict__["plot"] = lambda *args, **kwargs: None  # hides the method
     try:
         with in_precision(model, precision):
-            trace(model.training_step, specs)  # makes the variables of the layers
+            build_layers(model, specs)
+            model.__dict__["plot"] = lambda *args, **kwargs: None  # hides the method
             with tf.Graph().as_default() if eager else contextlib.nullcontext():
                 optimizer = one_optimizer(model)
                 graph = trace(step, specs)
     finally:
-        del model.__dict__["plot"]
+        vars(model).pop("plot", None)
         model.training = mode
     return TracedStep(graph, forward, sums, optimizer)
 
@@ -1186,7 +1238,9 @@ Trainer.precision = Setting(
     tf.float32,
     "The type in which the model computes",
     "tf.float32, tf.bfloat16 or tf.float16",
-    lambda value: value in (tf.float32, tf.bfloat16, tf.float16),
+    lambda value: (
+        isinstance(value, tf.DType) and value in (tf.float32, tf.bfloat16, tf.float16)
+    ),
 )
 
 
@@ -1389,7 +1443,7 @@ Operation = namedtuple("Operation", "name flops nbytes dtype")
 Trainer.compiled = Setting(
     "compiled",
     False,
-    "Whether the calls of the model are compiled",
+    "Whether XLA compiles the steps",
     "True or False",
     lambda value: value in (True, False),
 )
@@ -2037,24 +2091,12 @@ class Ranks:
         """Let the layers make their variables, for a minibatch of `data`."""
         state, model = random_states(), self.trainer.model
         batch = next(iter(data.train_dataloader()))
-        set_random_states(state)
-        if tf.distribute.has_strategy():
-            model(*batch[:-1])  # makes the variables in the open scope
-            return
-        model.__dict__["plot"] = lambda *args, **kwargs: None
-        step = tf.function(model.training_step, autograph=False)
         try:
-            step.get_concrete_function(batch)  # traces the step only
-        except (
-            TypeError,
-            ValueError,
-            LookupError,
-            AttributeError,
-            NotImplementedError,
-        ):
-            model.training_step(batch)  # it cannot be traced, or is wrong
+            build_layers(model, batch)
+        except UNTRACEABLE:
+            build_layers(model, batch, traced=False)
         finally:
-            del model.__dict__["plot"]
+            set_random_states(state)
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def separate_seeds(self) -> None:
@@ -2075,10 +2117,9 @@ class Ranks:
     def prepare_optimizer(self) -> None:
         """Make the optimizer's variables, and keep it from adding up gradients."""
         trainer = self.trainer
+        trainer.loss_scale()  # may put the optimizer into another one
         if num_replicas() == 1:
             return
-        trainer.train.first = trainer.validate.first = False  # compiled, too
-        trainer.loss_scale()  # may put the optimizer into another one
         pairs = getattr(trainer.optim, "pairs", [(trainer.optim, trainer.model)])
         for optim, layer in pairs:
             inner = getattr(optim, "inner_optimizer", optim)
@@ -2266,7 +2307,7 @@ class Checkpoints:
         """
         trainer = self.trainer
         progress = unpack(json.loads((path / "progress.json").read_text()))
-        make_variables(trainer)
+        prepare_to_load(trainer)
         check_run(progress, trainer, path, type(trainer.optim).__name__)
         variables = checkpoint_variables(trainer)
         check_shapes(
@@ -2597,13 +2638,16 @@ def one_optimizer(model: Any) -> Any:
     return Optimizers(optim) if isinstance(optim, (list, tuple)) else optim
 
 
+UNTRACEABLE = (TypeError, ValueError, LookupError, AttributeError, NotImplementedError)
+
+
 class Compiled:
     """A step of a trainer, compiled if the model permits it."""
 
     collected: dict | None = None  # arguments of `plot` while a step is compiled
 
     def __init__(self, step: Callable, model: Any):
-        self.step, self.model, self.first = step, model, True
+        self.step, self.model = step, model
 
         def traced(*args):
             collected: dict = {}
@@ -2613,21 +2657,15 @@ class Compiled:
             finally:
                 Compiled.collected = None
 
+        self.traced = traced
         self.compiled: Callable | None = tf.function(traced, autograph=False)
 
     def __call__(self, *args) -> Any:
-        if self.first or self.compiled is None:
-            self.first = False
+        if self.compiled is None:
             return self.step(*args)
         try:
             result, collected = self.compiled(*args)
-        except (
-            TypeError,
-            ValueError,
-            LookupError,
-            AttributeError,
-            NotImplementedError,
-        ) as error:
+        except UNTRACEABLE as error:
             cause = f"{own_line(error) or 'an error'}: {error}".split("\n")[0]
         else:
             for label, value in collected.items():
@@ -2641,6 +2679,38 @@ class Compiled:
             stacklevel=2,
         )
         return result
+
+
+def build_layers(model: Any, batch: Any, traced: bool = True) -> None:
+    """Let the layers make their variables, and change nothing else.
+
+    Traces a training step on `batch`, which may consist of `tf.TensorSpec`s, or runs it
+    if `traced` is False. Raises the error of a step that cannot be traced.
+    """
+    step, eager = model.training_step, tf.config.functions_run_eagerly()
+    model.__dict__["plot"] = lambda *args, **kwargs: None  # hides the method
+    tf.config.run_functions_eagerly(True)
+    try:
+        with warnings.catch_warnings(), tf.keras.StatelessScope():
+            warnings.simplefilter("ignore")  # Keras warns of what it cannot trace
+            trace(step, batch) if traced else step(batch)
+    finally:
+        tf.config.run_functions_eagerly(eager)
+        del model.__dict__["plot"]
+
+
+def make_variables(trainer: Any, batch: Any) -> None:
+    """Make the variables of the layers and of the optimizer.
+
+    A step that cannot be traced makes them when it runs. On several devices, they
+    exist already.
+    """
+    if num_replicas() > 1:
+        return
+    with contextlib.suppress(*UNTRACEABLE):
+        build_layers(trainer.model, batch)
+        if not getattr(trainer.optim, "built", True):
+            trainer.optim.build(trainer.model.trainable_variables)
 
 
 def figure(name: str, **settings: Any) -> figures.Figure:
@@ -3388,11 +3458,10 @@ def scratch_variables(attributes: dict) -> list[tf.Variable]:
     return list(found.values())
 
 
-def make_variables(trainer: Trainer) -> None:
-    """Make the variables of the layers and of the optimizer."""
+def prepare_to_load(trainer: Trainer) -> None:
+    """Make the variables that a checkpoint restores."""
     if num_replicas() == 1:
         trainer.ranks.build_model(trainer.data)
-    trainer.loss_scale()  # may put the optimizer into another one
     optim, params = trainer.optim, trainer.model.trainable_variables
     if not getattr(optim, "built", True):
         optim.build(params)
@@ -3408,13 +3477,12 @@ def make_variables(trainer: Trainer) -> None:
 def restart_loader(run: Checkpoints, progress: dict[str, Any]) -> None:
     """Advance the loader to the epoch of the checkpoint."""
     trainer = run.trainer
-    trainer.train.first &= trainer.train_batch_idx == 0  # later steps are compiled
-    trainer.validate.first &= trainer.val_batch_idx == 0
     trainer.first_states = progress["start"]
     run.set_random_state(trainer.first_states)
-    run.loader = trainer.data.train_dataloader()
+    loader = trainer.data.train_dataloader()
     for _ in range(trainer.epoch):
-        iter(run.loader)  # a data set of tf.data has an order for each pass
+        iter(loader)  # a data set of tf.data has an order for each pass
+    run.loader = copied_ahead(trainer, loader)
     run.set_random_state(run.resume_state)
 
 
@@ -3427,4 +3495,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 16492b362daf43f4, with the contents f66a5f90111928f7.
+# Generated from 3cc05754c814d84e, with the contents 8db5cefad7a1ba59.

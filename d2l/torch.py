@@ -396,6 +396,7 @@ class Trainer(HyperParameters):
         """Get everything ready for the first step; compile the model on request."""
         self.prepare_data(data)
         self.prepare_model(model)
+        model._compiled_call_impl = None  # an earlier `fit` may have compiled them
         if self.compiled:
             model.compile()  # the calls of the model, forward and backward
         self.optim = one_optimizer(model)
@@ -3432,4 +3433,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from e70cc1d6100f1005, with the contents 8b85a20741c83ce5.
+# Generated from e5edd91e7f659839, with the contents b39f834731d834bd.

@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import signal
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -341,6 +342,18 @@ def test_a_resumed_run_says_what_has_changed(d2l, fw, tmp_path, change, words):
         return
     with pytest.warns(UserWarning, match=words):
         three_steps(d2l, fw, tmp_path, epochs=2, **change)
+
+
+def test_a_run_that_resumes_as_it_began_warns_of_no_change(d2l, fw, tmp_path):
+    """In JAX, the mode of a model with dropout is a field, which the trainer sets."""
+    for epochs in 1, 2:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model, trainer = fw.model(8, 0.5, 10), d2l.Trainer(epochs)
+            data = d2l.Digits(batch_size=479)
+            fw.fit(trainer, model, data, checkpoint_dir=tmp_path)
+        assert not [w for w in caught if "was saved with" in str(w.message)]
+    assert trainer.train_batch_idx == 6
 
 
 def halve(file):

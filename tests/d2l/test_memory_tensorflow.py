@@ -102,6 +102,43 @@ def test_peak_is_near_the_one_of_the_allocator(fw, name, low, high):
     assert not child.returncode and low < float(printed) < high
 
 
+STEPS = """
+import tensorflow as tf
+from d2l import tensorflow as d2l
+
+tf.config.threading.set_inter_op_parallelism_threads(1)
+tf.config.threading.set_intra_op_parallelism_threads(1)
+pool = tf.zeros(2**25)
+del pool
+model, X = fw.model(*[("transformer", 64, 4)] * 3), tf.random.normal((16, 64, 64))
+batch = X, tf.zeros((16, 64), tf.int32)
+size = d2l.predict_memory(model, batch)
+rises = []
+
+class Rises(d2l.Callback):
+    def before_step(self, trainer, batch):
+        self.before = d2l.memory_info()["current"]
+        tf.config.experimental.reset_memory_stats("CPU:0")
+
+    def after_step(self, trainer):
+        rises.append(d2l.memory_info()["peak"] - self.before)
+
+data = d2l.DataModule()
+data.get_dataloader = lambda train: [batch] * 4
+d2l.Trainer(1, callbacks=[Rises()]).fit(model, data)
+there = size.weights + size.optimizer + size.batch
+print(rises[0] / (size.peak - there), rises[0] / min(rises[1:]))
+"""
+
+
+def test_the_first_step_of_a_trainer_takes_the_memory_that_is_predicted(fw):
+    child = fw.start(STEPS, stdout=subprocess.PIPE)
+    printed, _ = child.communicate()
+    assert not child.returncode
+    predicted, later = map(float, printed.split())
+    assert 0.95 < predicted < 1.25 and later < 1.2
+
+
 def in_use():
     return d2l.memory_info()["current"]
 

@@ -328,6 +328,14 @@ def test_models_are_not_compiled_without_a_request(eager):
     assert not trainer.compiled and eager == []
 
 
+def test_a_later_fit_may_turn_the_compiler_off(eager):
+    trainer = fitted(mlp(), compiled=True)
+    eager.clear()
+    trainer.compiled = False
+    trainer.fit(trainer.model, d2l.Digits(batch_size=479))
+    assert eager == []
+
+
 def test_the_compiler_makes_the_same_model():
     plain, compiled = fitted(mlp()), fitted(mlp(), compiled=True)
     X = torch.ones(479, 64)

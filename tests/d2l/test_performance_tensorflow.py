@@ -279,6 +279,24 @@ def test_training_compiled_by_xla(fw):
     assert "call" not in vars(compiled.model)
 
 
+def test_xla_compiles_the_whole_step(fw):
+    """XLA has lists of tensors, as in the gradient of `LSTM`, only within a program."""
+
+    def make():
+        model = d2l.Classifier()
+        model.lr, reshape = 0.1, layers.Reshape((8, 8))
+        model.net = tf.keras.Sequential([reshape, layers.LSTM(8), layers.Dense(10)])
+        return model
+
+    plain, compiled = trained(make), trained(make, compiled=True)
+    for one, other in zip(plain.model.variables, compiled.model.variables, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+    assert compiled.train.compiled._jit_compile
+    compiled.compiled = False
+    compiled.fit(compiled.model, d2l.Digits(batch_size=100))
+    assert not compiled.train.compiled._jit_compile
+
+
 def test_xla_compiles_the_model_for_training_and_for_validation(fw):
     class Mode(d2l.MLP):
         def call(self, X, *args, training=None):

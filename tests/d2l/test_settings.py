@@ -12,10 +12,10 @@ import pytest
 
 BAD = {
     "accumulate": [0, -1, 2.5, "2", None],
-    "precision": ["bf16", 16, None, np.float64],
+    "precision": ["bf16", "bfloat16", 16, None, np.float64],
     "save_every": [0, -3, 2.5, "a"],
     "skip_damaged": ["yes", None],
-    "devices": ["cpu", [], [3], 2],
+    "devices": ["cpu", [], [3], 2, ["/GPU:7"], ["CPU:99"], ["gpu"]],
     "callbacks": [3, [print]],
 }
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from training import assert_equal, run
 
 from d2l import tensorflow as d2l
 
@@ -239,6 +240,119 @@ def test_the_first_step_draws_no_minibatch_of_its_own():
     passes: list = []
     d2l.Trainer(max_epochs=1).fit(Net(), Listed())
     assert len(passes) == 2  # one for training, one for validation
+
+
+class Deciding(d2l.Classifier):
+    """Its `forward` has an `if` on a value, between two layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.lr, self.layers_ = 0.1, [tf.keras.layers.Dense(n) for n in (16, 10)]
+        self.board.display = False
+
+    def forward(self, X):
+        X = self.layers_[0](X)
+        if tf.reduce_mean(X) > -1000:
+            X = tf.nn.relu(X)
+        return self.layers_[1](X)
+
+
+@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
+@pytest.mark.parametrize("num_devices", [1, 2])
+@pytest.mark.parametrize("predict", [False, True])
+def test_a_model_that_cannot_be_traced_trains(num_devices, predict):
+    """A trace that fails leaves no variable without a value."""
+    model = Deciding()
+    if predict:
+        with pytest.raises(RuntimeError, match="cannot be traced"):
+            d2l.predict_memory(model, (tf.ones((4, 64)), tf.zeros(4, tf.int32)))
+    trainer = d2l.Trainer(1, devices=d2l.try_devices(num_devices))
+    trainer.fit(model, d2l.Digits(batch_size=300))
+    assert trainer.train.compiled is None and len(model.trainable_variables) == 4
+
+
+def test_autograph_reaches_a_forward_that_is_a_function(fw):
+    """The graph of `forward` reads the variables, not the values they began with."""
+
+    class Decorated(Deciding):
+        forward = tf.function(Deciding.forward)
+
+    fw.seed(1)
+    model, trainer, digits = Decorated(), d2l.Trainer(2), d2l.Digits()
+    trainer.fit(model, digits)
+    assert trainer.train.compiled and trainer.validate.compiled
+    X, (W, b, V, c) = digits.X[:8], model.get_weights()
+    expected = np.maximum(X @ W + b, 0) @ V + c
+    np.testing.assert_allclose(model(X), expected, rtol=1e-4, atol=1e-5)
+    losses = [point.y for point in model.board.data["val_loss"]]
+    assert losses[1] < losses[0]
+
+
+def test_a_variable_of_keras_in_an_attribute_is_saved(tmp_path):
+    data = d2l.SyntheticRegressionData(tf.constant([2.0, -3.4]), 4.2)
+    model, other = (d2l.LinearRegressionScratch(2, lr=0.1) for _ in range(2))
+    d2l.Trainer(1).fit(model, data)
+    model.save_weights(tmp_path / "a.weights.h5")
+    other(tf.ones((1, 2)))  # Keras loads into models that have been called
+    other.load_weights(tmp_path / "a.weights.h5")
+    assert len(model.get_weights()) == 2 and not model.get_scratch_params()
+    for a, b in zip(model.get_weights(), other.get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+class Images(d2l.DataModule):
+    """Random numbers in a data set that `change` changes, with texts if asked for."""
+
+    def __init__(self, change=lambda data: data, texts=()):
+        super().__init__()
+        self.save_hyperparameters()
+
+    def get_dataloader(self, train):
+        rows = tf.random.stateless_normal((40, 8), (0, 1)), tf.range(40) % 10
+        data = tf.data.Dataset.from_tensor_slices((*self.texts, *rows))
+        return self.change(data.shuffle(40).batch(8))
+
+
+def test_minibatches_are_copied_to_a_gpu_ahead_of_the_steps(fw, fake_gpu, tmp_path):
+    """A resumed run has the order of the second epoch, in which it was cut."""
+
+    def fit(*args, **settings):
+        return run(fw, lambda: fw.model(8, 10), Images, *args, **settings)
+
+    plain, whole = fit(), fit(devices=[fake_gpu])
+    fit(tmp_path, 7, devices=[fake_gpu], save_every=1)
+    resumed = fit(tmp_path, devices=[fake_gpu])
+    for other in whole, resumed:
+        assert_equal(fw, plain, other, 1e-6)
+    X, y = next(iter(whole.train_dataloader))
+    assert {fw.device(X), fw.device(y)} == {fake_gpu}
+    assert fw.device(next(iter(plain.train_dataloader))[0]) == d2l.cpu()
+
+
+def test_texts_and_shared_minibatches_are_not_copied_ahead(fw, fake_gpu):
+    texts = tf.fill(40, "a")
+    for data, devices in ((Images(texts=(texts,)), [fake_gpu]), (Images(), None)):
+        trainer = d2l.Trainer(1, devices=devices or d2l.try_devices(2))
+        trainer.prepare_data(data)
+        assert fw.device(next(iter(trainer.train_dataloader))[-1]) == d2l.cpu()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data.filter(lambda X, y: True),
+        lambda data: data.apply(tf.data.experimental.prefetch_to_device("/CPU:0")),
+        lambda data: data.repeat(),
+    ],
+)
+def test_a_data_set_of_unknown_length_is_told_how_to_state_it(change):
+    with pytest.raises(TypeError, match=r"assert_cardinality\(n\).*take\(n\)"):
+        d2l.Trainer(1).fit(d2l.MLP(10, 8, 0.1), Images(change))
+    stated = tf.data.experimental.assert_cardinality(5)
+    data = Images(lambda data: data.filter(lambda X, y: True).apply(stated))
+    trainer = d2l.Trainer(1)
+    trainer.fit(d2l.MLP(10, 8, 0.1), data)
+    assert trainer.num_train_batches == 5
 
 
 def test_the_argument_training_of_a_call_counts():
