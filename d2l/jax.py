@@ -3739,4 +3739,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 294eb5a314fa7363, with the contents 32d339a75705df19.
+# Generated from 5885e16d7e5bfa49, with the contents 32d339a75705df19.

@@ -3400,4 +3400,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4974614060efbb94, with the contents 0227d2d44b7a9b3e.
+# Generated from e3e963d0dd640c30, with the contents 0227d2d44b7a9b3e.

@@ -3512,4 +3512,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 00339003a417258a, with the contents 1e2caccc0aa0fa43.
+# Generated from cb650df7c57e8202, with the contents 1e2caccc0aa0fa43.

@@ -3442,4 +3442,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 67ba434a6725a05b, with the contents 260c07223965894a.
+# Generated from e18ec50cf05d8a83, with the contents 260c07223965894a.
