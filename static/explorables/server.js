@@ -88,7 +88,7 @@ const memoryBar = (state, width) => {
   const end = memory * scale;
   return (
     label(0, 14, `memory of the ${CARDS[state.card]}, ${size(memory)}`, "ink small strong") +
-    label(0.9 * end, 14, "90 %", "soft small", "middle") +
+    (0.9 * end > 300 ? label(0.9 * end, 14, "90 %", "soft small", "middle") : "") +
     stack([["s1", weights * scale], ["wait", caches * scale]], 0, 24, 30) +
     tag("rect", { x: 0, y: 24, width: end, height: 30, class: "axis" }) +
     vertical(0.9 * end, 18, 60, "dashed") +
