@@ -154,8 +154,8 @@ def _language_shape(name: str, numbers: str) -> tables.LanguageShape:
             raise ValueError
     except ValueError:
         raise UsageError(
-            f"--shape: '{numbers}' is no shape; write layers, heads of keys and values, "
-            "values of a head and parameters, such as 32,8,128,8.03e9"
+            f"--shape: '{numbers}' is no shape; write layers, heads of keys, "
+            "values of a head, parameters, such as 32,8,128,8.03e9"
         ) from None
     return tables.LanguageShape(params, params, layers, heads, heads, size)
 

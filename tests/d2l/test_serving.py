@@ -1,6 +1,7 @@
 """`serve` against a list of events that is written another way."""
 
 import heapq
+import itertools
 import math
 import random
 
@@ -59,8 +60,9 @@ def events(requests, places, continuous, step_time, budget, pages):
 @pytest.mark.shared
 def test_a_server_keeps_to_the_list_of_events(d2l, seed):
     draw = random.Random(seed)
-    arrivals = sorted(draw.choice([draw.randint(0, 99), draw.uniform(0, 99)])
-                      for _ in range(30))
+    arrivals = sorted(
+        draw.choice([draw.randint(0, 99), draw.uniform(0, 99)]) for _ in range(30)
+    )
     requests = [(at, draw.randint(1, 80), draw.randint(1, 60)) for at in arrivals]
     options = {
         "step_time": lambda new, cached: 1 + 0.01 * new + 0.001 * cached,
@@ -87,8 +89,8 @@ def test_static_and_continuous_batches_counted_by_hand(d2l):
 def test_a_chunk_lets_others_decode(d2l):
     requests, timed = [(0, 1, 9), (2, 100, 1)], {"step_time": lambda new, _: new}
     whole, chunks = (serve(d2l, requests, 2, budget=b, **timed) for b in (math.inf, 11))
-    assert max(b - a for a, b in zip(whole[0], whole[0][1:])) == 101
-    assert max(b - a for a, b in zip(chunks[0], chunks[0][1:])) == 11
+    assert max(b - a for a, b in itertools.pairwise(whole[0])) == 101
+    assert max(b - a for a, b in itertools.pairwise(chunks[0])) == 11
     assert chunks[1] == [109] and whole[1] == [103]
 
 
