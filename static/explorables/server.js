@@ -88,7 +88,7 @@ const memoryBar = (state, width) => {
   const end = memory * scale;
   return (
     label(0, 14, `memory of the ${CARDS[state.card]}, ${size(memory)}`, "ink small strong") +
-    (0.9 * end > 300 ? label(0.9 * end, 14, "90 %", "soft small", "middle") : "") +
+    (0.9 * end > 250 ? label(0.9 * end, 14, "90 %", "soft small", "middle") : "") +
     stack([["s1", weights * scale], ["wait", caches * scale]], 0, 24, 30) +
     tag("rect", { x: 0, y: 24, width: end, height: 30, class: "axis" }) +
     vertical(0.9 * end, 18, 60, "dashed") +
@@ -178,13 +178,13 @@ const result = (state) => {
     inference.step(task, users);
   const what = computing > reading ? "the arithmetic decides" : "the bytes decide";
   const waiting = state.users - users;
-  const wait = waiting ? ` ${people(waiting)} wait${waiting === 1 ? "s" : ""}.` : "";
+  const wait = waiting ? `; ${people(waiting)} wait${waiting === 1 ? "s" : ""}` : "";
   const found = published(state);
   const share = found ? round(found / throughput, 2) : 0;
   return (
-    `With ${people(users)}, a token takes ${time(seconds)}; ${what}. A prompt takes ` +
-    `${time(prefill)}. The GPU generates ${round(throughput)} tokens per second.${wait}` +
-    (found ? ` Published: ${found}, or ${share} of this.` : "")
+    `With ${people(users)}, a token takes ${time(seconds)} and a prompt ${time(prefill)}, ` +
+    `${what}, and the GPU generates ${round(throughput)} tokens per second${wait}` +
+    `${found ? `; published are ${found}, or ${share} of this` : ""}.`
   );
 };
 
