@@ -108,6 +108,7 @@ from d2l.tables import (
     card_data,
     cited,
     cited_rows,
+    read_params,
     stored_collectives,
     stored_plans,
 )
@@ -120,14 +121,15 @@ __all__ = [
     "HyperParameters", "KernelPlan", "LanguageModel", "LanguageShape",
     "LinearRegression", "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module",
     "Operation", "OperationRecorder", "Operations", "Plan", "Point", "ProgressBoard",
-    "Ranks", "ResumableLoader", "SGD", "SHAPES", "Setting", "StepMemory",
+    "Ranks", "Request", "ResumableLoader", "SGD", "SHAPES", "Setting", "StepMemory",
     "SyntheticRegressionData", "TARGET", "Timer", "Traffic", "TrainState", "Trainer",
     "TransformerLayer", "WrongCheckpoint", "abs", "accelerator", "adam_state",
     "adam_step", "add_point", "add_to_class", "add_up", "apply_settings", "arange",
     "are_devices", "argmax", "array_bytes", "assemble", "astype", "between_steps",
     "block_places", "board_state", "build_problems", "bus_bandwidth", "cache_bytes",
-    "capability_range", "card_data", "check_arrays", "check_file", "check_limits",
-    "check_objects", "check_run", "check_shapes", "chunked_loss", "cited", "cited_rows",
+    "capability_range", "card_data", "check_arrays", "check_file", "check_heads",
+    "check_limits", "check_objects", "check_prompt", "check_requests", "check_room",
+    "check_run", "check_shapes", "chunked_loss", "cited", "cited_rows",
     "compile_kernel", "compile_only_devices", "complete_checkpoints", "compute_in",
     "concat", "cos", "cosh", "count_batches", "count_collectives", "count_examples",
     "count_messages", "count_traffic", "counted_call", "cpu", "decode", "decode_step",
@@ -149,19 +151,19 @@ __all__ = [
     "place_index", "plan_memory", "plot", "plot_ladder", "plot_trace", "predict_memory",
     "product_times", "product_types", "profile_events", "progress_bar",
     "publish_checkpoint", "query_gpus", "queue_times", "rank_environment", "rank_group",
-    "read_arrays", "read_collectives", "read_plan", "reduce_mean", "reduce_sum",
-    "remedy", "repeat", "require_gpu", "reshape", "restore_board", "restored_like",
-    "ring_all_reduce", "ring_time", "rms_norm", "rotate", "run_arguments", "run_kernel",
-    "saved_for_backward", "scale_gradient", "scaling_efficiency", "scan_in_python",
-    "schedule_buckets", "serve", "set_axes", "set_figsize", "shape_trainer",
-    "share_random_state", "show_error", "show_images", "sight_problems", "sigmoid",
-    "sin", "sinh", "size", "small_sums", "split_batch", "square_product", "stack",
-    "star_all_reduce", "state_shapes", "step_activations", "step_flops", "step_needs",
-    "stored_collectives", "stored_kernel", "stored_plans", "swapaxes", "synchronize",
-    "tanh", "tensor", "time_call", "time_in_turn", "to", "trace_events", "transpose",
-    "try_all_gpus", "try_devices", "try_gpu", "unpack", "use_svg_display",
-    "vector_product", "verdict", "visible_gpus", "wait_for_disk", "warn_if_over",
-    "wave_efficiency", "write_arrays", "zeros", "zeros_like"
+    "read_arrays", "read_collectives", "read_params", "read_plan", "reduce_mean",
+    "reduce_sum", "remedy", "repeat", "require_gpu", "reshape", "restore_board",
+    "restored_like", "ring_all_reduce", "ring_time", "rms_norm", "rotate",
+    "run_arguments", "run_kernel", "saved_for_backward", "scale_gradient",
+    "scaling_efficiency", "scan_in_python", "schedule_buckets", "serve", "set_axes",
+    "set_figsize", "shape_trainer", "share_random_state", "show_error", "show_images",
+    "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums", "split_batch",
+    "square_product", "stack", "star_all_reduce", "state_shapes", "step_activations",
+    "step_flops", "step_needs", "stored_collectives", "stored_kernel", "stored_plans",
+    "swapaxes", "synchronize", "tanh", "tensor", "time_call", "time_in_turn", "to",
+    "trace_events", "transpose", "try_all_gpus", "try_devices", "try_gpu", "unpack",
+    "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
+    "warn_if_over", "wave_efficiency", "write_arrays", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -1930,6 +1932,25 @@ def occupancy(
 
 
 # Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def check_heads(width: int, heads: int, kv_heads: int) -> None:
+    """Raise ValueError if the heads do not divide the width, or each other."""
+    if min(width, heads, kv_heads) < 1 or width % heads or heads % kv_heads:
+        raise ValueError(
+            f"{heads} heads have to divide the width {width}, and "
+            f"{kv_heads} heads of keys and values the {heads} heads"
+        )
+
+
+def check_room(tokens: Any, cache: list, start: int, axis: int = 2) -> None:
+    """Raise ValueError if tokens from the position `start` on exceed the cache."""
+    end, room = start + tokens.shape[1], cache[0].shape[axis]
+    if start < 0 or end > room:
+        raise ValueError(
+            f"the tokens take the positions {start} to {end - 1}, and "
+            f"the cache has room for {room}"
+        )
+
+
 LanguageModel = namedtuple("LanguageModel", "layers width heads kv_heads weights")
 
 
@@ -1939,7 +1960,9 @@ def make_language_model(
     """Return a Transformer with random weights, on the first GPU if there is one.
 
     Each of `kv_heads` heads of keys and values serves several of `heads` queries.
+    Raises ValueError if the heads do not divide the width.
     """
+    check_heads(width, heads, kv_heads)
     keys = iter(jax.random.split(jax.random.key(0), 4 * layers + 1))
 
     def matrix(rows, columns):
@@ -1974,9 +1997,14 @@ def linear(X: jax.Array, W: jax.Array) -> jax.Array:
     return jnp.einsum("...i,oi->...o", X, W)
 
 
-@partial(jax.jit, static_argnums=0, donate_argnums=3)
+@partial(jax.jit, static_argnums=(0, 5), donate_argnums=3)
 def decode_step(
-    sizes: tuple, weights: list, tokens: jax.Array, cache: list, start: int
+    sizes: tuple,
+    weights: list,
+    tokens: jax.Array,
+    cache: list,
+    start: int,
+    product: Callable,
 ) -> tuple:
     """Return the logits of the next tokens and the cache; see `decode`."""
     layers, width, heads, groups = sizes
@@ -1986,26 +2014,37 @@ def decode_step(
     later = places > start + jnp.arange(tokens.shape[1])[:, None]
     for i in range(layers):
         qkv, out, up, down = rest[4 * i : 4 * i + 4]
-        H = linear(rms_norm(X), qkv)
-        q, k, v = jnp.split(H, [width, width + groups * d], -1)
-        entries = jnp.stack([k, v]).reshape(2, *tokens.shape, groups, d)
-        new.append(jax.lax.dynamic_update_slice(cache[i], entries, (0, 0, start, 0, 0)))
-        q = q.reshape(*tokens.shape, groups, -1, d)
+        H = product(rms_norm(X), qkv).reshape(*tokens.shape, groups, -1, d)
+        q, k, v = H[..., :-2, :], H[..., -2, :], H[..., -1, :]  # of each group
+        new.append(
+            jax.lax.dynamic_update_slice(
+                cache[i], jnp.stack([k, v]), (0, 0, start, 0, 0)
+            )
+        )
         scores = jnp.einsum("bngrd,bsgd->bgrns", q, new[-1][0]) / d**0.5
         weights = jax.nn.softmax(jnp.where(later, -1e9, scores))
         H = jnp.einsum("bgrns,bsgd->bngrd", weights, new[-1][1])
-        X = X + linear(H.reshape(X.shape), out)
-        X = X + linear(jax.nn.gelu(linear(rms_norm(X), up)), down)
+        X = X + product(H.reshape(X.shape), out)
+        X = X + product(jax.nn.gelu(product(rms_norm(X), up)), down)
     return linear(rms_norm(X[:, -1]), embedding), new
 
 
-def decode(model: LanguageModel, tokens: jax.Array, cache: list, start: int) -> tuple:
+def decode(
+    model: LanguageModel,
+    tokens: jax.Array,
+    cache: list,
+    start: int,
+    product: Callable = linear,
+) -> tuple:
     """Return the logits of the next tokens and the cache, with new entries.
 
-    `tokens`, shape (batch, n), are at the positions from `start` on. The old
-    cache cannot be used any more: the new one takes its memory.
+    `tokens`, shape (batch, n), are at the positions from `start` on. `product`
+    returns the products of inputs with one of the layers' weights. The old cache
+    cannot be used any more: the new one takes its memory. Raises ValueError if the
+    cache is too short.
     """
-    return decode_step(model[:4], model.weights, tokens, cache, start)
+    check_room(tokens, cache, start)
+    return decode_step(model[:4], model.weights, tokens, cache, start, product)
 
 
 def likeliest(logits: jax.Array) -> jax.Array:
@@ -2013,11 +2052,28 @@ def likeliest(logits: jax.Array) -> jax.Array:
     return logits.argmax(-1, keepdims=True)
 
 
+def check_prompt(model: LanguageModel, prompt: Any, count: int) -> None:
+    """Raise ValueError if no text of `count` tokens can follow a prompt."""
+    vocabulary, numbers = model.weights[0].shape[0], numpy(prompt)
+    if count < 0:
+        raise ValueError(f"count is 0, 1, 2, ..., not {count}")
+    if numbers.ndim != 2 or not numbers.size:
+        raise ValueError(f"a prompt has the shape (batch, n), not {numbers.shape}")
+    if (
+        numbers.dtype.kind not in "iu"
+        or numbers.min() < 0
+        or numbers.max() >= vocabulary
+    ):
+        raise ValueError(f"tokens are integers from 0 to {vocabulary - 1}")
+
+
 def generate(model: LanguageModel, prompt: Any, count: int) -> list:
     """Return `count` tokens after a prompt, shape (batch, n), each the likeliest.
 
-    Each item of the list has the shape (batch, 1).
+    Each item of the list has the shape (batch, 1). Raises ValueError if `count` is
+    negative, or the prompt is empty or has tokens that the model does not know.
     """
+    check_prompt(model, prompt, count)
     cache = make_cache(model, len(prompt), prompt.shape[1] + count)
     tokens, new, start = [], prompt, 0
     for _ in range(count):
@@ -2027,33 +2083,76 @@ def generate(model: LanguageModel, prompt: Any, count: int) -> list:
     return tokens
 
 
-def serve(
-    lengths: Sequence,
-    places: int,
-    continuous: bool,
-    arrivals: Sequence = (),
-    run_step: Callable | None = None,
-) -> tuple:
-    """Return how many requests each step serves, and how long each request waits.
+Request = namedtuple("Request", "arrival prompt length")
 
-    `lengths` are the tokens that the requests generate, in the order of their
-    arrivals, by default all 0. `run_step(count)` runs a step and returns the time.
+
+def check_requests(
+    requests: Sequence, places: int, budget: float, pages: float
+) -> None:
+    """Raise ValueError if `serve` cannot finish these requests."""
+    if min(places, budget) < 1:
+        raise ValueError(f"places and budget are at least 1, not {places} and {budget}")
+    for i, (arrival, prompt, length) in enumerate(requests):
+        if min(prompt, length) < 1:
+            raise ValueError(
+                f"request {i} has {prompt} tokens and wants {length}, "
+                "but both are at least 1"
+            )
+        if prompt + length - 1 > 16 * pages:
+            raise ValueError(f"request {i} does not fit into {pages} pages")
+        if i and not arrival >= requests[i - 1][0]:
+            raise ValueError(f"request {i} arrives before the one in front of it")
+
+
+def serve(
+    requests: Sequence,
+    places: int,
+    continuous: bool = True,
+    step_time: Callable = lambda new, cached: 1,
+    budget: float = math.inf,
+    pages: float = math.inf,
+) -> list:
+    """Return for each request the times at which it gets its tokens.
+
+    A step computes `new` tokens, at most `budget`, after `cached` ones. If the caches
+    outgrow their `pages` of 16 tokens, the last request gives its own back and computes
+    them again later. Raises ValueError for requests that cannot be served.
     """
-    queue = list(zip(list(arrivals) or [0] * len(lengths), lengths))
-    running: list[int] = []
-    counts: list[int] = []
-    waits: list[float] = []
-    now: float = 0
-    while queue or running:
+    check_requests(requests, places, budget, pages)
+    waiting, running = list(range(len(requests))), []
+    cached, times, now = [0] * len(requests), [[] for _ in requests], 0
+
+    def context(i):
+        return requests[i].prompt + len(times[i])  # tokens before the next one
+
+    def used(chosen):
+        return sum(-(-context(i) // 16) for i in chosen)
+
+    while waiting or running:
+        if not running:
+            now = max(now, requests[waiting[0]].arrival)
+        while used(running) > pages:
+            waiting.insert(0, running.pop())  # preemption
+            cached[waiting[0]] = 0
         if continuous or not running:
-            while queue and queue[0][0] <= now and len(running) < places:
-                arrival, length = queue.pop(0)
-                waits.append(now - arrival)
-                running.append(length)
-        counts.append(len(running))
-        running = [left - 1 for left in running if left > 1]
-        now = run_step(counts[-1]) if run_step else now + 1
-    return counts, waits
+            while (
+                waiting
+                and requests[waiting[0]].arrival <= now
+                and len(running) < places
+                and used(running + waiting[:1]) <= pages
+            ):
+                running.append(waiting.pop(0))
+        left, new = budget, {}
+        for i in running:
+            new[i] = min(context(i) - cached[i], left)
+            left -= new[i]
+        now += step_time(sum(new.values()), sum(cached[i] for i in running))
+        for i in running:
+            cached[i] += new[i]
+            if cached[i] == context(i):
+                times[i].append(now)
+        running = [i for i in running if len(times[i]) < requests[i].length]
+    return times
 
 
 # Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
@@ -3640,4 +3739,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 2ad41790692f4456, with the contents ee5f281450d028c4.
+# Generated from ec803aabf26e4f93, with the contents 1b557708aeae0f85.

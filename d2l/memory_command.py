@@ -4,6 +4,8 @@ python -m d2l memory MODULE:MODEL --batch SHAPE[:TYPE] ...
 python -m d2l memory d2l.torch:DeepMLP --batch 2048x128 2048x128
 python -m d2l memory 'models:ResNet(10)' --batch 32x3x224x224 32:int64
 python -m d2l memory 'Llama 3 8B' --generate 8192 --users 16
+python -m d2l memory 'Qwen3 8B' --generate 8192 --weight-bits 4.5 --cache-bits 8
+python -m d2l memory my-model --generate 8192 --shape 36,8,128,8.19e9
 
 MODEL is a model of this library: an instance, or a class or function that returns one,
 with its arguments if it has any. It is Python code and is run. --batch gives one shape
@@ -11,9 +13,12 @@ for each item of a minibatch, the labels last; the type is float32 if it is not 
 or one of float16, bfloat16, float64, int64, int32, uint8 and bool. --accumulate and
 --precision are those of the trainer.
 
---generate needs no framework. It takes a language model whose shape is published, and
-gives the bytes in 16 bits of its weights and of the caches of --users users with so
-many tokens each.
+--generate needs no framework. It takes a language model whose shape is published, or
+any name with --shape LAYERS,KV_HEADS,HEAD_SIZE,PARAMETERS. It gives the bytes of the
+weights and of the caches of --users users with so many tokens each, in 16 bits if
+--weight-bits and --cache-bits are not given. Caches with sliding windows or latent
+attention are smaller. --accumulate and --precision belong to --batch, the others to
+--generate.
 The exit status is 2 for a mistake in the arguments.
 """
 
@@ -36,6 +41,8 @@ TYPES = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "uint8",
 PRECISIONS = ("float32", "bfloat16", "float16")
 ITEM = re.compile(rf"(\d+(?:x\d+)*)(?::({'|'.join(TYPES)}))?")
 CARDS = ("T4", "A100", "H100", "H200", "B200")
+TRAINING = {"accumulate", "precision"}
+GENERATING = {"users", "shape", "weight_bits", "cache_bits"}
 
 
 class UsageError(Exception):
@@ -53,16 +60,22 @@ def main(arguments: Sequence[str]) -> int:
     task = parser.add_mutually_exclusive_group(required=True)
     task.add_argument("--batch", nargs="+", metavar="SHAPE[:TYPE]")
     task.add_argument("--generate", type=int, metavar="LENGTH")
-    parser.add_argument("--users", type=int, default=1, metavar="N")
-    parser.add_argument("--accumulate", type=int, default=1, metavar="N")
-    parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0])
+    parser.add_argument("--users", type=int, metavar="N")
+    parser.add_argument("--shape", metavar="L,H,D,N")
+    parser.add_argument("--weight-bits", type=float, metavar="BITS")
+    parser.add_argument("--cache-bits", type=float, metavar="BITS")
+    parser.add_argument("--accumulate", type=int, metavar="N")
+    parser.add_argument("--precision", choices=PRECISIONS)
     options = parser.parse_args(arguments)
+    tasks = {"batch": TRAINING, "generate": GENERATING}
+    chosen = "batch" if options.generate is None else "generate"
+    given = {key: value for key, value in vars(options).items() if value is not None}
     try:
-        if options.generate is not None:
-            print(generation(options.model, options.generate, options.users))
-        else:
-            settings = options.accumulate, options.precision
-            print(table(options.model, options.batch, *settings))
+        for name in given.keys() - tasks[chosen] - {"model", *tasks}:
+            raise UsageError(f"--{name.replace('_', '-')} does not apply to --{chosen}")
+        settings = {name: given[name] for name in tasks[chosen] & given.keys()}
+        function = table if chosen == "batch" else generation
+        print(function(options.model, given[chosen], **settings))
     except UsageError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
@@ -95,23 +108,56 @@ def table(
     return "\n".join([*rows, "", f"Cards with more memory than this: {fit}. {note}"])
 
 
-def generation(name: str, length: int, users: int = 1) -> str:
+def generation(
+    name: str,
+    length: int,
+    users: int = 1,
+    shape: str = "",
+    weight_bits: float = 16,
+    cache_bits: float = 16,
+) -> str:
     """Return the table of the bytes that a language model takes to generate text."""
-    if name not in tables.SHAPES:
-        known = " or ".join(f"'{name}'" for name in tables.SHAPES)
-        raise UsageError(f"'{name}' has no published shape here; write {known}")
     for option, value in ("--generate", length), ("--users", users):
-        if value < 1:
+        if not 1 <= value <= 10**9:
             raise UsageError(f"{option}: write 1, 2, ..., not {value}")
-    shape = tables.SHAPES[name]
-    weights, cache = 2 * shape.params, tables.cache_bytes(shape, length)
+    for option, bits in ("--weight-bits", weight_bits), ("--cache-bits", cache_bits):
+        if not 1 <= bits <= 32:
+            raise UsageError(f"{option}: write 16, 8, 4.5, ..., not {bits:g}")
+    found = _language_shape(name, shape)
+    weights = found.params * weight_bits / 8
+    cache = tables.cache_bytes(found, length, cache_bits / 8)
     sizes = {"weights": weights, "caches": users * cache}
     rows = [_row(*item) for item in (sizes | {"sum": sum(sizes.values())}).items()]
     memory = {card: tables.card_data(card)["memory"] for card in CARDS}
     fit = {card: int((0.9 * memory[card] - weights) // cache) for card in CARDS}
     most = ", ".join(f"{card} {max(0, count)}" for card, count in fit.items())
+    cards = ", ".join(card for card in CARDS if fit[card] >= users) or "none"
     note = "A tenth of each card is left for the rest."
-    return "\n".join([*rows, "", f"Most users: {most}. {note}"])
+    return "\n".join(
+        [*rows, "", f"Most users: {most}. {note}", f"Cards for {users}: {cards}."]
+    )
+
+
+def _language_shape(name: str, numbers: str) -> tables.LanguageShape:
+    """Return the shape of a model: the published one, or that of the option."""
+    if not numbers:
+        published = {known.lower(): shape for known, shape in tables.SHAPES.items()}
+        if name.lower() not in published:
+            known = ", ".join(f"'{name}'" for name in tables.SHAPES)
+            raise UsageError(
+                f"'{name}' has no published shape here; write {known}, or give --shape"
+            )
+        return published[name.lower()]
+    try:
+        layers, heads, size, params = (float(number) for number in numbers.split(","))
+        if not all(0 < number < 1e15 for number in (layers, heads, size, params)):
+            raise ValueError
+    except ValueError:
+        raise UsageError(
+            f"--shape: '{numbers}' is no shape; write layers, heads of keys, "
+            "values of a head, parameters, such as 32,8,128,8.03e9"
+        ) from None
+    return tables.LanguageShape(params, params, layers, heads, heads, size)
 
 
 def _row(role: str, nbytes: float) -> str:

@@ -13,6 +13,7 @@ import gc
 import importlib.util
 import itertools
 import json
+import math
 import os
 import pickle
 import platform
@@ -102,6 +103,7 @@ from d2l.tables import (
     card_data,
     cited,
     cited_rows,
+    read_params,
     stored_collectives,
     stored_plans,
 )
@@ -114,13 +116,14 @@ __all__ = [
     "HyperParameters", "KernelPlan", "LanguageModel", "LanguageShape",
     "LinearRegression", "LinearRegressionScratch", "MFU", "MLP", "Machine",
     "MemoryTape", "Module", "OneRank", "Operation", "OperationRecorder", "Optimizers",
-    "Plan", "Point", "ProgressBoard", "Ranks", "ResumableLoader", "SGD", "SHAPES",
-    "Setting", "StepMemory", "SyntheticRegressionData", "Timer", "Traffic", "Trainer",
-    "TransformerLayer", "WatchedArray", "WrongCheckpoint", "abs", "add_point",
-    "add_to_class", "all_arrays", "apply_settings", "arange", "are_devices", "argmax",
-    "astype", "batch_matmul", "board_state", "build_problems", "bus_bandwidth",
-    "cache_bytes", "capability_range", "card_data", "check_file", "check_limits",
-    "check_loss", "check_objects", "check_run", "check_shapes", "checkpoint",
+    "Plan", "Point", "ProgressBoard", "Ranks", "Request", "ResumableLoader", "SGD",
+    "SHAPES", "Setting", "StepMemory", "SyntheticRegressionData", "Timer", "Traffic",
+    "Trainer", "TransformerLayer", "WatchedArray", "WrongCheckpoint", "abs",
+    "add_point", "add_to_class", "all_arrays", "apply_settings", "arange",
+    "are_devices", "argmax", "astype", "batch_matmul", "board_state", "build_problems",
+    "bus_bandwidth", "cache_bytes", "capability_range", "card_data", "check_file",
+    "check_heads", "check_limits", "check_loss", "check_objects", "check_prompt",
+    "check_requests", "check_room", "check_run", "check_shapes", "checkpoint",
     "chunked_loss", "cited", "cited_rows", "close_store", "compile_cuda",
     "compile_kernel", "complete_checkpoints", "concat", "copy_to", "cos", "cosh",
     "count_batches", "count_examples", "count_traffic", "cpu", "decode",
@@ -141,10 +144,10 @@ __all__ = [
     "pipeline_order", "pipeline_times", "plain_arrays", "plan_kernel", "plot",
     "plot_ladder", "plot_trace", "predict_memory", "product_flops", "product_times",
     "product_types", "profile", "progress_bar", "publish_checkpoint", "query_gpus",
-    "queue_times", "rand", "randn", "rank_environment", "rank_group", "reduce_mean",
-    "reduce_sum", "remedy", "repeat", "require_gpu", "reshape", "restore_board",
-    "ring_all_reduce", "ring_time", "rms_norm", "run_arguments", "run_kernel",
-    "run_small", "run_uncompiled", "saved_bytes", "scaling_efficiency",
+    "queue_times", "rand", "randn", "rank_environment", "rank_group", "read_params",
+    "reduce_mean", "reduce_sum", "remedy", "repeat", "require_gpu", "reshape",
+    "restore_board", "ring_all_reduce", "ring_time", "rms_norm", "run_arguments",
+    "run_kernel", "run_small", "run_uncompiled", "saved_bytes", "scaling_efficiency",
     "schedule_buckets", "scratch_tensors", "serve", "servers", "set_axes",
     "set_figsize", "share_object", "shared_array", "show_error", "show_images",
     "sight_problems", "sigmoid", "simulate_kernel", "sin", "single_graph", "sinh",
@@ -1655,6 +1658,25 @@ def occupancy(
 
 
 # Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def check_heads(width: int, heads: int, kv_heads: int) -> None:
+    """Raise ValueError if the heads do not divide the width, or each other."""
+    if min(width, heads, kv_heads) < 1 or width % heads or heads % kv_heads:
+        raise ValueError(
+            f"{heads} heads have to divide the width {width}, and "
+            f"{kv_heads} heads of keys and values the {heads} heads"
+        )
+
+
+def check_room(tokens: Any, cache: list, start: int, axis: int = 2) -> None:
+    """Raise ValueError if tokens from the position `start` on exceed the cache."""
+    end, room = start + tokens.shape[1], cache[0].shape[axis]
+    if start < 0 or end > room:
+        raise ValueError(
+            f"the tokens take the positions {start} to {end - 1}, and "
+            f"the cache has room for {room}"
+        )
+
+
 LanguageModel = namedtuple("LanguageModel", "layers width heads kv_heads weights")
 
 
@@ -1664,7 +1686,9 @@ def make_language_model(
     """Return a Transformer with random weights, on the first GPU if there is one.
 
     Each of `kv_heads` heads of keys and values serves several of `heads` queries.
+    Raises ValueError if the heads do not divide the width.
     """
+    check_heads(width, heads, kv_heads)
 
     def matrix(rows, columns):
         weight = np.random.normal(size=(rows, columns), ctx=try_gpu())
@@ -1708,8 +1732,10 @@ def decode(
     """Return the logits of the next tokens and the cache, with new entries.
 
     `tokens`, shape (batch, n), are at the positions from `start` on. `product`
-    returns the products of inputs with one of the weights.
+    returns the products of inputs with one of the layers' weights. Raises ValueError
+    if the cache is too short.
     """
+    check_room(tokens, cache, start, axis=3)
     embedding, *rest = model.weights
     groups, d, (b, n) = model.kv_heads, model.width // model.heads, tokens.shape
     X, end = np.take(embedding, tokens, axis=0), start + n
@@ -1717,10 +1743,11 @@ def decode(
     earlier = places <= places[start:].reshape(-1, 1)
     for i in range(model.layers):
         qkv, out, up, down = rest[4 * i : 4 * i + 4]
-        parts = product(rms_norm(X), qkv).reshape(b, n, -1, d).transpose(0, 2, 1, 3)
-        q = parts[:, : model.heads].reshape(b * groups, -1, d)
-        cache[i][0, :, :, start:end] = parts[:, model.heads : model.heads + groups]
-        cache[i][1, :, :, start:end] = parts[:, model.heads + groups :]
+        H = product(rms_norm(X), qkv).reshape(b, n, groups, -1, d)
+        H = H.transpose(0, 2, 3, 1, 4)  # queries, keys and values of each group
+        q = H[:, :, :-2].reshape(b * groups, -1, d)
+        cache[i][0, :, :, start:end] = H[:, :, -2]
+        cache[i][1, :, :, start:end] = H[:, :, -1]
         keys, values = cache[i][:, :, :, :end].reshape(2, b * groups, end, d)
         scores = npx.batch_dot(q, keys, transpose_b=True) / d**0.5
         scores = np.where(earlier, scores.reshape(b * groups, -1, n, end), -1e9)
@@ -1737,11 +1764,28 @@ def likeliest(logits: np.ndarray) -> np.ndarray:
     return logits.argmax(-1).astype("int32").reshape(-1, 1)
 
 
+def check_prompt(model: LanguageModel, prompt: Any, count: int) -> None:
+    """Raise ValueError if no text of `count` tokens can follow a prompt."""
+    vocabulary, numbers = model.weights[0].shape[0], prompt.asnumpy()
+    if count < 0:
+        raise ValueError(f"count is 0, 1, 2, ..., not {count}")
+    if numbers.ndim != 2 or not numbers.size:
+        raise ValueError(f"a prompt has the shape (batch, n), not {numbers.shape}")
+    if (
+        numbers.dtype.kind not in "iu"
+        or numbers.min() < 0
+        or numbers.max() >= vocabulary
+    ):
+        raise ValueError(f"tokens are integers from 0 to {vocabulary - 1}")
+
+
 def generate(model: LanguageModel, prompt: Any, count: int) -> list:
     """Return `count` tokens after a prompt, shape (batch, n), each the likeliest.
 
-    Each item of the list has the shape (batch, 1).
+    Each item of the list has the shape (batch, 1). Raises ValueError if `count` is
+    negative, or the prompt is empty or has tokens that the model does not know.
     """
+    check_prompt(model, prompt, count)
     cache = make_cache(model, len(prompt), prompt.shape[1] + count)
     tokens, new, start = [], prompt, 0
     for _ in range(count):
@@ -1751,33 +1795,76 @@ def generate(model: LanguageModel, prompt: Any, count: int) -> list:
     return tokens
 
 
-def serve(
-    lengths: Sequence,
-    places: int,
-    continuous: bool,
-    arrivals: Sequence = (),
-    run_step: Callable | None = None,
-) -> tuple:
-    """Return how many requests each step serves, and how long each request waits.
+Request = namedtuple("Request", "arrival prompt length")
 
-    `lengths` are the tokens that the requests generate, in the order of their
-    arrivals, by default all 0. `run_step(count)` runs a step and returns the time.
+
+def check_requests(
+    requests: Sequence, places: int, budget: float, pages: float
+) -> None:
+    """Raise ValueError if `serve` cannot finish these requests."""
+    if min(places, budget) < 1:
+        raise ValueError(f"places and budget are at least 1, not {places} and {budget}")
+    for i, (arrival, prompt, length) in enumerate(requests):
+        if min(prompt, length) < 1:
+            raise ValueError(
+                f"request {i} has {prompt} tokens and wants {length}, "
+                "but both are at least 1"
+            )
+        if prompt + length - 1 > 16 * pages:
+            raise ValueError(f"request {i} does not fit into {pages} pages")
+        if i and not arrival >= requests[i - 1][0]:
+            raise ValueError(f"request {i} arrives before the one in front of it")
+
+
+def serve(
+    requests: Sequence,
+    places: int,
+    continuous: bool = True,
+    step_time: Callable = lambda new, cached: 1,
+    budget: float = math.inf,
+    pages: float = math.inf,
+) -> list:
+    """Return for each request the times at which it gets its tokens.
+
+    A step computes `new` tokens, at most `budget`, after `cached` ones. If the caches
+    outgrow their `pages` of 16 tokens, the last request gives its own back and computes
+    them again later. Raises ValueError for requests that cannot be served.
     """
-    queue = list(zip(list(arrivals) or [0] * len(lengths), lengths))
-    running: list[int] = []
-    counts: list[int] = []
-    waits: list[float] = []
-    now: float = 0
-    while queue or running:
+    check_requests(requests, places, budget, pages)
+    waiting, running = list(range(len(requests))), []
+    cached, times, now = [0] * len(requests), [[] for _ in requests], 0
+
+    def context(i):
+        return requests[i].prompt + len(times[i])  # tokens before the next one
+
+    def used(chosen):
+        return sum(-(-context(i) // 16) for i in chosen)
+
+    while waiting or running:
+        if not running:
+            now = max(now, requests[waiting[0]].arrival)
+        while used(running) > pages:
+            waiting.insert(0, running.pop())  # preemption
+            cached[waiting[0]] = 0
         if continuous or not running:
-            while queue and queue[0][0] <= now and len(running) < places:
-                arrival, length = queue.pop(0)
-                waits.append(now - arrival)
-                running.append(length)
-        counts.append(len(running))
-        running = [left - 1 for left in running if left > 1]
-        now = run_step(counts[-1]) if run_step else now + 1
-    return counts, waits
+            while (
+                waiting
+                and requests[waiting[0]].arrival <= now
+                and len(running) < places
+                and used(running + waiting[:1]) <= pages
+            ):
+                running.append(waiting.pop(0))
+        left, new = budget, {}
+        for i in running:
+            new[i] = min(context(i) - cached[i], left)
+            left -= new[i]
+        now += step_time(sum(new.values()), sum(cached[i] for i in running))
+        for i in running:
+            cached[i] += new[i]
+            if cached[i] == context(i):
+                times[i].append(now)
+        running = [i for i in running if len(times[i]) < requests[i].length]
+    return times
 
 
 # Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
@@ -3314,4 +3401,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 1691b1d2b2a63ca7, with the contents 12073b953f6f230b.
+# Generated from 3e6d695a4f27b8ba, with the contents 3be82ae1f9c7d0e1.

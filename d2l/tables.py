@@ -71,17 +71,47 @@ def card_data(card: str) -> dict[str, float]:
     return found
 
 
-LanguageShape = namedtuple("LanguageShape", "params layers heads kv_heads head_size")
+LanguageShape = namedtuple(
+    "LanguageShape",
+    "params active layers heads kv_heads head_size experts used",
+    defaults=(1, 1),
+)
 
-SHAPES = {  # as Meta publishes them, see Meta.Llama in the bibliography
-    "Llama 3 8B": LanguageShape(8.03e9, 32, 32, 8, 128),
-    "Llama 3 70B": LanguageShape(70.6e9, 80, 64, 8, 128),
+# As the makers publish them: Meta.Llama, Mistral.2024, Qwen.2024 and Qwen.2025 in the
+# bibliography. `active` are the parameters that compute a token: all but the embedding
+# and, in a mixture of experts, those of the experts that are not used.
+SHAPES = {
+    "Llama 3 8B": LanguageShape(8.03e9, 7.50e9, 32, 32, 8, 128),
+    "Llama 3 70B": LanguageShape(70.6e9, 69.5e9, 80, 64, 8, 128),
+    "Mistral 7B": LanguageShape(7.25e9, 7.11e9, 32, 32, 8, 128),
+    "Qwen2.5 7B": LanguageShape(7.62e9, 7.07e9, 28, 28, 4, 128),
+    "Qwen3 8B": LanguageShape(8.19e9, 7.57e9, 36, 32, 8, 128),
+    "Qwen3 30B-A3B": LanguageShape(30.5e9, 3.04e9, 48, 32, 4, 128, 128, 8),
 }
 
 
 def cache_bytes(shape: LanguageShape, length: int, itemsize: float = 2) -> float:
-    """Return the bytes of the keys and values of `length` tokens of one user."""
+    """Return the bytes of the keys and values of `length` tokens of one user.
+
+    This holds if each layer keeps the keys and values of all tokens: for multi-head,
+    grouped-query and multi-query attention, but neither for sliding windows nor for
+    latent attention. Raises ValueError if `length` is negative.
+    """
+    if length < 0:
+        raise ValueError(f"a text has 0, 1, 2, ... tokens, not {length}")
     return 2 * shape.layers * shape.kv_heads * shape.head_size * length * itemsize
+
+
+def read_params(shape: LanguageShape, batch_size: int) -> float:
+    """Return the number of parameters that a step reads for a batch of tokens.
+
+    A dense model reads `active`. In a mixture of experts, each token uses `used` of
+    `experts`, all equally often, and a step reads the experts of any of its tokens.
+    """
+    if shape.experts == 1:
+        return shape.active
+    idle = (1 - shape.used / shape.experts) ** (batch_size - 1)
+    return shape.params - (shape.params - shape.active) * idle
 
 
 @dataclass

@@ -11,6 +11,7 @@ import ctypes
 import faulthandler
 import importlib
 import json
+import math
 import multiprocessing
 import os
 import pickle
@@ -115,6 +116,7 @@ from d2l.tables import (
     card_data,
     cited,
     cited_rows,
+    read_params,
     stored_collectives,
     stored_plans,
 )
@@ -127,13 +129,14 @@ __all__ = [
     "LanguageModel", "LanguageShape", "LinearRegression", "LinearRegressionScratch",
     "MFU", "MLP", "Machine", "MemoryTape", "Module", "OneRank", "Operation",
     "OperationRecorder", "Optimizers", "Plan", "Point", "ProgressBoard", "Ranks",
-    "ResumableLoader", "SGD", "SHAPES", "Setting", "ShareLoader", "SlicedDataset",
-    "StepMemory", "SyntheticRegressionData", "Timer", "Traffic", "Trainer",
-    "TrainingStep", "TransformerLayer", "WrongCheckpoint", "abs", "accelerator",
-    "add_point", "add_to_class", "all_tensors", "apply_settings", "arange",
-    "are_devices", "argmax", "astype", "batch_matmul", "board_state", "build_problems",
-    "bus_bandwidth", "cache_bytes", "can_fork", "capability_range", "card_data",
-    "check_file", "check_limits", "check_loss", "check_objects", "check_run",
+    "Request", "ResumableLoader", "SGD", "SHAPES", "Setting", "ShareLoader",
+    "SlicedDataset", "StepMemory", "SyntheticRegressionData", "Timer", "Traffic",
+    "Trainer", "TrainingStep", "TransformerLayer", "WrongCheckpoint", "abs",
+    "accelerator", "add_point", "add_to_class", "all_tensors", "apply_settings",
+    "arange", "are_devices", "argmax", "astype", "batch_matmul", "board_state",
+    "build_problems", "bus_bandwidth", "cache_bytes", "can_fork", "capability_range",
+    "card_data", "check_file", "check_heads", "check_limits", "check_loss",
+    "check_objects", "check_prompt", "check_requests", "check_room", "check_run",
     "check_shapes", "chunked_loss", "cited", "cited_rows", "compile_kernel",
     "complete_checkpoints", "concat", "copied_ahead", "cos", "cosh", "count_batches",
     "count_collectives", "count_examples", "count_step", "count_traffic", "cpu",
@@ -154,20 +157,20 @@ __all__ = [
     "pipeline_times", "plain_kernels", "plain_tensors", "plot", "plot_ladder",
     "plot_trace", "predict_memory", "product_times", "product_types", "progress_bar",
     "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn", "random_states",
-    "read_tensors", "read_usage", "reduce_mean", "reduce_sum", "remedy", "repeat",
-    "require_gpu", "reshape", "restore_board", "restore_workers", "ring_all_reduce",
-    "ring_time", "run_arguments", "run_kernel", "run_rank", "saved_for_backward",
-    "scaling_efficiency", "schedule_buckets", "scratch_tensors", "serve", "set_axes",
-    "set_figsize", "set_random_states", "share_random_states", "show_error",
-    "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums",
-    "split_batch", "square_product", "stack", "star_all_reduce", "start_ranks",
-    "started_workers", "step_flops", "step_needs", "stored_collectives", "stored_plans",
-    "swapaxes", "synchronize", "tanh", "tell_caller", "tensor", "tensor_bytes",
-    "time_call", "time_in_turn", "to", "trace_events", "transpose", "triton_code",
-    "try_all_gpus", "try_devices", "try_gpu", "unpack", "use_svg_display",
-    "vector_product", "verdict", "visible_gpus", "wait_for_disk", "warn_if_over",
-    "warn_of_workers", "watch_access", "wave_efficiency", "with_batches",
-    "write_tensors", "zeros", "zeros_like"
+    "read_params", "read_tensors", "read_usage", "reduce_mean", "reduce_sum", "remedy",
+    "repeat", "require_gpu", "reshape", "restore_board", "restore_workers",
+    "ring_all_reduce", "ring_time", "run_arguments", "run_kernel", "run_rank",
+    "saved_for_backward", "scaling_efficiency", "schedule_buckets", "scratch_tensors",
+    "serve", "set_axes", "set_figsize", "set_random_states", "share_random_states",
+    "show_error", "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size",
+    "small_sums", "split_batch", "square_product", "stack", "star_all_reduce",
+    "start_ranks", "started_workers", "step_flops", "step_needs", "stored_collectives",
+    "stored_plans", "swapaxes", "synchronize", "tanh", "tell_caller", "tensor",
+    "tensor_bytes", "time_call", "time_in_turn", "to", "trace_events", "transpose",
+    "triton_code", "try_all_gpus", "try_devices", "try_gpu", "unpack",
+    "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
+    "warn_if_over", "warn_of_workers", "watch_access", "wave_efficiency",
+    "with_batches", "write_tensors", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -1569,6 +1572,25 @@ def occupancy(
 
 
 # Defined in chapter_gpus/inference.md (sec_gpu_inference)
+def check_heads(width: int, heads: int, kv_heads: int) -> None:
+    """Raise ValueError if the heads do not divide the width, or each other."""
+    if min(width, heads, kv_heads) < 1 or width % heads or heads % kv_heads:
+        raise ValueError(
+            f"{heads} heads have to divide the width {width}, and "
+            f"{kv_heads} heads of keys and values the {heads} heads"
+        )
+
+
+def check_room(tokens: Any, cache: list, start: int, axis: int = 2) -> None:
+    """Raise ValueError if tokens from the position `start` on exceed the cache."""
+    end, room = start + tokens.shape[1], cache[0].shape[axis]
+    if start < 0 or end > room:
+        raise ValueError(
+            f"the tokens take the positions {start} to {end - 1}, and "
+            f"the cache has room for {room}"
+        )
+
+
 LanguageModel = namedtuple("LanguageModel", "layers width heads kv_heads weights")
 
 
@@ -1578,7 +1600,9 @@ def make_language_model(
     """Return a Transformer with random weights, on the first GPU if there is one.
 
     Each of `kv_heads` heads of keys and values serves several of `heads` queries.
+    Raises ValueError if the heads do not divide the width.
     """
+    check_heads(width, heads, kv_heads)
 
     def matrix(rows, columns):
         weight = torch.randn(rows, columns, device=try_gpu())
@@ -1608,32 +1632,31 @@ def decode(
     tokens: torch.Tensor,
     cache: list,
     start: int,
-    add: Callable = lambda X: X,
+    product: Callable = F.linear,
 ) -> tuple:
     """Return the logits of the next tokens and the cache, with new entries.
 
-    `tokens`, shape (batch, n), are at the positions from `start` on. If ranks share
-    the model, `add` returns the sum of their values.
+    `tokens`, shape (batch, n), are at the positions from `start` on. `product`
+    returns the products of inputs with one of the layers' weights. Raises ValueError
+    if the cache is too short.
     """
+    check_room(tokens, cache, start)
     embedding, *rest = model.weights
-    groups, d = model.kv_heads, cache[0].shape[-1]
-    end = start + tokens.shape[1]
-    X, shape = F.embedding(tokens, embedding), (model.width,)
+    end, shape = start + tokens.shape[1], (model.width,)
+    X, heads = F.embedding(tokens, embedding), (model.kv_heads, -1, cache[0].shape[-1])
     places = torch.arange(end, device=X.device)
     later = places > places[start:, None]
     for i in range(model.layers):
         qkv, out, up, down = rest[4 * i : 4 * i + 4]
-        q, k, v = F.linear(F.rms_norm(X, shape), qkv).split(
-            [model.heads * d, groups * d, groups * d], -1
-        )
-        cache[i][:, :, start:end] = torch.stack([k, v]).unflatten(-1, (groups, d))
+        H = product(F.rms_norm(X, shape), qkv).unflatten(-1, heads)
+        q, k, v = H[..., :-2, :], H[..., -2, :], H[..., -1, :]  # of each group
+        cache[i][:, :, start:end] = torch.stack([k, v])
         keys, values = cache[i][:, :, :end]
-        q = q.unflatten(-1, (groups, -1, d))
-        scores = torch.einsum("bngrd,bsgd->bgrns", q, keys)
-        weights = F.softmax((scores / d**0.5).masked_fill(later, -1e9), -1)
+        scores = torch.einsum("bngrd,bsgd->bgrns", q, keys) / heads[-1] ** 0.5
+        weights = F.softmax(scores.masked_fill(later, -1e9), -1)
         H = torch.einsum("bgrns,bsgd->bngrd", weights, values).flatten(2)
-        X = X + add(F.linear(H, out))
-        X = X + add(F.linear(F.gelu(F.linear(F.rms_norm(X, shape), up)), down))
+        X = X + product(H, out)
+        X = X + product(F.gelu(product(F.rms_norm(X, shape), up)), down)
     return F.linear(F.rms_norm(X[:, -1], shape), embedding), cache
 
 
@@ -1642,11 +1665,28 @@ def likeliest(logits: torch.Tensor) -> torch.Tensor:
     return logits.argmax(-1, keepdim=True)
 
 
+def check_prompt(model: LanguageModel, prompt: Any, count: int) -> None:
+    """Raise ValueError if no text of `count` tokens can follow a prompt."""
+    vocabulary, numbers = model.weights[0].shape[0], prompt.detach().cpu().numpy()
+    if count < 0:
+        raise ValueError(f"count is 0, 1, 2, ..., not {count}")
+    if numbers.ndim != 2 or not numbers.size:
+        raise ValueError(f"a prompt has the shape (batch, n), not {numbers.shape}")
+    if (
+        numbers.dtype.kind not in "iu"
+        or numbers.min() < 0
+        or numbers.max() >= vocabulary
+    ):
+        raise ValueError(f"tokens are integers from 0 to {vocabulary - 1}")
+
+
 def generate(model: LanguageModel, prompt: Any, count: int) -> list:
     """Return `count` tokens after a prompt, shape (batch, n), each the likeliest.
 
-    Each item of the list has the shape (batch, 1).
+    Each item of the list has the shape (batch, 1). Raises ValueError if `count` is
+    negative, or the prompt is empty or has tokens that the model does not know.
     """
+    check_prompt(model, prompt, count)
     cache = make_cache(model, len(prompt), prompt.shape[1] + count)
     tokens, new, start = [], prompt, 0
     for _ in range(count):
@@ -1656,33 +1696,76 @@ def generate(model: LanguageModel, prompt: Any, count: int) -> list:
     return tokens
 
 
-def serve(
-    lengths: Sequence,
-    places: int,
-    continuous: bool,
-    arrivals: Sequence = (),
-    run_step: Callable | None = None,
-) -> tuple:
-    """Return how many requests each step serves, and how long each request waits.
+Request = namedtuple("Request", "arrival prompt length")
 
-    `lengths` are the tokens that the requests generate, in the order of their
-    arrivals, by default all 0. `run_step(count)` runs a step and returns the time.
+
+def check_requests(
+    requests: Sequence, places: int, budget: float, pages: float
+) -> None:
+    """Raise ValueError if `serve` cannot finish these requests."""
+    if min(places, budget) < 1:
+        raise ValueError(f"places and budget are at least 1, not {places} and {budget}")
+    for i, (arrival, prompt, length) in enumerate(requests):
+        if min(prompt, length) < 1:
+            raise ValueError(
+                f"request {i} has {prompt} tokens and wants {length}, "
+                "but both are at least 1"
+            )
+        if prompt + length - 1 > 16 * pages:
+            raise ValueError(f"request {i} does not fit into {pages} pages")
+        if i and not arrival >= requests[i - 1][0]:
+            raise ValueError(f"request {i} arrives before the one in front of it")
+
+
+def serve(
+    requests: Sequence,
+    places: int,
+    continuous: bool = True,
+    step_time: Callable = lambda new, cached: 1,
+    budget: float = math.inf,
+    pages: float = math.inf,
+) -> list:
+    """Return for each request the times at which it gets its tokens.
+
+    A step computes `new` tokens, at most `budget`, after `cached` ones. If the caches
+    outgrow their `pages` of 16 tokens, the last request gives its own back and computes
+    them again later. Raises ValueError for requests that cannot be served.
     """
-    queue = list(zip(list(arrivals) or [0] * len(lengths), lengths))
-    running: list[int] = []
-    counts: list[int] = []
-    waits: list[float] = []
-    now: float = 0
-    while queue or running:
+    check_requests(requests, places, budget, pages)
+    waiting, running = list(range(len(requests))), []
+    cached, times, now = [0] * len(requests), [[] for _ in requests], 0
+
+    def context(i):
+        return requests[i].prompt + len(times[i])  # tokens before the next one
+
+    def used(chosen):
+        return sum(-(-context(i) // 16) for i in chosen)
+
+    while waiting or running:
+        if not running:
+            now = max(now, requests[waiting[0]].arrival)
+        while used(running) > pages:
+            waiting.insert(0, running.pop())  # preemption
+            cached[waiting[0]] = 0
         if continuous or not running:
-            while queue and queue[0][0] <= now and len(running) < places:
-                arrival, length = queue.pop(0)
-                waits.append(now - arrival)
-                running.append(length)
-        counts.append(len(running))
-        running = [left - 1 for left in running if left > 1]
-        now = run_step(counts[-1]) if run_step else now + 1
-    return counts, waits
+            while (
+                waiting
+                and requests[waiting[0]].arrival <= now
+                and len(running) < places
+                and used(running + waiting[:1]) <= pages
+            ):
+                running.append(waiting.pop(0))
+        left, new = budget, {}
+        for i in running:
+            new[i] = min(context(i) - cached[i], left)
+            left -= new[i]
+        now += step_time(sum(new.values()), sum(cached[i] for i in running))
+        for i in running:
+            cached[i] += new[i]
+            if cached[i] == context(i):
+                times[i].append(now)
+        running = [i for i in running if len(times[i]) < requests[i].length]
+    return times
 
 
 # Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
@@ -3433,4 +3516,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from e5edd91e7f659839, with the contents b39f834731d834bd.
+# Generated from db216dda5ef5a74e, with the contents 0b1b54b25aefbb05.

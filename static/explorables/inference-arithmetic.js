@@ -5,36 +5,46 @@
  */
 "use strict";
 
-/** Return the bytes of keys and values of `length` tokens, with 2 bytes a value. */
-const cacheBytes = ({ layers, kvHeads, headSize }, length) =>
-  2 * layers * kvHeads * headSize * length * 2;
+/** Return the bytes of keys and values of `length` tokens, with so many bits a value. */
+const cacheBytes = ({ layers, kvHeads, headSize }, length, bits = 16) =>
+  (2 * layers * kvHeads * headSize * length * bits) / 8;
 
 const weightBytes = ({ params }, bits) => (params * bits) / 8;
 
+/** Return the number of parameters that a step reads; a mixture has `experts`. */
+const readParams = ({ params, active, experts = 1, used = 1 }, users) =>
+  params - (params - active) * (experts === 1 ? 1 : (1 - used / experts) ** (users - 1));
+
 /**
  * Return the most users whose caches fit beside the weights; a tenth of the memory is left.
- * @param {object} server model: params, layers, kvHeads, headSize; card: memory, bandwidth,
- * rate; bits: of a weight; length: tokens of a user
+ * @param {object} server model: params, active, layers, kvHeads, headSize, experts, used;
+ * card: memory, bandwidth, rate; bits: of a weight; cacheBits: of a cached value;
+ * input and output: tokens of a user
  */
-const capacity = ({ model, card, bits, length }) =>
-  Math.max(
-    0,
-    Math.floor((0.9 * card.memory - weightBytes(model, bits)) / cacheBytes(model, length)),
-  );
-
-/**
- * Return the bounds of a step that generates a token for each user.
- * @returns {{weights: number, caches: number, reading: number, arithmetic: number,
- * time: number, throughput: number}} bytes, seconds, and tokens per second of all users
- */
-const step = (server, users) => {
-  const { model, card, bits, length } = server;
-  const weights = weightBytes(model, bits);
-  const caches = users * cacheBytes(model, length);
-  const reading = (weights + caches) / card.bandwidth;
-  const arithmetic = (2 * model.params * users) / card.rate;
-  const time = Math.max(reading, arithmetic);
-  return { weights, caches, reading, arithmetic, time, throughput: users / time };
+const capacity = ({ model, card, bits, cacheBits, input, output }) => {
+  const room = 0.9 * card.memory - weightBytes(model, bits);
+  return Math.max(0, Math.floor(room / cacheBytes(model, input + output, cacheBits)));
 };
 
-module.exports = { cacheBytes, weightBytes, capacity, step };
+/**
+ * Return the bounds of a step that generates a token for each user, and of the throughput.
+ *
+ * Prompts are computed between the steps. Users are spread over their outputs, so their
+ * caches have half of them on average.
+ * @returns {{weights: number, caches: number, reading: number, arithmetic: number,
+ * time: number, prefill: number, throughput: number}} bytes that a step reads, seconds
+ * (prefill: of one prompt), and generated tokens per second of all users
+ */
+const step = (server, users) => {
+  const { model, card, bits, cacheBits, input, output } = server;
+  const weights = (readParams(model, users) * bits) / 8;
+  const caches = users * cacheBytes(model, input + output / 2, cacheBits);
+  const reading = (weights + caches) / card.bandwidth;
+  const arithmetic = (2 * model.active * users) / card.rate;
+  const time = Math.max(reading, arithmetic);
+  const prefill = (2 * model.active * input) / card.rate;
+  const throughput = (users * output) / (output * time + users * prefill);
+  return { weights, caches, reading, arithmetic, time, prefill, throughput };
+};
+
+module.exports = { cacheBytes, weightBytes, readParams, capacity, step };

@@ -8,15 +8,23 @@ const inference = require("./inference-arithmetic.js");
 const cards = require("./cards.js");
 const { label, tag, line, vertical, dot, grid, logarithmic, powers, chart } =
   require("./chart.js");
-const { select, steps, more, doubled } = require("./controls.js");
+const { select, steps, more } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
 const { time, size, round, plural } = arithmetic;
 const { sheet, stack, legend } = chart("server");
 
+const GROUPED = { kvHeads: 8, headSize: 128 };
 const MODELS = {
-  "llama3-8b": ["Llama 3 8B", { params: 8.03e9, layers: 32, kvHeads: 8, headSize: 128 }],
-  "llama3-70b": ["Llama 3 70B", { params: 70.6e9, layers: 80, kvHeads: 8, headSize: 128 }],
+  "llama3-8b": ["Llama 3.1 8B", { params: 8.03e9, active: 7.5e9, layers: 32, ...GROUPED }],
+  "llama3-70b": ["Llama 3.1 70B", { params: 70.6e9, active: 69.5e9, layers: 80, ...GROUPED }],
+  "qwen3-30b": [
+    "Qwen3 30B-A3B",
+    {
+      ...{ params: 30.5e9, active: 3.04e9, layers: 48, ...GROUPED, kvHeads: 4 },
+      ...{ experts: 128, used: 8 },
+    },
+  ],
 };
 const CARDS = {
   ...{ t4: "T4", a100: "A100", h100: "H100", h200: "H200", b200: "B200" },
@@ -24,28 +32,49 @@ const CARDS = {
 };
 const LLAMA =
   "https://github.com/meta-llama/llama-models/blob/main/models/sku_list.py";
+const QWEN = "https://huggingface.co/Qwen/Qwen3-30B-A3B/blob/main/config.json";
+const NVIDIA =
+  "https://github.com/NVIDIA/TensorRT-LLM/blob/release/1.0/docs/source/performance/" +
+  "perf-overview.md";
 const NOTES = [
-  "Weights are read once a step, and so is the cache of each user, with 2 bytes a " +
-    "value. A step takes at least as long as its bytes or its arithmetic, in 16 bits " +
-    "on dense matrices. Calls, attention's arithmetic and links are left out, and a " +
-    "tenth of the memory is left free.",
-  `The shapes of the models are those of [Meta](${LLAMA}); the cards are in ` +
-    "cards.csv.",
+  "A step reads the weights and the cache of each user once, or as many experts as its " +
+    "tokens use. It takes at least as long as its bytes or its arithmetic, and prompts " +
+    "are computed between the steps. The arithmetic is that of dense matrices, with 8 " +
+    "bits where weights have 8 and the card can. Calls, the arithmetic of attention, " +
+    "sampling and links are left out, and a tenth of the memory is left free.",
+  `[TensorRT-LLM 1.0](${NVIDIA}) publishes ten pairs of input and output for Llama 3.1 8B ` +
+    "in 8 bits on an H100. With as many users as fit, nine are 0.58 to 0.74 of this " +
+    "bound, and 128 tokens in and out 0.43.",
+  `The shapes of the models are those of [Meta](${LLAMA}) and [Qwen](${QWEN}); the cards ` +
+    "are in cards.csv.",
 ];
 const MOST = 1024;
+const PUBLISHED = {
+  ...{ "128/128": 28312, "128/2048": 22714, "128/4096": 14325, "500/2000": 17660 },
+  ...{ "1000/1000": 15220, "1000/2000": 13899, "2048/128": 3450, "2048/2048": 9305 },
+  ...{ "5000/500": 3459, "20000/2000": 1351 },
+};
 
 const server = (state) => {
-  const { advertised, bandwidth, tensor16, ...card } = cards[CARDS[state.card]];
+  const { advertised, bandwidth, tensor16, fp8, ...card } = cards[CARDS[state.card]];
   const memory = card.memory || 1e9 * advertised;
+  const rate = 1e12 * (state.bits === "8" && fp8 ? fp8 : tensor16);
   return {
     model: MODELS[state.model][1],
-    card: { memory, bandwidth: 1e9 * bandwidth, rate: 1e12 * tensor16 },
-    bits: Number(state.bits),
-    length: state.length,
+    card: { memory, bandwidth: 1e9 * bandwidth, rate },
+    ...{ bits: Number(state.bits), cacheBits: Number(state.cache) },
+    ...{ input: state.input, output: state.output },
   };
 };
 
-const fits = (state) => state.users <= inference.capacity(server(state));
+/** Return the number of users that are served; the others wait. */
+const served = (state) => Math.min(state.users, inference.capacity(server(state)));
+
+/** Return the published throughput of these settings, if there is one. */
+const published = ({ model, card, bits, cache, input, output }) =>
+  [model, card, bits, cache].join() === "llama3-8b,h100,8,8"
+    ? PUBLISHED[`${input}/${output}`]
+    : undefined;
 
 // The drawing: the memory of the card above the throughput
 
@@ -55,15 +84,18 @@ const [TOP, BOTTOM] = [140, 330];
 
 const memoryBar = (state, width) => {
   const task = server(state);
-  const { weights, caches } = inference.step(task, state.users);
+  const weights = inference.weightBytes(task.model, task.bits);
+  const each = inference.cacheBytes(task.model, task.input + task.output, task.cacheBits);
+  const caches = served(state) * each;
   const { memory } = task.card;
   const scale = (width - 24) / Math.max(memory, weights + caches);
   const end = memory * scale;
   return (
     label(0, 14, `memory of the ${CARDS[state.card]}, ${size(memory)}`, "ink small strong") +
+    (0.9 * end > 250 ? label(0.9 * end, 14, "90 %", "soft small", "middle") : "") +
     stack([["s1", weights * scale], ["wait", caches * scale]], 0, 24, 30) +
     tag("rect", { x: 0, y: 24, width: end, height: 30, class: "axis" }) +
-    vertical(end, 18, 60, "dashed") +
+    vertical(0.9 * end, 18, 60, "dashed") +
     legend(
       [
         ["s1", `weights ${size(weights)}`],
@@ -78,7 +110,9 @@ const memoryBar = (state, width) => {
 
 /** Return the frame of the chart, and the throughput `at` a number of users. */
 const frameOf = (state, width) => {
-  const at = (users) => inference.step(server(state), users).throughput;
+  const task = server(state);
+  const most = Math.max(1, inference.capacity(task));
+  const at = (users) => inference.step(task, Math.min(users, most)).throughput;
   const low = Math.floor(Math.log10(at(1)));
   const high = Math.max(low + 1, Math.ceil(Math.log10(at(MOST))));
   const [left, right] = [LEFT, width - RIGHT];
@@ -101,6 +135,18 @@ const curve = ({ at, x, y }, from, to, kind) => {
   return line(points.map((users) => [x(users), y(at(users))]), kind);
 };
 
+/** Return a line at the published throughput of these settings. */
+const mark = (state, { y, left, right }) => {
+  const found = published(state);
+  if (!found) return "";
+  const height = y(found);
+  const points = [
+    [left, height],
+    [right, height],
+  ];
+  return line(points, "dashed") + label(left + 6, height - 6, "published", "soft small");
+};
+
 const throughput = (state, width) => {
   const frame = frameOf(state, width);
   const most = Math.max(1, Math.min(MOST, inference.capacity(server(state))));
@@ -108,10 +154,11 @@ const throughput = (state, width) => {
   const columns = [1, 4, 16, 64, 256, 1024].map((users) => [users]);
   const middle = (frame.left + frame.right) / 2;
   return (
-    label(0, TOP - 22, "tokens per second of all users", "soft small") +
+    label(0, TOP - 22, "generated tokens per second of all users", "soft small") +
     grid(frame, rows, columns) +
     curve(frame, 1, most, "line1") +
     curve(frame, most, MOST, "dashed") +
+    mark(state, frame) +
     label(middle, BOTTOM + 38, "users", "soft small", "middle") +
     dot(...drag.point(state, width), 5, "ring chip")
   );
@@ -126,45 +173,53 @@ const people = (users) => plural(users, "user").replace(" ", "\u00a0");
 
 const result = (state) => {
   const task = server(state);
-  const most = inference.capacity(task);
-  const { time: seconds, throughput, arithmetic: computing, reading } = inference.step(
-    task,
-    state.users,
-  );
-  if (!most) return `The weights do not fit into the memory of the ${CARDS[state.card]}.`;
-  if (!fits(state))
-    return `The caches of ${people(state.users)} do not fit on the ${CARDS[state.card]}; ${people(most)} would.`;
-  const what = computing > reading ? "the arithmetic" : "the bytes";
+  const users = served(state);
+  if (!users)
+    return inference.weightBytes(task.model, task.bits) > 0.9 * task.card.memory
+      ? `The weights do not fit into the memory of the ${CARDS[state.card]}.`
+      : `The cache of one user does not fit on the ${CARDS[state.card]} beside the weights.`;
+  const { time: seconds, throughput, arithmetic: computing, reading, prefill } =
+    inference.step(task, users);
+  const what = computing > reading ? "the arithmetic decides" : "the bytes decide";
+  const waiting = state.users - users;
+  const wait = waiting ? `; ${people(waiting)} wait${waiting === 1 ? "s" : ""}` : "";
+  const found = published(state);
+  const share = found ? round(found / throughput, 2) : 0;
   return (
-    `With ${people(state.users)}, a token takes ${time(seconds)}, and the ${CARDS[state.card]} generates ` +
-    `${round(throughput)} tokens per second; ${what} decide${what === "the bytes" ? "" : "s"}.`
+    `With ${people(users)}, a token takes ${time(seconds)} and a prompt ${time(prefill)}, ` +
+    `${what}, and the ${CARDS[state.card]} generates ${round(throughput)} tokens per second${wait}` +
+    `${found ? `; published are ${found}, or ${share} of this` : ""}.`
   );
 };
 
 const summary = (state) =>
   `A bar and a chart. ${result(state)} The bar shows the weights and the caches in the ` +
-  "memory of the card. In the chart, the throughput rises with the users, more and more " +
-  "slowly.";
+  "memory of the card, of which a tenth is left free. In the chart, the throughput rises " +
+  "with the users, more and more slowly, until no more fit.";
 
 const formula = (state) => {
   const task = server(state);
-  const each = inference.cacheBytes(task.model, task.length);
-  const { weights, caches, reading, arithmetic: computing } = inference.step(
-    task,
-    state.users,
-  );
+  const users = Math.max(1, served(state));
+  const each = inference.cacheBytes(task.model, task.input + task.output, task.cacheBits);
+  const bounds = inference.step(task, users);
+  const { weights, caches, reading, arithmetic: computing, time: seconds, prefill } = bounds;
+  const active = `2 · ${round(task.model.active / 1e9)} billion`;
+  const rate = arithmetic.rate(task.card.rate);
   return [
-    `weights: ${size(weights)}; a user's cache: ${size(each)}; room for ` +
-      people(inference.capacity(task)),
+    `a user's cache: ${size(each)}; room for ${people(inference.capacity(task))}`,
     `bytes: (${size(weights)} + ${size(caches)}) / ` +
       `${arithmetic.bandwidth(task.card.bandwidth)} = ${time(reading)}`,
-    `arithmetic: 2 · ${round(task.model.params / 1e9)} billion · ${state.users} / ` +
-      `${arithmetic.rate(task.card.rate)} = ${time(computing)}`,
+    `arithmetic: ${active} · ${users} / ${rate} = ${time(computing)}`,
+    `prompt: ${active} · ${task.input} / ${rate} = ${time(prefill)}`,
+    `tokens per second: ${users} · ${task.output} / (${task.output} · ${time(seconds)} + ` +
+      `${users} · ${time(prefill)}) = ${round(bounds.throughput)}`,
   ];
 };
 
 const halves = Array.from({ length: 21 }, (_, i) => Math.round(2 ** (i / 2)));
 const USERS = [...new Set(halves)];
+const INPUTS = [128, 500, 1000, 2048, 5000, 8192, 20000, 65536];
+const OUTPUTS = [128, 500, 1000, 2000, 2048, 4096, 8192];
 const names = Object.entries(MODELS).map(([value, [name]]) => [value, name]);
 
 module.exports = figure({
@@ -175,11 +230,13 @@ module.exports = figure({
     ...more(select("model", "Model", names, "llama3-8b")),
     select("card", "Card", CARDS, "h100"),
     ...more(
-      steps("length", "Tokens a user", doubled(512, 131072), 8192),
-      select("bits", "Bits of a weight", ["16", "8", "4"], "16"),
+      steps("input", "Tokens in", INPUTS, 5000),
+      steps("output", "Tokens out", OUTPUTS, 2000),
+      select("bits", "Bits of a weight", ["16", "8", "4.5"], "16"),
+      select("cache", "Bits of a cached value", ["16", "8"], "16"),
     ),
   ],
-  invite: "Drag the number of users to the right until their caches do not fit.",
+  invite: "Drag the number of users to the right until some of them have to wait.",
   notes: () => NOTES,
   ...{ draw, drag, summary, result, formula },
   ...{ server }, // for tests

@@ -1,6 +1,8 @@
 """Generated text does not depend on the cache, whose bytes are as counted by hand."""
 
+import inspect
 import math
+import random
 
 import pytest
 
@@ -31,38 +33,107 @@ def test_bytes_of_a_cache_are_those_of_its_arrays(d2l, kv_heads, length):
     model = d2l.make_language_model(3, 32, heads=4, kv_heads=kv_heads, vocabulary=10)
     cache = d2l.make_cache(model, 2, length)
     counted = 4 * sum(math.prod(array.shape) for array in cache)
-    shape = d2l.LanguageShape(0, 3, 4, kv_heads, 8)
+    shape = d2l.LanguageShape(0, 0, 3, 4, kv_heads, 8)
     assert 2 * d2l.cache_bytes(shape, length, 4) == counted
     assert counted == 2 * 4 * 2 * 3 * kv_heads * 8 * length
 
 
 def test_published_caches(d2l):
     caches = [d2l.cache_bytes(shape, 1) / 1024 for shape in d2l.SHAPES.values()]
-    assert caches == [128, 320]
+    assert caches == [128, 320, 128, 56, 144, 96]
+    with pytest.raises(ValueError, match="tokens, not -5"):
+        d2l.cache_bytes(d2l.SHAPES["Llama 3 8B"], -5)
 
 
-def test_static_and_continuous_batches(d2l):
-    requests = [3, 1, 1, 2]
-    assert d2l.serve(requests, 2, False) == ([2, 1, 1, 2, 1], [0, 0, 3, 3])
-    assert d2l.serve(requests, 2, True) == ([2, 2, 2, 1], [0, 0, 1, 2])
-    assert d2l.serve([], 2, True) == ([], [])
-    for continuous in False, True:
-        counts, _ = d2l.serve([5, 4, 3, 2, 1], 3, continuous)
-        assert sum(counts) == 15 and max(counts) == 3
+@pytest.mark.parametrize(
+    "name, vocabulary, width, hidden, experts, used",
+    [
+        ("Llama 3 8B", 128256, 4096, 14336, 1, 1),
+        ("Llama 3 70B", 128256, 8192, 28672, 1, 1),
+        ("Mistral 7B", 32768, 4096, 14336, 1, 1),
+        ("Qwen2.5 7B", 152064, 3584, 18944, 1, 1),
+        ("Qwen3 8B", 151936, 4096, 12288, 1, 1),
+        ("Qwen3 30B-A3B", 151936, 2048, 768, 128, 8),
+    ],
+)
+def test_parameters_are_those_of_the_published_configuration(
+    d2l, name, vocabulary, width, hidden, experts, used
+):
+    shape = d2l.SHAPES[name]
+    assert (shape.experts, shape.used) == (experts, used)
+    queries, keys = shape.heads * shape.head_size, shape.kv_heads * shape.head_size
+    attention, expert = 2 * width * (queries + keys), 3 * width * hidden
+    embedding = vocabulary * width
+    params = 2 * embedding + shape.layers * (attention + experts * expert)
+    active = embedding + shape.layers * (attention + used * expert)
+    assert shape.params == pytest.approx(params, rel=2e-3)
+    assert shape.active == pytest.approx(active, rel=5e-3)
 
 
-def test_requests_wait_for_a_place_and_not_before_they_arrive(d2l):
-    assert d2l.serve([2, 1], 1, True, [0, 4]) == ([1, 1, 0, 0, 1], [0, 0])
-    assert d2l.serve([4, 1], 1, True, [0, 1]) == ([1] * 5, [0, 3])
-    assert d2l.serve([4, 1], 2, False, [0, 1]) == ([1] * 5, [0, 3])
+def test_a_mixture_reads_the_experts_that_its_tokens_use(d2l):
+    dense, mixture = d2l.SHAPES["Qwen3 8B"], d2l.SHAPES["Qwen3 30B-A3B"]
+    assert d2l.read_params(dense, 1) == d2l.read_params(dense, 64) == dense.active
+    assert d2l.read_params(mixture, 1) == mixture.active
+    draw = random.Random(0)
+    idle = 0
+    for _ in range(200):
+        used = {e for _ in range(16) for e in draw.sample(range(128), 8)}
+        idle += 1 - len(used) / 128
+    share = (mixture.params - mixture.active) / (1 - 8 / 128)
+    expected = mixture.params - share * idle / 200
+    assert d2l.read_params(mixture, 16) == pytest.approx(expected, rel=0.01)
 
 
-def test_a_server_tells_the_time_of_its_steps(d2l):
-    served = []
+def test_tokens_beyond_the_cache_are_one_line(d2l):
+    model = d2l.make_language_model(1, 16, heads=2, kv_heads=1, vocabulary=10)
+    tokens = numbers(d2l, [[1, 2, 3]])
+    assert d2l.decode(model, tokens, d2l.make_cache(model, 1, 3), 0)
+    for start, length in (0, 2), (1, 3), (-1, 5):
+        with pytest.raises(ValueError, match=f"has room for {length}$") as error:
+            d2l.decode(model, tokens, d2l.make_cache(model, 1, length), start)
+        assert len(str(error.value).splitlines()) == 1
 
-    def run_step(count):
-        served.append(count)
-        return 10.0 * len(served)
 
-    counts, waits = d2l.serve([2, 1, 1], 2, True, [0, 0, 5], run_step)
-    assert served == counts == [2, 2] and waits == [0, 0, 5]
+def test_a_product_replaces_all_products_of_the_layers(d2l):
+    model = d2l.make_language_model(2, 16, heads=2, kv_heads=1, vocabulary=10)
+    tokens, product = numbers(d2l, [[1, 2]]), inspect.signature(d2l.decode).parameters
+    names = ["model", "tokens", "cache", "start", "product"]
+    assert list(product) == names
+    called = []
+
+    def count(X, W):
+        called.append(W.shape)
+        return product["product"].default(X, W)
+
+    plain = d2l.decode(model, tokens, d2l.make_cache(model, 1, 2), 0)[0]
+    other = d2l.decode(model, tokens, d2l.make_cache(model, 1, 2), 0, count)[0]
+    assert len(called) == 8
+    assert d2l.numpy(other) == pytest.approx(d2l.numpy(plain))
+
+
+@pytest.mark.parametrize("heads", [(5, 1), (4, 3), (0, 1), (4, 0), (2, 4)])
+def test_heads_that_do_not_divide_are_one_line(d2l, heads):
+    with pytest.raises(ValueError, match="have to divide the width 16"):
+        d2l.make_language_model(1, 16, *heads, vocabulary=10)
+
+
+@pytest.mark.parametrize(
+    "prompt, count, message",
+    [
+        ([[1, 2]], -1, "count is 0, 1, 2, ..., not -1"),
+        ([[]], 1, "a prompt has the shape"),
+        ([1, 2], 1, "a prompt has the shape"),
+        ([[1, 10]], 1, "integers from 0 to 9"),
+        ([[-1, 1]], 1, "integers from 0 to 9"),
+    ],
+)
+def test_a_prompt_that_cannot_be_continued_is_one_line(d2l, prompt, count, message):
+    model = d2l.make_language_model(1, 16, heads=2, kv_heads=1, vocabulary=10)
+    with pytest.raises(ValueError, match=message):
+        d2l.generate(model, numbers(d2l, prompt), count)
+    if not message.startswith("count"):
+        return
+    assert d2l.generate(model, numbers(d2l, prompt), 0) == []
+    fractions = d2l.tensor(prompt, dtype=d2l.float32)
+    with pytest.raises(ValueError, match="integers from 0 to 9"):
+        d2l.generate(model, fractions, 1)

@@ -109,16 +109,49 @@ def test_memory_to_generate_text(capsys: pytest.CaptureFixture[str]):
     assert f"Most users: T4 0, A100 {users}, " in output
 
 
+def most_users(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert memory_command.main(arguments) == 0
+    return capsys.readouterr().out
+
+
+def test_bits_and_cards_of_generate(capsys: pytest.CaptureFixture[str]):
+    output = most_users(capsys, "llama 3 8b", "--generate", "8192", "--users", "100")
+    assert output.endswith("Cards for 100: H200, B200.\n")
+    small = ("--weight-bits", "4.5", "--cache-bits", "8")
+    output = most_users(capsys, "Llama 3 8B", "--generate", "8192", *small)
+    weights, cache = 8.03e9 * 4.5 / 8, 32 * 2 * 8 * 128 * 8192
+    assert rows(output)["weights"] == pytest.approx(weights / MIB, abs=0.006)
+    assert rows(output)["caches"] == pytest.approx(cache / MIB, abs=0.006)
+    assert f"H100 {int((0.9 * 84942979072 - weights) // cache)}, " in output
+
+
+def test_a_shape_of_ones_own(capsys: pytest.CaptureFixture[str]):
+    own = most_users(capsys, "own", "--generate", "64", "--shape", "28,4,128,7.62e9")
+    assert own == most_users(capsys, "Qwen2.5 7B", "--generate", "64")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["Llama 2", "--generate", "8"], "write 'Llama 3 8B' or 'Llama 3 70B'"),
+        (["Llama 2", "--generate", "8"], "write 'Llama 3 8B', 'Llama 3 70B', "),
         (["Llama 3 8B", "--generate", "0"], "--generate: write 1, 2, ..., not 0"),
         (["Llama 3 8B", "--generate", "8", "--users", "0"], "--users: write 1, 2"),
+        (["Llama 3 8B", "--generate", "8", "--users", "9" * 400], "--users: write 1"),
+        (["Llama 3 8B", "--generate", "8", "--accumulate", "2"], "--accumulate does"),
+        (["Llama 3 8B", "--generate", "8", "--precision", "float32"], "--precision do"),
+        (["m:x", "--batch", "8", "--users", "2"], "--users does not apply to --batch"),
+        (["m:x", "--batch", "8", "--cache-bits", "8"], "--cache-bits does not apply"),
+        (["Qwen3 8B", "--generate", "8", "--weight-bits", "0"], "not 0"),
+        (["Qwen3 8B", "--generate", "8", "--cache-bits", "nan"], "not nan"),
+        (["x", "--generate", "8", "--shape", "1,2,3"], "'1,2,3' is no shape"),
+        (["x", "--generate", "8", "--shape", "1,2,3,-4"], "'1,2,3,-4' is no shape"),
+        (["x", "--generate", "8", "--shape", "a,2,3,4"], "'a,2,3,4' is no shape"),
+        (["x", "--generate", "8", "--shape", "1,2,nan,4"], "'1,2,nan,4' is no shape"),
     ],
 )
 def test_mistakes_of_generate(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ):
     assert memory_command.main(arguments) == 2
-    assert message in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert message in error and len(error.splitlines()) == 1

@@ -161,10 +161,12 @@ def picture_of_recipes() -> list[list[int]]:
 
 
 def shapes() -> dict[str, Any]:
-    """Return the parameters of models, and the bytes of their caches by length."""
+    """Return the parameters of models, those that steps read, and their caches."""
     return {
         name: {
             "params": shape.params,
+            "active": shape.active,
+            "read": {n: tables.read_params(shape, n) for n in (1, 16)},
             "caches": {n: tables.cache_bytes(shape, n) for n in (512, 8192)},
         }
         for name, shape in tables.SHAPES.items()

@@ -363,53 +363,116 @@ test("first settings in words", () => {
 
 // The server
 
+const NAMES = {
+  ...{ "llama3-8b": "Llama 3 8B", "llama3-70b": "Llama 3 70B" },
+  ...{ "qwen3-30b": "Qwen3 30B-A3B" },
+};
+
 const served = (change = {}) => {
   const state = changed(server, change);
   return inference.step(server.server(state), state.users);
 };
 
-for (const { model, users, length } of grid({
-  ...{ model: ["8b", "70b"], users: [1, 16], length: [512, 8192] },
-}))
-  test(`bytes of Llama 3 ${model} for ${users} users of ${length} tokens`, () => {
-    const { params, caches } = library.shapes[`Llama 3 ${model.toUpperCase()}`];
-    const found = served({ model: `llama3-${model}`, users, length });
-    close(found.weights, 2 * params);
-    assert.equal(found.caches, users * caches[length]);
+for (const { model, users } of grid({ model: Object.keys(NAMES), users: [1, 16] }))
+  test(`bytes of ${NAMES[model]} for ${users} users`, () => {
+    const { params, active, read, caches } = library.shapes[NAMES[model]];
+    const found = served({ model, users, input: 8192, output: 0 });
+    close(found.weights, 2 * read[users]);
+    assert.equal(found.caches, users * caches[8192]);
     const bytes = found.weights + found.caches;
     close(found.reading, bytes / (1e9 * library.cards.H100.bandwidth));
+    close(found.arithmetic, (2 * active * users) / (1e12 * library.cards.H100.tensor16));
+    const task = server.server(changed(server, { model }));
+    assert.equal(inference.weightBytes(task.model, 16), 2 * params);
   });
 
-test("the room is filled to the last user", () => {
-  const most = inference.capacity(server.server(first(server)));
-  const bytes = (users) => {
-    const { weights, caches } = served({ users });
-    return weights + caches;
-  };
+test("caches of 8 bits have half of the bytes, and weights of 8 bits the rate of FP8", () => {
+  const plain = served({ users: 64 });
+  const small = served({ users: 64, bits: "8", cache: "8" });
+  close(small.caches, plain.caches / 2);
+  close(small.weights, plain.weights / 2);
+  const { tensor16, fp8 } = library.cards.H100;
+  close(plain.arithmetic / small.arithmetic, fp8 / tensor16);
+  close(served({ bits: "4.5" }).arithmetic, served().arithmetic);
+  close(served({ bits: "8", card: "a100" }).arithmetic, served({ card: "a100" }).arithmetic);
+});
+
+test("the room is filled to the last user by whole texts", () => {
+  const task = server.server(first(server));
+  const most = inference.capacity(task);
+  const { params, caches } = library.shapes["Llama 3 8B"];
+  const bytes = (users) => 2 * params + (users * caches[8192] * 7000) / 8192;
   const room = 0.9 * library.cards.H100.memory;
-  assert.equal(most, 56);
   assert.ok(bytes(most) <= room && room < bytes(most + 1));
 });
 
-for (const [bits, published] of [[16, 104.9], [8, 155.6], [4, 196.8]])
-  test(`a published rate with ${bits} bits is below the bound and above a quarter`, () => {
+test("prompts take time from the steps", () => {
+  const long = served({ users: 8, input: 20000 });
+  close(long.throughput, (8 * 2000) / (2000 * long.time + 8 * long.prefill));
+  assert.ok(served({ users: 8, input: 128 }).prefill < 0.01 * long.prefill);
+});
+
+for (const [bits, published] of [[16, 104.9], [8, 155.6], [4.5, 196.8]])
+  test(`a published rate with ${bits} bits is below the bound and above a third`, () => {
     // PyTorch's gpt-fast with Llama 2 7B on an A100 whose power was limited
     const card = { memory: 80e9, bandwidth: 2.039e12, rate: 312e12 };
-    const model = { params: 6.74e9, layers: 32, kvHeads: 32, headSize: 128 };
-    const bound = inference.step({ model, card, bits, length: 200 }, 1).throughput;
-    assert.ok(0.25 * bound < published && published < bound);
+    const model = { params: 6.74e9, active: 6.74e9, layers: 32, kvHeads: 32, headSize: 128 };
+    const task = { model, card, bits, cacheBits: 16, input: 5, output: 200 };
+    const bound = inference.step(task, 1).throughput;
+    assert.ok(0.33 * bound < published && published < bound);
   });
 
+// TensorRT-LLM 1.0, in 8 bits; the figure names those of the first row.
+const TENSORRT = {
+  "llama3-8b on h100": [
+    ...[28312, 22714, 14325, 17660, 15220, 13899, 3450, 9305, 3459, 1351],
+  ],
+  "llama3-8b on h200": [
+    ...[27911, 26221, 18027, 20770, 17744, 16828, 3538, 12194, 3902, 1804],
+  ],
+  "llama3-70b on h200": [3803, 4336, 2872, 3666, 2909, 2994, 442, 2003, 566, 283],
+};
+const TEXTS = [
+  ...[[128, 128], [128, 2048], [128, 4096], [500, 2000], [1000, 1000]],
+  ...[[1000, 2000], [2048, 128], [2048, 2048], [5000, 500], [20000, 2000]],
+];
+
+for (const [name, rates] of Object.entries(TENSORRT))
+  test(`published rates of ${name} are in the band that the figure states`, () => {
+    const [model, card] = name.split(" on ");
+    const shares = TEXTS.map(([input, output], i) => {
+      const task = server.server(
+        changed(server, { model, card, bits: "8", cache: "8", input, output }),
+      );
+      const users = Math.min(1024, inference.capacity(task));
+      return rates[i] / inference.step(task, users).throughput;
+    });
+    const [shortest, ...others] = shares;
+    const [low, high] = card === "h100" ? [0.58, 0.74] : [0.47, 0.69];
+    assert.ok(others.every((share) => low <= share + 5e-3 && share - 5e-3 <= high), shares);
+    assert.ok(0.42 < shortest && shortest <= high);
+  });
+
+test("a published rate is shown beside the bound", () => {
+  const state = { bits: "8", cache: "8", input: 2048, output: 2048, users: 1024 };
+  includes(result(server, state), "published are 9305, or 0.71 of this.");
+  assert.ok(!result(server).includes("published"));
+});
+
 test("many users are bound by arithmetic", () => {
-  const found = served({ users: 1024, length: 512, card: "t4", bits: "4" });
+  const change = { users: 1024, input: 128, output: 128, card: "t4", bits: "4.5" };
+  const found = served(change);
   assert.ok(found.arithmetic > found.reading);
   assert.equal(found.time, found.arithmetic);
-  close(found.throughput, 1024 / found.time);
 });
 
 test("the result of the server in words", () => {
-  includes(result(server), "16 users, a token takes 9.92 ms, and the H100 generates 1610 tokens");
-  includes(result(server, { users: 64 }), "The caches of 64 users do not fit on the H100; 56 users would.");
+  includes(result(server), "16 users, a token takes 8.23 ms and a prompt 75.8 ms, the bytes decide");
+  const most = inference.capacity(server.server(first(server)));
+  includes(result(server, { users: most + 1 }), "; 1 user waits.");
+  includes(result(server, { users: most + 3 }), "; 3 users wait.");
   const text = "The weights do not fit into the memory of the H100.";
   includes(result(server, { model: "llama3-70b" }), text);
+  const long = { card: "t4", bits: "8", input: 65536 };
+  includes(result(server, long), "The cache of one user does not fit on the T4 beside the weights.");
 });
