@@ -2119,8 +2119,10 @@ def serve(
     them again later. Raises ValueError for requests that cannot be served.
     """
     check_requests(requests, places, budget, pages)
-    waiting, running = list(range(len(requests))), []
-    cached, times, now = [0] * len(requests), [[] for _ in requests], 0
+    waiting = list(range(len(requests)))
+    running: list = []
+    times: list = [[] for _ in requests]
+    cached, now = [0] * len(requests), 0
 
     def context(i):
         return requests[i].prompt + len(times[i])  # tokens before the next one
@@ -3739,4 +3741,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from ec803aabf26e4f93, with the contents 1b557708aeae0f85.
+# Generated from 2b9918776fddc499, with the contents ea431058e636ee2f.

@@ -1831,8 +1831,10 @@ def serve(
     them again later. Raises ValueError for requests that cannot be served.
     """
     check_requests(requests, places, budget, pages)
-    waiting, running = list(range(len(requests))), []
-    cached, times, now = [0] * len(requests), [[] for _ in requests], 0
+    waiting = list(range(len(requests)))
+    running: list = []
+    times: list = [[] for _ in requests]
+    cached, now = [0] * len(requests), 0
 
     def context(i):
         return requests[i].prompt + len(times[i])  # tokens before the next one
@@ -3401,4 +3403,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3e6d695a4f27b8ba, with the contents 3be82ae1f9c7d0e1.
+# Generated from 714112b51f5bcd13, with the contents 65290ce5e313882a.

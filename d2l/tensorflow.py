@@ -1914,8 +1914,10 @@ def serve(
     them again later. Raises ValueError for requests that cannot be served.
     """
     check_requests(requests, places, budget, pages)
-    waiting, running = list(range(len(requests))), []
-    cached, times, now = [0] * len(requests), [[] for _ in requests], 0
+    waiting = list(range(len(requests)))
+    running: list = []
+    times: list = [[] for _ in requests]
+    cached, now = [0] * len(requests), 0
 
     def context(i):
         return requests[i].prompt + len(times[i])  # tokens before the next one
@@ -3581,4 +3583,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from fa71ca09f08bd43b, with the contents 63bfa3e97a21a013.
+# Generated from 025125fa9553b7a0, with the contents fe708071915d626c.

@@ -1732,8 +1732,10 @@ def serve(
     them again later. Raises ValueError for requests that cannot be served.
     """
     check_requests(requests, places, budget, pages)
-    waiting, running = list(range(len(requests))), []
-    cached, times, now = [0] * len(requests), [[] for _ in requests], 0
+    waiting = list(range(len(requests)))
+    running: list = []
+    times: list = [[] for _ in requests]
+    cached, now = [0] * len(requests), 0
 
     def context(i):
         return requests[i].prompt + len(times[i])  # tokens before the next one
@@ -3516,4 +3518,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from db216dda5ef5a74e, with the contents 0b1b54b25aefbb05.
+# Generated from bc69cfdffedbe7d0, with the contents 737809f7ac181eb3.

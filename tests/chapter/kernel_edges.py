@@ -23,7 +23,7 @@ elif tab == "jax":
     from jax._src.pallas.mosaic_gpu.interpret.params import InterpretGPUParams
 
     array = jnp.array
-    section.interpreter = InterpretGPUParams(detect_races=True)
+    vars(section)["interpreter"] = InterpretGPUParams(detect_races=True)
 else:
     array = np.array
 

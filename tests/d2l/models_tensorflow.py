@@ -20,6 +20,7 @@ from models_shared import (
     softmax,
     stacked,
 )
+from models_shared import SoftmaxScratch as SoftmaxScratch  # for other tests
 
 
 class Shuffled(d2l.DataModule):

@@ -75,7 +75,7 @@ def test_a_mixture_reads_the_experts_that_its_tokens_use(d2l):
     assert d2l.read_params(dense, 1) == d2l.read_params(dense, 64) == dense.active
     assert d2l.read_params(mixture, 1) == mixture.active
     draw = random.Random(0)
-    idle = 0
+    idle = 0.0
     for _ in range(200):
         used = {e for _ in range(16) for e in draw.sample(range(128), 8)}
         idle += 1 - len(used) / 128

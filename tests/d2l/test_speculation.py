@@ -41,7 +41,8 @@ def cells() -> tuple[str, str]:
 
 def statistics(loop: str, test: str) -> list[float]:
     """Return what the section's test prints for a loop, with tables drawn at random."""
-    rng, printed = np.random.default_rng(1), []
+    rng = np.random.default_rng(1)
+    printed: list[str] = []
     likely = [1.0] * 4 + [0.01] * 36  # a few letters, so that each text is frequent
     tables = {
         "large": rng.dirichlet(likely, size=(40,) * 3).astype("float32"),
@@ -51,7 +52,7 @@ def statistics(loop: str, test: str) -> list[float]:
     space |= {"letters": list("is "), "print": printed.append}
     exec(loop, space)
     exec(test, space)
-    return [float(re.search(r"([\d.]+) for", line)[1]) for line in printed]
+    return [float(n) for n in re.findall(r"([\d.]+) for", "\n".join(printed))]
 
 
 @pytest.mark.shared
