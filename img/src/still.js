@@ -45,7 +45,7 @@ const svgOf = (name) => {
   const { first } = require(path.join(EXPLORABLES, "explorable.js"));
   const spec = require(path.join(EXPLORABLES, `${name}.js`));
   const state = first(spec);
-  const told = `<desc>${spec.summary(state)}</desc>`;
+  const told = spec.summary ? `<desc>${spec.summary(state)}</desc>` : "";
   const drawing = onPaper(spec.draw(state, WIDTH - 2 * MARGIN));
   return `${drawing.replace("<style>", `${told}<style>`).replace(/><(?=\w)/g, ">\n<")}\n`;
 };
