@@ -525,16 +525,6 @@
     }
   }
 
-  // The button of the front page opens an experiment below itself.
-  function prepareExperiment() {
-    const opener = find("[data-experiment]");
-    opener?.addEventListener("click", async () => {
-      for (const file of ["explorables.css", "explorable.js"]) await load(`explorables/${file}`);
-      opener.closest(".start").classList.add("explorable");
-      bookModules.explorable.openExperiment(opener, opener.dataset.experiment);
-    });
-  }
-
   // Shortcuts, which are single keys that the reader can turn off
 
   function nextMachine() {
@@ -635,7 +625,6 @@
   whenIdle(showPlaceInBook);
   prepareShortcuts();
   preparePrinting();
-  prepareExperiment();
   const asked = new URLSearchParams(location.search).get("search"); // from the 404 page
   if (asked) search(asked);
 })();

@@ -1,4 +1,4 @@
-"""Writes the article of the front page: a button to start, a card for each section.
+"""Writes the article of the front page: a link to start, a card for each section.
 
 An item of a list on the front page that begins with a reference to a section becomes
 the card of that section, with its reading time.
@@ -16,15 +16,7 @@ from book.render.texts import add_class, raw
 from book.text.blocks import Figure, Prose
 from book.text.section import Section
 
-START = """\
-<div class="start">
-<div class="actions">
-<a class="main" href="{}">Start reading</a>
-<button type="button" class="scripted" data-experiment="roofline">\
-Measure my GPU</button>
-</div>
-</div>
-"""
+START = '<p class="start"><a href="{}">Start reading</a></p>\n'
 NUMBER = '<span class="section-number">{}</span> '
 CARD = "section-card"
 MACHINE = """\
@@ -48,7 +40,7 @@ class FrontPage(Article):
     minutes: Mapping[str, int] = MappingProxyType({})
 
     def part(self, part: Part) -> str:
-        """Return the HTML of a part; the buttons follow the first text."""
+        """Return the HTML of a part; the link to start follows the first text."""
         if not isinstance(part.block, Prose):
             return super().part(part)
         tokens = self.body_of(part.block)
@@ -93,7 +85,7 @@ class FrontPage(Article):
         return f"{NUMBER.format(number)}{self._role('ref', label)}"
 
     def _start(self) -> str:
-        """Return a link to the first section, and the button of an experiment."""
+        """Return a link to the first section."""
         _, *pages = self.site.book.sections
         return START.format(address(pages[0].name, "", self.name)) if pages else ""
 

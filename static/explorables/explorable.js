@@ -250,16 +250,13 @@ const actionButtons = (spec, act) => {
 /** Return a button that opens an experiment, where a page can load its scripts. */
 const measureButton = (experiment, take) => {
   if (!experiment || !globalThis.bookLoad) return [];
-  const opener = button("Measure my GPU", () => openExperiment(opener, experiment, take));
+  const opener = button("Measure my GPU", async () => {
+    opener.disabled = true;
+    for (const script of ["arithmetic", "device", "experiments", "measure"])
+      await bookLoad(`explorables/${script}.js`);
+    bookModules.measure(opener, experiment, take);
+  });
   return [opener];
-};
-
-/** Put the panel of an experiment in the place of the button that has opened it. */
-const openExperiment = async (opener, experiment, take) => {
-  opener.disabled = true;
-  for (const script of ["arithmetic", "device", "experiments", "measure"])
-    await bookLoad(`explorables/${script}.js`);
-  bookModules.measure(opener, experiment, take);
 };
 
 /** Add an experiment to a picture: a button beside its caption. */
@@ -560,7 +557,4 @@ const figure = (described) => {
 /** Return the module of a picture beside which readers measure. */
 const picture = (experiment) => ({ start: (element) => measurable(element, experiment) });
 
-module.exports = {
-  ...{ figure, picture, first, begin, make, button, folded, cells, tableBox },
-  openExperiment, // also for the button of the front page
-};
+module.exports = { figure, picture, first, begin, make, button, folded, cells, tableBox };
