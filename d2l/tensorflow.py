@@ -536,7 +536,9 @@ class Trainer(HyperParameters):
     def clip_gradients(self, grad_clip_val: float, grads: list) -> list:
         """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
         dense = [g if g is None else tf.convert_to_tensor(g) for g in grads]
-        return tf.clip_by_global_norm(dense, grad_clip_val)[0]
+        # `tf.clip_by_global_norm` would return NaN for a norm that overflows.
+        scale = tf.minimum(1.0, grad_clip_val / tf.linalg.global_norm(dense))
+        return [g if g is None else scale * g for g in dense]
 
 
 class Callback:
@@ -3583,4 +3585,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 025125fa9553b7a0, with the contents fe708071915d626c.
+# Generated from 1d1dc54333f6a389, with the contents 931cd188e419a688.

@@ -166,7 +166,8 @@ def test_a_step_that_reads_the_epoch_is_not_frozen(d2l, fw, regression):
     said = caught(
         lambda: fw.fit(d2l.Trainer(max_epochs=3), Reading(2, lr=0.1), regression)
     )
-    assert epochs == [0] * 8 + [1] * 8 + [2] * 8
+    traced = fw.tab == "tensorflow"  # to make the variables
+    assert epochs[traced:] == [0] * 8 + [1] * 8 + [2] * 8
     compiled = fw.tab in ("jax", "tensorflow")
     assert len(said) == compiled and all("trainer.epoch" in s for s in said)
 
