@@ -2767,7 +2767,7 @@ def triton_code(function: Callable, *args: torch.Tensor, card: str = "H100") -> 
     No GPU is needed. Only the shapes and the types of `args` matter.
     """
     from torch._dynamo.device_interface import CudaInterface
-    from torch._inductor import config, debug, decomposition, graph
+    from torch._inductor import config, debug, decomposition, graph, scheduler
     from torch._inductor.runtime.hints import DeviceProperties
     from torch._inductor.virtualized import V
     from torch.fx.experimental.proxy_tensor import make_fx
@@ -2792,7 +2792,7 @@ def triton_code(function: Callable, *args: torch.Tensor, card: str = "H100") -> 
         (torch.cuda, "get_device_capability", version),
         (torch.cuda, "get_device_properties", SimpleNamespace(**parts, minor=minor)),
         (CudaInterface, "is_available", True),
-        (_triton, "has_triton", True),
+        (scheduler, "has_triton", True),
         (_triton, "triton_hash_with_backend", ""),
         (
             DeviceProperties,
@@ -3518,4 +3518,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from bc69cfdffedbe7d0, with the contents 737809f7ac181eb3.
+# Generated from 7a822d626359b1ad, with the contents ebb41ee4147db3bd.

@@ -95,10 +95,13 @@
   }
 
   // Sums up the predictions that the reader sees, each once.
-  function sumUp() {
+  async function sumUp() {
     const shown = predictions.filter((p) => p.checkVisibility());
     const byKey = new Map(shown.map((p) => [keyOf(p), compared(p)]));
-    bookTally([...byKey.values()].filter(({ value }) => value), () => erase(shown));
+    const answered = [...byKey.values()].filter(({ value }) => value);
+    if (!answered.length && !window.bookTally) return;
+    await bookLoad("tally.js");
+    bookTally(answered, () => erase(shown));
   }
 
   // Shows what the reader has answered, and covers the rest.

@@ -17,9 +17,10 @@ from book.render import code
 from book.render.code_styles import Dark, Light
 from book.text.book import Book
 
-SCRIPTS = (
-    *("book.js", "compare.js", "guess.js", "tally.js", "predict.js", "preview.js"),
-    "solutions.js",
+# The scripts that each page loads, in this order; the others are loaded when needed.
+SCRIPTS = tuple(
+    f"{name}.js"
+    for name in ("book", "compare", "guess", "predict", "preview", "solutions")
 )
 # Drawings that other programs show as pixels: links to the book, and home screens.
 DRAWN = ("card", "touch-icon")

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rjsmin import jsmin
+
 from book.base.paths import STATIC
 from book.pages.buttons import Buttons
 from book.pages.search import Title
@@ -219,7 +221,7 @@ def choices(tabs: Sequence[str], machines: Sequence[str]) -> dict[str, list[str]
 
 def early_script(choices: Mapping[str, list[str]]) -> str:
     """Return the inline script of a page with these choices."""
-    script = (STATIC / "early.js").read_text("utf-8")
+    script = str(jsmin((STATIC / "early.js").read_text("utf-8")))
     return script.replace("KNOWN", json.dumps(choices))
 
 

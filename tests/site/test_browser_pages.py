@@ -29,7 +29,7 @@ WIDTHS = (320, 375, 768, 1400)
 CHARACTERS = (65, 80)
 TOUCH = 44
 SMALLEST_TEXT = 10.75
-ON_DEMAND = ("/explorables/", "/vendor/", "/search", "/previews")
+ON_DEMAND = ("/explorables/", "/vendor/", "/search", "/previews", "/tally")
 
 
 def test_every_page_is_tested(site: Path):
