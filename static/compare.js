@@ -113,7 +113,7 @@
   // What has a meaning: names, numbers and operators, but no brackets and commas, and no
   // module in front of a name, which differs everywhere.
   const MEANING = /\b(?!(?:gluon|jax|jnp|nn|np|npx|tf|torch)\.)\w+|[^\w\s"'()[\]{}.,:;]+/g;
-  const WITHOUT = ".sd, .c1"; // docstrings and comments
+  const WITHOUT = ".sd, .c"; // docstrings and comments
 
   // Returns the code with spaces in place of what has no meaning.
   function meaningOf(code) {

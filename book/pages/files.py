@@ -14,7 +14,6 @@ from book.library import package
 from book.library.figures import page_scripts
 from book.pages import sets
 from book.render import code
-from book.render.code_styles import Dark, Light
 from book.text.book import Book
 
 # The scripts that each page loads, in this order; the others are loaded when needed.
@@ -47,7 +46,7 @@ def stylesheet(tabs: list[str], machines: Sequence[str]) -> str:
     """Return the stylesheet of the pages."""
     styles = [
         _joined(("book.css",)),
-        code.rules(Light, Dark),
+        code.rules(),
         sets.tab_rules(tabs),
         sets.machine_rules([*machines]),
     ]

@@ -6,10 +6,9 @@ import re
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
-from pygments.style import StyleMeta
-from pygments.token import STANDARD_TYPES, _TokenType
+from pygments.token import STANDARD_TYPES, String, _TokenType
 
-from book.render.code_styles import Light
+from book.render.code_styles import Dark, Light
 from book.text.blocks import COMMAND_LINE
 
 # Readers who do not see the page hear what a box is; translators leave it as it is.
@@ -22,12 +21,15 @@ LEXERS = {"default": "python", "none": "text"}
 
 
 class Formatter(HtmlFormatter):  # type: ignore[type-arg]
-    """Writes no elements around plain tokens, which halves the size of a page."""
+    """Writes no elements around plain tokens, and one around equal-looking neighbors.
+
+    This halves the size of a page.
+    """
 
     def _get_css_classes(self, ttype: _TokenType) -> str:
-        style = self.style.style_for_token(ttype)
-        shown = style["color"] or style["bold"] or style["italic"]
-        return str(super()._get_css_classes(ttype)) if shown else ""
+        while ttype not in STANDARD_TYPES:
+            ttype = ttype.parent
+        return CLASSES.get(ttype, "")
 
 
 def without_marks(code: str) -> str:
@@ -57,19 +59,15 @@ def printed(text: str, folds: bool) -> str:
     return BOX.format("Output", kind, f"{html.escape(text, quote=False)}\n")
 
 
-def rules(light: StyleMeta, dark: StyleMeta) -> str:
+def rules() -> str:
     """Return the CSS for code, with one rule for all tokens that look the same."""
-    selectors: dict[str, list[str]] = {}
-    for token, name in STANDARD_TYPES.items():
-        declarations = _declarations(light, dark, token)
-        if name and declarations:
-            selectors.setdefault(declarations, []).append(f".highlight .{name}")
-    return "".join(f"{', '.join(s)} {{ {d} }}\n" for d, s in selectors.items())
+    shown = {name: _declarations(token) for token, name in CLASSES.items()}
+    return "".join(f".highlight .{name} {{ {d} }}\n" for name, d in shown.items())
 
 
-def _declarations(light: StyleMeta, dark: StyleMeta, token: _TokenType) -> str:
+def _declarations(token: _TokenType) -> str:
     """Return the CSS declarations for a token; empty if it looks like plain text."""
-    in_light, in_dark = light.style_for_token(token), dark.style_for_token(token)
+    in_light, in_dark = Light.style_for_token(token), Dark.style_for_token(token)
     colors = [
         f"#{color}" if color else "currentcolor"
         for color in (in_light["color"], in_dark["color"])
@@ -82,3 +80,20 @@ def _declarations(light: StyleMeta, dark: StyleMeta, token: _TokenType) -> str:
     if in_light["italic"]:
         declarations.append("font-style: italic;")
     return " ".join(declarations)
+
+
+def _classes() -> dict[_TokenType, str]:
+    """Return the class of each token, the same for all that look the same.
+
+    Docstrings have one of their own, because the comparison of two frameworks leaves
+    them out.
+    """
+    names: dict[tuple[str, bool], str] = {}
+    return {
+        token: names.setdefault((declarations, token is String.Doc), name)
+        for token, name in STANDARD_TYPES.items()
+        if name and (declarations := _declarations(token))
+    }
+
+
+CLASSES = _classes()

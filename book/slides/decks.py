@@ -22,7 +22,6 @@ from book.library import figures, package
 from book.pages import names
 from book.records import store
 from book.render import code
-from book.render.code_styles import Dark, Light
 from book.render.templates import render_template
 from book.slides import deck_page, marks
 from book.slides.division import divide
@@ -123,7 +122,7 @@ def _write_static(folder: Path) -> None:
     styles = [(STATIC / name).read_text("utf-8") for name in STYLES]
     # A page that began in another font keeps it, so that nothing moves. Slides are
     # fitted in the book's font, so a deck waits for it.
-    css = "\n".join([*styles, code.rules(Light, Dark)])
+    css = "\n".join([*styles, code.rules()])
     css = css.replace("font-display: optional", "font-display: swap")
     write_whole(folder / "slides.css", css)
 

@@ -290,7 +290,7 @@ def test_drafts_survive_a_reload_and_a_changed_book(live: Page):
     live.reload()
     row = rows(live).nth(1)
     assert code(row).inner_text().rstrip() == "# a draft\n\nx = '  two  '"
-    expect(code(row).locator(".c1")).to_have_text("# a draft")  # with colors
+    expect(code(row).locator(".c")).to_have_text("# a draft")  # with colors
     expect(live.locator("#exercises li").nth(1).locator(".live-cell pre")).to_have_text(
         "1 + 1"
     )
