@@ -71,7 +71,7 @@
   // The reader may have chosen on another page before coming back to this one.
   function applyLatest() {
     const before = { ...root.dataset };
-    changeInPlace(readingPosition((block) => !block.closest(".tab-set")), () => {
+    changeInPlace(readingPosition(remainsWithAny), () => {
       bookApplyChoices();
       for (const axis of axes)
         if (root.dataset[axis] !== before[axis]) show(axis, root.dataset[axis]);
@@ -169,6 +169,9 @@
     return !set || set.dataset.choices.split(" ").includes(shown);
   };
 
+  const remainsWithAny = (block) =>
+    all("#frameworks input").every(({ value }) => remainsWith(value)(block));
+
   // Returns the element of a row to which a key leads from the focused one, if any.
   function neighbor(event, row, [back, on]) {
     const place = row.indexOf(document.activeElement);
@@ -230,7 +233,7 @@
 
   // Colors
 
-  const markTheme = () => (find(`#settings [value="${root.dataset.theme}"]`).checked = true);
+  const markTheme = () => (find(`#settings-menu [value="${root.dataset.theme}"]`).checked = true);
 
   function setTheme(theme) {
     root.dataset.theme = theme;
@@ -617,7 +620,7 @@
   addEventListener("resize", makeScrollersFocusable);
   document.addEventListener("toggle", unfoldPlace, true); // this event does not bubble
   markTheme();
-  for (const input of all("#settings [name=theme]"))
+  for (const input of all("#settings-menu [name=theme]"))
     input.addEventListener("change", () => setTheme(input.value));
   find("#all-code")?.addEventListener("click", ({ target }) => toggleCode(target));
   find("#search-button").addEventListener("click", keys["/"]);

@@ -66,10 +66,15 @@
 
   // Solutions that were open are open again when the reader comes back to the page. Until
   // they are loaded, the page keeps its height, so that the browser restores its position.
+  // That changes by as much as what is above them, such as a figure that is not interactive.
+
+  const placeOf = (details) => details && scrollY + details.getBoundingClientRect().top;
 
   function noteOpen() {
-    const solved = all(".solution").flatMap(({ open }, i) => (open ? [i] : []));
-    const state = { ...history.state, solved, height: root.scrollHeight };
+    const solutions = all(".solution");
+    const solved = solutions.flatMap(({ open }, i) => (open ? [i] : []));
+    const place = placeOf(solutions[solved[0]]);
+    const state = { ...history.state, solved, height: root.scrollHeight, place };
     try {
       history.replaceState(state, "");
     } catch {
@@ -78,9 +83,12 @@
   }
 
   function reopen() {
-    const { solved = [], height } = history.state ?? {};
+    const { solved = [], height, place } = history.state ?? {};
     const { style } = document.body;
-    const release = () => Object.assign(style, { minHeight: "", overflowAnchor: "" });
+    const release = () => {
+      scrollBy({ top: placeOf(again[0]) - place, behavior: "instant" });
+      Object.assign(style, { minHeight: "", overflowAnchor: "" });
+    };
     const solutions = all(".solution");
     const again = solved.flatMap((i) => solutions[i] ?? []);
     if (!again.length) return;
@@ -92,4 +100,5 @@
   all("li .solution-link a").forEach(addSolution);
   reopen();
   addEventListener("hashchange", noteOpen);
+  addEventListener("pagehide", noteOpen);
 })();

@@ -156,7 +156,7 @@ def test_marks_are_what_differs(open_page: Visitor):
     for side, words in [("first", "import torch"), ("second", "import jax")]:
         assert words in (page.locator(code.format(side)).first.text_content() or "")
     marked = page.evaluate(MARKED)
-    assert {"torch", "jax", "device_put"} <= set(marked) and len(marked) > 60
+    assert {"cuda", "params", "device_put"} <= set(marked) and len(marked) > 60
     assert "warnings" not in marked
     # Docstrings, brackets and modules in front of names have no meaning.
     assert not any("Return" in mark or '"""' in mark for mark in marked)
@@ -164,6 +164,13 @@ def test_marks_are_what_differs(open_page: Visitor):
     assert not any("\n" in mark or mark != mark.strip() for mark in marked)
     reload(page)
     assert page.evaluate(MARKED) == marked
+
+
+def test_marks_are_what_differs_in_folded_imports(open_http_page: Visitor):
+    address = BOTH.replace("use-gpu", "data-movement")
+    marked = open_http_page(f"{address}&differences=on").evaluate(MARKED)
+    assert {"torch", "jax", "device_put"} <= set(marked)
+    assert not {",", "(", ")", "jnp", "torch.", "warnings"} & set(marked)
 
 
 def test_nothing_is_compared_with_itself(open_page: Visitor):
@@ -244,9 +251,11 @@ def test_a_figure_of_two_frameworks_comes_once_in_each(open_http_page: Visitor):
         f"chapter_gpus/memory.html?tab={FIRST}&beside={OTHER}&predict=off",
         viewport=WIDE,
     )
-    figures = page.locator("figure.output[data-explorable]:visible")
-    figures.first.scroll_into_view_if_needed()
-    expect(page.locator("figure.output.live:visible")).to_have_count(figures.count())
+    sides = ".pair > :is(.first, .second) > figure.output"
+    figures = page.locator(f"{sides}[data-explorable]")
+    # It has no height before it is in view.
+    figures.first.evaluate("figure => figure.scrollIntoView()")
     assert figures.count() >= 2
+    expect(page.locator(f"{sides}.live:visible")).to_have_count(figures.count())
     for figure in figures.all():
         assert figure.locator(".explorable").count() == 1

@@ -82,7 +82,7 @@ def test_colours_follow_the_system_until_chosen(open_page: Visitor):
         assert root(page, "theme") == theme
         button.focus()
         page.keyboard.press("Enter")
-        page.focus("#settings [name=theme]:checked")
+        page.focus("#settings-menu [name=theme]:checked")
         page.keyboard.press("ArrowDown")
     assert root(page, "theme") == "auto"
     light, dark = found["light", "light"], found["dark", "dark"]

@@ -176,7 +176,7 @@ def test_a_page_that_was_kept_ends_a_comparison(open_http_page: Visitor):
     for key, value in choices.items():
         assert chosen(page, key) == value
         assert page.evaluate("key => localStorage.getItem(key)", key) == value
-    assert page.input_value("#settings [name=theme]:checked") == "dark"
+    assert page.input_value("#settings-menu [name=theme]:checked") == "dark"
     show_again(page, tab="nonsense", theme="pink")
     assert (chosen(page), chosen(page, "theme")) == (OTHER, "dark")
     assert probe(page, "wrongTabs") == []

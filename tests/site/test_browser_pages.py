@@ -248,12 +248,11 @@ LONG_CELL = """() => {
 }"""
 
 
-def test_every_sheet_of_a_cell_names_its_framework_if_all_are_printed(
+def test_without_script_every_sheet_of_a_cell_names_its_framework(
     open_http_page: Visitor, tmp_path: Path
 ):
-    page = open_http_page(f"{WITH_TABS[0]}?tab=jax")
+    page = open_http_page(WITH_TABS[0], java_script_enabled=False)
     page.evaluate(LONG_CELL)
-    page.evaluate("document.documentElement.dataset.print = 'all'")
     file = tmp_path / "page.pdf"
     page.pdf(path=file, format="A4")
     sheets = [sheet.extract_text() for sheet in PdfReader(file).pages]
