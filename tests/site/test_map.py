@@ -121,7 +121,8 @@ def test_a_figure_of_a_cell_keeps_its_settings(open_http_page: Visitor):
     page = open_http_page("index.html")
     choose(page, "map", "t4")
     page = open_http_page("chapter_gpus/memory.html?tab=pytorch&predict=off")
-    given = page.locator("[data-explorable=memory-timeline][data-settings]:visible")
-    given.first.scroll_into_view_if_needed()
+    given = page.locator("[data-explorable=memory-timeline][data-settings]")
+    # It has no height before it is in view.
+    given.first.evaluate("figure => figure.scrollIntoView()")
     expect(given.first.locator(".result")).to_contain_text("RTX 4090")
     expect(given.first.get_by_role("button", name="Forget")).to_be_hidden()

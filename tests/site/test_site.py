@@ -11,7 +11,6 @@ from urllib.parse import unquote, urlsplit
 
 import imagesize
 import pytest
-from browsing import TABS
 from bs4 import BeautifulSoup, Tag
 from figures import ROOT
 from pygments.style import StyleMeta
