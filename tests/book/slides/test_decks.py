@@ -395,7 +395,7 @@ def test_a_slide_that_begins_within_a_string_shows_its_beginning():
     assert all(source.startswith('script = """\n...\n') for source in others)
     html = colored(others[-1], "python")
     assert html.rindex("line 59") < html.rindex("print")
-    assert '<span class="nb">print</span>' in html  # code again after the string
+    assert '<span class="kc">print</span>' in html  # code again after the string
 
 
 def test_a_long_list_is_cut_between_its_items():
