@@ -272,7 +272,8 @@ class Article:
 
     def glyph(self, *lit: str, name: str | None = None) -> str:
         """Return a small map of the machine in which some parts are lit."""
-        boxes = (f"<i{' class=lit' * (p in lit)}></i>" for p in self.site.map.parts)
+        lights = {part: ' class="lit"' for part in lit}
+        boxes = (f"<i{lights.get(p, '')}></i>" for p in self.site.map.parts)
         hidden = attribute("aria-hidden", None if name else "true")
         named = f' role="img"{attribute("aria-label", name)}' if name else hidden
         return GLYPH.format(named, "".join(boxes))

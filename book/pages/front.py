@@ -59,7 +59,7 @@ class FrontPage(Article):
         shown = super()._figure(block)
         is_map = self._file_of(block) == self.site.map.file
         lists = self._lists() if is_map else ""
-        return shown.replace("</figure>", f"{lists}</figure>")
+        return shown.replace("<figcaption", f"{lists}<figcaption")
 
     def _lists(self) -> str:
         """Return the sections that treat each part of the machine, as folded lists."""
