@@ -126,8 +126,8 @@ def test_a_figure_has_the_colors_of_the_notebook(reader: Page, tmp_path: Path):
 def test_a_page_shows_the_recorded_numbers(site: Path, reader: Page):
     page = site / "chapter_gpus" / "performance.html"
     reader.goto(f"{page.as_uri()}?tab=pytorch")
-    figure = reader.locator("figure[data-settings]:visible").first
-    figure.scroll_into_view_if_needed()
+    figure = reader.locator("figure[data-settings]").first
+    figure.evaluate("figure => figure.scrollIntoView()")  # it has no height before
     expect(figure.locator(".drawing svg")).to_be_visible()
     settings = parse_qs(figure.get_attribute("data-settings") or "")
     bandwidth = re.search(r"memory ([\d.]+) GB/s", settings["line"][0])
