@@ -125,7 +125,7 @@ def test_a_figure_has_the_colors_of_the_notebook(reader: Page, tmp_path: Path):
 
 def test_a_page_shows_the_recorded_numbers(site: Path, reader: Page):
     page = site / "chapter_gpus" / "performance.html"
-    reader.goto(f"{page.as_uri()}?tab=pytorch")
+    reader.goto(f"{page.as_uri()}?tab=pytorch&predict=off")
     figure = reader.locator("figure[data-settings]").first
     figure.evaluate("figure => figure.scrollIntoView()")  # it has no height before
     expect(figure.locator(".drawing svg")).to_be_visible()

@@ -342,7 +342,7 @@ def test_a_changed_book_is_read_again(port: int, book: Book, rebuilds: serve.Reb
 
 def test_code_gets_the_colors_of_the_page(port: int):
     answer = ask(port, "/.live/highlight", {"code": "x = '<1>'"})
-    assert """<span class="s1">'&lt;1&gt;'</span>""" in json.load(answer)["html"]
+    assert """<span class="s">'&lt;1&gt;'</span>""" in json.load(answer)["html"]
 
 
 def test_what_goes_wrong_is_shown(port: int):
