@@ -20,7 +20,7 @@ window.bookSearch = (() => {
     ...{ term: "Glossary", symptom: "Quick guide" },
   };
 
-  let index, entries, plain, titles, topics, known, dialog, input, status, suggestions, list;
+  let index, entries, plain, counts, titles, topics, known, dialog, input, status, suggestions, list;
   let active = 0; // the index of the result that Enter opens
 
   function make(name, attributes, ...children) {
@@ -103,7 +103,9 @@ window.bookSearch = (() => {
     ["jit", "compile", "compiling", "compilation"],
     ["dataloader", "data loading", "loading data", "loads data"],
     ["numpy", "to numpy"],
-    ["wrong", "differ", "differs", "results differ"],
+    ["wrong", "differ", "differs", "different", "results differ"],
+    ["iteration", "step"],
+    ["time", "measure", "benchmark"],
     ["leak", "memory grows", "memory leak"],
   ].map((group) => group.map((name) => telling(stems(name))));
 
@@ -171,6 +173,10 @@ window.bookSearch = (() => {
     });
     index.addAll(entries.map(fields));
     plain = entries.map(({ text = "", code = "" }) => stems(`${text} ${code}`).join(" "));
+    counts = new Map();
+    for (const term of plain.flatMap((text) => [...new Set(text.split(" "))])) {
+      counts.set(term, (counts.get(term) ?? 0) + 1);
+    }
     titles = entries.map((entry) => (hasTitle(entry) ? forms(entry) : []));
     topics = new Set(titles.flat().flatMap((title) => title.split(" ")));
   }
@@ -234,7 +240,7 @@ window.bookSearch = (() => {
       fuzzy: (term) => (term.length > 4 && !known.has(term) ? 0.2 : false),
       boost: isName(query)
         ? { heading: 3, names: 12, code: 6, trail: 0.5 }
-        : { heading: 10, names: 5, code: 0.4, trail: 0.5 },
+        : { heading: 6, names: 5, code: 0.4, trail: 0.5 },
     };
   }
 
@@ -247,11 +253,16 @@ window.bookSearch = (() => {
   }
 
   // Returns the share of the query that a title takes, if the query has the whole title.
+  // Rare words are a larger share: of "time of a GPU", "GPU" alone is hardly any.
   function shareInTitle(place, query) {
-    const asked = telling(stems(messageOf(query))).join(" ");
-    const isAsked = (title) => ` ${asked} `.includes(` ${title} `);
-    return Math.max(0, ...titles[place].filter(isAsked).map(({ length }) => length)) / asked.length;
+    const asked = telling(stems(messageOf(query)));
+    const sum = (terms) => terms.reduce((total, term) => total + rarity(term), 0);
+    const isAsked = (title) => ` ${asked.join(" ")} `.includes(` ${title} `);
+    const shares = titles[place].filter(isAsked).map((title) => sum(title.split(" ")));
+    return Math.max(0, ...shares) / sum(asked);
   }
+
+  const rarity = (term) => Math.log(1 + entries.length / (1 + (counts.get(term) ?? 0)));
 
   // Words of the query side by side, such as those of an error message, count up to three
   // times as much as apart.

@@ -240,7 +240,8 @@ function overlaps() {
   return every("article, article section, .tab-set, .tab-panel, figure").flatMap((box) => {
     const blocks = [...box.children].filter(inFlow);
     const boxes = blocks.map((block) => block.getBoundingClientRect());
-    const covers = (one, next) => next.top < one.bottom - 1 && next.left < one.right - 1;
+    const beside = (one, next) => next.left >= one.right - 1 || one.left >= next.right - 1;
+    const covers = (one, next) => next.top < one.bottom - 1 && !beside(one, next);
     return blocks.slice(1).filter((_, i) => covers(boxes[i], boxes[i + 1])).map(described);
   });
 }

@@ -103,6 +103,7 @@ def test_all_that_follows_waits_up_to_the_next_heading(open_http_page: Visitor):
     assert form and heading
     assert 0 < heading["y"] - form["y"] - form["height"] < 100
     enter(page, "20")
+    figures.first.evaluate("figure => figure.scrollIntoView()")  # drawn in view
     for part in (texts, figures):
         expect(part.first).to_be_visible()
     expect(behind).to_be_hidden()

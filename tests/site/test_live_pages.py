@@ -317,7 +317,7 @@ def test_code_keeps_its_colors(live: Page):
     expect(row).to_have_attribute("data-state", re.compile("done|error"))
     assert code(row).inner_html() == colored
     run(row, "print('edited')")
-    expect(code(row).locator(".s1")).to_have_text("'edited'")
+    expect(code(row).locator(".s")).to_have_text("'edited'")
 
 
 def test_messages_say_what_to_do(live: Page):

@@ -62,7 +62,10 @@ def open_panel(page: Page, site: Path, name: str, script: str = "") -> Locator:
     """Open the panel of an experiment; return its figure."""
     if script:
         page.add_init_script(script)
-    page.goto((site / f"chapter_gpus/{FIGURES[name]}.html").as_uri() + "?tab=pytorch")
+    page.goto(
+        (site / f"chapter_gpus/{FIGURES[name]}.html").as_uri()
+        + "?tab=pytorch&predict=off"
+    )
     figure = page.locator(f"figure[data-explorable={name}]").first
     figure.scroll_into_view_if_needed()
     figure.get_by_role("button", name="Measure my GPU").click()
@@ -158,6 +161,7 @@ def test_two_figures_share_a_device(page: Page, site: Path):
     assert page.evaluate("count") == 1
 
 
+@pytest.mark.timing  # the page refuses a program that is too slow
 def test_the_roofline_becomes_that_of_the_reader(page: Page, site: Path):
     figure = open_panel(page, site, "roofline", pretend())
     press(figure, "Measure")

@@ -401,7 +401,7 @@ def test_the_empty_dialog_offers_symptoms(open_http_page: Visitor):
     page = open_http_page(f"{SECTION}?tab=pytorch")
     page.keyboard.press("/")
     page.get_by_role("button", name="It hangs").click()
-    expect(page.get_by_role("combobox")).to_be_focused()
+    expect(page.get_by_role("combobox", name="Search the book")).to_be_focused()
     expect(page.locator("#search-results > a").first).to_be_visible()
     expect(page.get_by_role("button", name="It hangs")).to_be_hidden()
 
