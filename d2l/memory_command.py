@@ -133,9 +133,11 @@ def generation(
     most = ", ".join(f"{card} {max(0, count)}" for card, count in fit.items())
     cards = ", ".join(card for card in CARDS if fit[card] >= users) or "none"
     note = "A tenth of each card is left for the rest."
-    return "\n".join(
-        [*rows, "", f"Most users: {most}. {note}", f"Cards for {users}: {cards}."]
-    )
+    lines = [*rows, "", f"Most users: {most}. {note}", f"Cards for {users}: {cards}."]
+    if 0 < found.context < length:
+        made_for = f"{name} is made for texts of up to {found.context:,} tokens."
+        lines.append(f"{made_for} Longer ones fit, but do not expect good text.")
+    return "\n".join(lines)
 
 
 def _language_shape(name: str, numbers: str) -> tables.LanguageShape:

@@ -73,20 +73,21 @@ def card_data(card: str) -> dict[str, float]:
 
 LanguageShape = namedtuple(
     "LanguageShape",
-    "params active layers heads kv_heads head_size experts used",
-    defaults=(1, 1),
+    "params active layers heads kv_heads head_size context experts used",
+    defaults=(0, 1, 1),
 )
 
 # As the makers publish them: Meta.Llama, Mistral.2024, Qwen.2024 and Qwen.2025 in the
 # bibliography. `active` are the parameters that compute a token: all but the embedding
-# and, in a mixture of experts, those of the experts that are not used.
+# and, in a mixture of experts, those of the experts that are not used. `context` is the
+# number of tokens that the model is made for, 0 if it is not known.
 SHAPES = {
-    "Llama 3 8B": LanguageShape(8.03e9, 7.50e9, 32, 32, 8, 128),
-    "Llama 3 70B": LanguageShape(70.6e9, 69.5e9, 80, 64, 8, 128),
-    "Mistral 7B": LanguageShape(7.25e9, 7.11e9, 32, 32, 8, 128),
-    "Qwen2.5 7B": LanguageShape(7.62e9, 7.07e9, 28, 28, 4, 128),
-    "Qwen3 8B": LanguageShape(8.19e9, 7.57e9, 36, 32, 8, 128),
-    "Qwen3 30B-A3B": LanguageShape(30.5e9, 3.04e9, 48, 32, 4, 128, 128, 8),
+    "Llama 3 8B": LanguageShape(8.03e9, 7.50e9, 32, 32, 8, 128, 8192),
+    "Llama 3 70B": LanguageShape(70.6e9, 69.5e9, 80, 64, 8, 128, 8192),
+    "Mistral 7B": LanguageShape(7.25e9, 7.11e9, 32, 32, 8, 128, 32768),
+    "Qwen2.5 7B": LanguageShape(7.62e9, 7.07e9, 28, 28, 4, 128, 32768),
+    "Qwen3 8B": LanguageShape(8.19e9, 7.57e9, 36, 32, 8, 128, 40960),
+    "Qwen3 30B-A3B": LanguageShape(30.5e9, 3.04e9, 48, 32, 4, 128, 40960, 128, 8),
 }
 
 

@@ -125,6 +125,14 @@ def test_bits_and_cards_of_generate(capsys: pytest.CaptureFixture[str]):
     assert f"H100 {int((0.9 * 84942979072 - weights) // cache)}, " in output
 
 
+@pytest.mark.parametrize(("length", "warns"), [("8192", False), ("8193", True)])
+def test_a_text_longer_than_the_model_is_made_for(
+    capsys: pytest.CaptureFixture[str], length: str, warns: bool
+):
+    output = most_users(capsys, "Llama 3 8B", "--generate", length)
+    assert ("is made for texts of up to 8,192 tokens" in output) == warns
+
+
 def test_a_shape_of_ones_own(capsys: pytest.CaptureFixture[str]):
     own = most_users(capsys, "own", "--generate", "64", "--shape", "28,4,128,7.62e9")
     assert own == most_users(capsys, "Qwen2.5 7B", "--generate", "64")
