@@ -3741,4 +3741,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 2b9918776fddc499, with the contents ea431058e636ee2f.
+# Generated from 6784ef7329d0cb65, with the contents ea431058e636ee2f.

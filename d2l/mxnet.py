@@ -3403,4 +3403,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 714112b51f5bcd13, with the contents 65290ce5e313882a.
+# Generated from 1ccfc25da6b82c64, with the contents 65290ce5e313882a.

@@ -3518,4 +3518,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 7a822d626359b1ad, with the contents ebb41ee4147db3bd.
+# Generated from 5e268dbf13872f8d, with the contents ebb41ee4147db3bd.

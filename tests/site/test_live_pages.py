@@ -432,8 +432,8 @@ def test_a_predicted_number_stays_covered_and_enters_the_row(live: Page):
 
 
 def test_the_buttons_of_a_cell_wait_with_it(live: Page):
-    live.goto(live.url.replace("use-gpu", "does-it-fit").partition("?")[0])
-    waiting = live.locator("#a-compiler-without-a-gpu .live-row.waits")
+    live.goto(live.url.replace("use-gpu", "memory").partition("?")[0])
+    waiting = live.locator("#one-step-over-time .live-row.waits")
     shown = waiting.locator("visible=true")
     expect(waiting.first).to_be_attached()
     expect(shown).to_have_count(0)
