@@ -3741,4 +3741,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 6784ef7329d0cb65, with the contents ea431058e636ee2f.
+# Generated from f340717ff8442e45, with the contents ea431058e636ee2f.

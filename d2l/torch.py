@@ -3518,4 +3518,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 5e268dbf13872f8d, with the contents ebb41ee4147db3bd.
+# Generated from b8f6e131f4f3171f, with the contents ebb41ee4147db3bd.
