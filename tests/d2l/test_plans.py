@@ -94,6 +94,18 @@ def test_the_stored_plan_of_llama_on_one_gpu_is_that_of_the_arithmetic(d2l):
     ]
 
 
+def test_the_stored_plan_of_gpt2_is_twice_the_arithmetic(d2l):
+    """The rest is scores of 6 bytes, six arrays of GELU, and norms in 32 bits."""
+    unit, scores = 12 * 8 * 1024 * 768, 12 * 1024 / 768
+    state, logits = 16 * 124_337_664, 4 * 8 * 1024 * 50257
+    needed = state + logits + unit * (32 + 2 * scores)
+    rest = unit * (4 * scores + 4 * 8 + 12)
+    plans = d2l.stored_plans("gpt2")
+    for card in CARDS:
+        assert plans[card, 1].total == pytest.approx(2 * needed, rel=0.03)
+        assert plans[card, 1].total == pytest.approx(needed + rest, rel=0.05)
+
+
 @pytest.mark.parametrize(
     "model, parameters", [("gpt2", 124_337_664), ("llama3", 8_030_261_248)]
 )
