@@ -3741,4 +3741,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from f340717ff8442e45, with the contents ea431058e636ee2f.
+# Generated from 60eebd6b8e4e34b2, with the contents ea431058e636ee2f.

@@ -7,7 +7,8 @@ closes when the process that started the rank ends; then the rank ends, too.
 
 When a rank is killed, other ranks may fail, too, and their errors can arrive first. So
 the caller first looks for a rank that has ended. Only if there is none, it reports the
-error that arose first, and one that follows from another rank's end comes last.
+error that arose first, and one that follows from another rank's end comes last. If a rank
+has waited too long, the error names the ranks that did not come, and shows where they are.
 """
 
 import contextlib
@@ -31,8 +32,9 @@ from typing import Any
 
 import cloudpickle
 
-# In the text of an error: another rank has closed its connections.
-FOLLOWS = re.compile("Connection|remote process")
+# In the text of an error: another rank has not come, or has closed its connections.
+LATE = re.compile("[Tt]imed out|[Tt]imeout")
+FOLLOWS = re.compile(f"Connection|remote process|{LATE.pattern}")
 
 
 # In a rank
@@ -213,8 +215,27 @@ def raise_first(folder: str, processes: Sequence) -> None:
             return  # a rank ended just after it had written its result
         first = min(errors)
         if not first.follows or time.monotonic() > patience:
+            if LATE.search(first.text):
+                raise_late(folder, processes, outcomes)
             text = f"rank {first.rank} of {n} raised {first.text}"
             raise rank_error(RuntimeError, text, f"Rank {first.rank}: {first.trace}")
+
+
+def raise_late(folder: str, processes: Sequence, outcomes: dict) -> None:
+    """Raise TimeoutError for the ranks for which others have waited too long."""
+    errors = [outcome[1] for outcome in outcomes.values() if outcome and outcome[1]]
+    late = sorted({*outcomes} - {error.rank for error in errors})
+    if not late:
+        return  # all have waited, for different operations
+    silent = [rank for rank in late if not outcomes[rank]]  # others have returned
+    first = min(errors)
+    text = (
+        f"rank {', '.join(map(str, late))} of {len(outcomes)} did not take part in a "
+        f"collective operation; rank {first.rank} raised {first.text}"
+    )
+    traces = [f"Rank {error.rank}: {error.trace}" for error in errors]
+    places = silent_ranks(folder, processes, silent)
+    raise rank_error(TimeoutError, text, *places, *traces)
 
 
 def read_outcome(folder: str, rank: int) -> tuple | None:

@@ -3403,4 +3403,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 1ccfc25da6b82c64, with the contents 65290ce5e313882a.
+# Generated from bd66ba3587336268, with the contents 65290ce5e313882a.

@@ -3585,4 +3585,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from cef665f430458c24, with the contents 931cd188e419a688.
+# Generated from a2cbea1d84aaa961, with the contents 931cd188e419a688.

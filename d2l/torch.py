@@ -153,24 +153,24 @@ __all__ = [
     "memory_problems", "meshgrid", "messages", "model_tensors", "move_to",
     "named_tensors", "nbytes", "nn_Module", "no_plots", "normal", "num_gpus", "numpy",
     "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "optimizer_state",
-    "original_errors", "own_line", "pack", "persistent_loaders", "pipeline_order",
-    "pipeline_times", "plain_kernels", "plain_tensors", "plot", "plot_ladder",
-    "plot_trace", "predict_memory", "product_times", "product_types", "progress_bar",
-    "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn", "random_states",
-    "read_params", "read_tensors", "read_usage", "reduce_mean", "reduce_sum", "remedy",
-    "repeat", "require_gpu", "reshape", "restore_board", "restore_workers",
-    "ring_all_reduce", "ring_time", "run_arguments", "run_kernel", "run_rank",
-    "saved_for_backward", "scaling_efficiency", "schedule_buckets", "scratch_tensors",
-    "serve", "set_axes", "set_figsize", "set_random_states", "share_random_states",
-    "show_error", "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size",
-    "small_sums", "split_batch", "square_product", "stack", "star_all_reduce",
-    "start_ranks", "started_workers", "step_flops", "step_needs", "stored_collectives",
-    "stored_plans", "swapaxes", "synchronize", "tanh", "tell_caller", "tensor",
-    "tensor_bytes", "time_call", "time_in_turn", "to", "trace_events", "transpose",
-    "triton_code", "try_all_gpus", "try_devices", "try_gpu", "unpack",
-    "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
-    "warn_if_over", "warn_of_workers", "watch_access", "wave_efficiency",
-    "with_batches", "write_tensors", "zeros", "zeros_like"
+    "original_errors", "own_device", "own_line", "pack", "persistent_loaders",
+    "pipeline_order", "pipeline_times", "plain_kernels", "plain_tensors", "plot",
+    "plot_ladder", "plot_trace", "predict_memory", "product_times", "product_types",
+    "progress_bar", "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn",
+    "random_states", "read_params", "read_tensors", "read_usage", "reduce_mean",
+    "reduce_sum", "remedy", "repeat", "require_gpu", "reshape", "restore_board",
+    "restore_workers", "ring_all_reduce", "ring_time", "run_arguments", "run_kernel",
+    "run_rank", "saved_for_backward", "scaling_efficiency", "schedule_buckets",
+    "scratch_tensors", "serve", "set_axes", "set_figsize", "set_random_states",
+    "share_random_states", "show_error", "show_images", "sight_problems", "sigmoid",
+    "sin", "sinh", "size", "small_sums", "split_batch", "square_product", "stack",
+    "star_all_reduce", "start_ranks", "started_workers", "step_flops", "step_needs",
+    "stored_collectives", "stored_plans", "swapaxes", "synchronize", "tanh",
+    "tell_caller", "tensor", "tensor_bytes", "time_call", "time_in_turn", "to",
+    "trace_events", "transpose", "triton_code", "try_all_gpus", "try_devices",
+    "try_gpu", "unpack", "use_svg_display", "vector_product", "verdict", "visible_gpus",
+    "wait_for_disk", "warn_if_over", "warn_of_workers", "watch_access",
+    "wave_efficiency", "with_batches", "write_tensors", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -2923,17 +2923,21 @@ class MLP(Classifier):
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
-def init_group(local_rank: int, local_size: int, **options: Any) -> None:
-    """Join a group of ranks, `local_size` of which are on this machine.
+def init_group(device: torch.device, timeout: float, **options: Any) -> None:
+    """Join a group of ranks, each of which has a GPU of its own, or the CPU.
 
-    Each rank has a GPU of its own if there are enough GPUs. `options` are
-    arguments of `torch.distributed.init_process_group`.
+    A rank that waits `timeout` seconds for another one raises an error. `options`
+    are further arguments of `torch.distributed.init_process_group`.
     """
-    gpus = torch.cuda.device_count() >= local_size
-    if gpus:
-        torch.cuda.set_device(local_rank)
-        options["device_id"] = torch.device("cuda", local_rank)
-    dist.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo", **options)
+    gpu = device.type == "cuda"
+    if gpu:
+        torch.cuda.set_device(device)
+        options["device_id"] = device
+    dist.init_process_group(
+        "cpu:gloo,cuda:nccl" if gpu else "gloo",
+        timeout=timedelta(seconds=timeout),
+        **options,
+    )
 
 
 def end_with_caller() -> None:
@@ -2955,7 +2959,7 @@ def set_random_states(states: list) -> None:
     random.setstate(states[2])
 
 
-def join_ranks(rank: int, size: int, folder: str) -> None:
+def join_ranks(rank: int, size: int, patience: float, folder: str) -> None:
     """Make this new process a rank of the group that meets in `folder`."""
     torch.set_num_threads(1)  # first, because threads do not survive a fork
     os.setsid()  # the rank ends together with the processes that it starts
@@ -2977,18 +2981,24 @@ def join_ranks(rank: int, size: int, folder: str) -> None:
         LOCAL_RANK=f"{rank}",
         LOCAL_WORLD_SIZE=f"{size}",
     )
+    device = gpu(rank) if num_gpus() >= size else cpu()
     init_group(
-        rank,
-        size,
+        device,
+        patience,
         init_method=f"file://{folder}/group",
         rank=rank,
         world_size=size,
-        timeout=timedelta(minutes=10),
     )
 
 
 def run_rank(
-    rank: int, size: int, folder: str, pipes: list, call: Any, states: list
+    rank: int,
+    size: int,
+    patience: float,
+    folder: str,
+    pipes: list,
+    call: Any,
+    states: list,
 ) -> None:
     """Call a function as a rank, write its result or its error to a file, and wait."""
     forked, tell_caller.pipe = not isinstance(call, bytes), pipes.pop(rank)
@@ -2996,7 +3006,7 @@ def run_rank(
         other.close()  # so that the caller sees the end of each rank
 
     def outcome():
-        join_ranks(rank, size, folder)
+        join_ranks(rank, size, patience, folder)
         Path(folder, f"{rank}.ready").touch()
         set_random_states(states)
         function, args = call if forked else pickle.loads(call)
@@ -3062,6 +3072,7 @@ def launch(
     num_processes: int,
     *args: Any,
     timeout: float = 60,
+    patience: float = 600,
     receive: Callable = print,
 ) -> list:
     """Return what `function(*args)` returned in each of `num_processes` processes.
@@ -3070,8 +3081,8 @@ def launch(
     its own if there are enough GPUs. `receive` is called with each message that a
     rank sends by `tell_caller`. Raises RuntimeError if a rank raises an error or
     is killed, and TimeoutError if a rank has no result `timeout` seconds after
-    all ranks have started. If `timeout` is over 10 minutes, a rank that waits 10
-    minutes for another one raises an error. No process, port or file is left behind.
+    all ranks have started, or waits `patience` seconds for another one. No process,
+    port or file is left behind.
     """
     importlib.import_module("torch._dynamo")  # here, instead of in each rank
     if num_processes < 1:
@@ -3087,11 +3098,27 @@ def launch(
                 receive(*message)
 
         processes = stack.enter_context(
-            start_ranks(num_processes, folder, [*ends], call, random_states())
+            start_ranks(num_processes, patience, folder, [*ends], call, random_states())
         )
         for end in ends:
             end.close()  # the ranks have copies
         return launcher.wait_for_ranks(folder, processes, timeout, listen)
+
+
+Trainer.timeout = Setting(
+    "timeout",
+    600,
+    "The number of seconds that a rank waits for another one",
+    "a number over 0",
+    lambda value: isinstance(value, (int, float)) and value > 0,
+)
+
+
+def own_device(devices: list, local_rank: int) -> torch.device:
+    """Return a rank's device, which may be the only GPU that it sees."""
+    if local_rank < len(devices) or devices[0] == cpu():
+        return devices[min(local_rank, len(devices) - 1)]
+    return gpu(local_rank % num_gpus())
 
 
 def find_ranks(trainer: Trainer) -> None:
@@ -3100,19 +3127,14 @@ def find_ranks(trainer: Trainer) -> None:
     Joins the group first if a launcher, such as torchrun, describes one.
     """
     described = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
+    rank = dist.get_rank() if dist.is_initialized() else os.environ.get("RANK", 0)
+    device = own_device(trainer.devices, int(os.environ.get("LOCAL_RANK", rank)))
     if described <= os.environ.keys() and not dist.is_initialized():
-        init_group(
-            int(os.environ.get("LOCAL_RANK", 0)),
-            int(os.environ.get("LOCAL_WORLD_SIZE", 1)),
-        )
+        init_group(device, trainer.timeout)
     trainer.ranks, trainer.device = OneRank(), trainer.devices[0]
     if not dist.is_initialized() or dist.get_world_size() == 1:
         return
-    local = int(os.environ.get("LOCAL_RANK", dist.get_rank()))
-    if local < len(trainer.devices):
-        trainer.device = trainer.devices[local]
-    elif trainer.device != cpu():
-        trainer.device = gpu(local)
+    trainer.device = device
     trainer.ranks = Ranks(dist.get_rank(), dist.get_world_size(), trainer.device)
 
 
@@ -3246,6 +3268,7 @@ def fit_in_ranks(
             data,
             checkpoint_dir,
             timeout=float("inf"),
+            patience=trainer.timeout,
             receive=board.draw,
         )[0]
     finally:
@@ -3518,4 +3541,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from b8f6e131f4f3171f, with the contents ebb41ee4147db3bd.
+# Generated from 48fbd5a01c773daf, with the contents b1b12215259e1c23.

@@ -16,7 +16,7 @@ from nbformat.v4 import new_output
 LOG_LINE = re.compile(
     r"""
       (WARNING:\ )?All\ log\ messages\ before\ absl::InitializeLog
-    | [IWEF]\d{4}\ \d\d:\d\d:\d+\.\d+\ .*                # absl, XLA
+    | (\[rank\d+\]:)?[IWEF]\d{4}\ \d\d:\d\d:\d+\.\d+\ .*  # absl, XLA, PyTorch
     | \d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d[.,]\d+:\ [IWEF]\ .*   # TensorFlow
     | (DEBUG|INFO|WARNING):\d{4}-\d\d-\d\d\ .*:(jax|absl|tensorflow)\b.*
     | To\ enable\ the\ following\ instructions:.*

@@ -343,20 +343,69 @@ def test_ranks_print_no_warning_if_all_parameters_are_used(capfd):
     assert "Warning" not in capfd.readouterr().err
 
 
-class Waiting(d2l.MLP):
-    """A model that waits for ever in rank 1."""
+class Sleeping(d2l.MLP):
+    """A model that sleeps in rank 1."""
 
     def training_step(self, batch):
-        if dist.get_rank() == 1:
-            dist.barrier()
+        if dist.get_rank() == 1 and self.trainer.train_batch_idx == 1:
+            self.sleep()
         return super().training_step(batch)
 
+    def sleep(self):
+        time.sleep(500)
 
-@pytest.mark.timing
-def test_a_hang_of_fit_ends_in_an_error(monkeypatch):
-    monkeypatch.setattr(d2l, "timedelta", lambda minutes: timedelta(seconds=8))
-    with pytest.raises(RuntimeError, match=r"rank \d of 2 raised .*(8000ms|Timed out)"):
-        train(lambda: Waiting(10, 16, 0.1), lambda: Few(10), 2)
+
+@pytest.mark.slow
+def test_a_hang_of_fit_names_the_rank_that_sleeps_and_shows_where():
+    text = "rank 1 of 3 did not take part in a collective operation; rank [02] raised"
+    with pytest.raises(TimeoutError, match=text) as caught:
+        train(lambda: Sleeping(10, 16, 0.1), lambda: Few(10), 3, timeout=8)
+    notes = caught.value.__notes__
+    assert notes[0].startswith("Rank 1:") and "in sleep" in notes[0]
+    assert sorted(note[:7] for note in notes[1:]) == ["Rank 0:", "Rank 2:"]
+    assert all("in compute_gradients" in note for note in notes[1:])
+
+
+@pytest.mark.parametrize("value", [0, -1, "10", None])
+def test_a_timeout_is_a_number_of_seconds(value):
+    with pytest.raises(ValueError, match="timeout must be a number over 0, not"):
+        d2l.Trainer(1, timeout=value)
+
+
+# (GPUs that a rank sees, its LOCAL_RANK, trainer's number of GPUs, its own GPU)
+VISIBLE = [
+    (1, "3", 1, 0),  # Slurm or Kubernetes shows each rank one GPU
+    (1, None, 1, 0),  # only RANK is known
+    (8, "3", 8, 3),
+    (8, "3", 1, 3),
+    (4, "1", 2, 1),
+    (8, "3", 0, None),
+]
+
+
+@pytest.mark.parametrize(("visible", "local", "num_gpus", "own"), VISIBLE)
+def test_a_rank_uses_its_own_gpu_and_nccl(monkeypatch, visible, local, num_gpus, own):
+    seen: dict = {}
+    variables = {"RANK": "11", "WORLD_SIZE": "16", "MASTER_ADDR": "a"}
+    for name, value in {**variables, "MASTER_PORT": "1", "LOCAL_RANK": local}.items():
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    monkeypatch.setattr(d2l, "num_gpus", lambda: visible)
+    monkeypatch.setattr(d2l, "accelerator", lambda: "cuda")
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: seen.update(set=device))
+    monkeypatch.setattr(
+        dist, "init_process_group", lambda kind, **rest: seen.update(rest, kind=kind)
+    )
+    trainer = d2l.Trainer(1, timeout=7)
+    devices = [torch.device("cuda", i) for i in range(num_gpus)] or [d2l.cpu()]
+    vars(trainer)["devices"] = devices
+    d2l.find_ranks(trainer)
+    assert seen["timeout"] == timedelta(seconds=7)
+    if own is None:
+        assert seen["kind"] == "gloo" and "device_id" not in seen
+    else:
+        assert seen["kind"] == "cpu:gloo,cuda:nccl"
+        assert seen["set"] == seen["device_id"] == torch.device("cuda", own)
 
 
 class Masks(d2l.LinearRegression):

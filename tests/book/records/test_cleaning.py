@@ -13,6 +13,7 @@ I0000 00:00:1763715.123456    1234 cpu_feature_guard.cc:227] To enable AVX2
 E0000 00:00:1763715.123456    1234 cuda_executor.cc:1309] INTERNAL: CUDA Runtime error
 2026-11-21 09:00:00.123456: I tensorflow/core/util/port.cc:153] oneDNN custom operations
 2026-11-21 09:00:00.123456: E external/local_xla/xla/cuda/x.cc:51] no CUDA
+[rank3]:W1128 08:02:40.275000 14390 torch/distributed/tensor/_redistribute.py:390] While
 To enable the following instructions: AVX2 FMA, in other operations, rebuild.
 WARNING:2026-11-21 09:00:00,123:jax._src.xla_bridge:794: An NVIDIA GPU may be present
 [09:00:00] ../src/base.cc:79: cuDNN lib mismatch
