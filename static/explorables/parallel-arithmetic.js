@@ -35,7 +35,8 @@ const groups = (plan) => {
         plural(data, "copy", "copies"),
     ],
     [
-      whole(layers / (pipeline * chunks)),
+      // The first and the last part may have a layer less: they embed and predict tokens.
+      whole(layers / (pipeline * chunks)) || whole((layers + 2) / (pipeline * chunks)),
       `${layers} layers cannot form ${pipeline * chunks} equal parts`,
     ],
     [whole(heads / tensor), `${heads} heads cannot be divided among ${tensor} GPUs`],

@@ -8,7 +8,7 @@ const arithmetic = require("./arithmetic.js");
 const parallel = require("./parallel-arithmetic.js");
 const cards = require("./cards.js");
 const { each, label, canvas, vertical, ticks, was, inColumns, chart } = require("./chart.js");
-const { select, steps, logRange, more, unseen, doubled, presets } = require("./controls.js");
+const { select, steps, range, logRange, more, unseen, doubled, presets } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
 const { time, size, bandwidth, rate, percent, inUnits, GIGA, TERA } = arithmetic;
@@ -36,11 +36,13 @@ const USUAL = {
   ...{ overlap: "yes", machine: "8" },
 };
 
+const LLAMA_8 = { ...LLAMA, layers: 32, width: 4096, hidden: 14336, heads: 32 };
+
 /** The models, with their `sizes` and the `settings` that they begin with. */
 const MODELS = {
   llama8: {
     name: "Llama 3, 8 B",
-    sizes: { ...LLAMA, layers: 32, width: 4096, hidden: 14336, heads: 32 },
+    sizes: LLAMA_8,
     settings: { ...USUAL, gpus: 8, batch: 64, length: 4096 },
   },
   llama70: {
@@ -68,6 +70,31 @@ const MODELS = {
       ...{ sequence: "no" },
     },
   },
+  gpt530: {
+    name: "GPT, 530 B, published",
+    sizes: { ...GPT, layers: 105, width: 20480, heads: 128 },
+    settings: {
+      ...{ ...USUAL, card: "a100", gpus: 2240, batch: 2240, length: 2048 },
+      ...{ tensor: 8, pipeline: 35, interleave: 3, recompute: "attention" },
+      ...{ attention: "plain" },
+    },
+  },
+  llama405: {
+    name: "Llama 3, 405 B, published",
+    sizes: { ...LLAMA, layers: 126, width: 16384, hidden: 53248, heads: 128 },
+    settings: {
+      ...{ ...USUAL, gpus: 16384, batch: 2048, length: 8192, recompute: "none" },
+      ...{ zero: "1", tensor: 8, pipeline: 16, interleave: 8 },
+    },
+  },
+  titan8: {
+    name: "Llama 3.1, 8 B, published",
+    sizes: LLAMA_8,
+    settings: {
+      ...{ ...USUAL, gpus: 8, batch: 16, micro: 2, length: 8192, zero: "3" },
+      ...{ recompute: "none", recipe: "cast" },
+    },
+  },
 };
 const { chosen: modelOf, choose, isUnchanged, from, menu } = presets("model", MODELS, "llama8");
 
@@ -87,8 +114,8 @@ const planOf = (state) => ({
 /** Return the second argument of `parallel.planStep` for a state. */
 const hardwareOf = (state) => ({
   rate: state.rate * TERA,
-  within: cardOf(state).within * GIGA,
-  between: state.network * GIGA,
+  within: cardOf(state).within * GIGA * (state.reach / 100),
+  between: state.network * GIGA * (state.reach / 100),
   machine: Number(state.machine),
 });
 
@@ -267,19 +294,42 @@ const losses = ({ times, step }) => {
   return `of which ${much}${idle}`.replace(/,$/, "");
 };
 
+// Published speeds of a GPU: FLOP/s, which count what is computed twice (all) or do not
+// (rate), or tokens per second.
+const PUBLISHED = {
+  gpt1t: ["all", 502e15 / 3072],
+  gpt530: ["rate", 0.542 * 312e12],
+  llama405: ["rate", 400e12],
+  titan8: ["tokens", 6667],
+};
+
+/** Return the published and the predicted speed of a run, and the unit's function. */
+const published = (state) => {
+  const own = state.rate !== cardOf(state).rate || state.network !== cardOf(state).network;
+  if (!isUnchanged(state) || own || !PUBLISHED[state.model]) return null;
+  const [kind, known] = PUBLISHED[state.model];
+  const step = stepOf(state);
+  const all = step.flops.all / state.gpus / step.step;
+  const unit = kind === "tokens" ? (x) => `${Math.round(x)} tokens/s` : rate;
+  return [known, { ...step, all }[kind], unit];
+};
+
 const result = (state) => {
   const step = stepOf(state);
   if (step.why) return `This plan is not possible: ${step.why}.`;
+  const run = published(state);
+  const beside =
+    run && `the published run reached ${run[2](run[0])} per GPU, of ${run[2](run[1])} predicted`;
   const bytes = parallel.total(step.memory);
   const each =
     state.gpus === 1 ? `one ${cardOf(state).name}` : `each ${cardOf(state).name}`;
   const has = size(capacity(state));
   const name = modelOf(state).name.replace(", published", "");
   if (bytes > capacity(state))
-    return `${name} does not fit: ${each} needs ${size(bytes)} and has ${has}.`;
+    return `${name} does not fit: ${each} needs ${size(bytes)} and has ${has}${run ? `; ${beside}` : ""}.`;
   return (
-    `${name} fits: ${each} needs ${size(bytes)} of ${has}; a step takes at least ` +
-    `${time(step.step)}, ${losses(step)}.`
+    `${name} fits: ${each} needs ${size(bytes)} of ${has}; a step takes ` +
+    `${time(step.step)}, ${run ? `and ${beside}` : losses(step)}.`
   );
 };
 
@@ -293,22 +343,10 @@ const billions = inUnits([
   [1e9, "billion"],
 ]);
 
-// Published FLOP/s of a GPU, which count what is computed twice.
-const PUBLISHED = { gpt1t: 502e15 / 3072 };
-
-/** Return the published and the predicted rate of a run. */
-const published = (state) => {
-  const own = state.rate !== cardOf(state).rate;
-  if (!isUnchanged(state) || own || !PUBLISHED[state.model]) return null;
-  const { flops, step } = stepOf(state);
-  return [PUBLISHED[state.model], flops.all / state.gpus / step];
-};
-
 const formula = (state) => {
   const step = stepOf(state);
   if (step.why) return ["GPUs: copies · stages · GPUs that share a layer"];
   const { data, microbatches, chunks, traffic, links, rate: reached } = step;
-  const known = published(state);
   const line = (kind, name) =>
     traffic[kind] > 0
       ? [`${name}: ${size(traffic[kind])} at ${bandwidth(links[kind])}`]
@@ -326,8 +364,7 @@ const formula = (state) => {
     ...line("tensor", "inside of layers"),
     ...line("pipeline", "between stages"),
     pipeline > 1 && `bubble: (${pipeline} − 1) / (${microbatches} · ${chunks}) of the work`,
-    `at most ${rate(reached)} per GPU, without what is computed twice`,
-    known && `published: ${rate(known[0])} per GPU; predicted: at most ${rate(known[1])}`,
+    `${rate(reached)} per GPU, without what is computed twice`,
   ];
 };
 
@@ -366,6 +403,7 @@ const TITAN =
   "llama3_h100_202412_torchtitan.md";
 const TABLE_1 =
   "https://github.com/NVIDIA/Megatron-LM/blob/main/examples/sc21/run_table_1.sh";
+const HERD = "https://arxiv.org/abs/2407.21783";
 const NEU = "https://github.com/smolix/d2l-neu";
 
 const NOTES = [
@@ -374,19 +412,21 @@ const NOTES = [
     "sharded are gathered twice for each. All-reduces in a layer, bubble and FLOPs: " +
     `[Narayanan et al., 2021](${MEGATRON}). Activations: [Korthikanti et al., ` +
     `2023](${RECOMPUTE}).`,
-  "The step is a lower bound. Arithmetic runs at the rate of the best product of " +
+  "The step is a lower bound for programs that do not hide the sums inside of layers. " +
+    "Arithmetic runs at the rate of the best product of " +
     `matrices that was published: [Bekman, 2026](${BEKMAN}), and for the RTX 4090 ` +
     `and its links [Zhang et al., 2026](${NEU}); for the H200 the H100’s. Links ` +
-    "carry what their data sheets say. Sums inside of layers are never hidden. Those " +
+    "carry what their data sheets say, or the share that you set. Sums " +
     "of gradients hide behind the backward pass that completes them, those of ZeRO-3 " +
     "behind all arithmetic. The update, the latency of messages and the longer last " +
     "stage are left out.",
-  "The published run is a model with a trillion parameters on 3072 A100 " +
-    `([Narayanan et al., 2021](${MEGATRON}), with [these settings](${TABLE_1})). The ` +
-    "prediction is 1.4 times as high. From 8 to 128 H100, [the torchtitan " +
-    `team](${TITAN}) saw the memory of Llama 3.1 with 8 billion parameters shrink by ` +
-    "15.4 GiB and the speed of a GPU by 3 %. The figure’s arithmetic predicts 14.0 " +
-    "GiB and 0 %.",
+  "Four published runs are among the models. They took 1.4 to 2.1 times as long as predicted: " +
+    `a trillion parameters on 3072 A100 ([Narayanan et al., 2021](${MEGATRON}), with ` +
+    `[these settings](${TABLE_1})), 530 billion on 2240 A100 ([Korthikanti et al., ` +
+    `2023](${RECOMPUTE})), Llama 3 405 B on 16,384 H100 ([Grattafiori et al., ` +
+    `2024](${HERD})) and Llama 3.1 8 B on 8 H100 ([torchtitan](${TITAN})). Activations ` +
+    "are an upper estimate: Llama 3 405 B was trained on cards with 80 GB, and torchtitan " +
+    "computed a part of them twice.",
   "The network has 400 Gbit/s for each H100, as on [the torchtitan team’s " +
     `machines](${TITAN}). For other cards its speed is an assumption.`,
 ];
@@ -408,7 +448,7 @@ const settle = (state, id) => {
 const fromCard = (id) => (state) => cardOf(state)[id];
 const choice = (id, text, options) => select(id, text, options, from(id));
 const values = (id, text, list) => steps(id, text, list, from(id));
-const MANY = [...doubled(1, 2048), 3072, 4096];
+const MANY = [...doubled(1, 2048), 2240, 3072, 4096, 8192, 16384];
 
 const spec = figure({
   name: "plans",
@@ -418,7 +458,7 @@ const spec = figure({
     values("gpus", "GPUs", MANY),
     choice("zero", "Sharded among the copies", ZEROS),
     values("tensor", "GPUs that share each layer", doubled(1, 16)),
-    values("pipeline", "Stages of a pipeline", doubled(1, 64)),
+    values("pipeline", "Stages of a pipeline", [...doubled(1, 32), 35, 64]),
     ...more(
       values("batch", "Sequences in a step", MANY),
       values("micro", "Sequences in a microbatch", doubled(1, 16)),
@@ -433,6 +473,9 @@ const spec = figure({
       logRange("network", "Network, for each GPU", [0.01, 400], fromCard("network"), (x) =>
         bandwidth(x * GIGA),
       ),
+      range("reach", "Share of the links that is reached", [5, 100, 5], 100, {
+        format: (x) => `${x} %`,
+      }),
     ),
     ...unseen(
       choice("attention", "Attention", ["fused", "plain"]),

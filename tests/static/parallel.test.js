@@ -316,7 +316,8 @@ test("a trillion parameters on 3072 GPUs", () => {
   close(502e15 / 3072 / peak, 0.52, { abs: 0.005 });
   assert.ok(parallel.total(memory) < 80e9);
   const state = changed(plans, { model: "gpt1t" }, "model");
-  close([...plans.published(state), plans.stepOf(state).step], [502e15 / 3072, rate / 3072, step]);
+  const [known, predicted] = plans.published(state);
+  close([known, predicted, plans.stepOf(state).step], [502e15 / 3072, rate / 3072, step]);
 });
 
 test("computing layers twice costs what was published", () => {
@@ -350,6 +351,42 @@ test("Llama on 8 and 128 GPUs", () => {
     close(many.tokens / few.tokens, published, { abs: 0.03 });
   const ratio = few.tokens / 6667;
   assert.ok(ratio >= 1 && ratio <= 2.1);
+});
+
+for (const [model, speed, ratio] of [
+  ["gpt1t", 502e15 / 3072, 1.37],
+  ["gpt530", 0.542 * 312e12, 1.43], // Korthikanti et al., Table 5: 54.2 % of the peak
+  ["llama405", 400e12, 1.52], // Grattafiori et al., Table 4
+  ["titan8", 6667, 2.06], // torchtitan, Table 1, compiled
+])
+  test(`a published run is slower than the prediction: ${model}`, () => {
+    const state = changed(plans, { model }, "model");
+    const [known, predicted] = plans.published(state);
+    assert.equal(known, speed);
+    close(predicted / known, ratio, { abs: 0.01 });
+    includes(plans.result(state), "the published run reached", "predicted.");
+    assert.equal(plans.published({ ...state, batch: 2 * state.batch }), null);
+    const [, slower] = plans.published({ ...state, reach: 50 });
+    assert.ok(slower <= predicted);
+  });
+
+test("links that reach a half take twice the time", () => {
+  const plan = { zero: "1", gpus: 64, tensor: 8, pipeline: 4 };
+  const [whole, half] = [100, 50].map((reach) => plans.stepOf(changed(plans, { ...plan, reach })));
+  close(half.times.tensor, 2 * whole.times.tensor);
+  close(half.links.pipeline, whole.links.pipeline / 2);
+  assert.equal(half.times.compute, whole.times.compute);
+});
+
+test("interleaving shortens the bubble of Llama 3 405 B", () => {
+  // 16 microbatches and 16 stages: 15 / 16 of the work, or an eighth of that
+  const share = (interleave) => {
+    const { times, step } = plans.stepOf({ ...changed(plans, { model: "llama405" }, "model"), interleave });
+    return times.bubble / step;
+  };
+  close([share(1), share(8)], [0.48, 0.104], { abs: 0.005 });
+  const { why } = llamaStep({ layers: 126, pipeline: 16, interleave: 4, gpus: 16, batch: 16 });
+  assert.equal(why, ""); // 126 layers, the embedding and the head are 128
 });
 
 for (const name of ["A100", "H100", "H200", "B200"])
