@@ -2438,10 +2438,11 @@ def pipeline_times(
     return times
 
 
-def layout_program(layout: str, devices: list) -> str:
+def layout_program(layout: str, devices: list, again: bool = False) -> str:
     """Return the compiled step of four feed-forward blocks as text.
 
-    The layouts are 'data', 'fsdp' and 'tensor'. The devices need not exist.
+    The layouts are 'data', 'fsdp' and 'tensor'. The devices need not exist. With
+    `again`, the backward pass computes each block a second time.
     """
     mesh, n = Mesh(np.array(devices), ("gpu",)), len(devices)
     whole, rows, columns = (
@@ -2461,10 +2462,13 @@ def layout_program(layout: str, devices: list) -> str:
         (shape(1024, 4096, sharding=first), shape(4096, 1024, sharding=second))
     ] * 4
 
+    def block(X, W1, W2):
+        X = X + jax.nn.relu(X @ W1) @ W2
+        return jax.lax.with_sharding_constraint(X, batch)
+
     def loss(blocks, X):
         for W1, W2 in blocks:
-            X = X + jax.nn.relu(X @ W1) @ W2
-            X = jax.lax.with_sharding_constraint(X, batch)
+            X = (jax.checkpoint(block) if again else block)(X, W1, W2)
         return (X**2).mean()
 
     def step(blocks, X):
@@ -3741,4 +3745,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 60eebd6b8e4e34b2, with the contents ea431058e636ee2f.
+# Generated from 3089cf08cc100498, with the contents c82ad10c26ee0342.

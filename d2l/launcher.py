@@ -7,8 +7,8 @@ closes when the process that started the rank ends; then the rank ends, too.
 
 When a rank is killed, other ranks may fail, too, and their errors can arrive first. So
 the caller first looks for a rank that has ended. Only if there is none, it reports the
-error that arose first, and one that follows from another rank's end comes last. If a rank
-has waited too long, the error names the ranks that did not come, and shows where they are.
+error that arose first, and one that follows from another rank's end comes last. If a
+rank has waited too long, the error names the ranks that did not come, and shows where.
 """
 
 import contextlib

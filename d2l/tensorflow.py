@@ -39,7 +39,6 @@ from unittest import mock
 import numpy as np
 import numpy as onp
 import tensorflow as tf
-from tensorflow.experimental import dtensor
 from tensorflow.python.eager import context as eager_context
 
 from d2l import figures, launcher, plots, report
@@ -127,40 +126,39 @@ __all__ = [
     "check_requests", "check_room", "check_run", "check_shapes", "checkpoint_variables",
     "chunked_loss", "cited", "cited_rows", "compile_cuda", "compile_kernel",
     "complete_checkpoints", "concat", "conv_size", "copied_ahead", "cos", "cosh",
-    "count_batches", "count_collectives", "count_examples", "count_minibatches",
-    "count_traffic", "cpu", "decode", "decode_step", "device_exists",
-    "draft_checkpoint", "driver_problems", "einsum_size", "ensure_seed", "exp",
-    "expand_dims", "eye", "figure", "first_gpus", "fit_copy", "float32",
-    "framework_info", "free_ports", "generate", "gpu", "gpu_info", "gpu_limits",
-    "gpu_links", "gpu_report", "graph_operations", "in_background", "in_notebook",
-    "in_precision", "int32", "int64", "is_constant", "is_part", "join_workers",
-    "keep_freed_memory", "large_sum", "largest_batch", "latest_checkpoint", "launch",
-    "launcher_problems", "likeliest", "linspace", "list_operations",
-    "load_fashion_mnist", "locate_errors", "log", "make_cache", "make_folder",
-    "make_language_model", "make_variables", "many_tanhs", "matmul", "mean",
-    "measure_machine", "memory_info", "memory_problems", "memory_tape", "meshgrid",
-    "mirrored_strategy", "move_to", "moved_bytes", "nbytes", "needed_operations",
-    "nn_Module", "normal", "num_gpus", "num_replicas", "numpy", "nvidia_folder",
-    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "own_line", "pack",
-    "pipeline_order", "pipeline_times", "plan_kernel", "plane_events", "plot",
-    "plot_ladder", "plot_trace", "predict_memory", "prepare_to_load", "product_flops",
-    "product_times", "product_types", "progress_bar", "publish_checkpoint",
-    "query_gpus", "queue_times", "rand", "random_states", "rank_environment",
-    "rank_group", "read_params", "rebuild", "reduce_mean", "reduce_sum", "remedy",
-    "repeat", "replace_variables", "replica_id", "require_gpu", "reshape",
-    "restart_loader", "restore_board", "ring_all_reduce", "ring_time", "rms_norm",
-    "run_arguments", "run_kernel", "run_on", "saved_tensors", "scaling_efficiency",
-    "schedule_buckets", "scratch_tensors", "scratch_variables", "send", "serve",
-    "set_axes", "set_figsize", "set_random_states", "share_random_state",
-    "share_statistics", "shared_array", "show_error", "show_images", "sight_problems",
-    "sigmoid", "simulate_kernel", "sin", "sinh", "size", "small_sums", "split_batch",
-    "square_product", "stack", "star_all_reduce", "step_flops", "step_needs",
-    "storages", "stored_collectives", "stored_plans", "synchronize", "tanh", "tensor",
-    "time_call", "time_in_turn", "trace", "trace_events", "trace_step", "transpose",
-    "try_all_gpus", "try_devices", "try_gpu", "unpack", "unscaled_losses",
-    "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
-    "warn_if_over", "wave_efficiency", "worker_addresses", "worker_rank",
-    "worker_strategy", "zeros", "zeros_like"
+    "count_batches", "count_examples", "count_minibatches", "count_traffic", "cpu",
+    "decode", "decode_step", "device_exists", "draft_checkpoint", "driver_problems",
+    "einsum_size", "ensure_seed", "exp", "expand_dims", "eye", "figure", "first_gpus",
+    "fit_copy", "float32", "framework_info", "free_ports", "generate", "gpu",
+    "gpu_info", "gpu_limits", "gpu_links", "gpu_report", "graph_operations",
+    "in_background", "in_notebook", "in_precision", "int32", "int64", "is_constant",
+    "is_part", "join_workers", "keep_freed_memory", "large_sum", "largest_batch",
+    "latest_checkpoint", "launch", "launcher_problems", "likeliest", "linspace",
+    "list_operations", "load_fashion_mnist", "locate_errors", "log", "make_cache",
+    "make_folder", "make_language_model", "make_variables", "many_tanhs", "matmul",
+    "mean", "measure_machine", "memory_info", "memory_problems", "memory_tape",
+    "meshgrid", "mirrored_strategy", "move_to", "moved_bytes", "nbytes",
+    "needed_operations", "nn_Module", "normal", "num_gpus", "num_replicas", "numpy",
+    "nvidia_folder", "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like",
+    "own_line", "pack", "pipeline_order", "pipeline_times", "plan_kernel",
+    "plane_events", "plot", "plot_ladder", "plot_trace", "predict_memory",
+    "prepare_to_load", "product_flops", "product_times", "product_types",
+    "progress_bar", "publish_checkpoint", "query_gpus", "queue_times", "rand",
+    "random_states", "rank_environment", "rank_group", "read_params", "rebuild",
+    "reduce_mean", "reduce_sum", "remedy", "repeat", "replace_variables", "replica_id",
+    "require_gpu", "reshape", "restart_loader", "restore_board", "ring_all_reduce",
+    "ring_time", "rms_norm", "run_arguments", "run_kernel", "run_on", "saved_tensors",
+    "scaling_efficiency", "schedule_buckets", "scratch_tensors", "scratch_variables",
+    "send", "serve", "set_axes", "set_figsize", "set_random_states",
+    "share_random_state", "share_statistics", "shared_array", "show_error",
+    "show_images", "sight_problems", "sigmoid", "simulate_kernel", "sin", "sinh",
+    "size", "small_sums", "split_batch", "square_product", "stack", "star_all_reduce",
+    "step_flops", "step_needs", "storages", "stored_collectives", "stored_plans",
+    "synchronize", "tanh", "tensor", "time_call", "time_in_turn", "trace",
+    "trace_events", "trace_step", "transpose", "try_all_gpus", "try_devices", "try_gpu",
+    "unpack", "unscaled_losses", "use_svg_display", "vector_product", "verdict",
+    "visible_gpus", "wait_for_disk", "warn_if_over", "wave_efficiency",
+    "worker_addresses", "worker_rank", "worker_strategy", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -2235,40 +2233,6 @@ def scaling_efficiency(
     return step / (step + (1 - hidden) * ring_time(nbytes, n, latency, bandwidth))
 
 
-# Defined in chapter_gpus/many-machines.md (sec_many_machines)
-def count_collectives(function: Callable, *args: Any) -> list:
-    """Return the collectives of a device in the first call of a function.
-
-    Its arguments and its results are tensors of DTensor.
-    """
-    eager_context.enable_run_metadata()
-    eager_context.context().export_run_metadata()  # drops earlier graphs
-    for result in tf.nest.flatten(function(*args)):
-        [part.numpy() for part in dtensor.unpack(result)]  # waits for it
-    graphs = eager_context.context().export_run_metadata().partition_graphs
-    eager_context.disable_run_metadata()
-    graph = max(
-        graphs, key=lambda graph: sum("DTensorAll" in node.name for node in graph.node)
-    )
-    kinds = {
-        "AllReduce": "all-reduce",
-        "AllGather": "all-gather",
-        "ReduceScatter": "reduce-scatter",
-        "AllToAll": "all-to-all",
-    }
-    sizes: dict[str, list] = {}
-    for node in graph.node:
-        for name, kind in kinds.items():
-            collective = node.op.startswith("Collective")
-            if collective and f"DTensor{name}" in node.name:
-                shape = node.attr["_output_shapes"].list.shape[0]
-                size = tf.as_dtype(node.attr["T"].type).size
-                sizes.setdefault(kind, []).append(
-                    size * tf.TensorShape(shape).num_elements()
-                )
-    return [Collective(kind, len(s), sum(s)) for kind, s in sizes.items()]
-
-
 # Defined in chapter_gpus/model-parallelism.md (sec_model_parallelism)
 def pipeline_order(
     schedule: str, stage: int, num_stages: int, num_microbatches: int
@@ -3585,4 +3549,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from a2cbea1d84aaa961, with the contents 931cd188e419a688.
+# Generated from 61ef679251584c84, with the contents 0758a3001bdc81d6.

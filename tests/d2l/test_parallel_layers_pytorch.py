@@ -1,4 +1,4 @@
-"""The parallel layers of the section on model parallelism train: their gradients are right.
+"""The layers of the section on model parallelism have the right gradients.
 
 The classes and functions are those of the section's cells, with other models.
 """
@@ -27,7 +27,7 @@ def definitions() -> dict[str, Any]:
     nodes = [node for cell in cells for node in cell.body]
     body = [node for node in nodes if isinstance(node, DEFINITIONS)]
     names: dict[str, Any] = {}
-    exec(compile(ast.Module(body, []), SECTION.name, "exec"), names)
+    exec(compile(ast.Module([*body], []), SECTION.name, "exec"), names)
     return names
 
 
@@ -74,8 +74,8 @@ def test_ring_attention_gives_the_gradients_of_one_rank(n, T):
         Y = F.scaled_dot_product_attention(*whole[:, None], is_causal=True)[0]
         (Y * weights).sum().backward()
         assert whole.grad is not None
-        found, expected = (out, own.grad), (Y.chunk(n)[rank], whole.grad.chunk(n, 1)[rank])
-        return largest(found, expected)
+        expected = Y.chunk(n)[rank], whole.grad.chunk(n, 1)[rank]
+        return largest((out, own.grad), expected)
 
     assert max(d2l.launch(compare, n)) < 1e-5
 

@@ -392,7 +392,7 @@ def test_a_rank_uses_its_own_gpu_and_nccl(monkeypatch, visible, local, num_gpus,
             monkeypatch.setenv(name, value)
     monkeypatch.setattr(d2l, "num_gpus", lambda: visible)
     monkeypatch.setattr(d2l, "accelerator", lambda: "cuda")
-    monkeypatch.setattr(torch.cuda, "set_device", lambda device: seen.update(set=device))
+    monkeypatch.setattr(torch.cuda, "set_device", lambda own: seen.update(set=own))
     monkeypatch.setattr(
         dist, "init_process_group", lambda kind, **rest: seen.update(rest, kind=kind)
     )
