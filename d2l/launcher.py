@@ -209,7 +209,11 @@ def raise_first(folder: str, processes: Sequence) -> None:
             status = exit_status(processes[rank])
             if status is not None and outcome is None:
                 text = f"rank {rank} of {n} {describe_end(status)}"
-                raise rank_error(RuntimeError, text, rank_log(folder, rank))
+                notes = [rank_log(folder, rank)]
+                if status == -signal.SIGABRT:  # NCCL ends a rank that waits too long
+                    alive = [r for r in range(n) if exit_status(processes[r]) is None]
+                    notes += silent_ranks(folder, processes, alive)
+                raise rank_error(RuntimeError, text, *notes)
         errors = [o[1] for o in outcomes.values() if o and o[1]]
         if not errors:
             return  # a rank ended just after it had written its result

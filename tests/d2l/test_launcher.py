@@ -151,6 +151,28 @@ def test_a_hang_ends_with_the_ranks_and_the_lines_that_wait(monkeypatch):
     assert time.monotonic() - start < 40
 
 
+def abort_or_wait() -> None:
+    if rank() == 0:
+        time.sleep(6)  # the other rank has started
+        os.abort()
+    wait_in_vain_elsewhere()
+
+
+def wait_in_vain_elsewhere() -> None:
+    time.sleep(600)
+
+
+@pytest.mark.slow
+def test_a_rank_that_aborts_shows_where_the_others_are(monkeypatch):
+    """So does NCCL's watchdog end a rank that waits for one that does not come."""
+    sleep = time.sleep  # as above
+    monkeypatch.setattr(time, "sleep", lambda seconds: sleep(10 * seconds))
+    with pytest.raises(RuntimeError, match="rank 0 of 2 was killed by SIGABRT") as e:
+        launch(abort_or_wait, 2)
+    assert "Rank 1:" in e.value.__notes__[-1]
+    assert "in wait_in_vain_elsewhere" in e.value.__notes__[-1]
+
+
 def test_the_start_of_ranks_has_a_limit(monkeypatch):
     seconds = time.monotonic
     monkeypatch.setattr(time, "monotonic", lambda: 20 * seconds())
