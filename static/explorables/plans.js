@@ -325,8 +325,10 @@ const result = (state) => {
     state.gpus === 1 ? `one ${cardOf(state).name}` : `each ${cardOf(state).name}`;
   const has = size(capacity(state));
   const name = modelOf(state).name.replace(", published", "");
-  if (bytes > capacity(state))
-    return `${name} does not fit: ${each} needs ${size(bytes)} and has ${has}${run ? `; ${beside}` : ""}.`;
+  if (bytes > capacity(state)) {
+    const [how, also] = run ? [" by this estimate", `; ${beside}`] : ["", ""];
+    return `${name} does not fit${how}: ${each} needs ${size(bytes)} and has ${has}${also}.`;
+  }
   return (
     `${name} fits: ${each} needs ${size(bytes)} of ${has}; a step takes ` +
     `${time(step.step)}, ${run ? `and ${beside}` : losses(step)}.`
