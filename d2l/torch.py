@@ -3541,4 +3541,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 48fbd5a01c773daf, with the contents b1b12215259e1c23.
+# Generated from 2f2d887d50d52fc4, with the contents b1b12215259e1c23.
