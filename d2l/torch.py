@@ -3541,4 +3541,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 2f2d887d50d52fc4, with the contents b1b12215259e1c23.
+# Generated from b3da17c079d5f530, with the contents b1b12215259e1c23.
