@@ -1,10 +1,15 @@
 """The library's part of the section on pitfalls, and statements of its text."""
 
+import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+RECORDS = Path(__file__).parents[2] / "outputs" / "cpu"
 
 
 def shown(d2l, capsys, error):
@@ -102,3 +107,11 @@ def test_jax_platforms_with_the_cpu_does_not_require_a_gpu(fw):
     environment = {**os.environ, "JAX_PLATFORMS": "cuda,cpu"}
     run = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert "[CpuDevice(id=0)" in run.stdout, run.stderr
+
+
+def test_recorded_clock_that_does_not_wait_is_wrong(fw):
+    record = RECORDS / fw.tab / "chapter_gpus" / "pitfalls.ipynb"
+    cells = json.loads(record.read_text("utf-8"))["cells"]
+    printed = json.dumps([cell.get("outputs") for cell in cells])
+    ratios = dict(re.findall(r"wait=(\w+): ([\d.]+) times the time", printed))
+    assert 2 * float(ratios["False"]) < float(ratios["True"])
