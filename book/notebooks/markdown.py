@@ -40,7 +40,6 @@ from book.text.section import Section
 
 # Jupyter reads this sign, which CommonMark does not have.
 STRIKE_OUT = re.compile(r"(?<!~)~~(?=[^\s~])")
-SHORT = {"figure": "Fig. ", "table": "Table ", "section": "Section ", "equation": ""}
 
 Link = Callable[[Place], str]
 
@@ -193,23 +192,13 @@ class Writer:
         place = self.numbers.places.get(label)
         if place is None:
             raise BookError(f"no label '{label}'; add it or correct the name", where)
-        text = _reference_text(role.name, place)
+        text = place.shown_number(role.name) or place.title or place.label
         if place.page == self.section.name:
             return f"[{text}](#{label})"
         if address := self.link(place):
             return f"[{text}]({address})"
         is_front = place.page == self.numbers.book.config.build["index"]
         return f"{text} of the front page" if is_front and place.number else text
-
-
-def _reference_text(role: str, place: Place) -> str:
-    """Return the text of a reference to a place."""
-    if place.kind == "equation":
-        return f"({place.number})"
-    if role == "ref" and place.title or not place.number:
-        return place.title or place.label
-    title = f": {place.title}" if place.title else ""
-    return f"{SHORT[place.kind]}{place.number}{title}"
 
 
 def _anchor(label: str) -> str:

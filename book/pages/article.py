@@ -31,7 +31,7 @@ from book.pages.sets import MachinePanel, Panel
 from book.pages.site import Site, address, anchor, id_of_work
 from book.records.outputs import PICTURES, Picture, PrintedText, read
 from book.records.outputs import text_of as text_printed
-from book.refs.targets import NAMES
+from book.refs.numbers import NAMES
 from book.render import code, math, outputs
 from book.render.math import Equation as Tex
 from book.render.math import mathml

@@ -16,6 +16,7 @@ Kind = Literal["section", "figure", "table", "equation"]
 # The number of a figure begins with this many parts of its section's number, which is
 # the setting that d2lbook gives Sphinx; config.ini may give another.
 DEPTH = 2
+NAMES = {"figure": "Fig. ", "table": "Table ", "section": "Section ", "equation": ""}
 SETTING = re.compile(r"^\s*numfig_secnum_depth *= *(\d)$", re.MULTILINE)
 
 
@@ -28,6 +29,14 @@ class Place:
     number: str  # such as "1.2.3"; empty on pages that have no number
     title: str  # the title of a section; empty for other kinds
     page: str  # the name of the section whose file holds the label
+
+    def shown_number(self, role: str) -> str:
+        """Return the number that a reference shows; empty if it shows the title."""
+        if self.kind == "equation":
+            return f"({self.number})"
+        if not self.number or (role == "ref" and self.title):
+            return ""
+        return f"{NAMES[self.kind]}{self.number}"
 
 
 @dataclass

@@ -14,7 +14,6 @@ from book.text.inline import CITATIONS, names_in
 from book.text.section import Section
 from book.text.tokens import parse_line
 
-NAMES = {"figure": "Fig. ", "table": "Table ", "section": "Section ", "equation": ""}
 NO_LIST = "no page lists the works that are cited; write :bibliography:`{}` on one"
 
 
@@ -47,12 +46,7 @@ class Targets:
 
     def number(self, role: str, label: str) -> str:
         """Return the number that a reference shows; empty if it shows the title."""
-        place = self.numbers.places[label]
-        if place.kind == "equation":
-            return f"({place.number})"
-        if place.title and (role == "ref" or not place.number):
-            return ""
-        return f"{NAMES[place.kind]}{place.number}"
+        return self.numbers.places[label].shown_number(role)
 
     def cited(self, value: str, where: str) -> list[tuple[str, str, str]]:
         """Return the authors, the year and the key of each work of a citation."""

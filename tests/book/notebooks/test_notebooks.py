@@ -112,8 +112,8 @@ def test_figures_are_in_the_notebook(book: Book):
 
 def test_without_a_site_other_pages_have_no_links(book: Book):
     shown = text(notebook(book, "two", kind=COLAB))
-    assert "See Section 1: One and Fig. 1 of the front page." in shown
-    assert "See [Section 1: One](one.ipynb) and Fig. 1" in text(notebook(book, "two"))
+    assert "See Section 1 and Fig. 1 of the front page." in shown
+    assert "See [Section 1](one.ipynb) and Fig. 1" in text(notebook(book, "two"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
