@@ -4,7 +4,7 @@ import pytest
 from browsing import PHONE, Visitor
 from playwright.sync_api import expect
 
-SECTION = "chapter_gpus/use-gpu.html"
+SECTION = "chapter_gpus/kernels.html"
 GLOSSARY = "chapter_gpus/glossary.html"
 WARP = "a.term[href='glossary.html#term-warp']"
 TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
