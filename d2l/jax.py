@@ -3745,4 +3745,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 8d7902b74d66afbf, with the contents c82ad10c26ee0342.
+# Generated from 8e143652837399d2, with the contents c82ad10c26ee0342.
