@@ -3403,4 +3403,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from d943ad6fac79054b, with the contents 65290ce5e313882a.
+# Generated from db2fc909701f6bf1, with the contents 65290ce5e313882a.

@@ -3549,4 +3549,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from baccfdf2689fb911, with the contents 0758a3001bdc81d6.
+# Generated from 8171194184b95f62, with the contents 0758a3001bdc81d6.

@@ -3541,4 +3541,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from b3da17c079d5f530, with the contents b1b12215259e1c23.
+# Generated from 4dc61584ef01d023, with the contents b1b12215259e1c23.
