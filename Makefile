@@ -106,10 +106,11 @@ check: $(call built,book)  ## check the sources by all rules for authors, and th
 lib: $(call built,book)  ## write the package d2l from the cells marked \#@save
 	@$(BOOK) lib
 
-plans: $(call built,plans)  ## write what XLA plans for GPUs that need not be there: d2l/*.csv
+plans: $(call built,plans) $(call built,pytorch)  ## write what XLA and Triton plan for GPUs that need not be there: d2l/*.csv
 	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.plans
 	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.kernel_plans
 	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.collectives
+	@.venvs/plans/bin/python -m benchmarks.turns
 
 lock: $(call built,book)  ## pin the environments of pyproject.toml anew, in environments/NAME.txt
 	@$(BOOK) lock

@@ -35,7 +35,7 @@ KEPT = re.compile(
 # Plans depend on these definitions of d2l/jax.py, and on `compiling_code`.
 DEFINITIONS = {
     *("TARGET", "compile_only_devices", "run_kernel", "lower_kernel"),
-    *("read_plan", "assemble", "find_ptxas", "describe_call"),
+    *("compile_kernel", "read_plan", "assemble", "find_ptxas", "describe_call"),
 }
 
 
@@ -53,7 +53,7 @@ def inputs_digest(root: Path = ROOT) -> str:
 def compiling_code(name: str, root: Path = ROOT) -> list[ast.stmt]:
     """Return the statements of a section that compile kernels.
 
-    They are those of the JAX tab that call `compile_kernel`, and those that define
+    They are those of the JAX tab that call `d2l.compile_kernel`, and those that define
     the names that they need, in the order of the section, without docstrings.
     """
     section = Section(name, root / f"{name}.md")
@@ -70,11 +70,8 @@ def compiling_code(name: str, root: Path = ROOT) -> list[ast.stmt]:
 
 
 def _compiles(statement: ast.stmt) -> bool:
-    """Return whether a statement uses `compile_kernel`, or that of the library."""
-    names = [
-        getattr(node, "id", None) or getattr(node, "attr", None)
-        for node in ast.walk(statement)
-    ]
+    """Return whether a statement uses `compile_kernel` of the library."""
+    names = [getattr(node, "attr", None) for node in ast.walk(statement)]
     return "compile_kernel" in names
 
 
@@ -103,23 +100,25 @@ def rows() -> list[dict]:
     from d2l import jax as d2l
 
     table: list[dict] = []
+    compile_kernel = d2l.compile_kernel
+    d2l.compile_kernel = _storing(compile_kernel, table)
     for section in SECTIONS:
         names: dict[str, Any] = {"__name__": "__main__"}
         for statement in compiling_code(section):
             code = compile(ast.unparse(statement), f"{section}.md", "exec")
             with contextlib.redirect_stdout(io.StringIO()):  # what the section prints
                 exec(code, names)
-            if getattr(statement, "name", "") == "compile_kernel":
-                names["compile_kernel"] = _storing(names, table)
-                d2l.compile_kernel = names["compile_kernel"]  # for the solutions
+    d2l.compile_kernel = compile_kernel
     return table
 
 
-def _storing(names: dict, table: list[dict]) -> Callable:
+def _storing(compile_kernel: Callable, table: list[dict]) -> Callable:
     """Return `compile_kernel`, changed to add the row of each new plan to a table."""
+    import jax
+
     from d2l import jax as d2l
 
-    compile_kernel, origin = names["compile_kernel"], inputs_digest()
+    origin = inputs_digest()
 
     def store(function: Callable, *args: Any, card: str = "H100", **options: Any):
         plan = compile_kernel(function, *args, card=card, **options)
@@ -127,7 +126,7 @@ def _storing(names: dict, table: list[dict]) -> Callable:
         counts = Counter(KEPT.findall(plan.ptx))
         row = {"call": call, "card": card} | {r: getattr(plan, r) for r in ROLES}
         row["instructions"] = "; ".join(f"{k} x {n}" for k, n in counts.items())
-        row |= {"jax": names["jax"].__version__, "digest": digest, "inputs": origin}
+        row |= {"jax": jax.__version__, "digest": digest, "inputs": origin}
         if row not in table:
             print(
                 *(row[column] for column in COLUMNS[:5]),

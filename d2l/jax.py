@@ -108,9 +108,12 @@ from d2l.tables import (
     card_data,
     cited,
     cited_rows,
+    count_instructions,
     read_params,
     stored_collectives,
     stored_plans,
+    stored_turns,
+    turn_clocks,
 )
 
 # fmt: off
@@ -132,36 +135,37 @@ __all__ = [
     "check_run", "check_shapes", "chunked_loss", "cited", "cited_rows",
     "compile_kernel", "compile_only_devices", "complete_checkpoints", "compute_in",
     "concat", "cos", "cosh", "count_batches", "count_collectives", "count_examples",
-    "count_messages", "count_traffic", "counted_call", "cpu", "decode", "decode_step",
-    "decoder_layer", "decoder_loss", "decoder_params", "describe_call", "device_group",
-    "draft_checkpoint", "driver_problems", "exp", "expand_dims", "eye", "figure",
-    "find_ptxas", "first_gpus", "fit_copy", "float32", "framework_info", "free_address",
-    "generate", "get_key", "get_seed", "gpu", "gpu_compiler", "gpu_compiler_command",
-    "gpu_info", "gpu_limits", "gpu_links", "gpu_report", "group_size",
-    "in_all_processes", "in_background", "in_notebook", "int32", "int64", "is_key",
-    "keep_freed_memory", "language_model_plan", "large_sum", "largest_batch",
-    "latest_checkpoint", "launch", "launcher_problems", "layout_program", "lean_tanh",
-    "likeliest", "linear", "linspace", "list_operations", "living_bytes",
-    "load_fashion_mnist", "locate_errors", "log", "loop_operations", "lower_kernel",
-    "make_cache", "make_folder", "make_language_model", "many_tanhs", "matmul", "mean",
-    "measure_machine", "memory_problems", "memory_tape", "meshgrid", "mlp_loss",
-    "move_to", "named_arrays", "nbytes", "nn_Module", "normalize", "num_gpus", "numpy",
-    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "operation_flops",
-    "output_shardings", "own_line", "pack", "pipeline_order", "pipeline_times", "place",
-    "place_index", "plan_memory", "plot", "plot_ladder", "plot_trace", "predict_memory",
-    "product_times", "product_types", "profile_events", "progress_bar",
-    "publish_checkpoint", "query_gpus", "queue_times", "rank_environment", "rank_group",
-    "read_arrays", "read_collectives", "read_params", "read_plan", "reduce_mean",
-    "reduce_sum", "remedy", "repeat", "require_gpu", "reshape", "restore_board",
-    "restored_like", "ring_all_reduce", "ring_time", "rms_norm", "rotate",
-    "run_arguments", "run_kernel", "saved_for_backward", "scale_gradient",
-    "scaling_efficiency", "scan_in_python", "schedule_buckets", "serve", "set_axes",
-    "set_figsize", "shape_trainer", "share_random_state", "show_error", "show_images",
-    "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums", "split_batch",
-    "square_product", "stack", "star_all_reduce", "state_shapes", "step_activations",
-    "step_flops", "step_needs", "stored_collectives", "stored_kernel", "stored_plans",
-    "swapaxes", "synchronize", "tanh", "tensor", "time_call", "time_in_turn", "to",
-    "trace_events", "transpose", "try_all_gpus", "try_devices", "try_gpu", "unpack",
+    "count_instructions", "count_messages", "count_traffic", "counted_call", "cpu",
+    "decode", "decode_step", "decoder_layer", "decoder_loss", "decoder_params",
+    "describe_call", "device_group", "draft_checkpoint", "driver_problems", "exp",
+    "expand_dims", "eye", "figure", "find_ptxas", "first_gpus", "fit_copy", "float32",
+    "framework_info", "free_address", "generate", "get_key", "get_seed", "gpu",
+    "gpu_compiler", "gpu_compiler_command", "gpu_info", "gpu_limits", "gpu_links",
+    "gpu_report", "group_size", "in_all_processes", "in_background", "in_notebook",
+    "int32", "int64", "is_key", "keep_freed_memory", "language_model_plan", "large_sum",
+    "largest_batch", "latest_checkpoint", "launch", "launcher_problems",
+    "layout_program", "lean_tanh", "likeliest", "linear", "linspace", "list_operations",
+    "living_bytes", "load_fashion_mnist", "locate_errors", "log", "loop_operations",
+    "lower_kernel", "make_cache", "make_folder", "make_language_model", "many_tanhs",
+    "matmul", "mean", "measure_machine", "memory_problems", "memory_tape", "meshgrid",
+    "mlp_loss", "move_to", "named_arrays", "nbytes", "nn_Module", "normalize",
+    "num_gpus", "numpy", "nvidia_smi", "occupancy", "one_optimizer", "ones",
+    "ones_like", "operation_flops", "output_shardings", "own_line", "pack",
+    "pipeline_order", "pipeline_times", "place", "place_index", "plan_memory", "plot",
+    "plot_ladder", "plot_trace", "predict_memory", "product_times", "product_types",
+    "profile_events", "progress_bar", "publish_checkpoint", "query_gpus", "queue_times",
+    "rank_environment", "rank_group", "read_arrays", "read_collectives", "read_params",
+    "read_plan", "reduce_mean", "reduce_sum", "remedy", "repeat", "require_gpu",
+    "reshape", "restore_board", "restored_like", "ring_all_reduce", "ring_time",
+    "rms_norm", "rotate", "run_arguments", "run_kernel", "saved_for_backward",
+    "scale_gradient", "scaling_efficiency", "scan_in_python", "schedule_buckets",
+    "serve", "set_axes", "set_figsize", "shape_trainer", "share_random_state",
+    "show_error", "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size",
+    "small_sums", "split_batch", "square_product", "stack", "star_all_reduce",
+    "state_shapes", "step_activations", "step_flops", "step_needs",
+    "stored_collectives", "stored_kernel", "stored_plans", "stored_turns", "swapaxes",
+    "synchronize", "tanh", "tensor", "time_call", "time_in_turn", "to", "trace_events",
+    "transpose", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
     "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
     "warn_if_over", "wave_efficiency", "write_arrays", "zeros", "zeros_like"
 ]
@@ -1869,47 +1873,6 @@ def block_places(shape: tuple, spec: Any, program: tuple) -> np.ndarray:
 
 
 # Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
-KernelPlan = namedtuple("KernelPlan", "registers stack shared ptx")
-
-
-def compile_kernel(
-    function: Callable, *args: Any, card: str = "H100", **options: Any
-) -> KernelPlan:
-    """Return what the compiler makes of a function's kernel, without a GPU.
-
-    The function is `function(*args, **options)`; `args` are arrays or shapes.
-    The plan has the registers and the bytes of stack of a thread, the bytes of
-    shared memory of a block, and the text of the PTX code. If the compiler is
-    not installed, the result is a stored plan, whose text has only
-    instructions for products, loads and stores. Raises ValueError for an
-    unknown card, one before the A100, or a function that has not one kernel,
-    and the errors of `gpu_compiler`.
-    """
-    if card_data(card)["capability"] < 8:
-        raise ValueError(
-            f"JAX compiles kernels for GPUs since the A100, not for a {card}"
-        )
-    shapes = jax.eval_shape(lambda *arrays: arrays, *args)
-    try:
-        device = compile_only_devices(card)[0]
-    except ModuleNotFoundError as error:
-        call = describe_call(function, shapes, options)
-        return stored_kernel(*call, card, str(error))
-    sharding = SingleDeviceSharding(device)
-    lowered = lower_kernel(
-        partial(function, **options),
-        [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in shapes],
-    )
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        mock.patch.dict(os.environ, MOSAIC_GPU_DUMP_TO=folder),
-    ):
-        lowered.compile(
-            compiler_options={"xla_gpu_autotune_level": 0, "xla_dump_to": folder}
-        )
-        return read_plan(Path(folder))
-
-
 def occupancy(
     limits: GPULimits, num_warps: int, registers: int, shared: int = 0, columns: int = 0
 ) -> float:
@@ -3315,6 +3278,47 @@ def output_shardings(step: Callable, args: Sequence, donate: Sequence[int]) -> A
     return (*kept, *[None] * (len(outputs) - len(kept)))
 
 
+KernelPlan = namedtuple("KernelPlan", "registers stack shared ptx")
+
+
+def compile_kernel(
+    function: Callable, *args: Any, card: str = "H100", **options: Any
+) -> KernelPlan:
+    """Return what the compiler makes of a function's kernel, without a GPU.
+
+    The function is `function(*args, **options)`; `args` are arrays or shapes.
+    The plan has the registers and the bytes of stack of a thread, the bytes of
+    shared memory of a block, and the text of the PTX code. If the compiler is
+    not installed, the result is a stored plan, whose text has only
+    instructions for products, loads and stores. Raises ValueError for an
+    unknown card, one before the A100, or a function that has not one kernel,
+    and the errors of `gpu_compiler`.
+    """
+    if card_data(card)["capability"] < 8:
+        raise ValueError(
+            f"JAX compiles kernels for GPUs since the A100, not for a {card}"
+        )
+    shapes = jax.eval_shape(lambda *arrays: arrays, *args)
+    try:
+        device = compile_only_devices(card)[0]
+    except ModuleNotFoundError as error:
+        call = describe_call(function, shapes, options)
+        return stored_kernel(*call, card, str(error))
+    sharding = SingleDeviceSharding(device)
+    lowered = lower_kernel(
+        partial(function, **options),
+        [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in shapes],
+    )
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.dict(os.environ, MOSAIC_GPU_DUMP_TO=folder),
+    ):
+        lowered.compile(
+            compiler_options={"xla_gpu_autotune_level": 0, "xla_dump_to": folder}
+        )
+        return read_plan(Path(folder))
+
+
 def lower_kernel(function: Callable, shapes: list) -> Any:
     """Return a function, lowered for a GPU without the interpreter."""
     from jax.experimental import pallas
@@ -3745,4 +3749,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 8e143652837399d2, with the contents c82ad10c26ee0342.
+# Generated from e2cd9771db2e74cb, with the contents b7c1d033fd33a30d.

@@ -103,9 +103,12 @@ from d2l.tables import (
     card_data,
     cited,
     cited_rows,
+    count_instructions,
     read_params,
     stored_collectives,
     stored_plans,
+    stored_turns,
+    turn_clocks,
 )
 
 # fmt: off
@@ -126,19 +129,19 @@ __all__ = [
     "check_requests", "check_room", "check_run", "check_shapes", "checkpoint",
     "chunked_loss", "cited", "cited_rows", "close_store", "compile_cuda",
     "compile_kernel", "complete_checkpoints", "concat", "copy_to", "cos", "cosh",
-    "count_batches", "count_examples", "count_traffic", "cpu", "decode",
-    "draft_checkpoint", "driver_problems", "exchange_handles", "exp", "expand_dims",
-    "eye", "few_examples", "figure", "first_gpus", "fit_copy", "flatten", "float32",
-    "framework_info", "free_ports", "generate", "gluon_trainers", "gpu", "gpu_info",
-    "gpu_limits", "gpu_links", "gpu_report", "gradient_hook", "group_environment",
-    "in_background", "in_notebook", "int32", "int64", "keep_freed_memory",
-    "keep_statistics", "large_sum", "largest_batch", "latest_checkpoint", "launch",
-    "launcher_problems", "likeliest", "linear", "linspace", "list_operations",
-    "load_arrays", "load_fashion_mnist", "load_states", "locate_errors", "log",
-    "make_cache", "make_folder", "make_language_model", "make_lazy_parameters",
-    "many_tanhs", "matmul", "mean", "measure_machine", "memory_problems",
-    "memory_trace", "meshgrid", "move_to", "named_arrays", "nbytes", "new_key",
-    "nn_Module", "no_plots", "normal", "num_gpus", "numpy", "nvidia_folder",
+    "count_batches", "count_examples", "count_instructions", "count_traffic", "cpu",
+    "decode", "draft_checkpoint", "driver_problems", "exchange_handles", "exp",
+    "expand_dims", "eye", "few_examples", "figure", "first_gpus", "fit_copy", "flatten",
+    "float32", "framework_info", "free_ports", "generate", "gluon_trainers", "gpu",
+    "gpu_info", "gpu_limits", "gpu_links", "gpu_report", "gradient_hook",
+    "group_environment", "in_background", "in_notebook", "int32", "int64",
+    "keep_freed_memory", "keep_statistics", "large_sum", "largest_batch",
+    "latest_checkpoint", "launch", "launcher_problems", "likeliest", "linear",
+    "linspace", "list_operations", "load_arrays", "load_fashion_mnist", "load_states",
+    "locate_errors", "log", "make_cache", "make_folder", "make_language_model",
+    "make_lazy_parameters", "many_tanhs", "matmul", "mean", "measure_machine",
+    "memory_problems", "memory_trace", "meshgrid", "move_to", "named_arrays", "nbytes",
+    "new_key", "nn_Module", "no_plots", "normal", "num_gpus", "numpy", "nvidia_folder",
     "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "operator_name",
     "optimizer_bytes", "optimizer_name", "own_attributes", "own_line", "pack",
     "pipeline_order", "pipeline_times", "plain_arrays", "plan_kernel", "plot",
@@ -153,12 +156,12 @@ __all__ = [
     "sight_problems", "sigmoid", "simulate_kernel", "sin", "single_graph", "sinh",
     "size", "small_sums", "spans", "split_batch", "square_product", "stack",
     "star_all_reduce", "step_flops", "step_needs", "stored_collectives", "stored_plans",
-    "swapaxes", "synchronize", "take_examples", "tanh", "tensor", "time_call",
-    "time_in_turn", "to", "trace_events", "trained_arrays", "transpose", "tree_map",
-    "try_all_gpus", "try_devices", "try_gpu", "unpack", "use_svg_display",
-    "vector_product", "verdict", "visible_gpus", "wait_for_checkpoints",
-    "wait_for_disk", "warn_if_over", "wave_efficiency", "worker_store", "zeros",
-    "zeros_like"
+    "stored_turns", "swapaxes", "synchronize", "take_examples", "tanh", "tensor",
+    "time_call", "time_in_turn", "to", "trace_events", "trained_arrays", "transpose",
+    "tree_map", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
+    "use_svg_display", "vector_product", "verdict", "visible_gpus",
+    "wait_for_checkpoints", "wait_for_disk", "warn_if_over", "wave_efficiency",
+    "worker_store", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -1616,26 +1619,6 @@ def count_traffic(kernel: Any, grid: Any, threads: Any, *args: Any) -> Traffic:
 
 
 # Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
-KernelPlan = namedtuple("KernelPlan", "registers stack shared ptx")
-
-
-def compile_kernel(kernel: Any, types: str, capability: int) -> KernelPlan:
-    """Return what the compilers make of a Numba kernel, without a GPU.
-
-    `types` are those of the arguments, such as 'float32[::1], int64', and
-    `capability` is that of the GPU, such as 90. The plan has the registers and
-    the bytes of stack of a thread, the bytes of shared memory of a block, and
-    the text of the PTX code. Raises ImportError if the compilers are missing.
-    """
-    nvidia_folder()
-    from numba import cuda
-
-    ptx, _ = cuda.compile_ptx(
-        kernel.py_func, f"void({types})", cc=divmod(capability, 10)
-    )
-    return plan_kernel(ptx, capability)
-
-
 def occupancy(
     limits: GPULimits, num_warps: int, registers: int, shared: int = 0, columns: int = 0
 ) -> float:
@@ -2955,6 +2938,26 @@ def flatten(state: Any) -> list:
     return [] if state is None else [state]
 
 
+KernelPlan = namedtuple("KernelPlan", "registers stack shared ptx")
+
+
+def compile_kernel(kernel: Any, types: str, capability: int) -> KernelPlan:
+    """Return what the compilers make of a Numba kernel, without a GPU.
+
+    `types` are those of the arguments, such as 'float32[::1], int64', and
+    `capability` is that of the GPU, such as 90. The plan has the registers and
+    the bytes of stack of a thread, the bytes of shared memory of a block, and
+    the text of the PTX code. Raises ImportError if the compilers are missing.
+    """
+    nvidia_folder()
+    from numba import cuda
+
+    ptx, _ = cuda.compile_ptx(
+        kernel.py_func, f"void({types})", cc=divmod(capability, 10)
+    )
+    return plan_kernel(ptx, capability)
+
+
 def plan_kernel(ptx: str, capability: int) -> KernelPlan:
     """Return the plan of a kernel from its PTX code."""
     ptxas = nvidia_folder() / "cuda_nvcc/bin/ptxas"
@@ -3403,4 +3406,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from db2fc909701f6bf1, with the contents 65290ce5e313882a.
+# Generated from 048dd721d5877451, with the contents 57603eabe12fe721.

@@ -1,10 +1,12 @@
 """The tables of this package: published measurements, cards, plans and collectives.
 
-Each row of `cited.csv` and `cards.csv` names its source; `make plans` writes the other
-two from what XLA's compiler plans for GPUs that need not be there.
+Each row of `cited.csv` and `cards.csv` names its source; `make plans` writes the others
+from what XLA's compiler and Triton plan for GPUs that need not be there.
 """
 
 import csv
+import math
+import re
 from collections import namedtuple
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -187,3 +189,68 @@ def stored_collectives(layout: str) -> dict[int, list]:
         layouts = ", ".join(dict.fromkeys(row["layout"] for row in rows))
         raise ValueError(f"no layout '{layout}'; the layouts are {layouts}")
     return found
+
+
+Turn = namedtuple("Turn", "card tile warps stages loop")
+
+
+def stored_turns() -> list:
+    """Return the inner loops in `turns.csv`, of products that Triton has compiled.
+
+    `tile` has the rows and the columns of the result that a block computes, and the
+    terms that a turn of the loop adds to each value. `loop` lists the instructions
+    that each of the block's `warps` executes in a turn, in machine code (SASS).
+    """
+    names = "rows", "columns", "terms"
+    return [
+        Turn(
+            row["card"],
+            tuple(int(row[name]) for name in names),
+            int(row["warps"]),
+            int(row["stages"]),
+            row["loop"].split("; "),
+        )
+        for row in read_rows("turns.csv")
+    ]
+
+
+INSTRUCTIONS = {
+    "products": r"\w*MMA",
+    "LDSM": "LDSM",
+    "global loads": "LDG|LDGSTS|UTMALDG",
+}
+
+
+def count_instructions(loop: list[str]) -> dict[str, int]:
+    """Return the number of instructions of each kind in a loop of machine code.
+
+    The kinds are products on tensor cores, loads of their operands from shared memory
+    (LDSM), loads and copies from global memory, and the rest.
+    """
+    opcodes = [re.sub(r"^@\S+ ", "", line).split()[0].split(".")[0] for line in loop]
+    counts = {
+        kind: sum(bool(re.fullmatch(pattern, opcode)) for opcode in opcodes)
+        for kind, pattern in INSTRUCTIONS.items()
+    }
+    return counts | {"rest": len(loop) - sum(counts.values())}
+
+
+def turn_clocks(turn: Turn) -> dict[str, float]:
+    """Return the clocks for which a turn of a product occupies each unit of an SM.
+
+    The values have 16 bits. In a clock, each of the SM's four schedulers issues one
+    instruction, and the shared memory delivers 128 bytes. The L2 cache is assumed to
+    deliver 5120 bytes to all SMs together, as that of an A100.
+    """
+    data = card_data(turn.card)
+    rows, columns, terms = turn.tile
+    # The operations of a clock are a power of two. The rate may be at a lower clock.
+    flops = 1e3 * data["tensor16"] / data["cores"] / data["clock"]
+    flops = 2 ** round(math.log2(flops))
+    matrices = re.findall(r"LDSM\S*88\.?(\d?)", " ".join(turn.loop))  # 128 bytes each
+    return {
+        "tensor cores": 2 * rows * columns * terms / flops,
+        "issue": turn.warps * len(turn.loop) / 4,
+        "shared memory": turn.warps * sum(int(number or 1) for number in matrices),
+        "L2 cache": 2 * terms * (rows + columns) * data["cores"] / 5120,
+    }

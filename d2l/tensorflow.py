@@ -102,9 +102,12 @@ from d2l.tables import (
     card_data,
     cited,
     cited_rows,
+    count_instructions,
     read_params,
     stored_collectives,
     stored_plans,
+    stored_turns,
+    turn_clocks,
 )
 
 # fmt: off
@@ -126,36 +129,37 @@ __all__ = [
     "check_requests", "check_room", "check_run", "check_shapes", "checkpoint_variables",
     "chunked_loss", "cited", "cited_rows", "compile_cuda", "compile_kernel",
     "complete_checkpoints", "concat", "conv_size", "copied_ahead", "cos", "cosh",
-    "count_batches", "count_examples", "count_minibatches", "count_traffic", "cpu",
-    "decode", "decode_step", "device_exists", "draft_checkpoint", "driver_problems",
-    "einsum_size", "ensure_seed", "exp", "expand_dims", "eye", "figure", "first_gpus",
-    "fit_copy", "float32", "framework_info", "free_ports", "generate", "gpu",
-    "gpu_info", "gpu_limits", "gpu_links", "gpu_report", "graph_operations",
-    "in_background", "in_notebook", "in_precision", "int32", "int64", "is_constant",
-    "is_part", "join_workers", "keep_freed_memory", "large_sum", "largest_batch",
-    "latest_checkpoint", "launch", "launcher_problems", "likeliest", "linspace",
-    "list_operations", "load_fashion_mnist", "locate_errors", "log", "make_cache",
-    "make_folder", "make_language_model", "make_variables", "many_tanhs", "matmul",
-    "mean", "measure_machine", "memory_info", "memory_problems", "memory_tape",
-    "meshgrid", "mirrored_strategy", "move_to", "moved_bytes", "nbytes",
-    "needed_operations", "nn_Module", "normal", "num_gpus", "num_replicas", "numpy",
-    "nvidia_folder", "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like",
-    "own_line", "pack", "pipeline_order", "pipeline_times", "plan_kernel",
-    "plane_events", "plot", "plot_ladder", "plot_trace", "predict_memory",
-    "prepare_to_load", "product_flops", "product_times", "product_types",
-    "progress_bar", "publish_checkpoint", "query_gpus", "queue_times", "rand",
-    "random_states", "rank_environment", "rank_group", "read_params", "rebuild",
-    "reduce_mean", "reduce_sum", "remedy", "repeat", "replace_variables", "replica_id",
-    "require_gpu", "reshape", "restart_loader", "restore_board", "ring_all_reduce",
-    "ring_time", "rms_norm", "run_arguments", "run_kernel", "run_on", "saved_tensors",
-    "scaling_efficiency", "schedule_buckets", "scratch_tensors", "scratch_variables",
-    "send", "serve", "set_axes", "set_figsize", "set_random_states",
-    "share_random_state", "share_statistics", "shared_array", "show_error",
-    "show_images", "sight_problems", "sigmoid", "simulate_kernel", "sin", "sinh",
-    "size", "small_sums", "split_batch", "square_product", "stack", "star_all_reduce",
-    "step_flops", "step_needs", "storages", "stored_collectives", "stored_plans",
-    "synchronize", "tanh", "tensor", "time_call", "time_in_turn", "trace",
-    "trace_events", "trace_step", "transpose", "try_all_gpus", "try_devices", "try_gpu",
+    "count_batches", "count_examples", "count_instructions", "count_minibatches",
+    "count_traffic", "cpu", "decode", "decode_step", "device_exists",
+    "draft_checkpoint", "driver_problems", "einsum_size", "ensure_seed", "exp",
+    "expand_dims", "eye", "figure", "first_gpus", "fit_copy", "float32",
+    "framework_info", "free_ports", "generate", "gpu", "gpu_info", "gpu_limits",
+    "gpu_links", "gpu_report", "graph_operations", "in_background", "in_notebook",
+    "in_precision", "int32", "int64", "is_constant", "is_part", "join_workers",
+    "keep_freed_memory", "large_sum", "largest_batch", "latest_checkpoint", "launch",
+    "launcher_problems", "likeliest", "linspace", "list_operations",
+    "load_fashion_mnist", "locate_errors", "log", "make_cache", "make_folder",
+    "make_language_model", "make_variables", "many_tanhs", "matmul", "mean",
+    "measure_machine", "memory_info", "memory_problems", "memory_tape", "meshgrid",
+    "mirrored_strategy", "move_to", "moved_bytes", "nbytes", "needed_operations",
+    "nn_Module", "normal", "num_gpus", "num_replicas", "numpy", "nvidia_folder",
+    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "own_line", "pack",
+    "pipeline_order", "pipeline_times", "plan_kernel", "plane_events", "plot",
+    "plot_ladder", "plot_trace", "predict_memory", "prepare_to_load", "product_flops",
+    "product_times", "product_types", "progress_bar", "publish_checkpoint",
+    "query_gpus", "queue_times", "rand", "random_states", "rank_environment",
+    "rank_group", "read_params", "rebuild", "reduce_mean", "reduce_sum", "remedy",
+    "repeat", "replace_variables", "replica_id", "require_gpu", "reshape",
+    "restart_loader", "restore_board", "ring_all_reduce", "ring_time", "rms_norm",
+    "run_arguments", "run_kernel", "run_on", "saved_tensors", "scaling_efficiency",
+    "schedule_buckets", "scratch_tensors", "scratch_variables", "send", "serve",
+    "set_axes", "set_figsize", "set_random_states", "share_random_state",
+    "share_statistics", "shared_array", "show_error", "show_images", "sight_problems",
+    "sigmoid", "simulate_kernel", "sin", "sinh", "size", "small_sums", "split_batch",
+    "square_product", "stack", "star_all_reduce", "step_flops", "step_needs",
+    "storages", "stored_collectives", "stored_plans", "stored_turns", "synchronize",
+    "tanh", "tensor", "time_call", "time_in_turn", "trace", "trace_events",
+    "trace_step", "transpose", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks",
     "unpack", "unscaled_losses", "use_svg_display", "vector_product", "verdict",
     "visible_gpus", "wait_for_disk", "warn_if_over", "wave_efficiency",
     "worker_addresses", "worker_rank", "worker_strategy", "zeros", "zeros_like"
@@ -1694,26 +1698,6 @@ def count_traffic(kernel: Any, grid: Any, threads: Any, *args: Any) -> Traffic:
 
 
 # Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
-KernelPlan = namedtuple("KernelPlan", "registers stack shared ptx")
-
-
-def compile_kernel(kernel: Any, types: str, capability: int) -> KernelPlan:
-    """Return what the compilers make of a Numba kernel, without a GPU.
-
-    `types` are those of the arguments, such as 'float32[::1], int64', and
-    `capability` is that of the GPU, such as 90. The plan has the registers and
-    the bytes of stack of a thread, the bytes of shared memory of a block, and
-    the text of the PTX code. Raises ImportError if the compilers are missing.
-    """
-    nvidia_folder()
-    from numba import cuda
-
-    ptx, _ = cuda.compile_ptx(
-        kernel.py_func, f"void({types})", cc=divmod(capability, 10)
-    )
-    return plan_kernel(ptx, capability)
-
-
 def occupancy(
     limits: GPULimits, num_warps: int, registers: int, shared: int = 0, columns: int = 0
 ) -> float:
@@ -3120,6 +3104,26 @@ def predict_memory(
     )
 
 
+KernelPlan = namedtuple("KernelPlan", "registers stack shared ptx")
+
+
+def compile_kernel(kernel: Any, types: str, capability: int) -> KernelPlan:
+    """Return what the compilers make of a Numba kernel, without a GPU.
+
+    `types` are those of the arguments, such as 'float32[::1], int64', and
+    `capability` is that of the GPU, such as 90. The plan has the registers and
+    the bytes of stack of a thread, the bytes of shared memory of a block, and
+    the text of the PTX code. Raises ImportError if the compilers are missing.
+    """
+    nvidia_folder()
+    from numba import cuda
+
+    ptx, _ = cuda.compile_ptx(
+        kernel.py_func, f"void({types})", cc=divmod(capability, 10)
+    )
+    return plan_kernel(ptx, capability)
+
+
 def plan_kernel(ptx: str, capability: int) -> KernelPlan:
     """Return the plan of a kernel from its PTX code."""
     ptxas = nvidia_folder() / "cuda_nvcc/bin/ptxas"
@@ -3549,4 +3553,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 8171194184b95f62, with the contents 0758a3001bdc81d6.
+# Generated from e294ccf3c116ed0c, with the contents 8a63a097a481ca48.

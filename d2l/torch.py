@@ -116,9 +116,12 @@ from d2l.tables import (
     card_data,
     cited,
     cited_rows,
+    count_instructions,
     read_params,
     stored_collectives,
     stored_plans,
+    stored_turns,
+    turn_clocks,
 )
 
 # fmt: off
@@ -139,36 +142,37 @@ __all__ = [
     "check_objects", "check_prompt", "check_requests", "check_room", "check_run",
     "check_shapes", "chunked_loss", "cited", "cited_rows", "compile_kernel",
     "complete_checkpoints", "concat", "copied_ahead", "cos", "cosh", "count_batches",
-    "count_collectives", "count_examples", "count_step", "count_traffic", "cpu",
-    "decode", "draft_checkpoint", "draw_for_caller", "draw_seed", "driver_problems",
-    "end_with_caller", "exp", "expand_dims", "eye", "fake", "fake_copy", "figure",
-    "find_ranks", "first_gpus", "fit_as_rank", "fit_copy", "fit_in_ranks", "float32",
-    "flop_formula", "framework_info", "generate", "gpu", "gpu_info", "gpu_limits",
-    "gpu_links", "gpu_report", "in_background", "in_notebook", "init_cnn", "init_group",
-    "int32", "int64", "interpret_kernel", "join_ranks", "keep_freed_memory",
-    "large_sum", "largest_batch", "latest_checkpoint", "launch", "launcher_problems",
-    "likeliest", "linspace", "list_operations", "load_fashion_mnist", "load_model",
-    "locate_errors", "log", "make_cache", "make_folder", "make_language_model",
-    "make_lazy_parameters", "many_tanhs", "matmul", "mean", "measure_machine",
-    "memory_problems", "meshgrid", "messages", "model_tensors", "move_to",
-    "named_tensors", "nbytes", "nn_Module", "no_plots", "normal", "num_gpus", "numpy",
-    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "optimizer_state",
-    "original_errors", "own_device", "own_line", "pack", "persistent_loaders",
-    "pipeline_order", "pipeline_times", "plain_kernels", "plain_tensors", "plot",
-    "plot_ladder", "plot_trace", "predict_memory", "product_times", "product_types",
-    "progress_bar", "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn",
-    "random_states", "read_params", "read_tensors", "read_usage", "reduce_mean",
-    "reduce_sum", "remedy", "repeat", "require_gpu", "reshape", "restore_board",
-    "restore_workers", "ring_all_reduce", "ring_time", "run_arguments", "run_kernel",
-    "run_rank", "saved_for_backward", "scaling_efficiency", "schedule_buckets",
-    "scratch_tensors", "serve", "set_axes", "set_figsize", "set_random_states",
-    "share_random_states", "show_error", "show_images", "sight_problems", "sigmoid",
-    "sin", "sinh", "size", "small_sums", "split_batch", "square_product", "stack",
-    "star_all_reduce", "start_ranks", "started_workers", "step_flops", "step_needs",
-    "stored_collectives", "stored_plans", "swapaxes", "synchronize", "tanh",
-    "tell_caller", "tensor", "tensor_bytes", "time_call", "time_in_turn", "to",
-    "trace_events", "transpose", "triton_code", "try_all_gpus", "try_devices",
-    "try_gpu", "unpack", "use_svg_display", "vector_product", "verdict", "visible_gpus",
+    "count_collectives", "count_examples", "count_instructions", "count_step",
+    "count_traffic", "cpu", "decode", "draft_checkpoint", "draw_for_caller",
+    "draw_seed", "driver_problems", "end_with_caller", "exp", "expand_dims", "eye",
+    "fake", "fake_copy", "figure", "find_ranks", "first_gpus", "fit_as_rank",
+    "fit_copy", "fit_in_ranks", "float32", "flop_formula", "framework_info", "generate",
+    "gpu", "gpu_info", "gpu_limits", "gpu_links", "gpu_report", "in_background",
+    "in_notebook", "init_cnn", "init_group", "inner_loop", "int32", "int64",
+    "interpret_kernel", "join_ranks", "keep_freed_memory", "large_sum", "largest_batch",
+    "latest_checkpoint", "launch", "launcher_problems", "likeliest", "linspace",
+    "list_operations", "load_fashion_mnist", "load_model", "locate_errors", "log",
+    "make_cache", "make_folder", "make_language_model", "make_lazy_parameters",
+    "many_tanhs", "matmul", "mean", "measure_machine", "memory_problems", "meshgrid",
+    "messages", "model_tensors", "move_to", "named_tensors", "nbytes", "nn_Module",
+    "no_plots", "normal", "num_gpus", "numpy", "nvidia_smi", "occupancy",
+    "one_optimizer", "ones", "ones_like", "optimizer_state", "original_errors",
+    "own_device", "own_line", "pack", "persistent_loaders", "pipeline_order",
+    "pipeline_times", "plain_kernels", "plain_tensors", "plot", "plot_ladder",
+    "plot_trace", "predict_memory", "product_times", "product_types", "progress_bar",
+    "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn", "random_states",
+    "read_params", "read_tensors", "reduce_mean", "reduce_sum", "remedy", "repeat",
+    "require_gpu", "reshape", "restore_board", "restore_workers", "ring_all_reduce",
+    "ring_time", "run_arguments", "run_kernel", "run_rank", "run_tool",
+    "saved_for_backward", "scaling_efficiency", "schedule_buckets", "scratch_tensors",
+    "serve", "set_axes", "set_figsize", "set_random_states", "share_random_states",
+    "show_error", "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size",
+    "small_sums", "split_batch", "square_product", "stack", "star_all_reduce",
+    "start_ranks", "started_workers", "step_flops", "step_needs", "stored_collectives",
+    "stored_plans", "stored_turns", "swapaxes", "synchronize", "tanh", "tell_caller",
+    "tensor", "tensor_bytes", "time_call", "time_in_turn", "to", "trace_events",
+    "transpose", "triton_code", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks",
+    "unpack", "use_svg_display", "vector_product", "verdict", "visible_gpus",
     "wait_for_disk", "warn_if_over", "warn_of_workers", "watch_access",
     "wave_efficiency", "with_batches", "write_tensors", "zeros", "zeros_like"
 ]
@@ -1497,59 +1501,6 @@ def watch_access(create: Callable, place: int, accesses: list) -> Callable:
 
 
 # Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
-KernelPlan = namedtuple(
-    "KernelPlan", "registers stack shared ptx columns", defaults=[0]
-)
-
-
-def compile_kernel(
-    kernel: Any,
-    types: str,
-    capability: int,
-    num_warps: int = 4,
-    num_stages: int = 3,
-    **constants: Any,
-) -> KernelPlan:
-    """Return what the compiler makes of a Triton kernel, without a GPU.
-
-    `types` are those of the arguments, such as '*fp16 i32 fp32', and
-    `capability` is that of the GPU, such as 90. The plan has the registers and
-    the bytes of stack of a thread, the bytes of shared memory of a block, the
-    text of the PTX code, and the columns of tensor memory of a block.
-    """
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource, compile
-
-    signature = dict(zip(kernel.arg_names, types.split()))
-    places = [(place,) for place, kind in enumerate(types.split()) if kind[0] in "*i"]
-    aligned = dict.fromkeys(places, [["tt.divisibility", 16]])
-    signature |= dict.fromkeys(constants, "constexpr")
-    source = ASTSource(kernel, signature, constants, aligned)
-    target = GPUTarget("cuda", capability, 32)
-    options = {"num_warps": num_warps, "num_stages": num_stages}
-    built = compile(source, target, options)
-    return KernelPlan(
-        *read_usage(built.asm["cubin"]),
-        built.metadata.shared,
-        built.asm["ptx"],
-        getattr(built.metadata, "tmem_size", 0),
-    )
-
-
-def read_usage(cubin: bytes) -> tuple[int, int]:
-    """Return the registers and the bytes of stack of a thread."""
-    from triton.backends import nvidia
-
-    tools = os.path.join(os.path.dirname(nvidia.__file__), "bin")
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(cubin)
-        file.flush()
-        command = [f"{tools}/cuobjdump", "-res-usage", file.name]
-        text = subprocess.check_output(command, text=True)
-    registers, stack = re.findall(r"REG:(\d+) STACK:(\d+)", text)[0]
-    return int(registers), int(stack)
-
-
 def occupancy(
     limits: GPULimits, num_warps: int, registers: int, shared: int = 0, columns: int = 0
 ) -> float:
@@ -2761,6 +2712,88 @@ def count_step(
     )
 
 
+KernelPlan = namedtuple(
+    "KernelPlan", "registers stack shared ptx columns cubin", defaults=[0, b""]
+)
+
+
+def compile_kernel(
+    kernel: Any,
+    types: str,
+    capability: int,
+    num_warps: int = 4,
+    num_stages: int = 3,
+    **constants: Any,
+) -> KernelPlan:
+    """Return what the compiler makes of a Triton kernel, without a GPU.
+
+    `types` are those of the arguments, such as '*fp16 i32 fp32', and
+    `capability` is that of the GPU, such as 90. The plan has the registers and
+    the bytes of stack of a thread, the bytes of shared memory of a block, the
+    text of the PTX code, the columns of tensor memory of a block, and the
+    machine code.
+    """
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource, compile
+
+    signature = dict(zip(kernel.arg_names, types.split()))
+    places = [(place,) for place, kind in enumerate(types.split()) if kind[0] in "*i"]
+    aligned = dict.fromkeys(places, [["tt.divisibility", 16]])
+    signature |= dict.fromkeys(constants, "constexpr")
+    source = ASTSource(kernel, signature, constants, aligned)
+    target = GPUTarget("cuda", capability, 32)
+    options = {"num_warps": num_warps, "num_stages": num_stages}
+    built = compile(source, target, options)
+    usage = run_tool("cuobjdump", "-res-usage", built.asm["cubin"])
+    registers, stack = re.findall(r"REG:(\d+) STACK:(\d+)", usage)[0]
+    return KernelPlan(
+        int(registers),
+        int(stack),
+        built.metadata.shared,
+        built.asm["ptx"],
+        getattr(built.metadata, "tmem_size", 0),
+        built.asm["cubin"],
+    )
+
+
+def run_tool(name: str, option: str, cubin: bytes) -> str:
+    """Return what a tool in Triton's package prints about machine code."""
+    from triton.backends import nvidia
+
+    tool = os.path.join(os.path.dirname(nvidia.__file__), "bin", name)
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        return subprocess.run(
+            [tool, option, file.name], capture_output=True, text=True, check=True
+        ).stdout
+
+
+def inner_loop(plan: KernelPlan) -> list[str]:
+    """Return the instructions (SASS) of the loop of a plan that multiplies.
+
+    Raises ValueError if no loop has products on tensor cores.
+    """
+    text = run_tool("nvdisasm", "-c", plan.cubin)
+    code: list[str] = []
+    labels: dict[str, int] = {}
+    loops: list[list[str]] = []
+    for label, line in re.findall(
+        r"^(\.L_x_\d+):|^\s+/\*\w{4,}\*/\s+(.*?)\s*;", text, re.M
+    ):
+        if label:
+            labels[label] = len(code)
+            continue
+        code.append(line)
+        jump = re.search(r"\bBRA\b.*`\((.*)\)", line)
+        if jump and jump[1] in labels:
+            loops.append(code[labels[jump[1]] :])
+    products = [loop for loop in loops if "MMA" in "".join(loop)]
+    if not products:
+        raise ValueError("no loop of the kernel multiplies on tensor cores")
+    return min(products, key=len)
+
+
 def triton_code(function: Callable, *args: torch.Tensor, card: str = "H100") -> str:
     """Return the Triton kernels that PyTorch's compiler writes for a card.
 
@@ -3541,4 +3574,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 4dc61584ef01d023, with the contents b1b12215259e1c23.
+# Generated from adfb29e30ec11d04, with the contents 015438956cd7eef9.

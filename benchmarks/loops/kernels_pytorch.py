@@ -7,6 +7,8 @@ import pairs
 import torch
 from torch.nn import functional as F
 
+from d2l.tables import stored_turns
+
 
 def cases(
     kernels: ModuleType, sizes: pairs.Sizes, device: str = "cuda"
@@ -28,6 +30,24 @@ def cases(
     ]
 
 
+def products(
+    kernels: ModuleType, sizes: pairs.Sizes, device: str = "cuda"
+) -> dict[str, pairs.Pair]:
+    """Return the product in each plan of `turns.csv`, beside PyTorch's."""
+    A, B = torch.randn(2, sizes.n, sizes.n, dtype=torch.float16, device=device)
+    found = {}
+    for _, tile, warps, stages, _ in stored_turns():
+        ours = partial(kernels.descriptor_matmul, A, B, *tile)
+        if tile[2] == 32:
+            ours = partial(kernels.matmul, A, B, tile[0])
+        name = f"product, tiles of {' x '.join(map(str, tile))}, {warps} warps"
+        found[name] = (
+            partial(ours, num_warps=warps, num_stages=stages),
+            partial(torch.matmul, A, B),
+        )
+    return found
+
+
 def attention(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
     """Return the attention of one head, computed by PyTorch."""
     return F.scaled_dot_product_attention(*(X[None, None] for X in (Q, K, V)))[0, 0]
@@ -47,6 +67,7 @@ def main() -> None:
         cases,
         torch.Tensor.cpu,
         partial(do_bench, return_mode="median"),
+        more=products,
     )
 
 

@@ -97,11 +97,13 @@ def run(
     to_numpy: Callable,
     milliseconds: Time,
     bits: int = 16,
+    more: Callable[[ModuleType, Sizes], dict[str, Pair]] = lambda *_: {},
 ) -> None:
-    """Compare the results of the pairs, and print their times as JSON."""
+    """Compare the results of the pairs and of `more`, and print their times as JSON."""
     _, module, rounds = sys.argv[1:]
     kernels, sizes = importlib.import_module(module), Sizes()
     pairs = dict(zip(sizes.names(bits), cases(kernels, sizes), strict=True))
+    pairs |= more(kernels, sizes)
     check(pairs, to_numpy)
     times = measure(pairs, int(rounds), milliseconds)
     found = {"gpu": gpu, "versions": versions, "rounds": int(rounds), "times": times}

@@ -17,10 +17,14 @@ if tab in ("mxnet", "tensorflow"):
     option = loop.FRAMEWORKS[tab]()
 else:  # JAX's attention in 16 bits needs a GPU
     option = {"pytorch": "cpu", "jax": "float32"}[tab]
-sizes = pairs.Sizes(numbers=1100, n=70, rows=3, columns=50, positions=70, width=16)
+sizes = pairs.Sizes(numbers=1100, n=72, rows=3, columns=50, positions=70, width=16)
 cases = loop.cases(importlib.import_module(section), sizes, option)
 to_numpy = getattr(loop, "to_numpy", lambda array: array)
 pairs.check(dict(zip(sizes.names(32), cases, strict=True)), to_numpy)
+if tab == "pytorch":
+    more = loop.products(importlib.import_module(section), sizes, option)
+    pairs.check(more, to_numpy)
+    cases += more.values()
 
 for ours, theirs in cases:  # `check` notices a wrong result of each pair
     try:

@@ -126,6 +126,35 @@ def test_more_warps_share_the_registers():
     assert eight.registers < four.registers
 
 
+@triton.jit
+def power_kernel(x, y, n, T: tl.constexpr):
+    i = tl.arange(0, T)
+    place = i[:, None] * T + i[None, :]
+    X, total = tl.load(x + place), tl.zeros((T, T), tl.float32)
+    for _ in range(0, n):
+        for j in range(0, T):
+            tl.store(y + j, j)
+        total = tl.dot(X, X, total)
+    tl.store(y + place, total)
+
+
+@pytest.mark.parametrize(
+    ("capability", "product"),
+    [(80, "HMMA"), (90, "HGMMA"), (100, "UTCHMMA"), (120, "HMMA")],
+)
+def test_the_inner_loop_multiplies_and_jumps_back(capability, product):
+    plan = d2l.compile_kernel(power_kernel, "*fp16 *fp32 i32", capability, T=64)
+    loop = d2l.inner_loop(plan)
+    assert any(line.startswith(product) for line in loop)
+    assert "BRA" in loop[-1] and not any("EXIT" in line for line in loop)
+
+
+def test_a_kernel_without_a_loop_of_products_is_one_line():
+    plan = d2l.compile_kernel(square_kernel, "*fp16 *fp32 i32", 90, T=64)
+    with pytest.raises(ValueError, match="^no loop of the kernel multiplies"):
+        d2l.inner_loop(plan)
+
+
 def test_the_compiler_writes_triton_for_a_card_that_is_not_there():
     def chain(x):
         return (2 * x + 1).sin()

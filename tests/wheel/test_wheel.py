@@ -84,7 +84,8 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel: Path):
     modules = ("__init__.py", "__main__.py", "jax.py", "mxnet.py", "tensorflow.py")
     shared = ("fashion_mnist", "figures", "launcher", "plots", "report", "storage")
     others = ("torch.py", "settings.py", "tables.py", "memory_command.py", "py.typed")
-    data = ("cards.csv", "cited.csv", "plans.csv", "kernels.csv", "collectives.csv")
+    tables = "cards cited plans kernels collectives turns"
+    data = [f"{name}.csv" for name in tables.split()]
     assert names == {
         *(f"d2l/{name}" for name in (*modules, *others, *data, "figures.json")),
         *(f"d2l/{name}.py" for name in shared),
