@@ -3749,4 +3749,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from e2cd9771db2e74cb, with the contents b7c1d033fd33a30d.
+# Generated from a3232ecab8b57ac6, with the contents b7c1d033fd33a30d.

@@ -3406,4 +3406,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 048dd721d5877451, with the contents 57603eabe12fe721.
+# Generated from 3e9e05222ccfcde9, with the contents 57603eabe12fe721.

@@ -3553,4 +3553,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from e294ccf3c116ed0c, with the contents 8a63a097a481ca48.
+# Generated from 324f544191d7883a, with the contents 8a63a097a481ca48.

@@ -3574,4 +3574,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from adfb29e30ec11d04, with the contents 015438956cd7eef9.
+# Generated from 6884a0d25657cb25, with the contents 015438956cd7eef9.
