@@ -137,37 +137,38 @@ __all__ = [
     "concat", "cos", "cosh", "count_batches", "count_collectives", "count_examples",
     "count_instructions", "count_messages", "count_traffic", "counted_call", "cpu",
     "decode", "decode_step", "decoder_layer", "decoder_loss", "decoder_params",
-    "describe_call", "device_group", "draft_checkpoint", "driver_problems", "exp",
-    "expand_dims", "eye", "figure", "find_ptxas", "first_gpus", "fit_copy", "float32",
-    "framework_info", "free_address", "generate", "get_key", "get_seed", "gpu",
-    "gpu_compiler", "gpu_compiler_command", "gpu_info", "gpu_limits", "gpu_links",
-    "gpu_report", "group_size", "in_all_processes", "in_background", "in_notebook",
-    "int32", "int64", "is_key", "keep_freed_memory", "language_model_plan", "large_sum",
-    "largest_batch", "latest_checkpoint", "launch", "launcher_problems",
-    "layout_program", "lean_tanh", "likeliest", "linear", "linspace", "list_operations",
-    "living_bytes", "load_fashion_mnist", "locate_errors", "log", "loop_operations",
-    "lower_kernel", "make_cache", "make_folder", "make_language_model", "many_tanhs",
-    "matmul", "mean", "measure_machine", "memory_problems", "memory_tape", "meshgrid",
-    "mlp_loss", "move_to", "named_arrays", "nbytes", "nn_Module", "normalize",
-    "num_gpus", "numpy", "nvidia_smi", "occupancy", "one_optimizer", "ones",
-    "ones_like", "operation_flops", "output_shardings", "own_line", "pack",
-    "pipeline_order", "pipeline_times", "place", "place_index", "plan_memory", "plot",
-    "plot_ladder", "plot_trace", "predict_memory", "product_times", "product_types",
-    "profile_events", "progress_bar", "publish_checkpoint", "query_gpus", "queue_times",
-    "rank_environment", "rank_group", "read_arrays", "read_collectives", "read_params",
-    "read_plan", "reduce_mean", "reduce_sum", "remedy", "repeat", "require_gpu",
-    "reshape", "restore_board", "restored_like", "ring_all_reduce", "ring_time",
-    "rms_norm", "rotate", "run_arguments", "run_kernel", "saved_for_backward",
-    "scale_gradient", "scaling_efficiency", "scan_in_python", "schedule_buckets",
-    "serve", "set_axes", "set_figsize", "shape_trainer", "share_random_state",
-    "show_error", "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size",
-    "small_sums", "split_batch", "square_product", "stack", "star_all_reduce",
-    "state_shapes", "step_activations", "step_flops", "step_needs",
-    "stored_collectives", "stored_kernel", "stored_plans", "stored_turns", "swapaxes",
-    "synchronize", "tanh", "tensor", "time_call", "time_in_turn", "to", "trace_events",
-    "transpose", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
-    "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
-    "warn_if_over", "wave_efficiency", "write_arrays", "zeros", "zeros_like"
+    "describe_call", "device_exists", "device_group", "draft_checkpoint",
+    "driver_problems", "exp", "expand_dims", "eye", "figure", "find_ptxas",
+    "first_gpus", "fit_copy", "float32", "framework_info", "free_address", "generate",
+    "get_key", "get_seed", "gpu", "gpu_compiler", "gpu_compiler_command", "gpu_info",
+    "gpu_limits", "gpu_links", "gpu_report", "group_size", "in_all_processes",
+    "in_background", "in_notebook", "int32", "int64", "is_key", "keep_freed_memory",
+    "language_model_plan", "large_sum", "largest_batch", "latest_checkpoint", "launch",
+    "launcher_problems", "layout_program", "lean_tanh", "likeliest", "linear",
+    "linspace", "list_operations", "living_bytes", "load_fashion_mnist",
+    "locate_errors", "log", "loop_operations", "lower_kernel", "make_cache",
+    "make_folder", "make_language_model", "many_tanhs", "matmul", "mean",
+    "measure_machine", "memory_problems", "memory_tape", "meshgrid", "mlp_loss",
+    "move_to", "named_arrays", "nbytes", "nn_Module", "normalize", "num_gpus", "numpy",
+    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "operation_flops",
+    "output_shardings", "own_line", "pack", "pipeline_order", "pipeline_times", "place",
+    "place_index", "plan_memory", "plot", "plot_ladder", "plot_trace", "predict_memory",
+    "product_times", "product_types", "profile_events", "progress_bar",
+    "publish_checkpoint", "query_gpus", "queue_times", "rank_environment", "rank_group",
+    "read_arrays", "read_collectives", "read_params", "read_plan", "reduce_mean",
+    "reduce_sum", "remedy", "repeat", "require_gpu", "reshape", "restore_board",
+    "restored_like", "ring_all_reduce", "ring_time", "rms_norm", "rotate",
+    "run_arguments", "run_kernel", "saved_for_backward", "scale_gradient",
+    "scaling_efficiency", "scan_in_python", "schedule_buckets", "serve", "set_axes",
+    "set_figsize", "shape_trainer", "share_random_state", "show_error", "show_images",
+    "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums", "split_batch",
+    "square_product", "stack", "star_all_reduce", "state_shapes", "step_activations",
+    "step_flops", "step_needs", "stored_collectives", "stored_kernel", "stored_plans",
+    "stored_turns", "swapaxes", "synchronize", "tanh", "tensor", "time_call",
+    "time_in_turn", "to", "trace_events", "transpose", "try_all_gpus", "try_devices",
+    "try_gpu", "turn_clocks", "unpack", "use_svg_display", "vector_product", "verdict",
+    "visible_gpus", "wait_for_disk", "warn_if_over", "wave_efficiency", "write_arrays",
+    "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -737,13 +738,17 @@ def first_gpus(n: int) -> list:
     return [gpu(i) for i in range(min(n, num_gpus()))]
 
 
+def device_exists(device: Any) -> bool:
+    """Return whether `device` is one that this process can use."""
+    return isinstance(device, jax.Device)
+
+
 def are_devices(values: Any) -> bool:
-    """Return whether a value is a list of one or more devices."""
-    kind: type = jax.Device
+    """Return whether a value is a list of one or more devices that exist."""
     return (
         isinstance(values, (list, tuple))
         and len(values) > 0
-        and all(isinstance(value, kind) for value in values)
+        and all(device_exists(value) for value in values)
     )
 
 
@@ -751,7 +756,7 @@ Trainer.devices = Setting(
     "devices",
     (),
     "The devices to train on, in place of `num_gpus` GPUs",
-    "a list of devices, such as `d2l.try_devices(2)`",
+    "a list of devices that this process can use, such as `d2l.try_devices(2)`",
     are_devices,
 )
 
@@ -3749,4 +3754,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from a3232ecab8b57ac6, with the contents b7c1d033fd33a30d.
+# Generated from 3218308f603befda, with the contents 19fba6e6fc68b67e.

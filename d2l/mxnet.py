@@ -130,38 +130,39 @@ __all__ = [
     "chunked_loss", "cited", "cited_rows", "close_store", "compile_cuda",
     "compile_kernel", "complete_checkpoints", "concat", "copy_to", "cos", "cosh",
     "count_batches", "count_examples", "count_instructions", "count_traffic", "cpu",
-    "decode", "draft_checkpoint", "driver_problems", "exchange_handles", "exp",
-    "expand_dims", "eye", "few_examples", "figure", "first_gpus", "fit_copy", "flatten",
-    "float32", "framework_info", "free_ports", "generate", "gluon_trainers", "gpu",
-    "gpu_info", "gpu_limits", "gpu_links", "gpu_report", "gradient_hook",
-    "group_environment", "in_background", "in_notebook", "int32", "int64",
-    "keep_freed_memory", "keep_statistics", "large_sum", "largest_batch",
-    "latest_checkpoint", "launch", "launcher_problems", "likeliest", "linear",
-    "linspace", "list_operations", "load_arrays", "load_fashion_mnist", "load_states",
-    "locate_errors", "log", "make_cache", "make_folder", "make_language_model",
-    "make_lazy_parameters", "many_tanhs", "matmul", "mean", "measure_machine",
-    "memory_problems", "memory_trace", "meshgrid", "move_to", "named_arrays", "nbytes",
-    "new_key", "nn_Module", "no_plots", "normal", "num_gpus", "numpy", "nvidia_folder",
-    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "operator_name",
-    "optimizer_bytes", "optimizer_name", "own_attributes", "own_line", "pack",
-    "pipeline_order", "pipeline_times", "plain_arrays", "plan_kernel", "plot",
-    "plot_ladder", "plot_trace", "predict_memory", "product_flops", "product_times",
-    "product_types", "profile", "progress_bar", "publish_checkpoint", "query_gpus",
-    "queue_times", "rand", "randn", "rank_environment", "rank_group", "read_params",
-    "reduce_mean", "reduce_sum", "remedy", "repeat", "require_gpu", "reshape",
-    "restore_board", "ring_all_reduce", "ring_time", "rms_norm", "run_arguments",
-    "run_kernel", "run_small", "run_uncompiled", "saved_bytes", "scaling_efficiency",
-    "schedule_buckets", "scratch_tensors", "serve", "servers", "set_axes",
-    "set_figsize", "share_object", "shared_array", "show_error", "show_images",
-    "sight_problems", "sigmoid", "simulate_kernel", "sin", "single_graph", "sinh",
-    "size", "small_sums", "spans", "split_batch", "square_product", "stack",
-    "star_all_reduce", "step_flops", "step_needs", "stored_collectives", "stored_plans",
-    "stored_turns", "swapaxes", "synchronize", "take_examples", "tanh", "tensor",
-    "time_call", "time_in_turn", "to", "trace_events", "trained_arrays", "transpose",
-    "tree_map", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
-    "use_svg_display", "vector_product", "verdict", "visible_gpus",
-    "wait_for_checkpoints", "wait_for_disk", "warn_if_over", "wave_efficiency",
-    "worker_store", "zeros", "zeros_like"
+    "decode", "device_exists", "draft_checkpoint", "driver_problems",
+    "exchange_handles", "exp", "expand_dims", "eye", "few_examples", "figure",
+    "first_gpus", "fit_copy", "flatten", "float32", "framework_info", "free_ports",
+    "generate", "gluon_trainers", "gpu", "gpu_info", "gpu_limits", "gpu_links",
+    "gpu_report", "gradient_hook", "group_environment", "in_background", "in_notebook",
+    "int32", "int64", "keep_freed_memory", "keep_statistics", "large_sum",
+    "largest_batch", "latest_checkpoint", "launch", "launcher_problems", "likeliest",
+    "linear", "linspace", "list_operations", "load_arrays", "load_fashion_mnist",
+    "load_states", "locate_errors", "log", "make_cache", "make_folder",
+    "make_language_model", "make_lazy_parameters", "many_tanhs", "matmul", "mean",
+    "measure_machine", "memory_problems", "memory_trace", "meshgrid", "move_to",
+    "named_arrays", "nbytes", "new_key", "nn_Module", "no_plots", "normal", "num_gpus",
+    "numpy", "nvidia_folder", "nvidia_smi", "occupancy", "one_optimizer", "ones",
+    "ones_like", "operator_name", "optimizer_bytes", "optimizer_name", "own_attributes",
+    "own_line", "pack", "pipeline_order", "pipeline_times", "plain_arrays",
+    "plan_kernel", "plot", "plot_ladder", "plot_trace", "predict_memory",
+    "product_flops", "product_times", "product_types", "profile", "progress_bar",
+    "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn",
+    "rank_environment", "rank_group", "read_params", "reduce_mean", "reduce_sum",
+    "remedy", "repeat", "require_gpu", "reshape", "restore_board", "ring_all_reduce",
+    "ring_time", "rms_norm", "run_arguments", "run_kernel", "run_small",
+    "run_uncompiled", "saved_bytes", "scaling_efficiency", "schedule_buckets",
+    "scratch_tensors", "serve", "servers", "set_axes", "set_figsize", "share_object",
+    "shared_array", "show_error", "show_images", "sight_problems", "sigmoid",
+    "simulate_kernel", "sin", "single_graph", "sinh", "size", "small_sums", "spans",
+    "split_batch", "square_product", "stack", "star_all_reduce", "step_flops",
+    "step_needs", "stored_collectives", "stored_plans", "stored_turns", "swapaxes",
+    "synchronize", "take_examples", "tanh", "tensor", "time_call", "time_in_turn", "to",
+    "trace_events", "trained_arrays", "transpose", "tree_map", "try_all_gpus",
+    "try_devices", "try_gpu", "turn_clocks", "unpack", "use_svg_display",
+    "vector_product", "verdict", "visible_gpus", "wait_for_checkpoints",
+    "wait_for_disk", "warn_if_over", "wave_efficiency", "worker_store", "zeros",
+    "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -736,13 +737,19 @@ def first_gpus(n: int) -> list:
     return [gpu(i) for i in range(min(n, num_gpus()))]
 
 
+def device_exists(device: Any) -> bool:
+    """Return whether `device` is one that this process can use."""
+    return isinstance(device, mx.Context) and (
+        device.device_type != "gpu" or device.device_id < num_gpus()
+    )
+
+
 def are_devices(values: Any) -> bool:
-    """Return whether a value is a list of one or more devices."""
-    kind: type = mx.Context
+    """Return whether a value is a list of one or more devices that exist."""
     return (
         isinstance(values, (list, tuple))
         and len(values) > 0
-        and all(isinstance(value, kind) for value in values)
+        and all(device_exists(value) for value in values)
     )
 
 
@@ -750,7 +757,7 @@ Trainer.devices = Setting(
     "devices",
     (),
     "The devices to train on, in place of `num_gpus` GPUs",
-    "a list of devices, such as `d2l.try_devices(2)`",
+    "a list of devices that this process can use, such as `d2l.try_devices(2)`",
     are_devices,
 )
 
@@ -1159,7 +1166,9 @@ def split_batch(batch: Any, number: int) -> list:
         raise ValueError(f"accumulate must be 1, 2, ..., not {number}")
     if number == 1:
         return [(batch, 1)]
-    total = count_examples(flatten(batch))
+    items: list = []
+    tree_map(items.append, batch)
+    total = count_examples(items)
     size = -(-total // number)  # rounded up
     return [
         (take_examples(batch, slice(i, i + size)), min(size, total - i) / total)
@@ -1952,7 +1961,9 @@ class Ranks:
         if self.num_shares == 1:
             yield 0, batch, 1
             return
-        total = count_examples(flatten(batch))
+        items: list = []
+        tree_map(items.append, batch)
+        total = count_examples(items)
         if self.replicas is None:
             self.connect_devices(batch)
         size, larger = divmod(total, self.num_shares)
@@ -3406,4 +3417,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3e9e05222ccfcde9, with the contents 57603eabe12fe721.
+# Generated from 9381309065a04d27, with the contents 723e7bda0aea8050.

@@ -705,8 +705,9 @@ def first_gpus(n: int) -> list:
     return [gpu(i) for i in range(min(n, num_gpus()))]
 
 
-def device_exists(name: str) -> bool:
-    """Return whether this machine has a device with a name like '/GPU:0'."""
+def device_exists(device: Any) -> bool:
+    """Return whether `device` is the name of one that this process can use."""
+    name = device if isinstance(device, str) else ""
     kind, _, number = name.rpartition("/")[2].removeprefix("device:").partition(":")
     found = tf.config.list_physical_devices(kind.upper() or "none")
     logical = [tf.config.get_logical_device_configuration(d) or [d] for d in found]
@@ -714,11 +715,11 @@ def device_exists(name: str) -> bool:
 
 
 def are_devices(values: Any) -> bool:
-    """Return whether a value is a list of one or more devices of this machine."""
+    """Return whether a value is a list of one or more devices that exist."""
     return (
         isinstance(values, (list, tuple))
         and len(values) > 0
-        and all(isinstance(value, str) and device_exists(value) for value in values)
+        and all(device_exists(value) for value in values)
     )
 
 
@@ -726,7 +727,7 @@ Trainer.devices = Setting(
     "devices",
     (),
     "The devices to train on, in place of `num_gpus` GPUs",
-    "a list of devices, such as `d2l.try_devices(2)`",
+    "a list of devices that this process can use, such as `d2l.try_devices(2)`",
     are_devices,
 )
 
@@ -3553,4 +3554,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 324f544191d7883a, with the contents 8a63a097a481ca48.
+# Generated from a778d95970a50134, with the contents 94447cf37b6ca849.

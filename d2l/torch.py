@@ -143,38 +143,39 @@ __all__ = [
     "check_shapes", "chunked_loss", "cited", "cited_rows", "compile_kernel",
     "complete_checkpoints", "concat", "copied_ahead", "cos", "cosh", "count_batches",
     "count_collectives", "count_examples", "count_instructions", "count_step",
-    "count_traffic", "cpu", "decode", "draft_checkpoint", "draw_for_caller",
-    "draw_seed", "driver_problems", "end_with_caller", "exp", "expand_dims", "eye",
-    "fake", "fake_copy", "figure", "find_ranks", "first_gpus", "fit_as_rank",
-    "fit_copy", "fit_in_ranks", "float32", "flop_formula", "framework_info", "generate",
-    "gpu", "gpu_info", "gpu_limits", "gpu_links", "gpu_report", "in_background",
-    "in_notebook", "init_cnn", "init_group", "inner_loop", "int32", "int64",
-    "interpret_kernel", "join_ranks", "keep_freed_memory", "large_sum", "largest_batch",
-    "latest_checkpoint", "launch", "launcher_problems", "likeliest", "linspace",
-    "list_operations", "load_fashion_mnist", "load_model", "locate_errors", "log",
-    "make_cache", "make_folder", "make_language_model", "make_lazy_parameters",
-    "many_tanhs", "matmul", "mean", "measure_machine", "memory_problems", "meshgrid",
-    "messages", "model_tensors", "move_to", "named_tensors", "nbytes", "nn_Module",
-    "no_plots", "normal", "num_gpus", "numpy", "nvidia_smi", "occupancy",
-    "one_optimizer", "ones", "ones_like", "optimizer_state", "original_errors",
-    "own_device", "own_line", "pack", "persistent_loaders", "pipeline_order",
-    "pipeline_times", "plain_kernels", "plain_tensors", "plot", "plot_ladder",
-    "plot_trace", "predict_memory", "product_times", "product_types", "progress_bar",
-    "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn", "random_states",
-    "read_params", "read_tensors", "reduce_mean", "reduce_sum", "remedy", "repeat",
-    "require_gpu", "reshape", "restore_board", "restore_workers", "ring_all_reduce",
-    "ring_time", "run_arguments", "run_kernel", "run_rank", "run_tool",
-    "saved_for_backward", "scaling_efficiency", "schedule_buckets", "scratch_tensors",
-    "serve", "set_axes", "set_figsize", "set_random_states", "share_random_states",
-    "show_error", "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size",
-    "small_sums", "split_batch", "square_product", "stack", "star_all_reduce",
-    "start_ranks", "started_workers", "step_flops", "step_needs", "stored_collectives",
-    "stored_plans", "stored_turns", "swapaxes", "synchronize", "tanh", "tell_caller",
-    "tensor", "tensor_bytes", "time_call", "time_in_turn", "to", "trace_events",
-    "transpose", "triton_code", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks",
-    "unpack", "use_svg_display", "vector_product", "verdict", "visible_gpus",
-    "wait_for_disk", "warn_if_over", "warn_of_workers", "watch_access",
-    "wave_efficiency", "with_batches", "write_tensors", "zeros", "zeros_like"
+    "count_traffic", "cpu", "decode", "device_exists", "draft_checkpoint",
+    "draw_for_caller", "draw_seed", "driver_problems", "end_with_caller", "exp",
+    "expand_dims", "eye", "fake", "fake_copy", "figure", "find_ranks", "first_gpus",
+    "fit_as_rank", "fit_copy", "fit_in_ranks", "float32", "flop_formula",
+    "framework_info", "generate", "gpu", "gpu_info", "gpu_limits", "gpu_links",
+    "gpu_report", "in_background", "in_notebook", "init_cnn", "init_group",
+    "inner_loop", "int32", "int64", "interpret_kernel", "join_ranks",
+    "keep_freed_memory", "large_sum", "largest_batch", "latest_checkpoint", "launch",
+    "launcher_problems", "likeliest", "linspace", "list_operations",
+    "load_fashion_mnist", "load_model", "locate_errors", "log", "make_cache",
+    "make_folder", "make_language_model", "make_lazy_parameters", "many_tanhs",
+    "matmul", "mean", "measure_machine", "memory_problems", "meshgrid", "messages",
+    "model_tensors", "move_to", "named_tensors", "nbytes", "nn_Module", "no_plots",
+    "normal", "num_gpus", "numpy", "nvidia_smi", "occupancy", "one_optimizer", "ones",
+    "ones_like", "optimizer_state", "original_errors", "own_device", "own_line", "pack",
+    "persistent_loaders", "pipeline_order", "pipeline_times", "plain_kernels",
+    "plain_tensors", "plot", "plot_ladder", "plot_trace", "predict_memory",
+    "product_times", "product_types", "progress_bar", "publish_checkpoint",
+    "query_gpus", "queue_times", "rand", "randn", "random_states", "read_params",
+    "read_tensors", "reduce_mean", "reduce_sum", "remedy", "repeat", "require_gpu",
+    "reshape", "restore_board", "restore_workers", "ring_all_reduce", "ring_time",
+    "run_arguments", "run_kernel", "run_rank", "run_tool", "saved_for_backward",
+    "scaling_efficiency", "schedule_buckets", "scratch_tensors", "serve", "set_axes",
+    "set_figsize", "set_random_states", "share_random_states", "show_error",
+    "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums",
+    "split_batch", "square_product", "stack", "star_all_reduce", "start_ranks",
+    "started_workers", "step_flops", "step_needs", "stored_collectives", "stored_plans",
+    "stored_turns", "swapaxes", "synchronize", "tanh", "tell_caller", "tensor",
+    "tensor_bytes", "time_call", "time_in_turn", "to", "trace_events", "transpose",
+    "triton_code", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
+    "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
+    "warn_if_over", "warn_of_workers", "watch_access", "wave_efficiency",
+    "with_batches", "write_tensors", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -695,13 +696,19 @@ def first_gpus(n: int) -> list:
     return [gpu(i) for i in range(min(n, num_gpus()))]
 
 
+def device_exists(device: Any) -> bool:
+    """Return whether `device` is one that this process can use."""
+    kind, number = getattr(device, "type", None), getattr(device, "index", 0) or 0
+    is_gpu = kind == accelerator() and number < num_gpus()
+    return isinstance(device, torch.device) and (kind in ("cpu", "meta") or is_gpu)
+
+
 def are_devices(values: Any) -> bool:
-    """Return whether a value is a list of one or more devices."""
-    kind: type = torch.device
+    """Return whether a value is a list of one or more devices that exist."""
     return (
         isinstance(values, (list, tuple))
         and len(values) > 0
-        and all(isinstance(value, kind) for value in values)
+        and all(device_exists(value) for value in values)
     )
 
 
@@ -709,7 +716,7 @@ Trainer.devices = Setting(
     "devices",
     (),
     "The devices to train on, in place of `num_gpus` GPUs",
-    "a list of devices, such as `d2l.try_devices(2)`",
+    "a list of devices that this process can use, such as `d2l.try_devices(2)`",
     are_devices,
 )
 
@@ -3574,4 +3581,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 6884a0d25657cb25, with the contents 015438956cd7eef9.
+# Generated from 2915103d81c36412, with the contents 0fdc07bc5f385756.

@@ -153,3 +153,15 @@ def test_a_minibatch_goes_to_the_device_that_is_given(d2l, fw):
     fw.build(model, fw.tensor(np.ones((2, 64))))
     fw.fit(Trainer(1, devices=[device]), model, d2l.Digits(batch_size=1437))
     assert set(seen) == {device}
+
+
+def test_devices_that_do_not_exist_are_refused_in_one_line(d2l, fw):
+    devices = [d2l.cpu()]
+    with pytest.raises((ValueError, RuntimeError, IndexError)) as caught:
+        devices.append(d2l.gpu(99))  # raises an exception in JAX
+        d2l.Trainer(1, devices=devices)
+    text = str(caught.value)
+    assert "\n" not in text
+    if fw.tab != "jax":
+        assert text.startswith("devices must be a list of devices that this process")
+        assert text.endswith(f"not {devices!r}")
