@@ -137,3 +137,13 @@ def test_a_prompt_that_cannot_be_continued_is_one_line(d2l, prompt, count, messa
     fractions = d2l.tensor(prompt, dtype=d2l.float32)
     with pytest.raises(ValueError, match="integers from 0 to 9"):
         d2l.generate(model, fractions, 1)
+
+
+def test_weights_and_caches_are_on_the_first_gpu(d2l, fw, monkeypatch):
+    gpu = fw.torch.device("meta") if fw.tab == "pytorch" else fw.second
+    fw.pretend(monkeypatch, gpu)
+    model = d2l.make_language_model(1, 16, heads=2, kv_heads=1, vocabulary=10)
+    tensors = [*model.weights, *d2l.make_cache(model, 1, 3)]
+    if fw.tab == "tensorflow":
+        del tensors[0]  # is scaled on TensorFlow's default device, a real GPU
+    assert {fw.device(tensor) for tensor in tensors} == {gpu}

@@ -291,3 +291,13 @@ def test_float16_needs_an_optimizer_that_can_scale(fw):
     trainer = d2l.Trainer(1, precision=tf.float16)
     with pytest.raises(ValueError, match="float16 needs an optimizer of Keras"):
         trainer.fit(OwnOptimizer(10, 32, lr=0.3), parts(fw, 8))
+
+
+def test_memory_is_that_of_the_first_gpu(fw, monkeypatch):
+    asked = []
+    experimental = tf.config.experimental
+    monkeypatch.setattr(experimental, "get_memory_info", asked.append)
+    d2l.memory_info()
+    fw.pretend(monkeypatch, d2l.Device("/GPU:0"))
+    d2l.memory_info()
+    assert asked == ["CPU:0", "GPU:0"]

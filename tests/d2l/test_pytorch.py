@@ -33,6 +33,8 @@ def test_a_gpu_is_whatever_accelerator_there_is(monkeypatch, kind):
     assert d2l.num_gpus() == 1
     assert d2l.try_all_gpus() == [d2l.try_gpu()] == [torch.device(kind, 0)]
     assert d2l.try_devices() == [torch.device(kind, 0), d2l.cpu()]
+    assert d2l.device_exists(torch.device(kind))
+    assert not d2l.device_exists(torch.device(kind, 1))
     assert d2l.Trainer(max_epochs=1, num_gpus=1).device == torch.device(kind, 0)
 
 

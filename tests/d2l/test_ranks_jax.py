@@ -1,5 +1,6 @@
 """Ranks of what only JAX has: shardings, several devices a process, programs' text."""
 
+import os
 import warnings
 from typing import Any
 
@@ -157,3 +158,11 @@ def test_a_group_of_devices_of_one_kind(fw, monkeypatch):
     assert d2l.device_group(1) == [devices[2]] and d2l.device_group(2) == devices[:2]
     with pytest.raises(ValueError, match="only 4 CPU devices; to get 5"):
         d2l.device_group(5)
+
+
+def test_a_rank_has_a_gpu_of_its_own(fw, monkeypatch):
+    fw.pretend(monkeypatch, *jax.devices("cpu")[1:3])
+    environment = d2l.rank_environment(1, 2)
+    assert environment["JAX_LOCAL_DEVICE_IDS"] == "1"
+    assert environment.get("JAX_PLATFORMS") == os.environ.get("JAX_PLATFORMS")
+    assert d2l.rank_environment(1, 3)["JAX_PLATFORMS"] == "cpu"

@@ -212,3 +212,10 @@ def test_all_reduce_by_hand(name, n, size):
         onp.testing.assert_array_equal(x.asnumpy(), sums[0].asnumpy())
     expected = 2 * (n - 1) * size
     assert sum(sent.values()) == expected
+
+
+@pytest.mark.parametrize("visible, own", [("", "1"), ("5,3", "3")])
+def test_a_worker_sees_a_gpu_of_its_own(fw, monkeypatch, visible, own):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    fw.pretend(monkeypatch, npx.cpu(1), npx.cpu(2))
+    assert d2l.rank_environment(1, [1, 2, 3])["CUDA_VISIBLE_DEVICES"] == own

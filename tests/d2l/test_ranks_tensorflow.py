@@ -144,3 +144,17 @@ def test_the_scope_of_a_strategy_that_is_open(fw):
 def test_workers_know_their_place():
     configs = d2l.launch(lambda: os.environ["TF_CONFIG"], 2)
     assert [json.loads(config)["task"]["index"] for config in configs] == [0, 1]
+
+
+def test_gpus_add_up_with_the_strategys_own_collectives(monkeypatch):
+    class Strategy:
+        _collective_key_base = 0
+
+        def __init__(self, devices, cross_device_ops):
+            self.devices, self.operations = devices, cross_device_ops
+
+    monkeypatch.setattr(tf.distribute, "MirroredStrategy", Strategy)
+    gpus = [d2l.gpu(i) for i in range(2)]
+    assert d2l.mirrored_strategy(gpus).devices == ["/GPU:0", "/GPU:1"]
+    assert d2l.mirrored_strategy(gpus).operations is None
+    assert d2l.mirrored_strategy([*gpus, "/CPU:0"]).operations is not None

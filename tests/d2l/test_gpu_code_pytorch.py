@@ -1,0 +1,99 @@
+"""Code that runs only where there is a GPU, with stand-ins for what it calls."""
+
+from contextlib import nullcontext
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+import torch
+from frameworks import PyTorch
+from torch import distributed as dist
+from training import assert_equal, parts, run
+
+from d2l import torch as d2l
+
+FW = PyTorch()
+GPUS = [torch.device("cuda", i) for i in range(2)]
+
+
+def test_a_group_uses_nccl_and_each_rank_a_gpu_of_its_own(monkeypatch):
+    joined = {}
+
+    def join(backend, **options):
+        joined.update(options, backend=backend)
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(
+        torch.cuda, "set_device", lambda i: joined.update(device_set=i)
+    )
+    monkeypatch.setattr(dist, "init_process_group", join)
+    d2l.init_group(1, 2, world_size=4)
+    assert joined == {
+        "backend": "cpu:gloo,cuda:nccl",
+        "device_id": GPUS[1],
+        "device_set": 1,
+        "world_size": 4,
+    }
+
+
+@pytest.mark.parametrize("devices", [GPUS, GPUS[:1]], ids=["all", "the first"])
+def test_a_rank_of_a_launcher_trains_on_its_own_gpu(monkeypatch, devices):
+    FW.pretend(monkeypatch, *GPUS)
+    monkeypatch.setattr(dist, "is_initialized", lambda: True)
+    monkeypatch.setattr(dist, "get_world_size", lambda: 2)
+    monkeypatch.setattr(dist, "get_rank", lambda: 1)
+    monkeypatch.setattr(d2l, "Ranks", lambda *place: place)
+    monkeypatch.setattr(d2l, "device_exists", lambda device: True)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    trainer = d2l.Trainer(1, devices=devices)
+    d2l.find_ranks(trainer)
+    assert trainer.device == GPUS[1] and trainer.ranks == (1, 2, GPUS[1])
+
+
+@pytest.mark.slow
+def test_ranks_train_alike_in_new_interpreters(monkeypatch):
+    """A process that uses a GPU cannot be copied."""
+    assert d2l.can_fork()
+    FW.pretend(monkeypatch, torch.device("meta"))
+    assert not d2l.can_fork()
+    model, data = partial(FW.model, 8, "relu", 10), partial(parts, FW, 7, 3)
+    one, two = (run(FW, model, data, devices=[d2l.cpu()] * n) for n in (1, 2))
+    assert_equal(FW, two, one, 2e-6)
+
+
+def test_the_random_numbers_of_a_ranks_gpu_are_its_own(monkeypatch):
+    forked = []
+
+    def fork(devices):
+        forked.append(devices)
+        return nullcontext()
+
+    monkeypatch.setattr(torch.random, "fork_rng", fork)
+    rank = SimpleNamespace(seed=1, rank=0, device=GPUS[1])
+    with torch.random.fork_rng([]), d2l.Ranks.own_randomness(rank, 2):
+        pass
+    assert forked == [[], [GPUS[1]]]
+
+
+def test_checkpoints_have_the_random_state_of_the_gpu(monkeypatch):
+    kept = []
+    module = SimpleNamespace(get_rng_state=lambda: "state", set_rng_state=kept.append)
+    monkeypatch.setattr(torch, "get_device_module", lambda: module)
+    checkpoints = d2l.Checkpoints.__new__(d2l.Checkpoints)
+    checkpoints.loader = []
+    checkpoints.trainer = SimpleNamespace(val_dataloader=None)
+    assert "gpu" not in checkpoints.random_state()
+    FW.pretend(monkeypatch, torch.device("meta"))
+    state = checkpoints.random_state()
+    checkpoints.set_random_state(state)
+    assert state["gpu"] == "state" and kept == ["state"]
+
+
+def test_a_kernel_runs_on_the_gpu_of_its_arguments():
+    class Kernel(dict):
+        def __missing__(self, grid):
+            return lambda *args, **constants: started.append((grid, args, constants))
+
+    started, x = [], SimpleNamespace(is_cuda=True)
+    d2l.run_kernel(Kernel(), (4,), x, 8, T=128)
+    assert started == [((4,), (x, 8), {"T": 128})]
