@@ -3,6 +3,7 @@
 from contextlib import nullcontext
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -17,15 +18,13 @@ GPUS = [torch.device("cuda", i) for i in range(2)]
 
 
 def test_a_group_uses_nccl_and_each_rank_a_gpu_of_its_own(monkeypatch):
-    joined = {}
+    joined: dict = {}
 
     def join(backend, **options):
         joined.update(options, backend=backend)
 
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(
-        torch.cuda, "set_device", lambda i: joined.update(device_set=i)
-    )
+    monkeypatch.setattr(torch.cuda, "set_device", lambda i: joined.update(device_set=i))
     monkeypatch.setattr(dist, "init_process_group", join)
     d2l.init_group(1, 2, world_size=4)
     assert joined == {
@@ -45,7 +44,7 @@ def test_a_rank_of_a_launcher_trains_on_its_own_gpu(monkeypatch, devices):
     monkeypatch.setattr(d2l, "Ranks", lambda *place: place)
     monkeypatch.setattr(d2l, "device_exists", lambda device: True)
     monkeypatch.setenv("LOCAL_RANK", "1")
-    trainer = d2l.Trainer(1, devices=devices)
+    trainer: Any = d2l.Trainer(1, devices=devices)
     d2l.find_ranks(trainer)
     assert trainer.device == GPUS[1] and trainer.ranks == (1, 2, GPUS[1])
 
@@ -69,17 +68,17 @@ def test_the_random_numbers_of_a_ranks_gpu_are_its_own(monkeypatch):
         return nullcontext()
 
     monkeypatch.setattr(torch.random, "fork_rng", fork)
-    rank = SimpleNamespace(seed=1, rank=0, device=GPUS[1])
+    rank: Any = SimpleNamespace(seed=1, rank=0, device=GPUS[1])
     with torch.random.fork_rng([]), d2l.Ranks.own_randomness(rank, 2):
         pass
     assert forked == [[], [GPUS[1]]]
 
 
 def test_checkpoints_have_the_random_state_of_the_gpu(monkeypatch):
-    kept = []
+    kept: list = []
     module = SimpleNamespace(get_rng_state=lambda: "state", set_rng_state=kept.append)
     monkeypatch.setattr(torch, "get_device_module", lambda: module)
-    checkpoints = d2l.Checkpoints.__new__(d2l.Checkpoints)
+    checkpoints: Any = d2l.Checkpoints.__new__(d2l.Checkpoints)
     checkpoints.loader = []
     checkpoints.trainer = SimpleNamespace(val_dataloader=None)
     assert "gpu" not in checkpoints.random_state()
@@ -94,6 +93,7 @@ def test_a_kernel_runs_on_the_gpu_of_its_arguments():
         def __missing__(self, grid):
             return lambda *args, **constants: started.append((grid, args, constants))
 
-    started, x = [], SimpleNamespace(is_cuda=True)
+    started: list = []
+    x = SimpleNamespace(is_cuda=True)
     d2l.run_kernel(Kernel(), (4,), x, 8, T=128)
     assert started == [((4,), (x, 8), {"T": 128})]

@@ -294,7 +294,7 @@ def test_float16_needs_an_optimizer_that_can_scale(fw):
 
 
 def test_memory_is_that_of_the_first_gpu(fw, monkeypatch):
-    asked = []
+    asked: list = []
     experimental = tf.config.experimental
     monkeypatch.setattr(experimental, "get_memory_info", asked.append)
     d2l.memory_info()

@@ -93,7 +93,7 @@ def words(function: ast.FunctionDef) -> Iterator[str]:
         elif isinstance(node, ast.keyword) and node.arg != "num_gpus":
             yield f"{node.arg}"
         elif isinstance(node, ast.Constant) and node.value != "gpu":
-            yield f"{node.value}"
+            yield str(node.value)
 
 
 @pytest.mark.parametrize("library", LISTS)
