@@ -1,6 +1,7 @@
 """Code that runs only where there is a GPU, with stand-ins for what it calls."""
 
 from contextlib import nullcontext
+from datetime import timedelta
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -23,14 +24,14 @@ def test_a_group_uses_nccl_and_each_rank_a_gpu_of_its_own(monkeypatch):
     def join(backend, **options):
         joined.update(options, backend=backend)
 
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.cuda, "set_device", lambda i: joined.update(device_set=i))
+    monkeypatch.setattr(torch.cuda, "set_device", lambda gpu: joined.update(used=gpu))
     monkeypatch.setattr(dist, "init_process_group", join)
-    d2l.init_group(1, 2, world_size=4)
+    d2l.init_group(GPUS[1], 60, world_size=4)
     assert joined == {
         "backend": "cpu:gloo,cuda:nccl",
         "device_id": GPUS[1],
-        "device_set": 1,
+        "timeout": timedelta(minutes=1),
+        "used": GPUS[1],
         "world_size": 4,
     }
 
@@ -42,7 +43,6 @@ def test_a_rank_of_a_launcher_trains_on_its_own_gpu(monkeypatch, devices):
     monkeypatch.setattr(dist, "get_world_size", lambda: 2)
     monkeypatch.setattr(dist, "get_rank", lambda: 1)
     monkeypatch.setattr(d2l, "Ranks", lambda *place: place)
-    monkeypatch.setattr(d2l, "device_exists", lambda device: True)
     monkeypatch.setenv("LOCAL_RANK", "1")
     trainer: Any = d2l.Trainer(1, devices=devices)
     d2l.find_ranks(trainer)
