@@ -138,6 +138,16 @@ def augmented_by_workers() -> AugmentedDigits:
     return AugmentedDigits(workers=2)
 
 
+class DigitsOfASampler(AugmentedDigits):
+    """Augmented digits in an order that a sampler with a generator of its own draws."""
+
+    def get_dataloader(self, train: bool) -> Any:
+        dataset = Augmented(self.digits, range(330) if train else range(400, 500))
+        generator = torch.Generator().manual_seed(7)
+        sampler = torch.utils.data.RandomSampler(dataset, generator=generator)
+        return torch.utils.data.DataLoader(dataset, 32, sampler=sampler)
+
+
 def augmented_with_own_generator() -> AugmentedDigits:
     return AugmentedDigits(generator=torch.Generator().manual_seed(7))
 
@@ -159,7 +169,12 @@ def test_workers_that_stay_change_no_order_of_a_resumed_run(
 @pytest.mark.parametrize("model", [Standardized, Unusual])
 @pytest.mark.parametrize(
     "data",
-    [AugmentedDigits, augmented_by_workers, augmented_with_own_generator],
+    [
+        AugmentedDigits,
+        augmented_by_workers,
+        augmented_with_own_generator,
+        DigitsOfASampler,
+    ],
 )
 def test_other_models_and_loaders_resume(fw, tmp_path, model, data):
     undisturbed = fit(fw, None, model, data)
