@@ -103,6 +103,8 @@ from d2l.storage import (
     unpack,
     warn_if_over,
     write_digests,
+    write_progress,
+    writing,
 )
 from d2l.tables import (
     SHAPES,
@@ -169,8 +171,8 @@ __all__ = [
     "swapaxes", "synchronize", "tanh", "tensor", "time_call", "time_in_turn", "to",
     "trace_events", "transpose", "try_all_gpus", "try_devices", "try_gpu", "unpack",
     "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
-    "warn_if_over", "wave_efficiency", "write_arrays", "write_digests", "zeros",
-    "zeros_like"
+    "warn_if_over", "wave_efficiency", "write_arrays", "write_digests",
+    "write_progress", "writing", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -2560,7 +2562,7 @@ class Checkpoints:
         if first:
             draft_checkpoint(self.folder, step)
             packed = pack(self.progress(epoch, position))
-            (draft / "progress.json").write_text(json.dumps(packed))
+            write_progress(packed, draft)
         write_arrays(named_arrays(self.trainer.state), draft / "arrays")
         if first:
             publish_checkpoint(draft)
@@ -2568,11 +2570,7 @@ class Checkpoints:
             multihost_utils.sync_global_devices("checkpoint")
 
     def load(self, path: Path) -> None:
-        """Restore what `save` saved.
-
-        Raises WrongCheckpoint if it was saved by another model, with another
-        optimizer or with another number of minibatches in an epoch.
-        """
+        """Restore what `save` saved; raise WrongCheckpoint if another run saved it."""
         progress = unpack(json.loads((path / "progress.json").read_text()))
         arrays = named_arrays(self.trainer.state)
         check_arrays(progress["shapes"], arrays, path)
@@ -3686,7 +3684,7 @@ def write_arrays(arrays: dict[str, jax.Array], path: Path) -> None:
     """Write arrays by name; each process writes its own parts."""
     import orbax.checkpoint as ocp  # takes a while
 
-    with ocp.StandardCheckpointer() as checkpointer:
+    with writing(path), ocp.StandardCheckpointer() as checkpointer:
         checkpointer.save(path.absolute(), arrays)
 
 
@@ -3759,4 +3757,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 23d493231f9018a7, with the contents a710fff97faf42d1.
+# Generated from 00a0443e5a1a2df6, with the contents 9948148853e3d07d.

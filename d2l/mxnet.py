@@ -98,6 +98,8 @@ from d2l.storage import (
     unpack,
     warn_if_over,
     write_digests,
+    write_progress,
+    writing,
 )
 from d2l.tables import (
     SHAPES,
@@ -163,7 +165,7 @@ __all__ = [
     "trained_arrays", "transpose", "tree_map", "try_all_gpus", "try_devices", "try_gpu",
     "unpack", "use_svg_display", "vector_product", "verdict", "visible_gpus",
     "wait_for_checkpoints", "wait_for_disk", "warn_if_over", "wave_efficiency",
-    "worker_store", "write_digests", "zeros", "zeros_like"
+    "worker_store", "write_digests", "write_progress", "writing", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -2247,20 +2249,17 @@ class Checkpoints:
             arrays = named_arrays(trainer.model, trainer.device)
             packed = pack(progress, arrays)
             draft = draft_checkpoint(self.folder, trainer.train_batch_idx)
-            (draft / "progress.json").write_text(json.dumps(packed))
-            npx.save(str(draft / "model.params"), arrays)
-            for i, optim in enumerate(gluon_trainers(trainer.optim)):
-                optim.save_states(str(draft / f"{i}.states"))
+            write_progress(packed, draft)
+            with writing(draft):
+                npx.save(str(draft / "model.params"), arrays)
+                for i, optim in enumerate(gluon_trainers(trainer.optim)):
+                    optim.save_states(str(draft / f"{i}.states"))
             publish_checkpoint(draft)
         if trainer.ranks.size > 1:  # the others wait until the checkpoint is complete
             trainer.ranks.sum_over_ranks("saved", np.zeros(1)).wait_to_read()
 
     def load(self, path: Path) -> None:
-        """Restore what `save` saved.
-
-        Raises WrongCheckpoint if it was saved by another model, with another
-        optimizer or with another number of minibatches in an epoch.
-        """
+        """Restore what `save` saved; raise WrongCheckpoint if another run saved it."""
         trainer, arrays = self.trainer, npx.load(str(path / "model.params"))
         packed = json.loads((path / "progress.json").read_text())
         progress = unpack(packed, arrays)
@@ -3415,4 +3414,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 0e0cf93dc227b08b, with the contents c8d5bf6119f38c13.
+# Generated from 25ab9792a959c83e, with the contents 7ea8b632ee11e298.

@@ -3,6 +3,8 @@
 import contextlib
 import fcntl
 import hashlib
+import json
+import shutil
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -122,11 +124,32 @@ def digest(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn an error in a `with` block, such as of a full disk, into one line."""
+    try:
+        yield
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[-1]
+        free = shutil.disk_usage(path.parent).free / 2**20
+        raise OSError(
+            f"{path} cannot be written ({reason[-160:]}); {free:,.0f} MiB of its disk "
+            "are free"
+        ) from error
+
+
+def write_progress(packed: Any, draft: Path) -> None:
+    """Write what `pack` returned into a file of a draft."""
+    with writing(draft):
+        (draft / "progress.json").write_text(json.dumps(packed))
+
+
 def write_digests(folder: Path) -> None:
     """Write the digests of all files in a folder into the file SHA256SUMS."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     lines = [f"{digest(file)}  {file.relative_to(folder)}\n" for file in files]
-    (folder / DIGESTS).write_text("".join(lines))
+    with writing(folder):
+        (folder / DIGESTS).write_text("".join(lines))
 
 
 def check_digests(folder: Path) -> None:

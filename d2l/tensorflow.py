@@ -97,6 +97,8 @@ from d2l.storage import (
     unpack,
     warn_if_over,
     write_digests,
+    write_progress,
+    writing,
 )
 from d2l.tables import (
     SHAPES,
@@ -164,8 +166,8 @@ __all__ = [
     "trace", "trace_events", "trace_step", "transpose", "try_all_gpus", "try_devices",
     "try_gpu", "unpack", "unscaled_losses", "use_svg_display", "vector_product",
     "verdict", "visible_gpus", "wait_for_disk", "warn_if_over", "wave_efficiency",
-    "worker_addresses", "worker_rank", "worker_strategy", "write_digests", "zeros",
-    "zeros_like"
+    "worker_addresses", "worker_rank", "worker_strategy", "write_digests",
+    "write_progress", "writing", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -2365,17 +2367,14 @@ class Checkpoints:
             return
         draft = draft_checkpoint(self.folder, self.trainer.train_batch_idx)
         packed = pack(self.progress(epoch, position))
-        (draft / "progress.json").write_text(json.dumps(packed))
+        write_progress(packed, draft)
         variables = checkpoint_variables(self.trainer)
-        tf.train.Checkpoint(variables=variables).write(str(draft / "state"))
+        with writing(draft):
+            tf.train.Checkpoint(variables=variables).write(str(draft / "state"))
         publish_checkpoint(draft)
 
     def load(self, path: Path) -> None:
-        """Restore what `save` saved.
-
-        Raises WrongCheckpoint if it was saved by another model, with another
-        optimizer or with another number of minibatches in an epoch.
-        """
+        """Restore what `save` saved; raise WrongCheckpoint if another run saved it."""
         trainer = self.trainer
         progress = unpack(json.loads((path / "progress.json").read_text()))
         prepare_to_load(trainer)
@@ -3568,4 +3567,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from be45a27c96a9f990, with the contents 8f3b433a3df298fb.
+# Generated from 981d2c0953824391, with the contents 2bf2d22903f1dadf.

@@ -111,6 +111,8 @@ from d2l.storage import (
     unpack,
     warn_if_over,
     write_digests,
+    write_progress,
+    writing,
 )
 from d2l.tables import (
     SHAPES,
@@ -177,7 +179,8 @@ __all__ = [
     "triton_code", "try_all_gpus", "try_devices", "try_gpu", "unpack",
     "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
     "warn_if_over", "warn_of_workers", "watch_access", "wave_efficiency",
-    "with_batches", "write_digests", "write_tensors", "zeros", "zeros_like"
+    "with_batches", "write_digests", "write_progress", "write_tensors", "writing",
+    "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -2233,18 +2236,14 @@ class Checkpoints:
         draft = self.folder / f"step-{trainer.train_batch_idx:08}.draft"
         if ranks.rank == 0:
             draft_checkpoint(self.folder, trainer.train_batch_idx)
-            (draft / "progress.json").write_text(json.dumps(packed))
+            write_progress(packed, draft)
         ranks.wait()  # until rank 0 has made the draft
         write_tensors(tensors, draft)
         if ranks.rank == 0:
             publish_checkpoint(draft)
 
     def load(self, path: Path) -> None:
-        """Restore what `save` saved.
-
-        Raises WrongCheckpoint if it was saved by another model, with another
-        optimizer or with another number of minibatches in an epoch.
-        """
+        """Restore what `save` saved; raise WrongCheckpoint if another run saved it."""
         trainer, tensors = self.trainer, read_tensors(path)
         packed = json.loads((path / "progress.json").read_text())
         progress = unpack(packed, tensors)
@@ -3450,7 +3449,7 @@ def write_tensors(tensors: dict[str, torch.Tensor], path: Path) -> None:
     """Write tensors by name; each rank may have other names."""
     from torch.distributed import checkpoint as dcp  # takes half a second
 
-    with original_errors():
+    with writing(path), original_errors():
         dcp.save(
             tensors,
             checkpoint_id=path,
@@ -3575,4 +3574,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from f2e49d47db7dcfbd, with the contents b74850b713fd2819.
+# Generated from efa1ffe9488fc5b2, with the contents 040ea563eb356f2a.
