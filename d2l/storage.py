@@ -216,8 +216,8 @@ def restore_callbacks(trainer: Any, states: dict[str, Any]) -> None:
 def pack(value: Any, arrays: dict[str, Any] | None = None) -> Any:
     """Return a value as data for JSON; arrays of the framework go to `arrays`.
 
-    Without `arrays`, they become arrays of NumPy. Raises TypeError unless the value consists of numbers, strings, arrays, lists,
-    tuples and dicts.
+    Without `arrays`, they become arrays of NumPy. Raises TypeError unless the value
+    consists of numbers, strings, arrays, lists, tuples and dicts.
     """
     if value is None or isinstance(value, (bool, int, float, str)):
         return value

@@ -1,7 +1,7 @@
 """Checkpoints: a resumed run equals an undisturbed one, whatever stopped it."""
 
-# Functions of the library are replaced in a process that is to be killed.
-# mypy: disable-error-code="arg-type"
+# The library is a variable, and a process that is to be killed replaces its functions.
+# mypy: disable-error-code="arg-type, name-defined"
 
 import os
 import random

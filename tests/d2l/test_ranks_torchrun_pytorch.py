@@ -34,7 +34,8 @@ class Mortal(d2l.Callback):
 
 torch.set_num_threads(1)
 torch.manual_seed(0)
-model, trainer = d2l.MLP(10, 16, 0.1), d2l.Trainer(2, save_every=2, callbacks=[Mortal()])
+model = d2l.MLP(10, 16, 0.1)
+trainer = d2l.Trainer(2, save_every=2, callbacks=[Mortal()])
 model.board.display = False
 trainer.fit(model, d2l.Digits(), checkpoint_dir=folder)
 if trainer.ranks.rank == 0:
