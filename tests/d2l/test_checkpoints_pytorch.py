@@ -199,6 +199,40 @@ def test_other_models_and_loaders_resume(fw, tmp_path, model, data):
     assert counts[0] == counts[1] and not resumed.model.training
 
 
+class Schedule(d2l.Callback):
+    """A schedule of PyTorch, which it makes in its first step."""
+
+    def __init__(self) -> None:
+        self.schedule: Any = None
+        self.saved: dict = {}
+
+    def before_step(self, trainer: d2l.Trainer, batch: Any) -> None:
+        if self.schedule is None:
+            kind = torch.optim.lr_scheduler.CosineAnnealingLR
+            self.schedule = kind(trainer.optim, trainer.num_train_batches * 2)
+            if self.saved:
+                self.schedule.load_state_dict(self.saved)
+
+    def after_step(self, trainer: d2l.Trainer) -> None:
+        self.schedule.step()
+
+    def state_dict(self) -> dict:
+        return self.schedule.state_dict() if self.schedule else self.saved
+
+    def load_state_dict(self, state: dict) -> None:
+        self.saved = state
+
+
+def test_a_schedule_in_a_callback_resumes(fw, tmp_path):
+    undisturbed = fit(fw, None, Net, callbacks=[Schedule()])
+    for cut_at in 7, 12:
+        fit(fw, tmp_path, Net, cut_at=cut_at, save_every=3, callbacks=[Schedule()])
+    resumed = fit(fw, tmp_path, Net, save_every=3, callbacks=[Schedule()])
+    assert_equal(fw, resumed, undisturbed)
+    rates = [t.optim.param_groups[0]["lr"] for t in (resumed, undisturbed)]
+    assert rates[0] == rates[1] < 1e-9
+
+
 def test_a_model_whose_shapes_are_known_is_compared_with_the_checkpoint(fw, tmp_path):
     def known() -> Net:
         model = Net(width=5)
