@@ -1,6 +1,7 @@
 """Checks of a checkpoint, and as JSON what it contains besides its arrays."""
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -111,10 +112,11 @@ def locked(folder: str | Path | None, rank: int = 0) -> Iterator[None]:
     with open(Path(folder, "lock"), "w") as file:
         try:  # such a lock ends with its process, and child processes do not have it
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
-            raise ValueError(
-                f"another job trains in {folder}; end it, or choose another folder"
-            ) from None
+        except OSError as error:  # any other: the file system has no locks
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                raise ValueError(
+                    f"another job trains in {folder}; end it, or choose another folder"
+                ) from None
         yield
 
 
@@ -126,7 +128,7 @@ def digest(file: Path) -> str:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an error in a `with` block, such as of a full disk, into one line."""
+    """Turn any error of a `with` block, such as a full disk, into one line."""
     try:
         yield
     except Exception as error:

@@ -11,14 +11,14 @@ import pytest
 import torch
 from frameworks import ROOT
 
-from d2l import torch as d2l
+from d2l.launcher import free_ports
 
 RESTARTS = 10
 JOB = """
 import os, random, signal, sys
 from pathlib import Path
 import torch
-from d2l import torch as d2l
+from d2l.launcher import free_ports
 
 folder, deaths = Path(sys.argv[1]), int(sys.argv[2])
 
@@ -102,7 +102,7 @@ def test_a_job_ends_as_if_no_rank_had_died(tmp_path, agents):
         )
         line = command(*one)
     else:
-        port = d2l.free_ports(1)[0]
+        port = free_ports(1)[0]
         line = command(
             ("per-node=8", "per-node=1"), ("10.0.0.1:29500", f"127.0.0.1:{port}")
         )
