@@ -18,7 +18,7 @@ JOB = """
 import os, random, signal, sys
 from pathlib import Path
 import torch
-from d2l.launcher import free_ports
+from d2l import torch as d2l
 
 folder, deaths = Path(sys.argv[1]), int(sys.argv[2])
 
