@@ -91,13 +91,20 @@ from d2l.settings import (
 )
 from d2l.storage import (
     WrongCheckpoint,
+    callback_states,
+    check_digests,
     check_run,
     check_shapes,
+    locked,
     make_folder,
     pack,
+    restore_callbacks,
     run_arguments,
     unpack,
     warn_if_over,
+    write_digests,
+    write_progress,
+    writing,
 )
 from d2l.tables import (
     SHAPES,
@@ -130,45 +137,46 @@ __all__ = [
     "adam_step", "add_point", "add_to_class", "add_up", "apply_settings", "arange",
     "are_devices", "argmax", "array_bytes", "assemble", "astype", "between_steps",
     "block_places", "board_state", "build_problems", "bus_bandwidth", "cache_bytes",
-    "capability_range", "card_data", "check_arrays", "check_file", "check_heads",
-    "check_limits", "check_objects", "check_prompt", "check_requests", "check_room",
-    "check_run", "check_shapes", "chunked_loss", "cited", "cited_rows",
-    "compile_kernel", "compile_only_devices", "complete_checkpoints", "compute_in",
-    "concat", "cos", "cosh", "count_batches", "count_collectives", "count_examples",
-    "count_instructions", "count_messages", "count_traffic", "counted_call", "cpu",
-    "decode", "decode_step", "decoder_layer", "decoder_loss", "decoder_params",
-    "describe_call", "device_exists", "device_group", "draft_checkpoint",
-    "driver_problems", "exp", "expand_dims", "eye", "figure", "find_ptxas",
-    "first_gpus", "fit_copy", "float32", "framework_info", "free_address", "generate",
-    "get_key", "get_seed", "gpu", "gpu_compiler", "gpu_compiler_command", "gpu_info",
-    "gpu_limits", "gpu_links", "gpu_report", "group_size", "in_all_processes",
-    "in_background", "in_notebook", "int32", "int64", "is_key", "keep_freed_memory",
-    "language_model_plan", "large_sum", "largest_batch", "latest_checkpoint", "launch",
-    "launcher_problems", "layout_program", "lean_tanh", "likeliest", "linear",
-    "linspace", "list_operations", "living_bytes", "load_fashion_mnist",
-    "locate_errors", "log", "loop_operations", "lower_kernel", "make_cache",
-    "make_folder", "make_language_model", "many_tanhs", "matmul", "mean",
-    "measure_machine", "memory_problems", "memory_tape", "meshgrid", "mlp_loss",
-    "move_to", "named_arrays", "nbytes", "nn_Module", "normalize", "num_gpus", "numpy",
-    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "operation_flops",
-    "output_shardings", "own_line", "pack", "pipeline_order", "pipeline_times", "place",
-    "place_index", "plan_memory", "plot", "plot_ladder", "plot_trace", "predict_memory",
-    "product_times", "product_types", "profile_events", "progress_bar",
-    "publish_checkpoint", "query_gpus", "queue_times", "rank_environment", "rank_group",
-    "read_arrays", "read_collectives", "read_params", "read_plan", "reduce_mean",
-    "reduce_sum", "remedy", "repeat", "require_gpu", "reshape", "restore_board",
-    "restored_like", "ring_all_reduce", "ring_time", "rms_norm", "rotate",
-    "run_arguments", "run_kernel", "saved_for_backward", "scale_gradient",
-    "scaling_efficiency", "scan_in_python", "schedule_buckets", "serve", "set_axes",
-    "set_figsize", "shape_trainer", "share_random_state", "show_error", "show_images",
-    "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums", "split_batch",
-    "square_product", "stack", "star_all_reduce", "state_shapes", "step_activations",
-    "step_flops", "step_needs", "stored_collectives", "stored_kernel", "stored_plans",
-    "stored_turns", "swapaxes", "synchronize", "tanh", "tensor", "time_call",
-    "time_in_turn", "to", "trace_events", "transpose", "try_all_gpus", "try_devices",
-    "try_gpu", "turn_clocks", "unpack", "use_svg_display", "vector_product", "verdict",
-    "visible_gpus", "wait_for_disk", "warn_if_over", "wave_efficiency", "write_arrays",
-    "zeros", "zeros_like"
+    "callback_states", "capability_range", "card_data", "check_arrays", "check_digests",
+    "check_files", "check_heads", "check_limits", "check_objects", "check_prompt",
+    "check_requests", "check_room", "check_run", "check_shapes", "chunked_loss",
+    "cited", "cited_rows", "compile_kernel", "compile_only_devices",
+    "complete_checkpoints", "compute_in", "concat", "cos", "cosh", "count_batches",
+    "count_collectives", "count_examples", "count_instructions", "count_messages",
+    "count_traffic", "counted_call", "cpu", "decode", "decode_step", "decoder_layer",
+    "decoder_loss", "decoder_params", "describe_call", "device_exists", "device_group",
+    "draft_checkpoint", "driver_problems", "exp", "expand_dims", "eye", "figure",
+    "find_ptxas", "first_gpus", "fit_copy", "float32", "framework_info", "free_address",
+    "generate", "get_key", "get_seed", "gpu", "gpu_compiler", "gpu_compiler_command",
+    "gpu_info", "gpu_limits", "gpu_links", "gpu_report", "group_size",
+    "in_all_processes", "in_background", "in_notebook", "int32", "int64", "is_key",
+    "keep_freed_memory", "language_model_plan", "large_sum", "largest_batch",
+    "latest_checkpoint", "launch", "launcher_problems", "layout_program", "lean_tanh",
+    "likeliest", "linear", "linspace", "list_operations", "living_bytes",
+    "load_fashion_mnist", "locate_errors", "locked", "log", "loop_operations",
+    "lower_kernel", "make_cache", "make_folder", "make_language_model", "many_tanhs",
+    "matmul", "mean", "measure_machine", "memory_problems", "memory_tape", "meshgrid",
+    "mlp_loss", "move_to", "named_arrays", "nbytes", "nn_Module", "normalize",
+    "num_gpus", "numpy", "nvidia_smi", "occupancy", "one_optimizer", "ones",
+    "ones_like", "operation_flops", "output_shardings", "own_line", "pack",
+    "pipeline_order", "pipeline_times", "place", "place_index", "plan_memory", "plot",
+    "plot_ladder", "plot_trace", "predict_memory", "product_times", "product_types",
+    "profile_events", "progress_bar", "publish_checkpoint", "query_gpus", "queue_times",
+    "rank_environment", "rank_group", "read_arrays", "read_collectives", "read_params",
+    "read_plan", "reduce_mean", "reduce_sum", "remedy", "repeat", "require_gpu",
+    "reshape", "restore_board", "restore_callbacks", "restored_like", "ring_all_reduce",
+    "ring_time", "rms_norm", "rotate", "run_arguments", "run_kernel",
+    "saved_for_backward", "scale_gradient", "scaling_efficiency", "scan_in_python",
+    "schedule_buckets", "serve", "set_axes", "set_figsize", "shape_trainer",
+    "share_random_state", "show_error", "show_images", "sight_problems", "sigmoid",
+    "sin", "sinh", "size", "small_sums", "split_batch", "square_product", "stack",
+    "star_all_reduce", "state_shapes", "step_activations", "step_flops", "step_needs",
+    "stored_collectives", "stored_kernel", "stored_plans", "stored_turns", "swapaxes",
+    "synchronize", "tanh", "tensor", "time_call", "time_in_turn", "to", "trace_events",
+    "transpose", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
+    "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
+    "warn_if_over", "wave_efficiency", "write_arrays", "write_digests",
+    "write_progress", "writing", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -447,7 +455,7 @@ class Trainer(HyperParameters):
             self, checkpoint_dir
         )
         bar = contextlib.nullcontext() if self.ranks.rank else progress_bar(self)
-        with bar:
+        with bar, locked(checkpoint_dir, self.ranks.rank):
             for self.epoch in range(self.epoch, self.max_epochs):
                 self.fit_epoch()
                 if self.checkpoints:
@@ -1629,6 +1637,8 @@ class MFU(Callback):
     machine: the `Machine` with the peak of each data type.
     """
 
+    state_dict = load_state_dict = dict  # no state: a resumed run measures anew
+
     def __init__(self, machine: Machine):
         self.machine = machine
         self.model: Any = None
@@ -2460,7 +2470,8 @@ class Checkpoints:
         self.loader: Any = trainer.train_dataloader
         trainer.train_dataloader = ResumableLoader(self)
         trainer.model.board.clear()  # no curves of an earlier run
-        pack(self.other_progress(), {})  # refuses what it could not restore
+        # The next line refuses what no checkpoint could restore.
+        pack([self.other_progress(), callback_states(trainer)], {})
         self.resume()
 
     def random_state(self) -> dict[str, Any]:
@@ -2490,6 +2501,7 @@ class Checkpoints:
             "arguments": run_arguments(trainer),
             "random": self.random_state(),
             "board": board_state(trainer.model.board),
+            "callbacks": callback_states(trainer),
         } | self.other_progress()
 
     def restore_progress(self, progress: dict[str, Any]) -> None:
@@ -2499,6 +2511,7 @@ class Checkpoints:
         trainer.val_batch_idx = progress["val_batch_idx"]
         trainer.epoch, self.position = progress["epoch"], progress["position"]
         restore_board(trainer, *progress["board"])
+        restore_callbacks(trainer, progress.get("callbacks", {}))
         self.epoch_start, self.resume_state = (
             progress["epoch_start"],
             progress["random"],
@@ -2516,7 +2529,7 @@ class Checkpoints:
         if first:
             draft_checkpoint(self.folder, step)
             packed = pack(self.progress(epoch, position))
-            (draft / "progress.json").write_text(json.dumps(packed))
+            write_progress(packed, draft)
         write_arrays(named_arrays(self.trainer.state), draft / "arrays")
         if first:
             publish_checkpoint(draft)
@@ -2524,11 +2537,7 @@ class Checkpoints:
             multihost_utils.sync_global_devices("checkpoint")
 
     def load(self, path: Path) -> None:
-        """Restore what `save` saved.
-
-        Raises WrongCheckpoint if it was saved by another model, with another
-        optimizer or with another number of minibatches in an epoch.
-        """
+        """Restore what `save` saved; raise WrongCheckpoint if another run saved it."""
         progress = unpack(json.loads((path / "progress.json").read_text()))
         arrays = named_arrays(self.trainer.state)
         check_arrays(progress["shapes"], arrays, path)
@@ -2545,7 +2554,7 @@ class Checkpoints:
         """
         for path in reversed(complete_checkpoints(self.folder)):
             try:
-                check_file(path)
+                check_files(path)
                 self.load(path)
             except WrongCheckpoint:
                 raise
@@ -2653,6 +2662,7 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
 
     Only the newest `keep` checkpoints stay in the folder.
     """
+    write_digests(draft)
     for path in [*draft.rglob("*"), draft]:
         wait_for_disk(path)
     final, replaced = draft.with_suffix(""), draft.with_suffix(".old")
@@ -3641,8 +3651,9 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
     board.waiting = waiting
 
 
-def check_file(path: Path) -> None:
-    """Raise ValueError unless a folder is a checkpoint of this framework."""
+def check_files(path: Path) -> None:
+    """Raise ValueError unless a folder is a whole checkpoint of this framework."""
+    check_digests(path)
     framework, file = "JAX", "arrays"
     if not Path(path, file).exists():
         raise ValueError(f"not a checkpoint of {framework}")
@@ -3681,7 +3692,7 @@ def write_arrays(arrays: dict[str, jax.Array], path: Path) -> None:
     """Write arrays by name; each process writes its own parts."""
     import orbax.checkpoint as ocp  # takes a while
 
-    with ocp.StandardCheckpointer() as checkpointer:
+    with writing(path), ocp.StandardCheckpointer() as checkpointer:
         checkpointer.save(path.absolute(), arrays)
 
 
@@ -3754,4 +3765,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3218308f603befda, with the contents 19fba6e6fc68b67e.
+# Generated from f7c70d34a281b65e, with the contents ad667dc2c3f1ffa3.

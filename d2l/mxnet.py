@@ -86,13 +86,20 @@ from d2l.settings import (
 )
 from d2l.storage import (
     WrongCheckpoint,
+    callback_states,
+    check_digests,
     check_run,
     check_shapes,
+    locked,
     make_folder,
     pack,
+    restore_callbacks,
     run_arguments,
     unpack,
     warn_if_over,
+    write_digests,
+    write_progress,
+    writing,
 )
 from d2l.tables import (
     SHAPES,
@@ -124,45 +131,45 @@ __all__ = [
     "Trainer", "TransformerLayer", "WatchedArray", "WrongCheckpoint", "abs",
     "add_point", "add_to_class", "all_arrays", "apply_settings", "arange",
     "are_devices", "argmax", "astype", "batch_matmul", "board_state", "build_problems",
-    "bus_bandwidth", "cache_bytes", "capability_range", "card_data", "check_file",
-    "check_heads", "check_limits", "check_loss", "check_objects", "check_prompt",
-    "check_requests", "check_room", "check_run", "check_shapes", "checkpoint",
-    "chunked_loss", "cited", "cited_rows", "close_store", "compile_cuda",
-    "compile_kernel", "complete_checkpoints", "concat", "copy_to", "cos", "cosh",
-    "count_batches", "count_examples", "count_instructions", "count_traffic", "cpu",
-    "decode", "device_exists", "draft_checkpoint", "driver_problems",
-    "exchange_handles", "exp", "expand_dims", "eye", "few_examples", "figure",
-    "first_gpus", "fit_copy", "flatten", "float32", "framework_info", "free_ports",
-    "generate", "gluon_trainers", "gpu", "gpu_info", "gpu_limits", "gpu_links",
-    "gpu_report", "gradient_hook", "group_environment", "in_background", "in_notebook",
-    "int32", "int64", "keep_freed_memory", "keep_statistics", "large_sum",
-    "largest_batch", "latest_checkpoint", "launch", "launcher_problems", "likeliest",
-    "linear", "linspace", "list_operations", "load_arrays", "load_fashion_mnist",
-    "load_states", "locate_errors", "log", "make_cache", "make_folder",
-    "make_language_model", "make_lazy_parameters", "many_tanhs", "matmul", "mean",
-    "measure_machine", "memory_problems", "memory_trace", "meshgrid", "move_to",
-    "named_arrays", "nbytes", "new_key", "nn_Module", "no_plots", "normal", "num_gpus",
-    "numpy", "nvidia_folder", "nvidia_smi", "occupancy", "one_optimizer", "ones",
-    "ones_like", "operator_name", "optimizer_bytes", "optimizer_name", "own_attributes",
-    "own_line", "pack", "pipeline_order", "pipeline_times", "plain_arrays",
-    "plan_kernel", "plot", "plot_ladder", "plot_trace", "predict_memory",
-    "product_flops", "product_times", "product_types", "profile", "progress_bar",
-    "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn",
+    "bus_bandwidth", "cache_bytes", "callback_states", "capability_range", "card_data",
+    "check_digests", "check_files", "check_heads", "check_limits", "check_loss",
+    "check_objects", "check_prompt", "check_requests", "check_room", "check_run",
+    "check_shapes", "checkpoint", "chunked_loss", "cited", "cited_rows", "close_store",
+    "compile_cuda", "compile_kernel", "complete_checkpoints", "concat", "copy_to",
+    "cos", "cosh", "count_batches", "count_examples", "count_instructions",
+    "count_traffic", "cpu", "decode", "device_exists", "draft_checkpoint",
+    "driver_problems", "exchange_handles", "exp", "expand_dims", "eye", "few_examples",
+    "figure", "first_gpus", "fit_copy", "flatten", "float32", "framework_info",
+    "free_ports", "generate", "gluon_trainers", "gpu", "gpu_info", "gpu_limits",
+    "gpu_links", "gpu_report", "gradient_hook", "group_environment", "in_background",
+    "in_notebook", "int32", "int64", "keep_freed_memory", "keep_statistics",
+    "large_sum", "largest_batch", "latest_checkpoint", "launch", "launcher_problems",
+    "likeliest", "linear", "linspace", "list_operations", "load_arrays",
+    "load_fashion_mnist", "load_states", "locate_errors", "locked", "log", "make_cache",
+    "make_folder", "make_language_model", "make_lazy_parameters", "many_tanhs",
+    "matmul", "mean", "measure_machine", "memory_problems", "memory_trace", "meshgrid",
+    "move_to", "named_arrays", "nbytes", "new_key", "nn_Module", "no_plots", "normal",
+    "num_gpus", "numpy", "nvidia_folder", "nvidia_smi", "occupancy", "one_optimizer",
+    "ones", "ones_like", "operator_name", "optimizer_bytes", "optimizer_name",
+    "own_attributes", "own_line", "pack", "pipeline_order", "pipeline_times",
+    "plain_arrays", "plan_kernel", "plot", "plot_ladder", "plot_trace",
+    "predict_memory", "product_flops", "product_times", "product_types", "profile",
+    "progress_bar", "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn",
     "rank_environment", "rank_group", "read_params", "reduce_mean", "reduce_sum",
-    "remedy", "repeat", "require_gpu", "reshape", "restore_board", "ring_all_reduce",
-    "ring_time", "rms_norm", "run_arguments", "run_kernel", "run_small",
-    "run_uncompiled", "saved_bytes", "scaling_efficiency", "schedule_buckets",
-    "scratch_tensors", "serve", "servers", "set_axes", "set_figsize", "share_object",
-    "shared_array", "show_error", "show_images", "sight_problems", "sigmoid",
-    "simulate_kernel", "sin", "single_graph", "sinh", "size", "small_sums", "spans",
-    "split_batch", "square_product", "stack", "star_all_reduce", "step_flops",
-    "step_needs", "stored_collectives", "stored_plans", "stored_turns", "swapaxes",
-    "synchronize", "take_examples", "tanh", "tensor", "time_call", "time_in_turn", "to",
-    "trace_events", "trained_arrays", "transpose", "tree_map", "try_all_gpus",
-    "try_devices", "try_gpu", "turn_clocks", "unpack", "use_svg_display",
-    "vector_product", "verdict", "visible_gpus", "wait_for_checkpoints",
-    "wait_for_disk", "warn_if_over", "wave_efficiency", "worker_store", "zeros",
-    "zeros_like"
+    "remedy", "repeat", "require_gpu", "reshape", "restore_board", "restore_callbacks",
+    "ring_all_reduce", "ring_time", "rms_norm", "run_arguments", "run_kernel",
+    "run_small", "run_uncompiled", "saved_bytes", "scaling_efficiency",
+    "schedule_buckets", "scratch_tensors", "serve", "servers", "set_axes",
+    "set_figsize", "share_object", "shared_array", "show_error", "show_images",
+    "sight_problems", "sigmoid", "simulate_kernel", "sin", "single_graph", "sinh",
+    "size", "small_sums", "spans", "split_batch", "square_product", "stack",
+    "star_all_reduce", "step_flops", "step_needs", "stored_collectives", "stored_plans",
+    "stored_turns", "swapaxes", "synchronize", "take_examples", "tanh", "tensor",
+    "time_call", "time_in_turn", "to", "trace_events", "trained_arrays", "transpose",
+    "tree_map", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
+    "use_svg_display", "vector_product", "verdict", "visible_gpus",
+    "wait_for_checkpoints", "wait_for_disk", "warn_if_over", "wave_efficiency",
+    "worker_store", "write_digests", "write_progress", "writing", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -441,7 +448,7 @@ class Trainer(HyperParameters):
             self, checkpoint_dir
         )
         epochs = range(self.epoch, self.max_epochs)
-        with progress_bar(self):
+        with progress_bar(self), locked(checkpoint_dir, self.ranks.rank):
             for self.epoch in epochs:
                 self.fit_epoch()
                 if self.checkpoints:
@@ -1469,6 +1476,8 @@ class MFU(Callback):
     machine: the `Machine` with the peak of each data type.
     """
 
+    state_dict = load_state_dict = dict  # no state: a resumed run measures anew
+
     def __init__(self, machine: Machine):
         self.machine = machine
         self.model: Any = None
@@ -2157,7 +2166,8 @@ class Checkpoints:
         self.loader: Any = trainer.train_dataloader
         trainer.train_dataloader = ResumableLoader(self)
         trainer.model.board.clear()  # no curves of an earlier run
-        pack(self.other_progress(), {})  # refuses what it could not restore
+        # The next line refuses what no checkpoint could restore.
+        pack([self.other_progress(), callback_states(trainer)], {})
         self.resume()
 
     def random_state(self) -> dict[str, Any]:
@@ -2198,6 +2208,7 @@ class Checkpoints:
             "arguments": run_arguments(trainer),
             "random": self.random_state(),
             "board": board_state(trainer.model.board),
+            "callbacks": callback_states(trainer),
         } | self.other_progress()
 
     def restore_progress(self, progress: dict[str, Any]) -> None:
@@ -2207,6 +2218,7 @@ class Checkpoints:
         trainer.val_batch_idx = progress["val_batch_idx"]
         trainer.epoch, self.position = progress["epoch"], progress["position"]
         restore_board(trainer, *progress["board"])
+        restore_callbacks(trainer, progress.get("callbacks", {}))
         self.epoch_start, self.resume_state = (
             progress["epoch_start"],
             progress["random"],
@@ -2231,20 +2243,17 @@ class Checkpoints:
             arrays = named_arrays(trainer.model, trainer.device)
             packed = pack(progress, arrays)
             draft = draft_checkpoint(self.folder, trainer.train_batch_idx)
-            (draft / "progress.json").write_text(json.dumps(packed))
-            npx.save(str(draft / "model.params"), arrays)
-            for i, optim in enumerate(gluon_trainers(trainer.optim)):
-                optim.save_states(str(draft / f"{i}.states"))
+            write_progress(packed, draft)
+            with writing(draft):
+                npx.save(str(draft / "model.params"), arrays)
+                for i, optim in enumerate(gluon_trainers(trainer.optim)):
+                    optim.save_states(str(draft / f"{i}.states"))
             publish_checkpoint(draft)
         if trainer.ranks.size > 1:  # the others wait until the checkpoint is complete
             trainer.ranks.sum_over_ranks("saved", np.zeros(1)).wait_to_read()
 
     def load(self, path: Path) -> None:
-        """Restore what `save` saved.
-
-        Raises WrongCheckpoint if it was saved by another model, with another
-        optimizer or with another number of minibatches in an epoch.
-        """
+        """Restore what `save` saved; raise WrongCheckpoint if another run saved it."""
         trainer, arrays = self.trainer, npx.load(str(path / "model.params"))
         packed = json.loads((path / "progress.json").read_text())
         progress = unpack(packed, arrays)
@@ -2266,7 +2275,7 @@ class Checkpoints:
         """
         for path in reversed(complete_checkpoints(self.folder)):
             try:
-                check_file(path)
+                check_files(path)
                 self.load(path)
             except WrongCheckpoint:
                 raise
@@ -2374,6 +2383,7 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
 
     Only the newest `keep` checkpoints stay in the folder.
     """
+    write_digests(draft)
     for path in [*draft.rglob("*"), draft]:
         wait_for_disk(path)
     final, replaced = draft.with_suffix(""), draft.with_suffix(".old")
@@ -3269,8 +3279,9 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
     board.waiting = waiting
 
 
-def check_file(path: Path) -> None:
-    """Raise ValueError unless a folder is a checkpoint of this framework."""
+def check_files(path: Path) -> None:
+    """Raise ValueError unless a folder is a whole checkpoint of this framework."""
+    check_digests(path)
     framework, file = "MXNet", "model.params"
     if not Path(path, file).exists():
         raise ValueError(f"not a checkpoint of {framework}")
@@ -3417,4 +3428,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 9381309065a04d27, with the contents 723e7bda0aea8050.
+# Generated from 4896eca1e682fdb5, with the contents 6038f2e903beceef.

@@ -1,10 +1,19 @@
 """Checks of a checkpoint, and as JSON what it contains besides its arrays."""
 
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import shutil
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+DIGESTS = "SHA256SUMS"  # the command `sha256sum --check SHA256SUMS` reads it, too
 
 
 class WrongCheckpoint(ValueError):
@@ -90,11 +99,127 @@ def make_folder(folder: str | Path) -> None:
         ) from None
 
 
+@contextlib.contextmanager
+def locked(folder: str | Path | None, rank: int = 0) -> Iterator[None]:
+    """Keep other jobs out of a folder of checkpoints, in a `with` block.
+
+    Rank 0 locks the folder for all ranks of a job. Raises ValueError if another job
+    trains in the folder.
+    """
+    if not folder or rank:
+        yield
+        return
+    with open(Path(folder, "lock"), "w") as file:
+        try:  # such a lock ends with its process, and child processes do not have it
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:  # any other: the file system has no locks
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                raise ValueError(
+                    f"another job trains in {folder}; end it, or choose another folder"
+                ) from None
+        yield
+
+
+def digest(file: Path) -> str:
+    """Return the SHA-256 digest of a file, in hexadecimal digits."""
+    with open(file, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn any error of a `with` block, such as a full disk, into one line."""
+    try:
+        yield
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[-1]
+        free = shutil.disk_usage(path.parent).free / 2**20
+        raise OSError(
+            f"{path} cannot be written ({reason[-160:]}); {free:,.0f} MiB of its disk "
+            "are free"
+        ) from error
+
+
+def write_progress(packed: Any, draft: Path) -> None:
+    """Write what `pack` returned into a file of a draft."""
+    with writing(draft):
+        (draft / "progress.json").write_text(json.dumps(packed))
+
+
+def write_digests(folder: Path) -> None:
+    """Write the digests of all files in a folder into the file SHA256SUMS."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    lines = [f"{digest(file)}  {file.relative_to(folder)}\n" for file in files]
+    with writing(folder):
+        (folder / DIGESTS).write_text("".join(lines))
+
+
+def check_digests(folder: Path) -> None:
+    """Raise ValueError if a file of a checkpoint is missing or has another content."""
+    if not (folder / DIGESTS).exists():
+        return  # saved by an earlier version of this library
+    for line in (folder / DIGESTS).read_text(errors="replace").splitlines():
+        saved, _, name = line.partition("  ")
+        if not (folder / name).is_file():
+            raise ValueError(f"the file {name or DIGESTS} is missing or damaged")
+        if digest(folder / name) != saved:
+            raise ValueError(f"the file {name} is not as it was saved")
+
+
+def named_callbacks(trainer: Any) -> dict[str, Any]:
+    """Return the callbacks of a trainer by the names of their classes, numbered."""
+    names = [type(callback).__name__ for callback in trainer.callbacks]
+    return {
+        f"{name} {names[:i].count(name) + 1}": callback
+        for i, (name, callback) in enumerate(zip(names, trainer.callbacks, strict=True))
+    }
+
+
+def callback_states(trainer: Any) -> dict[str, Any]:
+    """Return the states of the callbacks of a trainer by name.
+
+    The state is what the method `state_dict` returns, or the attributes of a callback
+    without this method. Raises TypeError if an attribute cannot be restored.
+    """
+    states: dict[str, Any] = {}
+    for name, callback in named_callbacks(trainer).items():
+        if hasattr(callback, "load_state_dict"):
+            states[name] = callback.state_dict()
+            continue
+        states[name], arrays = vars(callback), dict[str, Any]()
+        with contextlib.suppress(TypeError):
+            pack(states[name], arrays)
+            if not arrays:
+                continue
+        raise TypeError(
+            f"no checkpoint can restore the callback {type(callback).__name__}; give "
+            "it the methods state_dict and load_state_dict"
+        )
+    return states
+
+
+def restore_callbacks(trainer: Any, states: dict[str, Any]) -> None:
+    """Restore the states of callbacks; warn of states whose callback is missing."""
+    callbacks = named_callbacks(trainer)
+    for name, state in states.items():
+        if name not in callbacks:
+            if state:
+                warnings.warn(
+                    f"the checkpoint has the state of the callback {name}, and this "
+                    "run has no such callback",
+                    stacklevel=2,
+                )
+        elif hasattr(callbacks[name], "load_state_dict"):
+            callbacks[name].load_state_dict(state)
+        else:
+            vars(callbacks[name]).update(state)
+
+
 def pack(value: Any, arrays: dict[str, Any] | None = None) -> Any:
     """Return a value as data for JSON; arrays of the framework go to `arrays`.
 
-    Raises TypeError unless the value consists of numbers, strings, arrays, lists,
-    tuples and dicts.
+    Without `arrays`, they become arrays of NumPy. Raises TypeError unless the value
+    consists of numbers, strings, arrays, lists, tuples and dicts.
     """
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
@@ -105,13 +230,14 @@ def pack(value: Any, arrays: dict[str, Any] | None = None) -> Any:
         return {
             "dict": [[pack(key), pack(item, arrays)] for key, item in value.items()]
         }
-    if isinstance(value, (np.ndarray, np.generic)):
-        return {"numpy": [value.dtype.name, value.tolist()]}
-    if arrays is None or not hasattr(value, "dtype"):
+    if not hasattr(value, "dtype"):
         raise TypeError(
             f"a checkpoint cannot restore {value!r:.60}; keep numbers, "
             "strings, arrays, lists, tuples and dicts"
         )
+    if arrays is None or isinstance(value, (np.ndarray, np.generic)):
+        array = np.asarray(value)
+        return {"numpy": [array.dtype.name, array.tolist()]}
     name = f"progress.{len(arrays)}"
     arrays[name] = value
     return {"array": name}

@@ -85,13 +85,20 @@ from d2l.settings import (
 )
 from d2l.storage import (
     WrongCheckpoint,
+    callback_states,
+    check_digests,
     check_run,
     check_shapes,
+    locked,
     make_folder,
     pack,
+    restore_callbacks,
     run_arguments,
     unpack,
     warn_if_over,
+    write_digests,
+    write_progress,
+    writing,
 )
 from d2l.tables import (
     SHAPES,
@@ -124,45 +131,47 @@ __all__ = [
     "WrongCheckpoint", "abs", "add_gradients", "add_point", "add_to_class",
     "apply_settings", "arange", "are_devices", "argmax", "astype", "batch_matmul",
     "between_steps", "board_state", "build_layers", "build_problems", "bus_bandwidth",
-    "cache_bytes", "called_operations", "capability_range", "card_data", "check_file",
-    "check_heads", "check_limits", "check_loss", "check_objects", "check_prompt",
-    "check_requests", "check_room", "check_run", "check_shapes", "checkpoint_variables",
-    "chunked_loss", "cited", "cited_rows", "compile_cuda", "compile_kernel",
-    "complete_checkpoints", "concat", "conv_size", "copied_ahead", "cos", "cosh",
-    "count_batches", "count_examples", "count_instructions", "count_minibatches",
-    "count_traffic", "cpu", "decode", "decode_step", "device_exists",
-    "draft_checkpoint", "driver_problems", "einsum_size", "ensure_seed", "exp",
-    "expand_dims", "eye", "figure", "first_gpus", "fit_copy", "float32",
-    "framework_info", "free_ports", "generate", "gpu", "gpu_info", "gpu_limits",
-    "gpu_links", "gpu_report", "graph_operations", "in_background", "in_notebook",
-    "in_precision", "int32", "int64", "is_constant", "is_part", "join_workers",
-    "keep_freed_memory", "large_sum", "largest_batch", "latest_checkpoint", "launch",
-    "launcher_problems", "likeliest", "linspace", "list_operations",
-    "load_fashion_mnist", "locate_errors", "log", "make_cache", "make_folder",
-    "make_language_model", "make_variables", "many_tanhs", "matmul", "mean",
-    "measure_machine", "memory_info", "memory_problems", "memory_tape", "meshgrid",
-    "mirrored_strategy", "move_to", "moved_bytes", "nbytes", "needed_operations",
-    "nn_Module", "normal", "num_gpus", "num_replicas", "numpy", "nvidia_folder",
-    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "own_line", "pack",
-    "pipeline_order", "pipeline_times", "plan_kernel", "plane_events", "plot",
-    "plot_ladder", "plot_trace", "predict_memory", "prepare_to_load", "product_flops",
-    "product_times", "product_types", "progress_bar", "publish_checkpoint",
-    "query_gpus", "queue_times", "rand", "random_states", "rank_environment",
-    "rank_group", "read_params", "rebuild", "reduce_mean", "reduce_sum", "remedy",
-    "repeat", "replace_variables", "replica_id", "require_gpu", "reshape",
-    "restart_loader", "restore_board", "ring_all_reduce", "ring_time", "rms_norm",
-    "run_arguments", "run_kernel", "run_on", "saved_tensors", "scaling_efficiency",
-    "schedule_buckets", "scratch_tensors", "scratch_variables", "send", "serve",
-    "set_axes", "set_figsize", "set_random_states", "share_random_state",
-    "share_statistics", "shared_array", "show_error", "show_images", "sight_problems",
-    "sigmoid", "simulate_kernel", "sin", "sinh", "size", "small_sums", "split_batch",
-    "square_product", "stack", "star_all_reduce", "step_flops", "step_needs",
-    "storages", "stored_collectives", "stored_plans", "stored_turns", "synchronize",
-    "tanh", "tensor", "time_call", "time_in_turn", "trace", "trace_events",
-    "trace_step", "transpose", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks",
-    "unpack", "unscaled_losses", "use_svg_display", "vector_product", "verdict",
-    "visible_gpus", "wait_for_disk", "warn_if_over", "wave_efficiency",
-    "worker_addresses", "worker_rank", "worker_strategy", "zeros", "zeros_like"
+    "cache_bytes", "callback_states", "called_operations", "capability_range",
+    "card_data", "check_digests", "check_files", "check_heads", "check_limits",
+    "check_loss", "check_objects", "check_prompt", "check_requests", "check_room",
+    "check_run", "check_shapes", "checkpoint_variables", "chunked_loss", "cited",
+    "cited_rows", "compile_cuda", "compile_kernel", "complete_checkpoints", "concat",
+    "conv_size", "copied_ahead", "cos", "cosh", "count_batches", "count_examples",
+    "count_instructions", "count_minibatches", "count_traffic", "cpu", "decode",
+    "decode_step", "device_exists", "draft_checkpoint", "driver_problems",
+    "einsum_size", "ensure_seed", "exp", "expand_dims", "eye", "figure", "first_gpus",
+    "fit_copy", "float32", "framework_info", "free_ports", "generate", "gpu",
+    "gpu_info", "gpu_limits", "gpu_links", "gpu_report", "graph_operations",
+    "in_background", "in_notebook", "in_precision", "int32", "int64", "is_constant",
+    "is_part", "join_workers", "keep_freed_memory", "large_sum", "largest_batch",
+    "latest_checkpoint", "launch", "launcher_problems", "likeliest", "linspace",
+    "list_operations", "load_fashion_mnist", "locate_errors", "locked", "log",
+    "make_cache", "make_folder", "make_language_model", "make_variables", "many_tanhs",
+    "matmul", "mean", "measure_machine", "memory_info", "memory_problems",
+    "memory_tape", "meshgrid", "mirrored_strategy", "move_to", "moved_bytes", "nbytes",
+    "needed_operations", "nn_Module", "normal", "num_gpus", "num_replicas", "numpy",
+    "nvidia_folder", "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like",
+    "own_line", "pack", "pipeline_order", "pipeline_times", "plan_kernel",
+    "plane_events", "plot", "plot_ladder", "plot_trace", "predict_memory",
+    "prepare_to_load", "product_flops", "product_times", "product_types",
+    "progress_bar", "publish_checkpoint", "query_gpus", "queue_times", "rand",
+    "random_states", "rank_environment", "rank_group", "read_params", "rebuild",
+    "reduce_mean", "reduce_sum", "remedy", "repeat", "replace_variables", "replica_id",
+    "require_gpu", "reshape", "restart_loader", "restore_board", "restore_callbacks",
+    "ring_all_reduce", "ring_time", "rms_norm", "run_arguments", "run_kernel", "run_on",
+    "saved_tensors", "scaling_efficiency", "schedule_buckets", "scratch_tensors",
+    "scratch_variables", "send", "serve", "set_axes", "set_figsize",
+    "set_random_states", "share_random_state", "share_statistics", "shared_array",
+    "show_error", "show_images", "sight_problems", "sigmoid", "simulate_kernel", "sin",
+    "sinh", "size", "small_sums", "split_batch", "square_product", "stack",
+    "star_all_reduce", "step_flops", "step_needs", "storages", "stored_collectives",
+    "stored_plans", "stored_turns", "synchronize", "tanh", "tensor", "time_call",
+    "time_in_turn", "trace", "trace_events", "trace_step", "transpose", "try_all_gpus",
+    "try_devices", "try_gpu", "turn_clocks", "unpack", "unscaled_losses",
+    "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
+    "warn_if_over", "wave_efficiency", "worker_addresses", "worker_rank",
+    "worker_strategy", "write_digests", "write_progress", "writing", "zeros",
+    "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -440,7 +449,12 @@ class Trainer(HyperParameters):
             self.checkpoints = checkpoint_dir and self.checkpoint_class(
                 self, checkpoint_dir
             )
-            with self.device_scope(), self.step_context(), progress_bar(self):
+            with (
+                self.device_scope(),
+                self.step_context(),
+                progress_bar(self),
+                locked(checkpoint_dir, self.ranks.rank),
+            ):
                 for self.epoch in range(self.epoch, self.max_epochs):
                     self.fit_epoch()
                     if self.checkpoints:
@@ -1540,6 +1554,8 @@ class MFU(Callback):
     machine: the `Machine` with the peak of each data type.
     """
 
+    state_dict = load_state_dict = dict  # no state: a resumed run measures anew
+
     def __init__(self, machine: Machine):
         self.machine = machine
         self.model: Any = None
@@ -2280,7 +2296,8 @@ class Checkpoints:
         self.loader: Any = trainer.train_dataloader
         trainer.train_dataloader = ResumableLoader(self)
         trainer.model.board.clear()  # no curves of an earlier run
-        pack(self.other_progress(), {})  # refuses what it could not restore
+        # The next line refuses what no checkpoint could restore.
+        pack([self.other_progress(), callback_states(trainer)], {})
         self.resume()
 
     def random_state(self) -> dict[str, Any]:
@@ -2304,6 +2321,7 @@ class Checkpoints:
             "arguments": run_arguments(trainer),
             "random": self.random_state(),
             "board": board_state(trainer.model.board),
+            "callbacks": callback_states(trainer),
         } | self.other_progress()
 
     def restore_progress(self, progress: dict[str, Any]) -> None:
@@ -2313,6 +2331,7 @@ class Checkpoints:
         trainer.val_batch_idx = progress["val_batch_idx"]
         trainer.epoch, self.position = progress["epoch"], progress["position"]
         restore_board(trainer, *progress["board"])
+        restore_callbacks(trainer, progress.get("callbacks", {}))
         self.epoch_start, self.resume_state = (
             progress["epoch_start"],
             progress["random"],
@@ -2333,17 +2352,14 @@ class Checkpoints:
             return
         draft = draft_checkpoint(self.folder, self.trainer.train_batch_idx)
         packed = pack(self.progress(epoch, position))
-        (draft / "progress.json").write_text(json.dumps(packed))
+        write_progress(packed, draft)
         variables = checkpoint_variables(self.trainer)
-        tf.train.Checkpoint(variables=variables).write(str(draft / "state"))
+        with writing(draft):
+            tf.train.Checkpoint(variables=variables).write(str(draft / "state"))
         publish_checkpoint(draft)
 
     def load(self, path: Path) -> None:
-        """Restore what `save` saved.
-
-        Raises WrongCheckpoint if it was saved by another model, with another
-        optimizer or with another number of minibatches in an epoch.
-        """
+        """Restore what `save` saved; raise WrongCheckpoint if another run saved it."""
         trainer = self.trainer
         progress = unpack(json.loads((path / "progress.json").read_text()))
         prepare_to_load(trainer)
@@ -2368,7 +2384,7 @@ class Checkpoints:
         """
         for path in reversed(complete_checkpoints(self.folder)):
             try:
-                check_file(path)
+                check_files(path)
                 self.load(path)
             except WrongCheckpoint:
                 raise
@@ -2494,6 +2510,7 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
 
     Only the newest `keep` checkpoints stay in the folder.
     """
+    write_digests(draft)
     for path in [*draft.rglob("*"), draft]:
         wait_for_disk(path)
     final, replaced = draft.with_suffix(""), draft.with_suffix(".old")
@@ -3486,8 +3503,9 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
     board.waiting = waiting
 
 
-def check_file(path: Path) -> None:
-    """Raise ValueError unless a folder is a checkpoint of this framework."""
+def check_files(path: Path) -> None:
+    """Raise ValueError unless a folder is a whole checkpoint of this framework."""
+    check_digests(path)
     framework, file = "TensorFlow", "state.index"
     if not Path(path, file).exists():
         raise ValueError(f"not a checkpoint of {framework}")
@@ -3554,4 +3572,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from a778d95970a50134, with the contents 94447cf37b6ca849.
+# Generated from 3c227ad05a7b7535, with the contents b8764312c8796664.

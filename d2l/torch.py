@@ -99,13 +99,20 @@ from d2l.settings import (
 )
 from d2l.storage import (
     WrongCheckpoint,
+    callback_states,
+    check_digests,
     check_run,
     check_shapes,
+    locked,
     make_folder,
     pack,
+    restore_callbacks,
     run_arguments,
     unpack,
     warn_if_over,
+    write_digests,
+    write_progress,
+    writing,
 )
 from d2l.tables import (
     SHAPES,
@@ -137,13 +144,13 @@ __all__ = [
     "Trainer", "TrainingStep", "TransformerLayer", "WrongCheckpoint", "abs",
     "accelerator", "add_point", "add_to_class", "all_tensors", "apply_settings",
     "arange", "are_devices", "argmax", "astype", "batch_matmul", "board_state",
-    "build_problems", "bus_bandwidth", "cache_bytes", "can_fork", "capability_range",
-    "card_data", "check_file", "check_heads", "check_limits", "check_loss",
-    "check_objects", "check_prompt", "check_requests", "check_room", "check_run",
-    "check_shapes", "chunked_loss", "cited", "cited_rows", "compile_kernel",
-    "complete_checkpoints", "concat", "copied_ahead", "cos", "cosh", "count_batches",
-    "count_collectives", "count_examples", "count_instructions", "count_step",
-    "count_traffic", "cpu", "decode", "device_exists", "draft_checkpoint",
+    "build_problems", "bus_bandwidth", "cache_bytes", "callback_states", "can_fork",
+    "capability_range", "card_data", "check_digests", "check_files", "check_heads",
+    "check_limits", "check_loss", "check_objects", "check_prompt", "check_requests",
+    "check_room", "check_run", "check_shapes", "chunked_loss", "cited", "cited_rows",
+    "compile_kernel", "complete_checkpoints", "concat", "copied_ahead", "cos", "cosh",
+    "count_batches", "count_collectives", "count_examples", "count_instructions",
+    "count_step", "count_traffic", "cpu", "decode", "device_exists", "draft_checkpoint",
     "draw_for_caller", "draw_seed", "driver_problems", "end_with_caller", "exp",
     "expand_dims", "eye", "fake", "fake_copy", "figure", "find_ranks", "first_gpus",
     "fit_as_rank", "fit_copy", "fit_in_ranks", "float32", "flop_formula",
@@ -152,30 +159,31 @@ __all__ = [
     "inner_loop", "int32", "int64", "interpret_kernel", "join_ranks",
     "keep_freed_memory", "large_sum", "largest_batch", "latest_checkpoint", "launch",
     "launcher_problems", "likeliest", "linspace", "list_operations",
-    "load_fashion_mnist", "load_model", "locate_errors", "log", "make_cache",
-    "make_folder", "make_language_model", "make_lazy_parameters", "many_tanhs",
-    "matmul", "mean", "measure_machine", "memory_problems", "meshgrid", "messages",
-    "model_tensors", "move_to", "named_tensors", "nbytes", "nn_Module", "no_plots",
-    "normal", "num_gpus", "numpy", "nvidia_smi", "occupancy", "one_optimizer", "ones",
-    "ones_like", "optimizer_state", "original_errors", "own_device", "own_line", "pack",
-    "persistent_loaders", "pipeline_order", "pipeline_times", "plain_kernels",
-    "plain_tensors", "plot", "plot_ladder", "plot_trace", "predict_memory",
-    "product_times", "product_types", "progress_bar", "publish_checkpoint",
-    "query_gpus", "queue_times", "rand", "randn", "random_states", "read_params",
-    "read_tensors", "reduce_mean", "reduce_sum", "remedy", "repeat", "require_gpu",
-    "reshape", "restore_board", "restore_workers", "ring_all_reduce", "ring_time",
-    "run_arguments", "run_kernel", "run_rank", "run_tool", "saved_for_backward",
-    "scaling_efficiency", "schedule_buckets", "scratch_tensors", "serve", "set_axes",
-    "set_figsize", "set_random_states", "share_random_states", "show_error",
-    "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums",
-    "split_batch", "square_product", "stack", "star_all_reduce", "start_ranks",
-    "started_workers", "step_flops", "step_needs", "stored_collectives", "stored_plans",
-    "stored_turns", "swapaxes", "synchronize", "tanh", "tell_caller", "tensor",
-    "tensor_bytes", "time_call", "time_in_turn", "to", "trace_events", "transpose",
-    "triton_code", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
-    "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
-    "warn_if_over", "warn_of_workers", "watch_access", "wave_efficiency",
-    "with_batches", "write_tensors", "zeros", "zeros_like"
+    "load_fashion_mnist", "load_model", "loader_generators", "locate_errors", "locked",
+    "log", "make_cache", "make_folder", "make_language_model", "make_lazy_parameters",
+    "many_tanhs", "matmul", "mean", "measure_machine", "memory_problems", "meshgrid",
+    "messages", "model_tensors", "move_to", "named_tensors", "nbytes", "nn_Module",
+    "no_plots", "normal", "num_gpus", "numpy", "nvidia_smi", "occupancy",
+    "one_optimizer", "ones", "ones_like", "optimizer_state", "original_errors",
+    "own_device", "own_line", "pack", "persistent_loaders", "pipeline_order",
+    "pipeline_times", "plain_kernels", "plain_tensors", "plot", "plot_ladder",
+    "plot_trace", "predict_memory", "product_times", "product_types", "progress_bar",
+    "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn", "random_states",
+    "read_params", "read_tensors", "reduce_mean", "reduce_sum", "remedy", "repeat",
+    "require_gpu", "reshape", "restore_board", "restore_callbacks", "restore_workers",
+    "ring_all_reduce", "ring_time", "run_arguments", "run_kernel", "run_rank",
+    "run_tool", "saved_for_backward", "scaling_efficiency", "schedule_buckets",
+    "scratch_tensors", "serve", "set_axes", "set_figsize", "set_random_states",
+    "share_random_states", "show_error", "show_images", "sight_problems", "sigmoid",
+    "sin", "sinh", "size", "small_sums", "split_batch", "square_product", "stack",
+    "star_all_reduce", "start_ranks", "started_workers", "step_flops", "step_needs",
+    "stored_collectives", "stored_plans", "stored_turns", "swapaxes", "synchronize",
+    "tanh", "tell_caller", "tensor", "tensor_bytes", "time_call", "time_in_turn", "to",
+    "trace_events", "transpose", "triton_code", "try_all_gpus", "try_devices",
+    "try_gpu", "turn_clocks", "unpack", "use_svg_display", "vector_product", "verdict",
+    "visible_gpus", "wait_for_disk", "warn_if_over", "warn_of_workers", "watch_access",
+    "wave_efficiency", "with_batches", "write_digests", "write_progress",
+    "write_tensors", "writing", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -429,7 +437,7 @@ class Trainer(HyperParameters):
             self, checkpoint_dir
         )
         epochs = range(self.epoch, self.max_epochs)
-        with progress_bar(self):
+        with progress_bar(self), locked(checkpoint_dir, self.ranks.rank):
             for self.epoch in epochs:
                 self.fit_epoch()
                 if self.checkpoints:
@@ -1379,6 +1387,8 @@ class MFU(Callback):
     machine: the `Machine` with the peak of each data type.
     """
 
+    state_dict = load_state_dict = dict  # no state: a resumed run measures anew
+
     def __init__(self, machine: Machine):
         self.machine = machine
         self.model: Any = None
@@ -2092,7 +2102,8 @@ class Checkpoints:
         self.loader: Any = trainer.train_dataloader
         trainer.train_dataloader = ResumableLoader(self)
         trainer.model.board.clear()  # no curves of an earlier run
-        pack(self.other_progress(), {})  # refuses what it could not restore
+        # The next line refuses what no checkpoint could restore.
+        pack([self.other_progress(), callback_states(trainer)], {})
         self.resume()
 
     def random_state(self) -> dict[str, Any]:
@@ -2104,9 +2115,11 @@ class Checkpoints:
         }
         if num_gpus():
             state["gpu"] = torch.get_device_module().get_rng_state()
-        if generator := getattr(self.loader, "generator", None):
-            state["loader"] = generator.get_state()
-        return state | {"workers": started_workers(self)}
+        loaders = {
+            name: generator.get_state()
+            for name, generator in loader_generators(self).items()
+        }
+        return state | {"loader": loaders, "workers": started_workers(self)}
 
     def set_random_state(self, state: dict[str, Any]) -> None:
         """Restore the states that `random_state` returned."""
@@ -2116,8 +2129,9 @@ class Checkpoints:
         torch.set_rng_state(state["torch"])
         if "gpu" in state and num_gpus():
             torch.get_device_module().set_rng_state(state["gpu"])
-        if "loader" in state:
-            self.loader.generator.set_state(state["loader"])
+        for name, generator in loader_generators(self).items():
+            if name in state["loader"]:
+                generator.set_state(state["loader"][name])
 
     def progress(self, epoch: int, position: int) -> dict[str, Any]:
         """Return what a checkpoint contains besides the model and the optimizer."""
@@ -2132,6 +2146,7 @@ class Checkpoints:
             "arguments": run_arguments(trainer),
             "random": self.random_state(),
             "board": board_state(trainer.model.board),
+            "callbacks": callback_states(trainer),
         } | self.other_progress()
 
     def restore_progress(self, progress: dict[str, Any]) -> None:
@@ -2141,6 +2156,7 @@ class Checkpoints:
         trainer.val_batch_idx = progress["val_batch_idx"]
         trainer.epoch, self.position = progress["epoch"], progress["position"]
         restore_board(trainer, *progress["board"])
+        restore_callbacks(trainer, progress.get("callbacks", {}))
         self.epoch_start, self.resume_state = (
             progress["epoch_start"],
             progress["random"],
@@ -2176,18 +2192,14 @@ class Checkpoints:
         draft = self.folder / f"step-{trainer.train_batch_idx:08}.draft"
         if ranks.rank == 0:
             draft_checkpoint(self.folder, trainer.train_batch_idx)
-            (draft / "progress.json").write_text(json.dumps(packed))
+            write_progress(packed, draft)
         ranks.wait()  # until rank 0 has made the draft
         write_tensors(tensors, draft)
         if ranks.rank == 0:
             publish_checkpoint(draft)
 
     def load(self, path: Path) -> None:
-        """Restore what `save` saved.
-
-        Raises WrongCheckpoint if it was saved by another model, with another
-        optimizer or with another number of minibatches in an epoch.
-        """
+        """Restore what `save` saved; raise WrongCheckpoint if another run saved it."""
         trainer, tensors = self.trainer, read_tensors(path)
         packed = json.loads((path / "progress.json").read_text())
         progress = unpack(packed, tensors)
@@ -2214,7 +2226,7 @@ class Checkpoints:
         """
         for path in reversed(complete_checkpoints(self.folder)):
             try:
-                check_file(path)
+                check_files(path)
                 self.load(path)
             except WrongCheckpoint:
                 raise
@@ -2322,6 +2334,7 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
 
     Only the newest `keep` checkpoints stay in the folder.
     """
+    write_digests(draft)
     for path in [*draft.rglob("*"), draft]:
         wait_for_disk(path)
     final, replaced = draft.with_suffix(""), draft.with_suffix(".old")
@@ -3392,11 +3405,29 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
                 trainer.model.board.draw(x, y, label, every_n)
 
 
-def check_file(path: Path) -> None:
-    """Raise ValueError unless a folder is a checkpoint of this framework."""
+def check_files(path: Path) -> None:
+    """Raise ValueError unless a folder is a whole checkpoint of this framework."""
+    check_digests(path)
     framework, file = "PyTorch", ".metadata"
     if not Path(path, file).exists():
         raise ValueError(f"not a checkpoint of {framework}")
+
+
+def loader_generators(run: Checkpoints) -> dict[str, torch.Generator]:
+    """Return the generators of a run's loaders and of their samplers, by name."""
+    found = {}
+    for name, loader in ("train", run.loader), ("val", run.trainer.val_dataloader):
+        loader = getattr(loader, "loader", loader)  # of a ShareLoader
+        batches = getattr(loader, "batch_sampler", None)
+        for owner in (
+            loader,
+            getattr(loader, "sampler", None),
+            batches,
+            getattr(batches, "sampler", None),
+        ):
+            if isinstance(own := getattr(owner, "generator", None), torch.Generator):
+                found[f"{name}.{type(owner).__name__}"] = own
+    return found
 
 
 def persistent_loaders(run: Checkpoints) -> dict[str, DataLoader]:
@@ -3456,7 +3487,7 @@ def write_tensors(tensors: dict[str, torch.Tensor], path: Path) -> None:
     """Write tensors by name; each rank may have other names."""
     from torch.distributed import checkpoint as dcp  # takes half a second
 
-    with original_errors():
+    with writing(path), original_errors():
         dcp.save(
             tensors,
             checkpoint_id=path,
@@ -3581,4 +3612,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 2915103d81c36412, with the contents 0fdc07bc5f385756.
+# Generated from a83addfc2576f5e4, with the contents ef51bc9117bf36cb.
