@@ -25,13 +25,13 @@ def test_shared_memory_counts_once():
 
 
 @pytest.mark.parametrize(
-    ("net", "X"),
+    ("net", "X", "share"),
     [
-        (nn.Conv2d(3, 4, 3), torch.randn(2, 3, 8, 8)),
-        (nn.LSTM(4, 4), torch.randn(3, 2, 4)),
+        (nn.Conv2d(3, 4, 3), torch.randn(2, 3, 8, 8), "convolutions, up to a tenth"),
+        (nn.LSTM(4, 4), torch.randn(3, 2, 4), "for an LSTM a quarter"),
     ],
 )
-def test_a_prediction_says_that_workspaces_are_left_out(net, X):
+def test_a_prediction_says_how_much_is_left_out(net, X, share):
     class Model(d2l.Module):
         def training_step(self, batch):
             Y = self.net(batch[0])
@@ -39,31 +39,8 @@ def test_a_prediction_says_that_workspaces_are_left_out(net, X):
 
     model = Model()
     model.net, model.lr = net, 0.1
-    with pytest.warns(UserWarning, match="the peak leaves out the temporary memory"):
+    with pytest.warns(d2l.LowerBound, match=f"the peak is at least .* {share}"):
         d2l.predict_memory(model, (X, X))
-
-
-class Layered(d2l.Classifier):
-    """A classifier of the layers given."""
-
-    def __init__(self, *layers):
-        super().__init__()
-        self.lr, self.net = 0.1, nn.Sequential(*layers, nn.Flatten(), nn.LazyLinear(10))
-
-
-class Output(nn.LSTM):
-    """A layer of LSTM without its state."""
-
-    def forward(self, X):
-        return super().forward(X)[0]
-
-
-def test_a_peak_that_is_too_low_says_by_how_much():
-    y = torch.zeros(4, dtype=torch.int64)
-    with pytest.warns(d2l.LowerBound, match="at least .* LSTM a quarter"):
-        d2l.predict_memory(Layered(Output(3, 5)), (torch.ones(4, 2, 3), y))
-    with pytest.warns(d2l.LowerBound, match="at least .* convolutions, up to a tenth"):
-        d2l.predict_memory(Layered(nn.Conv2d(1, 2, 3)), (torch.ones(4, 1, 8, 8), y))
 
 
 def test_models_whose_memory_cannot_be_predicted():
@@ -77,6 +54,7 @@ def test_models_whose_memory_cannot_be_predicted():
         ValueError, match="^Choice reads .* in forward, `return Y if .*"
     ):
         d2l.predict_memory(Choice(10, 8, 0.1), (torch.ones(4, 64), y))
-    model = Layered(nn.Embedding(50, 8, sparse=True))
+    model = d2l.MLP(10, 8, 0.1)
+    model.net = nn.Sequential(nn.Embedding(50, 8, sparse=True), nn.Flatten())
     with pytest.raises(ValueError, match="set sparse=False"):
         d2l.predict_memory(model, (torch.zeros(4, 2, dtype=torch.int64), y))
