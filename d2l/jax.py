@@ -79,15 +79,26 @@ from d2l.report import (
     visible_gpus,
 )
 from d2l.settings import (
+    HasSettings,
     HyperParameters,
+    LowerBound,
     Setting,
     apply_settings,
-    check_limits,
+    check_batch,
+    check_batch_size,
+    check_loss,
     check_objects,
+    check_optimizer,
     count_batches,
     count_examples,
+    epochs_left,
+    is_count,
+    is_limit,
+    is_switch,
     locate_errors,
+    loss_and_gradients,
     own_line,
+    training_batches,
 )
 from d2l.storage import (
     WrongCheckpoint,
@@ -128,32 +139,34 @@ __all__ = [
     "ArrayLoader", "Benchmark", "Block", "Callback", "Checkpoints", "Classifier",
     "Collective", "Compiled", "CountedRef", "CountedView", "DataModule", "Decoder",
     "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo", "GPULimits", "GPUReport",
-    "HyperParameters", "KernelPlan", "LanguageModel", "LanguageShape",
-    "LinearRegression", "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module",
-    "Operation", "OperationRecorder", "Operations", "Plan", "Point", "ProgressBoard",
-    "Ranks", "Request", "ResumableLoader", "SGD", "SHAPES", "Setting", "StepMemory",
-    "SyntheticRegressionData", "TARGET", "Timer", "Traffic", "TrainState", "Trainer",
-    "TransformerLayer", "WrongCheckpoint", "abs", "accelerator", "adam_state",
-    "adam_step", "add_point", "add_to_class", "add_up", "apply_settings", "arange",
-    "are_devices", "argmax", "array_bytes", "assemble", "astype", "between_steps",
-    "block_places", "board_state", "build_problems", "bus_bandwidth", "cache_bytes",
-    "callback_states", "capability_range", "card_data", "check_arrays", "check_digests",
-    "check_files", "check_heads", "check_limits", "check_objects", "check_prompt",
+    "HasSettings", "HyperParameters", "KernelPlan", "LanguageModel", "LanguageShape",
+    "LinearRegression", "LinearRegressionScratch", "LowerBound", "MFU", "MLP",
+    "Machine", "Module", "Operation", "OperationRecorder", "Operations", "Plan",
+    "Point", "ProgressBoard", "Ranks", "Request", "ResumableLoader", "SGD", "SHAPES",
+    "Setting", "StepMemory", "SyntheticRegressionData", "TARGET", "Timer", "Traffic",
+    "TrainState", "Trainer", "TransformerLayer", "WrongCheckpoint", "abs",
+    "accelerator", "adam_state", "adam_step", "add_point", "add_to_class", "add_up",
+    "apply_settings", "arange", "are_devices", "argmax", "array_bytes", "assemble",
+    "astype", "between_steps", "block_places", "board_state", "build_problems",
+    "bus_bandwidth", "cache_bytes", "callback_states", "capability_range", "card_data",
+    "check_arrays", "check_batch", "check_batch_size", "check_digests", "check_files",
+    "check_heads", "check_loss", "check_objects", "check_optimizer", "check_prompt",
     "check_requests", "check_room", "check_run", "check_shapes", "chunked_loss",
     "cited", "cited_rows", "compile_kernel", "compile_only_devices",
     "complete_checkpoints", "compute_in", "concat", "cos", "cosh", "count_batches",
     "count_collectives", "count_examples", "count_instructions", "count_messages",
     "count_traffic", "counted_call", "cpu", "decode", "decode_step", "decoder_layer",
     "decoder_loss", "decoder_params", "describe_call", "device_exists", "device_group",
-    "draft_checkpoint", "driver_problems", "exp", "expand_dims", "eye", "figure",
-    "find_ptxas", "first_gpus", "fit_copy", "float32", "framework_info", "free_address",
-    "generate", "get_key", "get_seed", "gpu", "gpu_compiler", "gpu_compiler_command",
-    "gpu_info", "gpu_limits", "gpu_links", "gpu_report", "group_size",
-    "in_all_processes", "in_background", "in_notebook", "int32", "int64", "is_key",
-    "keep_freed_memory", "language_model_plan", "large_sum", "largest_batch",
-    "latest_checkpoint", "launch", "launcher_problems", "layout_program", "lean_tanh",
-    "likeliest", "linear", "linspace", "list_operations", "living_bytes",
-    "load_fashion_mnist", "locate_errors", "locked", "log", "loop_operations",
+    "draft_checkpoint", "driver_problems", "epochs_left", "exp", "expand_dims", "eye",
+    "figure", "find_ptxas", "first_gpus", "fit_copy", "float32", "framework_info",
+    "free_address", "generate", "get_key", "get_seed", "gpu", "gpu_compiler",
+    "gpu_compiler_command", "gpu_info", "gpu_limits", "gpu_links", "gpu_report",
+    "group_size", "in_all_processes", "in_background", "in_notebook", "int32", "int64",
+    "is_count", "is_key", "is_limit", "is_switch", "keep_freed_memory",
+    "language_model_plan", "large_sum", "largest_batch", "latest_checkpoint", "launch",
+    "launcher_problems", "layout_program", "lean_tanh", "likeliest", "linear",
+    "linspace", "list_operations", "living_bytes", "load_fashion_mnist",
+    "locate_errors", "locked", "log", "loop_operations", "loss_and_gradients",
     "lower_kernel", "make_cache", "make_folder", "make_language_model", "many_tanhs",
     "matmul", "mean", "measure_machine", "memory_problems", "memory_tape", "meshgrid",
     "mlp_loss", "move_to", "named_arrays", "nbytes", "nn_Module", "normalize",
@@ -173,10 +186,10 @@ __all__ = [
     "star_all_reduce", "state_shapes", "step_activations", "step_flops", "step_needs",
     "stored_collectives", "stored_kernel", "stored_plans", "stored_turns", "swapaxes",
     "synchronize", "tanh", "tensor", "time_call", "time_in_turn", "to", "trace_events",
-    "transpose", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
-    "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
-    "warn_if_over", "wave_efficiency", "write_arrays", "write_digests",
-    "write_progress", "writing", "zeros", "zeros_like"
+    "training_batches", "transpose", "try_all_gpus", "try_devices", "try_gpu",
+    "turn_clocks", "unpack", "use_svg_display", "vector_product", "verdict",
+    "visible_gpus", "wait_for_disk", "warn_if_over", "wave_efficiency", "write_arrays",
+    "write_digests", "write_progress", "writing", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -241,6 +254,7 @@ class Module(nn.Module, HyperParameters):
 
     def configure_optimizers(self) -> Any:
         """Return the optimizer: stochastic gradient descent with rate `lr`."""
+        assert hasattr(self, "lr"), "define lr, or configure_optimizers of your own"
         return optax.sgd(self.lr)
 
     def apply_init(self, dummy_input: Sequence, key: Any) -> Any:
@@ -253,6 +267,7 @@ class Module(nn.Module, HyperParameters):
 
     def training_step(self, params: Any, batch: Sequence, state: Any) -> tuple:
         """Return the loss of a minibatch and its gradients; plot the loss."""
+        check_batch(batch)
         l, grads = jax.value_and_grad(self.loss)(params, batch[:-1], batch[-1], state)
         self.plot("loss", l, train=True)
         return l, grads
@@ -336,15 +351,11 @@ class SyntheticRegressionData(DataModule):
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
-class Trainer(HyperParameters):
+class Trainer(HasSettings):
     """Trains a model.
 
-    max_epochs: the number of passes over the training data.
-    num_gpus: the number of GPUs to train on; 0 means the CPU.
-    gradient_clip_val: an upper limit for the joint norm of all gradients; 0 means
-        no limit.
-    settings: further arguments, such as `callbacks`; `help(Trainer)` lists them.
-        They may be changed between two calls of `fit`.
+    The arguments are settings, which `help(Trainer)` explains. They may be changed
+    between two calls of `fit`.
 
     Example: `Trainer(max_epochs=3).fit(model, data)` trains the module `model` on
     the data module `data`. Afterwards `model.board.data['val_loss'][-1].y` is the
@@ -354,12 +365,11 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def __init__(
         self,
-        max_epochs: int,
+        max_epochs: int = 1,
         num_gpus: int = 0,
         gradient_clip_val: float = 0,
         **settings: Any,
     ):
-        check_limits(max_epochs, gradient_clip_val)
         self.save_hyperparameters(ignore=["settings"])
         self.devices: Any = first_gpus(num_gpus) or [cpu()]
         apply_settings(self, settings)
@@ -367,18 +377,18 @@ class Trainer(HyperParameters):
 
     def prepare_data(self, data: Any) -> None:
         """Get the minibatches, and count them."""
-        self.train_dataloader = data.train_dataloader()
-        self.val_dataloader = data.val_dataloader()
-        self.num_train_batches = count_batches(self.train_dataloader)
+        train, val = training_batches(self, data), data.val_dataloader()
+        self.num_train_batches = count_batches(train, "train_dataloader()")
         self.num_val_batches = (
-            0 if self.val_dataloader is None else count_batches(self.val_dataloader)
+            0 if val is None else count_batches(val, "val_dataloader()")
         )
+        self.train_dataloader, self.val_dataloader = train, val
 
     def init_state(self, model: Module) -> TrainState:
         """Return the initial parameters and the initial state of the optimizer."""
         params_key, dropout_key = jax.random.split(self.key)
         batch = next(iter(self.train_dataloader))
-        inputs = (batch,) if isinstance(batch, dict) else batch[:-1]
+        inputs = batch[:-1] if isinstance(batch, (tuple, list)) else (batch,)
         variables = model.apply_init(
             inputs, key={"params": params_key, "dropout": dropout_key}
         )
@@ -425,9 +435,9 @@ class Trainer(HyperParameters):
 
     def start(self, model: Module, data: Any) -> None:
         """Get everything ready for the first step."""
+        self.epoch = self.train_batch_idx = self.val_batch_idx = 0
         self.prepare_data(data)
         self.prepare_model(model)
-        self.epoch = self.train_batch_idx = self.val_batch_idx = 0
         self.train = Compiled(self.train_step, model)
         self.validate = Compiled(self.val_step, model)
 
@@ -437,6 +447,7 @@ class Trainer(HyperParameters):
         self,
         model: Module,
         data: Any,
+        *,
         key: Any = None,
         checkpoint_dir: str | Path | None = None,
     ) -> None:
@@ -446,7 +457,7 @@ class Trainer(HyperParameters):
         group of processes, each process calls `fit` with the same data. With
         `checkpoint_dir`, save checkpoints there and continue from the newest.
         """
-        check_objects(model, data)
+        data = check_objects(model, data)
         share_random_state()
         self.devices = in_all_processes(self.devices)
         self.device, self.key = self.devices[0], get_key() if key is None else key
@@ -456,10 +467,8 @@ class Trainer(HyperParameters):
         )
         bar = contextlib.nullcontext() if self.ranks.rank else progress_bar(self)
         with bar, locked(checkpoint_dir, self.ranks.rank):
-            for self.epoch in range(self.epoch, self.max_epochs):
+            for self.epoch in epochs_left(self):
                 self.fit_epoch()
-                if self.checkpoints:
-                    self.checkpoints.end_epoch()
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, state: TrainState, batch: Any) -> TrainState:
@@ -544,8 +553,8 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def next_part(self, state: TrainState, part: Any, share: float) -> tuple:
         """Return statistics, a key, and gradients and curves times `share`."""
-        value, grads = self.model.training_step(
-            state.params, self.ranks.divide(part), state
+        value, grads = loss_and_gradients(
+            self.model.training_step(state.params, self.ranks.divide(part), state)
         )
         stats = value[1]["batch_stats"] if state.batch_stats else {}
         curves = dict(Compiled.collected or {})
@@ -563,6 +572,40 @@ class Trainer(HyperParameters):
         return jax.tree_util.tree_map(lambda grad: scale * grad, grads)
 
 
+Trainer.max_epochs = Setting(
+    "max_epochs",
+    1,
+    "The number of epochs",
+    "0, 1, 2, ...",
+    lambda value: is_count(value, 0),
+)
+
+Trainer.steps_per_epoch = Setting(
+    "steps_per_epoch",
+    None,
+    "The number of minibatches in an epoch of a stream or loader",
+    "None (all that there are) or 1, 2, ...",
+    lambda value: value is None or is_count(value),
+)
+
+Trainer.num_gpus = Setting(
+    "num_gpus",
+    0,
+    "The number of GPUs to train on, or 0 for the CPU",
+    "0, 1, 2, ...",
+    lambda value: is_count(value, 0),
+    fixed="set devices=d2l.try_devices(n)",
+)
+
+Trainer.gradient_clip_val = Setting(
+    "gradient_clip_val",
+    0,
+    "The upper limit for the joint norm of all gradients",
+    "0 (no limit) or a positive number",
+    is_limit,
+)
+
+
 class TrainState(train_state.TrainState):
     """Parameters, state of the optimizer, statistics of layers, and a random key."""
 
@@ -571,13 +614,19 @@ class TrainState(train_state.TrainState):
 
 
 class Callback:
-    """What else happens in a training step; a subclass defines what it needs."""
+    """What else happens during training; a subclass defines what it needs."""
+
+    def before_fit(self, trainer: Trainer) -> None:
+        """Is called before the first step."""
 
     def before_step(self, trainer: Trainer, batch: Any) -> None:
         """Is called before each training step, with its minibatch."""
 
     def after_step(self, trainer: Trainer) -> None:
         """Is called after each training step."""
+
+    def after_epoch(self, trainer: Trainer) -> None:
+        """Is called after each epoch. To end with it, set `trainer.should_stop`."""
 
 
 Trainer.callbacks = Setting(
@@ -767,6 +816,8 @@ Trainer.devices = Setting(
     "a list of devices that this process can use, such as `d2l.try_devices(2)`",
     are_devices,
 )
+
+Trainer.device = None
 
 
 def move_to(batch: Any, device: jax.Device) -> Any:
@@ -1284,11 +1335,7 @@ def largest_batch(fits: Callable, batch_size: int) -> int:
 
 
 Trainer.accumulate = Setting(
-    "accumulate",
-    1,
-    "The number of parts of each minibatch",
-    "1, 2, ...",
-    lambda value: isinstance(value, int) and value >= 1,
+    "accumulate", 1, "The number of parts of each minibatch", "1, 2, ...", is_count
 )
 
 
@@ -2681,7 +2728,7 @@ Trainer.save_every = Setting(
     None,
     "The number of minibatches between two checkpoints",
     "None (after each epoch) or 1, 2, ...",
-    lambda value: value is None or isinstance(value, int) and value >= 1,
+    lambda value: value is None or is_count(value),
 )
 
 Trainer.skip_damaged = Setting(
@@ -2690,7 +2737,7 @@ Trainer.skip_damaged = Setting(
     "Whether a run may continue from an earlier checkpoint "
     "if the newest one cannot be read",
     "True or False",
-    lambda value: value in (True, False),
+    is_switch,
 )
 
 
@@ -2803,12 +2850,12 @@ def __getattr__(name: str) -> Any:
 def one_optimizer(model: Any) -> Any:
     """Return the optimizer of a model; raise TypeError if there are several."""
     optim = model.configure_optimizers()
-    if not hasattr(optim, "update"):
+    if isinstance(optim, (list, dict)) or type(optim) is tuple:
         raise TypeError(
             "configure_optimizers must return one optimizer; make one of "
             "several by optax.multi_transform"
         )
-    return optim
+    return check_optimizer(optim, ("init", "update"))
 
 
 class ArrayLoader:
@@ -2825,6 +2872,7 @@ class ArrayLoader:
         seed: int = 0,
         convert: Callable = tuple,
     ):
+        check_batch_size(batch_size)
         self.arrays = tuple(np.asarray(a) for a in arrays)
         self.batch_size, self.shuffle, self.convert = batch_size, shuffle, convert
         self.rng = np.random.default_rng(seed)
@@ -3039,12 +3087,18 @@ class Operations:
 def operation_flops(op: Any) -> int:
     """Return the FLOPs of an equation of a jaxpr, 0 if it is no product.
 
-    In a convolution, numbers that padding or dilation adds do not count.
+    In a convolution, zeros that dilation adds do not count; those of padding do.
     """
     name, params = op.primitive.name, op.params
-    if name not in ("dot_general", "conv_general_dilated"):
+    if name not in ("dot_general", "ragged_dot_general", "conv_general_dilated"):
         return 0
     (X, W), out = (v.aval for v in op.invars[:2]), op.outvars[0].aval
+    if name == "ragged_dot_general":  # rows of X belong to groups, each with a matrix
+        ragged = params["ragged_dot_dimension_numbers"]
+        summed = ragged.dot_dimension_numbers[0][0]
+        flops = 2 * out.size * math.prod(X.shape[i] for i in summed)
+        each = {*ragged.lhs_ragged_dimensions} & {*summed}  # group sums its own rows
+        return flops // op.invars[2].aval.size if each else flops
     dimensions = params["dimension_numbers"]
     if name == "dot_general":
         return 2 * out.size * math.prod(X.shape[i] for i in dimensions[0][0])
@@ -3124,7 +3178,15 @@ def predict_memory(
     try:
         state = state_shapes(trainer, batch)
         step: Any = Compiled(trainer.train_step, trainer.model).compiled
-        plan = step.lower(state, batch).compile().memory_analysis()
+        lowered = step.lower(state, batch)
+        plan = lowered.compile().memory_analysis()
+        if jax.default_backend() == "cpu" and ".convolution" in lowered.as_text():
+            warnings.warn(
+                "the peak is at least the one given: it leaves out scratch "
+                "memory of convolutions, up to a third of the peak on a CPU",
+                LowerBound,
+                stacklevel=2,
+            )
         saved = step_activations(trainer.model, state, batch, accumulate)
     except Exception as error:
         cause, line = f"{error}".split("\n")[0], own_line(error)
@@ -3483,6 +3545,7 @@ class Classifier(Module):
 
     def training_step(self, params: Any, batch: Sequence, state: Any) -> tuple:
         """Return (loss, updated statistics) and gradients; plot the loss."""
+        check_batch(batch)
         value, grads = jax.value_and_grad(self.loss, has_aux=True)(
             params, batch[:-1], batch[-1], state
         )
@@ -3765,4 +3828,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from f7c70d34a281b65e, with the contents ad667dc2c3f1ffa3.
+# Generated from 8f7112b06b358047, with the contents 77fad71f379c048f.

@@ -30,6 +30,7 @@ import logging
 import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -95,7 +96,9 @@ def table(
     settings = {"accumulate": accumulate} | _precision(library, precision)
     try:
         batch = [_abstract(library, *shape) for shape in shapes]
-        size = library.predict_memory(model, batch, **settings)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            size = library.predict_memory(model, batch, **settings)
     except Exception as error:
         given = " ".join(items)
         raise UsageError(
@@ -104,8 +107,12 @@ def table(
     rows = [_row(role, n) for role, n in size._asdict().items()]
     memory = {card: library.card_data(card)["memory"] for card in CARDS}
     fit = ", ".join(card for card in CARDS if size.peak < memory[card]) or "none"
-    note = "The framework and the driver take memory, too."
-    return "\n".join([*rows, "", f"Cards with more memory than this: {fit}. {note}"])
+    low = [str(w.message) for w in told if issubclass(w.category, library.LowerBound)]
+    rows[-1] += ", at least" * bool(low)
+    notes = [f"{text[0].upper()}{text[1:]}." for text in low]
+    notes += ["The framework and the driver take memory, too."]
+    cards = f"Cards with more memory than this: {fit}. {' '.join(notes)}"
+    return "\n".join([*rows, "", cards])
 
 
 def generation(

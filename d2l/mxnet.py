@@ -74,15 +74,26 @@ from d2l.report import (
     visible_gpus,
 )
 from d2l.settings import (
+    HasSettings,
     HyperParameters,
+    LowerBound,
     Setting,
     apply_settings,
-    check_limits,
+    check_batch,
+    check_batch_size,
+    check_loss,
     check_objects,
+    check_optimizer,
     count_batches,
     count_examples,
+    epochs_left,
+    is_count,
+    is_limit,
+    is_switch,
     locate_errors,
+    loss_and_gradients,
     own_line,
+    training_batches,
 )
 from d2l.storage import (
     WrongCheckpoint,
@@ -122,51 +133,53 @@ from d2l.tables import (
 __all__ = [
     "ArrayLoader", "Benchmark", "Block", "Callback", "Checkpoint", "Checkpoints",
     "ChunkedLoss", "Classifier", "Collective", "Compiled", "DataModule", "DeepMLP",
-    "Digits", "FashionMNIST", "FrameworkInfo", "GPULimits", "GPUReport",
+    "Digits", "FashionMNIST", "FrameworkInfo", "GPULimits", "GPUReport", "HasSettings",
     "HyperParameters", "KernelPlan", "LanguageModel", "LanguageShape",
-    "LinearRegression", "LinearRegressionScratch", "MFU", "MLP", "Machine",
-    "MemoryTape", "Module", "OneRank", "Operation", "OperationRecorder", "Optimizers",
-    "Plan", "Point", "ProgressBoard", "Ranks", "Request", "ResumableLoader", "SGD",
-    "SHAPES", "Setting", "StepMemory", "SyntheticRegressionData", "Timer", "Traffic",
-    "Trainer", "TransformerLayer", "WatchedArray", "WrongCheckpoint", "abs",
-    "add_point", "add_to_class", "all_arrays", "apply_settings", "arange",
-    "are_devices", "argmax", "astype", "batch_matmul", "board_state", "build_problems",
-    "bus_bandwidth", "cache_bytes", "callback_states", "capability_range", "card_data",
-    "check_digests", "check_files", "check_heads", "check_limits", "check_loss",
-    "check_objects", "check_prompt", "check_requests", "check_room", "check_run",
-    "check_shapes", "checkpoint", "chunked_loss", "cited", "cited_rows", "close_store",
-    "compile_cuda", "compile_kernel", "complete_checkpoints", "concat", "copy_to",
-    "cos", "cosh", "count_batches", "count_examples", "count_instructions",
-    "count_traffic", "cpu", "decode", "device_exists", "draft_checkpoint",
-    "driver_problems", "exchange_handles", "exp", "expand_dims", "eye", "few_examples",
-    "figure", "first_gpus", "fit_copy", "flatten", "float32", "framework_info",
-    "free_ports", "generate", "gluon_trainers", "gpu", "gpu_info", "gpu_limits",
-    "gpu_links", "gpu_report", "gradient_hook", "group_environment", "in_background",
-    "in_notebook", "int32", "int64", "keep_freed_memory", "keep_statistics",
-    "large_sum", "largest_batch", "latest_checkpoint", "launch", "launcher_problems",
-    "likeliest", "linear", "linspace", "list_operations", "load_arrays",
-    "load_fashion_mnist", "load_states", "locate_errors", "locked", "log", "make_cache",
-    "make_folder", "make_language_model", "make_lazy_parameters", "many_tanhs",
-    "matmul", "mean", "measure_machine", "memory_problems", "memory_trace", "meshgrid",
-    "move_to", "named_arrays", "nbytes", "new_key", "nn_Module", "no_plots", "normal",
-    "num_gpus", "numpy", "nvidia_folder", "nvidia_smi", "occupancy", "one_optimizer",
-    "ones", "ones_like", "operator_name", "optimizer_bytes", "optimizer_name",
-    "own_attributes", "own_line", "pack", "pipeline_order", "pipeline_times",
-    "plain_arrays", "plan_kernel", "plot", "plot_ladder", "plot_trace",
-    "predict_memory", "product_flops", "product_times", "product_types", "profile",
-    "progress_bar", "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn",
-    "rank_environment", "rank_group", "read_params", "reduce_mean", "reduce_sum",
-    "remedy", "repeat", "require_gpu", "reshape", "restore_board", "restore_callbacks",
-    "ring_all_reduce", "ring_time", "rms_norm", "run_arguments", "run_kernel",
-    "run_small", "run_uncompiled", "saved_bytes", "scaling_efficiency",
-    "schedule_buckets", "scratch_tensors", "serve", "servers", "set_axes",
-    "set_figsize", "share_object", "shared_array", "show_error", "show_images",
-    "sight_problems", "sigmoid", "simulate_kernel", "sin", "single_graph", "sinh",
-    "size", "small_sums", "spans", "split_batch", "square_product", "stack",
-    "star_all_reduce", "step_flops", "step_needs", "stored_collectives", "stored_plans",
-    "stored_turns", "swapaxes", "synchronize", "take_examples", "tanh", "tensor",
-    "time_call", "time_in_turn", "to", "trace_events", "trained_arrays", "transpose",
-    "tree_map", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
+    "LinearRegression", "LinearRegressionScratch", "LowerBound", "MFU", "MLP",
+    "Machine", "MemoryTape", "Module", "OneRank", "Operation", "OperationRecorder",
+    "Optimizers", "Plan", "Point", "ProgressBoard", "Ranks", "Request",
+    "ResumableLoader", "SGD", "SHAPES", "Setting", "StepMemory",
+    "SyntheticRegressionData", "Timer", "Traffic", "Trainer", "TransformerLayer",
+    "WatchedArray", "WrongCheckpoint", "abs", "add_point", "add_to_class", "all_arrays",
+    "apply_settings", "arange", "are_devices", "argmax", "astype", "batch_matmul",
+    "board_state", "build_problems", "bus_bandwidth", "cache_bytes", "callback_states",
+    "capability_range", "card_data", "check_batch", "check_batch_size", "check_digests",
+    "check_files", "check_heads", "check_loss", "check_objects", "check_optimizer",
+    "check_prompt", "check_requests", "check_room", "check_run", "check_shapes",
+    "checkpoint", "chunked_loss", "cited", "cited_rows", "close_store", "compile_cuda",
+    "compile_kernel", "complete_checkpoints", "concat", "copy_to", "cos", "cosh",
+    "count_batches", "count_examples", "count_instructions", "count_traffic", "cpu",
+    "decode", "device_exists", "draft_checkpoint", "driver_problems", "epochs_left",
+    "exchange_handles", "exp", "expand_dims", "eye", "few_examples", "figure",
+    "first_gpus", "fit_copy", "flatten", "float32", "framework_info", "free_ports",
+    "generate", "gluon_trainers", "gpu", "gpu_info", "gpu_limits", "gpu_links",
+    "gpu_report", "gradient_hook", "group_environment", "in_background", "in_notebook",
+    "int32", "int64", "is_count", "is_limit", "is_switch", "keep_freed_memory",
+    "keep_statistics", "large_sum", "largest_batch", "latest_checkpoint", "launch",
+    "launcher_problems", "likeliest", "linear", "linspace", "list_operations",
+    "load_arrays", "load_fashion_mnist", "load_states", "locate_errors", "locked",
+    "log", "loss_and_gradients", "make_cache", "make_folder", "make_language_model",
+    "make_lazy_parameters", "many_tanhs", "matmul", "mean", "measure_machine",
+    "memory_problems", "memory_trace", "meshgrid", "move_to", "named_arrays", "nbytes",
+    "new_key", "nn_Module", "no_plots", "normal", "num_gpus", "numpy", "nvidia_folder",
+    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "operator_name",
+    "optimizer_bytes", "optimizer_name", "own_attributes", "own_line", "pack",
+    "pipeline_order", "pipeline_times", "plain_arrays", "plan_kernel", "plot",
+    "plot_ladder", "plot_trace", "predict_memory", "product_flops", "product_times",
+    "product_types", "profile", "progress_bar", "publish_checkpoint", "query_gpus",
+    "queue_times", "rand", "randn", "rank_environment", "rank_group", "read_params",
+    "reduce_mean", "reduce_sum", "remedy", "repeat", "require_gpu", "reshape",
+    "restore_board", "restore_callbacks", "ring_all_reduce", "ring_time", "rms_norm",
+    "run_arguments", "run_kernel", "run_small", "run_uncompiled", "saved_bytes",
+    "scaling_efficiency", "schedule_buckets", "scratch_tensors", "serve", "servers",
+    "set_axes", "set_figsize", "share_object", "shared_array", "show_error",
+    "show_images", "sight_problems", "sigmoid", "simulate_kernel", "sin",
+    "single_graph", "sinh", "size", "small_sums", "spans", "split_batch",
+    "square_product", "stack", "star_all_reduce", "step_flops", "step_needs",
+    "stored_collectives", "stored_plans", "stored_turns", "swapaxes", "synchronize",
+    "take_examples", "tanh", "tensor", "time_call", "time_in_turn", "to",
+    "trace_events", "trained_arrays", "training_batches", "transpose", "tree_map",
+    "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
     "use_svg_display", "vector_product", "verdict", "visible_gpus",
     "wait_for_checkpoints", "wait_for_disk", "warn_if_over", "wave_efficiency",
     "worker_store", "write_digests", "write_progress", "writing", "zeros", "zeros_like"
@@ -233,6 +246,7 @@ class Module(nn.Block, HyperParameters):
 
     def configure_optimizers(self) -> Any:
         """Return the optimizer: stochastic gradient descent with rate `lr`."""
+        assert hasattr(self, "lr"), "define lr, or configure_optimizers of your own"
         params = self.parameters()
         arrays = [a for a in self.get_scratch_params() if a.grad is not None]
         if not params and not arrays:
@@ -258,6 +272,7 @@ class Module(nn.Block, HyperParameters):
 
     def training_step(self, batch: Sequence) -> np.ndarray:
         """Return the loss of a minibatch, and plot it."""
+        check_batch(batch)
         l = self.loss(self(*batch[:-1]), batch[-1])
         self.plot("loss", l, train=True)
         return l
@@ -365,15 +380,11 @@ class SyntheticRegressionData(DataModule):
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
-class Trainer(HyperParameters):
+class Trainer(HasSettings):
     """Trains a model.
 
-    max_epochs: the number of passes over the training data.
-    num_gpus: the number of GPUs to train on; 0 means the CPU.
-    gradient_clip_val: an upper limit for the joint norm of all gradients; 0 means
-        no limit.
-    settings: further arguments, such as `callbacks`; `help(Trainer)` lists them.
-        They may be changed between two calls of `fit`.
+    The arguments are settings, which `help(Trainer)` explains. They may be changed
+    between two calls of `fit`.
 
     Example: `Trainer(max_epochs=3).fit(model, data)` trains the module `model` on
     the data module `data`. Afterwards `model.board.data['val_loss'][-1].y` is the
@@ -383,12 +394,11 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def __init__(
         self,
-        max_epochs: int,
+        max_epochs: int = 1,
         num_gpus: int = 0,
         gradient_clip_val: float = 0,
         **settings: Any,
     ):
-        check_limits(max_epochs, gradient_clip_val)
         self.save_hyperparameters(ignore=["settings"])
         self.devices: Any = first_gpus(num_gpus) or [cpu()]
         apply_settings(self, settings)
@@ -396,12 +406,12 @@ class Trainer(HyperParameters):
 
     def prepare_data(self, data: Any) -> None:
         """Get the minibatches, and count them."""
-        self.train_dataloader = data.train_dataloader()
-        self.val_dataloader = data.val_dataloader()
-        self.num_train_batches = count_batches(self.train_dataloader)
+        train, val = training_batches(self, data), data.val_dataloader()
+        self.num_train_batches = count_batches(train, "train_dataloader()")
         self.num_val_batches = (
-            0 if self.val_dataloader is None else count_batches(self.val_dataloader)
+            0 if val is None else count_batches(val, "val_dataloader()")
         )
+        self.train_dataloader, self.val_dataloader = train, val
 
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_model(self, model: Module) -> None:
@@ -433,26 +443,23 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     @locate_errors()
     def fit(
-        self, model: Module, data: Any, checkpoint_dir: str | Path | None = None
+        self, model: Module, data: Any, *, checkpoint_dir: str | Path | None = None
     ) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`.
 
         With `checkpoint_dir`, save checkpoints there and continue from the newest.
         Read only checkpoints that you trust: a changed one can run code.
         """
-        check_objects(model, data)
+        data = check_objects(model, data)
         self.ranks: Any = Ranks(self)
         self.start(model, data)
         self.ranks.prepare_optimizer(self.optim)
         self.checkpoints = checkpoint_dir and self.checkpoint_class(
             self, checkpoint_dir
         )
-        epochs = range(self.epoch, self.max_epochs)
         with progress_bar(self), locked(checkpoint_dir, self.ranks.rank):
-            for self.epoch in epochs:
+            for self.epoch in epochs_left(self):
                 self.fit_epoch()
-                if self.checkpoints:
-                    self.checkpoints.end_epoch()
         self.ranks.keep_first_copy()
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
@@ -504,7 +511,7 @@ class Trainer(HyperParameters):
             self.ranks.part_weight = weight * share
             with autograd.record():
                 loss = self.model.training_step(part)
-            check_loss(loss.shape, loss.size)
+            check_loss(loss)
             loss.backward(np.full_like(loss, self.ranks.part_weight * scale))
             wait_for_checkpoints()
 
@@ -595,14 +602,54 @@ class Trainer(HyperParameters):
         return True
 
 
+Trainer.max_epochs = Setting(
+    "max_epochs",
+    1,
+    "The number of epochs",
+    "0, 1, 2, ...",
+    lambda value: is_count(value, 0),
+)
+
+Trainer.steps_per_epoch = Setting(
+    "steps_per_epoch",
+    None,
+    "The number of minibatches in an epoch of a stream or loader",
+    "None (all that there are) or 1, 2, ...",
+    lambda value: value is None or is_count(value),
+)
+
+Trainer.num_gpus = Setting(
+    "num_gpus",
+    0,
+    "The number of GPUs to train on, or 0 for the CPU",
+    "0, 1, 2, ...",
+    lambda value: is_count(value, 0),
+    fixed="set devices=d2l.try_devices(n)",
+)
+
+Trainer.gradient_clip_val = Setting(
+    "gradient_clip_val",
+    0,
+    "The upper limit for the joint norm of all gradients",
+    "0 (no limit) or a positive number",
+    is_limit,
+)
+
+
 class Callback:
-    """What else happens in a training step; a subclass defines what it needs."""
+    """What else happens during training; a subclass defines what it needs."""
+
+    def before_fit(self, trainer: Trainer) -> None:
+        """Is called before the first step."""
 
     def before_step(self, trainer: Trainer, batch: Any) -> None:
         """Is called before each training step, with its minibatch."""
 
     def after_step(self, trainer: Trainer) -> None:
         """Is called after each training step."""
+
+    def after_epoch(self, trainer: Trainer) -> None:
+        """Is called after each epoch. To end with it, set `trainer.should_stop`."""
 
 
 Trainer.callbacks = Setting(
@@ -767,6 +814,8 @@ Trainer.devices = Setting(
     "a list of devices that this process can use, such as `d2l.try_devices(2)`",
     are_devices,
 )
+
+Trainer.device = None
 
 
 def tree_map(function: Callable, batch: Any) -> Any:
@@ -1155,11 +1204,7 @@ def wait_for_checkpoints() -> None:
 
 
 Trainer.accumulate = Setting(
-    "accumulate",
-    1,
-    "The number of parts of each minibatch",
-    "1, 2, ...",
-    lambda value: isinstance(value, int) and value >= 1,
+    "accumulate", 1, "The number of parts of each minibatch", "1, 2, ...", is_count
 )
 
 
@@ -2402,7 +2447,7 @@ Trainer.save_every = Setting(
     None,
     "The number of minibatches between two checkpoints",
     "None (after each epoch) or 1, 2, ...",
-    lambda value: value is None or isinstance(value, int) and value >= 1,
+    lambda value: value is None or is_count(value),
 )
 
 Trainer.skip_damaged = Setting(
@@ -2411,7 +2456,7 @@ Trainer.skip_damaged = Setting(
     "Whether a run may continue from an earlier checkpoint "
     "if the newest one cannot be read",
     "True or False",
-    lambda value: value in (True, False),
+    is_switch,
 )
 
 
@@ -2515,8 +2560,10 @@ def scratch_tensors(module: nn.Block) -> list[np.ndarray]:
 class Optimizers:
     """Several optimizers, each with parameters of its own, as one."""
 
+    methods = ("step",)  # of an optimizer
+
     def __init__(self, optimizers: Sequence):
-        self.optimizers = list(optimizers)
+        self.optimizers = [check_optimizer(o, self.methods) for o in optimizers]
 
     def step(self, batch_size: float) -> None:
         """Change the parameters of all optimizers."""
@@ -2527,7 +2574,9 @@ class Optimizers:
 def one_optimizer(model: Any) -> Any:
     """Return the optimizer of a model; several become one."""
     optim = model.configure_optimizers()
-    return Optimizers(optim) if isinstance(optim, (list, tuple)) else optim
+    if optim and isinstance(optim, (list, tuple)):
+        return Optimizers(optim)
+    return check_optimizer(optim, Optimizers.methods)
 
 
 class ArrayLoader:
@@ -2544,6 +2593,7 @@ class ArrayLoader:
         seed: int = 0,
         convert: Callable = tuple,
     ):
+        check_batch_size(batch_size)
         self.arrays = tuple(arrays)
         self.batch_size, self.shuffle, self.convert = batch_size, shuffle, convert
         self.rng = onp.random.default_rng(seed)
@@ -3232,14 +3282,6 @@ def share_object(store: Any, value: Any) -> Any:
     return pickle.loads(numbers.asnumpy().astype(onp.uint8).tobytes())
 
 
-def check_loss(shape: Sequence, size: int | None) -> None:
-    """Raise ValueError unless a loss has one element; None is an unknown size."""
-    if size not in (1, None):
-        raise ValueError(
-            f"the loss must be a scalar, not of shape {tuple(shape)}; take its mean"
-        )
-
-
 def copy_to(array: np.ndarray, device: mx.Context) -> np.ndarray:
     """Return a copy of an array, with a gradient if the array has one."""
     copied = array.copyto(device)
@@ -3428,4 +3470,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4896eca1e682fdb5, with the contents 6038f2e903beceef.
+# Generated from 23ec864524c328cb, with the contents ac884ff157894627.

@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import sys
 import time
+import warnings
 from collections import namedtuple
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -51,7 +52,7 @@ class ProgressBoard:
         self.waiting: dict[str, list] = {}  # points whose mean is to be drawn
         self.data: dict[str, list] = {}
         self.lines: dict[str, Any] = {}
-        self.picture, self.due = None, 0.0
+        self.picture, self.due, self.diverged = None, 0.0, False
 
     @staticmethod
     def mean(values: Sequence) -> Any:
@@ -62,6 +63,7 @@ class ProgressBoard:
         """Forget all points."""
         self.data.clear()
         self.waiting.clear()
+        self.diverged = False
 
     def draw(self, x: float, y: Any, label: str, every_n: int = 1) -> None:
         """Add the point (x, y) to curve `label`; draw the mean of each `every_n`.
@@ -76,6 +78,13 @@ class ProgressBoard:
         points.clear()
         point = Point(sum(xs) / len(xs), float(self.mean(ys)))
         self.data.setdefault(label, []).append(point)
+        if point.y != point.y and not self.diverged:  # NaN
+            self.diverged = True
+            warnings.warn(
+                f"{label} is NaN at {self.xlabel} {point.x:.3g}; if the training has "
+                "diverged, lower the learning rate or set gradient_clip_val",
+                stacklevel=2,
+            )
         if self.display and in_notebook():
             self.publish()
 

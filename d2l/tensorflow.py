@@ -73,15 +73,26 @@ from d2l.report import (
     visible_gpus,
 )
 from d2l.settings import (
+    HasSettings,
     HyperParameters,
+    LowerBound,
     Setting,
     apply_settings,
-    check_limits,
+    check_batch,
+    check_batch_size,
+    check_loss,
     check_objects,
+    check_optimizer,
     count_batches,
     count_examples,
+    epochs_left,
+    is_count,
+    is_limit,
+    is_switch,
     locate_errors,
+    loss_and_gradients,
     own_line,
+    training_batches,
 )
 from d2l.storage import (
     WrongCheckpoint,
@@ -121,57 +132,59 @@ from d2l.tables import (
 __all__ = [
     "ALIASES", "Benchmark", "Block", "CALLS", "Callback", "Checkpoints", "Classifier",
     "Collective", "Compiled", "DataModule", "DeepMLP", "Device", "Digits",
-    "FashionMNIST", "FrameworkInfo", "GPULimits", "GPUReport", "HyperParameters",
-    "IN_PLACE", "KernelPlan", "LanguageModel", "LanguageShape", "LinearRegression",
-    "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module", "OneRank",
-    "Operation", "Optimizers", "Plan", "Point", "ProgressBoard", "Ranks", "Recompute",
-    "Request", "ResumableLoader", "SGD", "SHAPES", "SHAPE_OPERATIONS", "Setting",
-    "StepMemory", "SyntheticRegressionData", "Timer", "TracedStep", "Traffic",
-    "Trainer", "TransformerLayer", "UNCOUNTED", "UNTRACEABLE", "WatchedArray",
-    "WrongCheckpoint", "abs", "add_gradients", "add_point", "add_to_class",
-    "apply_settings", "arange", "are_devices", "argmax", "astype", "batch_matmul",
-    "between_steps", "board_state", "build_layers", "build_problems", "bus_bandwidth",
-    "cache_bytes", "callback_states", "called_operations", "capability_range",
-    "card_data", "check_digests", "check_files", "check_heads", "check_limits",
-    "check_loss", "check_objects", "check_prompt", "check_requests", "check_room",
+    "FashionMNIST", "FrameworkInfo", "GPULimits", "GPUReport", "HasSettings",
+    "HyperParameters", "IN_PLACE", "KernelPlan", "LanguageModel", "LanguageShape",
+    "LinearRegression", "LinearRegressionScratch", "LowerBound", "MFU", "MLP",
+    "Machine", "Module", "OneRank", "Operation", "Optimizers", "Plan", "Point",
+    "ProgressBoard", "Ranks", "Recompute", "Request", "ResumableLoader", "SGD",
+    "SHAPES", "SHAPE_OPERATIONS", "Setting", "StepMemory", "SyntheticRegressionData",
+    "Timer", "TracedStep", "Traffic", "Trainer", "TransformerLayer", "UNCOUNTED",
+    "UNTRACEABLE", "WatchedArray", "WrongCheckpoint", "abs", "add_gradients",
+    "add_point", "add_to_class", "apply_settings", "arange", "are_devices", "argmax",
+    "astype", "batch_matmul", "between_steps", "board_state", "build_layers",
+    "build_problems", "bus_bandwidth", "cache_bytes", "callback_states",
+    "called_operations", "capability_range", "card_data", "check_batch",
+    "check_batch_size", "check_digests", "check_files", "check_heads", "check_loss",
+    "check_objects", "check_optimizer", "check_prompt", "check_requests", "check_room",
     "check_run", "check_shapes", "checkpoint_variables", "chunked_loss", "cited",
     "cited_rows", "compile_cuda", "compile_kernel", "complete_checkpoints", "concat",
     "conv_size", "copied_ahead", "cos", "cosh", "count_batches", "count_examples",
     "count_instructions", "count_minibatches", "count_traffic", "cpu", "decode",
     "decode_step", "device_exists", "draft_checkpoint", "driver_problems",
-    "einsum_size", "ensure_seed", "exp", "expand_dims", "eye", "figure", "first_gpus",
-    "fit_copy", "float32", "framework_info", "free_ports", "generate", "gpu",
-    "gpu_info", "gpu_limits", "gpu_links", "gpu_report", "graph_operations",
+    "einsum_size", "ensure_seed", "epochs_left", "exp", "expand_dims", "eye", "figure",
+    "first_gpus", "fit_copy", "float32", "framework_info", "free_ports", "generate",
+    "gpu", "gpu_info", "gpu_limits", "gpu_links", "gpu_report", "graph_operations",
     "in_background", "in_notebook", "in_precision", "int32", "int64", "is_constant",
-    "is_part", "join_workers", "keep_freed_memory", "large_sum", "largest_batch",
-    "latest_checkpoint", "launch", "launcher_problems", "likeliest", "linspace",
-    "list_operations", "load_fashion_mnist", "locate_errors", "locked", "log",
-    "make_cache", "make_folder", "make_language_model", "make_variables", "many_tanhs",
-    "matmul", "mean", "measure_machine", "memory_info", "memory_problems",
-    "memory_tape", "meshgrid", "mirrored_strategy", "move_to", "moved_bytes", "nbytes",
-    "needed_operations", "nn_Module", "normal", "num_gpus", "num_replicas", "numpy",
-    "nvidia_folder", "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like",
-    "own_line", "pack", "pipeline_order", "pipeline_times", "plan_kernel",
-    "plane_events", "plot", "plot_ladder", "plot_trace", "predict_memory",
-    "prepare_to_load", "product_flops", "product_times", "product_types",
-    "progress_bar", "publish_checkpoint", "query_gpus", "queue_times", "rand",
-    "random_states", "rank_environment", "rank_group", "read_params", "rebuild",
-    "reduce_mean", "reduce_sum", "remedy", "repeat", "replace_variables", "replica_id",
-    "require_gpu", "reshape", "restart_loader", "restore_board", "restore_callbacks",
-    "ring_all_reduce", "ring_time", "rms_norm", "run_arguments", "run_kernel", "run_on",
-    "saved_tensors", "scaling_efficiency", "schedule_buckets", "scratch_tensors",
-    "scratch_variables", "send", "serve", "set_axes", "set_figsize",
-    "set_random_states", "share_random_state", "share_statistics", "shared_array",
-    "show_error", "show_images", "sight_problems", "sigmoid", "simulate_kernel", "sin",
-    "sinh", "size", "small_sums", "split_batch", "square_product", "stack",
-    "star_all_reduce", "step_flops", "step_needs", "storages", "stored_collectives",
-    "stored_plans", "stored_turns", "synchronize", "tanh", "tensor", "time_call",
-    "time_in_turn", "trace", "trace_events", "trace_step", "transpose", "try_all_gpus",
-    "try_devices", "try_gpu", "turn_clocks", "unpack", "unscaled_losses",
-    "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
-    "warn_if_over", "wave_efficiency", "worker_addresses", "worker_rank",
-    "worker_strategy", "write_digests", "write_progress", "writing", "zeros",
-    "zeros_like"
+    "is_count", "is_limit", "is_part", "is_switch", "join_workers", "keep_freed_memory",
+    "large_sum", "largest_batch", "latest_checkpoint", "launch", "launcher_problems",
+    "likeliest", "linspace", "list_operations", "load_fashion_mnist", "locate_errors",
+    "locked", "log", "loss_and_gradients", "make_cache", "make_folder",
+    "make_language_model", "make_variables", "many_tanhs", "matmul", "mean",
+    "measure_machine", "memory_info", "memory_problems", "memory_tape", "meshgrid",
+    "mirrored_strategy", "move_to", "moved_bytes", "nbytes", "needed_operations",
+    "nn_Module", "normal", "num_gpus", "num_replicas", "numpy", "nvidia_folder",
+    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "own_line", "pack",
+    "pipeline_order", "pipeline_times", "plan_kernel", "plane_events", "plot",
+    "plot_ladder", "plot_trace", "predict_memory", "prepare_to_load", "product_flops",
+    "product_times", "product_types", "progress_bar", "publish_checkpoint",
+    "query_gpus", "queue_times", "rand", "random_states", "rank_environment",
+    "rank_group", "read_params", "rebuild", "reduce_mean", "reduce_sum", "remedy",
+    "repeat", "replace_variables", "replica_id", "require_gpu", "reshape",
+    "restart_loader", "restore_board", "restore_callbacks", "ring_all_reduce",
+    "ring_time", "rms_norm", "run_arguments", "run_kernel", "run_on", "saved_tensors",
+    "scaling_efficiency", "schedule_buckets", "scratch_tensors", "scratch_variables",
+    "send", "serve", "set_axes", "set_figsize", "set_random_states",
+    "share_random_state", "share_statistics", "shared_array", "show_error",
+    "show_images", "sight_problems", "sigmoid", "simulate_kernel", "sin", "sinh",
+    "size", "small_sums", "split_batch", "square_product", "stack", "star_all_reduce",
+    "step_flops", "step_needs", "storages", "stored_collectives", "stored_plans",
+    "stored_turns", "synchronize", "tanh", "tensor", "time_call", "time_in_turn",
+    "trace", "trace_events", "trace_step", "training_batches", "transpose",
+    "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
+    "unscaled_losses", "use_svg_display", "vector_product", "verdict", "visible_gpus",
+    "wait_for_disk", "warn_if_over", "wave_efficiency", "worker_addresses",
+    "worker_rank", "worker_strategy", "write_digests", "write_progress", "writing",
+    "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -266,11 +279,13 @@ class Module(tf.keras.Model, HyperParameters):
 
     def configure_optimizers(self) -> Any:
         """Return the optimizer: stochastic gradient descent with rate `lr`."""
+        assert hasattr(self, "lr"), "define lr, or configure_optimizers of your own"
         lr = float(self.lr) if isinstance(self.lr, int) else self.lr
         return tf.keras.optimizers.SGD(lr)
 
     def training_step(self, batch: Sequence) -> tf.Tensor:
         """Return the loss of a minibatch, and plot it."""
+        check_batch(batch)
         l = self.loss(self(*batch[:-1]), batch[-1])
         self.plot("loss", l, train=True)
         return l
@@ -328,6 +343,7 @@ class DataModule(HyperParameters):
         rows = tf.data.Dataset.range(len(tensors[0]))
         if train:
             rows = rows.shuffle(max(1, len(tensors[0])))
+        check_batch_size(self.batch_size)
         return (
             rows.batch(self.batch_size)
             .map(lambda i: tuple(tf.gather(a, i) for a in tensors))
@@ -359,15 +375,11 @@ class SyntheticRegressionData(DataModule):
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
-class Trainer(HyperParameters):
+class Trainer(HasSettings):
     """Trains a model.
 
-    max_epochs: the number of passes over the training data.
-    num_gpus: the number of GPUs to train on; 0 means the CPU.
-    gradient_clip_val: an upper limit for the joint norm of all gradients; 0 means
-        no limit.
-    settings: further arguments, such as `callbacks`; `help(Trainer)` lists them.
-        They may be changed between two calls of `fit`.
+    The arguments are settings, which `help(Trainer)` explains. They may be changed
+    between two calls of `fit`.
 
     Example: `Trainer(max_epochs=3).fit(model, data)` trains the module `model` on
     the data module `data`. Afterwards `model.board.data['val_loss'][-1].y` is the
@@ -377,12 +389,11 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def __init__(
         self,
-        max_epochs: int,
+        max_epochs: int = 1,
         num_gpus: int = 0,
         gradient_clip_val: float = 0,
         **settings: Any,
     ):
-        check_limits(max_epochs, gradient_clip_val)
         self.save_hyperparameters(ignore=["settings"])
         self.devices: Any = first_gpus(num_gpus) or [cpu()]
         apply_settings(self, settings)
@@ -391,9 +402,11 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/data-movement.md (sec_data_movement)
     def prepare_data(self, data: Any) -> None:
         """Get the minibatches, and count them."""
-        train, val = data.train_dataloader(), data.val_dataloader()
-        self.num_train_batches = count_minibatches(train)
-        self.num_val_batches = 0 if val is None else count_minibatches(val)
+        train, val = training_batches(self, data), data.val_dataloader()
+        self.num_train_batches = count_minibatches(train, "train_dataloader")
+        self.num_val_batches = (
+            0 if val is None else count_minibatches(val, "val_dataloader")
+        )
         self.train_dataloader, self.val_dataloader = (
             copied_ahead(self, loader) for loader in (train, val)
         )
@@ -429,13 +442,13 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     @locate_errors()
     def fit(
-        self, model: Module, data: Any, checkpoint_dir: str | Path | None = None
+        self, model: Module, data: Any, *, checkpoint_dir: str | Path | None = None
     ) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`.
 
         With `checkpoint_dir`, save checkpoints there and continue from the newest.
         """
-        check_objects(model, data)
+        data = check_objects(model, data)
         self.ranks: Any = Ranks(self)
         share_random_state()
         if checkpoint_dir:
@@ -455,10 +468,8 @@ class Trainer(HyperParameters):
                 progress_bar(self),
                 locked(checkpoint_dir, self.ranks.rank),
             ):
-                for self.epoch in range(self.epoch, self.max_epochs):
+                for self.epoch in epochs_left(self):
                     self.fit_epoch()
-                    if self.checkpoints:
-                        self.checkpoints.end_epoch()
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, batch: Any) -> None:
@@ -511,7 +522,7 @@ class Trainer(HyperParameters):
             with tf.control_dependencies([s for s in sums if s is not None]):
                 with tf.GradientTape() as tape:
                     loss = self.model.training_step(part)
-                    check_loss(loss.shape, loss.shape.num_elements())
+                    check_loss(loss)
                     loss = loss * (share * self.loss_scale())
                 params = self.model.trainable_variables
                 sums = add_gradients(sums, tape.gradient(loss, params))
@@ -557,14 +568,54 @@ class Trainer(HyperParameters):
         return [g if g is None else scale * g for g in dense]
 
 
+Trainer.max_epochs = Setting(
+    "max_epochs",
+    1,
+    "The number of epochs",
+    "0, 1, 2, ...",
+    lambda value: is_count(value, 0),
+)
+
+Trainer.steps_per_epoch = Setting(
+    "steps_per_epoch",
+    None,
+    "The number of minibatches in an epoch of a stream or loader",
+    "None (all that there are) or 1, 2, ...",
+    lambda value: value is None or is_count(value),
+)
+
+Trainer.num_gpus = Setting(
+    "num_gpus",
+    0,
+    "The number of GPUs to train on, or 0 for the CPU",
+    "0, 1, 2, ...",
+    lambda value: is_count(value, 0),
+    fixed="set devices=d2l.try_devices(n)",
+)
+
+Trainer.gradient_clip_val = Setting(
+    "gradient_clip_val",
+    0,
+    "The upper limit for the joint norm of all gradients",
+    "0 (no limit) or a positive number",
+    is_limit,
+)
+
+
 class Callback:
-    """What else happens in a training step; a subclass defines what it needs."""
+    """What else happens during training; a subclass defines what it needs."""
+
+    def before_fit(self, trainer: Trainer) -> None:
+        """Is called before the first step."""
 
     def before_step(self, trainer: Trainer, batch: Any) -> None:
         """Is called before each training step, with its minibatch."""
 
     def after_step(self, trainer: Trainer) -> None:
         """Is called after each training step."""
+
+    def after_epoch(self, trainer: Trainer) -> None:
+        """Is called after each epoch. To end with it, set `trainer.should_stop`."""
 
 
 Trainer.callbacks = Setting(
@@ -745,6 +796,8 @@ Trainer.devices = Setting(
     are_devices,
 )
 
+Trainer.device = None
+
 
 def move_to(batch: Any, device: Device) -> Any:
     """Return a tensor, or a tuple, list or dict of tensors, on `device`."""
@@ -842,15 +895,15 @@ def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
     return float(latency), float(1 / slope)
 
 
-def count_minibatches(loader: Any) -> int:
+def count_minibatches(loader: Any, name: str) -> int:
     """Return the number of minibatches of a loader; TypeError if it is unknown."""
     if isinstance(loader, tf.data.Dataset) and loader.cardinality() < 0:
         raise TypeError(
-            "a loader must know its length, and this data set does not; end it with "
-            ".apply(tf.data.experimental.assert_cardinality(n)), or with .take(n) if "
-            "it has no end, and leave prefetch_to_device to the trainer"
+            f"{name}() must know its length, and this data set does not; end it with "
+            ".apply(tf.data.experimental.assert_cardinality(n)), or set "
+            "steps_per_epoch, and leave prefetch_to_device to the trainer"
         )
-    return count_batches(loader)
+    return count_batches(loader, f"{name}()")
 
 
 def copied_ahead(trainer: Trainer, loader: Any) -> Any:
@@ -1249,11 +1302,7 @@ class Recompute(tf.keras.layers.Layer):
 
 
 Trainer.accumulate = Setting(
-    "accumulate",
-    1,
-    "The number of parts of each minibatch",
-    "1, 2, ...",
-    lambda value: isinstance(value, int) and value >= 1,
+    "accumulate", 1, "The number of parts of each minibatch", "1, 2, ...", is_count
 )
 
 Trainer.precision = Setting(
@@ -1464,11 +1513,7 @@ def keep_freed_memory() -> None:
 Operation = namedtuple("Operation", "name flops nbytes dtype")
 
 Trainer.compiled = Setting(
-    "compiled",
-    False,
-    "Whether XLA compiles the steps",
-    "True or False",
-    lambda value: value in (True, False),
+    "compiled", False, "Whether XLA compiles the steps", "True or False", is_switch
 )
 
 
@@ -2529,7 +2574,7 @@ Trainer.save_every = Setting(
     None,
     "The number of minibatches between two checkpoints",
     "None (after each epoch) or 1, 2, ...",
-    lambda value: value is None or isinstance(value, int) and value >= 1,
+    lambda value: value is None or is_count(value),
 )
 
 Trainer.skip_damaged = Setting(
@@ -2538,7 +2583,7 @@ Trainer.skip_damaged = Setting(
     "Whether a run may continue from an earlier checkpoint "
     "if the newest one cannot be read",
     "True or False",
-    lambda value: value in (True, False),
+    is_switch,
 )
 
 
@@ -2662,8 +2707,18 @@ def scratch_tensors(module: tf.keras.layers.Layer) -> list[tf.Variable]:
 class Optimizers:
     """Several optimizers, each for the variables of its own layer, as one."""
 
+    methods = ("apply_gradients",)  # of an optimizer
+
     def __init__(self, pairs: Sequence):
-        self.pairs = list(pairs)
+        for pair in pairs:
+            if not isinstance(pair, (list, tuple)) or not hasattr(
+                pair[-1], "trainable_variables"
+            ):
+                raise TypeError(
+                    "configure_optimizers must return one optimizer, or "
+                    f"pairs of an optimizer and a layer, not {pair!r:.60}"
+                )
+        self.pairs = [(check_optimizer(o, self.methods), layer) for o, layer in pairs]
 
     @property
     def variables(self) -> list:
@@ -2691,7 +2746,9 @@ class Optimizers:
 def one_optimizer(model: Any) -> Any:
     """Return the optimizer of a model; several become one."""
     optim = model.configure_optimizers()
-    return Optimizers(optim) if isinstance(optim, (list, tuple)) else optim
+    if optim and isinstance(optim, (list, tuple)):
+        return Optimizers(optim)
+    return check_optimizer(optim, Optimizers.methods)
 
 
 UNTRACEABLE = (TypeError, ValueError, LookupError, AttributeError, NotImplementedError)
@@ -3337,14 +3394,6 @@ def launch(
     return launcher.run_ranks(rank_group, (function, args), environments, timeout)
 
 
-def check_loss(shape: Sequence, size: int | None) -> None:
-    """Raise ValueError unless a loss has one element; None is an unknown size."""
-    if size not in (1, None):
-        raise ValueError(
-            f"the loss must be a scalar, not of shape {tuple(shape)}; take its mean"
-        )
-
-
 def worker_addresses() -> list[str]:
     """Return the addresses of the workers in TF_CONFIG, by rank."""
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
@@ -3556,7 +3605,7 @@ def restart_loader(run: Checkpoints, progress: dict[str, Any]) -> None:
     trainer = run.trainer
     trainer.first_states = progress["start"]
     run.set_random_state(trainer.first_states)
-    loader = trainer.data.train_dataloader()
+    loader = training_batches(trainer, trainer.data)
     for _ in range(trainer.epoch):
         iter(loader)  # a data set of tf.data has an order for each pass
     run.loader = copied_ahead(trainer, loader)
@@ -3572,4 +3621,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 3c227ad05a7b7535, with the contents b8764312c8796664.
+# Generated from 53291064d95be8be, with the contents 94d6b184b1007585.

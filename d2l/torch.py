@@ -45,7 +45,7 @@ import numpy as onp
 import torch
 from torch import distributed as dist
 from torch import nn
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 from torch.multiprocessing import start_processes
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
@@ -87,15 +87,26 @@ from d2l.report import (
     visible_gpus,
 )
 from d2l.settings import (
+    HasSettings,
     HyperParameters,
+    LowerBound,
     Setting,
     apply_settings,
-    check_limits,
+    check_batch,
+    check_batch_size,
+    check_loss,
     check_objects,
+    check_optimizer,
     count_batches,
     count_examples,
+    epochs_left,
+    is_count,
+    is_limit,
+    is_switch,
     locate_errors,
+    loss_and_gradients,
     own_line,
+    training_batches,
 )
 from d2l.storage import (
     WrongCheckpoint,
@@ -135,42 +146,44 @@ from d2l.tables import (
 __all__ = [
     "Benchmark", "Block", "Callback", "Checkpoints", "Classifier", "Collective",
     "CollectiveRecorder", "DataModule", "DeepMLP", "Digits", "FashionMNIST",
-    "FrameworkInfo", "GPULimits", "GPUReport", "HyperParameters", "KernelPlan",
-    "LanguageModel", "LanguageShape", "LinearRegression", "LinearRegressionScratch",
-    "MFU", "MLP", "Machine", "MemoryTape", "Module", "OneRank", "Operation",
-    "OperationRecorder", "Optimizers", "Plan", "Point", "ProgressBoard", "Ranks",
-    "Request", "ResumableLoader", "SGD", "SHAPES", "Setting", "ShareLoader",
-    "SlicedDataset", "StepMemory", "SyntheticRegressionData", "Timer", "Traffic",
-    "Trainer", "TrainingStep", "TransformerLayer", "WrongCheckpoint", "abs",
-    "accelerator", "add_point", "add_to_class", "all_tensors", "apply_settings",
-    "arange", "are_devices", "argmax", "astype", "batch_matmul", "board_state",
-    "build_problems", "bus_bandwidth", "cache_bytes", "callback_states", "can_fork",
-    "capability_range", "card_data", "check_digests", "check_files", "check_heads",
-    "check_limits", "check_loss", "check_objects", "check_prompt", "check_requests",
-    "check_room", "check_run", "check_shapes", "chunked_loss", "cited", "cited_rows",
-    "compile_kernel", "complete_checkpoints", "concat", "copied_ahead", "cos", "cosh",
-    "count_batches", "count_collectives", "count_examples", "count_instructions",
-    "count_step", "count_traffic", "cpu", "decode", "device_exists", "draft_checkpoint",
-    "draw_for_caller", "draw_seed", "driver_problems", "end_with_caller", "exp",
-    "expand_dims", "eye", "fake", "fake_copy", "figure", "find_ranks", "first_gpus",
-    "fit_as_rank", "fit_copy", "fit_in_ranks", "float32", "flop_formula",
+    "FrameworkInfo", "GPULimits", "GPUReport", "HasSettings", "HyperParameters",
+    "KernelPlan", "LanguageModel", "LanguageShape", "LinearRegression",
+    "LinearRegressionScratch", "LowerBound", "MFU", "MLP", "Machine", "MemoryTape",
+    "Module", "OneRank", "Operation", "OperationRecorder", "Optimizers", "Plan",
+    "Point", "ProgressBoard", "Ranks", "Request", "ResumableLoader", "SGD", "SHAPES",
+    "Setting", "ShareLoader", "SlicedDataset", "StepMemory", "SyntheticRegressionData",
+    "TEMPORARY", "Timer", "Traffic", "Trainer", "TrainingStep", "TransformerLayer",
+    "WrongCheckpoint", "abs", "accelerator", "add_point", "add_to_class", "all_tensors",
+    "apply_settings", "arange", "are_devices", "argmax", "astype", "batch_matmul",
+    "board_state", "build_problems", "bus_bandwidth", "cache_bytes", "callback_states",
+    "can_fork", "capability_range", "card_data", "check_batch", "check_batch_size",
+    "check_digests", "check_files", "check_heads", "check_loss", "check_objects",
+    "check_optimizer", "check_prompt", "check_requests", "check_room", "check_run",
+    "check_shapes", "chunked_loss", "cited", "cited_rows", "compile_kernel",
+    "complete_checkpoints", "concat", "copied_ahead", "cos", "cosh", "count_batches",
+    "count_collectives", "count_examples", "count_instructions", "count_step",
+    "count_traffic", "cpu", "decode", "device_exists", "draft_checkpoint",
+    "draw_for_caller", "draw_seed", "driver_problems", "end_with_caller", "epochs_left",
+    "exp", "expand_dims", "eye", "fake", "fake_copy", "figure", "find_ranks",
+    "first_gpus", "fit_as_rank", "fit_copy", "fit_in_ranks", "float32", "flop_formula",
     "framework_info", "generate", "gpu", "gpu_info", "gpu_limits", "gpu_links",
     "gpu_report", "in_background", "in_notebook", "init_cnn", "init_group",
-    "inner_loop", "int32", "int64", "interpret_kernel", "join_ranks",
-    "keep_freed_memory", "large_sum", "largest_batch", "latest_checkpoint", "launch",
-    "launcher_problems", "likeliest", "linspace", "list_operations",
-    "load_fashion_mnist", "load_model", "loader_generators", "locate_errors", "locked",
-    "log", "make_cache", "make_folder", "make_language_model", "make_lazy_parameters",
-    "many_tanhs", "matmul", "mean", "measure_machine", "memory_problems", "meshgrid",
-    "messages", "model_tensors", "move_to", "named_tensors", "nbytes", "nn_Module",
-    "no_plots", "normal", "num_gpus", "numpy", "nvidia_smi", "occupancy",
-    "one_optimizer", "ones", "ones_like", "optimizer_state", "original_errors",
-    "own_device", "own_line", "pack", "persistent_loaders", "pipeline_order",
-    "pipeline_times", "plain_kernels", "plain_tensors", "plot", "plot_ladder",
-    "plot_trace", "predict_memory", "product_times", "product_types", "progress_bar",
-    "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn", "random_states",
-    "read_params", "read_tensors", "reduce_mean", "reduce_sum", "remedy", "repeat",
-    "require_gpu", "reshape", "restore_board", "restore_callbacks", "restore_workers",
+    "inner_loop", "int32", "int64", "interpret_kernel", "is_count", "is_limit",
+    "is_switch", "join_ranks", "keep_freed_memory", "large_sum", "largest_batch",
+    "latest_checkpoint", "launch", "launcher_problems", "likeliest", "linspace",
+    "list_operations", "load_fashion_mnist", "load_model", "loader_generators",
+    "locate_errors", "locked", "log", "loss_and_gradients", "make_cache", "make_folder",
+    "make_language_model", "make_lazy_parameters", "many_tanhs", "matmul", "mean",
+    "measure_machine", "memory_problems", "meshgrid", "messages", "model_tensors",
+    "move_to", "named_tensors", "nbytes", "nn_Module", "no_plots", "normal", "num_gpus",
+    "numpy", "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like",
+    "optimizer_state", "original_errors", "own_device", "own_line", "pack",
+    "persistent_loaders", "pipeline_order", "pipeline_times", "plain_kernels",
+    "plain_tensors", "plot", "plot_ladder", "plot_trace", "predict_memory",
+    "product_times", "product_types", "progress_bar", "publish_checkpoint",
+    "query_gpus", "queue_times", "rand", "randn", "random_states", "read_params",
+    "read_tensors", "reduce_mean", "reduce_sum", "remedy", "repeat", "require_gpu",
+    "reshape", "restore_board", "restore_callbacks", "restore_workers",
     "ring_all_reduce", "ring_time", "run_arguments", "run_kernel", "run_rank",
     "run_tool", "saved_for_backward", "scaling_efficiency", "schedule_buckets",
     "scratch_tensors", "serve", "set_axes", "set_figsize", "set_random_states",
@@ -179,11 +192,11 @@ __all__ = [
     "star_all_reduce", "start_ranks", "started_workers", "step_flops", "step_needs",
     "stored_collectives", "stored_plans", "stored_turns", "swapaxes", "synchronize",
     "tanh", "tell_caller", "tensor", "tensor_bytes", "time_call", "time_in_turn", "to",
-    "trace_events", "transpose", "triton_code", "try_all_gpus", "try_devices",
-    "try_gpu", "turn_clocks", "unpack", "use_svg_display", "vector_product", "verdict",
-    "visible_gpus", "wait_for_disk", "warn_if_over", "warn_of_workers", "watch_access",
-    "wave_efficiency", "with_batches", "write_digests", "write_progress",
-    "write_tensors", "writing", "zeros", "zeros_like"
+    "trace_events", "training_batches", "transpose", "triton_code", "try_all_gpus",
+    "try_devices", "try_gpu", "turn_clocks", "unpack", "use_svg_display",
+    "vector_product", "verdict", "visible_gpus", "wait_for_disk", "warn_if_over",
+    "warn_of_workers", "watch_access", "wave_efficiency", "with_batches",
+    "write_digests", "write_progress", "write_tensors", "writing", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -242,7 +255,10 @@ class Module(nn.Module, HyperParameters):
 
     def configure_optimizers(self) -> Any:
         """Return the optimizer: stochastic gradient descent with rate `lr`."""
+        assert hasattr(self, "lr"), "define lr, or configure_optimizers of your own"
         params = [*self.parameters(), *self.get_scratch_params()]
+        if not params:
+            raise ValueError("this model has no parameters to train")
         return torch.optim.SGD(params, lr=self.lr)
 
     def get_scratch_params(self) -> list[torch.Tensor]:
@@ -250,8 +266,13 @@ class Module(nn.Module, HyperParameters):
         tensors = scratch_tensors(self)
         return [t for t in tensors if t.requires_grad and t.is_leaf]
 
+    def __getstate__(self) -> dict:
+        """Leave the trainer, and thus the data, out of pickles and of copies."""
+        return {k: v for k, v in super().__getstate__().items() if k != "trainer"}
+
     def training_step(self, batch: Sequence) -> torch.Tensor:
         """Return the loss of a minibatch, and plot it."""
+        check_batch(batch)
         l = self.loss(self(*batch[:-1]), batch[-1])
         self.plot("loss", l, train=True)
         return l
@@ -355,15 +376,11 @@ class SyntheticRegressionData(DataModule):
         return self.get_tensorloader((self.X, self.y), train, i)
 
 
-class Trainer(HyperParameters):
+class Trainer(HasSettings):
     """Trains a model.
 
-    max_epochs: the number of passes over the training data.
-    num_gpus: the number of GPUs to train on; 0 means the CPU.
-    gradient_clip_val: an upper limit for the joint norm of all gradients; 0 means
-        no limit.
-    settings: further arguments, such as `callbacks`; `help(Trainer)` lists them.
-        They may be changed between two calls of `fit`.
+    The arguments are settings, which `help(Trainer)` explains. They may be changed
+    between two calls of `fit`.
 
     Example: `Trainer(max_epochs=3).fit(model, data)` trains the module `model` on
     the data module `data`. Afterwards `model.board.data['val_loss'][-1].y` is the
@@ -373,12 +390,11 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def __init__(
         self,
-        max_epochs: int,
+        max_epochs: int = 1,
         num_gpus: int = 0,
         gradient_clip_val: float = 0,
         **settings: Any,
     ):
-        check_limits(max_epochs, gradient_clip_val)
         self.save_hyperparameters(ignore=["settings"])
         self.devices: Any = first_gpus(num_gpus) or [cpu()]
         apply_settings(self, settings)
@@ -387,9 +403,11 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def prepare_data(self, data: Any) -> None:
         """Get this rank's shares of the minibatches, and count them."""
-        train, val = data.train_dataloader(), data.val_dataloader()
-        self.num_train_batches = count_batches(train)
-        self.num_val_batches = 0 if val is None else count_batches(val)
+        train, val = training_batches(self, data), data.val_dataloader()
+        self.num_train_batches = count_batches(train, "train_dataloader()")
+        self.num_val_batches = (
+            0 if val is None else count_batches(val, "val_dataloader()")
+        )
         self.train_dataloader = self.ranks.own_loader(self, train, True)
         self.val_dataloader = self.ranks.own_loader(self, val, False)
 
@@ -421,14 +439,14 @@ class Trainer(HyperParameters):
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     @locate_errors()
     def fit(
-        self, model: Module, data: Any, checkpoint_dir: str | Path | None = None
+        self, model: Module, data: Any, *, checkpoint_dir: str | Path | None = None
     ) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`.
 
         With `checkpoint_dir`, save checkpoints there and continue from the newest.
         Read only checkpoints that you trust: a changed one can run code.
         """
-        check_objects(model, data)
+        data = check_objects(model, data)
         find_ranks(self)
         if self.ranks.size == 1 and len(self.devices) > 1:
             return fit_in_ranks(self, model, data, checkpoint_dir)
@@ -436,12 +454,9 @@ class Trainer(HyperParameters):
         self.checkpoints = checkpoint_dir and self.checkpoint_class(
             self, checkpoint_dir
         )
-        epochs = range(self.epoch, self.max_epochs)
         with progress_bar(self), locked(checkpoint_dir, self.ranks.rank):
-            for self.epoch in epochs:
+            for self.epoch in epochs_left(self):
                 self.fit_epoch()
-                if self.checkpoints:
-                    self.checkpoints.end_epoch()
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, batch: Any) -> None:
@@ -546,14 +561,54 @@ class Trainer(HyperParameters):
         nn.utils.clip_grad_norm_(params, grad_clip_val)
 
 
+Trainer.max_epochs = Setting(
+    "max_epochs",
+    1,
+    "The number of epochs",
+    "0, 1, 2, ...",
+    lambda value: is_count(value, 0),
+)
+
+Trainer.steps_per_epoch = Setting(
+    "steps_per_epoch",
+    None,
+    "The number of minibatches in an epoch of a stream or loader",
+    "None (all that there are) or 1, 2, ...",
+    lambda value: value is None or is_count(value),
+)
+
+Trainer.num_gpus = Setting(
+    "num_gpus",
+    0,
+    "The number of GPUs to train on, or 0 for the CPU",
+    "0, 1, 2, ...",
+    lambda value: is_count(value, 0),
+    fixed="set devices=d2l.try_devices(n)",
+)
+
+Trainer.gradient_clip_val = Setting(
+    "gradient_clip_val",
+    0,
+    "The upper limit for the joint norm of all gradients",
+    "0 (no limit) or a positive number",
+    is_limit,
+)
+
+
 class Callback:
-    """What else happens in a training step; a subclass defines what it needs."""
+    """What else happens during training; a subclass defines what it needs."""
+
+    def before_fit(self, trainer: Trainer) -> None:
+        """Is called before the first step."""
 
     def before_step(self, trainer: Trainer, batch: Any) -> None:
         """Is called before each training step, with its minibatch."""
 
     def after_step(self, trainer: Trainer) -> None:
         """Is called after each training step."""
+
+    def after_epoch(self, trainer: Trainer) -> None:
+        """Is called after each epoch. To end with it, set `trainer.should_stop`."""
 
 
 Trainer.callbacks = Setting(
@@ -727,6 +782,8 @@ Trainer.devices = Setting(
     "a list of devices that this process can use, such as `d2l.try_devices(2)`",
     are_devices,
 )
+
+Trainer.device = None
 
 
 def move_to(batch: Any, device: torch.device) -> Any:
@@ -1025,11 +1082,7 @@ def largest_batch(fits: Callable, batch_size: int) -> int:
 
 
 Trainer.accumulate = Setting(
-    "accumulate",
-    1,
-    "The number of parts of each minibatch",
-    "1, 2, ...",
-    lambda value: isinstance(value, int) and value >= 1,
+    "accumulate", 1, "The number of parts of each minibatch", "1, 2, ...", is_count
 )
 
 
@@ -1302,12 +1355,16 @@ def flop_formula(name: str) -> Callable:
     Warns if the operation contains products that the formula leaves out.
     """
     name = name.replace("_for_cpu", "")  # the CPU's attention has none
-    packet = getattr(torch.ops.aten, name, None)
+    if name in ("mv", "dot", "vdot", "addmv"):  # PyTorch has no formula for vectors
+        return lambda *args, **_: 2 * args[name == "addmv"].numel()
+    packet = getattr(torch.ops.aten, name.replace("_int_mm", "mm"), None)
     if packet not in flop_counter.flop_registry and re.search(
-        "rnn|lstm|gru|layer_fwd|cdist|fft|linalg", name
+        "rnn|lstm|gru|layer_fwd|cdist|fft|linalg|trilinear", name
     ):
         warnings.warn(
-            f"PyTorch has no formula for the FLOPs of {name}; they count 0",
+            f"PyTorch has no formula for the FLOPs of {name}, so the sum of "
+            "FLOPs is at least the one given",
+            LowerBound,
             stacklevel=2,
         )
     return flop_counter.flop_registry.get(packet, lambda *_, **__: 0)
@@ -1325,7 +1382,7 @@ Trainer.compiled = Setting(
     False,
     "Whether the calls of the model are compiled",
     "True or False",
-    lambda value: value in (True, False),
+    is_switch,
 )
 
 
@@ -1980,7 +2037,7 @@ Trainer.find_unused_parameters = Setting(
     False,
     "Whether a step of several ranks may leave out parameters",
     "True or False",
-    lambda value: value in (True, False),
+    is_switch,
 )
 
 
@@ -2353,7 +2410,7 @@ Trainer.save_every = Setting(
     None,
     "The number of minibatches between two checkpoints",
     "None (after each epoch) or 1, 2, ...",
-    lambda value: value is None or isinstance(value, int) and value >= 1,
+    lambda value: value is None or is_count(value),
 )
 
 Trainer.skip_damaged = Setting(
@@ -2362,7 +2419,7 @@ Trainer.skip_damaged = Setting(
     "Whether a run may continue from an earlier checkpoint "
     "if the newest one cannot be read",
     "True or False",
-    lambda value: value in (True, False),
+    is_switch,
 )
 
 
@@ -2467,8 +2524,10 @@ def scratch_tensors(module: nn.Module) -> list[torch.Tensor]:
 class Optimizers:
     """Several optimizers, each with parameters of its own, as one."""
 
+    methods = "step", "zero_grad"  # of an optimizer
+
     def __init__(self, optimizers: Sequence):
-        self.optimizers = list(optimizers)
+        self.optimizers = [check_optimizer(o, self.methods) for o in optimizers]
 
     @property
     def param_groups(self) -> list[dict]:
@@ -2503,7 +2562,9 @@ class Optimizers:
 def one_optimizer(model: Any) -> Any:
     """Return the optimizer of a model; several become one."""
     optim = model.configure_optimizers()
-    return Optimizers(optim) if isinstance(optim, (list, tuple)) else optim
+    if optim and isinstance(optim, (list, tuple)):
+        return Optimizers(optim)
+    return check_optimizer(optim, Optimizers.methods)
 
 
 class SlicedDataset(torch.utils.data.TensorDataset):
@@ -2610,6 +2671,11 @@ StepMemory = namedtuple(
     "StepMemory", "weights gradients optimizer activations batch peak"
 )
 
+TEMPORARY = {
+    nn.modules.conv._ConvNd: "convolutions, up to a tenth of the peak on a CPU",
+    nn.RNNBase: "recurrent layers, for an LSTM a quarter of the peak on a CPU",
+}
+
 
 def predict_memory(
     model: Module,
@@ -2621,22 +2687,31 @@ def predict_memory(
 
     `peak` is the highest point of a later step, when the optimizer has its
     state. `accumulate` and `precision` are those of the trainer. No step runs,
-    so the model and the batch may be on the device meta. A model that reads
-    the value of a tensor raises an error. The temporary memory of convolutions
-    and of recurrent layers is left out, with a warning.
+    so the model and the batch may be on the device meta. Raises ValueError if the
+    model reads the value of a tensor or has sparse gradients. The temporary memory
+    of convolutions and of recurrent layers is left out, with a warning.
     """
     make_lazy_parameters(model, batch)
-    kinds = nn.modules.conv._ConvNd, nn.RNNBase
-    if any(isinstance(layer, kinds) for layer in model.modules()):
-        warnings.warn(
-            "the peak leaves out the temporary memory of convolutions and "
-            "recurrent layers, which depends on the library that computes "
-            "them; leave room for it",
-            stacklevel=2,
-        )
-    with FakeTensorMode(), plain_kernels():
-        model, batch = fake_copy(model, batch)
-        return count_step(model, batch, accumulate, precision)
+    for kind, share in TEMPORARY.items():
+        if any(isinstance(layer, kind) for layer in model.modules()):
+            warnings.warn(
+                "the peak is at least the one given: it leaves out temporary "
+                f"memory of {share}",
+                LowerBound,
+                stacklevel=2,
+            )
+    if any(getattr(layer, "sparse", False) for layer in model.modules()):
+        raise ValueError("sparse gradients cannot be counted; set sparse=False")
+    try:
+        with FakeTensorMode(), plain_kernels():
+            model, batch = fake_copy(model, batch)
+            return count_step(model, batch, accumulate, precision)
+    except DataDependentOutputException as error:
+        line = own_line(error)
+        raise ValueError(
+            f"{type(model).__name__} reads the value of a tensor"
+            f"{line and ' at ' + line}, which only a real step has"
+        ) from None
 
 
 def all_tensors(model: nn.Module) -> list[torch.Tensor]:
@@ -3229,17 +3304,6 @@ def draw_seed(loader: DataLoader) -> None:
     torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
 
 
-def check_loss(loss: Any) -> None:
-    """Raise an error unless a loss is a tensor with one element."""
-    if not isinstance(loss, torch.Tensor):
-        raise TypeError(f"training_step must return the loss, not {loss!r:.40}")
-    if loss.numel() != 1:
-        raise ValueError(
-            "the loss must be a scalar, not of shape "
-            f"{tuple(loss.shape)}; take its mean"
-        )
-
-
 class TrainingStep(nn.Module):
     """The training step of a model, as the forward pass of a module."""
 
@@ -3344,7 +3408,7 @@ def fit_as_rank(
     """Train as a rank; in rank 0, return what the caller of `fit` gets."""
     if dist.get_rank() == 0:
         draw_for_caller(model.board)
-    trainer.fit(model, data, checkpoint_dir)
+    trainer.fit(model, data, checkpoint_dir=checkpoint_dir)
     if trainer.max_epochs > 0 and not (trainer.ranks.ddp or checkpoint_dir):
         raise RuntimeError(
             "a fit_epoch of your own must call train_step, which "
@@ -3612,4 +3676,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from a83addfc2576f5e4, with the contents ef51bc9117bf36cb.
+# Generated from a99b1207f5b3ab98, with the contents d20d6c02ebd1ecaf.

@@ -75,7 +75,7 @@ def bad_loaders(fw):
         "none": (None, "this NoneType does not"),
         "number": (3, "this int does not"),
         "dict": ({"X": X, "y": y}, "this dict contains names; make a list"),
-        "empty list": ([], "this list contains no minibatches"),
+        "empty list": ([], "must not be empty, and this list has no minibatch"),
         "empty dict": ({}, "this dict contains names"),
     }
 
@@ -103,7 +103,7 @@ def test_a_data_module_without_examples(d2l, fw):
     with pytest.raises(ValueError) as raised:
         fw.fit(d2l.Trainer(max_epochs=1), d2l.LinearRegression(lr=0.1), data)
     message = str(raised.value)
-    assert "contains no minibatches" in message or "num_samples=0" in message
+    assert "must not be empty" in message or "num_samples=0" in message
     assert "\n" not in message
 
 

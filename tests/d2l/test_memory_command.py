@@ -1,6 +1,8 @@
 """`python -m d2l memory`: its table, and one line for each mistake."""
 
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 from frameworks import Framework
@@ -46,6 +48,28 @@ def test_a_model_of_ones_own(
     monkeypatch.chdir(tmp_path)
     assert command.main(["memory", "my_models:model", "--batch", "8x32", "8x32"]) == 0
     assert rows(capsys.readouterr().out)["peak"] > 0
+
+
+def test_a_lower_bound(
+    fw: Framework,
+    library: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    predict = fw.d2l.predict_memory
+
+    def predict_low(*args: Any, **options: Any) -> Any:
+        warnings.warn("the peak leaves out a part", fw.d2l.LowerBound, stacklevel=2)
+        return predict(*args, **options)
+
+    monkeypatch.setattr(fw.d2l, "predict_memory", predict_low)
+    model = f"{library}:DeepMLP(2, 32)"
+    assert command.main(["memory", model, "--batch", "8x32", "8x32"]) == 0
+    shown = capsys.readouterr()
+    assert (
+        "MiB, at least\n" in shown.out and "The peak leaves out a part. " in shown.out
+    )
+    assert "leaves out" not in shown.err
 
 
 def test_the_settings_of_the_trainer(

@@ -201,3 +201,16 @@ def test_parts_draw_their_own_dropout():
     jax.effects_barrier()
     assert len(keys) == len(set(keys)) == 3
     assert after.dropout_rng == trainer.state.dropout_rng
+
+
+def test_scratch_memory_of_convolutions_is_told():
+    class Convolution(d2l.Classifier):
+        lr: float = 0.1
+
+        @nn.compact
+        def forward(self, X):
+            return nn.Dense(10)(nn.Conv(2, (3, 3))(X).reshape(len(X), -1))
+
+    batch = jnp.ones((4, 8, 8, 1)), jnp.zeros(4, "int32")
+    with pytest.warns(d2l.LowerBound, match="at least .* up to a third of the peak"):
+        d2l.predict_memory(Convolution(), batch)

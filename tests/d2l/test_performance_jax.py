@@ -126,3 +126,15 @@ def test_a_large_sum_is_written_where_the_last_one_was():
     place = first.unsafe_buffer_pointer()
     np.testing.assert_array_equal(first, 2)
     assert add().unsafe_buffer_pointer() == place and first.is_deleted()
+
+
+def test_products_of_groups_of_rows():
+    X, W, sizes = jnp.ones((6, 4)), jnp.ones((2, 4, 5)), jnp.array([2, 4])
+
+    def loss(X, W):
+        return jax.lax.ragged_dot(X, W, sizes).sum()
+
+    product = 2 * 6 * 4 * 5
+    assert flops(loss, X, W) == product
+    # JAX also lists the forward product, whose result is not needed.
+    assert flops(jax.grad(loss, (0, 1)), X, W) == 3 * product

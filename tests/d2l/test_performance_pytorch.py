@@ -388,3 +388,31 @@ def test_an_operation_without_a_formula_warns():
     layer = nn.TransformerEncoderLayer(16, 2, batch_first=True).eval()
     with torch.no_grad(), pytest.warns(UserWarning, match="no formula for the FLOPs"):
         d2l.list_operations(layer, torch.randn(2, 3, 16))
+
+
+# Products of vectors, and those without a formula
+
+
+@pytest.mark.parametrize(
+    ("function", "flops"),
+    [
+        (lambda: torch.ones(4, 5) @ torch.ones(5), 2 * 4 * 5),
+        (lambda: torch.ones(5) @ torch.ones(5), 2 * 5),
+        (lambda: torch.vdot(torch.ones(5), torch.ones(5)), 2 * 5),
+        (lambda: torch.ones(4).addmv(torch.ones(4, 5), torch.ones(5)), 2 * 4 * 5),
+        (
+            lambda: torch._int_mm(
+                torch.ones(32, 16).to(torch.int8), torch.ones(16, 8).to(torch.int8)
+            ),
+            2 * 32 * 16 * 8,
+        ),
+    ],
+)
+def test_products_that_pytorch_does_not_count(function, flops):
+    assert sum(op.flops for op in d2l.list_operations(function)) == flops
+
+
+def test_sum_of_flops_that_is_too_low_is_told():
+    layer, X, Y = nn.Bilinear(3, 4, 5), torch.ones(2, 3), torch.ones(2, 4)
+    with pytest.warns(d2l.LowerBound, match="trilinear.* is at least the one given"):
+        d2l.list_operations(layer, X, Y)

@@ -79,7 +79,7 @@ def test_objects_that_cannot_be_trained(d2l, swapped):
         TypeError, match="needs an object with the method training_step"
     ):
         d2l.Trainer(1).fit(*pair)
-    with pytest.raises(TypeError, match="the method train_dataloader as data"):
+    with pytest.raises(TypeError, match="the method train_dataloader, or a pair"):
         d2l.Trainer(1).fit(model, [1, 2])
 
 
