@@ -48,4 +48,4 @@ def test_without_a_seed(fw, tmp_path):
     fit(fw, tmp_path, Net, unseeded, cut_at=7, save_every=2)
     resumed = fit(fw, tmp_path, Net, unseeded)
     assert resumed.train_batch_idx == 10
-    assert {path.name[:5] for path in tmp_path.iterdir()} == {"step-"}
+    assert {path.name[:5] for path in tmp_path.iterdir()} == {"step-", "lock"}
