@@ -240,7 +240,7 @@ window.bookSearch = (() => {
       fuzzy: (term) => (term.length > 4 && !known.has(term) ? 0.2 : false),
       boost: isName(query)
         ? { heading: 3, names: 12, code: 6, trail: 0.5 }
-        : { heading: 6, names: 5, code: 0.4, trail: 0.5 },
+        : { heading: 6, names: 5, code: 0.16, trail: 0.5 },
     };
   }
 
@@ -264,13 +264,13 @@ window.bookSearch = (() => {
 
   const rarity = (term) => Math.log(1 + entries.length / (1 + (counts.get(term) ?? 0)));
 
-  // Words of the query side by side, such as those of an error message, count up to three
+  // Words of the query side by side, such as those of an error message, count up to five
   // times as much as apart.
   function nearness(text, wanted) {
     const written = wanted.map((names) => names.map((name) => name.join(" ")));
     const isPair = (names, i) =>
       names.some((b) => written[i].some((a) => text.includes(`${a} ${b}`)));
-    return 1 + (2 * written.slice(1).filter(isPair).length) / Math.max(1, wanted.length - 1);
+    return 1 + (4 * written.slice(1).filter(isPair).length) / Math.max(1, wanted.length - 1);
   }
 
   // The text comes before what readers may skip: solutions, exercises, tools and sources.
