@@ -49,6 +49,8 @@ def _problems(section: Section, tab: str, passage: list[Block]) -> Iterator[str]
         if answer is None:
             continue  # book.checks.numbers reports it
         for block in _in_sight(passage):
+            if cell.varies and isinstance(block, Cell) and block.varies:
+                continue  # two measurements, which agree by chance
             within = MEASURED_WITHIN if block in below else SAME
             for text in _texts(section, block):
                 if _tells(text, cell, answer, within):

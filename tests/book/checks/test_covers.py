@@ -162,3 +162,14 @@ def record(book: Book, printed: list[Any]) -> None:
     facts |= {"date": "2026-01-02", "framework": "jax", "machine": "cpu"}
     facts["fingerprint"] = fingerprint.fingerprint(book, section, "jax")
     store.write(book, section, "jax", nb, facts)
+
+
+@pytest.mark.parametrize("vary", [(True, True), (True, False), (False, True)])
+def test_two_measurements_agree_by_chance(
+    make_book: Callable[..., Book], vary: tuple[bool, bool]
+):
+    above, asking = (".input .varies" if varies else ".input" for varies in vary)
+    cells = PLAIN.replace(".input", above) + "\n" + CELL.replace(".input", asking)
+    book = make_book(tabs=("jax",), one=f"# One\n{cells}")
+    record(book, ["sums: 3.18 ms", PRINTED])
+    assert bool(found_in(book)) is not all(vary)
