@@ -467,6 +467,7 @@ class Trainer(HasSettings):
         )
         bar = contextlib.nullcontext() if self.ranks.rank else progress_bar(self)
         with bar, locked(checkpoint_dir, self.ranks.rank):
+            # a callback may end the training early
             for self.epoch in epochs_left(self):
                 self.fit_epoch()
 
@@ -3828,4 +3829,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 8f7112b06b358047, with the contents 77fad71f379c048f.
+# Generated from ae38a8cbe1a8259c, with the contents c514d13359833d66.

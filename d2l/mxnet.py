@@ -458,6 +458,7 @@ class Trainer(HasSettings):
             self, checkpoint_dir
         )
         with progress_bar(self), locked(checkpoint_dir, self.ranks.rank):
+            # a callback may end the training early
             for self.epoch in epochs_left(self):
                 self.fit_epoch()
         self.ranks.keep_first_copy()
@@ -3470,4 +3471,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 23ec864524c328cb, with the contents ac884ff157894627.
+# Generated from e32b0b64a8dc22f0, with the contents 39babb7b8bd0e47e.

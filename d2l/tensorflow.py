@@ -468,6 +468,7 @@ class Trainer(HasSettings):
                 progress_bar(self),
                 locked(checkpoint_dir, self.ranks.rank),
             ):
+                # a callback may end the training early
                 for self.epoch in epochs_left(self):
                     self.fit_epoch()
 
@@ -3621,4 +3622,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 53291064d95be8be, with the contents 94d6b184b1007585.
+# Generated from 5b0a14341355d73d, with the contents 03410cebff0fa10a.

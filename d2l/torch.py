@@ -455,6 +455,7 @@ class Trainer(HasSettings):
             self, checkpoint_dir
         )
         with progress_bar(self), locked(checkpoint_dir, self.ranks.rank):
+            # a callback may end the training early
             for self.epoch in epochs_left(self):
                 self.fit_epoch()
 
@@ -2693,6 +2694,7 @@ def predict_memory(
     """
     make_lazy_parameters(model, batch)
     for kind, share in TEMPORARY.items():
+        # a lower bound, if the model has such layers
         if any(isinstance(layer, kind) for layer in model.modules()):
             warnings.warn(
                 "the peak is at least the one given: it leaves out temporary "
@@ -3676,4 +3678,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from a99b1207f5b3ab98, with the contents d20d6c02ebd1ecaf.
+# Generated from e90cb98565302175, with the contents 7c636b8db49a866d.
