@@ -40,9 +40,9 @@ test("the thickness of a bar is proportional to its bandwidth", () => {
   }
 });
 
-test("a part of which nothing is known has no number", () => {
+test("the GPUs of a card without NVLink are joined by PCI Express", () => {
   const state = changed(map, { card: "rtx4090" });
-  includes(map.draw(state, 600), "<title>L2 cache</title>", "PCIe, 32");
+  includes(map.draw(state, 600), "<title>Other GPUs</title>", "L2 cache: 72 MiB", "PCIe, 32");
   includes(result(map, { card: "rtx4090", part: "network" }), "cross the link, which carries 32 GB/s");
 });
 
