@@ -42,7 +42,7 @@ test("the thickness of a bar is proportional to its bandwidth", () => {
 
 test("the GPUs of a card without NVLink are joined by PCI Express", () => {
   const state = changed(map, { card: "rtx4090" });
-  includes(map.draw(state, 600), "<title>Other GPUs</title>", "L2 cache: 72 MiB", "PCIe, 32");
+  includes(map.draw(state, 600), "<title>Other GPUs</title>", "L2 cache: 72", "PCIe, 32");
   includes(result(map, { card: "rtx4090", part: "network" }), "cross the link, which carries 32 GB/s");
 });
 
