@@ -215,7 +215,7 @@ class Article:
         for authors, year, key in site.cited(keys, self.name):
             authors = escape(authors).replace("et al.", "<em>et al.</em>")
             shown = escape(year) if textual else f"{authors}, {escape(year)}"
-            link = self.link(site.references, id_of_work(key), shown, site.work(key))
+            link = self.link(site.references, id_of_work(key), shown)
             links.append(f"{authors} ({link})" if textual else link)
         return ", ".join(links) if textual else f"({', '.join(links)})"
 
