@@ -615,7 +615,7 @@ class TrainState(train_state.TrainState):
 
 
 class Callback:
-    """What else happens during training; a subclass defines what it needs."""
+    """Methods that the trainer calls; a subclass defines those that it needs."""
 
     def before_fit(self, trainer: Trainer) -> None:
         """Is called before the first step."""
@@ -3829,4 +3829,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from ae38a8cbe1a8259c, with the contents c514d13359833d66.
+# Generated from d7f27898ac7d8f24, with the contents 0e9f00b678c23538.

@@ -638,7 +638,7 @@ Trainer.gradient_clip_val = Setting(
 
 
 class Callback:
-    """What else happens during training; a subclass defines what it needs."""
+    """Methods that the trainer calls; a subclass defines those that it needs."""
 
     def before_fit(self, trainer: Trainer) -> None:
         """Is called before the first step."""
@@ -3471,4 +3471,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from e32b0b64a8dc22f0, with the contents 39babb7b8bd0e47e.
+# Generated from 451525d79169e85f, with the contents 7e1501a9b3e34c77.

@@ -604,7 +604,7 @@ Trainer.gradient_clip_val = Setting(
 
 
 class Callback:
-    """What else happens during training; a subclass defines what it needs."""
+    """Methods that the trainer calls; a subclass defines those that it needs."""
 
     def before_fit(self, trainer: Trainer) -> None:
         """Is called before the first step."""
@@ -3622,4 +3622,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 5b0a14341355d73d, with the contents 03410cebff0fa10a.
+# Generated from a55a4e37d2148e93, with the contents 1886f73e2cd438ea.

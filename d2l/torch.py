@@ -597,7 +597,7 @@ Trainer.gradient_clip_val = Setting(
 
 
 class Callback:
-    """What else happens during training; a subclass defines what it needs."""
+    """Methods that the trainer calls; a subclass defines those that it needs."""
 
     def before_fit(self, trainer: Trainer) -> None:
         """Is called before the first step."""
@@ -3678,4 +3678,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from e90cb98565302175, with the contents 7c636b8db49a866d.
+# Generated from 7691e2d22d168326, with the contents a859a07f48253013.
