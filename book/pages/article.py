@@ -51,7 +51,7 @@ from book.text.inline import CITATIONS, names_in
 from book.text.section import Section
 from book.text.tokens import body, caption, equation, parse, walk
 
-INTERNAL = '<a class="reference internal" href="{}"{}>{}</a>'
+INTERNAL = '<a class="reference internal" href="{}">{}</a>'
 PERMALINK = ' <a class="headerlink" href="#{}" aria-label="Link to this {}"></a>'
 MEASURED = '<p class="output-note">Measured on {}.</p>\n'
 # A time, a rate or a factor in an output, or in the description of a plot.
@@ -219,11 +219,11 @@ class Article:
             links.append(f"{authors} ({link})" if textual else link)
         return ", ".join(links) if textual else f"({', '.join(links)})"
 
-    def link(self, page: str, name: str, html: str, title: str | None = None) -> str:
+    def link(self, page: str, name: str, html: str) -> str:
         """Return a link to an id on a page of the book."""
         self._refer(page, name)
         there = self.address(page, name)
-        return INTERNAL.format(there, attribute("title", title), html)
+        return INTERNAL.format(there, html)
 
     def _refer(self, page: str, name: str) -> None:
         """Note a reference to an id on another page."""
@@ -268,7 +268,7 @@ class Article:
     def to_part(self, part: str, html: str) -> str:
         """Return a link to the sections that treat a part of the machine."""
         there = address(self.site.front.name, f"part-{part}", self.name)
-        return INTERNAL.format(there, "", html)
+        return INTERNAL.format(there, html)
 
     def glyph(self, *lit: str, name: str | None = None) -> str:
         """Return a small map of the machine in which some parts are lit."""

@@ -12,11 +12,10 @@ from book.merge import TabView
 from book.pages.glossary import Glossary
 from book.refs.targets import Targets
 from book.render.math import Equation
-from book.render.texts import Texts, plain
 from book.text.blocks import Heading
 from book.text.book import Book
 from book.text.section import Section
-from book.text.tokens import equations, parse, parse_line
+from book.text.tokens import equations, parse_line
 
 Views = Callable[[Section, str], TabView | None]
 
@@ -43,11 +42,6 @@ class Site(Targets):
             if isinstance(block, Heading)
             for equation in equations(parse_line(block.title))
         }
-
-    def work(self, key: str) -> str:
-        """Return the entry of a work in the list of references as plain text."""
-        texts = Texts(lambda name, value: value, {})
-        return plain(texts.html(parse(self.bibliography.formatted[key]))).strip()
 
 
 def anchor(label: str, is_equation: bool) -> str:
