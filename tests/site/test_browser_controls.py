@@ -178,6 +178,7 @@ def test_single_keys_can_be_turned_off_for_good(open_page: Visitor):
     page.click("#shortcuts-button")
     page.check("#shortcuts-on")
     page.keyboard.press("Escape")
+    page.wait_for_selector("#shortcuts", state="hidden")
     page.keyboard.press("?")
     assert page.locator("#shortcuts").is_visible()
 
