@@ -56,6 +56,7 @@ LANGUAGES = {
 } | {""}
 LINK = re.compile(r"\]\(([^()<>\s]+)")
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:|#|//", re.IGNORECASE)
+LONG_ROW = re.compile(r"^\|.{72,}$", re.MULTILINE)
 KEY = re.compile(r"^[ \t]*@\w+[ \t]*\{[ \t]*([^\s,]+)", re.MULTILINE)
 
 
@@ -242,6 +243,10 @@ def _role_problems(source: str, bib_keys: set[str] | None) -> Problems:
                 if key not in bib_keys:
                     message = f"'{key}' is not in the bibliography; add it"
                     yield role.start, f"{message} or correct the key"
+    for row in LONG_ROW.finditer(source):
+        if any(roles(row[0])):
+            message = "a row with a reference has over 72 characters, so stock d2lbook"
+            yield row.start(), f"{message} would break the table; shorten the row"
 
 
 def _bold_problems(source: str) -> Problems:

@@ -127,9 +127,20 @@ def explain(book: Book, folder: Path) -> str:
         if line := LINE.search(error):
             above = "\n".join(document.split("\n")[: int(line[1])])
         else:
-            above = document.partition(string(named)[1:-1] or "\n")[0]
+            above = document.partition(_written(folder, document, named))[0]
         found.append(f"{_place(book, above, named)}: {message}")
     return "\n".join(dict.fromkeys(found))
+
+
+def _written(folder: Path, document: str, named: str) -> str:
+    """Return how a document has what an error names: a text, or a picture with it."""
+    text = string(named)[1:-1]
+    pictures = [
+        picture.name
+        for picture in folder.rglob("*.svg")
+        if named and named in picture.read_text("utf-8")
+    ]
+    return text if text and text in document else next(iter(pictures), "\n")
 
 
 def _place(book: Book, document: str, named: str) -> str:

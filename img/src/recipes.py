@@ -20,7 +20,7 @@ RECIPES = (
     ("32 bits, Adam", (4, 4, 0, 8)),
     ("mixed, gradients in 16 bits", (2, 2, 4, 8)),
     ("mixed, gradients in 32 bits", (2, 4, 4, 8)),
-    ("mixed, gradients in both", (2, 6, 4, 8)),
+    ("mixed, gradients in 16 and 32 bits", (2, 6, 4, 8)),
     ("mixed, Adam's state in 8 bits", (2, 2, 4, 2)),
 )
 

@@ -30,7 +30,7 @@ def draw() -> ET.Element:
         place = (LEFT + (step - 1) * CELL, 26)
         box(svg, place, (CELL - 2, TALL), str(step), fill=QUIET if lost else BLUE)
     end = LEFT + FAILED * CELL
-    label(svg, end + 4, 47, "✕ failure", fill="#a8261c", font_weight="bold")
+    label(svg, end + 4, 47, "× failure", fill="#a8261c", font_weight="bold")
     centered(svg, end - 1.5 * CELL, 20, "lost", fill=QUIET)
     for step in SAVED:
         x = LEFT + step * CELL - 1

@@ -569,7 +569,7 @@ module.exports = figure({
         float32: "32 bits",
         mixed: "mixed, gradients in 16 bits",
         "mixed-32": "mixed, gradients in 32 bits",
-        "mixed-both": "mixed, gradients in both",
+        "mixed-both": "mixed, gradients in 16 and 32 bits",
         cast: "32 bits, cast to 16 in each layer",
         bfloat16: "bfloat16 only",
       }),

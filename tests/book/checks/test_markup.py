@@ -64,6 +64,10 @@ BROKEN = [
     ("A\nsee :numref:`sec_no`.\n", 4, "no label 'sec_no'"),
     ("A\nsee :cite:`Williams.2009,No.1`.\n", 4, "'No.1' is not in the bibliography"),
     ("It\n**is `b` or\n$c$** here.\n", 4, "'`' within bold text"),
+    (
+        f"| A | B |\n|:--|:--|\n| a | b |\n| {'a' * 50} | :numref:`sec_one` |\n",
+        *(6, "a row with a reference has over 72 characters"),
+    ),
     # Slides and media
     ("A\n[**b.\n\nC\n", 4, "slide mark '[**' without its '**]'"),
     ("A\n\n(**\n* b\n\n## C\n", 5, "slide mark '(**' without its '**)'"),

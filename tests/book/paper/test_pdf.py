@@ -295,6 +295,7 @@ def test_code_in_a_table_fits_its_column(make_one: Callable[[str], Book]) -> Non
         ("Between\n漢 both.", "no '漢' in the font Libertinus Serif; use another char"),
         ("```\na\n漢\n```", "no '漢' in the font DejaVu Sans Mono; use another"),
         ("![A.](../img/bad.svg)", "the picture is damaged: failed to parse SVG"),
+        ("![A.](../img/odd.svg)", "no '漢' in the font "),
     ],
 )
 def test_an_error_names_the_line_and_the_old_pdf_stays(
@@ -302,6 +303,9 @@ def test_an_error_names_the_line_and_the_old_pdf_stays(
 ) -> None:
     book = make_one("Words.")
     (book.root / "img/bad.svg").write_text("<svg width='1' height='1' <", "utf-8")
+    odd = "<svg xmlns='http://www.w3.org/2000/svg' width='99' height='99'>"
+    odd += "<text x='9' y='30' font-family='Roboto'>漢</text></svg>"
+    (book.root / "img/odd.svg").write_text(odd, "utf-8")
     good = pdf.build(book)
     before, page = good.read_bytes(), book.root / "chapter/one.md"
     whole = f"{page.read_text('utf-8')}\n\n{text}\n"
