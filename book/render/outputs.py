@@ -46,7 +46,8 @@ def _figure(figure: InteractiveFigure, prefix: str) -> str:
     """Return an interactive figure, which scripts draw."""
     name = attribute("id", f"{prefix}{figure.name}") + explorable(figure.name)
     settings = attribute("data-settings", figure.settings)
-    return f'<figure class="output"{name}{settings}></figure>\n'
+    text = "<noscript>This figure needs JavaScript.</noscript>"
+    return f'<figure class="output"{name}{settings}>{text}</figure>\n'
 
 
 def explorable(name: str) -> str:

@@ -253,7 +253,7 @@ OWN_NAMES = {
 def parameters(d2l: ModuleType, path: str) -> list[str]:
     """Return the names of the parameters of `path`, such as Module or Module.loss.
 
-    `fit` may have one more, which is optional.
+    `fit` may have one more, which is optional, and `Trainer` settings by keyword.
     """
     value: Any = d2l
     for name in path.split("."):
@@ -263,7 +263,7 @@ def parameters(d2l: ModuleType, path: str) -> list[str]:
     if path == "Trainer.fit" and found["checkpoint_dir"].default is None:
         added.add("checkpoint_dir")
     if path == "Trainer":
-        added.add("settings")
+        added |= {name for name, p in found.items() if p.kind is p.KEYWORD_ONLY}
     return [name for name in found if name not in added]
 
 

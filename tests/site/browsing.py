@@ -247,8 +247,9 @@ def reach_everything(page: Page) -> None:
       document.querySelectorAll("details").forEach((details) => (details.open = true));
       document.querySelectorAll("img").forEach((image) => (image.loading = "eager"));
     }""")
-    for figure in page.locator("[data-explorable]:visible").all():
-        figure.scroll_into_view_if_needed()
+    # A figure in an output is empty until it is reached, and Playwright waits for it.
+    for figure in page.locator("[data-explorable]").all():
+        figure.evaluate("figure => figure.checkVisibility() && figure.scrollIntoView()")
     page.wait_for_load_state("networkidle")
     wait_until(page, HAS_COME)
     # Otherwise, the bar would cover whatever happens to be at the top of the view.
