@@ -421,7 +421,7 @@ const ZEROS = [
   ["1", "optimizer’s state (ZeRO-1)"],
   ["2", "and gradients (ZeRO-2)"],
   ["3", "and weights (ZeRO-3, FSDP)"],
-  ["hybrid", "the same, in each machine (HSDP)"],
+  ["hybrid", "all, in each machine (HSDP)"],
 ];
 
 const ZERO = "https://arxiv.org/abs/1910.02054";

@@ -280,7 +280,12 @@ test("keys and values hide behind the attention of long sequences", () => {
   assert.equal(within.times.context, 0);
   const sums = within.traffic.data / 450e9; // of gradients, a part of which is exposed
   close(within.hidden + within.times.data, sums + 192 * 32.6e-6, { rel: 1e-3 });
-  close(between.times.context, 192 * (293.6e-6 - 43.2e-6), { rel: 1e-3 });
+  const exposed = 192 * (293.6e-6 - 43.2e-6);
+  close(between.times.context, exposed, { rel: 1e-3 });
+  const all = between.traffic.data / 50e9 + 192 * 293.6e-6;
+  close(between.hidden + between.times.data, all - exposed, { rel: 1e-3 });
+  const twice = llamaStep({ ...SHARED, recompute: "full" }, { ...H100, machine: 1 });
+  close(twice.times.context, (4 / 3) * exposed, { rel: 1e-3 });
   // Of 8 times as many tokens, keys and values take 2.35 ms, and the attention 2.76 ms.
   const long = llamaStep({ ...SHARED, length: 8 * 4096 }, { ...H100, machine: 1 });
   assert.equal(long.times.context, 0);
@@ -336,6 +341,16 @@ test("GPUs that share the experts store an eighth of them", () => {
   close(sharded, 12 * (((32 * EXPERT) / 8) + (own - 32 * EXPERT) / 64));
 });
 
+test("temporaries of a mixture are those of a token's experts", () => {
+  // Two arrays of each network and its output for 4096 tokens, in both experts; FSDP
+  // gathers two layers with one expert each.
+  const state = changed(plans, { model: "mixtral" }, "model");
+  const [usual, sharded] = ["1", "3"].map((zero) => plans.stepOf({ ...state, zero }).memory);
+  assert.equal(usual.temporaries, 2 * 4096 * (2 * 14336 + 4096) * 2);
+  const layer = ATTENTION + REST + EXPERT;
+  assert.equal(sharded.temporaries, usual.temporaries + 2 * layer * 2);
+});
+
 test("tokens travel four times in a layer, or six times if it is computed twice", () => {
   // 7/8 of two copies of 4096 tokens with 4096 numbers of 2 bytes are 56 MiB.
   const journey = 56 * 2 ** 20;
@@ -377,6 +392,13 @@ test("each machine shards the state, and machines add up gradients once in a ste
   assert.equal(eight.traffic.machines, one.traffic.machines);
 });
 
+test("in a machine, each expert is on one GPU, and nothing shards it", () => {
+  const { memory, traffic } = mixtralStep({ zero: 3, hybrid: true });
+  const others = 32 * (ATTENTION + REST) + 2 * 32000 * 4096 + 4096;
+  close(memory.optimizer, 12 * (32 * EXPERT + others / 8));
+  assert.equal(traffic.experts, 0);
+});
+
 test("sums between machines hide behind the last backward pass", () => {
   // Of 8 microbatches with 4 passes each, layers computed twice, the last 3 of 32
   const { times, traffic } = llamaStep({ ...HYBRID, batch: 512 }, { ...H100, between: 1e9 });
@@ -386,6 +408,8 @@ test("sums between machines hide behind the last backward pass", () => {
 test("in one machine, hybrid sharding is ZeRO-3", () => {
   const plan = { gpus: 8, batch: 8, zero: 3 };
   assert.deepEqual(llamaStep({ ...plan, hybrid: true }), llamaStep(plan));
+  const [sharded, hybrid] = ["3", "hybrid"].map((zero) => changed(plans, { zero }));
+  assert.deepEqual(plans.stepOf(hybrid), plans.stepOf(sharded));
   const text = "all copies are in one machine, so HSDP is ZeRO-3";
   includes(formula(plans, { zero: "hybrid" }), text);
   includes(formula(plans, { zero: "hybrid", gpus: 64 }), "copies: 64 = 8 · 8 (machines");
@@ -402,6 +426,12 @@ for (const [change, links] of [
     const { links: found } = llamaStep({ batch: 64, ...change });
     close([found.tensor, found.data, found.pipeline], links.map((x) => 1e9 * x));
   });
+
+test("links of GPUs that share a sequence", () => {
+  // Two of them share each layer, so a machine has 4 of 8.
+  const { links } = llamaStep({ gpus: 64, batch: 64, tensor: 2, context: 8 });
+  close([links.context, links.data], [200e9, 200e9]);
+});
 
 for (const [change, why] of [
   [{ tensor: 16 }, "8 GPUs cannot form groups of 16 × 1"],
