@@ -378,11 +378,13 @@ const formula = (state) => {
     !fits(state) && advice(state),
     `GPUs: ${state.gpus} = ${copies} · ${pipeline} · ${state.tensor} (copies · stages · ` +
       "GPUs that share a layer)",
-    context > 1 && `copies: ${copies} = ${data} · ${context} (groups · GPUs that share a sequence)`,
+    context > 1 &&
+      `copies: ${copies} = ${data} · ${context} (groups · GPUs that share a sequence)`,
     state.zero === "hybrid" &&
       (copies === shards
         ? "all copies are in one machine, so HSDP is ZeRO-3"
-        : `copies: ${copies} = ${copies / shards} · ${shards} (machines · GPUs that share the state)`),
+        : `copies: ${copies} = ${copies / shards} · ${shards} (machines · GPUs that ` +
+          "share the state)"),
     `microbatches of each copy: ${microbatches} = ${state.batch} sequences / ` +
       `(${data} · ${state.micro})`,
     `${billions(parallel.countParameters(planOf(state)))} parameters; a GPU sends ` +
