@@ -3,7 +3,7 @@
  */
 "use strict";
 
-const memory = require("./memory-arithmetic.js");
+const { gapsOf, playRequests } = require("./allocator-arithmetic.js");
 const { each, tag, label, horizontal, inColumns, chart } = require("./chart.js");
 const { select, range, hidden, more } = require("./controls.js");
 const { figure } = require("./explorable.js");
@@ -79,7 +79,7 @@ const setting = (state) => ({
 });
 
 const play = (state, count = state.count) =>
-  memory.playRequests(
+  playRequests(
     setting(state),
     isOwn(state) ? ownRequests(state) : batchRequests(state, count),
   );
@@ -115,12 +115,8 @@ const layout = (pool) => {
   spans.pieces.sort(([a], [b]) => a - b);
   const gaps = spans.reserved.flatMap(([start, end]) => {
     const own = spans.pieces.filter(([a]) => a >= start && a < end);
-    return memory
-      .gapsOf({
-        size: end - start,
-        pieces: own.map(([a, b]) => ({ start: a - start, end: b - start })),
-      })
-      .map(([a, b]) => [start + a, start + b]);
+    const pieces = own.map(([a, b]) => ({ start: a - start, end: b - start }));
+    return gapsOf({ size: end - start, pieces }).map(([a, b]) => [start + a, start + b]);
   });
   return { ...spans, gaps };
 };
@@ -338,7 +334,7 @@ const log = (state) => {
   if (!isOwn(state)) return [];
   const requests = ownRequests(state);
   return requests.map((request, i) => {
-    const pool = memory.playRequests(setting(state), requests.slice(0, i + 1));
+    const pool = playRequests(setting(state), requests.slice(0, i + 1));
     if ("free" in request) return [`block.free('${request.free}')`, ""];
     const code = `block.allocate('${request.name}', ${request.size})`;
     return pool.failed ? [code, "does not fit", "error"] : [code, ""];

@@ -1,8 +1,9 @@
 /* The arithmetic of a training step that many GPUs share: pure functions without a page.
  *
- * A plan divides a Transformer among `tensor` * `pipeline` * `data` GPUs. Times are in
- * seconds, sizes in bytes, rates in FLOP/s and bandwidths in bytes per second and
- * direction. The script needs memory-arithmetic.js and runs in pages and in Node.
+ * A plan divides a Transformer among `tensor` * `context` * `pipeline` * `data` GPUs,
+ * which are numbered in the order tensor, context, data, pipeline. Times are in seconds,
+ * sizes in bytes, rates in FLOP/s and bandwidths in bytes per second and direction. The
+ * script needs memory-arithmetic.js and runs in pages and in Node.
  */
 "use strict";
 
@@ -11,24 +12,35 @@ const memory = require("./memory-arithmetic.js");
 
 // The groups of a plan
 
+/** Return how many of `count` GPUs with the distance `apart` are in one machine. */
+const inMachine = (count, apart, machine) =>
+  Math.max(1, Math.min(count, Math.floor(machine / apart)));
+
 /**
  * Return the sizes that follow from a plan, or why it is not possible.
- * @param {object} plan gpus; tensor, pipeline: GPUs that share a layer, and stages;
- * batch: sequences of a step; micro: sequences of a microbatch; interleave: parts of
- * each stage; layers; heads
- * @returns {{data: number, microbatches: number, chunks: number, why: string}} copies
- * of the model, microbatches of each copy, parts of each stage; `why` is "" if the plan
- * is possible
+ * @param {object} plan gpus; tensor, context, pipeline: GPUs that share a layer, GPUs
+ * that share a sequence, and stages; expert: GPUs that share the experts; hybrid: whether
+ * each machine has all of the sharded state, and machine: its GPUs; batch: sequences of a
+ * step; micro: sequences of a microbatch; interleave: parts of each stage; layers; heads;
+ * experts, if the model has them
+ * @returns {{data: number, copies: number, shards: number, microbatches: number,
+ * chunks: number, why: string}} GPUs with different sequences; GPUs with the same
+ * parameters, and how many of them share sharded state; microbatches of each copy; parts
+ * of each stage; `why` is "" if the plan is possible
  */
 const groups = (plan) => {
-  const { gpus, tensor, pipeline, batch, micro, interleave, layers, heads } = plan;
-  const data = gpus / (tensor * pipeline);
+  const { gpus, tensor, context, pipeline, expert, batch, micro, interleave } = plan;
+  const { layers, heads, experts = 1, hybrid, machine } = plan;
+  const data = gpus / (tensor * context * pipeline);
+  const copies = data * context;
+  const shards = hybrid ? inMachine(copies, tensor, machine) : copies;
   const microbatches = batch / (data * micro);
   const chunks = pipeline > 1 ? interleave : 1;
   const whole = Number.isInteger;
+  const sizes = [tensor, ...(context > 1 ? [context] : []), pipeline].join(" × ");
   /** @type {[boolean, string][]} */
   const conditions = [
-    [whole(data), `${plural(gpus, "GPU")} cannot form groups of ${tensor} × ${pipeline}`],
+    [whole(data), `${plural(gpus, "GPU")} cannot form groups of ${sizes}`],
     [
       whole(microbatches),
       `${plural(batch, "sequence")} cannot form microbatches of ${micro} for ` +
@@ -40,20 +52,66 @@ const groups = (plan) => {
       `${layers} layers cannot form ${pipeline * chunks} equal parts`,
     ],
     [whole(heads / tensor), `${heads} heads cannot be divided among ${tensor} GPUs`],
+    [
+      whole(experts / expert) && whole(copies / expert),
+      `${plural(copies, "copy", "copies")} cannot share ${plural(experts, "expert")} in ` +
+        `groups of ${expert}`,
+    ],
+    [
+      tensor === 1 || expert === 1,
+      "in this figure, GPUs share either each layer or the experts",
+    ],
+    [
+      whole(copies / shards),
+      `${plural(copies, "copy", "copies")} cannot fill machines with ${shards} each`,
+    ],
   ];
   const why = conditions.find(([possible]) => !possible);
-  return { data, microbatches, chunks, why: why ? why[1] : "" };
+  return { data, copies, shards, microbatches, chunks, why: why ? why[1] : "" };
 };
 
-/** Return the stages of the memory's arithmetic for one microbatch. */
+/* In a mixture of experts, a layer has `experts` feed-forward networks, of which a token
+ * visits `active`. It keeps what it keeps in each of them, and the token and the result
+ * of each visit. The gate has one column for each expert. */
+const withExperts = (layer, plan) => {
+  const { experts = 1, active = 1, width, hidden, micro, length, context } = plan;
+  const own = layer.parameters;
+  if (experts === 1) return { ...layer, experts: 0, active: own };
+  const network = 3 * width * hidden;
+  const others = own - network + width * experts;
+  const values = (active - 1) * 4 * hidden + 2 * active * width;
+  return {
+    ...layer,
+    parameters: others,
+    experts: experts * network,
+    active: others + active * network,
+    keeps: layer.keeps + ((micro * length) / context) * values * numbersOf(plan),
+    temporary: active * layer.temporary,
+  };
+};
+
+/** Return the stages of the memory's arithmetic for a GPU's part of one microbatch. Layers
+ * have the parameters of all their `experts`, the `parameters` of all else, and those that
+ * are `active` for a token. */
 const modelParts = (plan) => {
-  const list = memory.stages({ ...plan, batch: plan.micro });
-  return { embedding: list[0], layer: list[1], head: list[list.length - 1] };
+  const list = memory.stages({ ...plan, batch: plan.micro / plan.context });
+  const layer = withExperts(list[1], plan);
+  return { embedding: list[0], layer, head: list[list.length - 1] };
 };
 
-const countParameters = (plan) => memory.countParameters(plan);
+const countParameters = (plan) => {
+  const { embedding, layer, head } = modelParts(plan);
+  const ends = embedding.parameters + head.parameters;
+  return ends + plan.layers * (layer.parameters + layer.experts);
+};
 
-/** Return the parameters on a GPU of the first and of the last stage. */
+/** Return the parameters of experts on a GPU. */
+const expertParameters = (plan) => {
+  const { layers, pipeline, tensor, expert } = plan;
+  return ((layers / pipeline) * modelParts(plan).layer.experts) / (tensor * expert);
+};
+
+/** Return all other parameters on a GPU of the first and of the last stage. */
 const stageParameters = (plan) => {
   const { layers, pipeline, tensor, vocabulary, width, tied } = plan;
   const { embedding, layer, head } = modelParts(plan);
@@ -67,18 +125,31 @@ const stageParameters = (plan) => {
   ];
 };
 
+/** Return `count` parameters of a GPU and those of its experts, with the number of GPUs
+ * that have copies of them, of those that share sharded state, and their distance. */
+const blocksOf = (plan, count) => {
+  const { tensor, expert, hybrid, machine } = plan;
+  const { copies, shards } = groups(plan);
+  const few = copies / expert;
+  const own = hybrid ? inMachine(few, tensor * expert, machine) : few;
+  return [
+    { count, copies, shards, apart: tensor },
+    { count: expertParameters(plan), copies: few, shards: own, apart: tensor * expert },
+  ];
+};
+
 /**
  * Return the bytes of the state of some parameters, by role (ZeRO: Rajbhandari 2020).
  * @param {number} count how many parameters
- * @param {{recipe: string, zero: number, data: number}} state `zero` is 0 if nothing is
+ * @param {{recipe: string, zero: number, shards: number}} state `zero` is 0 if nothing is
  * sharded, 1 for the optimizer's state, 2 for the gradients too, 3 for the weights too
  */
-const stateBytes = (count, { recipe, zero, data }) => {
+const stateBytes = (count, { recipe, zero, shards }) => {
   const { weights, gradients, optimizer } = memory.perParameter(recipe, "adam");
   return {
-    weights: (count * weights) / (zero >= 3 ? data : 1),
-    gradients: (count * gradients) / (zero >= 2 ? data : 1),
-    optimizer: (count * optimizer) / (zero >= 1 ? data : 1),
+    weights: (count * weights) / (zero >= 3 ? shards : 1),
+    gradients: (count * gradients) / (zero >= 2 ? shards : 1),
+    optimizer: (count * optimizer) / (zero >= 1 ? shards : 1),
   };
 };
 
@@ -88,10 +159,10 @@ const numbersOf = ({ recipe }) => memory.RECIPES[recipe].numbers;
 
 /** Return the bytes of a layer for one microbatch that tensor parallelism repeats. */
 const repeated = (plan) => {
-  const { kind, width, dropout, micro, length } = plan;
+  const { kind, width, dropout, micro, length, context } = plan;
   const masks = kind === "gpt" && dropout ? 2 : 0;
   const means = kind === "gpt" ? 16 : 8;
-  return micro * length * (width * (4 * numbersOf(plan) + masks) + means);
+  return ((micro * length) / context) * (width * (4 * numbersOf(plan) + masks) + means);
 };
 
 /** Return the bytes that a GPU keeps of a layer for one microbatch. */
@@ -113,10 +184,10 @@ const inFlight = ({ pipeline }, { microbatches, chunks }) => {
 };
 
 /** Return the bytes of layers that a GPU gathers or casts for a moment. */
-const gathered = (plan, { data }) => {
-  const copies = (plan.zero >= 3 && data > 1) || plan.recipe === "cast" ? 2 : 0;
-  const { parameters } = modelParts(plan).layer;
-  return (copies * parameters * numbersOf(plan)) / plan.tensor;
+const gathered = (plan, { shards }) => {
+  const count = (plan.zero >= 3 && shards > 1) || plan.recipe === "cast" ? 2 : 0;
+  const { parameters, experts } = modelParts(plan).layer;
+  return (count * (parameters + experts / plan.expert) * numbersOf(plan)) / plan.tensor;
 };
 
 /** Return the bytes by role of a GPU of the first (0) or of the last stage (1). */
@@ -129,8 +200,12 @@ const stageMemory = (plan, which) => {
   const each = full ? inputBytes(plan) : layerBytes(plan);
   const again = full ? layerBytes(plan) : 0;
   const last = which === 1 || pipeline === 1;
+  const [all, experts] = blocksOf(plan, stageParameters(plan)[which]).map(
+    ({ count, shards }) => stateBytes(count, { ...plan, shards }),
+  );
+  const both = Object.keys(all).map((role) => [role, all[role] + experts[role]]);
   return {
-    ...stateBytes(stageParameters(plan)[which], { ...plan, ...group }),
+    ...Object.fromEntries(both),
     activations: held * (layers / pipeline) * each,
     temporaries:
       gathered(plan, group) +
@@ -148,11 +223,14 @@ const memoryOf = (plan) => {
 
 // FLOPs (Narayanan 2021, without a discount for the causal mask)
 
+/** Return the FLOPs of a token in the attention of a layer, forward. */
+const attentionOf = ({ length, width }) => 4 * length * width;
+
 /** Return the FLOPs of a step on all GPUs: of the model, and with recomputation. */
 const flopsOf = (plan) => {
   const { layers, width, vocabulary, length, batch, recompute } = plan;
-  const attention = 4 * length * width;
-  const layer = 2 * modelParts(plan).layer.parameters + attention;
+  const attention = attentionOf(plan);
+  const layer = 2 * modelParts(plan).layer.active + attention;
   const again = { full: layer, attention }[recompute] || 0;
   const tokens = batch * length;
   const model = 3 * tokens * (layers * layer + 2 * vocabulary * width);
@@ -161,32 +239,54 @@ const flopsOf = (plan) => {
 
 // Traffic: bytes that a GPU sends in a step
 
-/** Return the bytes of gradients and of weights that a GPU would send in one part. */
-const partBytes = (plan, { data }) => {
-  const count = Math.max(...stageParameters(plan));
-  const { gradients } = memory.perParameter(plan.recipe, "adam");
-  const share = (data - 1) / data;
-  return { g: share * count * gradients, w: share * count * numbersOf(plan) };
-};
-
 /* An all-reduce is a reduce-scatter and an all-gather: two parts. Sharded gradients are
  * summed for each microbatch; sharded weights are gathered twice for each. */
-const dataTraffic = (plan, group) => {
-  const { g, w } = partBytes(plan, group);
-  const m = group.microbatches;
+const shardTraffic = (plan, { microbatches }, { count, shards }) => {
+  const { gradients } = memory.perParameter(plan.recipe, "adam");
+  const part = (bytes) => ((shards - 1) / shards) * count * bytes;
+  const [g, w, m] = [part(gradients), part(numbersOf(plan)), microbatches];
   return [2 * g, g + w, m * g + w, m * (2 * w + g)][plan.zero];
 };
 
-/** Return the bytes of the output of a layer for a microbatch. */
+/** Return the bytes of the sums between machines in hybrid sharding: an all-reduce of a
+ * GPU's part of the gradients, after the last microbatch. */
+const machineTraffic = (plan, { count, copies, shards }) => {
+  const { gradients } = memory.perParameter(plan.recipe, "adam");
+  const machines = copies / shards;
+  return (2 * ((machines - 1) / machines) * count * gradients) / shards;
+};
+
+/** Return the bytes of the output of a layer for a GPU's part of a microbatch. */
 const outputBytes = (plan) =>
-  plan.micro * plan.length * plan.width * numbersOf(plan);
+  (plan.micro * plan.length * plan.width * numbersOf(plan)) / plan.context;
+
+/** Return how often a stage computes a layer for a microbatch in a step. */
+const layerRuns = ({ layers, pipeline }, { microbatches }) =>
+  (layers / pipeline) * microbatches;
+
+/** Return whether layers are computed twice. */
+const isTwice = ({ recompute }) => recompute === "full";
 
 /* Two all-reduces forward and two backward in each layer, two more if it is computed
  * twice. With sequence parallelism, an all-reduce becomes its two parts. */
-const tensorTraffic = (plan, { microbatches }) => {
-  const { tensor, layers, pipeline, recompute } = plan;
-  const count = (layers / pipeline) * microbatches * (recompute === "full" ? 6 : 4);
-  return count * 2 * ((tensor - 1) / tensor) * outputBytes(plan);
+const tensorTraffic = (plan, group) => {
+  const count = layerRuns(plan, group) * (isTwice(plan) ? 6 : 4);
+  return count * 2 * ((plan.tensor - 1) / plan.tensor) * outputBytes(plan);
+};
+
+/* Each GPU sends blocks of keys and values on, or all GPUs gather them: once forward, and
+ * once backward, when gradients of the same size travel, too. */
+const contextTraffic = (plan, group) => {
+  const { context, tensor, heads, keyHeads = heads } = plan;
+  const block = (2 * outputBytes(plan) * keyHeads) / heads / tensor;
+  return layerRuns(plan, group) * (isTwice(plan) ? 4 : 3) * (context - 1) * block;
+};
+
+/* Tokens travel to their experts and back, forward and backward. */
+const tokenTraffic = (plan, group) => {
+  const { expert, active = 1 } = plan;
+  const count = layerRuns(plan, group) * (isTwice(plan) ? 6 : 4);
+  return count * ((expert - 1) / expert) * active * outputBytes(plan);
 };
 
 /** Return the bytes of one message between two stages. */
@@ -195,69 +295,98 @@ const messageBytes = (plan) => outputBytes(plan) / (plan.sequence ? plan.tensor 
 const pipelineTraffic = (plan, { microbatches, chunks }) =>
   plan.pipeline > 1 ? 2 * microbatches * chunks * messageBytes(plan) : 0;
 
+/** Return the bytes that a GPU sends in a step, by kind. */
+const trafficOf = (plan, group) => {
+  const blocks = blocksOf(plan, Math.max(...stageParameters(plan)));
+  const [data, experts] = blocks.map((block) => shardTraffic(plan, group, block));
+  const sums = blocks.map((block) => machineTraffic(plan, block));
+  return {
+    ...{ data, experts, machines: total(sums) },
+    tensor: tensorTraffic(plan, group),
+    context: contextTraffic(plan, group),
+    tokens: tokenTraffic(plan, group),
+    pipeline: pipelineTraffic(plan, group),
+  };
+};
+
 /**
- * Return the bandwidth for each kind of traffic. GPUs of a machine are numbered first by
- * their tensor group, then by their data group.
+ * Return the bandwidth for each kind of traffic.
+ * @param {object} plan as for `planStep`
  * @param {object} hardware within, between: bandwidth of a GPU inside of its machine
  * and to others; machine: GPUs of a machine
  */
-const linksOf = ({ tensor, gpus }, { data }, { within, between, machine }) => {
+const linksOf = (plan, { within, between, machine }) => {
+  const { tensor, context, expert, gpus } = plan;
   // Rings use the network of all GPUs of the group that a machine has.
-  const ring = (size, apart) => {
-    if (size * apart <= machine) return within;
-    const here = Math.max(1, Math.min(size, Math.floor(machine / apart)));
-    return Math.min(within, here * between);
-  };
+  const ring = (size, apart) =>
+    size * apart <= machine
+      ? within
+      : Math.min(within, inMachine(size, apart, machine) * between);
+  // In an all-to-all, each GPU sends to all others, of which some are in its machine.
+  const outside = expert - inMachine(expert, tensor, machine);
+  const [data, experts] = blocksOf(plan, 0).map(({ shards, apart }) => ring(shards, apart));
   return {
+    ...{ data, experts, machines: between },
     tensor: ring(tensor, 1),
-    data: ring(data, tensor),
+    context: ring(context, tensor),
+    tokens: outside > 0 ? Math.min(within, (between * (expert - 1)) / outside) : within,
     pipeline: gpus <= machine ? within : between,
   };
 };
 
 // Time
 
-/** Return the time behind which the traffic of data parallelism can hide. */
-const window = (plan, { microbatches }, work) => {
-  const again = plan.recompute === "full" ? 1 : 0;
+/** Return the time behind which the traffic of data parallelism can hide, and that of
+ * sums of gradients after the last microbatch. */
+const windows = (plan, { microbatches }, work) => {
+  const again = isTwice(plan) ? 1 : 0;
   const backward = (work * (2 + again)) / (3 + again);
   const one = (time) => time / microbatches;
-  return [one(backward), one(work), backward + one(work - backward), work][plan.zero];
+  const last = one(backward);
+  return [[last, one(work), last + one(work - backward), work][plan.zero], last];
 };
 
 /**
  * Return memory, traffic and time of a step.
- * @param {object} plan sizes of the model, as in memory-arithmetic.js; gpus, tensor,
- * pipeline, interleave, zero, sequence, recompute, recipe, batch, micro, length, overlap
+ * @param {object} given sizes of the model, as in memory-arithmetic.js, with experts and
+ * active (those that a token visits) of a mixture of experts; gpus, tensor, context,
+ * pipeline, expert, interleave, zero, hybrid, sequence, recompute, recipe, batch, micro,
+ * length, overlap
  * @param {object} hardware rate of products; within, between, machine
- * @returns {object} why, data, microbatches, chunks; memory by role; traffic and times
- * by kind; hidden: time of traffic behind the arithmetic; step; rate: FLOP/s of a GPU
+ * @returns {object} what `groups` returns; memory by role; traffic and times by kind;
+ * hidden: time of traffic behind the arithmetic; step; rate: FLOP/s of a GPU
  */
-const planStep = (plan, hardware) => {
+const planStep = (given, hardware) => {
+  const plan = { ...given, machine: hardware.machine };
   const group = groups(plan);
   if (group.why) return group;
-  const { pipeline, gpus } = plan;
-  const links = linksOf(plan, group, hardware);
-  const traffic = {
-    data: dataTraffic(plan, group),
-    tensor: tensorTraffic(plan, group),
-    pipeline: pipelineTraffic(plan, group),
-  };
+  const { pipeline, gpus, layers, batch, length, recompute } = plan;
+  const links = linksOf(plan, hardware);
+  const traffic = trafficOf(plan, group);
+  const travel = (kind) => traffic[kind] / links[kind];
   const flops = flopsOf(plan);
   const compute = flops.all / gpus / hardware.rate;
-  const tensor = traffic.tensor / links.tensor;
-  const work = compute + tensor;
+  // Keys and values travel while a GPU computes the attention to those that it has.
+  const passes = recompute === "none" ? 3 : 4;
+  const attention = passes * batch * length * layers * attentionOf(plan);
+  const context = Math.max(0, travel("context") - attention / gpus / hardware.rate);
+  const [tensor, tokens] = [travel("tensor"), travel("tokens")];
+  const work = compute + tensor + context + tokens;
   const bubble = (work * (pipeline - 1)) / (group.microbatches * group.chunks);
   const passing = (2 * (pipeline - 1) * messageBytes(plan)) / links.pipeline;
-  const data = traffic.data / links.data;
-  const exposed = plan.overlap ? Math.max(0, data - window(plan, group, work)) : data;
-  const times = { compute, tensor, bubble, pipeline: passing, data: exposed };
+  // Sums inside of machines and between them use different links, and can run at once.
+  const sums = travel("data") + travel("experts");
+  const [usual, last] = windows(plan, group, work);
+  const data = plan.overlap
+    ? Math.max(0, sums - usual, travel("machines") - last)
+    : sums + travel("machines");
+  const times = { compute, tensor, context, tokens, bubble, pipeline: passing, data };
   const step = total(times);
   return {
     ...{ ...group, memory: memoryOf(plan), traffic, links, times, step, flops },
-    hidden: data - exposed,
+    hidden: sums + travel("machines") + travel("context") - context - data,
     rate: flops.model / gpus / step,
-    tokens: (plan.batch * plan.length) / gpus / step,
+    tokens: (batch * length) / gpus / step,
   };
 };
 

@@ -1,6 +1,6 @@
 /* The plan composer: a Transformer on many GPUs. The reader chooses what is sharded, how
- * many GPUs share a layer and how many stages a pipeline has, and sees whether the plan
- * fits and which part of a step is communication that nothing hides.
+ * many GPUs share a layer, a sequence or experts, and how many stages a pipeline has, and
+ * sees whether the plan fits and which part of a step is exposed communication.
  */
 "use strict";
 
@@ -32,6 +32,7 @@ const GPT = { kind: "gpt", vocabulary: 51200, positions: 2048, tied: true };
 const LLAMA = { kind: "llama", vocabulary: 128256, positions: 0, keyHeads: 8 };
 const USUAL = {
   ...{ card: "h100", zero: "0", tensor: 1, pipeline: 1, interleave: 1, micro: 1 },
+  ...{ context: 1, expert: 1 },
   ...{ recompute: "full", recipe: "mixed", attention: "fused", sequence: "yes" },
   ...{ overlap: "yes", machine: "8" },
 };
@@ -95,16 +96,27 @@ const MODELS = {
       ...{ recompute: "none", recipe: "cast" },
     },
   },
+  mixtral: {
+    name: "Mixtral 8x7B, published",
+    sizes: { ...LLAMA_8, vocabulary: 32000, experts: 8, active: 2 },
+    settings: {
+      ...{ ...USUAL, gpus: 64, batch: 256, length: 4096, recompute: "none" },
+      ...{ zero: "1", expert: 8, pipeline: 4, interleave: 8, recipe: "mixed-32" },
+    },
+  },
 };
 const { chosen: modelOf, choose, isUnchanged, from, menu } = presets("model", MODELS, "llama8");
 
 const sizesOf = (state) => modelOf(state).sizes;
+const hasExperts = (state) => Boolean(sizesOf(state).experts);
 
 /** Return the first argument of `parallel.planStep` for a state. */
 const planOf = (state) => ({
   ...state,
   ...sizesOf(state),
-  zero: Number(state.zero),
+  zero: state.zero === "hybrid" ? 3 : Number(state.zero),
+  hybrid: state.zero === "hybrid",
+  expert: hasExperts(state) ? state.expert : 1,
   sequence: state.sequence === "yes",
   overlap: state.overlap === "yes",
   dropout: sizesOf(state).kind === "gpt",
@@ -138,6 +150,8 @@ const ROLES = {
 const SPANS = {
   compute: ["s1 solid", "arithmetic"],
   tensor: ["s2 solid", "exposed: sums inside of layers"],
+  context: ["s3 solid", "exposed: keys and values"],
+  tokens: ["s2 solid", "exposed: tokens to experts"], // never beside `tensor`
   bubble: ["idle", "bubble of the pipeline"],
   pipeline: ["s2", "exposed: between stages"],
   data: ["wait", "exposed: gradients, weights"],
@@ -261,15 +275,14 @@ const REMEDIES = [
   ["to shard the gradients as well (ZeRO-2)", { zero: "2" }],
   ["to shard everything (ZeRO-3, FSDP)", { zero: "3" }],
   ["to compute the layers twice", { recompute: "full" }],
+  ["to let 8 GPUs share the experts", { expert: 8 }],
+  ["to let 8 GPUs share each sequence", { context: 8 }],
   ["to let 8 GPUs share each layer", { tensor: 8 }],
   ["a pipeline of 8 stages", { pipeline: 8 }],
 ];
 
 const advice = (state) => {
-  const lower = ([, { zero }]) => zero === undefined || zero > state.zero;
-  const found = REMEDIES.filter(lower).find(([, change]) =>
-    fits({ ...state, ...change }),
-  );
+  const found = REMEDIES.find(([, change]) => fits({ ...state, ...change }));
   return found
     ? `One change that helps is ${found[0]}.`
     : "No single change is enough, so combine them or take more GPUs.";
@@ -277,14 +290,19 @@ const advice = (state) => {
 
 const PLACES = {
   tensor: "inside of layers",
+  context: "of keys and values",
+  tokens: "of tokens to experts",
   pipeline: "between stages",
   data: "of gradients and weights",
 };
 
+const exposedOf = (times) =>
+  Object.keys(PLACES).reduce((sum, kind) => sum + times[kind], 0);
+
 /** Return what a step does besides arithmetic. */
 const losses = ({ times, step }) => {
   const share = (x) => (x / step < 0.005 ? "less than 1\u00a0%" : percent(x / step));
-  const exposed = times.tensor + times.pipeline + times.data;
+  const exposed = exposedOf(times);
   const largest = Object.keys(PLACES).reduce((a, b) => (times[b] > times[a] ? b : a));
   const much =
     exposed > 0
@@ -300,6 +318,7 @@ const PUBLISHED = {
   gpt1t: ["all", 502e15 / 3072],
   gpt530: ["rate", 0.542 * 312e12],
   llama405: ["rate", 400e12],
+  mixtral: ["rate", 438e12],
   titan8: ["tokens", 6667],
 };
 
@@ -348,25 +367,37 @@ const billions = inUnits([
 const formula = (state) => {
   const step = stepOf(state);
   if (step.why) return ["GPUs: copies · stages · GPUs that share a layer"];
-  const { data, microbatches, chunks, traffic, links, rate: reached } = step;
+  const { data, copies, shards, microbatches, chunks, traffic, links } = step;
   const line = (kind, name) =>
     traffic[kind] > 0
       ? [`${name}: ${size(traffic[kind])} at ${bandwidth(links[kind])}`]
       : [];
-  const { pipeline } = state;
+  const { pipeline, context } = state;
+  const { experts, active } = sizesOf(state);
   return [
     !fits(state) && advice(state),
-    `GPUs: ${state.gpus} = ${data} · ${pipeline} · ${state.tensor} (copies · stages · ` +
+    `GPUs: ${state.gpus} = ${copies} · ${pipeline} · ${state.tensor} (copies · stages · ` +
       "GPUs that share a layer)",
+    context > 1 &&
+      `copies: ${copies} = ${data} · ${context} (groups · GPUs that share a sequence)`,
+    state.zero === "hybrid" &&
+      (copies === shards
+        ? "all copies are in one machine, so HSDP is ZeRO-3"
+        : `copies: ${copies} = ${copies / shards} · ${shards} (machines · GPUs that ` +
+          "share the state)"),
     `microbatches of each copy: ${microbatches} = ${state.batch} sequences / ` +
       `(${data} · ${state.micro})`,
     `${billions(parallel.countParameters(planOf(state)))} parameters; a GPU sends ` +
       "in a step:",
-    ...line("data", "gradients and weights"),
+    ...line("data", `gradients and weights${experts ? ", without experts" : ""}`),
+    ...line("experts", "gradients and weights of experts"),
+    ...line("machines", "gradients, between machines"),
     ...line("tensor", "inside of layers"),
+    ...line("context", "keys, values and their gradients"),
+    ...line("tokens", `tokens to ${active} experts and back`),
     ...line("pipeline", "between stages"),
     pipeline > 1 && `bubble: (${pipeline} − 1) / (${microbatches} · ${chunks}) of the work`,
-    `${rate(reached)} per GPU, without what is computed twice`,
+    `${rate(step.rate)} per GPU, without what is computed twice`,
   ];
 };
 
@@ -377,12 +408,11 @@ const table = (state) => ({
     const step = stepOf({ ...state, zero });
     if (step.why) return [name, "–", "–", "–", "–"];
     const { times } = step;
-    const exposed = times.tensor + times.pipeline + times.data;
     return [
       name,
       size(parallel.total(step.memory)),
       time(step.step),
-      percent(exposed / step.step),
+      percent(exposedOf(times) / step.step),
       percent(times.bubble / step.step),
     ];
   }),
@@ -393,6 +423,7 @@ const ZEROS = [
   ["1", "optimizer’s state (ZeRO-1)"],
   ["2", "and gradients (ZeRO-2)"],
   ["3", "and weights (ZeRO-3, FSDP)"],
+  ["hybrid", "all, in each machine (HSDP)"],
 ];
 
 const ZERO = "https://arxiv.org/abs/1910.02054";
@@ -406,6 +437,10 @@ const TITAN =
 const TABLE_1 =
   "https://github.com/NVIDIA/Megatron-LM/blob/main/examples/sc21/run_table_1.sh";
 const HERD = "https://arxiv.org/abs/2407.21783";
+const RING = "https://arxiv.org/abs/2310.01889";
+const MOE =
+  "https://github.com/NVIDIA/Megatron-LM/blob/core_r0.9.0/megatron/core/transformer/" +
+  "moe/README.md";
 const NEU = "https://github.com/smolix/d2l-neu";
 
 const NOTES = [
@@ -413,20 +448,24 @@ const NOTES = [
     "Gradients that are sharded are summed for each microbatch, and weights that are " +
     "sharded are gathered twice for each. All-reduces in a layer, bubble and FLOPs: " +
     `[Narayanan et al., 2021](${MEGATRON}). Activations: [Korthikanti et al., ` +
-    `2023](${RECOMPUTE}).`,
-  "The step is a lower bound for programs that do not hide the sums inside of layers. " +
+    `2023](${RECOMPUTE}). GPUs that share a sequence exchange keys and values: [Liu et ` +
+    `al., 2023](${RING}). Each expert gets the same number of tokens. In HSDP, machines ` +
+    "add up their gradients once in a step.",
+  "The step is a lower bound for programs that hide neither the sums inside of layers " +
+    "nor the journeys of tokens. " +
     "Arithmetic runs at the rate of the best product of " +
     `matrices that was published: [Bekman, 2026](${BEKMAN}), and for the RTX 4090 ` +
     `and its links [Zhang et al., 2026](${NEU}); for the H200 the H100’s. Links ` +
     "carry what their data sheets say, or the share that you set. Sums " +
     "of gradients hide behind the backward pass that completes them, those of ZeRO-3 " +
-    "behind all arithmetic. The update, the latency of messages and the longer last " +
+    "behind all arithmetic, keys and values behind the attention. The update, the latency of messages and the longer last " +
     "stage are left out.",
-  "Four published runs are among the models. They took 1.4 to 2.1 times as long as predicted: " +
+  "Five published runs are among the models. They took 1.4 to 2.1 times as long as predicted: " +
     `a trillion parameters on 3072 A100 ([Narayanan et al., 2021](${MEGATRON}), with ` +
     `[these settings](${TABLE_1})), 530 billion on 2240 A100 ([Korthikanti et al., ` +
     `2023](${RECOMPUTE})), Llama 3 405 B on 16,384 H100 ([Grattafiori et al., ` +
-    `2024](${HERD})) and Llama 3.1 8 B on 8 H100 ([torchtitan](${TITAN})). Activations ` +
+    `2024](${HERD})), Llama 3.1 8 B on 8 H100 ([torchtitan](${TITAN})) and Mixtral on 64 ` +
+    `H100 ([Megatron Core](${MOE})). Activations ` +
     "are an upper estimate: Llama 3 405 B was trained on cards with 80 GB, and torchtitan " +
     "computed a part of them twice.",
   "The network has 400 Gbit/s for each H100, as on [the torchtitan team’s " +
@@ -464,7 +503,11 @@ const spec = figure({
     ...more(
       values("batch", "Sequences in a step", MANY),
       values("micro", "Sequences in a microbatch", doubled(1, 16)),
-      values("length", "Tokens of a sequence", doubled(512, 32768)),
+      values("length", "Tokens of a sequence", doubled(512, 131072)),
+      values("context", "GPUs that share each sequence", doubled(1, 32)),
+      steps("expert", "GPUs that share the experts", doubled(1, 8), from("expert"), {
+        when: hasExperts,
+      }),
       values("interleave", "Parts of each stage (interleaved)", [1, 2, 3, 4, 5, 8]),
       choice("recompute", "Computed twice", {
         none: "nothing",

@@ -156,6 +156,13 @@ def test_a_plan_is_composed_by_keyboard(page: Page, harness: str) -> None:
     assert "GPT, 1 trillion fits: each A100 needs 53.4 GB" in result(page, "plans")
     assert "the published run reached 163 TFLOP/s per GPU" in result(page, "plans")
     expect(page).to_have_url(f"{harness}?plans.model=gpt1t")
+    experts = figure.get_by_label("GPUs that share the experts")
+    assert experts.is_hidden()
+    figure.get_by_label("Model").select_option("mixtral")
+    assert "Mixtral 8x7B fits: each H100 needs 65.8 GB" in result(page, "plans")
+    experts.press("Home")
+    assert "Mixtral 8x7B does not fit: each H100 needs 125 GB" in result(page, "plans")
+    expect(page).to_have_url(f"{harness}?plans.model=mixtral&plans.expert=1")
 
 
 @pytest.mark.parametrize("name", MANY)

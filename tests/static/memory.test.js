@@ -8,6 +8,7 @@ const { load, library, figures, first, changed, plain } = require("./support.js"
 const { formula, result, close, includes } = require("./support.js");
 
 const memory = load("memory-arithmetic");
+const allocation = load("allocator-arithmetic");
 const { allocator } = figures;
 const timeline = figures["memory-timeline"];
 
@@ -264,7 +265,7 @@ test("advice is kept: if a change is said to be enough, the model fits after it"
 // The allocator
 
 const play = (policy, requests, fit = "best") =>
-  memory.playRequests({ capacity: 100, policy, fit }, requests);
+  allocation.playRequests({ capacity: 100, policy, fit }, requests);
 const request = (sizes) => Object.entries(sizes).map(([name, size]) => ({ name, size }));
 const pieceOf = (pool, name) => {
   const { start, end } = pool.segments[0].pieces.find((piece) => piece.name === name);
@@ -296,7 +297,7 @@ test("of equal gaps the first is taken", () => {
 });
 
 test("sizes of segments are those of PyTorch", () => {
-  const sizes = [0.5, 1, 1.5, 9, 10, 33].map(memory.segmentSize);
+  const sizes = [0.5, 1, 1.5, 9, 10, 33].map(allocation.segmentSize);
   assert.deepEqual(sizes, [2, 2, 20, 20, 10, 34]);
 });
 

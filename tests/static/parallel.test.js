@@ -158,7 +158,8 @@ const LLAMA_8B = {
   ...{ vocabulary: 128256, positions: 0, tied: false, length: 4096 },
 };
 const PLAN = {
-  ...{ micro: 1, tensor: 1, pipeline: 1, interleave: 1, zero: 0, loss: "whole" },
+  ...{ micro: 1, tensor: 1, context: 1, pipeline: 1, expert: 1, interleave: 1 },
+  ...{ zero: 0, loss: "whole" },
   ...{ sequence: true, recompute: "full", recipe: "mixed", attention: "plain" },
   ...{ dropout: false, overlap: true },
 };
@@ -171,7 +172,7 @@ const llamaStep = (change, hardware = H100) => parallel.planStep(llama(change), 
 for (const [zero, gigabytes] of [[0, 120], [1, 31.4], [2, 16.6], [3, 1.875]])
   test(`state with zero = ${zero} is that of the ZeRO paper`, () => {
     // 7.5 billion parameters on 64 GPUs: Rajbhandari et al., 2020, Figure 1
-    const roles = parallel.stateBytes(7.5e9, { recipe: "mixed", zero, data: 64 });
+    const roles = parallel.stateBytes(7.5e9, { recipe: "mixed", zero, shards: 64 });
     close(parallel.total(roles) / 1e9, gigabytes, { rel: 0.003 });
   });
 
@@ -255,6 +256,165 @@ test("gradients hide behind the last backward pass", () => {
   close(sharded.hidden, sharded.times.compute);
 });
 
+// Context parallelism. The 8 GPUs of a group have 512 of 4096 tokens each, and 8 of 32
+// heads have keys and values, which are 4096 / 4 columns wide: K and V of a GPU have
+// 2 * 512 * 1024 numbers of 2 bytes, 2 MiB.
+const SHARED = { gpus: 8, context: 8, batch: 2, recompute: "none", attention: "fused" };
+
+test("keys and values pass the ring three times, or four times if computed twice", () => {
+  // Forward; backward, and there with gradients of the same size. Each time 7 GPUs of the
+  // ring get them, in 32 layers and for 2 microbatches.
+  const { traffic } = llamaStep(SHARED);
+  assert.equal(traffic.context, 3 * 7 * 32 * 2 * 2 * 2 ** 20);
+  const twice = llamaStep({ ...SHARED, recompute: "full" }).traffic;
+  assert.equal(twice.context, 4 * 7 * 32 * 2 * 2 * 2 ** 20);
+  // GPUs that also share the layers send only their heads.
+  const both = llamaStep({ ...SHARED, gpus: 16, tensor: 2 }).traffic;
+  assert.equal(both.context, traffic.context / 2);
+});
+
+test("keys and values hide behind the attention of long sequences", () => {
+  // In a pass, a layer sends 7 * 2 MiB: 32.6 us at 450 GB/s, 293.6 us at 50 GB/s. Its
+  // attention takes 4 * 4096 * 4096 FLOPs for each of 512 tokens, 43.2 us at 795 TFLOP/s.
+  const [within, between] = [8, 1].map((machine) => llamaStep(SHARED, { ...H100, machine }));
+  assert.equal(within.times.context, 0);
+  const sums = within.traffic.data / 450e9; // of gradients, a part of which is exposed
+  close(within.hidden + within.times.data, sums + 192 * 32.6e-6, { rel: 1e-3 });
+  const exposed = 192 * (293.6e-6 - 43.2e-6);
+  close(between.times.context, exposed, { rel: 1e-3 });
+  const all = between.traffic.data / 50e9 + 192 * 293.6e-6;
+  close(between.hidden + between.times.data, all - exposed, { rel: 1e-3 });
+  const twice = llamaStep({ ...SHARED, recompute: "full" }, { ...H100, machine: 1 });
+  close(twice.times.context, (4 / 3) * exposed, { rel: 1e-3 });
+  // Of 8 times as many tokens, keys and values take 2.35 ms, and the attention 2.76 ms.
+  const long = llamaStep({ ...SHARED, length: 8 * 4096 }, { ...H100, machine: 1 });
+  assert.equal(long.times.context, 0);
+});
+
+test("GPUs that share a sequence divide its activations and copy the parameters", () => {
+  const [shared, copies] = [8, 1].map((context) =>
+    llamaStep({ ...SHARED, context, batch: 8 }),
+  );
+  close(shared.memory.activations, copies.memory.activations / 8);
+  assert.equal(shared.memory.weights, copies.memory.weights);
+  assert.equal(shared.memory.optimizer, copies.memory.optimizer);
+  // The gradients of all 8 are added up, and they may shard the state.
+  assert.equal(shared.traffic.data, copies.traffic.data);
+  const sharded = llamaStep({ ...SHARED, zero: 3 });
+  close(sharded.memory.optimizer, copies.memory.optimizer / 8);
+});
+
+// A mixture of experts. A layer has 4096² * (2 + 2/4) parameters in the attention, 8 experts
+// of 3 * 4096 * 14336, a gate of 8 * 4096 and two norms of 4096.
+const ATTENTION = 41943040;
+const EXPERT = 176160768;
+const REST = 32768 + 8192;
+const MIXTRAL = { ...LLAMA_8B, vocabulary: 32000, experts: 8, active: 2 };
+const mixtral = (change) => ({ ...PLAN, ...MIXTRAL, attention: "fused", ...change });
+const mixtralStep = (change, hardware = H100) =>
+  parallel.planStep(mixtral({ gpus: 64, batch: 64, expert: 8, ...change }), hardware);
+
+test("Mixtral has 46.7 billion parameters", () => {
+  const layer = ATTENTION + 8 * EXPERT + REST;
+  const count = 32 * layer + 2 * 32000 * 4096 + 4096;
+  assert.equal(parallel.countParameters(mixtral({})), count);
+  assert.equal(count, 46702792704);
+});
+
+test("a token computes with two of eight experts", () => {
+  const { model } = parallel.flopsOf(mixtral({ batch: 64 }));
+  const layer = 2 * (ATTENTION + REST + 2 * EXPERT) + 4 * 4096 * 4096;
+  close(model, 3 * 64 * 4096 * (32 * layer + 2 * 32000 * 4096));
+  // It keeps 10 arrays of width 4096: 6 as in Llama, and the token and the result of both
+  // experts; keys and values, 4 arrays of both networks, 2 sums for norms and 32 of scores.
+  const bytes = parallel.layerBytes(mixtral({}));
+  assert.equal(bytes, 4096 * (2 * (10 * 4096 + 2048 + 2 * 4 * 14336) + 8 + 4 * 32));
+});
+
+test("GPUs that share the experts store an eighth of them", () => {
+  // 2 + 2 + 12 bytes per parameter; nothing is sharded.
+  const own = 32 * (ATTENTION + REST + EXPERT) + 2 * 32000 * 4096 + 4096;
+  const { weights, gradients, optimizer } = mixtralStep({}).memory;
+  close(weights + gradients + optimizer, 16 * own);
+  // With ZeRO-1, 8 GPUs share the 12 bytes of an expert and 64 those of all else.
+  const { optimizer: sharded } = mixtralStep({ zero: 1 }).memory;
+  close(sharded, 12 * (((32 * EXPERT) / 8) + (own - 32 * EXPERT) / 64));
+});
+
+test("temporaries of a mixture are those of a token's experts", () => {
+  // Two arrays of each network and its output for 4096 tokens, in both experts; FSDP
+  // gathers two layers with one expert each.
+  const state = changed(plans, { model: "mixtral" }, "model");
+  const [usual, sharded] = ["1", "3"].map((zero) => plans.stepOf({ ...state, zero }).memory);
+  assert.equal(usual.temporaries, 2 * 4096 * (2 * 14336 + 4096) * 2);
+  const layer = ATTENTION + REST + EXPERT;
+  assert.equal(sharded.temporaries, usual.temporaries + 2 * layer * 2);
+});
+
+test("tokens travel four times in a layer, or six times if it is computed twice", () => {
+  // 7/8 of two copies of 4096 tokens with 4096 numbers of 2 bytes are 56 MiB.
+  const journey = 56 * 2 ** 20;
+  assert.equal(mixtralStep({ recompute: "none" }).traffic.tokens, 32 * 4 * journey);
+  const { traffic, times } = mixtralStep({});
+  assert.equal(traffic.tokens, 32 * 6 * journey);
+  close(times.tokens, traffic.tokens / 450e9);
+});
+
+test("gradients of experts are added up by the GPUs that have them", () => {
+  // 64 GPUs have 8 copies of each expert, in 8 machines, and 64 of all else.
+  const { traffic, links } = mixtralStep({});
+  close(traffic.experts, 2 * (7 / 8) * 32 * EXPERT * 2);
+  const others = 32 * (ATTENTION + REST) + 2 * 32000 * 4096 + 4096;
+  close(traffic.data, 2 * (63 / 64) * others * 2);
+  close([links.experts, links.data], [50e9, 400e9]);
+});
+
+for (const [machine, link] of [[8, 450], [4, (50 * 7) / 4], [1, 50]])
+  test(`tokens leave machines of ${machine}`, () => {
+    // Of the 7 other GPUs, 0, 4 or 7 are in other machines.
+    close(mixtralStep({}, { ...H100, machine }).links.tokens, link * 1e9);
+  });
+
+// Hybrid sharding of P parameters with 16 bits on 8 machines with 8 GPUs
+
+const HYBRID = { gpus: 64, batch: 64, zero: 3, hybrid: true };
+
+test("each machine shards the state, and machines add up gradients once in a step", () => {
+  const count = parallel.countParameters(llama({}));
+  const one = llamaStep(HYBRID);
+  close(one.memory.optimizer, (12 * count) / 8);
+  // Inside, three parts of 7/8; between machines, both parts of a sum of P / 8.
+  close(one.traffic.data, 3 * (7 / 8) * 2 * count);
+  close(one.traffic.machines, 2 * (7 / 8) * 2 * (count / 8));
+  close([one.links.data, one.links.machines], [450e9, 50e9]);
+  const eight = llamaStep({ ...HYBRID, batch: 512 });
+  close(eight.traffic.data, 8 * one.traffic.data);
+  assert.equal(eight.traffic.machines, one.traffic.machines);
+});
+
+test("in a machine, each expert is on one GPU, and nothing shards it", () => {
+  const { memory, traffic } = mixtralStep({ zero: 3, hybrid: true });
+  const others = 32 * (ATTENTION + REST) + 2 * 32000 * 4096 + 4096;
+  close(memory.optimizer, 12 * (32 * EXPERT + others / 8));
+  assert.equal(traffic.experts, 0);
+});
+
+test("sums between machines hide behind the last backward pass", () => {
+  // Of 8 microbatches with 4 passes each, layers computed twice, the last 3 of 32
+  const { times, traffic } = llamaStep({ ...HYBRID, batch: 512 }, { ...H100, between: 1e9 });
+  close(times.data, traffic.machines / 1e9 - (3 / 32) * times.compute);
+});
+
+test("in one machine, hybrid sharding is ZeRO-3", () => {
+  const plan = { gpus: 8, batch: 8, zero: 3 };
+  assert.deepEqual(llamaStep({ ...plan, hybrid: true }), llamaStep(plan));
+  const [sharded, hybrid] = ["3", "hybrid"].map((zero) => changed(plans, { zero }));
+  assert.deepEqual(plans.stepOf(hybrid), plans.stepOf(sharded));
+  const text = "all copies are in one machine, so HSDP is ZeRO-3";
+  includes(formula(plans, { zero: "hybrid" }), text);
+  includes(formula(plans, { zero: "hybrid", gpus: 64 }), "copies: 64 = 8 · 8 (machines");
+});
+
 for (const [change, links] of [
   [{ gpus: 8 }, [450, 450, 450]],
   [{ gpus: 64 }, [450, 400, 50]], // Eight rings cross to the next machine.
@@ -267,15 +427,32 @@ for (const [change, links] of [
     close([found.tensor, found.data, found.pipeline], links.map((x) => 1e9 * x));
   });
 
+test("links of GPUs that share a sequence", () => {
+  // Two of them share each layer, so a machine has 4 of 8.
+  const { links } = llamaStep({ gpus: 64, batch: 64, tensor: 2, context: 8 });
+  close([links.context, links.data], [200e9, 200e9]);
+});
+
 for (const [change, why] of [
   [{ tensor: 16 }, "8 GPUs cannot form groups of 16 × 1"],
   [{ batch: 12 }, "12 sequences cannot form microbatches of 1 for 8 copies"],
   [{ batch: 1 }, "1 sequence cannot form microbatches of 1 for 8 copies"],
   [{ gpus: 3, pipeline: 3, batch: 3 }, "32 layers cannot form 3 equal parts"],
   [{ gpus: 64, tensor: 64 }, "32 heads cannot be divided among 64 GPUs"],
+  [{ tensor: 2, context: 8 }, "8 GPUs cannot form groups of 2 × 8 × 1"],
+  [{ experts: 8, expert: 3 }, "8 copies cannot share 8 experts in groups of 3"],
+  [
+    { experts: 8, expert: 4, tensor: 2 },
+    "in this figure, GPUs share either each layer or the experts",
+  ],
 ])
   test(`a plan is not possible: ${why}`, () =>
     assert.equal(llamaStep({ gpus: 8, batch: 8, ...change }).why, why));
+
+test("machines are full in hybrid sharding", () => {
+  const { why } = llamaStep({ ...HYBRID, gpus: 128, batch: 128 }, { ...H100, machine: 72 });
+  assert.equal(why, "128 copies cannot fill machines with 72 each");
+});
 
 test("GPUs of all stages hold each parameter once", () => {
   const plan = llama({ gpus: 8, tensor: 2, pipeline: 2, batch: 8 });
@@ -358,6 +535,7 @@ for (const [model, speed, ratio] of [
   ["gpt530", 0.542 * 312e12, 1.43], // Korthikanti et al., Table 5: 54.2 % of the peak
   ["llama405", 400e12, 1.52], // Grattafiori et al., Table 4
   ["titan8", 6667, 2.06], // torchtitan, Table 1, compiled
+  ["mixtral", 438e12, 1.7], // Megatron Core 0.9, README of its experts
 ])
   test(`a published run is slower than the prediction: ${model}`, () => {
     const state = changed(plans, { model }, "model");
@@ -418,10 +596,28 @@ test("verdicts", () => {
   assert.ok(pipeline.endsWith("is the bubble."));
 });
 
+test("only a mixture of experts has GPUs that share the experts", () => {
+  const { when } = plans.controls.find(({ id }) => id === "expert");
+  const [dense, sparse] = ["llama8", "mixtral"].map((model) => changed(plans, { model }, "model"));
+  assert.deepEqual([when(dense), when(sparse)], [false, true]);
+  assert.deepEqual(plans.stepOf({ ...dense, expert: 8 }), plans.stepOf(dense));
+  assert.notDeepEqual(plans.stepOf({ ...sparse, expert: 1 }), plans.stepOf(sparse));
+  const text = formula(plans, { model: "mixtral" }, "model");
+  includes(text, "46.7 billion parameters", "tokens to 2 experts and back: 30.1 GB");
+});
+
+test("words name what is exposed", () => {
+  const apart = { zero: "1", machine: "1", reach: 20 };
+  includes(result(plans, { ...apart, context: 8 }), "mostly of keys and values");
+  const sparse = changed(plans, { model: "mixtral" }, "model");
+  includes(plans.result({ ...sparse, ...apart, batch: 512 }), "mostly of tokens to experts");
+});
+
 test("the advice helps", () => {
   const changes = {
     ...{ "(ZeRO-1)": { zero: "1" }, "(ZeRO-2)": { zero: "2" }, "FSDP)": { zero: "3" } },
     ...{ "layers twice": { recompute: "full" }, "each layer": { tensor: 8 } },
+    ...{ "the experts": { expert: 8 }, "each sequence": { context: 8 } },
     ...{ "8 stages": { pipeline: 8 } },
   };
   let helped = 0;
