@@ -42,7 +42,7 @@ const turns = (state) => {
 // The drawing: the units of the chosen plan above the shares of all plans of the card
 
 const ROW = 26;
-const UNITS = { left: 118, right: 88, top: 24 };
+const UNITS = { left: 118, right: 104, top: 24 };
 const SHARES = { left: 186, right: 52, top: UNITS.top + 4 * ROW + 48 };
 
 /** Return a row of bars of this place; the strong one is solid. */
