@@ -332,9 +332,9 @@ for (const [change, most, cores, share] of [
   });
 
 test("the longest bar and the chosen plan stand out", () => {
-  const svg = plain(turns.draw(changed(turns, { h100: "128x128x64-4" }), 640));
+  const svg = plain(turns.draw(changed(turns, { h100: "128x128x64-4", l2: 20480 }), 640));
   const strong = [...svg.matchAll(/ strong"[^>]*>([^<]*)</g)].map(([, text]) => text);
-  assert.deepEqual(strong, ["L2 cache", "845 clocks", "128 × 128 × 64, 4 warps", "61 %"]);
+  assert.deepEqual(strong, ["tensor cores", "512 clocks", "128 × 128 × 64, 4 warps", "100 %"]);
   assert.deepEqual(svg.match(/s\d solid/g), ["s1 solid", "s3 solid"]);
 });
 
