@@ -6,7 +6,7 @@
 const arithmetic = require("./arithmetic.js");
 const performance = require("./performance-arithmetic.js");
 const cards = require("./cards.js");
-const { each, label, vertical, chart } = require("./chart.js");
+const { each, label, chart } = require("./chart.js");
 const { select, range, more } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
@@ -68,7 +68,6 @@ const draw = (state, width) => {
     SHARES.top + 4 * ROW,
     label(0, 12, `A turn on the ${name}, ${turn.name}`, "soft small"),
     rows(UNITS, units),
-    vertical(width - UNITS.right, UNITS.top - 4, UNITS.top + 4 * ROW - 4, "dashed"),
     label(0, SHARES.top - 12, "Share of the peak that each plan allows", "soft small"),
     rows(SHARES, shares),
   );
