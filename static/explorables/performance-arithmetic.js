@@ -198,6 +198,25 @@ const occupancy = (card, { warps, registers, shared }) => {
 const inFlight = ({ bandwidth, processors }, latency) =>
   (latency * bandwidth) / processors;
 
+/**
+ * Return the clocks for which a turn of a product occupies each unit of an SM, like
+ * `turn_clocks` of the library.
+ * @param {object} card tensor16 in TFLOP/s, clock in GHz, and cores: the number of SMs
+ * @param {object} plan rows, columns and terms of a tile; warps of a block, instructions
+ * of a warp, and matrices: how many of 8 x 8 values a warp loads from shared memory
+ * @param {number} l2 bytes that the L2 cache delivers to all SMs in a clock
+ */
+const turnClocks = (card, plan, l2) => {
+  const { rows, columns, terms, warps, instructions, matrices } = plan;
+  const flops = 2 ** Math.round(Math.log2((1e3 * card.tensor16) / card.cores / card.clock));
+  return {
+    "tensor cores": (2 * rows * columns * terms) / flops,
+    issue: (warps * instructions) / PARTS,
+    "shared memory": warps * matrices, // of 128 bytes, which take a clock
+    "L2 cache": (2 * terms * (rows + columns) * card.cores) / l2,
+  };
+};
+
 const last = (text, pattern) => [...text.matchAll(pattern)].pop();
 const found = (text, pattern) => {
   const match = last(text, pattern);
@@ -244,5 +263,6 @@ module.exports = {
   reserved,
   occupancy,
   inFlight,
+  turnClocks,
   parseKernel,
 };

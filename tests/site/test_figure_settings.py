@@ -7,7 +7,7 @@ from browsing import Violations
 from figures import result, settle
 from playwright.sync_api import Browser, Page, expect
 
-MANY = ("collectives", "plans")
+MANY = ("collectives", "plans", "turns")
 LINE = (
     "cpu: products in GFLOP/s: float32 100, bfloat16 400; memory 40 GB/s; "
     "0.8 µs per operation; spread 0 percent"
@@ -291,6 +291,30 @@ def test_a_block_that_does_not_fit_is_told(page: Page, harness: str) -> None:
     assert "No block fits on an SM of the A100: the registers decide, so" in result(
         page, "warps"
     )
+
+
+def test_each_card_has_plans_of_its_own(page: Page, harness: str) -> None:
+    page.goto(harness)
+    figure = page.locator("#fig-turns")
+    card = figure.get_by_label("Card", exact=True)
+    plan = figure.get_by_label("Plan", exact=True).filter(visible=True)
+    plan.select_option("128 × 256 × 64, 8 warps")
+    assert "L2 cache for 1267 clocks" in result(page, "turns")
+    card.select_option("A100")
+    expect(plan.locator("option")).to_have_count(3)
+    plan.select_option("128 × 128 × 32, 8 warps")
+    assert "On the A100, a turn occupies the tensor cores" in result(page, "turns")
+    card.select_option("H100")  # which still has the plan that was chosen
+    assert "L2 cache for 1267 clocks" in result(page, "turns")
+    for summary in figure.locator("summary").all():
+        summary.click()
+    clocks = figure.locator("tr[aria-current] td").all_inner_texts()[:4]
+    assert clocks == ["1024", "148", "0", "1267"]
+    figure.get_by_label("The L2 cache delivers").press("End")
+    assert "no unit for longer" in result(page, "turns")
+    settle(page, "turns")
+    page.reload()
+    assert "no unit for longer" in result(page, "turns")
 
 
 def test_sectors_follow_the_keyboard(page: Page, harness: str) -> None:

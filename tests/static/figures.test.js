@@ -74,7 +74,7 @@ test("two devices tell every action in one sentence", () => {
 });
 
 // The tests above change a setting at a time; here many change.
-for (const name of ["roofline", "sectors", "warps", "collectives", "plans"])
+for (const name of ["roofline", "sectors", "warps", "collectives", "plans", "turns"])
   test(`combined settings of ${name} are drawn`, () => {
     const spec = figures[name];
     const next = randomNumbers();

@@ -186,6 +186,15 @@ def plays(book: Book) -> list[dict[str, str]]:
     ]
 
 
+def turns() -> list[dict[str, Any]]:
+    """Return the stored turns of products, and the clocks of each."""
+    return [
+        {"card": turn.card, "tile": turn.tile, "warps": turn.warps}
+        | {"instructions": len(turn.loop), "clocks": tables.turn_clocks(turn)}
+        for turn in tables.stored_turns()
+    ]
+
+
 def main() -> None:
     numbers = {
         "blocks": blocks(),
@@ -200,6 +209,7 @@ def main() -> None:
         "product": product_defaults(),
         "recipes": picture_of_recipes(),
         "shapes": shapes(),
+        "turns": turns(),
         "waves": [[*grid, wave_efficiency(*grid)] for grid in GRIDS],
     }
     json.dump(numbers, sys.stdout)

@@ -9,7 +9,7 @@ const { formula, result, close, includes, grid, cited } = require("./support.js"
 
 const performance = load("performance-arithmetic");
 const inference = load("inference-arithmetic");
-const { roofline, sectors, warps, server } = figures;
+const { roofline, sectors, warps, server, turns } = figures;
 
 // Presets
 
@@ -305,6 +305,37 @@ test("copies ahead take the place of warps", () => {
     const hides = formula(warps, change).includes("copies ahead hide the latency");
     assert.equal(hides, stages > 1);
   }
+});
+
+// The turns of a product
+
+test("turns are the stored ones, with the clocks of the library", () => {
+  const found = turns.controls[0].options.flatMap(([card, name]) =>
+    turns.turns(changed(turns, { card })).all.map(({ plan, clocks }) => {
+      const { rows, columns, terms, warps, instructions } = plan;
+      return { card: name, tile: [rows, columns, terms], warps, instructions, clocks };
+    }),
+  );
+  assert.deepEqual(found, library.turns);
+});
+
+for (const [change, most, cores, share] of [
+  [{}, "L2 cache for 211 clocks", "the tensor cores for 64", "30 %"],
+  [{ l2: 20480 }, "schedulers for 83 clocks", "the tensor cores for 64", "77 %"],
+  [{ h100: "128x256x64-8" }, "L2 cache for 1267 clocks", "the tensor cores for 1024", "81 %"],
+  // The shared memory is as busy as the tensor cores.
+  [{ card: "a100", l2: 20480 }, "tensor cores for 128 clocks", "no unit for longer", "100 %"],
+])
+  test(`a turn is limited to ${share} by the ${most}`, () => {
+    const plan = `so the plan allows ${share} of the peak.`;
+    includes(result(turns, change), `a turn occupies the ${most} and ${cores}, ${plan}`);
+  });
+
+test("the longest bar and the chosen plan stand out", () => {
+  const svg = plain(turns.draw(changed(turns, { h100: "128x128x64-4", l2: 20480 }), 640));
+  const strong = [...svg.matchAll(/ strong"[^>]*>([^<]*)</g)].map(([, text]) => text);
+  assert.deepEqual(strong, ["tensor cores", "512 clocks", "128 × 128 × 64, 4 warps", "100 %"]);
+  assert.deepEqual(svg.match(/s\d solid/g), ["s1 solid", "s3 solid"]);
 });
 
 // The lines of a compiled kernel

@@ -1,0 +1,162 @@
+/* The budget of a turn: for how many clocks a turn of a product occupies each unit of an SM.
+ * The reader chooses a card and one of its plans, and sees which unit limits the plan.
+ */
+"use strict";
+
+const arithmetic = require("./arithmetic.js");
+const performance = require("./performance-arithmetic.js");
+const cards = require("./cards.js");
+const { each, label, chart } = require("./chart.js");
+const { select, range, more } = require("./controls.js");
+const { figure } = require("./explorable.js");
+
+const { percent, rate, TERA } = arithmetic;
+const { sheet, bar } = chart("turns");
+
+/** What a warp executes in the loops of d2l/turns.csv: the instructions, and the matrices of
+ * 8 x 8 values that LDSM loads. A plan is rows x columns x terms of a tile - warps. */
+const PLANS = {
+  A100: { "64x64x32-4": [86, 32], "128x128x32-4": [160, 64], "128x128x32-8": [104, 48] },
+  H100: {
+    ...{ "64x64x32-4": [83, 0], "128x128x32-4": [108, 0] },
+    ...{ "128x128x64-4": [83, 0], "128x256x64-8": [74, 0] },
+  },
+  B200: { "64x64x32-4": [102, 0], "128x128x64-4": [87, 0], "128x256x64-8": [85, 0] },
+};
+const nameOf = (id) => `${id.replaceAll("x", " × ").replace("-", ", ")} warps`;
+
+/** Return the card of a state, and its turns: the one chosen and all others. */
+const turns = (state) => {
+  const name = state.card.toUpperCase();
+  const all = Object.entries(PLANS[name]).map(([id, [instructions, matrices]]) => {
+    const [rows, columns, terms, warps] = id.split(/\D/).map(Number);
+    const plan = { rows, columns, terms, warps, instructions, matrices };
+    const clocks = performance.turnClocks(cards[name], plan, state.l2);
+    const limit = Object.keys(clocks).reduce((a, b) => (clocks[b] > clocks[a] ? b : a));
+    const share = clocks["tensor cores"] / clocks[limit];
+    return { ...{ name: nameOf(id), plan, clocks, limit, share }, isChosen: id === state[state.card] };
+  });
+  return { name, card: cards[name], all, turn: all.find(({ isChosen }) => isChosen) };
+};
+
+// The drawing: the units of the chosen plan above the shares of all plans of the card
+
+const ROW = 26;
+const UNITS = { left: 118, right: 104, top: 24 };
+const SHARES = { left: 186, right: 52, top: UNITS.top + 4 * ROW + 48 };
+
+/** Return a row of bars of this place; the strong one is solid. */
+const rows = ({ left, top }, bars) =>
+  each(bars, ([long, kind, name, value, strong], i) => {
+    const what = [strong ? `${kind} solid` : kind, name, value];
+    return bar(left, top + i * ROW, long, 18, what, strong);
+  });
+
+const draw = (state, width) => {
+  const { name, all, turn } = turns(state);
+  const scale = ({ left, right }, most) => (width - left - right) / most;
+  const clock = scale(UNITS, turn.clocks[turn.limit]);
+  const units = Object.entries(turn.clocks).map(([unit, busy]) => [
+    ...[busy * clock, "s1", unit, busy ? `${Math.round(busy)} clocks` : "no LDSM"],
+    unit === turn.limit,
+  ]);
+  const shares = all.map((plan) => [
+    ...[plan.share * scale(SHARES, 1), "s3", plan.name, percent(plan.share), plan.isChosen],
+  ]);
+  return sheet(
+    width,
+    SHARES.top + 4 * ROW,
+    label(0, 12, `A turn on the ${name}, ${turn.name}`, "soft small"),
+    rows(UNITS, units),
+    label(0, SHARES.top - 12, "Share of the peak that each plan allows", "soft small"),
+    rows(SHARES, shares),
+  );
+};
+
+// In words
+
+const result = (state) => {
+  const { name, turn } = turns(state);
+  const [most, cores] = [turn.clocks[turn.limit], turn.clocks["tensor cores"]].map(Math.round);
+  const unit = turn.limit === "issue" ? "schedulers" : turn.limit;
+  const others = turn.share < 1 ? `the tensor cores for ${cores}` : "no unit for longer";
+  return (
+    `On the ${name}, a turn occupies the ${unit} for ${most} clocks and ${others}, ` +
+    `so the plan allows ${percent(turn.share)} of the peak.`
+  );
+};
+
+const clocksOf = ({ clocks }) => Object.values(clocks).map((busy) => String(Math.round(busy)));
+
+const summary = (state) => {
+  const { name, turn } = turns(state);
+  const units = Object.keys(turn.clocks).map((unit, i) => `${unit} ${clocksOf(turn)[i]}`);
+  return (
+    `Bars for the clocks of a turn on the ${name}, with tiles of ${turn.name}: ` +
+    `${units.join(", ")}. ${result(state)} Below, a bar for the share of each plan of the card.`
+  );
+};
+
+const formula = (state) => {
+  const { card, turn } = turns(state);
+  const { rows, columns, terms, warps, instructions, matrices } = turn.plan;
+  const [cores, issue, shared, l2] = clocksOf(turn);
+  const peak = rate(card.tensor16 * TERA);
+  return [
+    `tensor cores: 2 · ${rows} · ${columns} · ${terms} / ` +
+      `${(2 * rows * columns * terms) / turn.clocks["tensor cores"]} = ${cores}`,
+    `issue: ${warps} warps · ${instructions} instructions / 4 schedulers = ${issue}`,
+    `shared memory: ${warps} warps · ${matrices} matrices · 128 B / 128 B = ${shared}`,
+    `L2 cache: 2 B · ${terms} · (${rows} + ${columns}) · ${card.cores} SMs / ${state.l2} B = ${l2}`,
+    `rate: ${percent(turn.share)} · ${peak} = ${rate(turn.share * card.tensor16 * TERA)}`,
+  ];
+};
+
+const table = (state) => {
+  const { all } = turns(state);
+  return {
+    head: ["plan", ...Object.keys(all[0].clocks), "share"],
+    rows: all.map((turn) => [turn.name, ...clocksOf(turn), percent(turn.share)]),
+    chosen: all.findIndex(({ isChosen }) => isChosen),
+  };
+};
+
+const A100 =
+  "https://images.nvidia.com/aem-dam/en-zz/Solutions/data-center/" +
+  "nvidia-ampere-architecture-whitepaper.pdf";
+const NOTES = [
+  "A plan is named by the rows and columns of a tile, the terms that a turn adds, and the warps " +
+    "of a block. The loops are those of turns.csv, as Triton compiled them, and the clocks are " +
+    "those of turn_clocks. Nothing is measured.",
+  "Of the shared memory, only loads by LDSM count. The L2 cache of an A100 delivers 5120 bytes " +
+    `per clock ([NVIDIA, A100](${A100})); for later cards this is an assumption.`,
+];
+
+// Settings
+
+/** Return the menu of a card's plans, which is there while the card is chosen. */
+const menu = (name) => {
+  const [id, ids] = [name.toLowerCase(), Object.keys(PLANS[name])];
+  const options = ids.map((plan) => [plan, nameOf(plan)]);
+  return select(id, "Plan", options, ids[0], { when: ({ card }) => card === id });
+};
+
+const names = Object.keys(PLANS);
+
+module.exports = figure({
+  name: "turns",
+  card: "card",
+  controls: [
+    select("card", "Card", names.map((name) => [name.toLowerCase(), name]), "h100"),
+    ...names.map(menu),
+    ...more(
+      range("l2", "The L2 cache delivers", [2560, 20480, 512], 5120, {
+        format: (bytes) => `${bytes} bytes per clock`,
+      }),
+    ),
+  ],
+  invite: "Choose a card and a plan, and see which unit takes longest.",
+  notes: () => NOTES,
+  ...{ draw, summary, result, formula, table },
+  ...{ turns }, // for tests
+});
