@@ -2802,12 +2802,25 @@ def build_layers(model: Any, batch: Any, traced: bool = True) -> None:
     if `traced` is False. Raises the error of a step that cannot be traced.
     """
     step, eager = model.training_step, tf.config.functions_run_eagerly()
+
+    def run(known: Sequence = ()) -> None:
+        with warnings.catch_warnings(), tf.keras.StatelessScope(known):
+            warnings.simplefilter("ignore")  # Keras warns of what it cannot trace
+            trace(step, batch) if traced else step(batch)
+
     model.__dict__["plot"] = lambda *args, **kwargs: None  # hides the method
     tf.config.run_functions_eagerly(True)
     try:
-        with warnings.catch_warnings(), tf.keras.StatelessScope():
-            warnings.simplefilter("ignore")  # Keras warns of what it cannot trace
-            trace(step, batch) if traced else step(batch)
+        try:
+            run()
+        except AttributeError:  # a regularizer asks for weights that are made only now
+            run(
+                [
+                    (v, v.value)
+                    for v in model.variables
+                    if isinstance(v, tf.keras.Variable)
+                ]
+            )
     finally:
         tf.config.run_functions_eagerly(eager)
         del model.__dict__["plot"]
@@ -3622,4 +3635,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from a55a4e37d2148e93, with the contents 1886f73e2cd438ea.
+# Generated from bf089561feb4ed16, with the contents e25173dccb648700.

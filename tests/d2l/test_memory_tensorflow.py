@@ -253,6 +253,17 @@ def test_parts_of_a_model_with_penalties(fw):
     assert_equal(fw, whole, added, 1e-5)
 
 
+def test_the_layers_of_a_model_with_penalties_are_built(fw):
+    model, batch = Penalized(), (tf.zeros((7, 10)), tf.zeros(7, tf.int32))
+    d2l.build_layers(model, batch)
+    assert all(layer.built for layer in model.net.layers)
+    model = Penalized()
+    total = d2l.predict_memory(model, batch).weights
+    assert total == 4 * sum(
+        variable.shape.num_elements() for variable in model.variables
+    )
+
+
 class Silent(d2l.DeepMLP):
     def __init__(self, depth=4):
         super().__init__(depth)
