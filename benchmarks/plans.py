@@ -2,6 +2,7 @@
 
 `make plans`, or with an interpreter that has JAX and its compiler for GPUs:
 `python -m benchmarks.plans`. `inputs_digest` tells whether the file is out of date.
+Plans of the functions of compiling.md have the text of the compiled program, too.
 """
 
 import ast

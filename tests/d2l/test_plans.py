@@ -9,8 +9,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from benchmarks import plans
-
 CARDS = ("T4", "A100", "H100", "H200", "B200")
 
 
@@ -355,6 +353,8 @@ def test_the_stored_plans_are_those_of_the_compiler(d2l, compiler):
 
 
 def test_the_stored_programs_are_those_of_the_compiler(d2l, compiler):
+    from benchmarks import plans  # needs a package that not all environments have
+
     with plans.FILE.open(encoding="utf-8", newline="") as file:
         stored = [row for row in csv.DictReader(file) if row["text"]]
     found = [
