@@ -5,6 +5,7 @@ import math
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,7 +115,7 @@ X, ROW, COLUMN = 4 * 4096 * 1024, 4 * 1024, 4 * 4096  # bytes
     ],
 )
 def test_the_section_counts_the_bytes_of_stored_programs(capsys, name, arrays):
-    names = {"re": re, "math": math}
+    names: dict[str, Any] = {"re": re, "math": math}
     for _, code in plans.definitions(plans.ROOT / plans.SECTION, {"print_fusions"}):
         exec(code, names)
     names["print_fusions"]("H100", PROGRAMS[name].replace("; ", "\n"))
