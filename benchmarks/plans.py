@@ -2,6 +2,7 @@
 
 `make plans`, or with an interpreter that has JAX and its compiler for GPUs:
 `python -m benchmarks.plans`. `inputs_digest` tells whether the file is out of date.
+Plans of the functions of compiling.md have the text of the compiled program, too.
 """
 
 import ast
@@ -9,11 +10,14 @@ import csv
 import functools
 import hashlib
 import os
+import re
 import string
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from book.text.section import Section
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "d2l/plans.csv"
@@ -22,7 +26,7 @@ CARDS = ("T4", "A100", "H100", "H200", "B200")
 EVERYWHERE = [(card, num_gpus) for num_gpus in (1, 8) for card in CARDS]
 MORE = {"llama3-checkpointing": [("H100", 64)]}
 ROLES = ("arguments", "outputs", "aliased", "temporaries")
-COLUMNS = ("model", "card", "num_gpus", *ROLES, "jax", "inputs")
+COLUMNS = ("model", "card", "num_gpus", *ROLES, "text", "jax", "inputs")
 GPT2 = (12, 768, 12, 12, 3072, 50257, 1024)
 LLAMA3 = (32, 4096, 32, 8, 14336, 128256, 0)
 BATCHES = {"gpt2": (8, 1024), "llama3": (1, 4096)}  # sequences per GPU, positions
@@ -39,12 +43,22 @@ DEFINITIONS = {
         *("GPT2", "LLAMA3", "BATCHES", "models", "plan_mlp", "plan_layer"),
     },
 }
+# The plans whose programs are stored, too, depend on these.
+SECTION = "chapter_gpus/compiling.md"
+PROGRAM_DEFINITIONS = {
+    SECTION: {"chain", "layer"},
+    "d2l/jax.py": {
+        *("TARGET", "compile_only_devices"),
+        *("output_shardings", "place", "plan_memory"),
+    },
+    "benchmarks/plans.py": {"plan_programs", "without_origin"},
+}
 
 
-def inputs_digest(root: Path = ROOT) -> str:
+def inputs_digest(root: Path = ROOT, needed: dict[str, set[str]] = DEFINITIONS) -> str:
     """Return a hash of all that the plans depend on; this needs no framework."""
     parts: list[Any] = [
-        definitions(root / file, names) for file, names in DEFINITIONS.items()
+        definitions(root / file, names) for file, names in needed.items()
     ]
     parts += [card_properties(root), compiler_pins(root)]
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
@@ -68,9 +82,16 @@ def compiler_pins(root: Path) -> list[str]:
 
 
 def definitions(file: Path, names: set[str]) -> list[tuple[str, str]]:
-    """Return the code of some definitions, without comments and docstrings."""
+    """Return the code of some definitions, without comments and docstrings.
+
+    Those of a section are the ones of its JAX tab.
+    """
+    code = file.read_text("utf-8")
+    if file.suffix == ".md":
+        cells = Section(file.stem, file).cells
+        code = "\n".join(cell.code for cell in cells if cell.is_for("jax"))
     found = {}
-    for node in ast.parse(file.read_text("utf-8")).body:
+    for node in ast.parse(code).body:
         defined = {getattr(node, "name", "")}
         if isinstance(node, ast.Assign):
             defined = {t.id for t in node.targets if isinstance(t, ast.Name)}
@@ -147,20 +168,58 @@ def plan_layer(d2l: Any, card: str, num_gpus: int) -> Any:
     )
 
 
+def plan_programs(d2l: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the names and the plans of the functions of compiling.md, for an H100."""
+    import jax
+    from flax import linen
+
+    names: dict[str, Any] = {"nn": linen}
+    for _, code in definitions(ROOT / SECTION, PROGRAM_DEFINITIONS[SECTION]):
+        exec(code, names)
+    layer, matrix = names["layer"], [(4096, 1024), (1024,), (1024,)]
+    calls: dict[str, tuple[Callable, list]] = {
+        "chain": (names["chain"], [(2**24,)]),
+        "norm": (functools.partial(layer, fast=False), matrix),
+        "norm-fast": (functools.partial(layer, fast=True), matrix),
+    }
+    for name, (function, shapes) in calls.items():
+        args = [jax.ShapeDtypeStruct(shape, "float32") for shape in shapes]
+        yield name, d2l.plan_memory(function, *args, card="H100")
+
+
+def without_origin(program: str) -> str:
+    """Return the functions of a program of XLA, without their places in Python."""
+    program = program[program.index("\n%") :]
+    origin = r', (?:metadata|sharding|frontend_attributes)=\{(?:"[^"]*"|[^}"])*\}'
+    return re.sub(r"\n+", "; ", re.sub(origin, "", program).strip())
+
+
 def rows() -> Iterator[dict]:
     """Yield the row of each plan, and print it."""
-    import jax
-
     from d2l import jax as d2l
 
-    origin = {"jax": jax.__version__, "inputs": inputs_digest()}
+    digest = inputs_digest()
     for name, plan_on in models(d2l):
         for card, num_gpus in EVERYWHERE + MORE.get(name, []):
-            plan = plan_on(card=card, num_gpus=num_gpus)
-            row = {"model": name, "card": card, "num_gpus": num_gpus}
-            row |= {role: getattr(plan, role) for role in ROLES} | origin
-            print(*(row[column] for column in COLUMNS[:-2]), flush=True)
-            yield row
+            yield row(name, plan_on(card=card, num_gpus=num_gpus), digest)
+    yield from program_rows(d2l)
+
+
+def program_rows(d2l: Any) -> Iterator[dict]:
+    """Yield the row of each plan whose program is stored, too, and print it."""
+    digest = inputs_digest(needed=PROGRAM_DEFINITIONS)
+    for name, plan in plan_programs(d2l):
+        yield row(name, plan, digest) | {"text": without_origin(plan.text)}
+
+
+def row(name: str, plan: Any, digest: str) -> dict:
+    """Return the row of a plan, without its program, and print it."""
+    import jax
+
+    roles = {role: getattr(plan, role) for role in ROLES}
+    values = {"model": name, "card": plan.card, "num_gpus": plan.num_gpus} | roles
+    print(*values.values(), flush=True)
+    return values | {"text": "", "jax": jax.__version__, "inputs": digest}
 
 
 def write_table(path: Path, columns: Sequence[str], table: list[dict]) -> None:

@@ -3829,4 +3829,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from d7f27898ac7d8f24, with the contents 0e9f00b678c23538.
+# Generated from 4e1f96662dbc9efa, with the contents 0e9f00b678c23538.

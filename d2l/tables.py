@@ -123,7 +123,7 @@ class Plan:
 
     `aliased` counts outputs that take the place of arguments. `code` is None
     if the compiler does not tell. `text` is the compiled program, or '' if the
-    plan was stored.
+    plan was stored without it.
     """
 
     card: str
@@ -160,7 +160,11 @@ def stored_plans(model: str) -> dict:
     rows = read_rows("plans.csv")
     roles = "num_gpus", "arguments", "outputs", "aliased", "temporaries"
     found = [
-        Plan(row["card"], *[int(row[role]) for role in roles])
+        Plan(
+            row["card"],
+            *[int(row[role]) for role in roles],
+            text=row["text"].replace("; ", "\n"),
+        )
         for row in rows
         if row["model"] == model
     ]

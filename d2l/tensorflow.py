@@ -3635,4 +3635,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from bf089561feb4ed16, with the contents e25173dccb648700.
+# Generated from bda9cdac0441bd7a, with the contents e25173dccb648700.

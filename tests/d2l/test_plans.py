@@ -1,6 +1,8 @@
 """Cards, stored plans of memory, and what JAX's compiler plans for GPUs."""
 
+import csv
 import importlib.util
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -116,6 +118,17 @@ def test_stored_state_has_twelve_bytes_per_parameter(d2l, model, parameters):
         num_gpus = plan.num_gpus
         assert plan.arguments == pytest.approx(12 * parameters / num_gpus, rel=1e-3)
         assert plan.outputs == pytest.approx(plan.aliased, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "model, fusions", [("chain", 1), ("norm", 1), ("norm-fast", 3)]
+)
+def test_stored_programs_are_read_line_by_line(d2l, model, fusions):
+    (plan,) = d2l.stored_plans(model).values()
+    assert (plan.card, plan.num_gpus) == ("H100", 1)
+    main = plan.text[plan.text.index("\nENTRY") :].splitlines()
+    assert sum(" fusion(" in line for line in main) == fusions
+    assert main[-1] == "}" and main[-2].startswith("  ROOT ")
 
 
 @pytest.mark.parametrize("model", ["gpt2", "llama3"])
@@ -337,6 +350,33 @@ def test_the_stored_plans_are_those_of_the_compiler(d2l, compiler):
     plan = d2l.language_model_plan(sizes, (8, 1024), "A100", checkpoint=True)
     stored = d2l.stored_plans("gpt2-checkpointing")["A100", 1]
     assert replace(plan, text="", code=None) == stored
+
+
+def test_the_stored_programs_are_those_of_the_compiler(d2l, compiler):
+    from benchmarks import plans  # needs a package that not all environments have
+
+    with plans.FILE.open(encoding="utf-8", newline="") as file:
+        stored = [row for row in csv.DictReader(file) if row["text"]]
+    found = [
+        {column: str(value) for column, value in row.items()}
+        for row in plans.program_rows(d2l)
+    ]
+    assert found == stored
+
+
+def test_a_normalization_in_one_kernel_loads_its_matrix_once(d2l, compiler):
+    def norm(X, scale):
+        Y = X - X.mean(1, keepdims=True)
+        return Y * scale / ((Y**2).mean(1, keepdims=True) + 1e-6) ** 0.5
+
+    kernel = d2l.compile_kernel(norm, shape(4096, 1024), shape(1024))
+    plan = d2l.plan_memory(norm, shape(4096, 1024), shape(1024))
+    (rows,) = re.findall(r'"sizes":\["(\d+)","1024"\]', plan.text)
+    (warps,) = re.findall(r'"num_warps":"(\d+)"', plan.text)
+    # A thread loads and stores four values at once. Each has a part of `scale`, too.
+    times = 1024 / (32 * int(warps) * 4)
+    assert kernel.ptx.count("ld.global.v4") == (int(rows) + 1) * times
+    assert kernel.ptx.count("st.global.v4") == int(rows) * times
 
 
 def test_the_plan_of_a_trainer_step_of_deep_mlp_is_that_of_the_function(d2l, compiler):
