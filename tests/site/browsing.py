@@ -249,7 +249,11 @@ def reach_everything(page: Page) -> None:
     }""")
     # A figure in an output is empty until it is reached, and Playwright waits for it.
     for figure in page.locator("[data-explorable]").all():
-        figure.evaluate("figure => figure.checkVisibility() && figure.scrollIntoView()")
+        figure.evaluate("""async (figure) => {
+          if (!figure.checkVisibility()) return;
+          figure.scrollIntoView({ behavior: "instant" });
+          for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
+        }""")
     page.wait_for_load_state("networkidle")
     wait_until(page, HAS_COME)
     # Otherwise, the bar would cover whatever happens to be at the top of the view.
