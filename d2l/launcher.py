@@ -25,7 +25,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -176,7 +176,7 @@ def wait_for_ranks(
                 f"no result from rank {', '.join(map(str, silent))} of {n} within "
                 f"{limit:g} seconds; usually a rank waits for a collective operation "
                 "that another rank does not call",
-                *silent_ranks(folder, processes, silent),
+                silent_ranks(folder, processes, silent),
             )
     listen()
     return [results[rank] for rank in range(n)]
@@ -213,7 +213,7 @@ def raise_first(folder: str, processes: Sequence) -> None:
                 if status == -signal.SIGABRT:  # NCCL ends a rank that waits too long
                     alive = [r for r in range(n) if exit_status(processes[r]) is None]
                     notes += silent_ranks(folder, processes, alive)
-                raise rank_error(RuntimeError, text, *notes)
+                raise rank_error(RuntimeError, text, notes)
         errors = [o[1] for o in outcomes.values() if o and o[1]]
         if not errors:
             return  # a rank ended just after it had written its result
@@ -222,13 +222,13 @@ def raise_first(folder: str, processes: Sequence) -> None:
             if LATE.search(first.text):
                 raise_late(folder, processes, outcomes)
             text = f"rank {first.rank} of {n} raised {first.text}"
-            raise rank_error(RuntimeError, text, f"Rank {first.rank}: {first.trace}")
+            raise rank_error(RuntimeError, text, [f"Rank {first.rank}: {first.trace}"])
 
 
 def raise_late(folder: str, processes: Sequence, outcomes: dict) -> None:
     """Raise TimeoutError for the ranks for which others have waited too long."""
     errors = [outcome[1] for outcome in outcomes.values() if outcome and outcome[1]]
-    late = sorted({*outcomes} - {error.rank for error in errors})
+    late = sorted(set(outcomes) - {error.rank for error in errors})
     if not late:
         return  # all have waited, for different operations
     silent = [rank for rank in late if not outcomes[rank]]  # others have returned
@@ -239,7 +239,7 @@ def raise_late(folder: str, processes: Sequence, outcomes: dict) -> None:
     )
     traces = [f"Rank {error.rank}: {error.trace}" for error in errors]
     places = silent_ranks(folder, processes, silent)
-    raise rank_error(TimeoutError, text, *places, *traces)
+    raise rank_error(TimeoutError, text, [*places, *traces])
 
 
 def read_outcome(folder: str, rank: int) -> tuple | None:
@@ -262,7 +262,7 @@ def describe_end(code: int) -> str:
     return f"ended with exit status {code} before it returned a result"
 
 
-def rank_error(kind: type, text: str, *notes: str) -> Exception:
+def rank_error(kind: type, text: str, notes: Iterable[str]) -> Exception:
     """Return an error, with the notes that are not empty."""
     error = kind(text)
     for note in filter(str.strip, notes):
