@@ -3748,6 +3748,8 @@ def write_arrays(state: Any, draft: Path, keep: int = 2) -> Callable:
     import orbax.checkpoint as ocp  # takes a while
 
     checkpointer = ocp.StandardCheckpointer()
+    if jax.default_backend() == "cpu":  # where Orbax would read the arrays in place
+        state = jax.tree.map(copy.copy, state)
     with writing(draft):
         checkpointer.save(draft.absolute() / "arrays", state)
 
@@ -3836,4 +3838,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4b56459bac480a21, with the contents 1ae57fc4aa6854ad.
+# Generated from e728c3633d53f834, with the contents beedf32b36ea9833.

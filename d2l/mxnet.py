@@ -3496,4 +3496,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 718b7bee3753e91d, with the contents 7d6e47fa1900c738.
+# Generated from fb98cf8fd1d73d2d, with the contents 7d6e47fa1900c738.

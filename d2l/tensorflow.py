@@ -3676,4 +3676,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from e58d0a88e03ad4e1, with the contents 439a54e9a02f3732.
+# Generated from 04e44c93b5695870, with the contents 439a54e9a02f3732.

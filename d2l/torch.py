@@ -3726,4 +3726,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from afdec99a4460b7af, with the contents 2d224e867ec1a9ae.
+# Generated from 02c070178557b6cf, with the contents 2d224e867ec1a9ae.

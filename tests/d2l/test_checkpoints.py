@@ -579,6 +579,40 @@ def test_a_damaged_file_is_refused_by_its_name_or_skipped(d2l, fw, tmp_path, kin
             np.testing.assert_allclose(fw.numpy(a), fw.numpy(b), atol=1e-6)
 
 
+@pytest.mark.shared
+def test_digests_that_do_not_cover_all_files_are_damage(d2l, tmp_path):
+    for name in "a", "b":
+        (tmp_path / name).write_text(name)
+    d2l.write_digests(tmp_path)
+    assert d2l.damage_of(tmp_path) == ""
+    lines = (tmp_path / DIGESTS).read_text().splitlines(keepends=True)
+    words = f"the file {DIGESTS} is missing or damaged"
+    for text in lines[0], lines[1], "":
+        (tmp_path / DIGESTS).write_text(text)
+        assert d2l.damage_of(tmp_path) == words
+    (tmp_path / DIGESTS).unlink()
+    assert d2l.damage_of(tmp_path) == words
+
+
+@pytest.mark.shared
+def test_the_error_of_a_training_counts_before_that_of_a_save(d2l, tmp_path):
+    class Failing:
+        def __init__(self, trainer, folder):
+            self.waited = 0
+
+        def wait(self):
+            self.waited += 1
+            raise OSError("the disk is full")
+
+    trainer = d2l.Trainer(1)
+    trainer.checkpoint_class = Failing
+    with pytest.raises(KeyError), d2l.checkpointing(trainer, tmp_path):
+        raise KeyError
+    assert trainer.checkpoints.waited == 1
+    with pytest.raises(OSError, match="full"), d2l.checkpointing(trainer, tmp_path):
+        pass
+
+
 def test_other_programs_can_check_a_checkpoint(d2l, fw, tmp_path):
     three_steps(d2l, fw, tmp_path)
     check = ["sha256sum", "--check", "--strict", DIGESTS]
