@@ -3726,16 +3726,9 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
 
 
 def check_files(path: Path, trainer: Trainer) -> None:
-    """Raise ValueError unless a folder is a whole checkpoint of this framework.
-
-    Rank 0 reads the files, and tells the other ranks what is wrong.
-    """
+    """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
     framework, file = "JAX", "arrays"
-    problem = ""
-    if trainer.ranks.rank == 0:
-        problem = damage_of(path)
-        if not problem and not Path(path, file).exists():
-            problem = f"not a checkpoint of {framework}"
+    problem = damage_of(path, framework, file) if trainer.ranks.rank == 0 else ""
     if problem := share_object(problem):
         raise ValueError(problem)
 
@@ -3838,4 +3831,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from e728c3633d53f834, with the contents beedf32b36ea9833.
+# Generated from 29a176cea90ef1c6, with the contents 19555c621dc732c9.

@@ -3341,16 +3341,9 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
 
 
 def check_files(path: Path, trainer: Trainer) -> None:
-    """Raise ValueError unless a folder is a whole checkpoint of this framework.
-
-    Rank 0 reads the files, and tells the other ranks what is wrong.
-    """
+    """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
     framework, file = "MXNet", "model.params"
-    problem = ""
-    if trainer.ranks.rank == 0:
-        problem = damage_of(path)
-        if not problem and not Path(path, file).exists():
-            problem = f"not a checkpoint of {framework}"
+    problem = damage_of(path, framework, file) if trainer.ranks.rank == 0 else ""
     if problem := share_object(problem):
         raise ValueError(problem)
 
@@ -3496,4 +3489,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from fb98cf8fd1d73d2d, with the contents 7d6e47fa1900c738.
+# Generated from 3cc91c6718a0900d, with the contents d2cfaaaed26365c6.

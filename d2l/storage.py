@@ -190,8 +190,11 @@ def write_digests(folder: Path) -> None:
         (folder / DIGESTS).write_text("".join(lines))
 
 
-def damage_of(folder: Path) -> str:
-    """Return which file of a checkpoint is missing or damaged, or an empty text."""
+def damage_of(folder: Path, framework: str, needed: str) -> str:
+    """Return which file of a checkpoint is missing or damaged, or an empty text.
+
+    Each checkpoint of `framework` has the file or folder `needed`.
+    """
     text = ""
     with contextlib.suppress(FileNotFoundError):
         text = (folder / DIGESTS).read_text(errors="replace")
@@ -202,8 +205,9 @@ def damage_of(folder: Path) -> str:
             return f"the file {name or DIGESTS} is missing or damaged"
         if digest(folder / name) != saved:
             return f"the file {name} is not as it was saved"
-    complete = set(file_names(folder)) <= digests.keys()
-    return "" if complete else f"the file {DIGESTS} is missing or damaged"
+    if not set(file_names(folder)) <= digests.keys():
+        return f"the file {DIGESTS} is missing or damaged"
+    return "" if (folder / needed).exists() else f"not a checkpoint of {framework}"
 
 
 def named_callbacks(trainer: Any) -> dict[str, Any]:

@@ -3585,16 +3585,9 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
 
 
 def check_files(path: Path, trainer: Trainer) -> None:
-    """Raise ValueError unless a folder is a whole checkpoint of this framework.
-
-    Rank 0 reads the files, and tells the other ranks what is wrong.
-    """
+    """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
     framework, file = "TensorFlow", "state.index"
-    problem = ""
-    if trainer.ranks.rank == 0:
-        problem = damage_of(path)
-        if not problem and not Path(path, file).exists():
-            problem = f"not a checkpoint of {framework}"
+    problem = damage_of(path, framework, file) if trainer.ranks.rank == 0 else ""
     if problem := share_object(problem):
         raise ValueError(problem)
 
@@ -3676,4 +3669,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 04e44c93b5695870, with the contents 439a54e9a02f3732.
+# Generated from f1cd7931b4cebc9a, with the contents 54380c48ef3fdc8a.

@@ -3496,16 +3496,9 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
 
 
 def check_files(path: Path, trainer: Trainer) -> None:
-    """Raise ValueError unless a folder is a whole checkpoint of this framework.
-
-    Rank 0 reads the files, and tells the other ranks what is wrong.
-    """
+    """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
     framework, file = "PyTorch", ".metadata"
-    problem = ""
-    if trainer.ranks.rank == 0:
-        problem = damage_of(path)
-        if not problem and not Path(path, file).exists():
-            problem = f"not a checkpoint of {framework}"
+    problem = damage_of(path, framework, file) if trainer.ranks.rank == 0 else ""
     if problem := share_object(problem):
         raise ValueError(problem)
 
@@ -3726,4 +3719,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 02c070178557b6cf, with the contents 2d224e867ec1a9ae.
+# Generated from 591718204b700648, with the contents b2be00022efc339f.

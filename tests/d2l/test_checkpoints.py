@@ -584,14 +584,14 @@ def test_digests_that_do_not_cover_all_files_are_damage(d2l, tmp_path):
     for name in "a", "b":
         (tmp_path / name).write_text(name)
     d2l.write_digests(tmp_path)
-    assert d2l.damage_of(tmp_path) == ""
+    assert d2l.damage_of(tmp_path, "none", "a") == ""
     lines = (tmp_path / DIGESTS).read_text().splitlines(keepends=True)
     words = f"the file {DIGESTS} is missing or damaged"
     for text in lines[0], lines[1], "":
         (tmp_path / DIGESTS).write_text(text)
-        assert d2l.damage_of(tmp_path) == words
+        assert d2l.damage_of(tmp_path, "none", "a") == words
     (tmp_path / DIGESTS).unlink()
-    assert d2l.damage_of(tmp_path) == words
+    assert d2l.damage_of(tmp_path, "none", "a") == words
 
 
 @pytest.mark.shared

@@ -254,7 +254,8 @@ def test_a_model_whose_shapes_are_known_is_compared_with_the_checkpoint(fw, tmp_
 def without(packed: Any, key: str) -> Any:
     """Return what `pack` has packed without all entries `key` of its dicts."""
     if isinstance(packed, list):
-        return [without(item, key) for item in packed if item[:1] != [key]]
+        pairs = [item for item in packed if isinstance(item, list) and item[:1] == [key]]
+        return [without(item, key) for item in packed if item not in pairs]
     if isinstance(packed, dict):
         return {kind: without(content, key) for kind, content in packed.items()}
     return packed
