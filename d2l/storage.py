@@ -203,8 +203,11 @@ def damage_of(folder: Path, framework: str, needed: str) -> str:
     for name, saved in digests.items():
         if not (folder / name).is_file():
             return f"the file {name or DIGESTS} is missing or damaged"
-        if digest(folder / name) != saved:
-            return f"the file {name} is not as it was saved"
+        try:
+            if digest(folder / name) != saved:
+                return f"the file {name} is not as it was saved"
+        except OSError as error:  # of the disk, for example
+            return f"the file {name} is unreadable: {error.strerror}"
     if not set(file_names(folder)) <= digests.keys():
         return f"the file {DIGESTS} is missing or damaged"
     return "" if (folder / needed).exists() else f"not a checkpoint of {framework}"

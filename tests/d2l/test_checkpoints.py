@@ -20,6 +20,8 @@ import numpy as np
 import pytest
 from training import STEPS, PowerCut, assert_equal, at_step, noisy, run
 
+from d2l import storage
+
 # The folder
 
 
@@ -591,6 +593,20 @@ def test_digests_that_do_not_cover_all_files_are_damage(d2l, tmp_path):
         (tmp_path / DIGESTS).write_text(text)
         assert d2l.damage_of(tmp_path, "none", "a") == words
     (tmp_path / DIGESTS).unlink()
+    assert d2l.damage_of(tmp_path, "none", "a") == words
+
+
+@pytest.mark.shared
+def test_a_file_that_the_disk_cannot_read_is_damage(d2l, tmp_path, monkeypatch):
+    """An error of rank 0 would leave the other ranks waiting for its answer."""
+    (tmp_path / "a").write_text("a")
+    d2l.write_digests(tmp_path)
+
+    def fail(file):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(storage, "digest", fail)
+    words = "the file a is unreadable: Input/output error"
     assert d2l.damage_of(tmp_path, "none", "a") == words
 
 
