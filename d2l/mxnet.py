@@ -3489,4 +3489,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3cc91c6718a0900d, with the contents d2cfaaaed26365c6.
+# Generated from 146713b2599b67d7, with the contents d2cfaaaed26365c6.

@@ -194,8 +194,8 @@ def epochs_left(trainer: Any) -> Iterator[int]:
     for callback in trainer.callbacks:
         callback.before_fit(trainer)
     for epoch in range(trainer.epoch, trainer.max_epochs):
-        if trainer.should_stop:
-            return
+        if trainer.should_stop and not (checkpoints and checkpoints.position):
+            return  # unless a resumed run is within an epoch
         yield epoch
         for callback in trainer.callbacks:
             callback.after_epoch(trainer)

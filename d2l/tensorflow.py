@@ -3669,4 +3669,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from f1cd7931b4cebc9a, with the contents 54380c48ef3fdc8a.
+# Generated from 4f39880f4666fb0b, with the contents 54380c48ef3fdc8a.

@@ -3719,4 +3719,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 591718204b700648, with the contents b2be00022efc339f.
+# Generated from f45d5a9e84e4de65, with the contents b2be00022efc339f.

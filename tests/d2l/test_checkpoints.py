@@ -393,6 +393,20 @@ def test_a_run_that_a_callback_has_ended_stays_ended(fw, tmp_path):
         assert (tmp_path / f"step-{steps:08}").is_dir()
 
 
+def test_a_run_that_is_to_end_finishes_its_epoch_first(fw, tmp_path, undisturbed):
+    """A callback decides in a step, a checkpoint follows, and the power fails."""
+
+    class Deciding(fw.d2l.Callback):
+        def after_step(self, trainer):
+            trainer.should_stop |= trainer.train_batch_idx == 2
+
+    settings = {"save_every": 3, "callbacks": [Deciding()]}
+    fit(fw, tmp_path / "cut", cut_at=5, **settings)
+    resumed = fit(fw, tmp_path / "cut", **settings)
+    assert resumed.train_batch_idx == STEPS
+    assert_equal(fw, resumed, undisturbed(**settings))
+
+
 def test_the_steps_go_on_while_a_thread_saves(d2l, fw, tmp_path, monkeypatch):
     """What is saved has been copied before the next step changes it."""
     if fw.tab == "mxnet":
