@@ -2635,7 +2635,7 @@ class Checkpoints:
             self.save(trainer.epoch + 1, 0)
 
     def wait(self) -> None:
-        """Wait until the last checkpoint is complete, or raise the error of its save."""
+        """Wait until the last checkpoint is complete; raise the error of its save."""
         pending, self.pending = self.pending, None
         if pending:
             pending()
@@ -3831,4 +3831,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 29a176cea90ef1c6, with the contents 19555c621dc732c9.
+# Generated from 0e65990e114b1296, with the contents 016858d268ba6bde.

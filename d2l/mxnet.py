@@ -2360,7 +2360,7 @@ class Checkpoints:
             self.save(trainer.epoch + 1, 0)
 
     def wait(self) -> None:
-        """Wait until the last checkpoint is complete, or raise the error of its save."""
+        """Wait until the last checkpoint is complete; raise the error of its save."""
         pending, self.pending = self.pending, None
         if pending:
             pending()
@@ -3489,4 +3489,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 146713b2599b67d7, with the contents d2cfaaaed26365c6.
+# Generated from 5e58569f4e510a8c, with the contents 5fd06f068f26dfb4.

@@ -2466,7 +2466,7 @@ class Checkpoints:
             self.save(trainer.epoch + 1, 0)
 
     def wait(self) -> None:
-        """Wait until the last checkpoint is complete, or raise the error of its save."""
+        """Wait until the last checkpoint is complete; raise the error of its save."""
         pending, self.pending = self.pending, None
         if pending:
             pending()
@@ -3669,4 +3669,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 4f39880f4666fb0b, with the contents 54380c48ef3fdc8a.
+# Generated from 2a1c40f615700a98, with the contents 94d33949307d0fc7.

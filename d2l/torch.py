@@ -2324,7 +2324,7 @@ class Checkpoints:
             self.save(trainer.epoch + 1, 0)
 
     def wait(self) -> None:
-        """Wait until the last checkpoint is complete, or raise the error of its save."""
+        """Wait until the last checkpoint is complete; raise the error of its save."""
         pending, self.pending = self.pending, None
         if pending:
             pending()
@@ -3719,4 +3719,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from f45d5a9e84e4de65, with the contents b2be00022efc339f.
+# Generated from ecb99aef61220a1c, with the contents 41c28220ad0c7f2f.

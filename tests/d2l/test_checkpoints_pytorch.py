@@ -254,8 +254,9 @@ def test_a_model_whose_shapes_are_known_is_compared_with_the_checkpoint(fw, tmp_
 def without(packed: Any, key: str) -> Any:
     """Return what `pack` has packed without all entries `key` of its dicts."""
     if isinstance(packed, list):
-        pairs = [item for item in packed if isinstance(item, list) and item[:1] == [key]]
-        return [without(item, key) for item in packed if item not in pairs]
+        lists = [item for item in packed if isinstance(item, list)]
+        gone = [item for item in lists if item[:1] == [key]]
+        return [without(item, key) for item in packed if item not in gone]
     if isinstance(packed, dict):
         return {kind: without(content, key) for kind, content in packed.items()}
     return packed
@@ -298,9 +299,7 @@ def on_a_mesh(shape: tuple[int, int], folder: Path) -> list[torch.Tensor]:
             net(torch.ones(2, 8)).square().mean().backward()
             optim.step()
         state = dcp_state.get_state_dict(net, optim)
-        dcp.save(
-            dict(zip(("model", "optim"), state, strict=True)), checkpoint_id=draft
-        )
+        dcp.save(dict(zip(("model", "optim"), state, strict=True)), checkpoint_id=draft)
         if dist.get_rank() == 0:
             d2l.publish_checkpoint(draft)
     tensors = [(p, optim.state[p]["exp_avg"]) for p in net.parameters()]
