@@ -3489,4 +3489,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 5e58569f4e510a8c, with the contents 5fd06f068f26dfb4.
+# Generated from b18cc57ccc98e40d, with the contents 5fd06f068f26dfb4.

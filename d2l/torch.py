@@ -3719,4 +3719,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from ecb99aef61220a1c, with the contents 41c28220ad0c7f2f.
+# Generated from 0e171c1c9bd0e6ae, with the contents 41c28220ad0c7f2f.
