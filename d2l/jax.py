@@ -3769,10 +3769,11 @@ def read_arrays(path: Path, like: Any) -> Any:
 
 def array_shapes(state: Any) -> dict[str, tuple]:
     """Return the shape of each array of a tree by name, such as `opt_state.0.mu.w`."""
-    return {
-        jax.tree_util.keystr(path, simple=True, separator="."): jnp.shape(leaf)
-        for path, leaf in jax.tree_util.tree_leaves_with_path(state)
-    }
+    pairs = jax.tree_util.tree_leaves_with_path(state)
+    names = [
+        jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in pairs
+    ]
+    return {name: jnp.shape(leaf) for name, (_, leaf) in zip(names, pairs)}
 
 
 def check_arrays(saved: dict, own: dict, path: Path) -> None:
@@ -3831,4 +3832,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 0e65990e114b1296, with the contents 016858d268ba6bde.
+# Generated from 744e77f90897593a, with the contents 22795358bfe0bf2b.

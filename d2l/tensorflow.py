@@ -3669,4 +3669,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 2a1c40f615700a98, with the contents 94d33949307d0fc7.
+# Generated from 1ce49e9770c8e376, with the contents 94d33949307d0fc7.
