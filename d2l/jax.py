@@ -15,6 +15,7 @@ import importlib.util
 import json
 import math
 import os
+import pickle
 import platform
 import random
 import re
@@ -103,11 +104,11 @@ from d2l.settings import (
 from d2l.storage import (
     WrongCheckpoint,
     callback_states,
-    check_digests,
     check_run,
     check_shapes,
-    locked,
-    make_folder,
+    checkpointing,
+    damage_of,
+    in_thread,
     pack,
     restore_callbacks,
     run_arguments,
@@ -146,50 +147,51 @@ __all__ = [
     "Setting", "StepMemory", "SyntheticRegressionData", "TARGET", "Timer", "Traffic",
     "TrainState", "Trainer", "TransformerLayer", "WrongCheckpoint", "abs",
     "accelerator", "adam_state", "adam_step", "add_point", "add_to_class", "add_up",
-    "apply_settings", "arange", "are_devices", "argmax", "array_bytes", "assemble",
-    "astype", "between_steps", "block_places", "board_state", "build_problems",
-    "bus_bandwidth", "cache_bytes", "callback_states", "capability_range", "card_data",
-    "check_arrays", "check_batch", "check_batch_size", "check_digests", "check_files",
-    "check_heads", "check_loss", "check_objects", "check_optimizer", "check_prompt",
-    "check_requests", "check_room", "check_run", "check_shapes", "chunked_loss",
-    "cited", "cited_rows", "compile_kernel", "compile_only_devices",
-    "complete_checkpoints", "compute_in", "concat", "cos", "cosh", "count_batches",
-    "count_collectives", "count_examples", "count_instructions", "count_messages",
-    "count_traffic", "counted_call", "cpu", "decode", "decode_step", "decoder_layer",
-    "decoder_loss", "decoder_params", "describe_call", "device_exists", "device_group",
+    "apply_settings", "arange", "are_devices", "argmax", "array_bytes", "array_shapes",
+    "assemble", "astype", "between_steps", "block_places", "board_state",
+    "build_problems", "bus_bandwidth", "cache_bytes", "callback_states",
+    "capability_range", "card_data", "check_arrays", "check_batch", "check_batch_size",
+    "check_files", "check_heads", "check_loss", "check_objects", "check_optimizer",
+    "check_prompt", "check_requests", "check_room", "check_run", "check_shapes",
+    "checkpointing", "chunked_loss", "cited", "cited_rows", "compile_kernel",
+    "compile_only_devices", "complete_checkpoints", "compute_in", "concat", "cos",
+    "cosh", "count_batches", "count_collectives", "count_examples",
+    "count_instructions", "count_messages", "count_traffic", "counted_call", "cpu",
+    "damage_of", "decode", "decode_step", "decoder_layer", "decoder_loss",
+    "decoder_params", "describe_call", "device_exists", "device_group",
     "draft_checkpoint", "driver_problems", "epochs_left", "exp", "expand_dims", "eye",
     "figure", "find_ptxas", "first_gpus", "fit_copy", "float32", "framework_info",
     "free_address", "generate", "get_key", "get_seed", "gpu", "gpu_compiler",
     "gpu_compiler_command", "gpu_info", "gpu_limits", "gpu_links", "gpu_report",
-    "group_size", "in_all_processes", "in_background", "in_notebook", "int32", "int64",
-    "is_count", "is_key", "is_limit", "is_switch", "keep_freed_memory",
+    "group_size", "in_all_processes", "in_background", "in_notebook", "in_thread",
+    "int32", "int64", "is_count", "is_limit", "is_switch", "keep_freed_memory",
     "language_model_plan", "large_sum", "largest_batch", "latest_checkpoint", "launch",
     "launcher_problems", "layout_program", "lean_tanh", "likeliest", "linear",
     "linspace", "list_operations", "living_bytes", "load_fashion_mnist",
-    "locate_errors", "locked", "log", "loop_operations", "loss_and_gradients",
-    "lower_kernel", "make_cache", "make_folder", "make_language_model", "many_tanhs",
-    "matmul", "mean", "measure_machine", "memory_problems", "memory_tape", "meshgrid",
-    "mlp_loss", "move_to", "named_arrays", "nbytes", "nn_Module", "normalize",
-    "num_gpus", "numpy", "nvidia_smi", "occupancy", "one_optimizer", "ones",
-    "ones_like", "operation_flops", "output_shardings", "own_line", "pack",
-    "pipeline_order", "pipeline_times", "place", "place_index", "plan_memory", "plot",
-    "plot_ladder", "plot_trace", "predict_memory", "product_times", "product_types",
-    "profile_events", "progress_bar", "publish_checkpoint", "query_gpus", "queue_times",
-    "rank_environment", "rank_group", "read_arrays", "read_collectives", "read_params",
-    "read_plan", "reduce_mean", "reduce_sum", "remedy", "repeat", "require_gpu",
-    "reshape", "restore_board", "restore_callbacks", "restored_like", "ring_all_reduce",
-    "ring_time", "rms_norm", "rotate", "run_arguments", "run_kernel",
-    "saved_for_backward", "scale_gradient", "scaling_efficiency", "scan_in_python",
-    "schedule_buckets", "serve", "set_axes", "set_figsize", "shape_trainer",
-    "share_random_state", "show_error", "show_images", "sight_problems", "sigmoid",
-    "sin", "sinh", "size", "small_sums", "split_batch", "square_product", "stack",
-    "star_all_reduce", "state_shapes", "step_activations", "step_flops", "step_needs",
-    "stored_collectives", "stored_kernel", "stored_plans", "stored_turns", "swapaxes",
-    "synchronize", "tanh", "tensor", "time_call", "time_in_turn", "to", "trace_events",
-    "training_batches", "transpose", "try_all_gpus", "try_devices", "try_gpu",
-    "turn_clocks", "unpack", "use_svg_display", "vector_product", "verdict",
-    "visible_gpus", "wait_for_disk", "warn_if_over", "wave_efficiency", "write_arrays",
-    "write_digests", "write_progress", "writing", "zeros", "zeros_like"
+    "locate_errors", "log", "loop_operations", "loss_and_gradients", "lower_kernel",
+    "make_cache", "make_language_model", "many_tanhs", "matmul", "mean",
+    "measure_machine", "memory_problems", "memory_tape", "meshgrid", "mlp_loss",
+    "move_to", "nbytes", "nn_Module", "normalize", "num_gpus", "numpy", "nvidia_smi",
+    "occupancy", "one_optimizer", "ones", "ones_like", "operation_flops",
+    "output_shardings", "own_line", "pack", "pipeline_order", "pipeline_times", "place",
+    "place_index", "plan_memory", "plot", "plot_ladder", "plot_trace", "predict_memory",
+    "product_times", "product_types", "profile_events", "progress_bar",
+    "publish_checkpoint", "query_gpus", "queue_times", "rank_environment", "rank_group",
+    "read_arrays", "read_collectives", "read_params", "read_plan", "reduce_mean",
+    "reduce_sum", "remedy", "repeat", "require_gpu", "reshape", "restore_board",
+    "restore_callbacks", "ring_all_reduce", "ring_time", "rms_norm", "rotate",
+    "run_arguments", "run_kernel", "saved_for_backward", "scale_gradient",
+    "scaling_efficiency", "scan_in_python", "schedule_buckets", "serve", "set_axes",
+    "set_figsize", "shape_trainer", "share_object", "share_random_state", "show_error",
+    "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums",
+    "split_batch", "square_product", "stack", "star_all_reduce", "state_shapes",
+    "step_activations", "step_flops", "step_needs", "stored_collectives",
+    "stored_kernel", "stored_plans", "stored_turns", "swapaxes", "synchronize", "tanh",
+    "tensor", "time_call", "time_in_turn", "to", "trace_events", "training_batches",
+    "transpose", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
+    "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
+    "warn_if_over", "wave_efficiency", "write_arrays", "write_digests",
+    "write_progress", "writing", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -462,11 +464,8 @@ class Trainer(HasSettings):
         self.devices = in_all_processes(self.devices)
         self.device, self.key = self.devices[0], get_key() if key is None else key
         self.start(model, data)
-        self.checkpoints = checkpoint_dir and self.checkpoint_class(
-            self, checkpoint_dir
-        )
         bar = contextlib.nullcontext() if self.ranks.rank else progress_bar(self)
-        with bar, locked(checkpoint_dir, self.ranks.rank):
+        with checkpointing(self, checkpoint_dir), bar:
             # a callback may end the training early
             for self.epoch in epochs_left(self):
                 self.fit_epoch()
@@ -2513,8 +2512,9 @@ class Checkpoints:
     """The checkpoints of a training run in a folder."""
 
     def __init__(self, trainer: Trainer, folder: str | Path):
-        make_folder(folder)
         self.trainer, self.folder, self.position = trainer, Path(folder), 0
+        self.stopped = False  # whether a callback has ended the training
+        self.pending: Any = None  # waits for the checkpoint that is being written
         self.loader: Any = trainer.train_dataloader
         trainer.train_dataloader = ResumableLoader(self)
         trainer.model.board.clear()  # no curves of an earlier run
@@ -2550,6 +2550,7 @@ class Checkpoints:
             "random": self.random_state(),
             "board": board_state(trainer.model.board),
             "callbacks": callback_states(trainer),
+            "stopped": trainer.should_stop and trainer.max_epochs,
         } | self.other_progress()
 
     def restore_progress(self, progress: dict[str, Any]) -> None:
@@ -2564,34 +2565,28 @@ class Checkpoints:
             progress["epoch_start"],
             progress["random"],
         )
+        self.stopped = progress.get("stopped") == trainer.max_epochs
 
     def other_progress(self) -> dict[str, Any]:
         """Return what a checkpoint in JAX also contains."""
-        arrays = named_arrays(self.trainer.state)
-        return {"shapes": {name: array.shape for name, array in arrays.items()}}
+        return {"shapes": array_shapes(self.trainer.state)}
 
     def save(self, epoch: int, position: int) -> None:
         """Save all that is needed to continue at a minibatch of an epoch."""
-        step, first = self.trainer.train_batch_idx, jax.process_index() == 0
+        self.wait()  # for the checkpoint before this one
+        trainer, step = self.trainer, self.trainer.train_batch_idx
         draft = self.folder / f"step-{step:08}.draft"
-        if first:
+        if trainer.ranks.rank == 0:
             draft_checkpoint(self.folder, step)
-            packed = pack(self.progress(epoch, position))
-            write_progress(packed, draft)
-        write_arrays(named_arrays(self.trainer.state), draft / "arrays")
-        if first:
-            publish_checkpoint(draft)
-        if jax.process_count() > 1:  # no process goes on before it is complete
-            multihost_utils.sync_global_devices("checkpoint")
+            write_progress(pack(self.progress(epoch, position)), draft)
+        self.pending = write_arrays(trainer.state, draft, trainer.keep)
 
     def load(self, path: Path) -> None:
         """Restore what `save` saved; raise WrongCheckpoint if another run saved it."""
         progress = unpack(json.loads((path / "progress.json").read_text()))
-        arrays = named_arrays(self.trainer.state)
-        check_arrays(progress["shapes"], arrays, path)
+        check_arrays(progress["shapes"], array_shapes(self.trainer.state), path)
         check_run(progress, self.trainer, path)
-        saved = read_arrays(path / "arrays", arrays)
-        self.trainer.state = restored_like(self.trainer.state, saved)
+        self.trainer.state = read_arrays(path, self.trainer.state)
         self.restore_progress(progress)
         self.set_random_state(self.resume_state)
 
@@ -2602,7 +2597,7 @@ class Checkpoints:
         """
         for path in reversed(complete_checkpoints(self.folder)):
             try:
-                check_files(path)
+                check_files(path, self.trainer)
                 self.load(path)
             except WrongCheckpoint:
                 raise
@@ -2635,8 +2630,15 @@ class Checkpoints:
         """Save a checkpoint after an epoch, if one is due."""
         self.position = 0
         trainer = self.trainer
-        if trainer.epoch == trainer.max_epochs - 1 or not trainer.save_every:
+        at_end = trainer.should_stop or trainer.epoch == trainer.max_epochs - 1
+        if at_end or not trainer.save_every:
             self.save(trainer.epoch + 1, 0)
+
+    def wait(self) -> None:
+        """Wait until the last checkpoint is complete; raise the error of its save."""
+        pending, self.pending = self.pending, None
+        if pending:
+            pending()
 
 
 Trainer.checkpoint_class = Checkpoints
@@ -2730,6 +2732,14 @@ Trainer.save_every = Setting(
     "The number of minibatches between two checkpoints",
     "None (after each epoch) or 1, 2, ...",
     lambda value: value is None or is_count(value),
+)
+
+Trainer.keep = Setting(
+    "keep",
+    2,
+    "The number of checkpoints that stay in the folder",
+    "1, 2, ...",
+    is_count,
 )
 
 Trainer.skip_damaged = Setting(
@@ -3680,19 +3690,19 @@ def launch(
         )
 
 
+def share_object(value: Any) -> Any:
+    """Return the `value` of rank 0, in all ranks."""
+    if jax.process_count() == 1:
+        return value
+    data = np.frombuffer(pickle.dumps(value), np.uint8)
+    size = multihost_utils.broadcast_one_to_all(np.int32(len(data)))
+    data = multihost_utils.broadcast_one_to_all(np.resize(data, int(size)))
+    return pickle.loads(np.asarray(data).tobytes())
+
+
 def share_random_state() -> None:
     """Set NumPy's random state to that of rank 0, in each process."""
-    if jax.process_count() == 1:
-        return
-    name, keys, place, has_normal, normal = np.random.get_state()
-    parts = np.concatenate(
-        [keys, np.uint32([place, has_normal]), np.float64([normal]).view("uint32")]
-    )
-    parts = multihost_utils.broadcast_one_to_all(parts)
-    keys, (place, has_normal), normal = np.split(np.asarray(parts), [624, 626])
-    np.random.set_state(
-        (name, keys, int(place), int(has_normal), float(normal.view("float64")[0]))
-    )
+    np.random.set_state(share_object(np.random.get_state()))
 
 
 def board_state(board: ProgressBoard) -> tuple[dict, dict]:
@@ -3715,66 +3725,59 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
     board.waiting = waiting
 
 
-def check_files(path: Path) -> None:
-    """Raise ValueError unless a folder is a whole checkpoint of this framework."""
-    check_digests(path)
+def check_files(path: Path, trainer: Trainer) -> None:
+    """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
     framework, file = "JAX", "arrays"
-    if not Path(path, file).exists():
-        raise ValueError(f"not a checkpoint of {framework}")
+    problem = damage_of(path, framework, file) if trainer.ranks.rank == 0 else ""
+    if problem := share_object(problem):
+        raise ValueError(problem)
 
 
-def named_arrays(state: Any) -> dict[str, jax.Array]:
-    """Return the arrays of a tree by name; a random key becomes numbers."""
-    leaves = jax.tree_util.tree_leaves_with_path(state)
-    names = [
-        jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves
-    ]
-    return {
-        name: jax.random.key_data(leaf) if is_key(leaf) else jnp.asarray(leaf)
-        for name, (_, leaf) in zip(names, leaves)
-    }
+def write_arrays(state: Any, draft: Path, keep: int = 2) -> Callable:
+    """Copy the arrays of a tree, and start to write them into a draft.
 
-
-def is_key(leaf: Any) -> bool:
-    """Return whether an array is a typed random key."""
-    return jnp.issubdtype(jnp.result_type(leaf), jax.dtypes.prng_key)
-
-
-def restored_like(state: Any, arrays: dict[str, jax.Array]) -> Any:
-    """Return a tree like `state` with the values of arrays given by name."""
-    leaves, structure = jax.tree.flatten(state)
-    saved = [arrays[name] for name in named_arrays(state)]
-    return structure.unflatten(
-        jax.random.wrap_key_data(array, impl=jax.random.key_impl(leaf))
-        if is_key(leaf)
-        else array
-        for leaf, array in zip(leaves, saved)
-    )
-
-
-def write_arrays(arrays: dict[str, jax.Array], path: Path) -> None:
-    """Write arrays by name; each process writes its own parts."""
+    Returns a function that waits until the first process has published it.
+    """
     import orbax.checkpoint as ocp  # takes a while
 
-    with writing(path), ocp.StandardCheckpointer() as checkpointer:
-        checkpointer.save(path.absolute(), arrays)
+    checkpointer = ocp.StandardCheckpointer()
+    if jax.default_backend() == "cpu":  # where Orbax would read the arrays in place
+        state = jax.tree.map(copy.copy, state)
+    with writing(draft):
+        checkpointer.save(draft.absolute() / "arrays", state)
+
+    def publish() -> None:
+        with writing(draft), checkpointer:
+            checkpointer.wait_until_finished()
+        if jax.process_index() == 0:
+            publish_checkpoint(draft, keep)
+        ocp.multihost.sync_global_processes("published")
+
+    return in_thread(publish).result
 
 
-def read_arrays(path: Path, like: dict[str, Any]) -> dict[str, Any]:
-    """Return saved arrays with the shapes, types and shardings of `like`."""
+def read_arrays(path: Path, like: Any) -> Any:
+    """Return a saved tree with the structure, types and shardings of `like`."""
     import orbax.checkpoint as ocp
 
-    places = {
-        name: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=a.sharding)
-        for name, a in like.items()
-    }
     with ocp.StandardCheckpointer() as checkpointer:
-        return checkpointer.restore(path.absolute(), places)
+        return checkpointer.restore(
+            path.absolute() / "arrays",
+            jax.tree.map(ocp.utils.to_shape_dtype_struct, like),
+        )
 
 
-def check_arrays(saved: dict, arrays: dict, path: Path) -> None:
+def array_shapes(state: Any) -> dict[str, tuple]:
+    """Return the shape of each array of a tree by name, such as `opt_state.0.mu.w`."""
+    pairs = jax.tree_util.tree_leaves_with_path(state)
+    names = [
+        jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in pairs
+    ]
+    return {name: jnp.shape(leaf) for name, (_, leaf) in zip(names, pairs)}
+
+
+def check_arrays(saved: dict, own: dict, path: Path) -> None:
     """Raise WrongCheckpoint unless a checkpoint fits the model and the optimizer."""
-    own = {name: array.shape for name, array in arrays.items()}
     model, own_model, optimizer, own_optimizer = (
         {
             name: shape
@@ -3829,4 +3832,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4e1f96662dbc9efa, with the contents 0e9f00b678c23538.
+# Generated from 744e77f90897593a, with the contents 22795358bfe0bf2b.

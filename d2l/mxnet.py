@@ -98,11 +98,11 @@ from d2l.settings import (
 from d2l.storage import (
     WrongCheckpoint,
     callback_states,
-    check_digests,
     check_run,
     check_shapes,
-    locked,
-    make_folder,
+    checkpointing,
+    damage_of,
+    in_thread,
     pack,
     restore_callbacks,
     run_arguments,
@@ -143,46 +143,47 @@ __all__ = [
     "WatchedArray", "WrongCheckpoint", "abs", "add_point", "add_to_class", "all_arrays",
     "apply_settings", "arange", "are_devices", "argmax", "astype", "batch_matmul",
     "board_state", "build_problems", "bus_bandwidth", "cache_bytes", "callback_states",
-    "capability_range", "card_data", "check_batch", "check_batch_size", "check_digests",
-    "check_files", "check_heads", "check_loss", "check_objects", "check_optimizer",
-    "check_prompt", "check_requests", "check_room", "check_run", "check_shapes",
-    "checkpoint", "chunked_loss", "cited", "cited_rows", "close_store", "compile_cuda",
-    "compile_kernel", "complete_checkpoints", "concat", "copy_to", "cos", "cosh",
-    "count_batches", "count_examples", "count_instructions", "count_traffic", "cpu",
-    "decode", "device_exists", "draft_checkpoint", "driver_problems", "epochs_left",
-    "exchange_handles", "exp", "expand_dims", "eye", "few_examples", "figure",
-    "first_gpus", "fit_copy", "flatten", "float32", "framework_info", "free_ports",
-    "generate", "gluon_trainers", "gpu", "gpu_info", "gpu_limits", "gpu_links",
-    "gpu_report", "gradient_hook", "group_environment", "in_background", "in_notebook",
-    "int32", "int64", "is_count", "is_limit", "is_switch", "keep_freed_memory",
-    "keep_statistics", "large_sum", "largest_batch", "latest_checkpoint", "launch",
-    "launcher_problems", "likeliest", "linear", "linspace", "list_operations",
-    "load_arrays", "load_fashion_mnist", "load_states", "locate_errors", "locked",
-    "log", "loss_and_gradients", "make_cache", "make_folder", "make_language_model",
-    "make_lazy_parameters", "many_tanhs", "matmul", "mean", "measure_machine",
-    "memory_problems", "memory_trace", "meshgrid", "move_to", "named_arrays", "nbytes",
-    "new_key", "nn_Module", "no_plots", "normal", "num_gpus", "numpy", "nvidia_folder",
-    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "operator_name",
-    "optimizer_bytes", "optimizer_name", "own_attributes", "own_line", "pack",
-    "pipeline_order", "pipeline_times", "plain_arrays", "plan_kernel", "plot",
-    "plot_ladder", "plot_trace", "predict_memory", "product_flops", "product_times",
-    "product_types", "profile", "progress_bar", "publish_checkpoint", "query_gpus",
-    "queue_times", "rand", "randn", "rank_environment", "rank_group", "read_params",
-    "reduce_mean", "reduce_sum", "remedy", "repeat", "require_gpu", "reshape",
-    "restore_board", "restore_callbacks", "ring_all_reduce", "ring_time", "rms_norm",
-    "run_arguments", "run_kernel", "run_small", "run_uncompiled", "saved_bytes",
-    "scaling_efficiency", "schedule_buckets", "scratch_tensors", "serve", "servers",
-    "set_axes", "set_figsize", "share_object", "shared_array", "show_error",
-    "show_images", "sight_problems", "sigmoid", "simulate_kernel", "sin",
-    "single_graph", "sinh", "size", "small_sums", "spans", "split_batch",
-    "square_product", "stack", "star_all_reduce", "step_flops", "step_needs",
-    "stored_collectives", "stored_plans", "stored_turns", "swapaxes", "synchronize",
-    "take_examples", "tanh", "tensor", "time_call", "time_in_turn", "to",
-    "trace_events", "trained_arrays", "training_batches", "transpose", "tree_map",
-    "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
-    "use_svg_display", "vector_product", "verdict", "visible_gpus",
-    "wait_for_checkpoints", "wait_for_disk", "warn_if_over", "wave_efficiency",
-    "worker_store", "write_digests", "write_progress", "writing", "zeros", "zeros_like"
+    "capability_range", "card_data", "check_batch", "check_batch_size", "check_files",
+    "check_heads", "check_loss", "check_objects", "check_optimizer", "check_prompt",
+    "check_requests", "check_room", "check_run", "check_shapes", "checkpoint",
+    "checkpointing", "chunked_loss", "cited", "cited_rows", "close_store",
+    "compile_cuda", "compile_kernel", "complete_checkpoints", "concat", "copy_to",
+    "cos", "cosh", "count_batches", "count_examples", "count_instructions",
+    "count_traffic", "cpu", "damage_of", "decode", "device_exists", "draft_checkpoint",
+    "driver_problems", "epochs_left", "exchange_handles", "exp", "expand_dims", "eye",
+    "few_examples", "figure", "first_gpus", "fit_copy", "flatten", "float32",
+    "framework_info", "free_ports", "generate", "gluon_trainers", "gpu", "gpu_info",
+    "gpu_limits", "gpu_links", "gpu_report", "gradient_hook", "group_environment",
+    "in_background", "in_notebook", "in_thread", "int32", "int64", "is_count",
+    "is_limit", "is_switch", "keep_freed_memory", "keep_statistics", "large_sum",
+    "largest_batch", "latest_checkpoint", "launch", "launcher_problems", "likeliest",
+    "linear", "linspace", "list_operations", "load_arrays", "load_fashion_mnist",
+    "load_states", "locate_errors", "log", "loss_and_gradients", "make_cache",
+    "make_language_model", "make_lazy_parameters", "many_tanhs", "matmul", "mean",
+    "measure_machine", "memory_problems", "memory_trace", "meshgrid", "move_to",
+    "named_arrays", "nbytes", "new_key", "nn_Module", "no_plots", "normal", "num_gpus",
+    "numpy", "nvidia_folder", "nvidia_smi", "occupancy", "one_optimizer", "ones",
+    "ones_like", "operator_name", "optimizer_bytes", "optimizer_name", "own_attributes",
+    "own_line", "pack", "pipeline_order", "pipeline_times", "plain_arrays",
+    "plan_kernel", "plot", "plot_ladder", "plot_trace", "predict_memory",
+    "product_flops", "product_times", "product_types", "profile", "progress_bar",
+    "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn",
+    "rank_environment", "rank_group", "read_params", "reduce_mean", "reduce_sum",
+    "remedy", "repeat", "require_gpu", "reshape", "restore_board", "restore_callbacks",
+    "ring_all_reduce", "ring_time", "rms_norm", "run_arguments", "run_kernel",
+    "run_small", "run_uncompiled", "saved_bytes", "scaling_efficiency",
+    "schedule_buckets", "scratch_tensors", "serve", "servers", "set_axes",
+    "set_figsize", "share_object", "shared_array", "show_error", "show_images",
+    "sight_problems", "sigmoid", "simulate_kernel", "sin", "single_graph", "sinh",
+    "size", "small_sums", "spans", "split_batch", "square_product", "stack",
+    "star_all_reduce", "step_flops", "step_needs", "stored_collectives", "stored_plans",
+    "stored_turns", "swapaxes", "synchronize", "take_examples", "tanh", "tensor",
+    "time_call", "time_in_turn", "to", "trace_events", "trained_arrays",
+    "training_batches", "transpose", "tree_map", "try_all_gpus", "try_devices",
+    "try_gpu", "turn_clocks", "unpack", "use_svg_display", "vector_product", "verdict",
+    "visible_gpus", "wait_for_checkpoints", "wait_for_disk", "warn_if_over",
+    "wave_efficiency", "worker_store", "write_digests", "write_progress", "writing",
+    "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -454,10 +455,7 @@ class Trainer(HasSettings):
         self.ranks: Any = Ranks(self)
         self.start(model, data)
         self.ranks.prepare_optimizer(self.optim)
-        self.checkpoints = checkpoint_dir and self.checkpoint_class(
-            self, checkpoint_dir
-        )
-        with progress_bar(self), locked(checkpoint_dir, self.ranks.rank):
+        with checkpointing(self, checkpoint_dir), progress_bar(self):
             # a callback may end the training early
             for self.epoch in epochs_left(self):
                 self.fit_epoch()
@@ -2005,7 +2003,7 @@ class Ranks:
         self.buffers: dict[str, tuple] = {}
         if self.size > 1:  # share the states of rank 0
             states = random.getstate(), onp.random.get_state()
-            states = share_object(self.store, states)
+            states = share_object(states)
             random.setstate(states[0])
             onp.random.set_state(states[1])
         if self.rank > 0:  # other dropout masks than rank 0
@@ -2207,8 +2205,9 @@ class Checkpoints:
     """The checkpoints of a training run in a folder."""
 
     def __init__(self, trainer: Trainer, folder: str | Path):
-        make_folder(folder)
         self.trainer, self.folder, self.position = trainer, Path(folder), 0
+        self.stopped = False  # whether a callback has ended the training
+        self.pending: Any = None  # waits for the checkpoint that is being written
         self.loader: Any = trainer.train_dataloader
         trainer.train_dataloader = ResumableLoader(self)
         trainer.model.board.clear()  # no curves of an earlier run
@@ -2255,6 +2254,7 @@ class Checkpoints:
             "random": self.random_state(),
             "board": board_state(trainer.model.board),
             "callbacks": callback_states(trainer),
+            "stopped": trainer.should_stop and trainer.max_epochs,
         } | self.other_progress()
 
     def restore_progress(self, progress: dict[str, Any]) -> None:
@@ -2269,6 +2269,7 @@ class Checkpoints:
             progress["epoch_start"],
             progress["random"],
         )
+        self.stopped = progress.get("stopped") == trainer.max_epochs
 
     def other_progress(self) -> dict[str, Any]:
         """Return what a checkpoint in MXNet also contains."""
@@ -2294,7 +2295,7 @@ class Checkpoints:
                 npx.save(str(draft / "model.params"), arrays)
                 for i, optim in enumerate(gluon_trainers(trainer.optim)):
                     optim.save_states(str(draft / f"{i}.states"))
-            publish_checkpoint(draft)
+            publish_checkpoint(draft, trainer.keep)
         if trainer.ranks.size > 1:  # the others wait until the checkpoint is complete
             trainer.ranks.sum_over_ranks("saved", np.zeros(1)).wait_to_read()
 
@@ -2321,7 +2322,7 @@ class Checkpoints:
         """
         for path in reversed(complete_checkpoints(self.folder)):
             try:
-                check_files(path)
+                check_files(path, self.trainer)
                 self.load(path)
             except WrongCheckpoint:
                 raise
@@ -2354,8 +2355,15 @@ class Checkpoints:
         """Save a checkpoint after an epoch, if one is due."""
         self.position = 0
         trainer = self.trainer
-        if trainer.epoch == trainer.max_epochs - 1 or not trainer.save_every:
+        at_end = trainer.should_stop or trainer.epoch == trainer.max_epochs - 1
+        if at_end or not trainer.save_every:
             self.save(trainer.epoch + 1, 0)
+
+    def wait(self) -> None:
+        """Wait until the last checkpoint is complete; raise the error of its save."""
+        pending, self.pending = self.pending, None
+        if pending:
+            pending()
 
 
 Trainer.checkpoint_class = Checkpoints
@@ -2449,6 +2457,14 @@ Trainer.save_every = Setting(
     "The number of minibatches between two checkpoints",
     "None (after each epoch) or 1, 2, ...",
     lambda value: value is None or is_count(value),
+)
+
+Trainer.keep = Setting(
+    "keep",
+    2,
+    "The number of checkpoints that stay in the folder",
+    "1, 2, ...",
+    is_count,
 )
 
 Trainer.skip_damaged = Setting(
@@ -3273,8 +3289,10 @@ def close_store(store: Any) -> None:
 new_key = itertools.count(1000).__next__
 
 
-def share_object(store: Any, value: Any) -> Any:
+def share_object(value: Any) -> Any:
     """Return the `value` of rank 0, in all ranks."""
+    if (store := worker_store()) is None:
+        return value
     data = onp.frombuffer(pickle.dumps(value), dtype=onp.uint8)
     size = np.array([len(data)])  # servers take numbers of 32 bits only
     store.broadcast(new_key(), size, size)
@@ -3322,12 +3340,12 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
     board.waiting = waiting
 
 
-def check_files(path: Path) -> None:
-    """Raise ValueError unless a folder is a whole checkpoint of this framework."""
-    check_digests(path)
+def check_files(path: Path, trainer: Trainer) -> None:
+    """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
     framework, file = "MXNet", "model.params"
-    if not Path(path, file).exists():
-        raise ValueError(f"not a checkpoint of {framework}")
+    problem = damage_of(path, framework, file) if trainer.ranks.rank == 0 else ""
+    if problem := share_object(problem):
+        raise ValueError(problem)
 
 
 def plain_arrays(model: Module) -> dict[str, np.ndarray]:
@@ -3471,4 +3489,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 451525d79169e85f, with the contents 7e1501a9b3e34c77.
+# Generated from b18cc57ccc98e40d, with the contents 5fd06f068f26dfb4.

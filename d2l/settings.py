@@ -189,17 +189,18 @@ def epochs_left(trainer: Any) -> Iterator[int]:
     Calls the callbacks before the first epoch and after each, and lets the trainer's
     `checkpoints` save. A callback ends the training by `trainer.should_stop = True`.
     """
-    trainer.should_stop = False
+    checkpoints = getattr(trainer, "checkpoints", None)
+    trainer.should_stop = bool(checkpoints and checkpoints.stopped)
     for callback in trainer.callbacks:
         callback.before_fit(trainer)
     for epoch in range(trainer.epoch, trainer.max_epochs):
+        if trainer.should_stop and not (checkpoints and checkpoints.position):
+            return  # unless a resumed run is within an epoch
         yield epoch
         for callback in trainer.callbacks:
             callback.after_epoch(trainer)
-        if getattr(trainer, "checkpoints", None):
-            trainer.checkpoints.end_epoch()
-        if trainer.should_stop:
-            return
+        if checkpoints:
+            checkpoints.end_epoch()
 
 
 def check_batch(batch: Any) -> None:

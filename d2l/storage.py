@@ -7,7 +7,8 @@ import hashlib
 import json
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,36 @@ def locked(folder: str | Path | None, rank: int = 0) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def checkpointing(trainer: Any, folder: str | Path | None) -> Iterator[None]:
+    """Continue from the newest checkpoint of a folder, in a `with` block that trains.
+
+    Locks the folder before it reads, and waits for the last save at the end.
+    """
+    trainer.checkpoints = None
+    if not folder:
+        yield
+        return
+    make_folder(folder)
+    with locked(folder, trainer.ranks.rank):
+        trainer.checkpoints = trainer.checkpoint_class(trainer, folder)
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(Exception):  # the first error counts
+                trainer.checkpoints.wait()
+            raise
+        trainer.checkpoints.wait()
+
+
+def in_thread(act: Callable[[], Any]) -> Future:
+    """Return the future of a call in a thread, for which the end of Python waits."""
+    executor = ThreadPoolExecutor(1)
+    future = executor.submit(act)
+    executor.shutdown(wait=False)
+    return future
+
+
 def digest(file: Path) -> str:
     """Return the SHA-256 digest of a file, in hexadecimal digits."""
     with open(file, "rb") as content:
@@ -146,24 +177,40 @@ def write_progress(packed: Any, draft: Path) -> None:
         (draft / "progress.json").write_text(json.dumps(packed))
 
 
+def file_names(folder: Path) -> list[str]:
+    """Return the paths of all files in a folder except SHA256SUMS, sorted."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return sorted({f"{path.relative_to(folder)}" for path in files} - {DIGESTS})
+
+
 def write_digests(folder: Path) -> None:
     """Write the digests of all files in a folder into the file SHA256SUMS."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    lines = [f"{digest(file)}  {file.relative_to(folder)}\n" for file in files]
+    lines = [f"{digest(folder / name)}  {name}\n" for name in file_names(folder)]
     with writing(folder):
         (folder / DIGESTS).write_text("".join(lines))
 
 
-def check_digests(folder: Path) -> None:
-    """Raise ValueError if a file of a checkpoint is missing or has another content."""
-    if not (folder / DIGESTS).exists():
-        return  # saved by an earlier version of this library
-    for line in (folder / DIGESTS).read_text(errors="replace").splitlines():
-        saved, _, name = line.partition("  ")
+def damage_of(folder: Path, framework: str, needed: str) -> str:
+    """Return which file of a checkpoint is missing or damaged, or an empty text.
+
+    Each checkpoint of `framework` has the file or folder `needed`.
+    """
+    text = ""
+    with contextlib.suppress(FileNotFoundError):
+        text = (folder / DIGESTS).read_text(errors="replace")
+    pairs = (line.partition("  ")[::2] for line in text.splitlines())
+    digests = {name: saved for saved, name in pairs}
+    for name, saved in digests.items():
         if not (folder / name).is_file():
-            raise ValueError(f"the file {name or DIGESTS} is missing or damaged")
-        if digest(folder / name) != saved:
-            raise ValueError(f"the file {name} is not as it was saved")
+            return f"the file {name or DIGESTS} is missing or damaged"
+        try:
+            if digest(folder / name) != saved:
+                return f"the file {name} is not as it was saved"
+        except OSError as error:  # of the disk, for example
+            return f"the file {name} is unreadable: {error.strerror}"
+    if not set(file_names(folder)) <= digests.keys():
+        return f"the file {DIGESTS} is missing or damaged"
+    return "" if (folder / needed).exists() else f"not a checkpoint of {framework}"
 
 
 def named_callbacks(trainer: Any) -> dict[str, Any]:

@@ -97,11 +97,11 @@ from d2l.settings import (
 from d2l.storage import (
     WrongCheckpoint,
     callback_states,
-    check_digests,
     check_run,
     check_shapes,
-    locked,
-    make_folder,
+    checkpointing,
+    damage_of,
+    in_thread,
     pack,
     restore_callbacks,
     run_arguments,
@@ -144,21 +144,21 @@ __all__ = [
     "astype", "batch_matmul", "between_steps", "board_state", "build_layers",
     "build_problems", "bus_bandwidth", "cache_bytes", "callback_states",
     "called_operations", "capability_range", "card_data", "check_batch",
-    "check_batch_size", "check_digests", "check_files", "check_heads", "check_loss",
-    "check_objects", "check_optimizer", "check_prompt", "check_requests", "check_room",
-    "check_run", "check_shapes", "checkpoint_variables", "chunked_loss", "cited",
+    "check_batch_size", "check_files", "check_heads", "check_loss", "check_objects",
+    "check_optimizer", "check_prompt", "check_requests", "check_room", "check_run",
+    "check_shapes", "checkpoint_variables", "checkpointing", "chunked_loss", "cited",
     "cited_rows", "compile_cuda", "compile_kernel", "complete_checkpoints", "concat",
     "conv_size", "copied_ahead", "cos", "cosh", "count_batches", "count_examples",
-    "count_instructions", "count_minibatches", "count_traffic", "cpu", "decode",
-    "decode_step", "device_exists", "draft_checkpoint", "driver_problems",
+    "count_instructions", "count_minibatches", "count_traffic", "cpu", "damage_of",
+    "decode", "decode_step", "device_exists", "draft_checkpoint", "driver_problems",
     "einsum_size", "ensure_seed", "epochs_left", "exp", "expand_dims", "eye", "figure",
     "first_gpus", "fit_copy", "float32", "framework_info", "free_ports", "generate",
     "gpu", "gpu_info", "gpu_limits", "gpu_links", "gpu_report", "graph_operations",
-    "in_background", "in_notebook", "in_precision", "int32", "int64", "is_constant",
-    "is_count", "is_limit", "is_part", "is_switch", "join_workers", "keep_freed_memory",
-    "large_sum", "largest_batch", "latest_checkpoint", "launch", "launcher_problems",
-    "likeliest", "linspace", "list_operations", "load_fashion_mnist", "locate_errors",
-    "locked", "log", "loss_and_gradients", "make_cache", "make_folder",
+    "in_background", "in_notebook", "in_precision", "in_thread", "int32", "int64",
+    "is_constant", "is_count", "is_limit", "is_part", "is_switch", "join_workers",
+    "keep_freed_memory", "large_sum", "largest_batch", "latest_checkpoint", "launch",
+    "launcher_problems", "likeliest", "linspace", "list_operations",
+    "load_fashion_mnist", "locate_errors", "log", "loss_and_gradients", "make_cache",
     "make_language_model", "make_variables", "many_tanhs", "matmul", "mean",
     "measure_machine", "memory_info", "memory_problems", "memory_tape", "meshgrid",
     "mirrored_strategy", "move_to", "moved_bytes", "nbytes", "needed_operations",
@@ -173,7 +173,7 @@ __all__ = [
     "restart_loader", "restore_board", "restore_callbacks", "ring_all_reduce",
     "ring_time", "rms_norm", "run_arguments", "run_kernel", "run_on", "saved_tensors",
     "scaling_efficiency", "schedule_buckets", "scratch_tensors", "scratch_variables",
-    "send", "serve", "set_axes", "set_figsize", "set_random_states",
+    "send", "serve", "set_axes", "set_figsize", "set_random_states", "share_object",
     "share_random_state", "share_statistics", "shared_array", "show_error",
     "show_images", "sight_problems", "sigmoid", "simulate_kernel", "sin", "sinh",
     "size", "small_sums", "split_batch", "square_product", "stack", "star_all_reduce",
@@ -183,8 +183,8 @@ __all__ = [
     "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
     "unscaled_losses", "use_svg_display", "vector_product", "verdict", "visible_gpus",
     "wait_for_disk", "warn_if_over", "wave_efficiency", "worker_addresses",
-    "worker_rank", "worker_strategy", "write_digests", "write_progress", "writing",
-    "zeros", "zeros_like"
+    "worker_rank", "worker_strategy", "write_digests", "write_progress",
+    "write_variables", "writing", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -459,14 +459,11 @@ class Trainer(HasSettings):
         with self.ranks.on_devices(data):
             self.start(model)
             self.ranks.prepare_optimizer()
-            self.checkpoints = checkpoint_dir and self.checkpoint_class(
-                self, checkpoint_dir
-            )
             with (
+                checkpointing(self, checkpoint_dir),
                 self.device_scope(),
                 self.step_context(),
                 progress_bar(self),
-                locked(checkpoint_dir, self.ranks.rank),
             ):
                 # a callback may end the training early
                 for self.epoch in epochs_left(self):
@@ -2337,8 +2334,9 @@ class Checkpoints:
     """The checkpoints of a training run in a folder."""
 
     def __init__(self, trainer: Trainer, folder: str | Path):
-        make_folder(folder)
         self.trainer, self.folder, self.position = trainer, Path(folder), 0
+        self.stopped = False  # whether a callback has ended the training
+        self.pending: Any = None  # waits for the checkpoint that is being written
         self.loader: Any = trainer.train_dataloader
         trainer.train_dataloader = ResumableLoader(self)
         trainer.model.board.clear()  # no curves of an earlier run
@@ -2368,6 +2366,7 @@ class Checkpoints:
             "random": self.random_state(),
             "board": board_state(trainer.model.board),
             "callbacks": callback_states(trainer),
+            "stopped": trainer.should_stop and trainer.max_epochs,
         } | self.other_progress()
 
     def restore_progress(self, progress: dict[str, Any]) -> None:
@@ -2382,6 +2381,7 @@ class Checkpoints:
             progress["epoch_start"],
             progress["random"],
         )
+        self.stopped = progress.get("stopped") == trainer.max_epochs
 
     def other_progress(self) -> dict[str, Any]:
         """Return what a checkpoint in TensorFlow also contains."""
@@ -2394,15 +2394,13 @@ class Checkpoints:
 
     def save(self, epoch: int, position: int) -> None:
         """Save all that is needed to continue at a minibatch of an epoch."""
-        if worker_rank() > 0:
-            return
-        draft = draft_checkpoint(self.folder, self.trainer.train_batch_idx)
-        packed = pack(self.progress(epoch, position))
-        write_progress(packed, draft)
-        variables = checkpoint_variables(self.trainer)
-        with writing(draft):
-            tf.train.Checkpoint(variables=variables).write(str(draft / "state"))
-        publish_checkpoint(draft)
+        self.wait()  # for the checkpoint before this one
+        trainer = self.trainer
+        if trainer.ranks.rank == 0:
+            draft = draft_checkpoint(self.folder, trainer.train_batch_idx)
+            write_progress(pack(self.progress(epoch, position)), draft)
+            variables = checkpoint_variables(trainer)
+            self.pending = write_variables(variables, draft, trainer.keep)
 
     def load(self, path: Path) -> None:
         """Restore what `save` saved; raise WrongCheckpoint if another run saved it."""
@@ -2430,7 +2428,7 @@ class Checkpoints:
         """
         for path in reversed(complete_checkpoints(self.folder)):
             try:
-                check_files(path)
+                check_files(path, self.trainer)
                 self.load(path)
             except WrongCheckpoint:
                 raise
@@ -2463,8 +2461,15 @@ class Checkpoints:
         """Save a checkpoint after an epoch, if one is due."""
         self.position = 0
         trainer = self.trainer
-        if trainer.epoch == trainer.max_epochs - 1 or not trainer.save_every:
+        at_end = trainer.should_stop or trainer.epoch == trainer.max_epochs - 1
+        if at_end or not trainer.save_every:
             self.save(trainer.epoch + 1, 0)
+
+    def wait(self) -> None:
+        """Wait until the last checkpoint is complete; raise the error of its save."""
+        pending, self.pending = self.pending, None
+        if pending:
+            pending()
 
 
 Trainer.checkpoint_class = Checkpoints
@@ -2576,6 +2581,14 @@ Trainer.save_every = Setting(
     "The number of minibatches between two checkpoints",
     "None (after each epoch) or 1, 2, ...",
     lambda value: value is None or is_count(value),
+)
+
+Trainer.keep = Setting(
+    "keep",
+    2,
+    "The number of checkpoints that stay in the folder",
+    "1, 2, ...",
+    is_count,
 )
 
 Trainer.skip_damaged = Setting(
@@ -3508,14 +3521,19 @@ def ensure_seed() -> None:
 
 def share_random_state() -> None:
     """Set the random state of all workers to that of the first."""
+    if len(worker_addresses()) > 1:
+        ensure_seed()
+        set_random_states(share_object(random_states()))
+
+
+def share_object(value: Any) -> Any:
+    """Return the `value` of the first worker, in all workers."""
     if len(worker_addresses()) < 2:
-        return
-    ensure_seed()
-    state = np.frombuffer(pickle.dumps(random_states()), np.uint8)
+        return value
+    data = np.frombuffer(pickle.dumps(value), np.uint8)
     with join_workers().scope():  # which sends the first worker's values
-        shared = tf.Variable(np.resize(state, 2**16).astype(np.int64))
-    state = shared.numpy().astype(np.uint8).tobytes()
-    set_random_states(pickle.loads(state))
+        shared = tf.Variable(np.resize(data, 2**16).astype(np.int64))
+    return pickle.loads(shared.numpy().astype(np.uint8).tobytes())
 
 
 def replica_id() -> int:
@@ -3566,12 +3584,12 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
     board.waiting = waiting
 
 
-def check_files(path: Path) -> None:
-    """Raise ValueError unless a folder is a whole checkpoint of this framework."""
-    check_digests(path)
+def check_files(path: Path, trainer: Trainer) -> None:
+    """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
     framework, file = "TensorFlow", "state.index"
-    if not Path(path, file).exists():
-        raise ValueError(f"not a checkpoint of {framework}")
+    problem = damage_of(path, framework, file) if trainer.ranks.rank == 0 else ""
+    if problem := share_object(problem):
+        raise ValueError(problem)
 
 
 def checkpoint_variables(trainer: Trainer) -> dict[str, Any]:
@@ -3596,6 +3614,22 @@ def scratch_variables(attributes: dict) -> list[tf.Variable]:
     found: dict = {}
     replace_variables(attributes, lambda v: found.setdefault(id(v), v))
     return list(found.values())
+
+
+def write_variables(variables: dict, draft: Path, keep: int) -> Callable:
+    """Copy variables by name, and start to write them into a draft.
+
+    Returns a function that waits until the checkpoint is published.
+    """
+    copies = {name: v.numpy() for name, v in variables.items()}
+
+    def publish() -> None:
+        with writing(draft), tf.device("CPU"):
+            saved = {name: tf.Variable(value) for name, value in copies.items()}
+            tf.train.Checkpoint(variables=saved).write(str(draft / "state"))
+        publish_checkpoint(draft, keep)
+
+    return in_thread(publish).result
 
 
 def prepare_to_load(trainer: Trainer) -> None:
@@ -3635,4 +3669,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from bda9cdac0441bd7a, with the contents e25173dccb648700.
+# Generated from 1ce49e9770c8e376, with the contents 94d33949307d0fc7.

@@ -111,11 +111,11 @@ from d2l.settings import (
 from d2l.storage import (
     WrongCheckpoint,
     callback_states,
-    check_digests,
     check_run,
     check_shapes,
-    locked,
-    make_folder,
+    checkpointing,
+    damage_of,
+    in_thread,
     pack,
     restore_callbacks,
     run_arguments,
@@ -157,46 +157,46 @@ __all__ = [
     "apply_settings", "arange", "are_devices", "argmax", "astype", "batch_matmul",
     "board_state", "build_problems", "bus_bandwidth", "cache_bytes", "callback_states",
     "can_fork", "capability_range", "card_data", "check_batch", "check_batch_size",
-    "check_digests", "check_files", "check_heads", "check_loss", "check_objects",
-    "check_optimizer", "check_prompt", "check_requests", "check_room", "check_run",
-    "check_shapes", "chunked_loss", "cited", "cited_rows", "compile_kernel",
+    "check_files", "check_heads", "check_loss", "check_objects", "check_optimizer",
+    "check_prompt", "check_requests", "check_room", "check_run", "check_shapes",
+    "checkpointing", "chunked_loss", "cited", "cited_rows", "compile_kernel",
     "complete_checkpoints", "concat", "copied_ahead", "cos", "cosh", "count_batches",
     "count_collectives", "count_examples", "count_instructions", "count_step",
-    "count_traffic", "cpu", "decode", "device_exists", "draft_checkpoint",
+    "count_traffic", "cpu", "damage_of", "decode", "device_exists", "draft_checkpoint",
     "draw_for_caller", "draw_seed", "driver_problems", "end_with_caller", "epochs_left",
     "exp", "expand_dims", "eye", "fake", "fake_copy", "figure", "find_ranks",
     "first_gpus", "fit_as_rank", "fit_copy", "fit_in_ranks", "float32", "flop_formula",
     "framework_info", "generate", "gpu", "gpu_info", "gpu_limits", "gpu_links",
-    "gpu_report", "in_background", "in_notebook", "init_cnn", "init_group",
+    "gpu_report", "in_background", "in_notebook", "in_thread", "init_cnn", "init_group",
     "inner_loop", "int32", "int64", "interpret_kernel", "is_count", "is_limit",
     "is_switch", "join_ranks", "keep_freed_memory", "large_sum", "largest_batch",
     "latest_checkpoint", "launch", "launcher_problems", "likeliest", "linspace",
     "list_operations", "load_fashion_mnist", "load_model", "loader_generators",
-    "locate_errors", "locked", "log", "loss_and_gradients", "make_cache", "make_folder",
-    "make_language_model", "make_lazy_parameters", "many_tanhs", "matmul", "mean",
-    "measure_machine", "memory_problems", "meshgrid", "messages", "model_tensors",
-    "move_to", "named_tensors", "nbytes", "nn_Module", "no_plots", "normal", "num_gpus",
-    "numpy", "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like",
-    "optimizer_state", "original_errors", "own_device", "own_line", "pack",
-    "persistent_loaders", "pipeline_order", "pipeline_times", "plain_kernels",
-    "plain_tensors", "plot", "plot_ladder", "plot_trace", "predict_memory",
-    "product_times", "product_types", "progress_bar", "publish_checkpoint",
-    "query_gpus", "queue_times", "rand", "randn", "random_states", "read_params",
-    "read_tensors", "reduce_mean", "reduce_sum", "remedy", "repeat", "require_gpu",
-    "reshape", "restore_board", "restore_callbacks", "restore_workers",
-    "ring_all_reduce", "ring_time", "run_arguments", "run_kernel", "run_rank",
-    "run_tool", "saved_for_backward", "scaling_efficiency", "schedule_buckets",
-    "scratch_tensors", "serve", "set_axes", "set_figsize", "set_random_states",
-    "share_random_states", "show_error", "show_images", "sight_problems", "sigmoid",
-    "sin", "sinh", "size", "small_sums", "split_batch", "square_product", "stack",
-    "star_all_reduce", "start_ranks", "started_workers", "step_flops", "step_needs",
-    "stored_collectives", "stored_plans", "stored_turns", "swapaxes", "synchronize",
-    "tanh", "tell_caller", "tensor", "tensor_bytes", "time_call", "time_in_turn", "to",
-    "trace_events", "training_batches", "transpose", "triton_code", "try_all_gpus",
-    "try_devices", "try_gpu", "turn_clocks", "unpack", "use_svg_display",
-    "vector_product", "verdict", "visible_gpus", "wait_for_disk", "warn_if_over",
-    "warn_of_workers", "watch_access", "wave_efficiency", "with_batches",
-    "write_digests", "write_progress", "write_tensors", "writing", "zeros", "zeros_like"
+    "locate_errors", "log", "loss_and_gradients", "make_cache", "make_language_model",
+    "make_lazy_parameters", "many_tanhs", "matmul", "mean", "measure_machine",
+    "memory_problems", "meshgrid", "messages", "model_tensors", "move_to",
+    "named_tensors", "nbytes", "nn_Module", "no_plots", "normal", "num_gpus", "numpy",
+    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "optimizer_state",
+    "original_errors", "own_device", "own_line", "pack", "persistent_loaders",
+    "pipeline_order", "pipeline_times", "plain_kernels", "plain_tensors", "plot",
+    "plot_ladder", "plot_trace", "predict_memory", "product_times", "product_types",
+    "progress_bar", "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn",
+    "random_states", "read_params", "read_tensors", "reduce_mean", "reduce_sum",
+    "remedy", "repeat", "require_gpu", "reshape", "restore_board", "restore_callbacks",
+    "restore_workers", "ring_all_reduce", "ring_time", "run_arguments", "run_kernel",
+    "run_rank", "run_tool", "saved_for_backward", "scaling_efficiency",
+    "schedule_buckets", "scratch_tensors", "serve", "set_axes", "set_figsize",
+    "set_random_states", "share_object", "share_random_states", "show_error",
+    "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums",
+    "split_batch", "square_product", "stack", "star_all_reduce", "start_ranks",
+    "started_workers", "step_flops", "step_needs", "stored_collectives", "stored_plans",
+    "stored_turns", "swapaxes", "synchronize", "tanh", "tell_caller", "tensor",
+    "tensor_bytes", "time_call", "time_in_turn", "to", "trace_events",
+    "training_batches", "transpose", "triton_code", "try_all_gpus", "try_devices",
+    "try_gpu", "turn_clocks", "unpack", "use_svg_display", "vector_product", "verdict",
+    "visible_gpus", "wait_for_disk", "warn_if_over", "warn_of_workers", "watch_access",
+    "wave_efficiency", "with_batches", "write_digests", "write_progress",
+    "write_tensors", "writing", "zeros", "zeros_like"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -451,10 +451,7 @@ class Trainer(HasSettings):
         if self.ranks.size == 1 and len(self.devices) > 1:
             return fit_in_ranks(self, model, data, checkpoint_dir)
         self.start(model, data)
-        self.checkpoints = checkpoint_dir and self.checkpoint_class(
-            self, checkpoint_dir
-        )
-        with progress_bar(self), locked(checkpoint_dir, self.ranks.rank):
+        with checkpointing(self, checkpoint_dir), progress_bar(self):
             # a callback may end the training early
             for self.epoch in epochs_left(self):
                 self.fit_epoch()
@@ -2155,8 +2152,10 @@ class Checkpoints:
     """The checkpoints of a training run in a folder."""
 
     def __init__(self, trainer: Trainer, folder: str | Path):
-        make_folder(folder)
         self.trainer, self.folder, self.position = trainer, Path(folder), 0
+        self.stopped = False  # whether a callback has ended the training
+        self.pending: Any = None  # waits for the checkpoint that is being written
+        self.group: Any = None  # in which the ranks write
         self.loader: Any = trainer.train_dataloader
         trainer.train_dataloader = ResumableLoader(self)
         trainer.model.board.clear()  # no curves of an earlier run
@@ -2188,7 +2187,7 @@ class Checkpoints:
         if "gpu" in state and num_gpus():
             torch.get_device_module().set_rng_state(state["gpu"])
         for name, generator in loader_generators(self).items():
-            if name in state["loader"]:
+            if name in state.get("loader", {}):  # older checkpoints have none
                 generator.set_state(state["loader"][name])
 
     def progress(self, epoch: int, position: int) -> dict[str, Any]:
@@ -2205,6 +2204,7 @@ class Checkpoints:
             "random": self.random_state(),
             "board": board_state(trainer.model.board),
             "callbacks": callback_states(trainer),
+            "stopped": trainer.should_stop and trainer.max_epochs,
         } | self.other_progress()
 
     def restore_progress(self, progress: dict[str, Any]) -> None:
@@ -2219,6 +2219,7 @@ class Checkpoints:
             progress["epoch_start"],
             progress["random"],
         )
+        self.stopped = progress.get("stopped") == trainer.max_epochs
 
     def other_progress(self) -> dict[str, Any]:
         """Return what a checkpoint in PyTorch also contains."""
@@ -2239,6 +2240,7 @@ class Checkpoints:
     def save(self, epoch: int, position: int) -> None:
         """Save all that is needed to continue at a minibatch of an epoch."""
         trainer, ranks = self.trainer, self.trainer.ranks
+        self.wait()  # for the checkpoint before this one
         trainer.draw_values()  # no rank keeps values that are not on the board
         ranks.share_buffers(trainer.model)  # rank 0 saves them for all ranks
         tensors = {
@@ -2252,9 +2254,9 @@ class Checkpoints:
             draft_checkpoint(self.folder, trainer.train_batch_idx)
             write_progress(packed, draft)
         ranks.wait()  # until rank 0 has made the draft
-        write_tensors(tensors, draft)
-        if ranks.rank == 0:
-            publish_checkpoint(draft)
+        if ranks.size > 1 and self.group is None:
+            self.group = dist.new_group(backend="gloo")
+        self.pending = write_tensors(tensors, draft, trainer.keep, self.group)
 
     def load(self, path: Path) -> None:
         """Restore what `save` saved; raise WrongCheckpoint if another run saved it."""
@@ -2284,7 +2286,7 @@ class Checkpoints:
         """
         for path in reversed(complete_checkpoints(self.folder)):
             try:
-                check_files(path)
+                check_files(path, self.trainer)
                 self.load(path)
             except WrongCheckpoint:
                 raise
@@ -2317,8 +2319,15 @@ class Checkpoints:
         """Save a checkpoint after an epoch, if one is due."""
         self.position = 0
         trainer = self.trainer
-        if trainer.epoch == trainer.max_epochs - 1 or not trainer.save_every:
+        at_end = trainer.should_stop or trainer.epoch == trainer.max_epochs - 1
+        if at_end or not trainer.save_every:
             self.save(trainer.epoch + 1, 0)
+
+    def wait(self) -> None:
+        """Wait until the last checkpoint is complete; raise the error of its save."""
+        pending, self.pending = self.pending, None
+        if pending:
+            pending()
 
 
 Trainer.checkpoint_class = Checkpoints
@@ -2412,6 +2421,14 @@ Trainer.save_every = Setting(
     "The number of minibatches between two checkpoints",
     "None (after each epoch) or 1, 2, ...",
     lambda value: value is None or is_count(value),
+)
+
+Trainer.keep = Setting(
+    "keep",
+    2,
+    "The number of checkpoints that stay in the folder",
+    "1, 2, ...",
+    is_count,
 )
 
 Trainer.skip_damaged = Setting(
@@ -3268,12 +3285,19 @@ def find_ranks(trainer: Trainer) -> None:
     trainer.ranks = Ranks(dist.get_rank(), dist.get_world_size(), trainer.device)
 
 
+def share_object(value: Any) -> Any:
+    """Return the `value` of rank 0, in all ranks."""
+    values = [value]
+    if dist.is_initialized():
+        dist.broadcast_object_list(values)
+    return values[0]
+
+
 def share_random_states() -> int:
     """Give all ranks the random states of rank 0, and return the seed of rank 0."""
-    states: list = [torch.initial_seed(), random_states()]
-    dist.broadcast_object_list(states)
-    set_random_states(states[1])
-    return states[0]
+    seed, states = share_object((torch.initial_seed(), random_states()))
+    set_random_states(states)
+    return seed
 
 
 def with_batches(loader: Any, rows: list) -> DataLoader | None:
@@ -3471,12 +3495,12 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
                 trainer.model.board.draw(x, y, label, every_n)
 
 
-def check_files(path: Path) -> None:
-    """Raise ValueError unless a folder is a whole checkpoint of this framework."""
-    check_digests(path)
+def check_files(path: Path, trainer: Trainer) -> None:
+    """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
     framework, file = "PyTorch", ".metadata"
-    if not Path(path, file).exists():
-        raise ValueError(f"not a checkpoint of {framework}")
+    problem = damage_of(path, framework, file) if trainer.ranks.rank == 0 else ""
+    if problem := share_object(problem):
+        raise ValueError(problem)
 
 
 def loader_generators(run: Checkpoints) -> dict[str, torch.Generator]:
@@ -3549,16 +3573,33 @@ def original_errors() -> Iterator[None]:
             raise next(iter(error.failures.values()))[0] from None
 
 
-def write_tensors(tensors: dict[str, torch.Tensor], path: Path) -> None:
-    """Write tensors by name; each rank may have other names."""
+def write_tensors(
+    tensors: dict[str, torch.Tensor], draft: Path, keep: int, group: Any
+) -> Callable:
+    """Copy tensors by name, and start to write them; each rank may have other names.
+
+    Returns a function that waits until rank 0 has published the checkpoint.
+    """
     from torch.distributed import checkpoint as dcp  # takes half a second
 
-    with writing(path), original_errors():
-        dcp.save(
-            tensors,
-            checkpoint_id=path,
-            planner=dcp.DefaultSavePlanner(flatten_state_dict=False),
-        )
+    class Writer(dcp.FileSystemWriter):
+        def finish(self, metadata: Any, results: list) -> None:
+            super().finish(metadata, results)  # in rank 0, when all have written
+            publish_checkpoint(draft, keep)
+
+    warnings.filterwarnings("ignore", "torch.distributed is disabled")
+    saved = dcp.async_save(
+        tensors,
+        storage_writer=Writer(draft),
+        process_group=group,
+        planner=dcp.DefaultSavePlanner(flatten_state_dict=False),
+    )
+
+    def wait() -> None:
+        with writing(draft), original_errors():
+            saved.result()
+
+    return wait
 
 
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:
@@ -3678,4 +3719,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 7691e2d22d168326, with the contents a859a07f48253013.
+# Generated from 0e171c1c9bd0e6ae, with the contents 41c28220ad0c7f2f.

@@ -10,13 +10,18 @@ import resource
 import shutil
 import signal
 import subprocess
+import threading
+import time
 import warnings
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from training import STEPS, PowerCut, assert_equal, at_step, noisy, run
+
+from d2l import storage
 
 # The folder
 
@@ -195,7 +200,7 @@ def test_a_process_is_killed_at_a_random_step(d2l, fw, tmp_path, undisturbed, sa
     code = "import sys, test_checkpoints as t\nt.train_and_die(fw, *sys.argv[1:])"
     child = fw.start(code, tmp_path / "cut", at, saving)
     assert child.wait() == -signal.SIGKILL, at
-    assert bool(list((tmp_path / "cut").glob("*.draft"))) == saving
+    assert list((tmp_path / "cut").glob("*.draft")) or not saving
     resumed = fit(fw, tmp_path / "cut", save_every=2)
     assert_equal(fw, resumed, undisturbed(save_every=2))
     assert not list((tmp_path / "cut").glob("*.draft"))
@@ -220,6 +225,11 @@ def test_a_second_job_in_the_folder_is_one_clear_error(d2l, fw, tmp_path):
                 ValueError, match="another job trains in .*; end it"
             ) as e:
                 three_steps(d2l, fw, tmp_path)
+            # The lock comes before the resume, which would find damage.
+            (tmp_path / "step-00000002").mkdir()
+            with pytest.raises(ValueError, match="another job trains"):
+                three_steps(d2l, fw, tmp_path)
+            (tmp_path / "step-00000002").rmdir()
         finally:
             child.kill()
     assert "\n" not in str(e.value)
@@ -230,6 +240,8 @@ def fail_to_write(fw, folder):
     """Print the error of a training that cannot write its second checkpoint."""
 
     def limit():
+        while not fw.d2l.latest_checkpoint(folder):  # a thread writes the first one
+            time.sleep(0.01)
         resource.setrlimit(resource.RLIMIT_FSIZE, (80_000, 80_000))
 
     model, data = partial(fw.d2l.MLP, 10, 600, 0.1), partial(fw.d2l.Digits, 500)
@@ -351,12 +363,73 @@ def test_settings_of_the_trainer_resume(fw, tmp_path, undisturbed, number):
     assert ("mfu" in resumed.model.board.data) == bool(number)
 
 
-def test_only_the_newest_two_checkpoints_stay(d2l, fw, tmp_path):
+@pytest.mark.parametrize("keep", [None, 1, 3])
+def test_only_the_newest_checkpoints_stay(d2l, fw, tmp_path, keep):
+    """By default, two stay."""
     (tmp_path / "step-00000099.draft").mkdir()
     assert d2l.latest_checkpoint(tmp_path) is None
-    fit(fw, tmp_path, save_every=5)
-    names = {"lock", "step-00000015", "step-00000016"}
-    assert {path.name for path in tmp_path.iterdir()} == names
+    fit(fw, tmp_path, save_every=5, **({"keep": keep} if keep else {}))
+    names = ["step-00000010", "step-00000015", "step-00000016"][-(keep or 2) :]
+    assert {path.name for path in tmp_path.iterdir()} == {"lock", *names}
+
+
+def stopping(fw):
+    """Return a callback that ends the training after the first epoch."""
+
+    class Stopping(fw.d2l.Callback):
+        def after_epoch(self, trainer):
+            trainer.should_stop = True
+
+    return Stopping()
+
+
+def test_a_run_that_a_callback_has_ended_stays_ended(fw, tmp_path):
+    """Its end is saved, also between two multiples of `save_every`."""
+    for epochs in 3, 3, 4:
+        trainer = fit(
+            fw, tmp_path, epochs=epochs, save_every=5, callbacks=[stopping(fw)]
+        )
+        steps = STEPS if epochs == 3 else 2 * STEPS  # the last run is a longer one
+        assert trainer.train_batch_idx == steps
+        assert (tmp_path / f"step-{steps:08}").is_dir()
+
+
+def test_a_run_that_is_to_end_finishes_its_epoch_first(fw, tmp_path, undisturbed):
+    """A callback decides in a step, a checkpoint follows, and the power fails."""
+
+    class Deciding(fw.d2l.Callback):
+        def after_step(self, trainer):
+            trainer.should_stop |= trainer.train_batch_idx == 2
+
+    settings = {"save_every": 3, "callbacks": [Deciding()]}
+    fit(fw, tmp_path / "cut", cut_at=5, **settings)
+    resumed = fit(fw, tmp_path / "cut", **settings)
+    assert resumed.train_batch_idx == STEPS
+    assert_equal(fw, resumed, undisturbed(**settings))
+
+
+def test_the_steps_go_on_while_a_thread_saves(d2l, fw, tmp_path, monkeypatch):
+    """What is saved has been copied before the next step changes it."""
+    if fw.tab == "mxnet":
+        return  # which saves between two steps
+    publish, going_on, waited = d2l.publish_checkpoint, threading.Event(), []
+
+    def publish_late(*args):
+        waited.append(going_on.wait(60))  # until the next steps are done
+        return publish(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(d2l, "publish_checkpoint", publish_late)
+        cut = fit(
+            fw,
+            tmp_path / "cut",
+            save_every=4,
+            cut_at=7,
+            callbacks=[at_step(fw, 6, going_on.set)],
+        )
+    assert cut.train_batch_idx == 7 and waited == [True]
+    assert d2l.latest_checkpoint(tmp_path / "cut").name == "step-00000004"
+    assert_equal(fw, fit(fw, tmp_path / "cut"), fit(fw, None))
 
 
 def test_a_replaced_checkpoint_is_never_incomplete(
@@ -511,17 +584,64 @@ def test_a_damaged_file_is_refused_by_its_name_or_skipped(d2l, fw, tmp_path, kin
         shutil.copytree(tmp_path / "whole", folder)
         DAMAGES[kind](folder / file.relative_to(tmp_path / "whole"))
         name = "" if file.name == DIGESTS else file.relative_to(checkpoint).as_posix()
-        if not (name == "" and kind in {"emptied", "deleted"}):  # harm nothing
-            message = f"step-00000006 cannot be read .*{name} is .*skip_damaged"
-            with pytest.raises(ValueError, match=message) as error:
-                three_steps(d2l, fw, folder, epochs=2)
-            assert "\n" not in str(error.value)
-            with pytest.warns(UserWarning, match=f"{name} is .*; it is skipped"):
-                skipped = three_steps(d2l, fw, folder, epochs=2, skip_damaged=True)
-            assert skipped.train_batch_idx == 6
+        message = f"step-00000006 cannot be read .*{name} is .*skip_damaged"
+        with pytest.raises(ValueError, match=message) as error:
+            three_steps(d2l, fw, folder, epochs=2)
+        assert "\n" not in str(error.value)
+        with pytest.warns(UserWarning, match=f"{name} is .*; it is skipped"):
+            skipped = three_steps(d2l, fw, folder, epochs=2, skip_damaged=True)
+        assert skipped.train_batch_idx == 6
         resumed = three_steps(d2l, fw, folder, epochs=2)  # what has been saved since
         for a, b in zip(fw.params(resumed), fw.params(whole), strict=True):
             np.testing.assert_allclose(fw.numpy(a), fw.numpy(b), atol=1e-6)
+
+
+@pytest.mark.shared
+def test_digests_that_do_not_cover_all_files_are_damage(d2l, tmp_path):
+    for name in "a", "b":
+        (tmp_path / name).write_text(name)
+    d2l.write_digests(tmp_path)
+    assert d2l.damage_of(tmp_path, "none", "a") == ""
+    lines = (tmp_path / DIGESTS).read_text().splitlines(keepends=True)
+    words = f"the file {DIGESTS} is missing or damaged"
+    for text in lines[0], lines[1], "":
+        (tmp_path / DIGESTS).write_text(text)
+        assert d2l.damage_of(tmp_path, "none", "a") == words
+    (tmp_path / DIGESTS).unlink()
+    assert d2l.damage_of(tmp_path, "none", "a") == words
+
+
+@pytest.mark.shared
+def test_a_file_that_the_disk_cannot_read_is_damage(d2l, tmp_path, monkeypatch):
+    """An error of rank 0 would leave the other ranks waiting for its answer."""
+    (tmp_path / "a").write_text("a")
+    d2l.write_digests(tmp_path)
+
+    def fail(file):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(storage, "digest", fail)
+    words = "the file a is unreadable: Input/output error"
+    assert d2l.damage_of(tmp_path, "none", "a") == words
+
+
+@pytest.mark.shared
+def test_the_error_of_a_training_counts_before_that_of_a_save(d2l, tmp_path):
+    class Failing:
+        def __init__(self, trainer, folder):
+            self.waited = 0
+
+        def wait(self):
+            self.waited += 1
+            raise OSError("the disk is full")
+
+    ranks = SimpleNamespace(rank=0)
+    trainer = SimpleNamespace(ranks=ranks, checkpoint_class=Failing)
+    with pytest.raises(KeyError), d2l.checkpointing(trainer, tmp_path):
+        raise KeyError
+    assert trainer.checkpoints.waited == 1
+    with pytest.raises(OSError, match="full"), d2l.checkpointing(trainer, tmp_path):
+        pass
 
 
 def test_other_programs_can_check_a_checkpoint(d2l, fw, tmp_path):

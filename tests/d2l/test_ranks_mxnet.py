@@ -29,7 +29,7 @@ npx.set_np()
 
 def total(x):
     store = d2l.worker_store()
-    return store.num_workers, d2l.share_object(store, ["of rank", store.rank, x])
+    return store.num_workers, d2l.share_object(["of rank", store.rank, x])
 
 
 def test_objects_of_rank_0_are_shared():

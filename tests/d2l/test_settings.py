@@ -14,6 +14,7 @@ BAD = {
     "accumulate": [0, -1, 2.5, "2", None],
     "precision": ["bf16", "bfloat16", 16, None, np.float64],
     "save_every": [0, -3, 2.5, "a"],
+    "keep": [0, 2.5, None],
     "skip_damaged": ["yes", None],
     "devices": ["cpu", [], [3], 2, ["/GPU:7"], ["CPU:99"], ["gpu"]],
     "callbacks": [3, [print]],
