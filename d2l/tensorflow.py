@@ -2622,7 +2622,8 @@ def between_steps(name: str) -> Any:
     """Return an attribute of a trainer that a compiled step cannot read."""
 
     def read(trainer: Trainer) -> Any:
-        if Compiled.collected is not None:
+        traced = Compiled.collected is not None
+        if traced:
             raise NotImplementedError(f"trainer.{name} differs from step to step")
         return vars(trainer)[name]
 
@@ -2802,25 +2803,12 @@ def build_layers(model: Any, batch: Any, traced: bool = True) -> None:
     if `traced` is False. Raises the error of a step that cannot be traced.
     """
     step, eager = model.training_step, tf.config.functions_run_eagerly()
-
-    def run(known: Sequence = ()) -> None:
-        with warnings.catch_warnings(), tf.keras.StatelessScope(known):
-            warnings.simplefilter("ignore")  # Keras warns of what it cannot trace
-            trace(step, batch) if traced else step(batch)
-
     model.__dict__["plot"] = lambda *args, **kwargs: None  # hides the method
     tf.config.run_functions_eagerly(True)
     try:
-        try:
-            run()
-        except AttributeError:  # a regularizer asks for weights that are made only now
-            run(
-                [
-                    (v, v.value)
-                    for v in model.variables
-                    if isinstance(v, tf.keras.Variable)
-                ]
-            )
+        with warnings.catch_warnings(), tf.keras.StatelessScope():
+            warnings.simplefilter("ignore")  # Keras warns of what it cannot trace
+            trace(step, batch) if traced else step(batch)
     finally:
         tf.config.run_functions_eagerly(eager)
         del model.__dict__["plot"]
@@ -3635,4 +3623,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from bda9cdac0441bd7a, with the contents e25173dccb648700.
+# Generated from dc68ba4b075e73ae, with the contents db82ff2ed019fe66.
