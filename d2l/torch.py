@@ -434,6 +434,9 @@ class Trainer(HasSettings):
         if self.compiled:
             model.compile()  # the calls of the model, forward and backward
         self.optim = one_optimizer(model)
+        self.scaler = torch.amp.GradScaler(
+            self.device.type, enabled=self.precision == torch.float16
+        )
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
@@ -462,9 +465,6 @@ class Trainer(HasSettings):
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, batch: Any) -> None:
         """Change the parameters once, after `accumulate` parts of a minibatch."""
-        scaled = self.precision == torch.float16
-        if self.scaler is None or self.scaler.is_enabled() != scaled:
-            self.scaler: Any = torch.amp.GradScaler(self.device.type, enabled=scaled)
         self.optim.zero_grad()
         self.compute_gradients(batch)
         with torch.no_grad():
@@ -478,18 +478,9 @@ class Trainer(HasSettings):
     @torch.no_grad()
     def val_step(self, batch: Any) -> None:
         """Validate the model on this rank's share of a minibatch."""
-        ranks = self.ranks
-        if self.val_batch_idx % self.num_val_batches == 0:
-            ranks.share_buffers(self.model)
-        ranks.part_weight = ranks.weight
-        if ranks.weight:  # otherwise, this rank has no example
-            with self.step_context(), ranks.own_randomness(3, self.val_batch_idx):
-                self.model.validation_step(batch)
-        self.draw_values(
-            self.val_batch_idx + 1,
-            self.num_val_batches,
-            self.model.plot_valid_per_epoch,
-        )
+        with self.step_context():
+            self.ranks.validate(self, batch)
+        self.draw_values(train=False)
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def step_context(self) -> contextlib.AbstractContextManager:
@@ -527,24 +518,15 @@ class Trainer(HasSettings):
             check_loss(loss)
             loss = self.scaler.scale(loss)
             loss.backward(torch.full_like(loss, self.ranks.part_weight))
-        self.draw_values(
-            self.train_batch_idx + 1,
-            self.num_train_batches,
-            self.model.plot_train_per_epoch,
-        )
+        self.draw_values(train=True)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def draw_values(
-        self, count: int = 0, num_batches: int = 1, per_epoch: float = 1
-    ) -> None:
-        """Draw the plotted values if `count` minibatches complete a point of a curve.
+    def draw_values(self, train: bool | None = None) -> None:
+        """Draw the plotted values, unless a step has not completed a point of a curve.
 
         A point is the mean over all examples of all ranks.
         """
-        every = (
-            max(1, int(num_batches / (per_epoch or 1))) if self.ranks.size > 1 else 1
-        )
-        if count % num_batches % every:
+        if train is not None and not self.ranks.completes_point(self, train):
             return
         everyone = self.ranks.gather()
         for label, step in everyone[0]:  # rank 0 has a share of each minibatch
@@ -1113,8 +1095,6 @@ Trainer.precision = Setting(
     "torch.float32, torch.bfloat16 or torch.float16",
     lambda value: value in (torch.float32, torch.bfloat16, torch.float16),
 )
-
-Trainer.scaler = None
 
 
 # Defined in chapter_gpus/performance.md (sec_gpu_performance)
@@ -1868,6 +1848,7 @@ class OneRank:
 
     rank, size = 0, 1
     weight = part_weight = 1.0  # of this rank's share, and of a part of it
+    VAL_DATA, TRAIN_DATA, LOSS, VALIDATION = range(4)  # streams of random numbers
 
     def __init__(self) -> None:
         self.values: dict[tuple, list] = {}  # sums of plotted values, and weights
@@ -1884,8 +1865,16 @@ class OneRank:
         """Return the loss of a part of a share, of which `left` parts follow."""
         return trainer.model.training_step(batch)
 
+    def validate(self, trainer: Trainer, batch: Any) -> None:
+        """Validate the model on this rank's share of a minibatch."""
+        trainer.model.validation_step(batch)
+
     def share_buffers(self, model: Module) -> None:
         """Give all ranks the buffers of rank 0."""
+
+    def completes_point(self, trainer: Trainer, train: bool) -> bool:
+        """Return whether this minibatch completes a point of a curve."""
+        return True
 
     def gather(self) -> list[dict]:
         """Return the plotted values of all ranks."""
@@ -1930,8 +1919,18 @@ class Ranks(OneRank):
         if self.ddp is None:
             self.connect(trainer, batch)
         wait = self.ddp.no_sync() if left else contextlib.nullcontext()
-        with wait, self.own_randomness(2, trainer.train_batch_idx, left):
+        with wait, self.own_randomness(self.LOSS, trainer.train_batch_idx, left):
             return self.ddp(batch)
+
+    def completes_point(self, trainer: Trainer, train: bool) -> bool:
+        """Return whether this minibatch completes a point of a curve."""
+        model, i = (
+            trainer.model,
+            trainer.train_batch_idx if train else trainer.val_batch_idx,
+        )
+        count = trainer.num_train_batches if train else trainer.num_val_batches
+        per_epoch = model.plot_train_per_epoch if train else model.plot_valid_per_epoch
+        return (i + 1) % count % max(1, int(count / (per_epoch or 1))) == 0
 
     def gather(self) -> list[dict]:
         """Return the plotted values of all ranks."""
@@ -1942,6 +1941,15 @@ class Ranks(OneRank):
         everyone: list = [None] * self.size
         dist.all_gather_object(everyone, own)
         return everyone
+
+    def validate(self, trainer: Trainer, batch: Any) -> None:
+        """Validate the model on this rank's share of a minibatch."""
+        i, self.part_weight = trainer.val_batch_idx, self.weight
+        if i % trainer.num_val_batches == 0:
+            self.share_buffers(trainer.model)
+        if self.weight:  # otherwise, this rank has no example
+            with self.own_randomness(self.VALIDATION, i):
+                trainer.model.validation_step(batch)
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     @contextlib.contextmanager
@@ -2019,15 +2027,16 @@ class ShareLoader:
                 yield tree_map(lambda item, rows=rows: item[rows], batch)
             return
         ranks, epoch = self.trainer.ranks, self.trainer.epoch
+        stream = ranks.TRAIN_DATA if self.train else ranks.VAL_DATA
         if getattr(self.own, "_iterator", None) is None:  # no workers of its own yet
             draw_seed(self.loader)  # as a loader does before it draws an order
         batches = [list(batch) for batch in self.loader.batch_sampler]
         parts = [batch[self.own_slice(len(batch))] for batch in batches]
         self.rows[:] = filter(None, parts)  # none may be left for this rank
-        with ranks.own_randomness(self.train, epoch, -1):
+        with ranks.own_randomness(stream, epoch, -1):
             loaded = iter(self.own)
         for i, (batch, part) in enumerate(zip(batches, parts)):
-            with ranks.own_randomness(self.train, epoch, i):
+            with ranks.own_randomness(stream, epoch, i):
                 share = next(loaded) if part else None
             self.own_slice(len(batch))
             yield share
@@ -2504,22 +2513,8 @@ def __getattr__(name: str) -> Any:
 def scratch_tensors(module: nn.Module) -> list[torch.Tensor]:
     """Return the tensors in a module that are neither parameters nor buffers."""
     known = {id(t) for t in [*module.parameters(), *module.buffers()]}
-    found, seen = [], set()
-
-    def visit(value):
-        if id(value) in seen:
-            return
-        seen.add(id(value))
-        if isinstance(value, torch.Tensor):
-            found.append(value)
-        elif isinstance(value, nn.Module):
-            visit(vars(value))
-        elif isinstance(value, (dict, list, tuple)):
-            for item in value.values() if isinstance(value, dict) else value:
-                visit(item)
-
-    visit(module)
-    return [tensor for tensor in found if id(tensor) not in known]
+    found = {id(t): t for t in named_tensors(module).values()}
+    return [tensor for i, tensor in found.items() if i not in known]
 
 
 class Optimizers:
@@ -3678,4 +3673,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 7691e2d22d168326, with the contents a859a07f48253013.
+# Generated from f28d1950865b2890, with the contents 118e20b15a631b78.

@@ -11,6 +11,7 @@ from jax import numpy as jnp
 from training import parts, run
 
 from d2l import jax as d2l
+from d2l.settings import Loaders
 
 KEY = jax.random.key(0)
 
@@ -95,7 +96,7 @@ def test_peak_is_the_trainers_own():
     X = normal(512, 64)
     model = d2l.DeepMLP(depth=4, width=64)
     trainer = prepared(model, (X, X))
-    trainer.start(model, d2l.settings.Loaders([(X, X)], None))
+    trainer.start(model, Loaders([(X, X)], None))
     step = trainer.train.compiled.lower(trainer.state, (X, X))
     plan = step.compile().memory_analysis()
     predicted = d2l.predict_memory(model, (X, X)).peak
