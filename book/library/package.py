@@ -35,13 +35,15 @@ __version__ = "{release}"
 RUFF = [sys.executable, "-m", "ruff"]
 # The result must not depend on the folder that ruff runs in or on settings there.
 RUFF_SETTINGS = ["--isolated", "--no-cache", "--quiet", "--target-version=py311"]
-RUFF_RULES = ["--config=src=[]", "--select=E,F,W,I,B,UP"]
+# What a marked import defines is part of the library, even if nothing in it is used.
+RUFF_RULES = ["--config=src=[]", "--select=E,F,W,I,B,UP", "--unfixable=F401"]
 CARDS = "cards.csv"
 FIGURE_USED = re.compile(r"d2l\.figure\(\s*['\"]([\w-]+)")
 # What is imported from the package: `from d2l import a, b` or `from d2l.a import f`.
 MODULE = re.compile(
     r"^from d2l(?: import (?:\(([^)]*)\)|([^\n(]+))|\.(\w+) import)", re.MULTILINE
 )
+USED = re.compile(r"\bd2l\.\w+")
 IMPORT = re.compile(r"^(?:import|from) (?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
 # The last line of a library: hashes of what it was made from, and of the rest.
 SEAL = "# Generated from {}, with the contents {}.\n"
@@ -84,6 +86,8 @@ def _sources(book: Book, tab: str) -> Iterator[str]:
     for section in book.sections:
         yield repr([section.name, *(label for label, _ in section.labels)])
         yield from (_relevant_code(cell) for cell in book.cells(section, tab))
+        cells = [cell for other in book.tabs for cell in book.cells(section, other)]
+        yield repr(sorted({use for cell in cells for use in USED.findall(cell.code)}))
 
 
 def _relevant_code(cell: Cell) -> str:

@@ -180,6 +180,12 @@ def saved_statements(cell: TabCell) -> Iterator[SavedStatement]:
         yield SavedStatement(code, cell.note)
 
 
+def shown_statements(cell: TabCell) -> list[ast.stmt]:
+    """Return the statements of a cell that are not part of the library."""
+    marked = [_marked_statement(mark, cell) for mark in cell.marks]
+    return [node for node in cell.statements if node not in marked]
+
+
 def _quoted_hints(cell: TabCell) -> Iterator[tuple[ast.expr, str]]:
     """Yield the type hints in quotes, which the library never evaluates, without."""
     for node in (node for tree in cell.statements for node in ast.walk(tree)):
