@@ -52,7 +52,6 @@ from d2l.fashion_mnist import load_fashion_mnist
 from d2l.plots import (
     Point,
     Timer,
-    in_notebook,
     plot,
     plot_ladder,
     plot_trace,
@@ -65,14 +64,10 @@ from d2l.report import (
     FrameworkInfo,
     GPUReport,
     build_problems,
-    capability_range,
-    driver_problems,
     gpu_info,
-    gpu_links,
     launcher_problems,
     memory_problems,
     nvidia_smi,
-    query_gpus,
     remedy,
     sight_problems,
     visible_gpus,
@@ -85,7 +80,6 @@ from d2l.settings import (
     apply_settings,
     check_batch,
     check_batch_size,
-    check_loss,
     check_objects,
     check_optimizer,
     count_batches,
@@ -119,14 +113,12 @@ from d2l.storage import (
 from d2l.tables import (
     SHAPES,
     Collective,
-    LanguageShape,
     Plan,
     cache_bytes,
     card_data,
     cited,
     cited_rows,
     count_instructions,
-    read_params,
     stored_collectives,
     stored_plans,
     stored_turns,
@@ -135,61 +127,30 @@ from d2l.tables import (
 
 # fmt: off
 __all__ = [
-    "ArrayLoader", "Benchmark", "Block", "Callback", "Checkpoints", "Classifier",
-    "Collective", "Compiled", "CountedRef", "CountedView", "DataModule", "Decoder",
-    "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo", "GPULimits", "GPUReport",
-    "HasSettings", "HyperParameters", "KernelPlan", "LanguageModel", "LanguageShape",
-    "LinearRegression", "LinearRegressionScratch", "LowerBound", "MFU", "MLP",
-    "Machine", "Module", "Operation", "OperationRecorder", "Operations", "Plan",
-    "Point", "ProgressBoard", "Ranks", "Request", "ResumableLoader", "SGD", "SHAPES",
-    "Setting", "StepMemory", "SyntheticRegressionData", "TARGET", "Timer", "Traffic",
-    "TrainState", "Trainer", "TransformerLayer", "WrongCheckpoint", "abs",
-    "accelerator", "adam_state", "adam_step", "add_point", "add_points", "add_to_class",
-    "add_up", "apply_settings", "arange", "are_devices", "argmax", "array_bytes",
-    "assemble", "astype", "between_steps", "block_places", "board_state",
-    "build_problems", "bus_bandwidth", "cache_bytes", "callback_states",
-    "capability_range", "card_data", "check_arrays", "check_batch", "check_batch_size",
-    "check_digests", "check_files", "check_heads", "check_loss", "check_objects",
-    "check_optimizer", "check_prompt", "check_requests", "check_room", "check_run",
-    "check_shapes", "chunked_loss", "cited", "cited_rows", "collect_curves",
-    "compile_kernel", "compile_only_devices", "complete_checkpoints", "compute_in",
-    "concat", "copy_state", "cos", "cosh", "count_batches", "count_collectives",
-    "count_examples", "count_instructions", "count_messages", "count_traffic",
-    "counted_call", "cpu", "decode", "decode_step", "decoder_layer", "decoder_loss",
-    "decoder_params", "describe_call", "device_exists", "device_group",
-    "draft_checkpoint", "driver_problems", "epochs_left", "exp", "expand_dims", "eye",
-    "figure", "find_ptxas", "first_gpus", "fit_copy", "float32", "framework_info",
-    "free_address", "generate", "get_key", "get_seed", "gpu", "gpu_compiler",
-    "gpu_compiler_command", "gpu_info", "gpu_limits", "gpu_links", "gpu_report",
-    "group_size", "in_all_processes", "in_background", "in_notebook", "int32", "int64",
-    "is_count", "is_key", "is_limit", "is_switch", "keep_freed_memory",
-    "language_model_plan", "large_sum", "largest_batch", "latest_checkpoint", "launch",
-    "launcher_problems", "layout_program", "lean_tanh", "likeliest", "linear",
-    "linspace", "list_operations", "living_bytes", "load_fashion_mnist",
-    "locate_errors", "locked", "log", "loop_operations", "loss_and_gradients",
-    "lower_kernel", "make_cache", "make_folder", "make_language_model", "many_tanhs",
-    "matmul", "mean", "measure_machine", "memory_problems", "memory_tape", "meshgrid",
-    "mlp_loss", "move_to", "named_arrays", "nbytes", "nn_Module", "normalize",
-    "num_gpus", "numpy", "nvidia_smi", "occupancy", "one_optimizer", "ones",
-    "ones_like", "operation_flops", "output_shardings", "own_line", "pack",
-    "pipeline_order", "pipeline_times", "place", "place_index", "plan_memory", "plot",
-    "plot_ladder", "plot_trace", "predict_memory", "product_times", "product_types",
-    "profile_events", "progress_bar", "publish_checkpoint", "query_gpus", "queue_times",
-    "rank_environment", "rank_group", "read_arrays", "read_collectives", "read_params",
-    "read_plan", "reduce_mean", "reduce_sum", "remedy", "repeat", "require_gpu",
-    "reshape", "restore_board", "restore_callbacks", "restored_like", "ring_all_reduce",
-    "ring_time", "rms_norm", "rotate", "run_arguments", "run_kernel",
-    "saved_for_backward", "scale_gradient", "scaling_efficiency", "schedule_buckets",
-    "serve", "set_axes", "set_figsize", "shape_trainer", "share_random_state",
-    "show_error", "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size",
-    "small_sums", "split_batch", "square_product", "stack", "star_all_reduce",
-    "state_shapes", "step_activations", "step_flops", "step_needs",
-    "stored_collectives", "stored_kernel", "stored_plans", "stored_turns", "swapaxes",
-    "synchronize", "tanh", "tensor", "time_call", "time_in_turn", "to", "trace_events",
-    "training_batches", "transpose", "try_all_gpus", "try_devices", "try_gpu",
-    "turn_clocks", "unpack", "use_svg_display", "vector_product", "verdict",
-    "visible_gpus", "wait_for_disk", "warn_if_over", "wave_efficiency", "write_arrays",
-    "write_digests", "write_progress", "writing", "zeros", "zeros_like"
+    "Block", "Callback", "Checkpoints", "Classifier", "DataModule", "DeepMLP", "Digits",
+    "FrameworkInfo", "GPUReport", "HyperParameters", "LinearRegression",
+    "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module", "Operation",
+    "OperationRecorder", "Operations", "ProgressBoard", "Request", "SGD", "SHAPES",
+    "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
+    "add_to_class", "array_bytes", "build_problems", "bus_bandwidth", "cache_bytes",
+    "card_data", "cited", "cited_rows", "compile_kernel", "compute_in",
+    "count_collectives", "count_instructions", "count_messages", "count_traffic", "cpu",
+    "decode", "device_group", "figure", "fit_copy", "free_address", "gpu",
+    "gpu_compiler_command", "gpu_info", "gpu_limits", "gpu_report", "in_background",
+    "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
+    "launcher_problems", "layout_program", "lean_tanh", "likeliest", "list_operations",
+    "make_cache", "make_language_model", "mean", "measure_machine", "memory_problems",
+    "memory_tape", "move_to", "named_arrays", "nbytes", "nn_Module", "num_gpus",
+    "numpy", "nvidia_smi", "occupancy", "pipeline_order", "pipeline_times",
+    "plan_memory", "plot", "plot_ladder", "plot_trace", "predict_memory",
+    "product_times", "publish_checkpoint", "queue_times", "rank_environment",
+    "read_arrays", "read_collectives", "remedy", "restored_like", "ring_time",
+    "run_kernel", "scaling_efficiency", "schedule_buckets", "serve", "set_axes",
+    "set_figsize", "show_error", "show_images", "sight_problems", "square_product",
+    "step_needs", "stored_collectives", "stored_plans", "stored_turns", "synchronize",
+    "time_call", "time_in_turn", "try_all_gpus", "try_devices", "try_gpu",
+    "turn_clocks", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency",
+    "write_arrays"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -439,7 +400,7 @@ class Trainer(HasSettings):
     def start(self, model: Module, data: Any) -> None:
         """Get everything ready for the first step."""
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
-        self.curves = None
+        self.curves, self.traced = None, False
         self.prepare_data(data)
         self.prepare_model(model)
         self.train = Compiled(self.train_step, model, donate_argnums=0)
@@ -3841,4 +3802,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 6bd86af7e0113f39, with the contents adcb33a178285ca5.
+# Generated from 4b00642c9ac20c4f, with the contents bdf09320bfe41065.

@@ -35,8 +35,7 @@ __version__ = "{release}"
 RUFF = [sys.executable, "-m", "ruff"]
 # The result must not depend on the folder that ruff runs in or on settings there.
 RUFF_SETTINGS = ["--isolated", "--no-cache", "--quiet", "--target-version=py311"]
-# What a marked import defines is part of the library, even if nothing in it is used.
-RUFF_RULES = ["--config=src=[]", "--select=E,F,W,I,B,UP", "--unfixable=F401"]
+RUFF_RULES = ["--config=src=[]", "--select=E,F,W,I,B,UP"]
 CARDS = "cards.csv"
 FIGURE_USED = re.compile(r"d2l\.figure\(\s*['\"]([\w-]+)")
 # What is imported from the package: `from d2l import a, b` or `from d2l.a import f`.

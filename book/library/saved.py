@@ -3,7 +3,7 @@
 A mark belongs to one statement at the top level of a cell. It may be on any line of a
 simple statement, on a decorator or the signature of a definition, or on a line of its
 own above. The library imports whatever its code uses, no matter which cell imports it;
-the names of a marked `import` become names of the library, too.
+the names of a marked `import` become names of the library, too, if anything uses them.
 """
 
 from __future__ import annotations
@@ -182,8 +182,9 @@ def saved_statements(cell: TabCell) -> Iterator[SavedStatement]:
 
 def shown_statements(cell: TabCell) -> list[ast.stmt]:
     """Return the statements of a cell that are not part of the library."""
-    marked = [_marked_statement(mark, cell) for mark in cell.marks]
-    return [node for node in cell.statements if node not in marked]
+    statements, marks = cell.statements, cell.marks
+    marked = [_marked_statement(mark, cell) for mark in marks]
+    return [node for node in statements if node not in marked]
 
 
 def _quoted_hints(cell: TabCell) -> Iterator[tuple[ast.expr, str]]:

@@ -308,29 +308,29 @@ def test_the_first_iterable_of_a_comprehension_is_from_outside(lib):
 def test_the_names_of_a_marked_import_are_names_of_the_library(lib):
     got = lib(
         ("from math import (  #@save\n    floor,\n    sqrt as root)\nimport json",),
-        ("def f(x):  #@save\n    return d2l.root(x)",),
+        ("def f(x):  #@save\n    return d2l.root(x)\nd2l.floor(1.5)",),
     )
     assert got["floor"](1.5) == 1 and got["f"](4) == 2
     assert definitions(got["text"]) == {"f"}
     assert not {"json", "sqrt"} & got.keys()
 
 
-def test_all_has_the_names_that_cells_use_outside_of_the_library(lib, make):
+def test_all_has_the_names_that_cells_use_outside_of_the_library(lib):
     own = "def f():  #@save\n    return d2l.g()\ndef g():  #@save\n    return 1\ng()"
     other = "from math import floor, sqrt  #@save\nd2l.f()\nd2l.floor(d2l.missing)"
     assert lib((own,), (other,))["__all__"] == ["f", "floor"]
-    book = make((own,), (other,))
-    book.config.library["public"] = "g"
-    assert '__all__ = [\n    "f", "floor", "g"\n]' in package.generate(book, "pytorch")
 
 
-def test_the_seal_knows_the_names_that_cells_use(make):
-    own = "def f():  #@save\n    return 1"
-    seals = [
-        package.generate(make((own,), (use,)), "pytorch").splitlines()[-1]
-        for use in ("d2l.f()", "print(d2l.f())", "f = 1")
-    ]
-    assert seals[0] == seals[1] != seals[2]
+def test_all_also_has_the_public_names_of_the_configuration(make):
+    book = make(("def f():  #@save\n    return 1\ndef g():  #@save\n    return 1",))
+    book.config.library["public"] = "g\n h"
+    assert '__all__ = [\n    "g"\n]' in package.generate(book, "pytorch")
+
+
+def test_a_library_depends_on_the_names_that_cells_use(make):
+    book = make(("def f():  #@save\n    return 1",), ("print(d2l.f())",), ("f = 1",))
+    [*_, saved, used, other] = package._sources(book, "pytorch")
+    assert "'d2l.f'" in used and "d2l" not in other
 
 
 def test_d2l_can_name_an_imported_module(lib):
