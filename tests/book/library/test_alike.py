@@ -122,7 +122,9 @@ def public(library: str) -> set[str]:
 
 
 def test_the_public_names_of_the_tabs_differ_only_for_a_reason():
-    tabs = {library.replace("torch", "pytorch"): public(library) for library in LIBRARIES}
+    tabs = {
+        library.replace("torch", "pytorch"): public(library) for library in LIBRARIES
+    }
     explained = {
         name: set(where.split())
         for names in DIFFERENCES.values()
