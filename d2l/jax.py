@@ -448,7 +448,7 @@ class Trainer(HasSettings):
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def compute_gradients(self, state: TrainState, batch: Any) -> tuple:
-        """Return statistics, gradients and values of `accumulate` parts of a minibatch."""
+        """Return statistics, gradients and values to plot, from `accumulate` parts."""
         if self.accumulate == 1:
             return self.part_gradients(state, batch)
         (first, first_share), (others, share) = split_batch(batch, self.accumulate)
@@ -2854,7 +2854,7 @@ class ArrayLoader:
 
 @contextlib.contextmanager
 def collect_curves(trainer: Any, state: Any) -> Iterator[dict]:
-    """Yield a dict that `Module.plot` fills, while a step computes in a `with` block."""
+    """Yield a dict that `Module.plot` fills, for a step in a `with` block."""
     trainer.curves = OrderedDict()
     trainer.traced = isinstance(state.step, jax.core.Tracer)
     try:

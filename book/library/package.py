@@ -81,6 +81,7 @@ def _sealed(book: Book, tab: str, body: str) -> str:
 def _sources(book: Book, tab: str) -> Iterator[str]:
     """Yield everything that the text of a library depends on, except this program."""
     yield from (book.config.project["title"], tab, version("ruff"))
+    yield book.config.library.get("public", "")
     yield repr(sorted(book.config.library[tab].items()))
     for section in book.sections:
         yield repr([section.name, *(label for label, _ in section.labels)])

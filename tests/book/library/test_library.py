@@ -329,7 +329,7 @@ def test_all_also_has_the_public_names_of_the_configuration(make):
 
 def test_a_library_depends_on_the_names_that_cells_use(make):
     book = make(("def f():  #@save\n    return 1",), ("print(d2l.f())",), ("f = 1",))
-    [*_, saved, used, other] = package._sources(book, "pytorch")
+    [*_, used, _, _, other] = package._sources(book, "pytorch")
     assert "'d2l.f'" in used and "d2l" not in other
 
 
