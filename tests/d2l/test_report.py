@@ -631,7 +631,7 @@ def test_gpu_builds_of_mxnet(d2l, fw, tmp_path, monkeypatch, package, cuda):
 def test_the_gpus_of_a_build(d2l, fw, names, oldest, newest):
     if fw.tab not in ("pytorch", "tensorflow"):
         pytest.skip("of PyTorch and TensorFlow")
-    found = d2l.capability_range(names)
+    found = reports.capability_range(names)
     assert (found["oldest"], found["newest"]) == (oldest, newest)
 
 
