@@ -2869,12 +2869,15 @@ def add_points(trainer: Any, curves: dict) -> None:
         add_point(trainer, label, value)
 
 
+copy_array = jax.jit(jnp.copy)
+
+
 def copy_state(trainer: Any) -> None:
     """Replace the arrays of the trainer's state by copies, one after the other."""
     arrays, structure = jax.tree.flatten(trainer.state)
     trainer.state = None
     for i in range(len(arrays)):
-        arrays[i] = jnp.copy(arrays[i])
+        arrays[i] = copy_array(arrays[i])
     trainer.state = structure.unflatten(arrays)
 
 
@@ -3802,4 +3805,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4b00642c9ac20c4f, with the contents bdf09320bfe41065.
+# Generated from 4bd62f03243e1b4c, with the contents f607f98f26254065.

@@ -3431,4 +3431,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from efb4a53a8c56f060, with the contents 5905048beb63979f.
+# Generated from 304f98d0a6945b9d, with the contents 5905048beb63979f.

@@ -3581,4 +3581,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from d4e74f48b451396a, with the contents 2dbb025c6ecaeba9.
+# Generated from 99be6c6623841687, with the contents 2dbb025c6ecaeba9.

@@ -3632,4 +3632,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 4d99cead352cc889, with the contents b12e36f2f96cbe7f.
+# Generated from d0bcd0bc4cfe3b8a, with the contents b12e36f2f96cbe7f.
