@@ -2761,12 +2761,25 @@ def build_layers(model: Any, batch: Any, traced: bool = True) -> None:
     if `traced` is False. Raises the error of a step that cannot be traced.
     """
     step, eager = model.training_step, tf.config.functions_run_eagerly()
+
+    def run(known: Sequence = ()) -> None:
+        with warnings.catch_warnings(), tf.keras.StatelessScope(known):
+            warnings.simplefilter("ignore")  # Keras warns of what it cannot trace
+            trace(step, batch) if traced else step(batch)
+
     model.__dict__["plot"] = lambda *args, **kwargs: None  # hides the method
     tf.config.run_functions_eagerly(True)
     try:
-        with warnings.catch_warnings(), tf.keras.StatelessScope():
-            warnings.simplefilter("ignore")  # Keras warns of what it cannot trace
-            trace(step, batch) if traced else step(batch)
+        try:
+            run()
+        except AttributeError:  # a regularizer asks for weights that are made only now
+            run(
+                [
+                    (v, v.value)
+                    for v in model.variables
+                    if isinstance(v, tf.keras.Variable)
+                ]
+            )
     finally:
         tf.config.run_functions_eagerly(eager)
         del model.__dict__["plot"]
