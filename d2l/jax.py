@@ -32,7 +32,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import metadata, resources
 from numbers import Integral
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -54,7 +53,6 @@ from d2l.fashion_mnist import load_fashion_mnist
 from d2l.plots import (
     Point,
     Timer,
-    in_notebook,
     plot,
     plot_ladder,
     plot_trace,
@@ -67,14 +65,10 @@ from d2l.report import (
     FrameworkInfo,
     GPUReport,
     build_problems,
-    capability_range,
-    driver_problems,
     gpu_info,
-    gpu_links,
     launcher_problems,
     memory_problems,
     nvidia_smi,
-    query_gpus,
     remedy,
     sight_problems,
     visible_gpus,
@@ -87,7 +81,6 @@ from d2l.settings import (
     apply_settings,
     check_batch,
     check_batch_size,
-    check_loss,
     check_objects,
     check_optimizer,
     count_batches,
@@ -121,14 +114,12 @@ from d2l.storage import (
 from d2l.tables import (
     SHAPES,
     Collective,
-    LanguageShape,
     Plan,
     cache_bytes,
     card_data,
     cited,
     cited_rows,
     count_instructions,
-    read_params,
     stored_collectives,
     stored_plans,
     stored_turns,
@@ -137,61 +128,29 @@ from d2l.tables import (
 
 # fmt: off
 __all__ = [
-    "ArrayLoader", "Benchmark", "Block", "Callback", "Checkpoints", "Classifier",
-    "Collective", "Compiled", "CountedRef", "CountedView", "DataModule", "Decoder",
-    "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo", "GPULimits", "GPUReport",
-    "HasSettings", "HyperParameters", "KernelPlan", "LanguageModel", "LanguageShape",
-    "LinearRegression", "LinearRegressionScratch", "LowerBound", "MFU", "MLP",
-    "Machine", "Module", "Operation", "OperationRecorder", "Operations", "Plan",
-    "Point", "ProgressBoard", "Ranks", "Request", "ResumableLoader", "SGD", "SHAPES",
-    "Setting", "StepMemory", "SyntheticRegressionData", "TARGET", "Timer", "Traffic",
-    "TrainState", "Trainer", "TransformerLayer", "WrongCheckpoint", "abs",
-    "accelerator", "adam_state", "adam_step", "add_point", "add_to_class", "add_up",
-    "apply_settings", "arange", "are_devices", "argmax", "array_bytes", "array_shapes",
-    "assemble", "astype", "between_steps", "block_places", "board_state",
-    "build_problems", "bus_bandwidth", "cache_bytes", "callback_states",
-    "capability_range", "card_data", "check_arrays", "check_batch", "check_batch_size",
-    "check_files", "check_heads", "check_loss", "check_objects", "check_optimizer",
-    "check_prompt", "check_requests", "check_room", "check_run", "check_shapes",
-    "checkpointing", "chunked_loss", "cited", "cited_rows", "compile_kernel",
-    "compile_only_devices", "complete_checkpoints", "compute_in", "concat", "cos",
-    "cosh", "count_batches", "count_collectives", "count_examples",
-    "count_instructions", "count_messages", "count_traffic", "counted_call", "cpu",
-    "damage_of", "decode", "decode_step", "decoder_layer", "decoder_loss",
-    "decoder_params", "describe_call", "device_exists", "device_group",
-    "draft_checkpoint", "driver_problems", "epochs_left", "exp", "expand_dims", "eye",
-    "figure", "find_ptxas", "first_gpus", "fit_copy", "float32", "framework_info",
-    "free_address", "generate", "get_key", "get_seed", "gpu", "gpu_compiler",
-    "gpu_compiler_command", "gpu_info", "gpu_limits", "gpu_links", "gpu_report",
-    "group_size", "in_all_processes", "in_background", "in_notebook", "in_thread",
-    "int32", "int64", "is_count", "is_limit", "is_switch", "keep_freed_memory",
-    "language_model_plan", "large_sum", "largest_batch", "latest_checkpoint", "launch",
-    "launcher_problems", "layout_program", "lean_tanh", "likeliest", "linear",
-    "linspace", "list_operations", "living_bytes", "load_fashion_mnist",
-    "locate_errors", "log", "loop_operations", "loss_and_gradients", "lower_kernel",
-    "make_cache", "make_language_model", "many_tanhs", "matmul", "mean",
-    "measure_machine", "memory_problems", "memory_tape", "meshgrid", "mlp_loss",
-    "move_to", "nbytes", "nn_Module", "normalize", "num_gpus", "numpy", "nvidia_smi",
-    "occupancy", "one_optimizer", "ones", "ones_like", "operation_flops",
-    "output_shardings", "own_line", "pack", "pipeline_order", "pipeline_times", "place",
-    "place_index", "plan_memory", "plot", "plot_ladder", "plot_trace", "predict_memory",
-    "product_times", "product_types", "profile_events", "progress_bar",
-    "publish_checkpoint", "query_gpus", "queue_times", "rank_environment", "rank_group",
-    "read_arrays", "read_collectives", "read_params", "read_plan", "reduce_mean",
-    "reduce_sum", "remedy", "repeat", "require_gpu", "reshape", "restore_board",
-    "restore_callbacks", "ring_all_reduce", "ring_time", "rms_norm", "rotate",
-    "run_arguments", "run_kernel", "saved_for_backward", "scale_gradient",
-    "scaling_efficiency", "scan_in_python", "schedule_buckets", "serve", "set_axes",
-    "set_figsize", "shape_trainer", "share_object", "share_random_state", "show_error",
-    "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums",
-    "split_batch", "square_product", "stack", "star_all_reduce", "state_shapes",
-    "step_activations", "step_flops", "step_needs", "stored_collectives",
-    "stored_kernel", "stored_plans", "stored_turns", "swapaxes", "synchronize", "tanh",
-    "tensor", "time_call", "time_in_turn", "to", "trace_events", "training_batches",
-    "transpose", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
-    "use_svg_display", "vector_product", "verdict", "visible_gpus", "wait_for_disk",
-    "warn_if_over", "wave_efficiency", "write_arrays", "write_digests",
-    "write_progress", "writing", "zeros", "zeros_like"
+    "Block", "Callback", "Checkpoints", "Classifier", "DataModule", "DeepMLP", "Digits",
+    "FrameworkInfo", "GPUReport", "HyperParameters", "LinearRegression",
+    "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module", "Operation",
+    "OperationRecorder", "Operations", "ProgressBoard", "Request", "SGD", "SHAPES",
+    "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
+    "add_to_class", "array_bytes", "build_problems", "bus_bandwidth", "cache_bytes",
+    "card_data", "cited", "cited_rows", "compile_kernel", "compute_in",
+    "count_collectives", "count_instructions", "count_messages", "count_traffic", "cpu",
+    "decode", "device_group", "figure", "fit_copy", "free_address", "gpu",
+    "gpu_compiler_command", "gpu_info", "gpu_limits", "gpu_report", "in_background",
+    "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
+    "launcher_problems", "layout_program", "lean_tanh", "likeliest", "list_operations",
+    "make_cache", "make_language_model", "mean", "measure_machine", "memory_problems",
+    "memory_tape", "move_to", "nbytes", "nn_Module", "num_gpus", "numpy", "nvidia_smi",
+    "occupancy", "pipeline_order", "pipeline_times", "plan_memory", "plot",
+    "plot_ladder", "plot_trace", "predict_memory", "product_times",
+    "publish_checkpoint", "queue_times", "rank_environment", "read_arrays",
+    "read_collectives", "remedy", "ring_time", "run_kernel", "scaling_efficiency",
+    "schedule_buckets", "serve", "set_axes", "set_figsize", "show_error", "show_images",
+    "sight_problems", "square_product", "step_needs", "stored_collectives",
+    "stored_plans", "stored_turns", "synchronize", "time_call", "time_in_turn",
+    "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "use_svg_display",
+    "verdict", "visible_gpus", "wave_efficiency", "write_arrays"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -283,7 +242,10 @@ class Module(nn.Module, HyperParameters):
     def plot(self, key: str, value: Any, train: bool) -> None:
         """Add `value`, a scalar, to the curve train_`key` or val_`key`."""
         label = f"train_{key}" if train else f"val_{key}"
-        add_point(self.trainer, label, value)
+        if self.trainer.curves is None:  # outside of a step
+            add_point(self.trainer, label, value)
+        else:  # the step returns it
+            self.trainer.curves[label] = jax.lax.stop_gradient(value)
 
     # Defined in chapter_gpus/tools.md (sec_gpu_tools)
     def layer_summary(self, X_shape: Sequence[int], key: Any = None) -> None:
@@ -438,9 +400,10 @@ class Trainer(HasSettings):
     def start(self, model: Module, data: Any) -> None:
         """Get everything ready for the first step."""
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
+        self.curves, self.traced = None, False
         self.prepare_data(data)
         self.prepare_model(model)
-        self.train = Compiled(self.train_step, model)
+        self.train = Compiled(self.train_step, model, donate_argnums=0)
         self.validate = Compiled(self.val_step, model)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
@@ -470,48 +433,57 @@ class Trainer(HasSettings):
             for self.epoch in epochs_left(self):
                 self.fit_epoch()
 
+    def train_step(self, state: TrainState, batch: Any) -> tuple:
+        """Return the state after a step on a minibatch, and the values to plot."""
+        key = jax.random.fold_in(state.dropout_rng, state.step)
+        stats, grads, curves = self.compute_gradients(
+            state.replace(dropout_rng=key), batch
+        )
+        if self.gradient_clip_val > 0:
+            grads = self.clip_gradients(self.gradient_clip_val, grads)
+        return state.apply_gradients(grads=grads, batch_stats=stats), curves
+
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-    def train_step(self, state: TrainState, batch: Any) -> TrainState:
-        """Return the state after a step on `accumulate` parts of the minibatch."""
+    def compute_gradients(self, state: TrainState, batch: Any) -> tuple:
+        """Return statistics, gradients and values to plot, from `accumulate` parts."""
+        if self.accumulate == 1:
+            return self.part_gradients(state, batch)
         (first, first_share), (others, share) = split_batch(batch, self.accumulate)
 
         def add(carry, part):
             stats, key, total = carry
-            stats, key, new = self.next_part(
-                state.replace(batch_stats=stats, dropout_rng=key), part, share
+            key = jax.random.fold_in(key, 1)
+            stats, *new = self.part_gradients(
+                state.replace(batch_stats=stats, dropout_rng=key), part
             )
-            return (stats, key, jax.tree.map(jnp.add, total, new)), None
+            total = jax.tree.map(lambda x, y: x + share * y, total, new)
+            return (stats, key, total), None
 
-        carry = self.next_part(
-            state.replace(
-                dropout_rng=jax.random.fold_in(state.dropout_rng, state.step)
-            ),
-            first,
-            first_share,
-        )
-        if others is not None:
-            loop = jax.lax.scan if Compiled.collected is not None else scan_in_python
-            carry, _ = loop(add, carry, others)
-        stats, _, (grads, curves) = carry
-        if Compiled.collected is not None:
-            Compiled.collected.update(curves)
-        if self.gradient_clip_val > 0:
-            grads = self.clip_gradients(self.gradient_clip_val, grads)
-        return state.apply_gradients(grads=grads, batch_stats=stats)
+        stats, *new = self.part_gradients(state, first)
+        total = jax.tree.map(lambda x: first_share * x, new)
+        with jax.disable_jit(not isinstance(state.step, jax.core.Tracer)):
+            (stats, _, (grads, curves)), _ = jax.lax.scan(
+                add, (stats, state.dropout_rng, total), others
+            )
+        return stats, grads, curves
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def val_step(self, state: TrainState, batch: Any) -> None:
-        """Validate the model on a minibatch."""
-        self.model.validation_step(state.params, self.ranks.divide(batch), state)
+    def val_step(self, state: TrainState, batch: Any) -> dict:
+        """Return the values to plot for a minibatch of the validation."""
+        with collect_curves(self, state) as curves:
+            self.model.validation_step(state.params, self.ranks.divide(batch), state)
+        return curves
 
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
         self.model.training = True
+        copy_state(self)
         for batch in self.train_dataloader:
             batch = self.prepare_batch(batch)
             for callback in self.callbacks:
                 callback.before_step(self, batch)
-            self.state = self.train(self.state, batch)
+            self.state, curves = self.train(self.state, batch)
+            add_points(self, curves)
             self.train_batch_idx += 1
             for callback in self.callbacks:
                 callback.after_step(self)
@@ -519,7 +491,7 @@ class Trainer(HasSettings):
             return
         self.model.training = False
         for batch in self.val_dataloader:
-            self.validate(self.state, self.prepare_batch(batch))
+            add_points(self, self.validate(self.state, self.prepare_batch(batch)))
             self.val_batch_idx += 1
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
@@ -551,19 +523,15 @@ class Trainer(HasSettings):
         return jax.jit(lambda state: state, out_shardings=self.ranks.sharding())(state)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def next_part(self, state: TrainState, part: Any, share: float) -> tuple:
-        """Return statistics, a key, and gradients and curves times `share`."""
-        value, grads = loss_and_gradients(
-            self.model.training_step(state.params, self.ranks.divide(part), state)
-        )
+    def part_gradients(self, state: TrainState, part: Any) -> tuple:
+        """Return the statistics, the gradients and the values to plot of a part."""
+        with collect_curves(self, state) as curves:
+            value, grads = loss_and_gradients(
+                self.model.training_step(state.params, self.ranks.divide(part), state)
+            )
         stats = value[1]["batch_stats"] if state.batch_stats else {}
-        curves = dict(Compiled.collected or {})
         stats, grads = self.ranks.divide((stats, grads), divided=False)  # the sum
-        return (
-            stats,
-            jax.random.fold_in(state.dropout_rng, 1),
-            jax.tree.map(lambda x: share * x, (grads, curves)),
-        )
+        return stats, grads, curves
 
     # Defined in chapter_gpus/tools.md (sec_gpu_tools)
     def clip_gradients(self, grad_clip_val: float, grads: Any) -> Any:
@@ -1345,8 +1313,6 @@ def split_batch(batch: Any, number: int) -> tuple:
     The first part may have fewer examples. Raises TypeError or ValueError if the
     minibatch cannot be divided.
     """
-    if number == 1:
-        return (batch, 1.0), (None, 0.0)
     total = count_examples(jax.tree.leaves(batch))
     size = -(-total // number)  # rounded up
     first = total - (total - 1) // size * size
@@ -1355,15 +1321,6 @@ def split_batch(batch: Any, number: int) -> tuple:
         (jax.tree.map(lambda a: a[:first], batch), first / total),
         (others, size / total),
     )
-
-
-def scan_in_python(function: Callable, carry: Any, items: Any) -> tuple:
-    """Return the result of `jax.lax.scan`, for a step that is not compiled."""
-    results = []
-    for i in range(len(jax.tree.leaves(items)[0])):
-        carry, result = function(carry, jax.tree.map(itemgetter(i), items))
-        results.append(result)
-    return carry, results
 
 
 Trainer.precision = Setting(
@@ -2300,14 +2257,15 @@ class Ranks:
 
     def divide(self, arrays: Any, divided: bool = True) -> Any:
         """Return arrays of a compiled step, divided by rows or as copies."""
-        if len(self.devices) == 1 or Compiled.collected is None:
-            return arrays
-        return jax.tree.map(
-            lambda a: jax.lax.with_sharding_constraint(
+
+        def constrain(a: Any) -> Any:
+            if not isinstance(a, jax.core.Tracer):  # the step is not compiled
+                return a
+            return jax.lax.with_sharding_constraint(
                 a, self.sharding(divided and jnp.ndim(a) > 0)
-            ),
-            arrays,
-        )
+            )
+
+        return arrays if len(self.devices) == 1 else jax.tree.map(constrain, arrays)
 
 
 Trainer.ranks = property(Ranks)
@@ -2786,7 +2744,8 @@ def between_steps(name: str) -> Any:
     """Return an attribute of a trainer that a compiled step cannot read."""
 
     def read(trainer: Trainer) -> Any:
-        if Compiled.collected is not None:
+        traced = vars(trainer).get("traced")
+        if traced:
             raise NotImplementedError(f"trainer.{name} differs from step to step")
         return vars(trainer)[name]
 
@@ -2829,18 +2788,19 @@ class ProgressBoard(plots.ProgressBoard):
     mean = staticmethod(mean)
 
 
-def add_point(trainer: Any, label: str, value: Any) -> None:
-    """Add a value of the current step to the curve `label` of the model's board."""
-    if Compiled.collected is not None:  # a step is being compiled
-        Compiled.collected[label] = value
-        return
+def add_point(trainer: Any, label: str, value: Any, step: int | None = None) -> None:
+    """Add a value of a step to the curve `label` of the model's board.
+
+    The default is the current step.
+    """
     model = trainer.model
+    step = trainer.train_batch_idx if step is None else step
     if label.startswith("train_"):
-        count, per_epoch = trainer.num_train_batches, model.plot_train_per_epoch
-        x = trainer.train_batch_idx / count
+        x, count = step / trainer.num_train_batches, trainer.num_train_batches
+        per_epoch = model.plot_train_per_epoch
     else:
-        count, per_epoch = trainer.num_val_batches, model.plot_valid_per_epoch
-        x = trainer.epoch + 1
+        x, count = trainer.epoch + 1, trainer.num_val_batches
+        per_epoch = model.plot_valid_per_epoch
     if per_epoch:  # 0 draws nothing
         model.board.draw(x, value, label, every_n=int(count / per_epoch))
     if model.board.bar is not None:
@@ -2900,35 +2860,49 @@ class ArrayLoader:
             yield self.convert([a[order[i:j]] for a in self.arrays])
 
 
+@contextlib.contextmanager
+def collect_curves(trainer: Any, state: Any) -> Iterator[dict]:
+    """Yield a dict that `Module.plot` fills, for a step in a `with` block."""
+    trainer.curves = OrderedDict()
+    trainer.traced = isinstance(state.step, jax.core.Tracer)
+    try:
+        yield trainer.curves
+    finally:
+        trainer.curves, trainer.traced = None, False
+
+
+def add_points(trainer: Any, curves: dict) -> None:
+    """Add values that a step returned to the curves of the model's board."""
+    for label, value in curves.items():
+        add_point(trainer, label, value)
+
+
+copy_array = jax.jit(jnp.copy)
+
+
+def copy_state(trainer: Any) -> None:
+    """Replace the arrays of the trainer's state by copies, one after the other."""
+    arrays, structure = jax.tree.flatten(trainer.state)
+    trainer.state = None
+    for i in range(len(arrays)):
+        arrays[i] = copy_array(arrays[i])
+    trainer.state = structure.unflatten(arrays)
+
+
 class Compiled:
     """A step of a trainer, compiled if the model permits it."""
 
-    collected: dict | None = None  # arguments of `plot` while a step is compiled
-
-    def __init__(self, step: Callable, model: Any):
+    def __init__(self, step: Callable, model: Any, **options: Any):
         self.step, self.model = step, model
-
-        def traced(*args):
-            collected: dict = OrderedDict()
-            Compiled.collected = collected
-            try:
-                return step(*args), collected
-            finally:
-                Compiled.collected = None
-
-        self.compiled: Callable | None = jax.jit(traced)
+        self.compiled: Callable | None = jax.jit(step, **options)
 
     def __call__(self, *args) -> Any:
         if self.compiled is None:
             return self.step(*args)
         try:
-            result, collected = self.compiled(*args)
+            return self.compiled(*args)
         except (TypeError, ValueError, IndexError, NotImplementedError) as error:
             cause = f"{own_line(error) or 'an error'}: {error}".split("\n")[0]
-        else:
-            for label, value in collected.items():
-                add_point(self.model.trainer, label, value)
-            return result
         result = self.step(*args)  # raises the error again if the step is wrong
         self.compiled = None
         warnings.warn(
@@ -3179,8 +3153,8 @@ def predict_memory(
     """Return the bytes of a training step on `batch`, by role, before it runs.
 
     `activations` are the arrays that differentiation keeps, without constants.
-    `peak` is what the compiler plans for JAX's default device: the state before
-    and after the step, the minibatch, and all temporaries. `accumulate` and
+    `peak` is what the compiler plans for JAX's default device: the state, the
+    minibatch, and all temporaries. `accumulate` and
     `precision` are those of the trainer. Nothing is computed, so `batch` may
     consist of shapes. Raises ValueError if JAX cannot trace the model.
     """
@@ -3188,7 +3162,7 @@ def predict_memory(
     trainer.accumulate, trainer.precision = accumulate, precision
     try:
         state = state_shapes(trainer, batch)
-        step: Any = Compiled(trainer.train_step, trainer.model).compiled
+        step = jax.jit(trainer.train_step, donate_argnums=0)
         lowered = step.lower(state, batch)
         plan = lowered.compile().memory_analysis()
         if jax.default_backend() == "cpu" and ".convolution" in lowered.as_text():
@@ -3832,4 +3806,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 744e77f90897593a, with the contents 22795358bfe0bf2b.
+# Generated from 3fd9184475d44baa, with the contents e140e560c8a43159.

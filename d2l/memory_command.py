@@ -36,6 +36,7 @@ from types import ModuleType
 from typing import Any
 
 from d2l import tables
+from d2l.settings import LowerBound
 
 LIBRARIES = ("d2l.torch", "d2l.mxnet", "d2l.jax", "d2l.tensorflow")
 TYPES = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "uint8", "bool")
@@ -107,7 +108,7 @@ def table(
     rows = [_row(role, n) for role, n in size._asdict().items()]
     memory = {card: library.card_data(card)["memory"] for card in CARDS}
     fit = ", ".join(card for card in CARDS if size.peak < memory[card]) or "none"
-    low = [str(w.message) for w in told if issubclass(w.category, library.LowerBound)]
+    low = [str(w.message) for w in told if issubclass(w.category, LowerBound)]
     rows[-1] += ", at least" * bool(low)
     notes = [f"{text[0].upper()}{text[1:]}." for text in low]
     notes += ["The framework and the driver take memory, too."]

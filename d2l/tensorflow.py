@@ -47,7 +47,6 @@ from d2l.launcher import free_ports
 from d2l.plots import (
     Point,
     Timer,
-    in_notebook,
     plot,
     plot_ladder,
     plot_trace,
@@ -61,13 +60,10 @@ from d2l.report import (
     GPUReport,
     build_problems,
     capability_range,
-    driver_problems,
     gpu_info,
-    gpu_links,
     launcher_problems,
     memory_problems,
     nvidia_smi,
-    query_gpus,
     remedy,
     sight_problems,
     visible_gpus,
@@ -75,7 +71,6 @@ from d2l.report import (
 from d2l.settings import (
     HasSettings,
     HyperParameters,
-    LowerBound,
     Setting,
     apply_settings,
     check_batch,
@@ -90,7 +85,6 @@ from d2l.settings import (
     is_limit,
     is_switch,
     locate_errors,
-    loss_and_gradients,
     own_line,
     training_batches,
 )
@@ -113,15 +107,11 @@ from d2l.storage import (
 )
 from d2l.tables import (
     SHAPES,
-    Collective,
-    LanguageShape,
-    Plan,
     cache_bytes,
     card_data,
     cited,
     cited_rows,
     count_instructions,
-    read_params,
     stored_collectives,
     stored_plans,
     stored_turns,
@@ -130,61 +120,29 @@ from d2l.tables import (
 
 # fmt: off
 __all__ = [
-    "ALIASES", "Benchmark", "Block", "CALLS", "Callback", "Checkpoints", "Classifier",
-    "Collective", "Compiled", "DataModule", "DeepMLP", "Device", "Digits",
-    "FashionMNIST", "FrameworkInfo", "GPULimits", "GPUReport", "HasSettings",
-    "HyperParameters", "IN_PLACE", "KernelPlan", "LanguageModel", "LanguageShape",
-    "LinearRegression", "LinearRegressionScratch", "LowerBound", "MFU", "MLP",
-    "Machine", "Module", "OneRank", "Operation", "Optimizers", "Plan", "Point",
-    "ProgressBoard", "Ranks", "Recompute", "Request", "ResumableLoader", "SGD",
-    "SHAPES", "SHAPE_OPERATIONS", "Setting", "StepMemory", "SyntheticRegressionData",
-    "Timer", "TracedStep", "Traffic", "Trainer", "TransformerLayer", "UNCOUNTED",
-    "UNTRACEABLE", "WatchedArray", "WrongCheckpoint", "abs", "add_gradients",
-    "add_point", "add_to_class", "apply_settings", "arange", "are_devices", "argmax",
-    "astype", "batch_matmul", "between_steps", "board_state", "build_layers",
-    "build_problems", "bus_bandwidth", "cache_bytes", "callback_states",
-    "called_operations", "capability_range", "card_data", "check_batch",
-    "check_batch_size", "check_files", "check_heads", "check_loss", "check_objects",
-    "check_optimizer", "check_prompt", "check_requests", "check_room", "check_run",
-    "check_shapes", "checkpoint_variables", "checkpointing", "chunked_loss", "cited",
-    "cited_rows", "compile_cuda", "compile_kernel", "complete_checkpoints", "concat",
-    "conv_size", "copied_ahead", "cos", "cosh", "count_batches", "count_examples",
-    "count_instructions", "count_minibatches", "count_traffic", "cpu", "damage_of",
-    "decode", "decode_step", "device_exists", "draft_checkpoint", "driver_problems",
-    "einsum_size", "ensure_seed", "epochs_left", "exp", "expand_dims", "eye", "figure",
-    "first_gpus", "fit_copy", "float32", "framework_info", "free_ports", "generate",
-    "gpu", "gpu_info", "gpu_limits", "gpu_links", "gpu_report", "graph_operations",
-    "in_background", "in_notebook", "in_precision", "in_thread", "int32", "int64",
-    "is_constant", "is_count", "is_limit", "is_part", "is_switch", "join_workers",
-    "keep_freed_memory", "large_sum", "largest_batch", "latest_checkpoint", "launch",
-    "launcher_problems", "likeliest", "linspace", "list_operations",
-    "load_fashion_mnist", "locate_errors", "log", "loss_and_gradients", "make_cache",
-    "make_language_model", "make_variables", "many_tanhs", "matmul", "mean",
-    "measure_machine", "memory_info", "memory_problems", "memory_tape", "meshgrid",
-    "mirrored_strategy", "move_to", "moved_bytes", "nbytes", "needed_operations",
-    "nn_Module", "normal", "num_gpus", "num_replicas", "numpy", "nvidia_folder",
-    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "own_line", "pack",
-    "pipeline_order", "pipeline_times", "plan_kernel", "plane_events", "plot",
-    "plot_ladder", "plot_trace", "predict_memory", "prepare_to_load", "product_flops",
-    "product_times", "product_types", "progress_bar", "publish_checkpoint",
-    "query_gpus", "queue_times", "rand", "random_states", "rank_environment",
-    "rank_group", "read_params", "rebuild", "reduce_mean", "reduce_sum", "remedy",
-    "repeat", "replace_variables", "replica_id", "require_gpu", "reshape",
-    "restart_loader", "restore_board", "restore_callbacks", "ring_all_reduce",
-    "ring_time", "rms_norm", "run_arguments", "run_kernel", "run_on", "saved_tensors",
-    "scaling_efficiency", "schedule_buckets", "scratch_tensors", "scratch_variables",
-    "send", "serve", "set_axes", "set_figsize", "set_random_states", "share_object",
-    "share_random_state", "share_statistics", "shared_array", "show_error",
-    "show_images", "sight_problems", "sigmoid", "simulate_kernel", "sin", "sinh",
-    "size", "small_sums", "split_batch", "square_product", "stack", "star_all_reduce",
-    "step_flops", "step_needs", "storages", "stored_collectives", "stored_plans",
-    "stored_turns", "synchronize", "tanh", "tensor", "time_call", "time_in_turn",
-    "trace", "trace_events", "trace_step", "training_batches", "transpose",
-    "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "unpack",
-    "unscaled_losses", "use_svg_display", "vector_product", "verdict", "visible_gpus",
-    "wait_for_disk", "warn_if_over", "wave_efficiency", "worker_addresses",
-    "worker_rank", "worker_strategy", "write_digests", "write_progress",
-    "write_variables", "writing", "zeros", "zeros_like"
+    "Block", "Callback", "Checkpoints", "Classifier", "DataModule", "DeepMLP", "Device",
+    "Digits", "FrameworkInfo", "GPUReport", "HyperParameters", "LinearRegression",
+    "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module", "Operation",
+    "ProgressBoard", "Recompute", "Request", "SGD", "SHAPES", "StepMemory",
+    "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer", "add_to_class",
+    "build_problems", "bus_bandwidth", "cache_bytes", "card_data", "cited",
+    "cited_rows", "compile_cuda", "compile_kernel", "count_instructions",
+    "count_traffic", "cpu", "decode", "figure", "fit_copy", "free_ports", "gpu",
+    "gpu_info", "gpu_limits", "gpu_report", "in_background", "in_precision",
+    "join_workers", "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
+    "launcher_problems", "likeliest", "list_operations", "make_cache",
+    "make_language_model", "mean", "measure_machine", "memory_info", "memory_problems",
+    "memory_tape", "mirrored_strategy", "move_to", "nbytes", "needed_operations",
+    "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy", "pipeline_order",
+    "pipeline_times", "plot", "plot_ladder", "plot_trace", "predict_memory",
+    "product_times", "publish_checkpoint", "queue_times", "rank_environment", "remedy",
+    "replica_id", "ring_time", "run_kernel", "run_on", "scaling_efficiency",
+    "schedule_buckets", "scratch_tensors", "send", "serve", "set_axes", "set_figsize",
+    "show_error", "show_images", "sight_problems", "simulate_kernel", "square_product",
+    "step_needs", "stored_collectives", "stored_plans", "stored_turns", "synchronize",
+    "time_call", "time_in_turn", "trace", "try_all_gpus", "try_devices", "try_gpu",
+    "turn_clocks", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency",
+    "worker_rank"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -2635,7 +2593,8 @@ def between_steps(name: str) -> Any:
     """Return an attribute of a trainer that a compiled step cannot read."""
 
     def read(trainer: Trainer) -> Any:
-        if Compiled.collected is not None:
+        traced = Compiled.collected is not None
+        if traced:
             raise NotImplementedError(f"trainer.{name} differs from step to step")
         return vars(trainer)[name]
 
@@ -3669,4 +3628,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 1ce49e9770c8e376, with the contents 94d33949307d0fc7.
+# Generated from 914cba83cb40b4be, with the contents 220a9c8f5efd6bad.

@@ -59,7 +59,6 @@ from torch.utils.data import DataLoader, IterableDataset
 from d2l import figures, launcher, plots, report
 from d2l.fashion_mnist import load_fashion_mnist
 from d2l.plots import (
-    Point,
     Timer,
     in_notebook,
     plot,
@@ -75,13 +74,10 @@ from d2l.report import (
     GPUReport,
     build_problems,
     capability_range,
-    driver_problems,
     gpu_info,
-    gpu_links,
     launcher_problems,
     memory_problems,
     nvidia_smi,
-    query_gpus,
     remedy,
     sight_problems,
     visible_gpus,
@@ -93,7 +89,6 @@ from d2l.settings import (
     Setting,
     apply_settings,
     check_batch,
-    check_batch_size,
     check_loss,
     check_objects,
     check_optimizer,
@@ -104,7 +99,6 @@ from d2l.settings import (
     is_limit,
     is_switch,
     locate_errors,
-    loss_and_gradients,
     own_line,
     training_batches,
 )
@@ -115,7 +109,6 @@ from d2l.storage import (
     check_shapes,
     checkpointing,
     damage_of,
-    in_thread,
     pack,
     restore_callbacks,
     run_arguments,
@@ -128,14 +121,11 @@ from d2l.storage import (
 from d2l.tables import (
     SHAPES,
     Collective,
-    LanguageShape,
-    Plan,
     cache_bytes,
     card_data,
     cited,
     cited_rows,
     count_instructions,
-    read_params,
     stored_collectives,
     stored_plans,
     stored_turns,
@@ -144,59 +134,27 @@ from d2l.tables import (
 
 # fmt: off
 __all__ = [
-    "Benchmark", "Block", "Callback", "Checkpoints", "Classifier", "Collective",
-    "CollectiveRecorder", "DataModule", "DeepMLP", "Digits", "FashionMNIST",
-    "FrameworkInfo", "GPULimits", "GPUReport", "HasSettings", "HyperParameters",
-    "KernelPlan", "LanguageModel", "LanguageShape", "LinearRegression",
-    "LinearRegressionScratch", "LowerBound", "MFU", "MLP", "Machine", "MemoryTape",
-    "Module", "OneRank", "Operation", "OperationRecorder", "Optimizers", "Plan",
-    "Point", "ProgressBoard", "Ranks", "Request", "ResumableLoader", "SGD", "SHAPES",
-    "Setting", "ShareLoader", "SlicedDataset", "StepMemory", "SyntheticRegressionData",
-    "TEMPORARY", "Timer", "Traffic", "Trainer", "TrainingStep", "TransformerLayer",
-    "WrongCheckpoint", "abs", "accelerator", "add_point", "add_to_class", "all_tensors",
-    "apply_settings", "arange", "are_devices", "argmax", "astype", "batch_matmul",
-    "board_state", "build_problems", "bus_bandwidth", "cache_bytes", "callback_states",
-    "can_fork", "capability_range", "card_data", "check_batch", "check_batch_size",
-    "check_files", "check_heads", "check_loss", "check_objects", "check_optimizer",
-    "check_prompt", "check_requests", "check_room", "check_run", "check_shapes",
-    "checkpointing", "chunked_loss", "cited", "cited_rows", "compile_kernel",
-    "complete_checkpoints", "concat", "copied_ahead", "cos", "cosh", "count_batches",
-    "count_collectives", "count_examples", "count_instructions", "count_step",
-    "count_traffic", "cpu", "damage_of", "decode", "device_exists", "draft_checkpoint",
-    "draw_for_caller", "draw_seed", "driver_problems", "end_with_caller", "epochs_left",
-    "exp", "expand_dims", "eye", "fake", "fake_copy", "figure", "find_ranks",
-    "first_gpus", "fit_as_rank", "fit_copy", "fit_in_ranks", "float32", "flop_formula",
-    "framework_info", "generate", "gpu", "gpu_info", "gpu_limits", "gpu_links",
-    "gpu_report", "in_background", "in_notebook", "in_thread", "init_cnn", "init_group",
-    "inner_loop", "int32", "int64", "interpret_kernel", "is_count", "is_limit",
-    "is_switch", "join_ranks", "keep_freed_memory", "large_sum", "largest_batch",
-    "latest_checkpoint", "launch", "launcher_problems", "likeliest", "linspace",
-    "list_operations", "load_fashion_mnist", "load_model", "loader_generators",
-    "locate_errors", "log", "loss_and_gradients", "make_cache", "make_language_model",
-    "make_lazy_parameters", "many_tanhs", "matmul", "mean", "measure_machine",
-    "memory_problems", "meshgrid", "messages", "model_tensors", "move_to",
-    "named_tensors", "nbytes", "nn_Module", "no_plots", "normal", "num_gpus", "numpy",
-    "nvidia_smi", "occupancy", "one_optimizer", "ones", "ones_like", "optimizer_state",
-    "original_errors", "own_device", "own_line", "pack", "persistent_loaders",
-    "pipeline_order", "pipeline_times", "plain_kernels", "plain_tensors", "plot",
-    "plot_ladder", "plot_trace", "predict_memory", "product_times", "product_types",
-    "progress_bar", "publish_checkpoint", "query_gpus", "queue_times", "rand", "randn",
-    "random_states", "read_params", "read_tensors", "reduce_mean", "reduce_sum",
-    "remedy", "repeat", "require_gpu", "reshape", "restore_board", "restore_callbacks",
-    "restore_workers", "ring_all_reduce", "ring_time", "run_arguments", "run_kernel",
-    "run_rank", "run_tool", "saved_for_backward", "scaling_efficiency",
-    "schedule_buckets", "scratch_tensors", "serve", "set_axes", "set_figsize",
-    "set_random_states", "share_object", "share_random_states", "show_error",
-    "show_images", "sight_problems", "sigmoid", "sin", "sinh", "size", "small_sums",
-    "split_batch", "square_product", "stack", "star_all_reduce", "start_ranks",
-    "started_workers", "step_flops", "step_needs", "stored_collectives", "stored_plans",
-    "stored_turns", "swapaxes", "synchronize", "tanh", "tell_caller", "tensor",
-    "tensor_bytes", "time_call", "time_in_turn", "to", "trace_events",
-    "training_batches", "transpose", "triton_code", "try_all_gpus", "try_devices",
-    "try_gpu", "turn_clocks", "unpack", "use_svg_display", "vector_product", "verdict",
-    "visible_gpus", "wait_for_disk", "warn_if_over", "warn_of_workers", "watch_access",
-    "wave_efficiency", "with_batches", "write_digests", "write_progress",
-    "write_tensors", "writing", "zeros", "zeros_like"
+    "Block", "Callback", "Checkpoints", "Classifier", "DataModule", "DeepMLP", "Digits",
+    "FrameworkInfo", "GPUReport", "HyperParameters", "LinearRegression",
+    "LinearRegressionScratch", "MFU", "MLP", "Machine", "MemoryTape", "Module",
+    "Operation", "OperationRecorder", "ProgressBoard", "Request", "SGD", "SHAPES",
+    "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
+    "add_to_class", "build_problems", "bus_bandwidth", "cache_bytes", "card_data",
+    "cited", "cited_rows", "compile_kernel", "count_collectives", "count_instructions",
+    "count_traffic", "cpu", "decode", "figure", "fit_copy", "gpu", "gpu_info",
+    "gpu_limits", "gpu_report", "in_background", "inner_loop", "interpret_kernel",
+    "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
+    "launcher_problems", "likeliest", "list_operations", "make_cache",
+    "make_language_model", "mean", "measure_machine", "memory_problems", "move_to",
+    "nbytes", "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy",
+    "pipeline_order", "pipeline_times", "plot", "plot_ladder", "plot_trace",
+    "predict_memory", "product_times", "publish_checkpoint", "queue_times", "remedy",
+    "ring_time", "run_kernel", "scaling_efficiency", "schedule_buckets",
+    "scratch_tensors", "serve", "set_axes", "set_figsize", "show_error", "show_images",
+    "sight_problems", "square_product", "step_needs", "stored_collectives",
+    "stored_plans", "stored_turns", "synchronize", "time_call", "time_in_turn",
+    "triton_code", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks",
+    "use_svg_display", "verdict", "visible_gpus", "wave_efficiency"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -434,6 +392,9 @@ class Trainer(HasSettings):
         if self.compiled:
             model.compile()  # the calls of the model, forward and backward
         self.optim = one_optimizer(model)
+        self.scaler = torch.amp.GradScaler(
+            self.device.type, enabled=self.precision == torch.float16
+        )
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
@@ -459,9 +420,6 @@ class Trainer(HasSettings):
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_step(self, batch: Any) -> None:
         """Change the parameters once, after `accumulate` parts of a minibatch."""
-        scaled = self.precision == torch.float16
-        if self.scaler is None or self.scaler.is_enabled() != scaled:
-            self.scaler: Any = torch.amp.GradScaler(self.device.type, enabled=scaled)
         self.optim.zero_grad()
         self.compute_gradients(batch)
         with torch.no_grad():
@@ -475,18 +433,9 @@ class Trainer(HasSettings):
     @torch.no_grad()
     def val_step(self, batch: Any) -> None:
         """Validate the model on this rank's share of a minibatch."""
-        ranks = self.ranks
-        if self.val_batch_idx % self.num_val_batches == 0:
-            ranks.share_buffers(self.model)
-        ranks.part_weight = ranks.weight
-        if ranks.weight:  # otherwise, this rank has no example
-            with self.step_context(), ranks.own_randomness(3, self.val_batch_idx):
-                self.model.validation_step(batch)
-        self.draw_values(
-            self.val_batch_idx + 1,
-            self.num_val_batches,
-            self.model.plot_valid_per_epoch,
-        )
+        with self.step_context():
+            self.ranks.validate(self, batch)
+        self.draw_values(train=False)
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def step_context(self) -> contextlib.AbstractContextManager:
@@ -524,24 +473,15 @@ class Trainer(HasSettings):
             check_loss(loss)
             loss = self.scaler.scale(loss)
             loss.backward(torch.full_like(loss, self.ranks.part_weight))
-        self.draw_values(
-            self.train_batch_idx + 1,
-            self.num_train_batches,
-            self.model.plot_train_per_epoch,
-        )
+        self.draw_values(train=True)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def draw_values(
-        self, count: int = 0, num_batches: int = 1, per_epoch: float = 1
-    ) -> None:
-        """Draw the plotted values if `count` minibatches complete a point of a curve.
+    def draw_values(self, train: bool | None = None) -> None:
+        """Draw the plotted values, unless a step has not completed a point of a curve.
 
         A point is the mean over all examples of all ranks.
         """
-        every = (
-            max(1, int(num_batches / (per_epoch or 1))) if self.ranks.size > 1 else 1
-        )
-        if count % num_batches % every:
+        if train is not None and not self.ranks.completes_point(self, train):
             return
         everyone = self.ranks.gather()
         for label, step in everyone[0]:  # rank 0 has a share of each minibatch
@@ -1110,8 +1050,6 @@ Trainer.precision = Setting(
     "torch.float32, torch.bfloat16 or torch.float16",
     lambda value: value in (torch.float32, torch.bfloat16, torch.float16),
 )
-
-Trainer.scaler = None
 
 
 # Defined in chapter_gpus/performance.md (sec_gpu_performance)
@@ -1865,6 +1803,7 @@ class OneRank:
 
     rank, size = 0, 1
     weight = part_weight = 1.0  # of this rank's share, and of a part of it
+    VAL_DATA, TRAIN_DATA, LOSS, VALIDATION = range(4)  # streams of random numbers
 
     def __init__(self) -> None:
         self.values: dict[tuple, list] = {}  # sums of plotted values, and weights
@@ -1881,8 +1820,16 @@ class OneRank:
         """Return the loss of a part of a share, of which `left` parts follow."""
         return trainer.model.training_step(batch)
 
+    def validate(self, trainer: Trainer, batch: Any) -> None:
+        """Validate the model on this rank's share of a minibatch."""
+        trainer.model.validation_step(batch)
+
     def share_buffers(self, model: Module) -> None:
         """Give all ranks the buffers of rank 0."""
+
+    def completes_point(self, trainer: Trainer, train: bool) -> bool:
+        """Return whether this minibatch completes a point of a curve."""
+        return True
 
     def gather(self) -> list[dict]:
         """Return the plotted values of all ranks."""
@@ -1927,8 +1874,18 @@ class Ranks(OneRank):
         if self.ddp is None:
             self.connect(trainer, batch)
         wait = self.ddp.no_sync() if left else contextlib.nullcontext()
-        with wait, self.own_randomness(2, trainer.train_batch_idx, left):
+        with wait, self.own_randomness(self.LOSS, trainer.train_batch_idx, left):
             return self.ddp(batch)
+
+    def completes_point(self, trainer: Trainer, train: bool) -> bool:
+        """Return whether this minibatch completes a point of a curve."""
+        model, i = (
+            trainer.model,
+            trainer.train_batch_idx if train else trainer.val_batch_idx,
+        )
+        count = trainer.num_train_batches if train else trainer.num_val_batches
+        per_epoch = model.plot_train_per_epoch if train else model.plot_valid_per_epoch
+        return (i + 1) % count % max(1, int(count / (per_epoch or 1))) == 0
 
     def gather(self) -> list[dict]:
         """Return the plotted values of all ranks."""
@@ -1939,6 +1896,15 @@ class Ranks(OneRank):
         everyone: list = [None] * self.size
         dist.all_gather_object(everyone, own)
         return everyone
+
+    def validate(self, trainer: Trainer, batch: Any) -> None:
+        """Validate the model on this rank's share of a minibatch."""
+        i, self.part_weight = trainer.val_batch_idx, self.weight
+        if i % trainer.num_val_batches == 0:
+            self.share_buffers(trainer.model)
+        if self.weight:  # otherwise, this rank has no example
+            with self.own_randomness(self.VALIDATION, i):
+                trainer.model.validation_step(batch)
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     @contextlib.contextmanager
@@ -2016,15 +1982,16 @@ class ShareLoader:
                 yield tree_map(lambda item, rows=rows: item[rows], batch)
             return
         ranks, epoch = self.trainer.ranks, self.trainer.epoch
+        stream = ranks.TRAIN_DATA if self.train else ranks.VAL_DATA
         if getattr(self.own, "_iterator", None) is None:  # no workers of its own yet
             draw_seed(self.loader)  # as a loader does before it draws an order
         batches = [list(batch) for batch in self.loader.batch_sampler]
         parts = [batch[self.own_slice(len(batch))] for batch in batches]
         self.rows[:] = filter(None, parts)  # none may be left for this rank
-        with ranks.own_randomness(self.train, epoch, -1):
+        with ranks.own_randomness(stream, epoch, -1):
             loaded = iter(self.own)
         for i, (batch, part) in enumerate(zip(batches, parts)):
-            with ranks.own_randomness(self.train, epoch, i):
+            with ranks.own_randomness(stream, epoch, i):
                 share = next(loaded) if part else None
             self.own_slice(len(batch))
             yield share
@@ -2521,22 +2488,8 @@ def __getattr__(name: str) -> Any:
 def scratch_tensors(module: nn.Module) -> list[torch.Tensor]:
     """Return the tensors in a module that are neither parameters nor buffers."""
     known = {id(t) for t in [*module.parameters(), *module.buffers()]}
-    found, seen = [], set()
-
-    def visit(value):
-        if id(value) in seen:
-            return
-        seen.add(id(value))
-        if isinstance(value, torch.Tensor):
-            found.append(value)
-        elif isinstance(value, nn.Module):
-            visit(vars(value))
-        elif isinstance(value, (dict, list, tuple)):
-            for item in value.values() if isinstance(value, dict) else value:
-                visit(item)
-
-    visit(module)
-    return [tensor for tensor in found if id(tensor) not in known]
+    found = {id(t): t for t in named_tensors(module).values()}
+    return [tensor for i, tensor in found.items() if i not in known]
 
 
 class Optimizers:
@@ -3719,4 +3672,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 0e171c1c9bd0e6ae, with the contents 41c28220ad0c7f2f.
+# Generated from f5a0fd0acf183664, with the contents 464d6f1b3cd13e81.

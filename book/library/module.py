@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import itertools
 import textwrap
 from collections import defaultdict
@@ -17,7 +18,7 @@ from d2lbook import library as stock
 
 from book.base.errors import BookError
 from book.library.merging import merge
-from book.library.names import Use
+from book.library.names import Use, uses
 from book.library.saved import (
     ALIASES,
     IMPORT,
@@ -25,6 +26,7 @@ from book.library.saved import (
     TabCell,
     edited,
     saved_statements,
+    shown_statements,
     tab_cells,
 )
 from book.text.book import Book
@@ -44,7 +46,20 @@ def build_module(book: Book, tab: str, header: str) -> str:
     owners = _owners(blocks)
     for block in blocks:
         _check_names(block, owners, imports)
-    return _source(header, _sort_for_import(blocks, owners), owners, imports)
+    blocks = _sort_for_import(blocks, owners)
+    return _source(header, blocks, owners, imports, public_names(book))
+
+
+@functools.lru_cache(maxsize=1)
+def public_names(book: Book) -> frozenset[str]:
+    """Return the names that cells of any tab use as d2l.name, and those of config.ini.
+
+    A use in a statement that the library holds does not count.
+    """
+    cells = (cell for tab in book.tabs for cell in tab_cells(book, tab))
+    found = uses(node for cell in cells for node in shown_statements(cell))
+    used = {use.name for use in found if use.by_d2l}
+    return frozenset(used.union(book.config.library.get("public", "").split()))
 
 
 class CellImport(NamedTuple):
@@ -265,8 +280,11 @@ def _source(
     blocks: Sequence[SavedStatement],
     owners: Mapping[str, SavedStatement],
     imports: Mapping[str, list[CellImport]],
+    public: frozenset[str],
 ) -> str:
     """Return the source of a module with these blocks and the imports they use.
+
+    `__all__` has those of its names that are `public`.
 
     `d2lbook build lib` keeps what is above its mark and writes the blocks anew, which
     then use each other as `d2l.name`.
@@ -279,8 +297,8 @@ def _source(
     lines = [header, "from __future__ import annotations", "import sys"]
     for name in imported:
         lines += _import_lines(name, imports[name])
-    public = sorted(n for n in owners.keys() | saved if not n.startswith("_"))
-    lines += ["# fmt: off", "__all__ = [", *_filled(public), "]", "# fmt: on"]
+    names = _filled(sorted((owners.keys() | saved) & public))
+    lines += ["# fmt: off", "__all__ = [", *names, "]", "# fmt: on"]
     lines.append("d2l = sys.modules[__name__]")
     lines += [*_stand_ins(hidden.intersection(imported)), stock.HEADER]
     for note, group in itertools.groupby(blocks, key=lambda block: block.note):

@@ -42,6 +42,7 @@ FIGURE_USED = re.compile(r"d2l\.figure\(\s*['\"]([\w-]+)")
 MODULE = re.compile(
     r"^from d2l(?: import (?:\(([^)]*)\)|([^\n(]+))|\.(\w+) import)", re.MULTILINE
 )
+USED = re.compile(r"\bd2l\.\w+")
 IMPORT = re.compile(r"^(?:import|from) (?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
 # The last line of a library: hashes of what it was made from, and of the rest.
 SEAL = "# Generated from {}, with the contents {}.\n"
@@ -80,10 +81,13 @@ def _sealed(book: Book, tab: str, body: str) -> str:
 def _sources(book: Book, tab: str) -> Iterator[str]:
     """Yield everything that the text of a library depends on, except this program."""
     yield from (book.config.project["title"], tab, version("ruff"))
+    yield book.config.library.get("public", "")
     yield repr(sorted(book.config.library[tab].items()))
     for section in book.sections:
         yield repr([section.name, *(label for label, _ in section.labels)])
         yield from (_relevant_code(cell) for cell in book.cells(section, tab))
+        cells = [cell for other in book.tabs for cell in book.cells(section, other)]
+        yield repr(sorted({use for cell in cells for use in USED.findall(cell.code)}))
 
 
 def _relevant_code(cell: Cell) -> str:

@@ -3,7 +3,7 @@
 A mark belongs to one statement at the top level of a cell. It may be on any line of a
 simple statement, on a decorator or the signature of a definition, or on a line of its
 own above. The library imports whatever its code uses, no matter which cell imports it;
-the names of a marked `import` become names of the library, too.
+the names of a marked `import` become names of the library, too, if anything uses them.
 """
 
 from __future__ import annotations
@@ -178,6 +178,13 @@ def saved_statements(cell: TabCell) -> Iterator[SavedStatement]:
             raise BookError(message, cell.where(rows[0]))
         code = tuple((unquoted[row - 1], cell.where(row)) for row in rows)
         yield SavedStatement(code, cell.note)
+
+
+def shown_statements(cell: TabCell) -> list[ast.stmt]:
+    """Return the statements of a cell that are not part of the library."""
+    statements, marks = cell.statements, cell.marks
+    marked = [_marked_statement(mark, cell) for mark in marks]
+    return [node for node in statements if node not in marked]
 
 
 def _quoted_hints(cell: TabCell) -> Iterator[tuple[ast.expr, str]]:

@@ -67,7 +67,9 @@ def test_tabcheck(copy):
 NAMES = """
 import importlib, inspect, json, sys
 d2l = importlib.import_module("d2l." + sys.argv[1])
-found = {name: getattr(d2l, name) for name in d2l.__all__}
+found = {name: value for name, value in vars(d2l).items() if name[0] != "_"}
+own = {k for k, v in found.items() if getattr(v, "__module__", "") == d2l.__name__}
+found = {name: found[name] for name in own.union(d2l.__all__)}
 classes = {k: v for k, v in found.items() if inspect.isclass(v)}
 for owner, Class in classes.items():
     methods = {f"{owner}.{k}": v for k, v in vars(Class).items()}

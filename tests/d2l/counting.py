@@ -48,7 +48,7 @@ def count_jax(fw: Any, model: Any, batch: tuple, accumulate: int) -> dict:
     trainer.key, trainer.train_dataloader = jax.random.key(0), [batch]
     trainer.prepare_model(model)
     state = trainer.state
-    after, _ = fw.d2l.Compiled(trainer.train_step, model).compiled(state, batch)
+    after, _ = jax.jit(trainer.train_step)(state, batch)
 
     @jax.jit
     def residuals(params: Any, batch: tuple) -> list:

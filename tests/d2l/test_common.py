@@ -13,6 +13,7 @@ from matplotlib import pyplot as plt
 from traitlets.config import Config
 
 from d2l import plots
+from d2l.plots import Point
 
 
 def test_add_to_class_reaches_instances_that_exist(d2l):
@@ -102,7 +103,7 @@ def test_points_of_the_board_have_names(d2l, fw):
         board.draw(x, fw.tensor(2.0 * x), "a", every_n=2)
     last = board.data["a"][-1]
     assert (last.x, last.y) == (2.5, 5) == last
-    assert isinstance(last, d2l.Point) and type(last.y) is float
+    assert isinstance(last, Point) and type(last.y) is float
 
 
 @pytest.mark.parametrize("every_n", [0, 1])

@@ -134,7 +134,7 @@ def test_an_epoch_moves_the_minibatches_of_training_and_validation(
 
 
 def test_alias_to_moves(d2l, fw):
-    if "to" in d2l.__all__:
+    if hasattr(d2l, "to"):
         assert fw.device(d2l.to(fw.tensor([1]), fw.second)) == fw.second
 
 

@@ -6,6 +6,8 @@ import random
 
 import pytest
 
+from d2l.tables import LanguageShape, read_params
+
 
 def test_a_cache_does_not_change_the_text(d2l):
     model = d2l.make_language_model(2, 32, heads=4, kv_heads=2, vocabulary=50)
@@ -33,7 +35,7 @@ def test_bytes_of_a_cache_are_those_of_its_arrays(d2l, kv_heads, length):
     model = d2l.make_language_model(3, 32, heads=4, kv_heads=kv_heads, vocabulary=10)
     cache = d2l.make_cache(model, 2, length)
     counted = 4 * sum(math.prod(array.shape) for array in cache)
-    shape = d2l.LanguageShape(0, 0, 3, 4, kv_heads, 8)
+    shape = LanguageShape(0, 0, 3, 4, kv_heads, 8)
     assert 2 * d2l.cache_bytes(shape, length, 4) == counted
     assert counted == 2 * 4 * 2 * 3 * kv_heads * 8 * length
 
@@ -72,8 +74,8 @@ def test_parameters_are_those_of_the_published_configuration(
 
 def test_a_mixture_reads_the_experts_that_its_tokens_use(d2l):
     dense, mixture = d2l.SHAPES["Qwen3 8B"], d2l.SHAPES["Qwen3 30B-A3B"]
-    assert d2l.read_params(dense, 1) == d2l.read_params(dense, 64) == dense.active
-    assert d2l.read_params(mixture, 1) == mixture.active
+    assert read_params(dense, 1) == read_params(dense, 64) == dense.active
+    assert read_params(mixture, 1) == mixture.active
     draw = random.Random(0)
     idle = 0.0
     for _ in range(200):
@@ -81,7 +83,7 @@ def test_a_mixture_reads_the_experts_that_its_tokens_use(d2l):
         idle += 1 - len(used) / 128
     share = (mixture.params - mixture.active) / (1 - 8 / 128)
     expected = mixture.params - share * idle / 200
-    assert d2l.read_params(mixture, 16) == pytest.approx(expected, rel=0.01)
+    assert read_params(mixture, 16) == pytest.approx(expected, rel=0.01)
 
 
 def test_tokens_beyond_the_cache_are_one_line(d2l):

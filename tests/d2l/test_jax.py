@@ -114,6 +114,12 @@ def trainer(fake_gpu):
     return trainer
 
 
+@pytest.fixture
+def digits_of_three():
+    """Data of three minibatches."""
+    return d2l.Digits(batch_size=479)
+
+
 @pytest.mark.parametrize("when", ["before", "state"])
 def test_the_whole_state_is_on_the_gpu(trainer, fake_gpu, when):
     state = getattr(trainer, when)
@@ -255,6 +261,95 @@ def test_a_state_kept_between_epochs_stays_good():
     kernels = [np.asarray(state.params["net"]["kernel"]) for state in kept]
     assert not np.array_equal(kernels[0], kernels[1])
     assert [int(state.step) for state in kept] == [0, 2, 4]
+
+
+def test_a_training_step_is_a_pure_function():
+    trainer: Any = d2l.Trainer(max_epochs=1)
+    trainer.key = KEY
+    trainer.start(Net(), d2l.Digits(batch_size=479))
+    before, batch = dict(vars(trainer)), next(iter(trainer.train_dataloader))
+    step = jax.jit(trainer.train_step)
+    results = [step(trainer.state, batch) for _ in range(2)]
+    assert before == vars(trainer) and not trainer.model.board.data
+    for (state, curves), (again, values) in [results]:
+        assert list(curves) == list(values) == ["train_loss"]
+        for a, b in zip(jax.tree.leaves(state), jax.tree.leaves(again), strict=True):
+            assert a is not b and (a == b).all()
+
+
+class Keeping(d2l.Callback):
+    """Keeps the parameters before a step, and notes whether the step deletes them."""
+
+    def __init__(self):
+        self.deleted = []
+
+    def before_step(self, trainer, batch):
+        self.kept = jax.tree.leaves(trainer.state.params)
+
+    def after_step(self, trainer):
+        self.deleted.append([array.is_deleted() for array in self.kept])
+
+
+def test_a_step_overwrites_its_state(digits_of_three):
+    keeping = Keeping()
+    trainer = d2l.Trainer(max_epochs=1, callbacks=[keeping])
+    trainer.fit(d2l.MLP(10, 8, 0.1), digits_of_three, key=KEY)
+    assert keeping.deleted == [[True] * 4] * 3
+    assert not any(a.is_deleted() for a in jax.tree.leaves(trainer.state))
+
+
+def test_parameters_that_a_model_begins_with_stay_good(digits_of_three):
+    class Begun(d2l.MLP):
+        def apply_init(self, dummy_input, key):
+            return {"params": params}
+
+    model = d2l.MLP(10, 8, 0.1)
+    params = model.apply_init((np.ones((1, 64), "float32"),), KEY)["params"]
+    d2l.Trainer(max_epochs=1).fit(Begun(10, 8, 0.1), digits_of_three, key=KEY)
+    assert not any(a.is_deleted() for a in jax.tree.leaves(params))
+
+
+def test_an_epoch_copies_one_array_after_the_other(monkeypatch, digits_of_three):
+    def counting_copy(array):
+        copied = copy_of(array)
+        sizes.append(sum(a.size for a in jax.live_arrays() if a.size in (57, 570)))
+        return copied
+
+    sizes: list = []
+    trainer: Any = d2l.Trainer(max_epochs=1)
+    trainer.key = KEY
+    trainer.start(d2l.MLP(10, 57, 0.1), digits_of_three)  # 57 biases, 570 weights
+    copy_of = d2l.copy_array
+    monkeypatch.setattr(d2l, "copy_array", counting_copy)
+    trainer.fit_epoch()
+    assert max(sizes) == 57 + 2 * 570
+
+
+def test_a_loss_may_plot(digits_of_three):
+    class Plotting(d2l.MLP):
+        def loss(self, params, X, Y, state, averaged=True):
+            value, updates = super().loss(params, X, Y, state, averaged)
+            self.plot("twice", 2 * value, train=self.training)
+            return value, updates
+
+        training: bool = True
+
+    model = Plotting(10, 8, 0.1)
+    d2l.Trainer(max_epochs=1).fit(model, digits_of_three, key=KEY)
+    for kind in "train", "val":
+        one, two = (model.board.data[f"{kind}_{name}"] for name in ("loss", "twice"))
+        assert [2 * point.y for point in one] == pytest.approx([p.y for p in two])
+
+
+def test_a_callback_may_plot(digits_of_three):
+    class Rate(d2l.Callback):
+        def after_step(self, trainer):
+            trainer.model.plot("rate", trainer.train_batch_idx, train=True)
+
+    model = d2l.MLP(10, 8, 0.1)
+    model.plot_train_per_epoch = 3
+    d2l.Trainer(max_epochs=1, callbacks=[Rate()]).fit(model, digits_of_three, key=KEY)
+    assert [point.y for point in model.board.data["train_rate"]] == [1, 2, 3]
 
 
 class Stopped(d2l.Trainer):

@@ -9,6 +9,7 @@ from frameworks import Framework
 
 from d2l import __main__ as command
 from d2l import memory_command
+from d2l.settings import LowerBound
 
 MIB = 2**20
 
@@ -59,7 +60,7 @@ def test_a_lower_bound(
     predict = fw.d2l.predict_memory
 
     def predict_low(*args: Any, **options: Any) -> Any:
-        warnings.warn("the peak leaves out a part", fw.d2l.LowerBound, stacklevel=2)
+        warnings.warn("the peak leaves out a part", LowerBound, stacklevel=2)
         return predict(*args, **options)
 
     monkeypatch.setattr(fw.d2l, "predict_memory", predict_low)

@@ -11,6 +11,7 @@ from jax import numpy as jnp
 from training import parts, run
 
 from d2l import jax as d2l
+from d2l.settings import Loaders
 
 KEY = jax.random.key(0)
 
@@ -47,11 +48,6 @@ def prepared(model: Any, batch: Any, **settings: Any) -> Any:
     trainer.key, trainer.train_dataloader = KEY, [batch]
     trainer.prepare_model(model)
     return trainer
-
-
-def compiled_step(trainer: Any) -> Any:
-    """Return the compiled step, from (state, batch) to (state, curves)."""
-    return d2l.Compiled(trainer.train_step, trainer.model).compiled
 
 
 def test_a_loop_keeps_what_real_arrays_have(fw):
@@ -94,14 +90,14 @@ def test_a_model_that_cannot_be_traced_is_one_clear_error():
         d2l.predict_memory(model, batch)
     message = str(caught.value)
     assert "\n" not in message and "X.sum() > 0" in message
-    assert d2l.Compiled.collected is None
 
 
 def test_peak_is_the_trainers_own():
     X = normal(512, 64)
     model = d2l.DeepMLP(depth=4, width=64)
     trainer = prepared(model, (X, X))
-    step = compiled_step(trainer).lower(trainer.state, (X, X))
+    trainer.start(model, Loaders([(X, X)], None))
+    step = trainer.train.compiled.lower(trainer.state, (X, X))
     plan = step.compile().memory_analysis()
     predicted = d2l.predict_memory(model, (X, X)).peak
     assert predicted == (
@@ -197,7 +193,7 @@ def test_parts_draw_their_own_dropout():
 
     batch = normal(6, 64), tokens(6, high=10)
     trainer = prepared(Watched(10, 8, 0.1), batch, accumulate=3)
-    after, _ = compiled_step(trainer)(trainer.state, batch)
+    after, _ = jax.jit(trainer.train_step)(trainer.state, batch)
     jax.effects_barrier()
     assert len(keys) == len(set(keys)) == 3
     assert after.dropout_rng == trainer.state.dropout_rng

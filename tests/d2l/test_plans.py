@@ -9,6 +9,8 @@ from functools import partial
 import numpy as np
 import pytest
 
+from d2l.tables import Plan
+
 CARDS = ("T4", "A100", "H100", "H200", "B200")
 
 
@@ -46,14 +48,14 @@ def test_an_unknown_model_is_one_line_with_the_known_ones(d2l):
 
 
 def test_a_plan_counts_each_byte_once(d2l):
-    plan = d2l.Plan("T4", 1, arguments=10, outputs=8, aliased=7, temporaries=5)
+    plan = Plan("T4", 1, arguments=10, outputs=8, aliased=7, temporaries=5)
     assert plan.total == 16 and plan.fits
     assert replace(plan, code=3).total == 19
 
 
 def test_a_plan_fits_up_to_the_last_byte(d2l):
     memory = int(d2l.card_data("T4")["memory"])
-    plan = d2l.Plan("T4", 1, arguments=memory, outputs=0, aliased=0, temporaries=0)
+    plan = Plan("T4", 1, arguments=memory, outputs=0, aliased=0, temporaries=0)
     assert plan.fits and not replace(plan, temporaries=1).fits
 
 

@@ -281,10 +281,7 @@ def test_no_step_waits_for_the_gpu(name):
     model.plot_train_per_epoch = model.plot_valid_per_epoch = 0.1
     trainer = d2l.Trainer(max_epochs=3, num_gpus=1)
     model(next(iter(data.train_dataloader()))[0])
-    trainer.prepare_data(data)
-    trainer.prepare_model(model)
-    trainer.optim = model.configure_optimizers()
-    trainer.epoch = trainer.train_batch_idx = trainer.val_batch_idx = 0
+    trainer.start(model, data)
     torch.cuda.set_sync_debug_mode("error")
     try:
         for trainer.epoch in range(3):  # noqa: B020

@@ -170,18 +170,18 @@ def test_unknown_values_are_not_problems(d2l, machine, built, value):
 
 
 @pytest.mark.shared
-def test_an_old_driver_that_knows_fewer_fields(d2l, machine):
+def test_an_old_driver_that_knows_fewer_fields(machine):
     known = [f for f in H100 if f not in ("compute_cap", "mig.mode.current")]
     machine(knows=known)
-    gpus, complaint = d2l.query_gpus()
+    gpus, complaint = reports.query_gpus()
     assert [(g.total, g.capability, g.divided) for g in gpus] == [(81559, None, False)]
     assert complaint == ""
 
 
 @pytest.mark.shared
-def test_warnings_among_the_answers(d2l, machine):
+def test_warnings_among_the_answers(machine):
     machine(gpus=[H100, SECOND], warns=["WARNING: infoROM is corrupted at gpu 0000:3B"])
-    gpus, complaint = d2l.query_gpus()
+    gpus, complaint = reports.query_gpus()
     assert [gpu.index for gpu in gpus] == [0, 1] and complaint == ""
 
 
@@ -631,7 +631,7 @@ def test_gpu_builds_of_mxnet(d2l, fw, tmp_path, monkeypatch, package, cuda):
 def test_the_gpus_of_a_build(d2l, fw, names, oldest, newest):
     if fw.tab not in ("pytorch", "tensorflow"):
         pytest.skip("of PyTorch and TensorFlow")
-    found = d2l.capability_range(names)
+    found = reports.capability_range(names)
     assert (found["oldest"], found["newest"]) == (oldest, newest)
 
 

@@ -65,3 +65,74 @@ def test_there_are_shared_tests():
     assert {"test_occupancy", "test_pipeline", "test_report"} <= {
         file for file, names in TESTED.items() if names
     }
+
+
+# Names that `__all__` has in some tabs only: why, which tabs have them, which names.
+DIFFERENCES = {
+    "the tape of a step, and its operations, are recorded by other means": {
+        "pytorch mxnet": "MemoryTape",
+        "jax tensorflow": "memory_tape",
+        "jax": "Operations",
+        "pytorch mxnet jax": "OperationRecorder",
+        "mxnet": "saved_bytes",
+        "tensorflow": "memory_info needed_operations trace",
+    },
+    "JAX has the compiler that plans for other cards": {
+        "jax": "gpu_compiler_command plan_memory",
+    },
+    "collectives are read in the text of a program, or counted in calls": {
+        "jax": "array_bytes count_messages layout_program read_collectives",
+        "pytorch jax": "count_collectives",
+    },
+    "JAX has no parameters outside of layers": {
+        "pytorch mxnet tensorflow": "scratch_tensors",
+        "mxnet": "all_arrays flatten trained_arrays",
+    },
+    "a checkpoint is saved by the tools of the framework": {
+        "mxnet jax": "named_arrays",
+        "mxnet": "wait_for_checkpoints",
+        "jax": "read_arrays restored_like write_arrays",
+    },
+    "the framework has no activation checkpointing or 16 bits that would do": {
+        "mxnet": "checkpoint",
+        "jax": "compute_in lean_tanh",
+        "tensorflow": "Recompute in_precision",
+    },
+    "kernels are written in Triton, or in CUDA": {
+        "pytorch": "inner_loop interpret_kernel triton_code",
+        "mxnet tensorflow": "compile_cuda simulate_kernel",
+    },
+    "a process learns its rank and its device in another way": {
+        "jax": "device_group free_address",
+        "mxnet": "group_environment new_key worker_store",
+        "mxnet jax tensorflow": "rank_environment",
+        "mxnet tensorflow": "free_ports",
+        "tensorflow": "Device join_workers mirrored_strategy replica_id run_on send "
+        "worker_rank",
+    },
+}
+
+
+def public(library: str) -> set[str]:
+    """Return the names in `__all__`."""
+    for node in ast.parse((ROOT / f"d2l/{library}.py").read_text("utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return set(ast.literal_eval(node.value))
+    raise AssertionError(f"{library} has no __all__")
+
+
+def test_the_public_names_of_the_tabs_differ_only_for_a_reason():
+    tabs = {
+        library.replace("torch", "pytorch"): public(library) for library in LIBRARIES
+    }
+    explained = {
+        name: set(where.split())
+        for names in DIFFERENCES.values()
+        for where, some in names.items()
+        for name in some.split()
+    }
+    found = {
+        name: {tab for tab in tabs if name in tabs[tab]}
+        for name in set.union(*tabs.values()) - set.intersection(*tabs.values())
+    }
+    assert found == explained

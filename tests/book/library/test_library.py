@@ -1,5 +1,6 @@
 """The package d2l is generated from marked cells, or their mistakes are reported."""
 
+import ast
 import runpy
 import subprocess
 import sys
@@ -47,6 +48,17 @@ def lib(make, tmp_path):
     return lib
 
 
+def definitions(text: str) -> set[str]:
+    """Return the names that the text of a library defines, other than by imports."""
+    found: set[str] = set()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign):
+            found |= {ast.unparse(target) for target in node.targets}
+    return {name for name in found if name != "d2l" and not name.startswith("_")}
+
+
 @pytest.fixture
 def error_message(make):
     """Return the message of the error that such a book raises."""
@@ -65,7 +77,7 @@ def error_message(make):
 
 def test_only_the_marked_statement_is_saved(lib):
     got = lib(("a = 1\nb = 2  #@save\nc = 3\ndef f():  #@save\n    return b\nd = 4",))
-    assert got["__all__"] == ["b", "f"]
+    assert definitions(got["text"]) == {"b", "f"}
     assert got["f"]() == 2
     assert "a" not in got and "c" not in got and "d" not in got
 
@@ -90,13 +102,13 @@ def test_only_the_marked_statement_is_saved(lib):
 def test_a_mark_may_be_in_any_of_these_places(lib, source):
     got = lib((source + "\nother = 1",))
     assert got["f"](1) == 2
-    assert got["__all__"] == ["f"]
+    assert definitions(got["text"]) == {"f"}
     assert "@save" not in got["text"].partition('"""\n')[2]
 
 
 def test_a_mark_in_a_string_is_ignored(lib):
     got = lib(("s = '#@save'\nt = '#@save'  #@save",))
-    assert got["__all__"] == ["t"]
+    assert definitions(got["text"]) == {"t"}
     assert got["t"] == "#@save"
 
 
@@ -144,7 +156,7 @@ ADD = "def add_to_class(cls):\n    return lambda f: setattr(cls, f.__name__, f)\
 def test_a_method_is_added_to_its_class(lib, name, owner):
     got = lib((CLASS,), (f"@{name}({owner})  #@save\ndef h(self): return 3",))
     assert got["A"]().h() == 3
-    assert got["__all__"] == ["A"]
+    assert definitions(got["text"]) == {"A"}
     assert "add_to_class" not in got["text"]
     assert "    # Defined in chapter/b.md (sec_b)\n    def h(self):" in got["text"]
 
@@ -296,10 +308,29 @@ def test_the_first_iterable_of_a_comprehension_is_from_outside(lib):
 def test_the_names_of_a_marked_import_are_names_of_the_library(lib):
     got = lib(
         ("from math import (  #@save\n    floor,\n    sqrt as root)\nimport json",),
-        ("def f(x):  #@save\n    return d2l.root(x)",),
+        ("def f(x):  #@save\n    return d2l.root(x)\nd2l.floor(1.5)",),
     )
     assert got["floor"](1.5) == 1 and got["f"](4) == 2
-    assert got["__all__"] == ["f", "floor", "root"]
+    assert definitions(got["text"]) == {"f"}
+    assert not {"json", "sqrt"} & got.keys()
+
+
+def test_all_has_the_names_that_cells_use_outside_of_the_library(lib):
+    own = "def f():  #@save\n    return d2l.g()\ndef g():  #@save\n    return 1\ng()"
+    other = "from math import floor, sqrt  #@save\nd2l.f()\nd2l.floor(d2l.missing)"
+    assert lib((own,), (other,))["__all__"] == ["f", "floor"]
+
+
+def test_all_also_has_the_public_names_of_the_configuration(make):
+    book = make(("def f():  #@save\n    return 1\ndef g():  #@save\n    return 1",))
+    book.config.library["public"] = "g\n h"
+    assert '__all__ = [\n    "g"\n]' in package.generate(book, "pytorch")
+
+
+def test_a_library_depends_on_the_names_that_cells_use(make):
+    book = make(("def f():  #@save\n    return 1",), ("print(d2l.f())",), ("f = 1",))
+    [*_, used, _, _, other] = package._sources(book, "pytorch")
+    assert "'d2l.f'" in used and "d2l" not in other
 
 
 def test_d2l_can_name_an_imported_module(lib):
@@ -335,7 +366,7 @@ def test_aliases_are_defined_in_the_library_and_replaced_in_cells(lib):
     assert got["third"]("abcd") == "d" and got["third"]("abcd", n=1) == "b"
     assert got["two"] == 2
     assert "def double(a: Any) -> Any:" in got["text"]
-    assert set(got["__all__"]) == {
+    assert definitions(got["text"]) == {
         *("Base", "abs", "count", "double", "f", "power", "sqrt", "third", "top", "two")
     }
 
