@@ -126,7 +126,7 @@ def run(
     try:
         options = {"checkpoint_dir": folder} if folder else {}
         fw.fit(trainer, made, batches, **options)
-    except (PowerCut, RuntimeError) as error:  # the latter, of a rank
+    except (PowerCut, RuntimeError, OSError) as error:  # of a rank, of PyTorch's thread
         if "PowerCut" not in repr(error):
             raise
     return trainer
