@@ -12,6 +12,7 @@ import ctypes
 import gzip
 import hashlib
 import importlib.util
+import itertools
 import json
 import math
 import os
@@ -29,7 +30,7 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, wraps
 from importlib import metadata, resources
 from numbers import Integral
 from pathlib import Path
@@ -460,6 +461,8 @@ class Trainer(HasSettings):
             return (stats, key, total), None
 
         stats, *new = self.part_gradients(state, first)
+        if first_share == 1:  # the minibatch has a single example
+            return stats, *new
         total = jax.tree.map(lambda x: first_share * x, new)
         with jax.disable_jit(not isinstance(state.step, jax.core.Tracer)):
             (stats, _, (grads, curves)), _ = jax.lax.scan(
@@ -470,7 +473,7 @@ class Trainer(HasSettings):
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def val_step(self, state: TrainState, batch: Any) -> dict:
         """Return the values to plot for a minibatch of the validation."""
-        with collect_curves(self, state) as curves:
+        with collect_curves(self) as curves:
             self.model.validation_step(state.params, self.ranks.divide(batch), state)
         return curves
 
@@ -525,7 +528,7 @@ class Trainer(HasSettings):
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def part_gradients(self, state: TrainState, part: Any) -> tuple:
         """Return the statistics, the gradients and the values to plot of a part."""
-        with collect_curves(self, state) as curves:
+        with collect_curves(self) as curves:
             value, grads = loss_and_gradients(
                 self.model.training_step(state.params, self.ranks.divide(part), state)
             )
@@ -2861,14 +2864,13 @@ class ArrayLoader:
 
 
 @contextlib.contextmanager
-def collect_curves(trainer: Any, state: Any) -> Iterator[dict]:
+def collect_curves(trainer: Any) -> Iterator[dict]:
     """Yield a dict that `Module.plot` fills, for a step in a `with` block."""
     trainer.curves = OrderedDict()
-    trainer.traced = isinstance(state.step, jax.core.Tracer)
     try:
         yield trainer.curves
     finally:
-        trainer.curves, trainer.traced = None, False
+        trainer.curves = None
 
 
 def add_points(trainer: Any, curves: dict) -> None:
@@ -2894,7 +2896,16 @@ class Compiled:
 
     def __init__(self, step: Callable, model: Any, **options: Any):
         self.step, self.model = step, model
-        self.compiled: Callable | None = jax.jit(step, **options)
+
+        @wraps(step)
+        def traced(*args):
+            model.trainer.traced = isinstance(args[0].step, jax.core.Tracer)
+            try:
+                return step(*args)
+            finally:
+                model.trainer.traced = False
+
+        self.compiled: Callable | None = jax.jit(traced, **options)
 
     def __call__(self, *args) -> Any:
         if self.compiled is None:
@@ -3236,7 +3247,8 @@ def step_activations(
 
     size = -(-len(batch[-1]) // accumulate)
     part = jax.eval_shape(partial(jax.tree.map, lambda a: a[:size]), batch)
-    return saved_for_backward(loss, state.params, part, state)
+    with collect_curves(model.trainer):  # of a loss that plots
+        return saved_for_backward(loss, state.params, part, state)
 
 
 def gpu_compiler_command() -> str:
@@ -3707,6 +3719,9 @@ def check_files(path: Path, trainer: Trainer) -> None:
         raise ValueError(problem)
 
 
+save_numbers = itertools.count()
+
+
 def write_arrays(state: Any, draft: Path, keep: int = 2) -> Callable:
     """Copy the arrays of a tree, and start to write them into a draft.
 
@@ -3714,9 +3729,10 @@ def write_arrays(state: Any, draft: Path, keep: int = 2) -> Callable:
     """
     import orbax.checkpoint as ocp  # takes a while
 
-    checkpointer = ocp.StandardCheckpointer()
-    if jax.default_backend() == "cpu":  # where Orbax would read the arrays in place
-        state = jax.tree.map(copy.copy, state)
+    checkpointer, number = ocp.StandardCheckpointer(), next(save_numbers)
+    arrays = [a for a in jax.tree.leaves(state) if isinstance(a, jax.Array)]
+    if any(device.platform == "cpu" for a in arrays for device in a.devices()):
+        state = jax.tree.map(copy.copy, state)  # Orbax would read these in place
     with writing(draft):
         checkpointer.save(draft.absolute() / "arrays", state)
 
@@ -3725,7 +3741,10 @@ def write_arrays(state: Any, draft: Path, keep: int = 2) -> Callable:
             checkpointer.wait_until_finished()
         if jax.process_index() == 0:
             publish_checkpoint(draft, keep)
-        ocp.multihost.sync_global_processes("published")
+        # A collective operation could overtake one of the steps.
+        ocp.multihost.get_barrier_sync_fn()(
+            key=f"published {number}", timeout_ms=3_600_000
+        )
 
     return in_thread(publish).result
 
@@ -3806,4 +3825,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3fd9184475d44baa, with the contents e140e560c8a43159.
+# Generated from 0434b68e29994d7a, with the contents de4a9d5d5056b65e.

@@ -3447,4 +3447,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 2f59b2feeac24deb, with the contents 11441e07ff8cfa96.
+# Generated from fd440dee9c3dd92a, with the contents 11441e07ff8cfa96.

@@ -136,9 +136,11 @@ def checkpointing(trainer: Any, folder: str | Path | None) -> Iterator[None]:
         trainer.checkpoints = trainer.checkpoint_class(trainer, folder)
         try:
             yield
-        except BaseException:
-            with contextlib.suppress(Exception):  # the first error counts
+        except BaseException as error:
+            try:
                 trainer.checkpoints.wait()
+            except Exception as unsaved:  # the first error counts
+                error.add_note(f"the last checkpoint is not saved: {unsaved}")
             raise
         trainer.checkpoints.wait()
 
@@ -157,15 +159,21 @@ def digest(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
+class CannotWrite(OSError):
+    """A checkpoint cannot be written."""
+
+
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turn any error of a `with` block, such as a full disk, into one line."""
     try:
         yield
+    except CannotWrite:
+        raise
     except Exception as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[-1]
         free = shutil.disk_usage(path.parent).free / 2**20
-        raise OSError(
+        raise CannotWrite(
             f"{path} cannot be written ({reason[-160:]}); {free:,.0f} MiB of its disk "
             "are free"
         ) from error
@@ -196,8 +204,12 @@ def damage_of(folder: Path, framework: str, needed: str) -> str:
     Each checkpoint of `framework` has the file or folder `needed`.
     """
     text = ""
-    with contextlib.suppress(FileNotFoundError):
+    try:
         text = (folder / DIGESTS).read_text(errors="replace")
+    except FileNotFoundError:
+        pass  # then no file is listed
+    except OSError as error:
+        return f"the file {DIGESTS} is unreadable: {error.strerror}"
     pairs = (line.partition("  ")[::2] for line in text.splitlines())
     digests = {name: saved for saved, name in pairs}
     for name, saved in digests.items():
@@ -208,8 +220,10 @@ def damage_of(folder: Path, framework: str, needed: str) -> str:
                 return f"the file {name} is not as it was saved"
         except OSError as error:  # of the disk, for example
             return f"the file {name} is unreadable: {error.strerror}"
-    if not set(file_names(folder)) <= digests.keys():
-        return f"the file {DIGESTS} is missing or damaged"
+    if unlisted := set(file_names(folder)) - digests.keys():
+        if not text:
+            return f"the file {DIGESTS} is missing or empty"
+        return f"the file {min(unlisted)} is not listed in {DIGESTS}"
     return "" if (folder / needed).exists() else f"not a checkpoint of {framework}"
 
 

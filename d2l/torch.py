@@ -9,6 +9,7 @@ import contextlib
 import copy
 import ctypes
 import faulthandler
+import functools
 import importlib
 import json
 import math
@@ -2122,7 +2123,6 @@ class Checkpoints:
         self.trainer, self.folder, self.position = trainer, Path(folder), 0
         self.stopped = False  # whether a callback has ended the training
         self.pending: Any = None  # waits for the checkpoint that is being written
-        self.group: Any = None  # in which the ranks write
         self.loader: Any = trainer.train_dataloader
         trainer.train_dataloader = ResumableLoader(self)
         trainer.model.board.clear()  # no curves of an earlier run
@@ -2221,9 +2221,8 @@ class Checkpoints:
             draft_checkpoint(self.folder, trainer.train_batch_idx)
             write_progress(packed, draft)
         ranks.wait()  # until rank 0 has made the draft
-        if ranks.size > 1 and self.group is None:
-            self.group = dist.new_group(backend="gloo")
-        self.pending = write_tensors(tensors, draft, trainer.keep, self.group)
+        group = saving_group(dist.group.WORLD) if ranks.size > 1 else None
+        self.pending = write_tensors(tensors, draft, trainer.keep, group)
 
     def load(self, path: Path) -> None:
         """Restore what `save` saved; raise WrongCheckpoint if another run saved it."""
@@ -3526,6 +3525,12 @@ def original_errors() -> Iterator[None]:
             raise next(iter(error.failures.values()))[0] from None
 
 
+@functools.lru_cache(1)
+def saving_group(world: Any) -> Any:
+    """Return a second group of the ranks of `world`, for the threads that save."""
+    return dist.new_group(backend="gloo")
+
+
 def write_tensors(
     tensors: dict[str, torch.Tensor], draft: Path, keep: int, group: Any
 ) -> Callable:
@@ -3672,4 +3677,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from f5a0fd0acf183664, with the contents 464d6f1b3cd13e81.
+# Generated from 4b6dae4463d2c4f2, with the contents 556b3ce0e647ea6c.

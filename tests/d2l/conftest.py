@@ -122,3 +122,10 @@ def no_open_figures() -> Iterator[None]:
 
     yield
     plt.close("all")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_compiled_programs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Free the programs that a file has compiled: a process can map 65,530 regions."""
+    yield
+    framework(request.config).free_programs()

@@ -66,6 +66,9 @@ class Framework:
     def prepare(self) -> None:
         """Make the virtual devices of this process."""
 
+    def free_programs(self) -> None:
+        """Free the compiled programs that this process keeps."""
+
     @cached_property
     def second(self) -> Any:
         """Another device than the CPU, which takes the place of a GPU."""
@@ -423,6 +426,9 @@ class Jax(Framework):
         update("jax_compilation_cache_dir", cache)
         update("jax_persistent_cache_min_compile_time_secs", 0)
         update("jax_disable_most_optimizations", True)  # compiles faster
+
+    def free_programs(self) -> None:
+        self.jax.clear_caches()
 
     @cached_property
     def second(self) -> Any:

@@ -603,12 +603,26 @@ def test_digests_that_do_not_cover_all_files_are_damage(d2l, tmp_path):
     d2l.write_digests(tmp_path)
     assert d2l.damage_of(tmp_path, "none", "a") == ""
     lines = (tmp_path / DIGESTS).read_text().splitlines(keepends=True)
-    words = f"the file {DIGESTS} is missing or damaged"
-    for text in lines[0], lines[1], "":
+    for text, unlisted in (lines[0], "b"), (lines[1], "a"):
         (tmp_path / DIGESTS).write_text(text)
+        words = f"the file {unlisted} is not listed in {DIGESTS}"
         assert d2l.damage_of(tmp_path, "none", "a") == words
+    (tmp_path / DIGESTS).write_text("")
+    words = f"the file {DIGESTS} is missing or empty"
+    assert d2l.damage_of(tmp_path, "none", "a") == words
     (tmp_path / DIGESTS).unlink()
     assert d2l.damage_of(tmp_path, "none", "a") == words
+    (tmp_path / DIGESTS).mkdir()
+    words = f"the file {DIGESTS} is unreadable: Is a directory"
+    assert d2l.damage_of(tmp_path, "none", "a") == words
+
+
+@pytest.mark.shared
+def test_an_error_of_the_disk_is_told_once(d2l, tmp_path):
+    with pytest.raises(OSError, match="cannot be written") as told:
+        with storage.writing(tmp_path / "draft"), storage.writing(tmp_path / "inner"):
+            raise OSError(28, "No space left on device")
+    assert f"{told.value}".count("cannot be written") == 1
 
 
 @pytest.mark.shared

@@ -1,12 +1,13 @@
 """Checkpoints of what only JAX has: random keys, and a file that needs no JAX."""
 
 import json
+import time
 
 import jax
 import orbax.checkpoint as ocp
 from jax import numpy as jnp
-from test_checkpoints import fit
-from training import assert_equal
+from test_checkpoints import fit, net
+from training import STEPS, assert_equal, noisy, run
 
 from d2l import jax as d2l
 
@@ -39,6 +40,26 @@ def test_a_tree_comes_back_although_its_memory_is_used_again(tmp_path, monkeypat
     assert jax.random.normal(again["key"]) == jax.random.normal(state["key"])
     assert jnp.array_equal(again["rbg"], state["rbg"]) and again["n"] == 3
     assert jnp.array_equal(again["array"], jnp.ones(2**16))
+
+
+def test_processes_save_while_the_next_steps_run(fw, tmp_path):
+    """Their threads must not meet in a collective operation, as the steps do."""
+
+    def train(folder):
+        def publish_late(draft, *keep):
+            time.sleep(0.5)  # as if the first process had many digests to compute
+            publish(draft, *keep)
+
+        publish, d2l.publish_checkpoint = d2l.publish_checkpoint, publish_late
+        devices = jax.devices()
+        return run(
+            fw, net(fw), lambda: noisy(fw), folder,
+            save_every=4, devices=devices,
+        ).train_batch_idx  # fmt: skip
+
+    steps = d2l.launch(train, 2, tmp_path)
+    assert steps == [2 * STEPS] * 2
+    assert d2l.latest_checkpoint(tmp_path).name == f"step-{2 * STEPS:08}"
 
 
 def test_the_progress_is_readable_without_jax(fw, tmp_path):

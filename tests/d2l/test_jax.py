@@ -15,6 +15,7 @@ import optax
 import pytest
 from flax import linen as nn
 from jax import numpy as jnp
+from training import parts
 
 from d2l import jax as d2l
 
@@ -325,20 +326,53 @@ def test_an_epoch_copies_one_array_after_the_other(monkeypatch, digits_of_three)
     assert max(sizes) == 57 + 2 * 570
 
 
+class Plotting(d2l.MLP):
+    """Plots in its loss."""
+
+    training: bool = True
+
+    def loss(self, params, X, Y, state, averaged=True):
+        value, updates = super().loss(params, X, Y, state, averaged)
+        self.plot("twice", 2 * value, train=self.training)
+        return value, updates
+
+
 def test_a_loss_may_plot(digits_of_three):
-    class Plotting(d2l.MLP):
-        def loss(self, params, X, Y, state, averaged=True):
-            value, updates = super().loss(params, X, Y, state, averaged)
-            self.plot("twice", 2 * value, train=self.training)
-            return value, updates
-
-        training: bool = True
-
     model = Plotting(10, 8, 0.1)
     d2l.Trainer(max_epochs=1).fit(model, digits_of_three, key=KEY)
     for kind in "train", "val":
         one, two = (model.board.data[f"{kind}_{name}"] for name in ("loss", "twice"))
         assert [2 * point.y for point in one] == pytest.approx([p.y for p in two])
+
+
+def test_a_loss_that_plots_is_predicted():
+    X, y = jnp.ones((5, 64)), jnp.zeros(5, int)
+    plain, plotting = (
+        d2l.predict_memory(model(10, 8, 0.1), (X, y)) for model in (d2l.MLP, Plotting)
+    )
+    assert plotting.activations == plain.activations > 0
+
+
+def test_a_step_that_reads_the_epoch_is_not_compiled(digits_of_three):
+    class Reading(d2l.Trainer):
+        def train_step(self, state, batch):
+            epochs.append(self.epoch)
+            self.model.plot("epoch", self.epoch, train=True)
+            return super().train_step(state, batch)
+
+    epochs: list[int] = []
+    model = d2l.MLP(10, 8, 0.1)
+    with pytest.warns(UserWarning, match="uncompiled.*trainer.epoch differs"):
+        Reading(max_epochs=2).fit(model, digits_of_three, key=KEY)
+    assert epochs == 3 * [0] + 3 * [1]
+    assert {point.y for point in model.board.data["train_epoch"]} == {0, 1}
+
+
+def test_a_minibatch_of_one_example_in_parts_that_are_not_compiled(fw):
+    trainer = d2l.Trainer(max_epochs=1, accumulate=2)
+    with jax.disable_jit():
+        fw.fit(trainer, d2l.MLP(10, 8, 0.1), parts(fw, 5, 1))
+    assert int(trainer.state.step) == 2
 
 
 def test_a_callback_may_plot(digits_of_three):
