@@ -70,12 +70,12 @@ const start = (figure) => {
   const box = make("div", { class: "explorable kernel-task" }, list, status);
   document.addEventListener("book:kernel", show);
   show();
-  figure.insertBefore(box, figure.querySelector("figcaption"));
-  figure.classList.add("live");
+  // All at once, so that the ladder does not move when the answer comes.
   reason().then((why) => {
-    if (!why) return;
     const text = `The kernels of this section need a GPU. ${why} ${INSTEAD}`;
-    box.prepend(make("p", { class: "needed", role: "status" }, text));
+    if (why) box.prepend(make("p", { class: "needed", role: "status" }, text));
+    figure.insertBefore(box, figure.querySelector("figcaption"));
+    figure.classList.add("live");
   });
 };
 
