@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
-from test_checkpoints import fit
+from test_checkpoints import fit, net
 from torch import distributed as dist
 from torch import nn
 from torch.distributed import checkpoint as dcp
@@ -22,7 +22,7 @@ from torch.distributed.checkpoint import state_dict as dcp_state
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import parallel as tensor_parallel
-from training import assert_equal
+from training import assert_equal, noisy, run
 
 from d2l import torch as d2l
 
@@ -326,3 +326,12 @@ def test_ranks_wait_until_rank_0_has_made_the_draft(fw, tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "mkdir", make_slowly)  # in the forked ranks, too
     fit(fw, tmp_path, devices=[d2l.cpu()] * 2, epochs=1)
     assert d2l.latest_checkpoint(tmp_path)
+
+
+def test_all_runs_of_a_process_save_in_one_group(fw, tmp_path):
+    def groups(folder):
+        for name in "one", "two":
+            run(fw, net(fw), lambda: noisy(fw), folder / name, epochs=1)
+        return len(dist.distributed_c10d._world.pg_map)
+
+    assert d2l.launch(groups, 2, tmp_path) == [2, 2]  # that of the gradients, and this
