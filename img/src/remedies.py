@@ -33,15 +33,17 @@ REMEDIES = {
 
 def column(svg: ET.Element, x: float, left: dict[str, float]) -> None:
     """Draw the roles of a step, of which a remedy leaves a part, from below."""
-    y, saved = FLOOR, 0.0
+    y, saved, color = FLOOR, 0.0, ""
     for role, size in SIZES.items():
         kept = size * left.get(role, 1)
         saved += size - kept
+        if kept < size:
+            color = ROLES[role]
         y -= kept
         if kept:
             box(svg, (x, y), (WIDE, kept - 1), fill=ROLES[role])
     if saved:
-        dashes = {"stroke": ORANGE, "stroke_dasharray": "4 3"}
+        dashes = {"stroke": color, "stroke_dasharray": "4 3"}
         box(svg, (x, y - saved), (WIDE, saved - 1), fill="none", **dashes)
 
 

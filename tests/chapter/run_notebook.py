@@ -2,8 +2,8 @@
 
     python run_notebook.py NOTEBOOK FOLDER
 
-The kernel works in FOLDER and is reached without a network. The script prints the
-output of the first code cell and the number of code cells.
+The kernel works in FOLDER and is reached without a network. The script writes the
+outputs into NOTEBOOK.
 """
 
 import sys
@@ -26,7 +26,7 @@ class ThisInterpreter(KernelSpecManager):
 
 
 def main(file: str, folder: str) -> None:
-    """Run the notebook in `file` and print its first output."""
+    """Run the notebook in `file`, and keep its outputs there."""
     notebook = nbformat.read(file, as_version=4)
     with tempfile.TemporaryDirectory() as scratch:
         manager = AsyncKernelManager(
@@ -38,9 +38,7 @@ def main(file: str, folder: str) -> None:
         client = NotebookClient(notebook, km=manager, startup_timeout=120)
         client.resources = {"metadata": {"path": folder}}
         client.execute()
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    print(*(output.get("text", "") for output in code[0].outputs), end="")
-    print(len(code), "cells ran")
+    nbformat.write(notebook, file)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
-"""Standalone notebooks run outside the book, without a network.
+"""Standalone notebooks run outside the book, and show what the records show.
 
-The hosted kinds have the same code, so only the Colab kind runs. `test_sections.py`
-compares outputs; here, a notebook must only run to its end.
+They run without a network. The hosted kinds have the same code, so only the Colab kind
+runs.
 """
 
 import functools
-import os
 import subprocess
 import sys
 import zipfile
@@ -13,12 +12,17 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from compare import differences
+from nbformat import NotebookNode
 
 from book.base import environments
 from book.notebooks import editions
 from book.notebooks.editions import Edition
 from book.pages import names
+from book.records import store
+from book.runner.kernel_settings import kernel_settings
 from book.text.book import Book
+from book.text.section import Section
 
 BOOK = Book(Path(__file__).resolve().parents[2])
 EDITION = Edition(BOOK)
@@ -47,21 +51,31 @@ def without_network() -> list[str]:
     return NO_DOWNLOADS if trial.returncode else NEW_NETWORK
 
 
-def run_notebook(file: Path, folder: Path, tab: str) -> str:
-    """Return what the first code cell of the notebook `file` prints in `folder`."""
+def run_notebook(file: Path, folder: Path, tab: str) -> NotebookNode:
+    """Run the notebook `file` in `folder`, and return its code cells.
+
+    The kernel has the settings with which records are made, but not their library.
+    """
     python = environments.python(tab, BOOK.root)
     home = folder / "home"
     home.mkdir()
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PIP"))}
+    env = kernel_settings(python, library=home, machine="cpu", scratch=home)
     run = subprocess.run(
         [*without_network(), str(python), str(RUN_NOTEBOOK), str(file), str(folder)],
         cwd=folder,
-        env=env | {"HOME": str(home), "CUDA_VISIBLE_DEVICES": ""},
+        env=env | {"HOME": str(home)},
         capture_output=True,
         text=True,
     )
     assert run.returncode == 0, run.stderr[-3000:]
-    return run.stdout
+    ran = nbformat.read(file, as_version=4)
+    ran.cells = [cell for cell in ran.cells if cell.cell_type == "code"]
+    return ran
+
+
+def printed(cell: NotebookNode) -> str:
+    """Return what a cell printed."""
+    return "".join(output.get("text", "") for output in cell.outputs)
 
 
 # `make test` runs these, which plot and start ranks; `make test-all` runs all.
@@ -74,21 +88,26 @@ def marks(name: str) -> list[pytest.MarkDecorator]:
 
 
 @pytest.mark.parametrize(
-    "name, tab",
+    "section, tab",
     [
-        pytest.param(name, tab, marks=marks(name))
+        pytest.param(section, tab, marks=marks(name), id=f"{name}-{tab}")
         for section in BOOK.sections
         for tab in BOOK.code_tabs(section)
         for name in [Path(section.name).name]
     ],
 )
-def test_a_hosted_notebook_runs_alone(name: str, tab: str, tmp_path: Path):
-    notebook = EDITION.notebook(BOOK.section(name), tab, names.COLAB)
-    file = tmp_path / f"{name}.ipynb"
-    file.write_text(nbformat.writes(notebook), encoding="utf-8")
-    printed = run_notebook(file, tmp_path, tab)
-    assert "Found " in printed and "d2l is imported from /" in printed
-    assert str(BOOK.root) not in printed
+def test_a_hosted_notebook_runs_alone_and_shows_what_the_record_shows(
+    section: Section, tab: str, tmp_path: Path
+):
+    file = tmp_path / "hosted.ipynb"
+    nbformat.write(EDITION.notebook(section, tab, names.COLAB), file)
+    ran = run_notebook(file, tmp_path, tab)
+    setup, *ran.cells = ran.cells
+    assert "Found " in printed(setup) and "d2l is imported from /" in printed(setup)
+    assert str(BOOK.root) not in printed(setup)
+    kept = nbformat.read(store.path(BOOK, section, tab), as_version=4)
+    found = differences(kept, store.cleaned(ran))
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.slow
@@ -100,5 +119,5 @@ def test_a_notebook_of_the_archive_finds_its_library(tmp_path: Path):
     (inside,) = tmp_path.iterdir()
     # Keras imports jax if it is there, and the archive has a folder of this name.
     folder = inside / "tensorflow"
-    printed = run_notebook(folder / "use-gpu.ipynb", folder, "tensorflow")
-    assert f"d2l is imported from {inside / 'library/d2l'}." in printed
+    setup = run_notebook(folder / "use-gpu.ipynb", folder, "tensorflow").cells[0]
+    assert f"d2l is imported from {inside / 'library/d2l'}." in printed(setup)
