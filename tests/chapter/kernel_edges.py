@@ -8,6 +8,7 @@ SECTION is the module with the functions of the chapter. Prints a line for each 
 import importlib
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,20 +19,28 @@ if tab == "pytorch":
     import torch
 
     array: Callable[[np.ndarray], Any] = torch.tensor
+    huge: Callable[[tuple], Any] = torch.ones(()).expand  # takes no memory
 elif tab == "jax":
+    import jax
     from jax import numpy as jnp
     from jax._src.pallas.mosaic_gpu.interpret.params import InterpretGPUParams
 
     array = jnp.array
+    huge = partial(jax.ShapeDtypeStruct, dtype="float32")
     vars(section)["interpreter"] = InterpretGPUParams(detect_races=True)
 else:
     array = np.array
 
 
-def refuses(function: Callable, *shapes: tuple[int, int] | tuple[int]) -> None:
-    """Print a line unless a function refuses ones of some shapes in one line."""
+def ones(shape: tuple) -> Any:
+    """Return an array of 16-bit ones."""
+    return array(np.ones(shape, "float16"))
+
+
+def refuses(function: Callable, *shapes: tuple, make: Callable = ones) -> None:
+    """Print a line unless a function refuses arrays of some shapes in one line."""
     try:
-        function(*[array(np.ones(shape, "float16")) for shape in shapes])
+        function(*map(make, shapes))
     except AssertionError as error:
         if str(error) and "\n" not in str(error):
             return
@@ -51,6 +60,10 @@ refuses(section.add, (5,), (10,))
 refuses(section.matmul, (5, 7), (9, 3))
 refuses(section.attention, (5, 8), (50, 8), (50, 8))
 refuses(section.attention, (5, 8), (5, 8), (5, 4))
+
+if tab in ("pytorch", "jax"):
+    refuses(section.add, *[(2**31,)] * 2, make=huge)
+    refuses(section.attention, *[(2**28, 8)] * 3, make=huge)
 
 rng = np.random.default_rng(0)
 Q, K, V = abs(rng.standard_normal((3, 70, 8), "float32"))
