@@ -180,7 +180,7 @@ test-d2l:  ## the package, in each framework's own environment, two at a time; t
 test-d2l-%: $(call built,%)
 	.venvs/$*/bin/python -m pytest $(TIER) tests/d2l --tab $* --durations=5
 
-test-chapter: $(call built,test)  ## fresh runs of sections, compared with their records
+test-chapter: $(call built,test)  ## fresh runs of notebooks, compared with their records
 	$(TEST) pytest $(SPREAD) $(TIER) tests/chapter
 
 test-timing: tools  ## what depends on the speed of the machine: alone, one test at a time

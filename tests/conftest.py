@@ -33,12 +33,14 @@ NEEDS_NO_GPU = {
 OF_ANOTHER_SYSTEM = {"npm has no Biome for this machine"}
 # It has 220 MB: `make test-plans` installs it and runs these tests.
 WITHOUT_COMPILER = {"the compiler for GPUs is not installed"}
+OF_MAKE_QUICK = {"nothing has changed"}
 REASONS = (
     OF_ANOTHER_FRAMEWORK
     | NEEDS_A_GPU
     | NEEDS_NO_GPU
     | OF_ANOTHER_SYSTEM
     | WITHOUT_COMPILER
+    | OF_MAKE_QUICK
 )
 
 

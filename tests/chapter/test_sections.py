@@ -1,14 +1,17 @@
-"""Every section runs in every tab, and shows what its record shows.
+"""Sections run in the book's kernels, and show what their records show.
 
     make test-chapter, or: python -m pytest tests/chapter -k "use-gpu and jax"
 
-The framework environments are built when a test that needs them is chosen.
+These are a few sections and what is stale, or what changed if pytest has `--changed`.
+`test_notebooks.py` compares all sections with their records. The framework environments
+are built when a test that needs them is chosen.
 """
 
 from pathlib import Path
 
 import nbformat
 import pytest
+from changed import changed_cases
 from compare import differences
 from nbformat import NotebookNode
 
@@ -19,23 +22,39 @@ from book.text.book import Book
 from book.text.section import Section
 
 BOOK = Book(Path(__file__).resolve().parents[2])
-CASES = [(section, tab) for section in BOOK.sections for tab in BOOK.code_tabs(section)]
-# `make test` runs these, and what is stale; `make test-all` runs all.
 CHOSEN = {
     *(("use-gpu", "pytorch"), ("trainer", "mxnet")),
     *(("data-movement", "jax"), ("use-gpu", "tensorflow")),
 }
-NAMES = [f"{Path(section.name).name}-{tab}" for section, tab in CASES]
 
 Results = dict[tuple[Section, str], NotebookNode]
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give the test its cases."""
+    if metafunc.config.getoption("changed"):
+        cases = changed_cases(BOOK)
+    else:
+        cases = [
+            (section, tab)
+            for section, tab, state in store.states(BOOK)
+            if state != "fresh" or (Path(section.name).name, tab) in CHOSEN
+        ]
+    found = [
+        pytest.param(section, tab, id=f"{Path(section.name).name}-{tab}")
+        for section, tab in cases
+    ]
+    nothing = pytest.param(None, "", marks=pytest.mark.skip("nothing has changed"))
+    metafunc.parametrize("section, tab", found or [nothing])
+
+
 @pytest.fixture(scope="session")
 def results(request: pytest.FixtureRequest) -> Results:
-    """Fresh runs of the cases that were chosen; those that failed are not there."""
-    tests = "".join(item.nodeid for item in request.session.items)
+    """Fresh runs of the chosen cases; those that failed are not there."""
     chosen = [
-        case for case, name in zip(CASES, NAMES, strict=True) if f"[{name}]" in tests
+        (item.callspec.params["section"], item.callspec.params["tab"])
+        for item in request.session.items
+        if item.path == Path(__file__)
     ]
     done: Results = {}
 
@@ -49,18 +68,6 @@ def results(request: pytest.FixtureRequest) -> Results:
     return done
 
 
-def marks(section: Section, tab: str) -> list[pytest.MarkDecorator]:
-    """Return the mark of a case, which is slow unless it is chosen or stale."""
-    chosen = (Path(section.name).name, tab) in CHOSEN
-    is_fast = chosen or store.state(BOOK, section, tab) != "fresh"
-    return [] if is_fast else [pytest.mark.slow]
-
-
-@pytest.mark.parametrize(
-    "section, tab",
-    [pytest.param(*case, marks=marks(*case)) for case in CASES],
-    ids=NAMES,
-)
 def test_a_fresh_run_shows_what_the_record_shows(
     section: Section, tab: str, results: Results
 ):
