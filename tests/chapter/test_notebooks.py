@@ -99,6 +99,8 @@ def marks(name: str) -> list[pytest.MarkDecorator]:
 def test_a_hosted_notebook_runs_alone_and_shows_what_the_record_shows(
     section: Section, tab: str, tmp_path: Path
 ):
+    state = store.state(BOOK, section, tab)
+    assert state == "fresh", f"the record is {state}: make run"
     file = tmp_path / "hosted.ipynb"
     nbformat.write(EDITION.notebook(section, tab, names.COLAB), file)
     ran = run_notebook(file, tmp_path, tab)

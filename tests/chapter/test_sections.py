@@ -62,7 +62,11 @@ def results(request: pytest.FixtureRequest) -> Results:
         done[job.section, job.tab] = store.cleaned(notebook)
 
     of = interpreters(BOOK, (tab for _, tab in chosen))
-    jobs = [Job(BOOK, section, tab, "cpu", of[tab]) for section, tab in chosen]
+    jobs = [
+        Job(BOOK, section, tab, "cpu", of[tab])
+        for section, tab in chosen
+        if store.state(BOOK, section, tab) == "fresh"
+    ]
     for failure in execute(jobs, keep):
         print(failure.message, failure.traceback, sep="\n")
     return done
