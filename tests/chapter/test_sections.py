@@ -8,6 +8,7 @@ are built when a test that needs them is chosen.
 """
 
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -51,10 +52,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def results(request: pytest.FixtureRequest) -> Results:
     """Fresh runs of the chosen cases; those that failed are not there."""
-    chosen = [
+    chosen: list[Any] = [
         (item.callspec.params["section"], item.callspec.params["tab"])
         for item in request.session.items
-        if item.path == Path(__file__)
+        if isinstance(item, pytest.Function) and item.path == Path(__file__)
     ]
     done: Results = {}
 
