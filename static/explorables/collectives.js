@@ -4,13 +4,12 @@
  */
 "use strict";
 
-const arithmetic = require("./arithmetic.js");
+const { time, size, bandwidth, round, MICRO, GIGA } = require("./arithmetic.js");
 const collective = require("./collective-arithmetic.js");
 const { each, tag, label, path, chart } = require("./chart.js");
 const { select, range, logRange, hidden, more, presets } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
-const { time, size, bandwidth, round, MICRO, GIGA } = arithmetic;
 const { sheet, bar, legend } = chart("collectives");
 
 // GB/s of a link in one direction and µs per message; NOTES names the sources.

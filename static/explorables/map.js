@@ -4,13 +4,11 @@
  */
 "use strict";
 
-const arithmetic = require("./arithmetic.js");
+const { size, bandwidth, rate, round, GIGA, TERA } = require("./arithmetic.js");
 const cards = require("./cards.js");
 const { each, tag, label, canvas } = require("./chart.js");
 const { select } = require("./controls.js");
 const { figure } = require("./explorable.js");
-
-const { size, bandwidth, rate, round, GIGA, TERA } = arithmetic;
 
 const NAMES = ["T4", "A100", "H100", "H200", "B200", "RTX 4090"];
 /** @type {Record<string, any>} */

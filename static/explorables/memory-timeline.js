@@ -4,14 +4,13 @@
  */
 "use strict";
 
-const arithmetic = require("./arithmetic.js");
+const { size, percent, inUnits, GIGA } = require("./arithmetic.js");
 const memory = require("./memory-arithmetic.js");
 const cards = require("./cards.js");
 const drawing = require("./chart.js");
 const { select, steps, logRange, hidden, more, unseen, doubled, presets } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
-const { size, percent, inUnits, GIGA } = arithmetic;
 const { ROLES, total } = memory;
 const { each, label, path, vertical, horizontal, dot, ticks, was } = drawing;
 const { fill, sheet, legend } = drawing.chart("memory-timeline");

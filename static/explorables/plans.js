@@ -4,14 +4,13 @@
  */
 "use strict";
 
-const arithmetic = require("./arithmetic.js");
+const { time, size, bandwidth, rate, percent, inUnits, GIGA, TERA } = require("./arithmetic.js");
 const parallel = require("./parallel-arithmetic.js");
 const cards = require("./cards.js");
 const { each, label, canvas, vertical, ticks, was, inColumns, chart } = require("./chart.js");
 const { select, steps, range, logRange, more, unseen, doubled, presets } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
-const { time, size, bandwidth, rate, percent, inUnits, GIGA, TERA } = arithmetic;
 const { area, sheet, stack, legend } = chart("plans");
 
 // GB; TFLOP/s of the best published product of 16-bit matrices; GB/s of a GPU in one

@@ -3,12 +3,11 @@
  */
 "use strict";
 
-const arithmetic = require("./arithmetic.js");
+const { time, percent, round, runQueue, blockTime, MICRO } = require("./arithmetic.js");
 const { each, tag, label, vertical, timeAxis, until, chart } = require("./chart.js");
 const { steps, logRange, more, presets } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
-const { time, percent, MICRO } = arithmetic;
 const { area, sheet, legend } = chart("queue");
 
 const STEPS = 12;
@@ -101,7 +100,7 @@ const ends = (total, without, scale, width) => {
 
 /** Return a mark at the end of the loop with the setting before, if it is another one. */
 const lastEnd = (last, total, scale) => {
-  const before = arithmetic.runQueue(loop(last)).total;
+  const before = runQueue(loop(last)).total;
   if (Math.abs(before - total) < 1e-9) return "";
   const x = LEFT + before * scale;
   const [at, anchor] = before > total ? [x + 4, "start"] : [x - 4, "end"];
@@ -141,10 +140,10 @@ const heading = (state, width) => {
 };
 
 const draw = (state, width, motion, last) => {
-  const run = arithmetic.runQueue(loop(state));
-  const without = arithmetic.runQueue({ ...loop(state), every: 0 }).total;
+  const run = runQueue(loop(state));
+  const without = runQueue({ ...loop(state), every: 0 }).total;
   // The axis does not depend on how often the loop fetches, so the ends can be compared.
-  const longest = arithmetic.runQueue({ ...loop(state), every: 1 }).total;
+  const longest = runQueue({ ...loop(state), every: 1 }).total;
   const scale = (width - LEFT - RIGHT) / longest;
   const now = motion ? motion.part * run.total : run.total;
   const place = { left: LEFT, right: RIGHT, y: ROWS.device + TALL + 8, width };
@@ -167,15 +166,15 @@ const draw = (state, width, motion, last) => {
 // In words
 
 const result = (state) => {
-  const run = arithmetic.runQueue(loop(state));
-  const without = arithmetic.runQueue({ ...loop(state), every: 0 }).total;
+  const run = runQueue(loop(state));
+  const without = runQueue({ ...loop(state), every: 0 }).total;
   const idle = percent(1 - run.busy / run.total);
   if (run.fetches === 0)
     return (
       `Without a fetch, the ${STEPS} steps take ${time(run.total)}, and the GPU is ` +
       `idle for ${idle} of that time.`
     );
-  const factor = arithmetic.round(run.total / without, 3);
+  const factor = round(run.total / without);
   const much = factor === 1 ? "about as long as" : `${factor} times as long as`;
   return (
     `With a fetch ${often(state.every)}, the ${STEPS} steps take ${time(run.total)}, ` +
@@ -194,12 +193,12 @@ const formula = (state) => {
   const rest = STEPS - blocks * every;
   const most = Math.max(host, device);
   const least = Math.min(host, device);
-  const { fetches, waited } = arithmetic.runQueue(loop(state));
+  const { fetches, waited } = runQueue(loop(state));
   const lines = [
     "It takes the host h to queue a step, the GPU d to compute it, and a fetch c.",
   ];
   if (blocks > 0) {
-    const one = arithmetic.blockTime(every, host, device) + fetch;
+    const one = blockTime(every, host, device) + fetch;
     lines.push(
       `k steps and a fetch: k · max(h, d) + min(h, d) + c = ${every} · ${time(most)} + ` +
         `${time(least)} + ${time(fetch)} = ${time(one)}`,
@@ -210,7 +209,7 @@ const formula = (state) => {
     lines.push(
       `${blocks > 0 ? "the last " : ""}${rest} without a fetch: ` +
         `${rest} · ${time(most)} + ${time(least)} = ` +
-        `${time(arithmetic.blockTime(rest, host, device))}`,
+        `${time(blockTime(rest, host, device))}`,
     );
   if (fetches > 0) lines.push(`the host waits for the GPU: ${time(waited)} in all`);
   return lines;

@@ -3,13 +3,12 @@
  */
 "use strict";
 
-const arithmetic = require("./arithmetic.js");
+const { percent, plural } = require("./arithmetic.js");
 const performance = require("./performance-arithmetic.js");
 const { each, tag, label, path, inColumns, chart } = require("./chart.js");
 const { select, range, more, presets } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
-const { percent, plural } = arithmetic;
 const { area, sheet, legend } = chart("sectors");
 
 const WARP = 32;

@@ -3,7 +3,7 @@
  */
 "use strict";
 
-const arithmetic = require("./arithmetic.js");
+const { time, size, round, plural, rate, bandwidth } = require("./arithmetic.js");
 const inference = require("./inference-arithmetic.js");
 const cards = require("./cards.js");
 const { label, tag, line, vertical, dot, grid, logarithmic, powers, chart } =
@@ -11,7 +11,6 @@ const { label, tag, line, vertical, dot, grid, logarithmic, powers, chart } =
 const { select, steps, more } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
-const { time, size, round, plural } = arithmetic;
 const { sheet, stack, legend } = chart("server");
 
 const GROUPED = { kvHeads: 8, headSize: 128 };
@@ -204,13 +203,13 @@ const formula = (state) => {
   const bounds = inference.step(task, users);
   const { weights, caches, reading, arithmetic: computing, time: seconds, prefill } = bounds;
   const active = `2 · ${round(task.model.active / 1e9)} billion`;
-  const rate = arithmetic.rate(task.card.rate);
+  const speed = rate(task.card.rate);
   return [
     `a user's cache: ${size(each)}; room for ${people(inference.capacity(task))}`,
     `bytes: (${size(weights)} + ${size(caches)}) / ` +
-      `${arithmetic.bandwidth(task.card.bandwidth)} = ${time(reading)}`,
-    `arithmetic: ${active} · ${users} / ${rate} = ${time(computing)}`,
-    `prompt: ${active} · ${task.input} / ${rate} = ${time(prefill)}`,
+      `${bandwidth(task.card.bandwidth)} = ${time(reading)}`,
+    `arithmetic: ${active} · ${users} / ${speed} = ${time(computing)}`,
+    `prompt: ${active} · ${task.input} / ${speed} = ${time(prefill)}`,
     `tokens per second: ${users} · ${task.output} / (${task.output} · ${time(seconds)} + ` +
       `${users} · ${time(prefill)}) = ${round(bounds.throughput)}`,
   ];

@@ -3,14 +3,13 @@
  */
 "use strict";
 
-const arithmetic = require("./arithmetic.js");
+const { percent, rate, TERA } = require("./arithmetic.js");
 const performance = require("./performance-arithmetic.js");
 const cards = require("./cards.js");
 const { each, label, chart } = require("./chart.js");
 const { select, range, more } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
-const { percent, rate, TERA } = arithmetic;
 const { sheet, bar } = chart("turns");
 
 /** What a warp executes in the loops of d2l/turns.csv: the instructions, and the matrices of

@@ -3,12 +3,10 @@
  */
 "use strict";
 
-const arithmetic = require("./arithmetic.js");
+const { time, size, bandwidth, list, upper, replay, copyTime, MICRO, GIGA } = require("./arithmetic.js");
 const { each, tag, label, canvas, path } = require("./chart.js");
 const { select, steps, logRange, hidden, more } = require("./controls.js");
 const { figure } = require("./explorable.js");
-
-const { time, size, bandwidth, list, upper, MICRO, GIGA } = arithmetic;
 
 const HOST_LINK = 64 * GIGA; // PCI Express 5 with 16 lanes, in one direction
 const GPU_LINKS = { nvlink: ["NVLink 4", 450 * GIGA], pcie: ["PCIe 5", HOST_LINK] };
@@ -25,7 +23,7 @@ const FRAMEWORKS = {
 const framework = (state) =>
   state.framework in FRAMEWORKS ? state.framework : "pytorch";
 
-/** Return the argument of `arithmetic.replay` for a state. */
+/** Return the argument of `replay` for a state. */
 const setting = (state) => ({
   framework: framework(state),
   x: state.x,
@@ -130,7 +128,7 @@ const item = (entry, state) => {
 };
 
 const log = (state) => {
-  const after = arithmetic.replay(setting(state));
+  const after = replay(setting(state));
   const all = `Copied in all: ${size(after.bytes)} in ${time(after.time)}.`;
   const items = after.log.map((entry) => item(entry, state));
   return after.bytes ? [...items, ["", all, "total"]] : items;
@@ -258,7 +256,7 @@ const crossingTime = (state, { from, to }) => {
 };
 
 const lastOf = (state) => {
-  const { log: entries } = arithmetic.replay(setting(state));
+  const { log: entries } = replay(setting(state));
   return entries[entries.length - 1] || { copies: [], outcome: "" };
 };
 
@@ -300,7 +298,7 @@ const verdict = ({ outcome }, width) => {
 const draw = (state, width, moving) => {
   const place = places(width);
   const shown = moving ? moving.from : state;
-  const after = arithmetic.replay(setting(shown));
+  const after = replay(setting(shown));
   const last = lastOf(state);
   const boxes = Object.entries(chips(shown, after)).map(([device, list]) =>
     memory(device === "host" ? "Host memory" : DEVICES[device], place[device], list),
@@ -321,7 +319,7 @@ const draw = (state, width, moving) => {
 // In words
 
 const summary = (state) => {
-  const { sum, fetched } = arithmetic.replay(setting(state));
+  const { sum, fetched } = replay(setting(state));
   const total = sum
     ? ` Their sum is ${at(sum)}${fetched ? ", and fetched" : ""}.`
     : "";
@@ -332,7 +330,7 @@ const summary = (state) => {
 };
 
 const result = (state) => {
-  const after = arithmetic.replay(setting(state));
+  const after = replay(setting(state));
   const name = framework(state);
   if (!after.log.length)
     return `With ${FRAMEWORKS[name]}, X is ${at(state.x)}, and Y is ${at(state.y)}.`;
@@ -346,7 +344,7 @@ const formula = (state) => {
   const { latency, gpuLink } = setting(state);
   const one = (width) =>
     `${time(latency)} + ${size(state.size)} / ${bandwidth(width)} = ` +
-    time(arithmetic.copyTime(state.size, width, latency));
+    time(copyTime(state.size, width, latency));
   return [
     `a copy between host and GPU: ${one(HOST_LINK)}`,
     `a copy between the GPUs: ${one(gpuLink)}`,

@@ -5,7 +5,7 @@
  */
 "use strict";
 
-const arithmetic = require("./arithmetic.js");
+const { time, bandwidth, round, percent, plural, list, upper, GIGA } = require("./arithmetic.js");
 const performance = require("./performance-arithmetic.js");
 const cards = require("./cards.js");
 const { each, label, path, vertical, dot, diamond, grid, linear, logarithmic, ticks, chart } =
@@ -13,7 +13,6 @@ const { each, label, path, vertical, dot, diamond, grid, linear, logarithmic, ti
 const { select, range, text, more, presets } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
-const { time, bandwidth, round, percent, plural, list, upper, GIGA } = arithmetic;
 const { area, sheet, bar, stack } = chart("warps");
 
 const NANO = 1e-9;

@@ -3,12 +3,11 @@
  */
 "use strict";
 
-const arithmetic = require("./arithmetic.js");
+const { time, runWorkers, pace } = require("./arithmetic.js");
 const { each, tag, label, vertical, timeAxis, until, chart } = require("./chart.js");
 const { steps, range, more } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
-const { time } = arithmetic;
 const { area, sheet } = chart("workers");
 
 const MINIBATCHES = 6;
@@ -32,7 +31,7 @@ const loop = ({ way, load, copy, step }) => ({
   ...WAYS[way],
 });
 
-const run = (state) => arithmetic.runWorkers(loop(state));
+const run = (state) => runWorkers(loop(state));
 const slowest = (state) => run({ ...state, way: 0 }).total;
 
 // The drawing
@@ -108,7 +107,7 @@ const result = (state) => {
   const { total } = run(state);
   return (
     `If the program waits ${inWords(state)}, ${MINIBATCHES} minibatches take ` +
-    `${time(total)}, and each further one adds ${time(arithmetic.pace(loop(state)))}.`
+    `${time(total)}, and each further one adds ${time(pace(loop(state)))}.`
   );
 };
 
@@ -121,13 +120,13 @@ const PACES = ["l + c + d", "max(l, d) + c", "max(l, c + d)", "max(l, c, d)"];
 
 const formula = (state) => {
   const { load, copy, step } = loop(state);
-  const pace = arithmetic.pace(loop(state));
+  const each = pace(loop(state));
   const first = load + copy + step;
   return [
     `l = ${time(load)} to load, c = ${time(copy)} to copy, d = ${time(step)} for a step`,
-    `pace: p = ${PACES[state.way]} = ${time(pace)}`,
+    `pace: p = ${PACES[state.way]} = ${time(each)}`,
     `total: (l + c + d) + (n − 1) · p = ${time(first)} + ${MINIBATCHES - 1} · ` +
-      `${time(pace)} = ${time(run(state).total)}`,
+      `${time(each)} = ${time(run(state).total)}`,
   ];
 };
 

@@ -3,14 +3,14 @@
  */
 "use strict";
 
-const arithmetic = require("./arithmetic.js");
+const { time, rate, bandwidth, round, productTimes, productFlops, crossing, MICRO, GIGA, TERA } =
+  require("./arithmetic.js");
 const cards = require("./cards.js");
 const { label, line, vertical, dot, grid, logarithmic, powers, chart } =
   require("./chart.js");
 const { select, steps, logRange, more } = require("./controls.js");
 const { figure } = require("./explorable.js");
 
-const { time, rate, bandwidth, round, MICRO, GIGA, TERA } = arithmetic;
 const { sheet, stack, legend } = chart("worth-moving");
 
 const TYPES = {
@@ -135,7 +135,7 @@ const names = (width) => {
 };
 
 const bars = (state, width) => {
-  const times = arithmetic.productTimes(task(state));
+  const times = productTimes(task(state));
   const scale = (width - LEFT - 74) / Math.max(times.cpu, times.gpu);
   const parts = [
     ["wait", times.copies],
@@ -153,7 +153,7 @@ const [N0, N1] = [SIZES[0], SIZES[SIZES.length - 1]];
 
 /** Return the frame of the chart, and the times `at` a size. */
 const frameOf = (state, width) => {
-  const at = (n) => arithmetic.productTimes({ ...task(state), n });
+  const at = (n) => productTimes({ ...task(state), n });
   const all = [at(N0), at(N1)].flatMap(({ cpu, gpu }) => [cpu, gpu]);
   const low = Math.floor(Math.log10(Math.min(...all)) - 1); // room for a label
   const high = Math.ceil(Math.log10(Math.max(...all)));
@@ -178,7 +178,7 @@ const curve = (place, key, kind) => {
 
 /** Return a mark where the lines of the CPU and the GPU cross. */
 const crossed = (state, place, width) => {
-  const n = arithmetic.crossing(task(state));
+  const n = crossing(task(state));
   if (n === null || n < N0 || n > N1) return "";
   const [x, y] = [place.x(n), place.y(place.at(n).cpu)];
   const text = `${width < 480 ? "" : "equal at "}n\u00a0≈\u00a0${round(n, 3)}`;
@@ -235,14 +235,14 @@ const draw = (state, width) =>
 // In words
 
 const worth = (state) => {
-  const n = arithmetic.crossing(task(state));
+  const n = crossing(task(state));
   if (n === null) return "Moving is not worth it for any n.";
   if (n <= 1) return "Moving is worth it for every n.";
   return `Moving is worth it from n\u00a0≈\u00a0${round(n, 3)}.`;
 };
 
 const result = (state) => {
-  const { cpu, gpu, copies } = arithmetic.productTimes(task(state));
+  const { cpu, gpu, copies } = productTimes(task(state));
   const what = state.products === 1 ? "" : ` with ${state.products} products`;
   const at = `At n\u00a0=\u00a0${state.n}${what}, `;
   return cpu < gpu
@@ -257,10 +257,10 @@ const summary = (state) =>
 
 const formula = (state) => {
   const t = task(state);
-  const times = arithmetic.productTimes(t);
+  const times = productTimes(t);
   const many = t.products === 1 ? "" : `${t.products} · `;
   const moved = 3 * t.n ** 2 * t.bytes;
-  const computed = arithmetic.productFlops(t.n) / t.gpu >= moved / t.memory;
+  const computed = productFlops(t.n) / t.gpu >= moved / t.memory;
   const one = computed
     ? `2 · ${t.n}³ / ${rate(t.gpu)}`
     : `3 · ${t.n}² · ${t.bytes} B / ${bandwidth(t.memory)}`;
