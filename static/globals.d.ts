@@ -7,9 +7,7 @@ declare const KNOWN: Choices;
 declare const MiniSearch: any;
 declare const Reveal: any;
 declare const RevealNotes: any;
-declare const require: any;
 declare const module: any;
-declare const __dirname: string;
 
 declare function bookApplyChoices(): void;
 declare function bookChange(element: Element, change: () => void): void;

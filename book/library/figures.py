@@ -21,17 +21,22 @@ KERNEL = (
     "controls",
     "explorable",
 )  # which every figure needs: a file of pages
-NEEDS = re.compile(r'require\("\./([\w-]+)\.js"\)')
-# Node runs the scripts as they are. In a browser, a function makes a module of each,
-# and `bookExplorables` has the functions that begin a figure.
+IMPORT = re.compile(
+    r'^import (?:\* as )?([^"]+) from "\./([\w-]+)\.js";$', re.MULTILINE
+)
+EXPORT = re.compile(r"^export const (\w+)", re.MULTILINE)
+# Node runs the scripts as they are. Browsers load no modules from a disk, so there each
+# is a function that fills an object of `bookModules`. `bookExplorables` has the
+# functions that begin a figure.
 MODULE = """\
 globalThis.bookModules ??= {{}};
 globalThis.bookExplorables ??= {{}};
-((module, require) => {{
+((module) => {{
+"use strict";
 {text}
-bookModules["{name}"] = module.exports;
-bookExplorables["{name}"] = module.exports.start;
-}})({{}}, (file) => bookModules[file.slice(2, -3)]);
+Object.assign(module, {{ {exports} }});
+bookExplorables["{name}"] = module.default?.start;
+}})((bookModules["{name}"] = {{}}));
 """
 COLORS = re.compile(r"^:root.*?\{.*?\}$", re.MULTILINE | re.DOTALL)
 
@@ -118,14 +123,29 @@ def _modules(
     texts: dict[str, str], cards: dict[str, dict[str, float]]
 ) -> dict[str, str]:
     """Return the scripts for a browser; the data of the cards replace that script."""
-    texts = texts | {"cards": f"module.exports = {json.dumps(cards)};\n"}
-    return {name: MODULE.format(name=name, text=text) for name, text in texts.items()}
+    texts = texts | {"cards": f"export const cards = {json.dumps(cards)};\n"}
+    return {name: _module(name, text) for name, text in texts.items()}
+
+
+def _module(name: str, text: str) -> str:
+    """Return the script that fills `bookModules[name]` with what a module exports."""
+    exports = ", ".join(EXPORT.findall(text))
+    text = IMPORT.sub(_declaration, text).replace(
+        "\nexport default", "\nmodule.default ="
+    )
+    text = EXPORT.sub(r"const \1", text)
+    return MODULE.format(name=name, text=text, exports=exports)
+
+
+def _declaration(imported: re.Match[str]) -> str:
+    names, module = imported.groups()
+    return f'const {names.replace(" as ", ": ")} = bookModules["{module}"];'
 
 
 def _needed(name: str, texts: dict[str, str]) -> list[str]:
     """Return a script after those that it requires, each after its own."""
     before: list[str] = []
-    for other in NEEDS.findall(texts.get(name, "")):
+    for _, other in IMPORT.findall(texts.get(name, "")):
         before += [script for script in _needed(other, texts) if script not in before]
     return [*before, name]
 

@@ -42,8 +42,8 @@ const onPaper = (svg) =>
 
 /** Return the picture of a figure, with its description, and one element on a line. */
 const svgOf = (name) => {
-  const { first } = require(path.join(EXPLORABLES, "explorable.js"));
-  const spec = require(path.join(EXPLORABLES, `${name}.js`));
+  const { first } = require(path.join(EXPLORABLES, "controls.js"));
+  const { default: spec } = require(path.join(EXPLORABLES, `${name}.js`));
   const state = first(spec);
   const told = spec.summary ? `<desc>${spec.summary(state)}</desc>` : "";
   const drawing = onPaper(spec.draw(state, WIDTH - 2 * MARGIN));

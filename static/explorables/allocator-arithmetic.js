@@ -2,10 +2,8 @@
  *
  * The script needs no page, and runs in pages and in Node.
  */
-"use strict";
-
 /** Return the free places of a segment as pairs of a start and an end. */
-const gapsOf = ({ size, pieces }) => {
+export const gapsOf = ({ size, pieces }) => {
   const taken = [...pieces].sort((a, b) => a.start - b.start);
   const starts = [0, ...taken.map(({ end }) => end)];
   const ends = [...taken.map(({ start }) => start), size];
@@ -29,7 +27,7 @@ const LARGE = 10; // requests from this size on do
 const SHARED = 20; // the segment of requests between the two
 
 /** Return the size in MiB of the segment that PyTorch requests for a piece. */
-const segmentSize = (size) => {
+export const segmentSize = (size) => {
   if (size <= SMALL) return PAGE;
   return size < LARGE ? SHARED : PAGE * Math.ceil(size / PAGE);
 };
@@ -127,7 +125,7 @@ const freePiece = (pool, name) => {
  * @returns {object} the pool, with the sums `allocated` (what was requested), `reserved`
  * and their `peaks`, and `failed`: the request that failed, or null
  */
-const playRequests = (memory, requests) => {
+export const playRequests = (memory, requests) => {
   const pool = newPool(memory);
   const sizes = new Map();
   let failed = null;
@@ -154,5 +152,3 @@ const playRequests = (memory, requests) => {
     failed,
   };
 };
-
-module.exports = { gapsOf, segmentSize, playRequests };

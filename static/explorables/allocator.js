@@ -1,12 +1,10 @@
 /* The allocator: the reader, or minibatches of varying lengths, request and free pieces of
  * memory, and a request can fail although enough memory is free.
  */
-"use strict";
-
-const { gapsOf, playRequests } = require("./allocator-arithmetic.js");
-const { each, tag, label, horizontal, inColumns, chart } = require("./chart.js");
-const { select, range, hidden, more } = require("./controls.js");
-const { figure } = require("./explorable.js");
+import { gapsOf, playRequests } from "./allocator-arithmetic.js";
+import { each, tag, label, horizontal, inColumns, chart } from "./chart.js";
+import { select, range, hidden, more } from "./controls.js";
+import { figure } from "./explorable.js";
 
 const { area, sheet, legend } = chart("allocator");
 
@@ -427,7 +425,7 @@ const FITS = { first: "the first that fits", best: "the smallest that fits" };
 const LETTERS = Array.from({ length: MOST_ACTIONS }, (_, i) => letter(i));
 const isBatch = (state) => !isOwn(state);
 
-module.exports = figure({
+export default figure({
   name: "allocator",
   controls: [
     ...more(

@@ -3,8 +3,6 @@
  * Times are in seconds, sizes in bytes, bandwidths in bytes per second, and rates in
  * floating-point operations per second (FLOP/s). The script runs in pages and in Node.
  */
-"use strict";
-
 // Numbers and units
 
 const LADDERS = {
@@ -33,10 +31,10 @@ const LADDERS = {
 };
 
 /** Return `x` rounded to `digits` significant digits. */
-const round = (x, digits = 3) => Number(x.toPrecision(digits));
+export const round = (x, digits = 3) => Number(x.toPrecision(digits));
 
 /** Return a function that writes `x` in the largest unit in which it is at least 1. */
-const inUnits =
+export const inUnits =
   (ladder) =>
   (x, digits = 3) => {
     const fits = ([unit]) => round(x / unit, digits) >= 1;
@@ -44,32 +42,32 @@ const inUnits =
     return `${round(x / unit, digits)}\u00a0${name}`; // with a no-break space
   };
 
-const time = inUnits(LADDERS.time);
-const size = inUnits(LADDERS.size);
-const bandwidth = inUnits(LADDERS.bandwidth);
-const rate = inUnits(LADDERS.rate);
+export const time = inUnits(LADDERS.time);
+export const size = inUnits(LADDERS.size);
+export const bandwidth = inUnits(LADDERS.bandwidth);
+export const rate = inUnits(LADDERS.rate);
 
-const MICRO = 1e-6;
-const GIGA = 1e9;
-const TERA = 1e12;
+export const MICRO = 1e-6;
+export const GIGA = 1e9;
+export const TERA = 1e12;
 
 // Words
 
 /** Return a share between 0 and 1 as "83 %", or with as many significant digits. */
-const percent = (share, digits = 0) => {
+export const percent = (share, digits = 0) => {
   const number = digits ? round(100 * share, digits) : Math.round(100 * share);
   return `${number}\u00a0%`;
 };
 
 /** Return a number of things, such as "1 copy" and "2 copies". */
-const plural = (count, one, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
+export const plural = (count, one, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
 
 /** Return words as "a, b and c". */
-const list = (words) =>
+export const list = (words) =>
   [words.slice(0, -1).join(", "), ...words.slice(-1)].filter(Boolean).join(" and ");
 
 /** Return a text that begins with a capital letter. */
-const upper = (text) => text[0].toUpperCase() + text.slice(1);
+export const upper = (text) => text[0].toUpperCase() + text.slice(1);
 
 // Copies
 
@@ -79,7 +77,7 @@ const upper = (text) => text[0].toUpperCase() + text.slice(1);
  * @param {number} latency fixed time of a copy
  * @returns {number} time of one copy
  */
-const copyTime = (bytes, width, latency) => latency + bytes / width;
+export const copyTime = (bytes, width, latency) => latency + bytes / width;
 
 // Two devices: the behavior of X + Y in each framework
 
@@ -105,7 +103,7 @@ const addSilently = (x, y) => ({
  * @param {string} y device of Y
  * @returns {Effect}
  */
-const add = (framework, x, y) => {
+export const add = (framework, x, y) => {
   if (framework === "tensorflow") return addSilently(x, y);
   if (x === y) return { outcome: "sum", device: x, copies: [] };
   // MXNet compares only the kinds of devices: it accepts two GPUs, and may crash.
@@ -147,7 +145,7 @@ const act = (action, { framework, x, y }, sum) => {
  * @returns {{log: object[], sum: ?string, fetched: boolean, bytes: number,
  * time: number}} a log with an entry for each action, and the totals
  */
-const replay = (setting) => {
+export const replay = (setting) => {
   const total = { log: [], sum: null, fetched: false, bytes: 0, time: 0 };
   for (const action of setting.actions) {
     const entry = act(action, setting, total.sum);
@@ -175,7 +173,7 @@ const replay = (setting) => {
  * @returns {{host: object[], device: object[], total: number, busy: number,
  * waited: number, fetches: number}} spans {kind, step, start, end} and sums of time
  */
-const runQueue = ({ steps, host, device, every, fetch }) => {
+export const runQueue = ({ steps, host, device, every, fetch }) => {
   const run = { host: [], device: [], busy: steps * device, waited: 0, fetches: 0 };
   let now = 0; // the time on the host
   let free = 0; // the time when the device has finished its queue
@@ -199,7 +197,7 @@ const runQueue = ({ steps, host, device, every, fetch }) => {
 };
 
 /** Return the time of `k` steps, from an empty queue until the device has finished. */
-const blockTime = (k, host, device) =>
+export const blockTime = (k, host, device) =>
   k * Math.max(host, device) + Math.min(host, device);
 
 // Loading, copying and computing
@@ -211,7 +209,7 @@ const blockTime = (k, host, device) =>
  * @returns {{load: object[], copy: object[], step: object[], total: number}} the spans
  * {number, start, end} of each worker
  */
-const runWorkers = ({ minibatches, load, copy, step, wait, streams }) => {
+export const runWorkers = ({ minibatches, load, copy, step, wait, streams }) => {
   const spans = { load: [], copy: [], step: [] };
   let now = 0; // the time on the host
   let copied = 0; // the time when the last copy is finished
@@ -232,7 +230,7 @@ const runWorkers = ({ minibatches, load, copy, step, wait, streams }) => {
 };
 
 /** Return the time that each minibatch after the first adds in `runWorkers`. */
-const pace = ({ load, copy, step, wait, streams }) => {
+export const pace = ({ load, copy, step, wait, streams }) => {
   if (wait === "step") return load + copy + step;
   if (wait === "copy") return Math.max(load, step) + copy;
   return streams === 1 ? Math.max(load, copy + step) : Math.max(load, copy, step);
@@ -241,7 +239,7 @@ const pace = ({ load, copy, step, wait, streams }) => {
 // Is it worth moving?
 
 /** Return the number of operations in a product of two n by n matrices. */
-const productFlops = (n) => 2 * n ** 3;
+export const productFlops = (n) => 2 * n ** 3;
 
 /**
  * @param {object} task n; bytes: size of one number; products: number of products of
@@ -251,7 +249,7 @@ const productFlops = (n) => 2 * n ** 3;
  * all products on the CPU, of the copies, of all products on the GPU, and of the last
  * two together
  */
-const productTimes = (task) => {
+export const productTimes = (task) => {
   const { n, bytes, products } = task;
   const moved = 3 * n * n * bytes; // two operands and one result
   const one = Math.max(productFlops(n) / task.gpu, moved / task.memory) + task.launch;
@@ -266,7 +264,7 @@ const productTimes = (task) => {
  * or null if it never is. There is at most one such size: the difference of the times
  * is a cubic polynomial with signs + - -, which changes its sign once.
  */
-const crossing = (task) => {
+export const crossing = (task) => {
   const gain = (n) => {
     const times = productTimes({ ...task, n });
     return times.cpu - times.gpu;
@@ -279,30 +277,4 @@ const crossing = (task) => {
     else low = middle;
   }
   return high;
-};
-
-module.exports = {
-  round,
-  time,
-  size,
-  bandwidth,
-  rate,
-  percent,
-  inUnits,
-  plural,
-  list,
-  upper,
-  MICRO,
-  GIGA,
-  TERA,
-  copyTime,
-  add,
-  replay,
-  runQueue,
-  blockTime,
-  runWorkers,
-  pace,
-  productFlops,
-  productTimes,
-  crossing,
 };

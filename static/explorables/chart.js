@@ -1,6 +1,4 @@
 /* What the drawings of the figures consist of: SVG as text, scales, axes, legends and bars. */
-"use strict";
-
 const escapeText = (text) =>
   String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 
@@ -8,7 +6,7 @@ const escapeText = (text) =>
 const short = (x) => Math.round(x * 100) / 100;
 
 /** Return an SVG element as text; its numbers are rounded to two digits. */
-const tag = (name, attributes = {}, ...children) => {
+export const tag = (name, attributes = {}, ...children) => {
   const pair = ([key, x]) => {
     if (key === "d") return ` d="${x.replace(/\d+\.\d+(e-\d+)?/g, short)}"`;
     return ` ${key}="${typeof x === "number" ? short(x) : escapeText(x)}"`;
@@ -19,11 +17,11 @@ const tag = (name, attributes = {}, ...children) => {
 };
 
 /** Return a label; `anchor` is start, middle or end. */
-const label = (x, y, text, kind = "ink", anchor = "start") =>
+export const label = (x, y, text, kind = "ink", anchor = "start") =>
   tag("text", { x, y, class: kind, "text-anchor": anchor }, escapeText(text));
 
 /** Return an SVG with these elements. */
-const canvas = (width, height, ...children) =>
+export const canvas = (width, height, ...children) =>
   tag(
     "svg",
     {
@@ -38,49 +36,49 @@ const canvas = (width, height, ...children) =>
   );
 
 /** Return the drawings of all members of a list. */
-const each = (list, draw) => list.map(draw).join("");
+export const each = (list, draw) => list.map(draw).join("");
 
 /** Return a path; `more` are further attributes. */
-const path = (d, kind, more = {}) => tag("path", { d, class: kind, ...more });
+export const path = (d, kind, more = {}) => tag("path", { d, class: kind, ...more });
 
 /** Return a line through points [x, y]. */
-const line = (points, kind, more) =>
+export const line = (points, kind, more) =>
   path(`M${points.map(([x, y]) => `${x} ${y}`).join("L")}`, kind, more);
 
-const vertical = (x, from, to, kind) => path(`M${x} ${from}V${to}`, kind);
-const horizontal = (y, from, to, kind) => path(`M${from} ${y}H${to}`, kind);
+export const vertical = (x, from, to, kind) => path(`M${x} ${from}V${to}`, kind);
+export const horizontal = (y, from, to, kind) => path(`M${from} ${y}H${to}`, kind);
 
-const dot = (cx, cy, r, kind) => tag("circle", { cx, cy, r, class: kind });
+export const dot = (cx, cy, r, kind) => tag("circle", { cx, cy, r, class: kind });
 
 /** Return the mark of what others have published. */
-const diamond = (x, y, r) =>
+export const diamond = (x, y, r) =>
   path(`M${x} ${y - r}l${r} ${r}l-${r} ${r}l-${r} -${r}Z`, "s2 solid");
 
 // Scales map values to places, and a frame has two: {left, right, top, bottom, x, y}.
 
-const linear =
+export const linear =
   ([a, b], [from, to]) =>
   (value) =>
     from + ((to - from) * (value - a)) / (b - a);
 
-const logarithmic = (values, places) => {
+export const logarithmic = (values, places) => {
   const scale = linear(values.map(Math.log), places);
   return (value) => scale(Math.log(value));
 };
 
 /** Return the whole powers of ten with these exponents: [exponent, power]. */
-const powers = (from, to) =>
+export const powers = (from, to) =>
   Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => [from + i, 10 ** (from + i)]);
 
 /** Return round numbers between 0 and `max`, at most `count` of them after 0. */
-const ticks = (max, count) => {
+export const ticks = (max, count) => {
   const power = 10 ** Math.floor(Math.log10(max / count));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => max / s <= count + 1e-9);
   return Array.from({ length: Math.floor(max / step + 1e-9) + 1 }, (_, i) => i * step);
 };
 
 /** Return lines across a frame at values of its y axis: [value, text]. */
-const rowLines = ({ left, right, y }, rows) =>
+export const rowLines = ({ left, right, y }, rows) =>
   each(
     rows,
     ([value, text]) =>
@@ -89,7 +87,7 @@ const rowLines = ({ left, right, y }, rows) =>
   );
 
 /** Return the axes of a frame with these rows, and columns [value, text, anchor]. */
-const grid = (frame, rows, columns) => {
+export const grid = (frame, rows, columns) => {
   const { left, right, top, bottom, x } = frame;
   const names = each(columns, ([value, text = value, anchor = "middle"]) =>
     label(x(value), bottom + 18, text, "soft small", anchor),
@@ -99,7 +97,7 @@ const grid = (frame, rows, columns) => {
 };
 
 /** Return the axis of a timeline, from `left` to `width - right`. */
-const timeAxis = (total, { left, right, y, width }, text) => {
+export const timeAxis = (total, { left, right, y, width }, text) => {
   const scale = (width - left - right) / total;
   const marks = each(ticks(total, width < 480 ? 3 : 6), (at) => {
     const x = left + at * scale;
@@ -110,23 +108,23 @@ const timeAxis = (total, { left, right, y, width }, text) => {
 };
 
 /** Return what a value was in the setting before, for the end of a label. */
-const was = (before, now, text) =>
+export const was = (before, now, text) =>
   before && before !== now ? `, before ${text(before)}` : "";
 
 /** Return what has happened at a time: spans {start, end}, the last one cut. */
-const until = (spans, now) =>
+export const until = (spans, now) =>
   spans
     .filter(({ start }) => start < now)
     .map((span) => ({ ...span, end: Math.min(span.end, now) }));
 
 /** Return the places of a legend in columns. */
-const inColumns = (columns, wide, tall, top) => (i) => [
+export const inColumns = (columns, wide, tall, top) => (i) => [
   1 + (i % columns) * wide,
   top + tall * Math.floor(i / columns),
 ];
 
 /** Return a hatching, which distinguishes an area without color. */
-const hatching = (name) =>
+export const hatching = (name) =>
   tag(
     "pattern",
     {
@@ -141,7 +139,7 @@ const hatching = (name) =>
   );
 
 /** Return the parts of a figure's drawing that depend on its name, as ids do. */
-const chart = (name) => {
+export const chart = (name) => {
   const fill = (kind) => (kind === "wait" ? { fill: `url(#${name}-hatching)` } : {});
 
   /** Return a box of a kind; a box for waiting is hatched. */
@@ -183,29 +181,4 @@ const chart = (name) => {
     });
 
   return { fill, area, sheet, stack, bar, legend };
-};
-
-module.exports = {
-  tag,
-  label,
-  canvas,
-  each,
-  path,
-  line,
-  vertical,
-  horizontal,
-  dot,
-  diamond,
-  linear,
-  logarithmic,
-  powers,
-  ticks,
-  rowLines,
-  grid,
-  timeAxis,
-  was,
-  until,
-  inColumns,
-  hatching,
-  chart,
 };

@@ -5,8 +5,6 @@
  * decides how long a round lasts. Times are in seconds, sizes in bytes and bandwidths in
  * bytes per second. The functions need no page; the script also runs in Node.
  */
-"use strict";
-
 const range = (n) => Array.from({ length: n }, (_, i) => i);
 
 // The rounds of each algorithm. A message {from, to, piece, adds} has the number of a
@@ -47,19 +45,19 @@ const tree = (n) => {
   return [...up, ...down];
 };
 
-const ALGORITHMS = { star, ring, tree };
+export const ALGORITHMS = { star, ring, tree };
 
 /** Return the number of pieces into which an algorithm cuts the array. */
-const pieces = (algorithm, n) => (algorithm === "ring" ? n : 1);
+export const pieces = (algorithm, n) => (algorithm === "ring" ? n : 1);
 
 /** Return the rounds of an algorithm on n devices, as lists of messages. */
-const rounds = (algorithm, n) => ALGORITHMS[algorithm](n);
+export const rounds = (algorithm, n) => ALGORITHMS[algorithm](n);
 
 /**
  * Return the terms that each device has of each piece after some rounds.
  * @returns {number[][]} by device and piece, a set of devices as the bits of a number
  */
-const terms = (algorithm, n, count) => {
+export const terms = (algorithm, n, count) => {
   const parts = pieces(algorithm, n);
   let held = range(n).map((device) => Array(parts).fill(2 ** device));
   for (const round of rounds(algorithm, n).slice(0, count)) {
@@ -72,7 +70,7 @@ const terms = (algorithm, n, count) => {
 };
 
 /** Return the number of terms in a set. */
-const size = (set) => {
+export const size = (set) => {
   let count = 0;
   for (let rest = set; rest > 0; rest = Math.floor(rest / 2)) count += rest % 2;
   return count;
@@ -104,7 +102,7 @@ const sum = (lists, key) =>
  * busy for the longest time: {device, direction, bytes, time, alike}, with the number of
  * devices whose links are as busy
  */
-const run = (setting) => {
+export const run = (setting) => {
   const { algorithm, n } = setting;
   const course = { steps: [], time: 0 };
   const out = [];
@@ -135,14 +133,4 @@ const run = (setting) => {
 };
 
 /** Return the bus bandwidth of an all-reduce, as nccl-tests defines it. */
-const busBandwidth = (bytes, seconds, n) => ((2 * (n - 1)) / n) * (bytes / seconds);
-
-module.exports = {
-  ALGORITHMS: Object.keys(ALGORITHMS),
-  pieces,
-  rounds,
-  terms,
-  size,
-  run,
-  busBandwidth,
-};
+export const busBandwidth = (bytes, seconds, n) => ((2 * (n - 1)) / n) * (bytes / seconds);

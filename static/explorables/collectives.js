@@ -2,13 +2,11 @@
  * machine, the size of the message and a slow link, sees which algorithm is the fastest,
  * and goes through its rounds one by one.
  */
-"use strict";
-
-const { time, size, bandwidth, round, MICRO, GIGA } = require("./arithmetic.js");
-const collective = require("./collective-arithmetic.js");
-const { each, tag, label, path, chart } = require("./chart.js");
-const { select, range, logRange, hidden, more, presets } = require("./controls.js");
-const { figure } = require("./explorable.js");
+import { time, size, bandwidth, round, MICRO, GIGA } from "./arithmetic.js";
+import * as collective from "./collective-arithmetic.js";
+import { each, tag, label, path, chart } from "./chart.js";
+import { select, range, logRange, hidden, more, presets } from "./controls.js";
+import { figure } from "./explorable.js";
 
 const { sheet, bar, legend } = chart("collectives");
 
@@ -318,7 +316,7 @@ const next = (state) => {
 };
 const end = (state) => ({ ...state, round: String(countRounds(state)) });
 
-module.exports = figure({
+export default figure({
   name: "collectives",
   controls: [
     ...more(machines.menu("Machine", "your own")),

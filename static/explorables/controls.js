@@ -1,7 +1,5 @@
 /* The controls of the figures: constructors, presets, and the settings that they have. */
-"use strict";
-
-const LONGEST = 800; // characters of a text, which becomes a part of the address
+export const LONGEST = 800; // characters of a text, which becomes a part of the address
 const LOG_POSITIONS = 240; // of a slider
 
 // Constructors; explorable.js lists the fields. `initial` is a value or a function of the
@@ -13,40 +11,40 @@ const pairsOf = (options) =>
     ? options.map((option) => (Array.isArray(option) ? option : [option, option]))
     : Object.entries(options).map(([value, text]) => [value, text.name ?? text]);
 
-const select = (id, label, options, initial, rest = {}) => ({
+export const select = (id, label, options, initial, rest = {}) => ({
   ...{ id, kind: "select", label, options: pairsOf(options), initial, ...rest },
 });
 
 /** Return a slider over a list of values. */
-const steps = (id, label, values, initial, rest = {}) => ({
+export const steps = (id, label, values, initial, rest = {}) => ({
   ...{ id, kind: "range", label, values, initial, format: String, ...rest },
 });
 
 /** Return a slider from one number to another. */
-const range = (id, label, [min, max, step], initial, rest = {}) => ({
+export const range = (id, label, [min, max, step], initial, rest = {}) => ({
   ...{ id, kind: "range", label, min, max, step, initial, format: String, ...rest },
 });
 
 /** Return a slider whose positions are apart by a factor. */
-const logRange = (id, label, [min, max], initial, format, rest = {}) => ({
+export const logRange = (id, label, [min, max], initial, format, rest = {}) => ({
   ...{ id, kind: "range", label, min, max, log: true, initial, format, ...rest },
 });
 
-const text = (id, label, placeholder, rest = {}) => ({
+export const text = (id, label, placeholder, rest = {}) => ({
   ...{ id, kind: "text", label, placeholder, initial: "", ...rest },
 });
 
 /** Return a setting that only buttons and the address change. */
-const hidden = (id, accepts, initial) => ({ id, kind: "hidden", accepts, initial });
+export const hidden = (id, accepts, initial) => ({ id, kind: "hidden", accepts, initial });
 
 /** Return controls that are folded away. */
-const more = (...controls) => controls.map((control) => ({ ...control, more: true }));
+export const more = (...controls) => controls.map((control) => ({ ...control, more: true }));
 
 /** Return controls that only presets, buttons and addresses change. */
-const unseen = (...controls) => controls.map((control) => ({ ...control, unseen: true }));
+export const unseen = (...controls) => controls.map((control) => ({ ...control, unseen: true }));
 
 /** Return 1, 2, 4, ... up to the last power of two. */
-const doubled = (first, last) => {
+export const doubled = (first, last) => {
   const list = [];
   for (let x = first; x <= last; x *= 2) list.push(x);
   return list;
@@ -58,7 +56,7 @@ const doubled = (first, last) => {
  * @param {Record<string, any>} table {value: {name, settings}}
  * @param {string} first the value with which the figure begins
  */
-const presets = (id, table, first) => {
+export const presets = (id, table, first) => {
   const chosen = (state) => table[state[id]] || table[first];
   const has = (state, { settings }) =>
     Object.entries(settings).every(([key, value]) => state[key] === value);
@@ -88,11 +86,11 @@ const presets = (id, table, first) => {
 
 // Settings
 
-const initial = (control, state) =>
+export const initial = (control, state) =>
   typeof control.initial === "function" ? control.initial(state) : control.initial;
 
 /** Return the value of a text for a control, or undefined if it is not valid. */
-const parse = (control, text) => {
+export const parse = (control, text) => {
   if (control.kind === "select")
     return control.options.some(([value]) => value === text) ? text : undefined;
   if (control.kind === "text") return text.slice(0, LONGEST);
@@ -105,7 +103,7 @@ const parse = (control, text) => {
 };
 
 /** Return the settings that `read(id)` returns; invalid ones have their initial value. */
-const settings = (spec, read) => {
+export const settings = (spec, read) => {
   const state = {};
   for (const [id, axis] of Object.entries(spec.follows || {}))
     state[id] = document.documentElement.dataset[axis];
@@ -117,7 +115,7 @@ const settings = (spec, read) => {
 };
 
 /** Return the initial settings of a figure, for its printed picture. */
-const first = (spec) => {
+export const first = (spec) => {
   const state = {};
   for (const control of spec.controls) state[control.id] = initial(control, state);
   return state;
@@ -138,7 +136,7 @@ const closest = (control, text) => {
  * @param {object} spec
  * @param {string} [given] settings, as they stand in an address
  */
-const begin = (spec, given) => {
+export const begin = (spec, given) => {
   let state = settings(spec, () => "");
   for (const [id, text] of new URLSearchParams(given)) {
     const control = spec.controls.find((other) => other.id === id);
@@ -153,45 +151,23 @@ const begin = (spec, given) => {
 
 // Sliders have positions, which correspond to values
 
-const positions = (control) => {
+export const positions = (control) => {
   const last = control.values ? control.values.length - 1 : LOG_POSITIONS;
   return control.values || control.log
     ? { min: 0, max: last, step: 1 }
     : { min: control.min, max: control.max, step: control.step };
 };
 
-const toPosition = (control, value) => {
+export const toPosition = (control, value) => {
   if (control.values) return control.values.indexOf(value);
   if (!control.log) return value;
   const part = Math.log(value / control.min) / Math.log(control.max / control.min);
   return Math.round(LOG_POSITIONS * part);
 };
 
-const toValue = (control, position) => {
+export const toValue = (control, position) => {
   if (control.values) return control.values[position];
   if (!control.log) return position;
   const grown = (control.max / control.min) ** (position / LOG_POSITIONS);
   return Number((control.min * grown).toPrecision(3));
-};
-
-module.exports = {
-  select,
-  steps,
-  range,
-  logRange,
-  text,
-  hidden,
-  more,
-  unseen,
-  doubled,
-  presets,
-  initial,
-  settings,
-  first,
-  begin,
-  parse,
-  positions,
-  toPosition,
-  toValue,
-  LONGEST,
 };

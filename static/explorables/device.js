@@ -12,8 +12,6 @@
  *     submit follows every 2 ms. A busy loop of them would slow down the work itself.
  *   - A browser may hand out a program instead of a GPU, with or without saying so.
  */
-"use strict";
-
 const BATCH = 40; // ms of work in one measurement
 const SAMPLES = 5;
 const SLOWEST = 2000; // ms for one round, above which an experiment gives up
@@ -53,7 +51,7 @@ const request = async () => {
 };
 
 /** Return what is known of the adapter: its name, and whether it is a program. */
-const describe = (info) => {
+export const describe = (info) => {
   const words = [info.vendor, info.architecture, info.device, info.description];
   const name = [...new Set(words.filter(Boolean))].join(" ");
   return {
@@ -295,7 +293,7 @@ const compileError = (errors) =>
  * Call `experiment` with a Lab, and return its result. The experiment ends if `signal`
  * aborts; its memory is given back in any case.
  */
-const open = async (signal, experiment) => {
+export const open = async (signal, experiment) => {
   shared ??= request().catch((error) => {
     shared = null;
     throw error;
@@ -311,7 +309,7 @@ const open = async (signal, experiment) => {
 
 /** Return the latency and the bandwidth of times [bytes, seconds], by least squares of
  * the relative errors. */
-const fit = (points) => {
+export const fit = (points) => {
   const [a, b, c, d, e] = points.reduce(
     ([a, b, c, d, e], [x, t]) => {
       const w = 1 / (t * t);
@@ -324,9 +322,7 @@ const fit = (points) => {
 };
 
 /** Return why this browser gives no GPU to the page, or "" if it does. */
-const missing = async () => {
+export const missing = async () => {
   if (!navigator.gpu) return MISSING;
   return (await navigator.gpu.requestAdapter()) ? "" : NO_ADAPTER;
 };
-
-module.exports = { open, fit, describe, missing };

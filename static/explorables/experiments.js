@@ -3,10 +3,8 @@
  * Each checks its results against numbers that this script computes. On a software adapter
  * only the check counts, so the work is small there.
  */
-"use strict";
-
-const { fit } = require("./device.js");
-const { round, time, bandwidth: perSecond, rate: flops } = require("./arithmetic.js");
+import { fit } from "./device.js";
+import { round, time, bandwidth as perSecond, rate as flops } from "./arithmetic.js";
 
 const MEBI = 2 ** 20;
 const GIGA = 1e9;
@@ -162,7 +160,7 @@ const PRODUCTS = {
 const BEST = "in tiles and registers";
 
 /** Return the program of a product of n x n matrices a and b, with its result c. */
-const source = (name, n) =>
+export const source = (name, n) =>
   [
     array(0, "a", "f32", "read"),
     array(1, "b", "f32", "read"),
@@ -625,4 +623,4 @@ const copies = {
   },
 };
 
-module.exports = { roofline, queue, warp, sectors, tiles, copies, source };
+export const experiments = { roofline, queue, warp, sectors, tiles, copies };

@@ -31,9 +31,7 @@
  *   notes     (state) -> [text], with links as [text](address)
  *   table     (state) -> {head: [text], rows: [[text]]}, optional: the numbers drawn
  */
-"use strict";
-
-const controls = require("./controls.js");
+import * as controls from "./controls.js";
 
 const { initial, settings, first, begin, positions, toPosition, toValue } = controls;
 
@@ -110,7 +108,7 @@ const withCard = (spec, state, card) => {
 
 // The page
 
-const make = (name, attributes = {}, ...children) => {
+export const make = (name, attributes = {}, ...children) => {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes))
     element.setAttribute(key, value);
@@ -159,7 +157,7 @@ const textField = (control, id, change) => {
 
 const KINDS = { range: slider, select: menu, text: textField };
 
-const button = (text, run) => {
+export const button = (text, run) => {
   const element = make("button", { type: "button" }, text);
   element.addEventListener("click", run);
   return element;
@@ -185,7 +183,7 @@ const item = ([code, text, mark]) =>
   );
 
 /** Return the cells of a table, whose first column names the rows; one may be `chosen`. */
-const cells = ({ head, rows, chosen = -1 }) => {
+export const cells = ({ head, rows, chosen = -1 }) => {
   const row = (texts, name, scope) =>
     make(
       "tr",
@@ -205,11 +203,11 @@ const cells = ({ head, rows, chosen = -1 }) => {
 };
 
 /** Return a folded part of a figure. */
-const folded = (text, ...parts) =>
+export const folded = (text, ...parts) =>
   make("details", {}, make("summary", {}, text), ...parts);
 
 /** Return a table in a box that scrolls. */
-const tableBox = (table, name) => {
+export const tableBox = (table, name) => {
   const label = { role: "group", tabindex: 0, "aria-label": name };
   return make("div", { class: "numbers", ...label }, table);
 };
@@ -254,7 +252,7 @@ const measureButton = (experiment, take) => {
     opener.disabled = true;
     for (const script of ["arithmetic", "device", "experiments", "measure"])
       await bookLoad(`explorables/${script}.js`);
-    bookModules.measure(opener, experiment, take);
+    bookModules.measure.openPanel(opener, experiment, take);
   });
   return [opener];
 };
@@ -548,13 +546,11 @@ const explorable = (figure, described) => {
 /** Return a description as the module of a figure, which pages start.
  * @param {any} described
  */
-const figure = (described) => {
+export const figure = (described) => {
   const formula = (state) => described.formula(state).filter(Boolean);
   const spec = { ...described, formula };
   return { ...spec, start: (element) => explorable(element, spec) };
 };
 
 /** Return the module of a picture beside which readers measure. */
-const picture = (experiment) => ({ start: (element) => measurable(element, experiment) });
-
-module.exports = { figure, picture, first, begin, make, button, folded, cells, tableBox };
+export const picture = (experiment) => ({ start: (element) => measurable(element, experiment) });

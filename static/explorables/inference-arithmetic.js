@@ -3,16 +3,14 @@
  * Sizes are in bytes, times in seconds, rates in FLOP/s and bandwidths in bytes per second.
  * The script runs in pages and in Node.
  */
-"use strict";
-
 /** Return the bytes of keys and values of `length` tokens, with so many bits a value. */
-const cacheBytes = ({ layers, kvHeads, headSize }, length, bits = 16) =>
+export const cacheBytes = ({ layers, kvHeads, headSize }, length, bits = 16) =>
   (2 * layers * kvHeads * headSize * length * bits) / 8;
 
-const weightBytes = ({ params }, bits) => (params * bits) / 8;
+export const weightBytes = ({ params }, bits) => (params * bits) / 8;
 
 /** Return the number of parameters that a step reads; a mixture has `experts`. */
-const readParams = ({ params, active, experts = 1, used = 1 }, users) =>
+export const readParams = ({ params, active, experts = 1, used = 1 }, users) =>
   params - (params - active) * (experts === 1 ? 1 : (1 - used / experts) ** (users - 1));
 
 /**
@@ -21,7 +19,7 @@ const readParams = ({ params, active, experts = 1, used = 1 }, users) =>
  * card: memory, bandwidth, rate; bits: of a weight; cacheBits: of a cached value;
  * input and output: tokens of a user
  */
-const capacity = ({ model, card, bits, cacheBits, input, output }) => {
+export const capacity = ({ model, card, bits, cacheBits, input, output }) => {
   const room = 0.9 * card.memory - weightBytes(model, bits);
   return Math.max(0, Math.floor(room / cacheBytes(model, input + output, cacheBits)));
 };
@@ -35,7 +33,7 @@ const capacity = ({ model, card, bits, cacheBits, input, output }) => {
  * time: number, prefill: number, throughput: number}} bytes that a step reads, seconds
  * (prefill: of one prompt), and generated tokens per second of all users
  */
-const step = (server, users) => {
+export const step = (server, users) => {
   const { model, card, bits, cacheBits, input, output } = server;
   const weights = (readParams(model, users) * bits) / 8;
   const caches = users * cacheBytes(model, input + output / 2, cacheBits);
@@ -46,5 +44,3 @@ const step = (server, users) => {
   const throughput = (users * output) / (output * time + users * prefill);
   return { weights, caches, reading, arithmetic, time, prefill, throughput };
 };
-
-module.exports = { cacheBytes, weightBytes, readParams, capacity, step };

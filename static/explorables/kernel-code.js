@@ -3,11 +3,9 @@
  * Names that end in `_` are the page's own, so nothing that the reader writes reaches an
  * array without a record, or the records themselves.
  */
-"use strict";
-
-const GROUP = 256; // threads of a workgroup
-const MOST = 2 ** 18 + 2 ** 14; // recorded accesses: 256 by each of 1024 threads, and some
-const FUEL = 2 ** 14; // rounds of all loops of a thread, in a build with records
+export const GROUP = 256; // threads of a workgroup
+export const MOST = 2 ** 18 + 2 ** 14; // recorded accesses: 256 by each of 1024 threads, and some
+export const FUEL = 2 ** 14; // rounds of all loops of a thread, in a build with records
 const ROUNDS = 2 ** 30; // of all loops of all threads, in a timed one
 const HELPER = 2 ** 11; // rounds of one loop outside of `kernel`, see `guarded`
 
@@ -15,7 +13,7 @@ const HELPER = 2 ** 11; // rounds of one loop outside of `kernel`, see `guarded`
 const BLANKS = /[\u0085\u200e\u200f]/g;
 
 /** Return code with spaces in the place of comments, which may be nested. */
-const withoutComments = (code) => {
+export const withoutComments = (code) => {
   let depth = 0;
   let isLine = false;
   return code.replace(BLANKS, " ").replace(/\/\/|\/\*|\*\/|./gs, (token) => {
@@ -56,7 +54,7 @@ const RULES = [
 const lineOf = (code, at) => code.slice(0, at).split("\n").length;
 
 /** Return the reasons for which the page does not run a kernel, each with its line. */
-const refusals = (task, code) => {
+export const refusals = (task, code) => {
   const plain = withoutComments(code);
   const found = [];
   for (const [pattern, reason] of RULES)
@@ -116,7 +114,7 @@ const withTexts = (code, texts) => {
  * barriers in such a loop. With `apart`, each loop has a counter in its function, which
  * is the same in all threads if the loop's own condition is.
  */
-const guarded = (code, apart = false) => {
+export const guarded = (code, apart = false) => {
   const loops = bodies(code, /\b(?:for|while|loop)\b/g);
   if (!apart) {
     const guard = " if (spent_ > fuel_) { cut_(); break; } spent_ += 1u;";
@@ -207,7 +205,7 @@ const counted = (name, counter) => [
 ];
 
 /** Return a whole program with the reader's code. */
-const program = (task, code, size, { recorded, apart = false }) => {
+export const program = (task, code, size, { recorded, apart = false }) => {
   let text = withoutComments(code);
   if (recorded)
     for (const [pattern, put] of [
@@ -221,15 +219,11 @@ const program = (task, code, size, { recorded, apart = false }) => {
 const SIGNATURE = "fn kernel(i: u32, l: u32, w: u32)";
 
 /** Return the messages of a compiler with the reader's lines. */
-const messagesOf = (errors, code) => {
+export const messagesOf = (errors, code) => {
   const lines = code.split("\n").length;
   return errors.map(({ lineNum, message }) =>
     lineNum > lines
       ? `The page calls ${SIGNATURE}, and cannot: ${message}`
       : `line ${lineNum}: ${message}`,
   );
-};
-
-module.exports = {
-  ...{ GROUP, MOST, FUEL, withoutComments, refusals, guarded, program, messagesOf },
 };

@@ -1,12 +1,10 @@
 /* The record of a kernel, drawn: the 32 threads of a warp above, and below them the sectors
  * that one of their accesses touches. Sliders choose the warp and the access.
  */
-"use strict";
-
-const { plural } = require("./arithmetic.js");
-const { each, tag, label, path, chart } = require("./chart.js");
-const { make } = require("./explorable.js");
-const { WARP, SECTOR, counter, reader } = require("./kernel-judge.js");
+import { plural } from "./arithmetic.js";
+import { each, tag, label, path, chart } from "./chart.js";
+import { make } from "./explorable.js";
+import { WARP, SECTOR, counter, reader } from "./kernel-judge.js";
 
 const TOP = 64; // where the sectors begin
 const TALL = 18;
@@ -17,7 +15,7 @@ const LEGEND =
 
 /** Return the steps of a warp, whose records have these numbers: the accesses of each. Of
  * threads that go different ways, the one with the most accesses gives the order. */
-const stepsOf = (read, numbers) => {
+export const stepsOf = (read, numbers) => {
   const steps = new Map();
   const countOf = counter();
   for (const n of numbers) {
@@ -33,7 +31,7 @@ const stepsOf = (read, numbers) => {
 };
 
 /** Return the access of a step, which all its threads have in common. */
-const accessOf = (accesses) => {
+export const accessOf = (accesses) => {
   const [{ kind, array }] = accesses;
   const inside = accesses.filter(({ isOutside }) => !isOutside);
   const sectors = new Set(inside.map(({ k }) => Math.floor(k / SECTOR)));
@@ -44,7 +42,7 @@ const accessOf = (accesses) => {
 };
 
 /** Return what the threads of a step do, in words. */
-const words = ({ name, array, accesses, inside, sectors }) => {
+export const words = ({ name, array, accesses, inside, sectors }) => {
   const who = plural(accesses.length, "thread");
   const where = array.isShared ? "in shared memory" : plural(sectors.length, "sector");
   const outside = accesses.length - inside.length;
@@ -96,7 +94,7 @@ const sectorsOf = (access, width, area) => {
 };
 
 /** Return the drawing of one step of a warp, which may be empty. */
-const draw = (name, warp, accesses, width) => {
+export const draw = (name, warp, accesses, width) => {
   const { area, sheet } = chart(name);
   const title = label(0, 12, `threads ${WARP * warp} to ${WARP * warp + WARP - 1}`, "soft small");
   const all = threads(accesses, width, area);
@@ -117,7 +115,7 @@ const slider = (id, text, most) => {
 };
 
 /** Return the drawn record of a verdict, with its sliders; null if there is none. */
-const recordOf = (task, { size, records, warps, first }) => {
+export const recordOf = (task, { size, records, warps, first }) => {
   const read = reader(task, size, records);
   if (!records.length) return null;
   const last = Math.ceil(task.threads(size) / WARP) - 1;
@@ -159,5 +157,3 @@ const recordOf = (task, { size, records, warps, first }) => {
   choose();
   return box;
 };
-
-module.exports = { recordOf, stepsOf, accessOf, words, draw };

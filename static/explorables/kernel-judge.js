@@ -7,20 +7,18 @@
  * The threads of a warp run together, so their first loads of an array count as one access
  * of the warp, their second loads as the next, and so on, and stores likewise.
  */
-"use strict";
+import { GROUP, MOST } from "./kernel-code.js";
 
-const { GROUP, MOST } = require("./kernel-code.js");
-
-const WARP = 32;
-const SECTOR = 8; // numbers of 4 bytes
+export const WARP = 32;
+export const SECTOR = 8; // numbers of 4 bytes
 const SHOWN = 3; // problems of a kind
 const STEPS = 512; // accesses of a thread that can be drawn
 const SLICE = 8; // ms of judging, after which the page has its turn
 
-const turn = () => new Promise((resolve) => setTimeout(resolve));
+export const turn = () => new Promise((resolve) => setTimeout(resolve));
 
 /** Call `visit` with each number below `count`, and let the page have its turn between. */
-const inSlices = async (count, visit, rest = turn) => {
+export const inSlices = async (count, visit, rest = turn) => {
   let start = performance.now();
   for (let n = 0; n < count; n += 1) {
     visit(n);
@@ -43,7 +41,7 @@ const arraysOf = (task, size) => {
 };
 
 /** Return a function that reads the record `n`. */
-const reader = (task, size, records) => {
+export const reader = (task, size, records) => {
   const arrays = arraysOf(task, size);
   return (n) => {
     const thread = records[4 * n];
@@ -60,7 +58,7 @@ const reader = (task, size, records) => {
 };
 
 /** Return a function that counts how often the thread of an access has made such before. */
-const counter = () => {
+export const counter = () => {
   const seen = new Map();
   return ({ thread, kind }) => {
     const key = 16 * thread + kind;
@@ -132,7 +130,7 @@ const writersOf = () => {
 
 /** Return loads, stores, sectors, the number of threads that make them, problems, of which
  * some of each kind, and the records of each warp. */
-const judge = async (task, size, records, rest = turn) => {
+export const judge = async (task, size, records, rest = turn) => {
   const read = reader(task, size, records);
   const count = records.length / 4;
   const [outside, races] = [new Map(), new Map()]; // by thread, by cell
@@ -173,5 +171,3 @@ const judge = async (task, size, records, rest = turn) => {
     first: threads.length ? Math.floor(threads[0] / WARP) : 0, // the warp to look at
   };
 };
-
-module.exports = { WARP, SECTOR, turn, inSlices, counter, judge, reader };

@@ -1,16 +1,14 @@
 /* The nine kernels to write, from a copy to a product in tiles, with a mark for each that
  * the reader has solved in this browser.
  */
-"use strict";
-
-const { round } = require("./arithmetic.js");
-const { each, label, path, chart } = require("./chart.js");
-const { make } = require("./explorable.js");
-const { best } = require("./kernel-progress.js");
-const { INSTEAD, reason } = require("./kernel-task.js");
+import { round } from "./arithmetic.js";
+import { each, label, path, chart } from "./chart.js";
+import { make } from "./explorable.js";
+import { best } from "./kernel-progress.js";
+import { INSTEAD, reason } from "./kernel-task.js";
 
 /** The tasks: name, heading, and the new idea. */
-const RUNGS = [
+export const RUNGS = [
   ["copy", "A Copy", "a guard for threads without a number"],
   ["row", "A Row for All Rows", "rows and columns from the number of a thread"],
   ["neighbors", "Three Neighbors", "shared memory, so that a number is loaded once"],
@@ -41,7 +39,7 @@ const draw = (_, width) => {
 };
 
 /** Return how far a task is, in words. */
-const markOf = (ratio) => {
+export const markOf = (ratio) => {
   if (!ratio) return "";
   return ratio <= 1 ? "✓ solved" : `right, with ${round(ratio)} times our sectors`;
 };
@@ -79,4 +77,4 @@ const start = (figure) => {
   });
 };
 
-module.exports = { RUNGS, controls: [], draw, markOf, start };
+export default { controls: [], draw, start };

@@ -1,6 +1,4 @@
 /* The reader's kernels as this browser keeps them: their text, and how far each task is. */
-"use strict";
-
 /** @type {Map<string, string>} */
 const memory = new Map(); // for a browser that keeps nothing
 
@@ -22,18 +20,16 @@ const write = (key, text) => {
 };
 
 /** Return the reader's own text of a task, or null. */
-const draft = (name) => read(`kernel-${name}`);
+export const draft = (name) => read(`kernel-${name}`);
 
-const keepDraft = (name, text) => write(`kernel-${name}`, text);
+export const keepDraft = (name, text) => write(`kernel-${name}`, text);
 
 /** Return the fewest sectors of a right kernel as a multiple of our solution's, or 0. */
-const best = (name) => Number(read(`kernel-best-${name}`)) || 0;
+export const best = (name) => Number(read(`kernel-best-${name}`)) || 0;
 
 /** Note a right kernel with such a multiple, and let the page know. */
-const reached = (name, ratio) => {
+export const reached = (name, ratio) => {
   if (best(name) && best(name) <= ratio) return;
   write(`kernel-best-${name}`, String(ratio));
   document.dispatchEvent(new CustomEvent("book:kernel"));
 };
-
-module.exports = { draft, keepDraft, best, reached };

@@ -2,11 +2,9 @@
  *
  * The input is new each time, so a kernel has to read it.
  */
-"use strict";
-
-const { GROUP, MOST, FUEL, program, refusals } = require("./kernel-code.js");
-const { round } = require("./arithmetic.js");
-const { inSlices, judge, turn } = require("./kernel-judge.js");
+import { GROUP, MOST, FUEL, program, refusals } from "./kernel-code.js";
+import { round } from "./arithmetic.js";
+import { inSlices, judge, turn } from "./kernel-judge.js";
 
 const LARGEST = 1024; // number of an input
 const PART = 2 ** 16; // numbers that are compared at a time
@@ -117,7 +115,7 @@ const recorded = async (lab, task, code, size) => {
 
 /** Return the verdict on a kernel: of the first size, or of the one with problems.
  * @returns {Promise<any>} */
-const check = async (lab, task, code) => {
+export const check = async (lab, task, code) => {
   const reasons = refusals(task, code);
   if (reasons.length) return { refused: reasons, problems: reasons };
   const [first, ...others] = task.sizes;
@@ -146,7 +144,7 @@ const tried = async (lab, task, code, size) => {
  * its useful bytes and seconds, or what went wrong before.
  * @returns {Promise<any>}
  */
-const measure = async (lab, task, code, say) => {
+export const measure = async (lab, task, code, say) => {
   let best;
   for (const size of task.steps) {
     say(`Trying N = ${size} …`);
@@ -162,5 +160,3 @@ const measure = async (lab, task, code, say) => {
   const bytes = Object.values(task.arrays).reduce((sum, of) => sum + 4 * of(best.size), 0);
   return { seconds, most, bytes, size: best.size };
 };
-
-module.exports = { check, measure };

@@ -20,21 +20,19 @@
  *   flops     (N) -> the operations that a time is compared with, instead of bytes, optional
  *   measured  the names of products of experiments.js that the task shows, optional
  */
-"use strict";
-
-const { time, bandwidth, rate, round } = require("./arithmetic.js");
-const { make, button, folded } = require("./explorable.js");
-const { messagesOf } = require("./kernel-code.js");
-const { WARP } = require("./kernel-judge.js");
-const { recordOf } = require("./kernel-drawing.js");
-const { draft, keepDraft, reached } = require("./kernel-progress.js");
-const { check, measure } = require("./kernel-run.js");
+import { time, bandwidth, rate, round } from "./arithmetic.js";
+import { make, button, folded } from "./explorable.js";
+import { messagesOf } from "./kernel-code.js";
+import { WARP } from "./kernel-judge.js";
+import { recordOf } from "./kernel-drawing.js";
+import { draft, keepDraft, reached } from "./kernel-progress.js";
+import { check, measure } from "./kernel-run.js";
 
 const KEYS = "Ctrl and Enter check it.";
 const FEWEST_LINES = 5;
 const SHOWN = 1024; // rows of the products whose kernels are shown
 const NO_TIME = "A program on the CPU computes here, so a time would teach you nothing.";
-const INSTEAD =
+export const INSTEAD =
   "Switch on hardware acceleration in the settings of the browser and load the page again, " +
   "or open it in another browser or on another device, such as a phone. The kernels of the " +
   "section before run without a GPU, in an interpreter.";
@@ -178,7 +176,7 @@ const products = (names) => {
 let asked;
 
 /** Return why there is no GPU for this page, or "" if there is one. */
-const reason = async () => {
+export const reason = async () => {
   await bookLoad("explorables/device.js");
   asked ??= bookModules.device.missing();
   return asked;
@@ -307,9 +305,7 @@ const start = (figure, task) => {
 };
 
 /** Return a task as the module of a figure, which pages start. */
-const task = (described) => ({
+export const task = (described) => ({
   ...described,
   start: (figure) => start(figure, described),
 });
-
-module.exports = { INSTEAD, reason, task };

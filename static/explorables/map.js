@@ -2,13 +2,11 @@
  * GPUs. The reader presses a part, and chooses the card whose numbers are shown. On the
  * front page, a list below the map has the sections that treat each part.
  */
-"use strict";
-
-const { size, bandwidth, rate, round, GIGA, TERA } = require("./arithmetic.js");
-const cards = require("./cards.js");
-const { each, tag, label, canvas } = require("./chart.js");
-const { select } = require("./controls.js");
-const { figure } = require("./explorable.js");
+import { size, bandwidth, rate, round, GIGA, TERA } from "./arithmetic.js";
+import { cards } from "./cards.js";
+import { each, tag, label, canvas } from "./chart.js";
+import { select } from "./controls.js";
+import { figure } from "./explorable.js";
 
 const NAMES = ["T4", "A100", "H100", "H200", "B200", "RTX 4090"];
 /** @type {Record<string, any>} */
@@ -336,4 +334,4 @@ const start = (element) => {
   }, true); // this event does not bubble
 };
 
-module.exports = { ...map, start };
+export default { ...map, start };

@@ -12,13 +12,11 @@
  *   table     {head, rows}, the numbers; chart: {points: [[label, number]], unit}
  *   state     the settings that the figure takes over
  */
-"use strict";
-
-const { round } = require("./arithmetic.js");
-const { tag, label, canvas } = require("./chart.js");
-const device = require("./device.js");
-const experiments = require("./experiments.js");
-const { make, button, folded, cells, tableBox } = require("./explorable.js");
+import { round } from "./arithmetic.js";
+import { tag, label, canvas } from "./chart.js";
+import * as device from "./device.js";
+import { experiments } from "./experiments.js";
+import { make, button, folded, cells, tableBox } from "./explorable.js";
 
 const LESS =
   "A web page reaches less than a framework on the same GPU: it has no tensor cores, and " +
@@ -103,7 +101,7 @@ const show = (panel, experiment, predicted, finding, lab, become) => {
  * @param {string} name of the experiment
  * @param {function} [become] (changes) changes the state of the figure
  */
-const openPanel = (opener, name, become) => {
+export const openPanel = (opener, name, become) => {
   const experiment = experiments[name];
   const id = `measure-${name}`;
   const input = make("input", { type: "number", id, min: 0, step: "any", inputmode: "decimal" });
@@ -156,5 +154,3 @@ const openPanel = (opener, name, become) => {
   opener.hidden = true;
   input.focus();
 };
-
-module.exports = openPanel;

@@ -2,12 +2,10 @@
  *
  * Sizes are in bytes. The script runs in pages and in Node.
  */
-"use strict";
-
 // Bytes per parameter
 
 // `numbers` is the size of a number in the layers, `state` of one in the optimizer.
-const RECIPES = {
+export const RECIPES = {
   float32: { weights: 4, gradients: 4, master: 0, numbers: 4, state: 4 },
   mixed: { weights: 2, gradients: 2, master: 4, numbers: 2, state: 4 },
   "mixed-32": { weights: 2, gradients: 4, master: 4, numbers: 2, state: 4 },
@@ -25,7 +23,7 @@ const OPTIMIZERS = {
 };
 
 /** Return the bytes per parameter by role; the master copy is part of `optimizer`. */
-const perParameter = (recipe, optimizer) => {
+export const perParameter = (recipe, optimizer) => {
   const { weights, gradients, master } = RECIPES[recipe];
   const state = OPTIMIZERS[optimizer](RECIPES[recipe]);
   return { weights, gradients, optimizer: master + state };
@@ -52,7 +50,7 @@ const scores = ({ kind, attention, heads, length, dropout, recompute, numbers })
  * layers and the first of the network; queries, keys and values; and twice 4 in the
  * network. With the masks of two dropouts these are 34 h bytes in numbers of 16 bits.
  * Each normalization keeps a mean and a deviation in 32 bits. */
-const gptLayer = (setting) => {
+export const gptLayer = (setting) => {
   const { width, dropout, numbers, recompute } = setting;
   const arrays = recompute === "nonlinearity" ? 12 : 16;
   const masks = dropout ? 2 * width : 0;
@@ -63,7 +61,7 @@ const gptLayer = (setting) => {
  * them, the queries, the result of the attention, keys and values, and 4 arrays of the
  * network: both products, the nonlinearity of the first, and their product. There is
  * no dropout, and a normalization keeps one number in 32 bits. */
-const llamaLayer = (setting) => {
+export const llamaLayer = (setting) => {
   const { width, hidden, heads, keyHeads, numbers, recompute } = setting;
   const keys = (2 * width * keyHeads) / heads;
   const network = (recompute === "nonlinearity" ? 3 : 4) * hidden;
@@ -165,7 +163,7 @@ const perceptron = ({ widths, segment, square, recompute, tokens, numbers }) => 
 /** Return the stages of a setting: a model with its batch, length and recipe.
  * @returns {any[]}
  */
-const stages = (setting) => {
+export const stages = (setting) => {
   const { numbers } = RECIPES[setting.recipe];
   const full = { ...setting, numbers, tokens: setting.batch * setting.length };
   return setting.widths ? perceptron(full) : transformer(full);
@@ -175,12 +173,12 @@ const stages = (setting) => {
 const batchBytes = ({ batch, length, widths }) =>
   widths ? batch * widths[0] * 4 : batch * length * 16;
 
-const countParameters = (setting) =>
+export const countParameters = (setting) =>
   stages(setting).reduce((sum, { parameters }) => sum + parameters, 0);
 
 // The timeline
 
-const ROLES = [
+export const ROLES = [
   "weights",
   "optimizer",
   "gradients",
@@ -188,7 +186,7 @@ const ROLES = [
   "loss",
   "temporaries",
 ];
-const total = (point) => ROLES.reduce((sum, role) => sum + point[role], 0);
+export const total = (point) => ROLES.reduce((sum, role) => sum + point[role], 0);
 const DRAWN = 3; // Further parts of a minibatch repeat the third.
 
 /** Return the bytes per parameter of a GPU that shares the state with others. */
@@ -207,7 +205,7 @@ const shared = ({ recipe, optimizer, gpus, sharded }) => {
  * parts whose gradients are added; gpus; sharded: "optimizer" or "all"
  * @returns {object[]} points {at, phase, stage, part, and the bytes of each role}
  */
-const timeline = (setting) => {
+export const timeline = (setting) => {
   const part = { ...setting, batch: Math.ceil(setting.batch / setting.parts) };
   const twice = setting.recompute === "full";
   const list = stages(part);
@@ -266,18 +264,5 @@ const timeline = (setting) => {
 };
 
 /** Return the first point of the highest total. */
-const peak = (points) =>
+export const peak = (points) =>
   points.reduce((best, point) => (total(point) > total(best) ? point : best));
-
-module.exports = {
-  RECIPES,
-  ROLES,
-  perParameter,
-  gptLayer,
-  llamaLayer,
-  stages,
-  countParameters,
-  timeline,
-  total,
-  peak,
-};

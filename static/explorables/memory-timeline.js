@@ -2,18 +2,18 @@
  * card, and sees which role needs the memory, when the memory peaks, and what to change if
  * it is too much.
  */
-"use strict";
-
-const { size, percent, inUnits, GIGA } = require("./arithmetic.js");
-const memory = require("./memory-arithmetic.js");
-const cards = require("./cards.js");
-const drawing = require("./chart.js");
-const { select, steps, logRange, hidden, more, unseen, doubled, presets } = require("./controls.js");
-const { figure } = require("./explorable.js");
+import { size, percent, inUnits, GIGA } from "./arithmetic.js";
+import * as memory from "./memory-arithmetic.js";
+import { cards } from "./cards.js";
+import {
+  each, label, path, vertical, horizontal, dot, ticks, was, chart, inColumns, linear,
+  rowLines,
+} from "./chart.js";
+import { select, steps, logRange, hidden, more, unseen, doubled, presets } from "./controls.js";
+import { figure } from "./explorable.js";
 
 const { ROLES, total } = memory;
-const { each, label, path, vertical, horizontal, dot, ticks, was } = drawing;
-const { fill, sheet, legend } = drawing.chart("memory-timeline");
+const { fill, sheet, legend } = chart("memory-timeline");
 
 const MEBI = 2 ** 20;
 
@@ -281,7 +281,7 @@ const names = (best, width) => {
     return [kind, `${text}: ${size(best[role])} at the peak`];
   });
   const wide = Math.min(300, width / 2);
-  return legend(items, drawing.inColumns(columns, wide, 22, BOTTOM + 36));
+  return legend(items, inColumns(columns, wide, 22, BOTTOM + 36));
 };
 
 const draw = (state, width, _, last) => {
@@ -298,15 +298,15 @@ const draw = (state, width, _, last) => {
   const top = 1.1 * Math.max(most, limit < 2 * most ? limit : 0);
   const end = points[points.length - 1].at;
   const [left, right] = [LEFT, width - RIGHT];
-  const x = drawing.linear([0, end], [left, right]);
-  const y = drawing.linear([0, top], [BOTTOM, TOP]);
+  const x = linear([0, end], [left, right]);
+  const y = linear([0, top], [BOTTOM, TOP]);
   const rows = ticks(top, 5).map((bytes) => [bytes, bytes ? size(bytes) : "0"]);
   const anchor = x(best.at) > width / 2 ? "end" : "start";
   const aside = anchor === "end" ? -10 : 10;
   return sheet(
     width,
     BOTTOM + (width < 480 ? 170 : 104),
-    drawing.rowLines({ left, right, y }, rows),
+    rowLines({ left, right, y }, rows),
     phases(points, state, x),
     ...ROLES.map((role) => layerOf(points, role, x, y)),
     capacityLine(state, top, width, y, highest),
@@ -547,7 +547,7 @@ const remedy = (text, id, on, off, when = undefined) => {
   return { label: text, run, pressed, when };
 };
 
-module.exports = figure({
+export default figure({
   name: "memory-timeline",
   card: "card",
   controls: [

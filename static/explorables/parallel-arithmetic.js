@@ -5,10 +5,8 @@
  * sizes in bytes, rates in FLOP/s and bandwidths in bytes per second and direction. The
  * script needs memory-arithmetic.js and runs in pages and in Node.
  */
-"use strict";
-
-const { plural } = require("./arithmetic.js");
-const memory = require("./memory-arithmetic.js");
+import { plural } from "./arithmetic.js";
+import * as memory from "./memory-arithmetic.js";
 
 // The groups of a plan
 
@@ -28,7 +26,7 @@ const inMachine = (count, apart, machine) =>
  * parameters, and how many of them share sharded state; microbatches of each copy; parts
  * of each stage; `why` is "" if the plan is possible
  */
-const groups = (plan) => {
+export const groups = (plan) => {
   const { gpus, tensor, context, pipeline, expert, batch, micro, interleave } = plan;
   const { layers, heads, experts = 1, hybrid, machine } = plan;
   const data = gpus / (tensor * context * pipeline);
@@ -99,7 +97,7 @@ const modelParts = (plan) => {
   return { embedding: list[0], layer, head: list[list.length - 1] };
 };
 
-const countParameters = (plan) => {
+export const countParameters = (plan) => {
   const { embedding, layer, head } = modelParts(plan);
   const ends = embedding.parameters + head.parameters;
   return ends + plan.layers * (layer.parameters + layer.experts);
@@ -112,7 +110,7 @@ const expertParameters = (plan) => {
 };
 
 /** Return all other parameters on a GPU of the first and of the last stage. */
-const stageParameters = (plan) => {
+export const stageParameters = (plan) => {
   const { layers, pipeline, tensor, vocabulary, width, tied } = plan;
   const { embedding, layer, head } = modelParts(plan);
   const own = (layers / pipeline) * layer.parameters;
@@ -144,7 +142,7 @@ const blocksOf = (plan, count) => {
  * @param {{recipe: string, zero: number, shards: number}} state `zero` is 0 if nothing is
  * sharded, 1 for the optimizer's state, 2 for the gradients too, 3 for the weights too
  */
-const stateBytes = (count, { recipe, zero, shards }) => {
+export const stateBytes = (count, { recipe, zero, shards }) => {
   const { weights, gradients, optimizer } = memory.perParameter(recipe, "adam");
   return {
     weights: (count * weights) / (zero >= 3 ? shards : 1),
@@ -166,7 +164,7 @@ const repeated = (plan) => {
 };
 
 /** Return the bytes that a GPU keeps of a layer for one microbatch. */
-const layerBytes = (plan) => {
+export const layerBytes = (plan) => {
   const { tensor, sequence } = plan;
   const whole = modelParts(plan).layer.keeps;
   const twice = repeated(plan);
@@ -178,7 +176,7 @@ const inputBytes = (plan) =>
   modelParts(plan).layer.input / (plan.sequence ? plan.tensor : 1);
 
 /** Return how many microbatches the first stage holds at once in 1F1B. */
-const inFlight = ({ pipeline }, { microbatches, chunks }) => {
+export const inFlight = ({ pipeline }, { microbatches, chunks }) => {
   const more = chunks > 1 ? 1 + (pipeline - 1) / (pipeline * chunks) : 1;
   return Math.min(microbatches, pipeline * more);
 };
@@ -191,7 +189,7 @@ const gathered = (plan, { shards }) => {
 };
 
 /** Return the bytes by role of a GPU of the first (0) or of the last stage (1). */
-const stageMemory = (plan, which) => {
+export const stageMemory = (plan, which) => {
   const group = groups(plan);
   const { layer, head } = modelParts(plan);
   const { tensor, pipeline, layers, recompute } = plan;
@@ -213,10 +211,10 @@ const stageMemory = (plan, which) => {
   };
 };
 
-const total = (roles) => Object.values(roles).reduce((sum, x) => sum + x, 0);
+export const total = (roles) => Object.values(roles).reduce((sum, x) => sum + x, 0);
 
 /** Return the bytes by role of the GPU that needs the most. */
-const memoryOf = (plan) => {
+export const memoryOf = (plan) => {
   const [first, last] = [stageMemory(plan, 0), stageMemory(plan, 1)];
   return total(last) > total(first) ? last : first;
 };
@@ -227,7 +225,7 @@ const memoryOf = (plan) => {
 const attentionOf = ({ length, width }) => 4 * length * width;
 
 /** Return the FLOPs of a step on all GPUs: of the model, and with recomputation. */
-const flopsOf = (plan) => {
+export const flopsOf = (plan) => {
   const { layers, width, vocabulary, length, batch, recompute } = plan;
   const attention = attentionOf(plan);
   const layer = 2 * modelParts(plan).layer.active + attention;
@@ -315,7 +313,7 @@ const trafficOf = (plan, group) => {
  * @param {object} hardware within, between: bandwidth of a GPU inside of its machine
  * and to others; machine: GPUs of a machine
  */
-const linksOf = (plan, { within, between, machine }) => {
+export const linksOf = (plan, { within, between, machine }) => {
   const { tensor, context, expert, gpus } = plan;
   // Rings use the network of all GPUs of the group that a machine has.
   const ring = (size, apart) =>
@@ -356,7 +354,7 @@ const windows = (plan, { microbatches }, work) => {
  * @returns {object} what `groups` returns; memory by role; traffic and times by kind;
  * hidden: time of traffic behind the arithmetic; step; rate: FLOP/s of a GPU
  */
-const planStep = (given, hardware) => {
+export const planStep = (given, hardware) => {
   const plan = { ...given, machine: hardware.machine };
   const group = groups(plan);
   if (group.why) return group;
@@ -388,19 +386,4 @@ const planStep = (given, hardware) => {
     rate: flops.model / gpus / step,
     tokens: (batch * length) / gpus / step,
   };
-};
-
-module.exports = {
-  groups,
-  countParameters,
-  stageParameters,
-  stateBytes,
-  layerBytes,
-  inFlight,
-  stageMemory,
-  memoryOf,
-  total,
-  flopsOf,
-  linksOf,
-  planStep,
 };

@@ -3,22 +3,20 @@
  * Times are in seconds, sizes in bytes, rates in FLOP/s and bandwidths in bytes per second.
  * The script runs in pages and in Node.
  */
-"use strict";
-
 // The roofline: work has FLOPs, bytes and calls
 
 /** The bytes of a number; TF32 is a rounding of 32-bit numbers inside of a product. */
-const TYPES = { float32: 4, tf32: 4, bfloat16: 2, float16: 2, fp8: 1 };
+export const TYPES = { float32: 4, tf32: 4, bfloat16: 2, float16: 2, fp8: 1 };
 
 /** Return the work of an operation on each of n numbers. */
-const elementwise = ({ n, reads, writes, flops }, bytes) => ({
+export const elementwise = ({ n, reads, writes, flops }, bytes) => ({
   flops: flops * n,
   bytes: bytes * n * (reads + writes),
   calls: 1,
 });
 
 /** Return the work of a product of b x k and k x n numbers. */
-const product = ({ b, k, n }, bytes) => ({
+export const product = ({ b, k, n }, bytes) => ({
   flops: 2 * b * k * n,
   bytes: bytes * (b * k + k * n + b * n),
   calls: 1,
@@ -30,7 +28,7 @@ const product = ({ b, k, n }, bytes) => ({
  * read a second array; fused: whether one kernel does all, and reads one array
  * @param {number} bytes of a number
  */
-const chain = ({ n, count, second, fused }, bytes) => ({
+export const chain = ({ n, count, second, fused }, bytes) => ({
   flops: count * n,
   bytes: bytes * n * (fused ? 2 : 2 * count + second),
   calls: fused ? 1 : count,
@@ -40,7 +38,7 @@ const chain = ({ n, count, second, fused }, bytes) => ({
  * Return the work of the two products and the softmax of attention, forward. Without
  * fusion, the scores are written and read by a product, the softmax and a product.
  */
-const attention = ({ batch, length, heads, width, fused }, bytes) => {
+export const attention = ({ batch, length, heads, width, fused }, bytes) => {
   const matrices = 4 * batch * length * width;
   const scores = batch * heads * length ** 2;
   return {
@@ -60,7 +58,7 @@ const TERMS = ["flops", "functions", "bytes", "calls"];
  * @returns {{terms: object, time: number, decides: string}} the four times, the
  * largest of them and its name
  */
-const bound = (
+export const bound = (
   { rate, bandwidth, overhead, functions: perSecond = 0 },
   { flops, bytes, calls, functions = 0 },
 ) => {
@@ -75,10 +73,10 @@ const bound = (
 };
 
 /** Return the FLOPs per byte above which arithmetic takes longer than the bytes. */
-const ridge = ({ rate, bandwidth }) => rate / bandwidth;
+export const ridge = ({ rate, bandwidth }) => rate / bandwidth;
 
 /** Return the batch size at which the weights of a large layer take no longer. */
-const criticalBatch = (machine, bytes) => (bytes / 2) * ridge(machine);
+export const criticalBatch = (machine, bytes) => (bytes / 2) * ridge(machine);
 
 const STEPS = 400; // between the ends of a range, in which one change is looked for
 
@@ -87,7 +85,7 @@ const STEPS = 400; // between the ends of a range, in which one change is looked
  * @param {function} decides (size) -> the name of the term
  * @returns {object[]} {size, before, after} in the order of the sizes, not rounded
  */
-const changes = (decides, min, max) => {
+export const changes = (decides, min, max) => {
   const at = (i) => min * (max / min) ** (i / STEPS);
   const found = [];
   for (let i = 0; i < STEPS; i += 1) {
@@ -111,7 +109,7 @@ const NUMBER = "([0-9][0-9,.]*(?:e[+-]?[0-9]+)?)";
  * Return the machine in a line that `print(measure_machine())` prints, or null.
  * @returns {?{rates: object, bandwidth: number, overhead: number, functions: number}}
  */
-const parseMachine = (text) => {
+export const parseMachine = (text) => {
   const rates = text.match(/GFLOP\/s:\s*([^;]+);/);
   const memory = text.match(new RegExp(`memory\\s+${NUMBER}\\s*GB/s`));
   const calls = text.match(new RegExp(`${NUMBER}\\s*[µμu]s per operation`));
@@ -141,7 +139,7 @@ const SECTOR = 32; // bytes
  * @returns {{threads: number[][], sectors: number[], used: number}} the first and the
  * last sector of each thread, all different sectors, and the used share of their bytes
  */
-const sectors = ({ stride, size, offset }) => {
+export const sectors = ({ stride, size, offset }) => {
   const threads = Array.from({ length: WARP }, (_, t) => {
     const first = offset + t * stride * size;
     return [first, first + size - 1].map((byte) => Math.floor(byte / SECTOR));
@@ -152,10 +150,10 @@ const sectors = ({ stride, size, offset }) => {
 };
 
 /** Return the number of tiles of a product of n x n matrices. */
-const programs = (n, rows, columns) => Math.ceil(n / rows) * Math.ceil(n / columns);
+export const programs = (n, rows, columns) => Math.ceil(n / rows) * Math.ceil(n / columns);
 
 /** Return the waves of a grid, and the share of the places that is busy. */
-const waves = (count, places) => {
+export const waves = (count, places) => {
   const number = Math.ceil(count / places);
   return { number, efficiency: count / (places * number) };
 };
@@ -164,7 +162,7 @@ const REGISTER_UNIT = 256; // registers are given to a warp in units of this siz
 const PARTS = 4; // of an SM, each with its own registers
 
 /** Return the bytes of shared memory that the system reserves for each block. */
-const reserved = (capability) => (capability >= 8 ? 1024 : 0);
+export const reserved = (capability) => (capability >= 8 ? 1024 : 0);
 
 /**
  * Return how many blocks of a kernel an SM holds.
@@ -175,7 +173,7 @@ const reserved = (capability) => (capability >= 8 ? 1024 : 0);
  * blocks that each limit allows, the smallest of them, the names of the limits that
  * decide, and the share of the warps that is in use
  */
-const occupancy = (card, { warps, registers, shared }) => {
+export const occupancy = (card, { warps, registers, shared }) => {
   const perWarp = Math.ceil((WARP * registers) / REGISTER_UNIT) * REGISTER_UNIT;
   const perPart = Math.floor(card.registers / PARTS / perWarp);
   const taken = Math.max(shared + reserved(card.capability), 1);
@@ -195,7 +193,7 @@ const occupancy = (card, { warps, registers, shared }) => {
  * @param {object} card bandwidth; processors: number of SMs
  * @param {number} latency of a request
  */
-const inFlight = ({ bandwidth, processors }, latency) =>
+export const inFlight = ({ bandwidth, processors }, latency) =>
   (latency * bandwidth) / processors;
 
 /**
@@ -206,7 +204,7 @@ const inFlight = ({ bandwidth, processors }, latency) =>
  * of a warp, and matrices: how many of 8 x 8 values a warp loads from shared memory
  * @param {number} l2 bytes that the L2 cache delivers to all SMs in a clock
  */
-const turnClocks = (card, plan, l2) => {
+export const turnClocks = (card, plan, l2) => {
   const { rows, columns, terms, warps, instructions, matrices } = plan;
   const flops = 2 ** Math.round(Math.log2((1e3 * card.tensor16) / card.cores / card.clock));
   return {
@@ -229,7 +227,7 @@ const found = (text, pattern) => {
  * @returns {?{registers: number, shared: ?number, stack: ?number, warps: ?number,
  * tile: ?number, card: ?string, capability: ?number}}
  */
-const parseKernel = (text) => {
+export const parseKernel = (text) => {
   const registers = found(text, /(\d+) registers/g);
   if (!(registers >= 1 && registers <= 255)) return null;
   const card = last(text, /\b([A-Z]\d{1,3})\b/g);
@@ -244,25 +242,4 @@ const parseKernel = (text) => {
     card: card?.[1].toLowerCase(),
     capability: found(text, /\bsm_(\d+)/g),
   };
-};
-
-module.exports = {
-  TYPES,
-  elementwise,
-  product,
-  chain,
-  attention,
-  bound,
-  ridge,
-  criticalBatch,
-  changes,
-  parseMachine,
-  sectors,
-  programs,
-  waves,
-  reserved,
-  occupancy,
-  inFlight,
-  turnClocks,
-  parseKernel,
 };

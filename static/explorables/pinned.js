@@ -1,4 +1,4 @@
 /* Measures what a copy costs a page, beside the two ways of a copy. */
-"use strict";
+import { picture } from "./explorable.js";
 
-module.exports = require("./explorable.js").picture("copies");
+export default picture("copies");

@@ -2,14 +2,12 @@
  * many GPUs share a layer, a sequence or experts, and how many stages a pipeline has, and
  * sees whether the plan fits and which part of a step is exposed communication.
  */
-"use strict";
-
-const { time, size, bandwidth, rate, percent, inUnits, GIGA, TERA } = require("./arithmetic.js");
-const parallel = require("./parallel-arithmetic.js");
-const cards = require("./cards.js");
-const { each, label, canvas, vertical, ticks, was, inColumns, chart } = require("./chart.js");
-const { select, steps, range, logRange, more, unseen, doubled, presets } = require("./controls.js");
-const { figure } = require("./explorable.js");
+import { time, size, bandwidth, rate, percent, inUnits, GIGA, TERA } from "./arithmetic.js";
+import * as parallel from "./parallel-arithmetic.js";
+import { cards } from "./cards.js";
+import { each, label, canvas, vertical, ticks, was, inColumns, chart } from "./chart.js";
+import { select, steps, range, logRange, more, unseen, doubled, presets } from "./controls.js";
+import { figure } from "./explorable.js";
 
 const { area, sheet, stack, legend } = chart("plans");
 
@@ -541,4 +539,4 @@ const spec = figure({
   ...{ stepOf, published, fits, CARDS, MODELS }, // for tests
 });
 
-module.exports = spec;
+export default spec;

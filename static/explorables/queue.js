@@ -1,12 +1,10 @@
 /* The queue: a host queues the steps of a loop, a device executes them, and the reader
  * chooses how often the loop fetches the loss.
  */
-"use strict";
-
-const { time, percent, round, runQueue, blockTime, MICRO } = require("./arithmetic.js");
-const { each, tag, label, vertical, timeAxis, until, chart } = require("./chart.js");
-const { steps, logRange, more, presets } = require("./controls.js");
-const { figure } = require("./explorable.js");
+import { time, percent, round, runQueue, blockTime, MICRO } from "./arithmetic.js";
+import { each, tag, label, vertical, timeAxis, until, chart } from "./chart.js";
+import { steps, logRange, more, presets } from "./controls.js";
+import { figure } from "./explorable.js";
 
 const { area, sheet, legend } = chart("queue");
 
@@ -231,7 +229,7 @@ const settle = (state, id) => {
 
 const range = (id, text) => logRange(id, text, [0.1, 1e5], from(id), microseconds);
 
-module.exports = figure({
+export default figure({
   name: "queue",
   experiment: "queue",
   controls: [

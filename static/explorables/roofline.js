@@ -2,19 +2,19 @@
  * one, and an operation, and sees which of its arithmetic, its bytes and its calls bounds
  * the time, and at which size that changes.
  */
-"use strict";
+import {
+  time, size, rate, bandwidth, percent, round, inUnits, MICRO, GIGA, TERA,
+} from "./arithmetic.js";
+import * as performance from "./performance-arithmetic.js";
+import { cards } from "./cards.js";
+import {
+  each, tag, label, canvas, path, line, horizontal, dot, diamond, logarithmic, chart,
+  powers, grid, hatching,
+} from "./chart.js";
+import { select, steps, range, logRange, text, more, doubled } from "./controls.js";
+import { figure } from "./explorable.js";
 
-const arithmetic = require("./arithmetic.js");
-const performance = require("./performance-arithmetic.js");
-const cards = require("./cards.js");
-const drawing = require("./chart.js");
-const { select, steps, range, logRange, text, more, doubled } = require("./controls.js");
-const { figure } = require("./explorable.js");
-
-const { time, size, rate, bandwidth, percent, round, inUnits } = arithmetic;
-const { MICRO, GIGA, TERA } = arithmetic;
-const { each, tag, label, canvas, path, line, horizontal, dot, diamond, logarithmic } = drawing;
-const { bar } = drawing.chart("roofline");
+const { bar } = chart("roofline");
 
 // Dense rates in TFLOP/s and bandwidths in GB/s; NOTES names the sources.
 const HALF = (tensor) => ({ bfloat16: tensor, float16: tensor });
@@ -260,16 +260,15 @@ const frameOf = (state, width) => {
 };
 
 const axes = (frame, width) => {
-  const rows = drawing.powers(Math.ceil(frame.down), Math.floor(frame.up));
+  const rows = powers(Math.ceil(frame.down), Math.floor(frame.up));
   const named = rows.map(([exponent, power]) => {
     const [unit, letter] = exponent < 12 ? [9, "G"] : [12, "T"];
     return [power, `${round(10 ** (exponent - unit))}\u00a0${letter}`];
   });
-  const columns = drawing
-    .powers(-1, 4)
+  const columns = powers(-1, 4)
     .filter(([exponent]) => width >= 480 || exponent % 2)
     .map(([, power]) => [power]);
-  return drawing.grid(frame, named, columns);
+  return grid(frame, named, columns);
 };
 
 /** Return the roof of a peak rate, from the slope of the memory to the flat part. */
@@ -381,7 +380,7 @@ const draw = (state, width, _, last) => {
   return canvas(
     width,
     BOTTOM + (width < 480 ? 92 : 72),
-    tag("defs", {}, drawing.hatching("roofline"), clip(place)),
+    tag("defs", {}, hatching("roofline"), clip(place)),
     bars(state, width),
     label(0, TOP - 22, "FLOP/s at the bound (G = 10⁹, T = 10¹²)", "soft small"),
     axes(place, width),
@@ -581,7 +580,7 @@ const DEPTHS = [1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128];
 const tera = (x) => rate(x * TERA);
 const giga = (x) => bandwidth(x * GIGA);
 
-module.exports = figure({
+export default figure({
   name: "roofline",
   card: "machine",
   experiment: "roofline",

@@ -1,13 +1,11 @@
 /* Sectors: which bytes move when the 32 threads of a warp read numbers at some distance
  * from each other.
  */
-"use strict";
-
-const { percent, plural } = require("./arithmetic.js");
-const performance = require("./performance-arithmetic.js");
-const { each, tag, label, path, inColumns, chart } = require("./chart.js");
-const { select, range, more, presets } = require("./controls.js");
-const { figure } = require("./explorable.js");
+import { percent, plural } from "./arithmetic.js";
+import * as performance from "./performance-arithmetic.js";
+import { each, tag, label, path, inColumns, chart } from "./chart.js";
+import { select, range, more, presets } from "./controls.js";
+import { figure } from "./explorable.js";
 
 const { area, sheet, legend } = chart("sectors");
 
@@ -197,7 +195,7 @@ const SIZES = [
   ["8", "8 bytes (float64)"],
 ];
 
-module.exports = figure({
+export default figure({
   name: "sectors",
   experiment: "sectors",
   controls: [

@@ -1,15 +1,12 @@
 /* How many users does a GPU serve? The figure shows the memory of a card, and the tokens per
  * second of all users against their number.
  */
-"use strict";
-
-const { time, size, round, plural, rate, bandwidth } = require("./arithmetic.js");
-const inference = require("./inference-arithmetic.js");
-const cards = require("./cards.js");
-const { label, tag, line, vertical, dot, grid, logarithmic, powers, chart } =
-  require("./chart.js");
-const { select, steps, more } = require("./controls.js");
-const { figure } = require("./explorable.js");
+import { time, size, round, plural, rate, bandwidth } from "./arithmetic.js";
+import * as inference from "./inference-arithmetic.js";
+import { cards } from "./cards.js";
+import { label, tag, line, vertical, dot, grid, logarithmic, powers, chart } from "./chart.js";
+import { select, steps, more } from "./controls.js";
+import { figure } from "./explorable.js";
 
 const { sheet, stack, legend } = chart("server");
 
@@ -221,7 +218,7 @@ const INPUTS = [128, 500, 1000, 2048, 5000, 8192, 20000, 65536];
 const OUTPUTS = [128, 500, 1000, 2000, 2048, 4096, 8192];
 const names = Object.entries(MODELS).map(([value, [name]]) => [value, name]);
 
-module.exports = figure({
+export default figure({
   name: "server",
   card: "card",
   controls: [

@@ -1,7 +1,7 @@
 /* A kernel to write: each thread copies a number, if there is one for it. */
-"use strict";
+import { task } from "./kernel-task.js";
 
-module.exports = require("./kernel-task.js").task({
+export default task({
   name: "copy",
   sizes: [1000, 512],
   steps: [2 ** 14, 2 ** 18, 2 ** 21, 3 * 2 ** 22],

@@ -1,7 +1,7 @@
 /* A kernel to write: each number of the result is the sum of three neighbors. */
-"use strict";
+import { task } from "./kernel-task.js";
 
-module.exports = require("./kernel-task.js").task({
+export default task({
   name: "neighbors",
   sizes: [1000, 512],
   steps: [2 ** 14, 2 ** 18, 2 ** 21, 3 * 2 ** 22],

@@ -1,7 +1,6 @@
 /* A kernel to write: the product of two matrices, a number by each thread. */
-"use strict";
-
-const { productFlops } = require("./arithmetic.js");
+import { productFlops } from "./arithmetic.js";
+import { task } from "./kernel-task.js";
 
 /** Return a function that gives a number of the product of two n x n matrices. */
 const expected =
@@ -15,7 +14,8 @@ const expected =
 
 const square = (n) => n * n;
 
-module.exports = require("./kernel-task.js").task({
+/** The description of the task, of which another one takes over the most. */
+export const product = {
   name: "product",
   sizes: [32, 21],
   steps: [128, 256, 512, 1024],
@@ -48,4 +48,6 @@ fn kernel(i: u32, l: u32, w: u32) {
     store_out(i, s);
   }
 }`,
-});
+};
+
+export default task(product);

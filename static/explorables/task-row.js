@@ -1,7 +1,7 @@
 /* A kernel to write: a row is added to each row of a matrix. */
-"use strict";
+import { task } from "./kernel-task.js";
 
-module.exports = require("./kernel-task.js").task({
+export default task({
   name: "row",
   sizes: [64, 37],
   steps: [128, 512, 2048, 4000],

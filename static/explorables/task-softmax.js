@@ -1,7 +1,6 @@
 /* A kernel to write: the softmax of each row of a matrix with 64 rows. */
-"use strict";
-
-const { GROUP } = require("./kernel-code.js");
+import { GROUP } from "./kernel-code.js";
+import { task } from "./kernel-task.js";
 
 const ROWS = 64;
 
@@ -17,7 +16,7 @@ const expected = ({ a }, n) => {
   };
 };
 
-module.exports = require("./kernel-task.js").task({
+export default task({
   name: "softmax",
   sizes: [512, 300],
   steps: [2 ** 10, 2 ** 13, 2 ** 16, 2 ** 18],

@@ -1,9 +1,8 @@
 /* A kernel to write: the sum of each 256 numbers, of which the last may be fewer. */
-"use strict";
+import { GROUP } from "./kernel-code.js";
+import { task } from "./kernel-task.js";
 
-const { GROUP } = require("./kernel-code.js");
-
-module.exports = require("./kernel-task.js").task({
+export default task({
   name: "sum",
   sizes: [1024, 1000],
   steps: [2 ** 14, 2 ** 18, 2 ** 21, 3 * 2 ** 22],

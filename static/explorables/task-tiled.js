@@ -1,10 +1,9 @@
 /* A kernel to write: the product of two matrices in tiles of 16 x 16 numbers. */
-"use strict";
+import { GROUP } from "./kernel-code.js";
+import { product } from "./task-product.js";
+import { task } from "./kernel-task.js";
 
-const { GROUP } = require("./kernel-code.js");
-const product = require("./task-product.js");
-
-module.exports = require("./kernel-task.js").task({
+export default task({
   ...product, // with the same matrices
   name: "tiled",
   tile: 512,

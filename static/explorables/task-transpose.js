@@ -1,9 +1,8 @@
 /* A kernel to write: the transpose of a square matrix. */
-"use strict";
+import { GROUP } from "./kernel-code.js";
+import { task } from "./kernel-task.js";
 
-const { GROUP } = require("./kernel-code.js");
-
-module.exports = require("./kernel-task.js").task({
+export default task({
   name: "transpose",
   sizes: [64, 40],
   steps: [128, 512, 2048, 4000],

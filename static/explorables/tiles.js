@@ -1,4 +1,4 @@
 /* Measures products in tiles, and fused kernels, beside the picture of the tiles. */
-"use strict";
+import { picture } from "./explorable.js";
 
-module.exports = require("./explorable.js").picture("tiles");
+export default picture("tiles");

@@ -1,14 +1,12 @@
 /* The budget of a turn: for how many clocks a turn of a product occupies each unit of an SM.
  * The reader chooses a card and one of its plans, and sees which unit limits the plan.
  */
-"use strict";
-
-const { percent, rate, TERA } = require("./arithmetic.js");
-const performance = require("./performance-arithmetic.js");
-const cards = require("./cards.js");
-const { each, label, chart } = require("./chart.js");
-const { select, range, more } = require("./controls.js");
-const { figure } = require("./explorable.js");
+import { percent, rate, TERA } from "./arithmetic.js";
+import * as performance from "./performance-arithmetic.js";
+import { cards } from "./cards.js";
+import { each, label, chart } from "./chart.js";
+import { select, range, more } from "./controls.js";
+import { figure } from "./explorable.js";
 
 const { sheet, bar } = chart("turns");
 
@@ -142,7 +140,7 @@ const menu = (name) => {
 
 const names = Object.keys(PLANS);
 
-module.exports = figure({
+export default figure({
   name: "turns",
   card: "card",
   controls: [

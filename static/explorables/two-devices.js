@@ -1,12 +1,10 @@
 /* Two devices: tensors on the host and on two GPUs. The figure shows what each framework
  * does when they are added, and what the copies cost.
  */
-"use strict";
-
-const { time, size, bandwidth, list, upper, replay, copyTime, MICRO, GIGA } = require("./arithmetic.js");
-const { each, tag, label, canvas, path } = require("./chart.js");
-const { select, steps, logRange, hidden, more } = require("./controls.js");
-const { figure } = require("./explorable.js");
+import { time, size, bandwidth, list, upper, replay, copyTime, MICRO, GIGA } from "./arithmetic.js";
+import { each, tag, label, canvas, path } from "./chart.js";
+import { select, steps, logRange, hidden, more } from "./controls.js";
+import { figure } from "./explorable.js";
 
 const HOST_LINK = 64 * GIGA; // PCI Express 5 with 16 lanes, in one direction
 const GPU_LINKS = { nvlink: ["NVLink 4", 450 * GIGA], pcie: ["PCIe 5", HOST_LINK] };
@@ -378,7 +376,7 @@ const areActions = (text) =>
   /^(add|copy|fetch)(-(add|copy|fetch))*$/.test(text) &&
   text.split("-").length <= MOST_ACTIONS;
 
-module.exports = figure({
+export default figure({
   name: "two-devices",
   follows: { framework: "tab" },
   controls: [

@@ -3,15 +3,14 @@
  * SM holds, whether their warps hide the latency of the memory, and in how many waves a
  * product of matrices runs.
  */
-"use strict";
-
-const { time, bandwidth, round, percent, plural, list, upper, GIGA } = require("./arithmetic.js");
-const performance = require("./performance-arithmetic.js");
-const cards = require("./cards.js");
-const { each, label, path, vertical, dot, diamond, grid, linear, logarithmic, ticks, chart } =
-  require("./chart.js");
-const { select, range, text, more, presets } = require("./controls.js");
-const { figure } = require("./explorable.js");
+import { time, bandwidth, round, percent, plural, list, upper, GIGA } from "./arithmetic.js";
+import * as performance from "./performance-arithmetic.js";
+import { cards } from "./cards.js";
+import {
+  each, label, path, vertical, dot, diamond, grid, linear, logarithmic, ticks, chart,
+} from "./chart.js";
+import { select, range, text, more, presets } from "./controls.js";
+import { figure } from "./explorable.js";
 
 const { area, sheet, bar, stack } = chart("warps");
 
@@ -417,7 +416,7 @@ const RESIDENT = { fit: "as many as fit", one: "one" };
 const BYTES = ["4", "8", "16", "32", "64"];
 const STAGES = [["1", "1, none ahead"], "2", "3", "4", "5", "6"];
 
-module.exports = figure({
+export default figure({
   name: "warps",
   card: "card",
   controls: [

@@ -1,12 +1,10 @@
 /* The workers: a loop loads minibatches, copies them and computes a step with each. The
  * reader chooses what the loop waits for, and sees how much of this overlaps.
  */
-"use strict";
-
-const { time, runWorkers, pace } = require("./arithmetic.js");
-const { each, tag, label, vertical, timeAxis, until, chart } = require("./chart.js");
-const { steps, range, more } = require("./controls.js");
-const { figure } = require("./explorable.js");
+import { time, runWorkers, pace } from "./arithmetic.js";
+import { each, tag, label, vertical, timeAxis, until, chart } from "./chart.js";
+import { steps, range, more } from "./controls.js";
+import { figure } from "./explorable.js";
 
 const { area, sheet } = chart("workers");
 
@@ -140,7 +138,7 @@ const milliseconds = (value) => time(value * MILLI);
 const job = (id, text, initial) =>
   range(id, text, [5, 60, 5], initial, { format: milliseconds });
 
-module.exports = figure({
+export default figure({
   name: "workers",
   invite: "Drag the slider to the right, and see the three jobs overlap.",
   controls: [

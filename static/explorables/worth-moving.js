@@ -1,15 +1,11 @@
 /* Is it worth moving? The figure compares a product of two matrices on the CPU with the
  * product on the GPU and the copies to it and back.
  */
-"use strict";
-
-const { time, rate, bandwidth, round, productTimes, productFlops, crossing, MICRO, GIGA, TERA } =
-  require("./arithmetic.js");
-const cards = require("./cards.js");
-const { label, line, vertical, dot, grid, logarithmic, powers, chart } =
-  require("./chart.js");
-const { select, steps, logRange, more } = require("./controls.js");
-const { figure } = require("./explorable.js");
+import { time, rate, bandwidth, round, productTimes, productFlops, crossing, MICRO, GIGA, TERA } from "./arithmetic.js";
+import { cards } from "./cards.js";
+import { label, line, vertical, dot, grid, logarithmic, powers, chart } from "./chart.js";
+import { select, steps, logRange, more } from "./controls.js";
+import { figure } from "./explorable.js";
 
 const { sheet, stack, legend } = chart("worth-moving");
 
@@ -298,7 +294,7 @@ const micro = (value) => time(value * MICRO);
 const types = Object.entries(TYPES).map(([id, [name]]) => [id, name]);
 const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
-module.exports = figure({
+export default figure({
   name: "worth-moving",
   controls: [
     steps("n", "Size n of the matrices", SIZES, 4096, { format: (n) => `${n} × ${n}` }),

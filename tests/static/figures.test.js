@@ -22,7 +22,7 @@ for (const name of NAMES)
   });
 
 test("figures have the cards of the library", () =>
-  assert.deepEqual(load("cards"), library.cards));
+  assert.deepEqual(load("cards").cards, library.cards));
 
 /** Return the state after a change of one control of a figure. */
 const after = (spec, state, id, value) => {
@@ -105,7 +105,7 @@ for (const name of ["collectives", "plans"])
   });
 
 test("a wrong setting of a figure is named", () => {
-  const { begin } = load("explorable");
+  const { begin } = load("controls");
   assert.equal(begin(figures.queue, "host=50000&every=2").host, 50000);
   // The closest of a range, and of a list
   assert.equal(begin(figures.queue, "host=1e9").host, 1e5);

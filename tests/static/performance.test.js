@@ -202,7 +202,7 @@ test("a pasted machine and its card are taken over", () => {
   const left = roofline.settle({ ...state, rate: 5 }, "rate");
   assert.deepEqual([left.machine, left.line, left.rate], ["own", "", 5]);
   const h100 = roofline.settle({ ...left, machine: "h100" }, "machine");
-  close([h100.memory, h100.overhead], [load("cards").H100.bandwidth, roofline.OVERHEAD]);
+  close([h100.memory, h100.overhead], [load("cards").cards.H100.bandwidth, roofline.OVERHEAD]);
 });
 
 // Sectors

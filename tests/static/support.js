@@ -12,16 +12,19 @@ const FOLDER = path.join(ROOT, "static/explorables");
 if (!fs.existsSync(NUMBERS))
   throw new Error("the library's numbers are not there: run make test-static");
 
-/** Return a module of the figures. */
-const load = (name) => require(path.join(FOLDER, `${name}.js`));
+/** Return what a module of the figures exports, together with its figure. */
+const load = (name) => {
+  const module = require(path.join(FOLDER, `${name}.js`));
+  return { ...module, ...module.default };
+};
 const read = (file) => fs.readFileSync(path.join(ROOT, file), "utf8");
 const library = JSON.parse(fs.readFileSync(NUMBERS, "utf8"));
 const NAMES = fs
   .readdirSync(FOLDER)
-  .filter((file) => read(`static/explorables/${file}`).includes("= figure({\n"))
+  .filter((file) => read(`static/explorables/${file}`).includes(" figure({\n"))
   .map((file) => file.replace(".js", ""));
 const figures = Object.fromEntries(NAMES.map((name) => [name, load(name)]));
-const { first } = load("explorable");
+const { first } = load("controls");
 
 /** Return the first state of a figure with changes, as if `id` had been changed last. */
 const changed = (spec, changes, id = "") => {

@@ -23,7 +23,8 @@ def test_scripts_come_after_those_that_they_need():
         assert scripts[-1] == name
         for number, script in enumerate(scripts):
             source = (ROOT / f"static/explorables/{script}.js").read_text("utf-8")
-            assert set(figures.NEEDS.findall(source)) <= {*scripts[:number]}
+            needed = {module for _, module in figures.IMPORT.findall(source)}
+            assert needed <= {*scripts[:number]}
 
 
 def test_the_file_is_complete_without_a_network():
