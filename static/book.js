@@ -29,13 +29,30 @@
 
   const MACHINES = '.tab-set[data-axis="machine"]';
   const axes = ["tab", "beside", "differences", "machine"];
+  const INPUTS = { tab: "framework", beside: "beside", theme: "theme" }; // their names
+
+  const held = {}; // what lasts as long as the page, if storage is blocked or full
+
+  function keep(key, value) {
+    held[key] = value;
+    try {
+      if (value === null) localStorage.removeItem(key);
+      else localStorage.setItem(key, value);
+    } catch {
+      // The page holds it.
+    }
+  }
+
+  function kept(key) {
+    try {
+      return localStorage.getItem(key) ?? held[key] ?? null;
+    } catch {
+      return held[key] ?? null;
+    }
+  }
 
   function remember(key, value) {
-    try {
-      localStorage.setItem(key, value);
-    } catch {
-      // If storage is blocked, the choice lasts as long as the page.
-    }
+    keep(key, value);
     markAddress(key);
   }
 
@@ -76,7 +93,7 @@
       for (const axis of axes)
         if (root.dataset[axis] !== before[axis]) show(axis, root.dataset[axis]);
     });
-    markTheme();
+    show("theme", root.dataset.theme);
     markAddress();
   }
 
@@ -99,7 +116,7 @@
 
   function show(axis, value) {
     root.dataset[axis] = value;
-    if (axis === "tab") find(`#frameworks [value="${value}"]`).checked = true;
+    for (const input of all(`[name="${INPUTS[axis]}"]`)) input.checked = input.value === value;
     if (axis === "machine") all(MACHINES).forEach(updateTabSet);
     if (axis === "code") foldCode(document);
     const detail = { axis, value };
@@ -172,19 +189,13 @@
   const remainsWithAny = (block) =>
     all("#frameworks input").every(({ value }) => remainsWith(value)(block));
 
-  // Returns the element of a row to which a key leads from the focused one, if any.
-  function neighbor(event, row, [back, on]) {
-    const place = row.indexOf(document.activeElement);
-    const steps = { [back]: place - 1, [on]: (place + 1) % row.length, Home: 0, End: -1 };
-    if (!(event.key in steps) || event.ctrlKey || event.altKey || event.metaKey) return null;
-    event.preventDefault();
-    return row.at(steps[event.key]);
-  }
-
   function moveInTabs(event) {
     const row = [...event.currentTarget.parentElement.children];
-    const next = neighbor(event, row, ["ArrowLeft", "ArrowRight"]);
-    if (!next) return;
+    const place = row.indexOf(event.currentTarget);
+    const steps = { ArrowLeft: place - 1, ArrowRight: (place + 1) % row.length, Home: 0, End: -1 };
+    if (!(event.key in steps) || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    const next = row.at(steps[event.key]);
     choose("machine", next.dataset.choice, next);
     next.focus({ preventScroll: true });
   }
@@ -201,14 +212,12 @@
 
   function prepareFrameworks() {
     const frameworks = find("#frameworks");
-    const close = () => frameworks.matches(":popover-open") && frameworks.hidePopover();
-    frameworks.addEventListener("change", ({ target }) => choose("tab", target.value));
     // Arrow keys make clicks, too, but they do not close the list on narrow screens.
-    frameworks.addEventListener("click", ({ detail }) => detail && close());
+    frameworks.addEventListener("click", ({ detail }) => detail && frameworks.hidePopover());
     frameworks.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || !event.target.matches("input")) return;
       event.preventDefault(); // or the button, which gets the focus, would be pressed
-      close();
+      frameworks.hidePopover();
     });
   }
 
@@ -233,19 +242,11 @@
 
   // Colors
 
-  const markTheme = () => (find(`#settings-menu [value="${root.dataset.theme}"]`).checked = true);
-
-  function setTheme(theme) {
-    root.dataset.theme = theme;
-    remember("theme", theme);
-    markTheme();
-  }
-
   // From automatic colors, the first press leads to those that the system does not have.
   function nextTheme() {
     const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
     const names = isDark ? ["auto", "light", "dark"] : ["auto", "dark", "light"];
-    setTheme(names[(names.indexOf(root.dataset.theme) + 1) % names.length]);
+    choose("theme", names[(names.indexOf(root.dataset.theme) + 1) % names.length]);
   }
 
   // Code and other boxes
@@ -380,23 +381,10 @@
       current.setAttribute("aria-current", "true");
       if (!contents.matches(":hover, :focus-within")) scrollIntoBox(current, contents);
     };
-    let waiting = false;
-    const later = () => {
-      if (waiting) return;
-      waiting = true;
-      requestAnimationFrame(() => {
-        waiting = false;
-        mark();
-      });
-    };
     if (!links.length) return;
-    later();
-    addEventListener("scroll", later, { passive: true });
-    for (const link of links) {
-      link.addEventListener("click", () => {
-        if (contents.matches(":popover-open")) contents.hidePopover();
-      });
-    }
+    mark();
+    addEventListener("scroll", mark, { passive: true }); // once for each frame
+    for (const link of links) link.addEventListener("click", () => contents.hidePopover());
   }
 
   // Shows the place of this page in the contents of the book, which may be long.
@@ -439,6 +427,8 @@
   Object.assign(window, {
     bookChange: changeInPlace,
     bookChoose: choose,
+    bookKeep: keep,
+    bookKept: kept,
     bookLoad: load,
     bookPrepare: prepare,
     bookTarget: targetOf,
@@ -548,13 +538,7 @@
     p: () => find("a.previous")?.click(),
   };
 
-  function keysAreOn() {
-    try {
-      return localStorage.getItem("shortcuts") !== "off";
-    } catch {
-      return find("#shortcuts-on").checked;
-    }
-  }
+  const keysAreOn = () => kept("shortcuts") !== "off";
 
   function press(event) {
     if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
@@ -576,20 +560,9 @@
   function prepareShortcuts() {
     const box = find("#shortcuts-on");
     box.checked = keysAreOn();
-    box.addEventListener("change", () => {
-      try {
-        localStorage.setItem("shortcuts", box.checked ? "on" : "off");
-      } catch {
-        // If storage is blocked, the box holds the choice as long as the page lasts.
-      }
-    });
+    box.addEventListener("change", () => keep("shortcuts", box.checked ? "on" : "off"));
     find("#shortcuts-button").addEventListener("click", keys["?"]);
     document.addEventListener("keydown", press);
-  }
-
-  function preparePrinting() {
-    // Load the pictures that have not been in view, so that they are printed.
-    addEventListener("beforeprint", () => all("img").forEach((i) => (i.loading = "eager")));
   }
 
   // Prepares the text of the page, or a part that is added to it later.
@@ -605,8 +578,7 @@
   }
 
   prepareFrameworks();
-  show("machine", root.dataset.machine);
-  show("tab", root.dataset.tab);
+  for (const axis of ["machine", "tab", "beside", "theme"]) show(axis, root.dataset[axis]);
   prepare(document);
   applyAddress();
   addEventListener("hashchange", applyAddress);
@@ -619,15 +591,18 @@
   addEventListener("pageshow", ({ persisted }) => persisted && applyLatest());
   addEventListener("resize", makeScrollersFocusable);
   document.addEventListener("toggle", unfoldPlace, true); // this event does not bubble
-  markTheme();
-  for (const input of all("#settings-menu [name=theme]"))
-    input.addEventListener("change", () => setTheme(input.value));
+  document.addEventListener("change", ({ target }) => {
+    const { name, value } = /** @type {HTMLInputElement} */ (target);
+    const axis = Object.keys(INPUTS).find((key) => INPUTS[key] === name);
+    if (axis) choose(axis, value);
+  });
   find("#all-code")?.addEventListener("click", ({ target }) => toggleCode(target));
   find("#search-button").addEventListener("click", keys["/"]);
   whenIdle(followContents);
   whenIdle(showPlaceInBook);
   prepareShortcuts();
-  preparePrinting();
+  // Pictures that have not been in view are printed, too.
+  addEventListener("beforeprint", () => all("img").forEach((i) => (i.loading = "eager")));
   const asked = new URLSearchParams(location.search).get("search"); // from the 404 page
   if (asked) search(asked);
 })();

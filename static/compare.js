@@ -192,18 +192,15 @@
   // Controls
 
   function showChoices() {
-    const { tab, beside, differences } = root.dataset;
-    for (const input of all("#comparison [name=beside]")) {
-      input.checked = input.value === beside;
-      input.parentElement.hidden = input.value === tab;
-    }
-    find("#differences").checked = differences === "on";
+    for (const input of all("[name=beside]"))
+      input.parentElement.hidden = input.value === root.dataset.tab;
+    find("#differences").checked = root.dataset.differences === "on";
   }
 
   // Shows or hides the framework that was next to the chosen one before.
   let last;
   function toggle() {
-    const offered = all("#comparison [name=beside]").map((input) => input.value);
+    const offered = all("[name=beside]").map((input) => input.value);
     const others = offered.filter((tab) => !["none", root.dataset.tab].includes(tab));
     const again = others.includes(last) ? last : others[0];
     bookChoose("beside", isOn() ? "none" : again);
@@ -221,8 +218,6 @@
   });
   document.addEventListener("book:added", update);
   Object.assign(window, { bookCompare: { toggle, toggleDifferences } });
-  for (const input of all("#comparison [name=beside]"))
-    input.addEventListener("change", () => bookChoose("beside", input.value));
   find("#differences").addEventListener("change", toggleDifferences);
   find("#differences").parentElement.hidden = !marks;
   update();

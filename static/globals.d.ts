@@ -12,6 +12,8 @@ declare const module: any;
 declare function bookApplyChoices(): void;
 declare function bookChange(element: Element, change: () => void): void;
 declare function bookChoose(axis: string, value: string, move?: boolean): void;
+declare function bookKeep(key: string, value: string | null): void;
+declare function bookKept(key: string): string | null;
 declare function bookLoad(file: string): Promise<void>;
 declare function bookPrepare(within: Element): void;
 declare function bookTarget(hash: string): Element | null;

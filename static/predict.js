@@ -19,22 +19,6 @@
   let answers = {};
   const seen = new Set(); // the questions without an answer whose outputs are shown
 
-  function read(key) {
-    try {
-      return localStorage.getItem(key);
-    } catch {
-      return null; // storage is blocked
-    }
-  }
-
-  function store(key, value) {
-    try {
-      localStorage.setItem(key, value);
-    } catch {
-      // If storage is blocked, answers last as long as the page.
-    }
-  }
-
   const keyOf = (prediction) =>
     `${location.pathname.split("/").at(-1)} ${prediction.dataset.question}`;
 
@@ -130,7 +114,7 @@
   // Another tab of the browser may have stored answers since.
   function readAnswers() {
     try {
-      answers = JSON.parse(read(KEY)) ?? answers;
+      answers = JSON.parse(bookKept(KEY)) ?? answers;
     } catch {
       // The stored text is damaged: start anew.
     }
@@ -162,7 +146,7 @@
     }
     readAnswers();
     answers[keyOf(prediction)] = field.value.trim();
-    store(KEY, JSON.stringify(answers));
+    bookKeep(KEY, JSON.stringify(answers));
     bookChange(prediction, update);
     focusRow(prediction);
   }
@@ -174,7 +158,7 @@
     bookChange(prediction, update);
   }
 
-  // Opens the cover over the target of the address.
+  // Opens the cover over the target of the address with which the page is loaded.
   function openTarget() {
     const target = bookTarget(location.hash);
     const text = target?.closest("[hidden=until-found]");
@@ -200,7 +184,7 @@
     const keys = some.map(keyOf);
     for (const key of keys) delete answers[key];
     for (const key of keys) seen.delete(key);
-    store(KEY, JSON.stringify(answers));
+    bookKeep(KEY, JSON.stringify(answers));
     for (const prediction of predictions.filter((p) => keys.includes(keyOf(p)))) {
       prediction.querySelector("form").reset();
       say(prediction.querySelector(".guess input"), "");
@@ -234,12 +218,7 @@
 
   start();
   openTarget();
-  addEventListener("hashchange", openTarget);
-  // A link to the present address fires no "hashchange" event.
-  document.addEventListener("click", ({ target }) => {
-    const link = /** @type {Element} */ (target).closest("a");
-    if (link?.hash && link.href === location.href) openTarget();
-  });
+  // Later, the browser opens a cover over the target of an address, or over words it finds.
   document.addEventListener("beforematch", ({ target }) =>
     reveal(awaited(/** @type {HTMLElement} */ (target))),
   );

@@ -44,16 +44,8 @@ const MARKED = 1500; // ms in which the parts are marked that a link in the text
 /** Return the pairs of name and value in the address, still encoded. */
 const pairs = () => location.search.slice(1).split("&").filter(Boolean);
 
-const parameter = (spec, id) => {
-  const name = `${spec.name}.${id}`;
-  const found = pairs().find((pair) => pair.split("=")[0] === name);
-  if (!found) return "";
-  try {
-    return decodeURIComponent(found.slice(name.length + 1).replace(/\+/g, " "));
-  } catch {
-    return ""; // The encoding is not valid.
-  }
-};
+const parameter = (spec, id) =>
+  new URLSearchParams(location.search).get(`${spec.name}.${id}`) ?? "";
 
 /** Return the address of a state, with the settings that differ from initial ones, but
  * not with what was measured on the reader's GPU. */
@@ -67,28 +59,12 @@ const address = (spec, shown) => {
   return location.href.split(/[?#]/)[0] + (query ? `?${query}` : "") + location.hash;
 };
 
-// The card that the reader has chosen, which this browser keeps for the figures of all pages
-
-let held = null; // if storage is blocked
-
-const chosenCard = () => {
-  if (!globalThis.bookChange) return null; // not on a page of the book
-  try {
-    return localStorage.getItem("card") ?? held;
-  } catch {
-    return held;
-  }
-};
+/** Return the card that the reader has chosen for the figures of all pages, if any. */
+const chosenCard = () => globalThis.bookKept?.("card") ?? null;
 
 /** Choose a card for all figures, or none. */
 const chooseCard = (card) => {
-  held = card;
-  try {
-    if (card) localStorage.setItem("card", card);
-    else localStorage.removeItem("card");
-  } catch {
-    // The choice lasts as long as the page.
-  }
+  bookKeep("card", card);
   const detail = { axis: "card", value: card };
   document.dispatchEvent(new CustomEvent("book:choice", { detail }));
 };
@@ -127,7 +103,7 @@ const slider = (control, id, change) => {
     output.textContent = control.format(value);
     input.setAttribute("aria-valuetext", control.format(value));
   };
-  return { show, parts: [make("label", { for: id }, control.label), output, input] };
+  return { show, parts: [output, input] };
 };
 
 const menu = (control, id, change) => {
@@ -139,7 +115,7 @@ const menu = (control, id, change) => {
   const show = (value) => {
     select.value = value;
   };
-  return { show, parts: [make("label", { for: id }, control.label), select] };
+  return { show, parts: [select] };
 };
 
 /** Return the parts of a field for text, which readers mostly paste. */
@@ -152,7 +128,7 @@ const textField = (control, id, change) => {
   const show = (value) => {
     if (input.value !== value) input.value = value;
   };
-  return { show, parts: [make("label", { for: id }, control.label), input] };
+  return { show, parts: [input] };
 };
 
 const KINDS = { range: slider, select: menu, text: textField };
@@ -212,37 +188,30 @@ export const tableBox = (table, name) => {
   return make("div", { class: "numbers", ...label }, table);
 };
 
-/** Return the fields of some controls, and functions that set them to a state. */
-const fields = (spec, controls, change) => {
-  const shows = [];
-  const made = controls.map((control) => {
-    const set = (value) => change(control.id, value);
-    const id = `${spec.name}-${control.id}`;
-    const { show, parts } = KINDS[control.kind](control, id, set);
-    const box = make("div", { class: "control" }, ...parts);
-    shows.push((state) => show(state[control.id]));
-    if (control.when) shows.push((state) => (box.hidden = !control.when(state)));
-    return box;
-  });
-  return { box: make("div", { class: "controls" }, ...made), shows };
+// What follows adds to `shows` functions that set an element to a state.
+
+const field = (spec, control, change, shows) => {
+  const set = (value) => change(control.id, value);
+  const id = `${spec.name}-${control.id}`;
+  const { show, parts } = KINDS[control.kind](control, id, set);
+  const label = make("label", { for: id }, control.label);
+  const box = make("div", { class: "control" }, label, ...parts);
+  shows.push((state) => show(state[control.id]));
+  if (control.when) shows.push((state) => (box.hidden = !control.when(state)));
+  return box;
 };
 
-/** Return the buttons of the actions, and functions that set them to a state. */
-const actionButtons = (spec, act) => {
-  const shows = [];
-  const buttons = (spec.actions || []).map((action) => {
-    const { label: text, main, run, when, pressed } = action;
-    const element = button("", () => act(action));
-    element.classList.toggle("main", Boolean(main));
-    element.classList.toggle("moving", !run);
-    shows.push((state) => {
-      element.textContent = typeof text === "function" ? text(state) : text;
-      element.hidden = Boolean(when) && !when(state);
-      if (pressed) element.setAttribute("aria-pressed", pressed(state));
-    });
-    return element;
+const actionButton = (action, act, shows) => {
+  const { label: text, main, run, when, pressed } = action;
+  const element = button("", () => act(action));
+  element.classList.toggle("main", Boolean(main));
+  element.classList.toggle("moving", !run);
+  shows.push((state) => {
+    element.textContent = typeof text === "function" ? text(state) : text;
+    element.hidden = Boolean(when) && !when(state);
+    if (pressed) element.setAttribute("aria-pressed", pressed(state));
   });
-  return { buttons, shows };
+  return element;
 };
 
 /** Return a button that opens an experiment, where a page can load its scripts. */
@@ -267,43 +236,39 @@ const measurable = (figure, experiment) => {
 
 const row = (kind, ...buttons) => make("div", { class: kind }, ...buttons);
 
-/** Return the parts of a figure that show a state. */
-const parts = () => ({
-  drawing: make("div", { class: "drawing", role: "img" }),
-  result: make("p", { class: "result" }),
-  announced: make("p", { class: "announced", role: "status" }),
-  log: make("ol", { class: "log" }),
-  formula: make("ul", { class: "formula" }),
-  table: make("table"),
-  notes: make("div", { class: "notes" }),
-  later: row("actions quiet"), // once a setting has changed
-  card: row("actions quiet"), // once the reader has chosen a card
-});
-
 /** Return the box of a figure and the parts of it that show a state. */
 const build = (spec, { given, change, act, take, reset, forget }) => {
   const seen = spec.controls.filter(({ kind, unseen }) => kind !== "hidden" && !unseen);
-  const some = (more) =>
-    fields(
-      spec,
-      seen.filter((control) => Boolean(control.more) === more),
-      change,
-    );
-  const [open, more] = [some(false), some(true)];
-  const { buttons, shows } = actionButtons(spec, act);
+  const shows = [];
+  const fields = (isMore) =>
+    seen
+      .filter(({ more }) => Boolean(more) === isMore)
+      .map((control) => field(spec, control, change, shows));
+  const [open, more] = [fields(false), fields(true)];
+  const buttons = (spec.actions ?? []).map((action) => actionButton(action, act, shows));
   // What a cell shows has its numbers already, and an experiment is once on a page.
   if (!given) buttons.push(...measureButton(spec.experiment, take));
-  const part = parts();
+  const part = {
+    drawing: make("div", { class: "drawing", role: "img" }),
+    result: make("p", { class: "result" }),
+    announced: make("p", { class: "announced", role: "status" }),
+    log: make("ol", { class: "log" }),
+    formula: make("ul", { class: "formula" }),
+    table: make("table"),
+    notes: make("div", { class: "notes" }),
+    later: row("actions quiet"), // once a setting has changed
+    card: row("actions quiet"), // once the reader has chosen a card
+  };
   const box = make(
     "div",
     { class: "explorable" },
     ...(given ? [] : [make("p", { class: "invite" }, spec.invite)]),
-    ...(open.shows.length ? [open.box] : []),
+    ...(open.length ? [row("controls", ...open)] : []),
     ...(buttons.length ? [row("actions", ...buttons)] : []),
     part.result,
     part.drawing,
     ...(spec.log ? [part.log] : []),
-    ...(more.shows.length ? [folded("More settings", more.box)] : []),
+    ...(more.length ? [folded("More settings", row("controls", ...more))] : []),
     folded(
       "The arithmetic and its sources",
       part.formula,
@@ -322,8 +287,7 @@ const build = (spec, { given, change, act, take, reset, forget }) => {
   };
   part.card.append(make("span"), button("Change", chooseAgain), button("Forget", forget));
   part.later.append(button("Reset", reset));
-  const all = [...open.shows, ...more.shows, ...shows];
-  return { ...part, box, controls: (state) => all.forEach((show) => show(state)) };
+  return { ...part, box, controls: (state) => shows.forEach((show) => show(state)) };
 };
 
 /** Show a state, except for its drawing. */
@@ -451,9 +415,6 @@ const explorable = (figure, described) => {
     const drawn = spec.draw(state, width, motion, last);
     view.drawing.innerHTML = drawn.replace(ids, `$1${spec.name}-`);
   };
-  const announce = (text) => {
-    view.announced.textContent = text;
-  };
   const become = (next, ms = 0) => {
     const from = state;
     if (!isChanging) last = state;
@@ -467,9 +428,9 @@ const explorable = (figure, described) => {
     clearTimeout(timer);
     timer = setTimeout(() => {
       isChanging = false;
-      announce(spec.result(state));
+      view.announced.textContent = spec.result(state);
       remember(address(spec, state));
-      timer = setTimeout(announce, READ, "");
+      timer = setTimeout(() => view.announced.replaceChildren(), READ);
     }, PAUSE);
   };
   const act = ({ run, motion }) => {
