@@ -192,8 +192,7 @@ window.bookSearch = (() => {
   // Ranking
 
   // Shares of the weight of the wanted words that a result has: the first that finds any.
-  const ENOUGH = [0.4];
-  const ENOUGH_OF_ERROR = [1, 0.7, 0.4];
+  const enough = (query) => (ERROR.test(query) ? [1, 0.7, 0.4] : [0.4]);
 
   // Returns the entries that have enough of the wanted words, best first. Solutions count
   // only if nothing else is found.
@@ -215,9 +214,7 @@ window.bookSearch = (() => {
     const sum = (has) => weights.reduce((total, w, i) => total + (has[i] ? w : 0), 0);
     const all = sum(wanted);
     const shared = found.map(({ hit, has }) => ({ ...hit, share: sum(has) / all }));
-    const least = (ERROR.test(query) ? ENOUGH_OF_ERROR : ENOUGH).find((enough) =>
-      shared.some(({ share }) => share >= enough),
-    );
+    const least = enough(query).find((least) => shared.some(({ share }) => share >= least));
     return shared
       .filter(({ share }) => share >= least)
       .map((hit) => ({ ...hit, score: hit.score * hit.share ** 3 * boost(hit.id, query, wanted) }))
@@ -470,48 +467,35 @@ window.bookSearch = (() => {
     "There is no GPU": "There is no GPU",
   };
 
-  function suggestion(text) {
-    const button = make("button", { type: "button" }, text);
-    button.addEventListener("click", () => {
-      input.value = SYMPTOMS[text];
-      show();
-      input.focus();
-    });
-    return button;
-  }
+  // The dialog has no padding, so a click whose target is the dialog is outside it.
+  const DIALOG = `
+    <div class="search-bar"><input type="text" role="combobox" aria-label="Search the book"
+      aria-controls="search-results" aria-expanded="false" aria-autocomplete="list"
+      autocomplete="off" autocapitalize="off" spellcheck="false" enterkeyhint="go"
+      placeholder="Words, a name from the code, or an error message"><button type="button">Close</button></div>
+    <p role="status" aria-live="polite" class="search-status"></p>
+    <div class="search-suggestions"><p>What is wrong?</p>
+      ${Object.keys(SYMPTOMS).map((text) => `<button type="button">${text}</button>`).join("")}
+      <p>Or paste an error message.</p></div>
+    <div role="listbox" id="search-results" aria-label="Results"></div>`;
 
   function makeDialog() {
-    input = make("input", {
-      type: "text",
-      role: "combobox",
-      "aria-label": "Search the book",
-      "aria-controls": "search-results",
-      "aria-expanded": "false",
-      "aria-autocomplete": "list",
-      autocomplete: "off",
-      autocapitalize: "off",
-      spellcheck: "false",
-      enterkeyhint: "go",
-      placeholder: "Words, a name from the code, or an error message",
-    });
-    const close = make("button", { type: "button" }, "Close");
-    status = make("p", { role: "status", "aria-live": "polite", class: "search-status" });
-    suggestions = make(
-      "div",
-      { class: "search-suggestions" },
-      make("p", {}, "What is wrong?"),
-      ...Object.keys(SYMPTOMS).map(suggestion),
-      make("p", {}, "Or paste an error message."),
+    dialog = make("dialog", { class: "search", "aria-label": "Search" });
+    dialog.innerHTML = DIALOG;
+    [input, status, suggestions, list] = ["input", "p", ".search-suggestions", "#search-results"].map(
+      (selector) => dialog.querySelector(selector),
     );
-    list = make("div", { role: "listbox", id: "search-results", "aria-label": "Results" });
-    const bar = make("div", { class: "search-bar" }, input, close);
-    dialog = make("dialog", { class: "search", "aria-label": "Search" }, bar, status, suggestions, list);
     input.addEventListener("input", show);
     input.addEventListener("keydown", press);
     list.addEventListener("click", leave);
-    close.addEventListener("click", () => dialog.close());
-    // The dialog has no padding, so a click whose target is the dialog is outside it.
-    dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+    suggestions.addEventListener("click", ({ target }) => {
+      if (!target.matches("button")) return;
+      input.value = SYMPTOMS[target.textContent];
+      show();
+      input.focus();
+    });
+    const isClosing = (target) => target === dialog || target.matches(".search-bar > button");
+    dialog.addEventListener("click", ({ target }) => isClosing(target) && dialog.close());
     document.body.append(dialog);
   }
 

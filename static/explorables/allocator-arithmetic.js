@@ -1,7 +1,5 @@
-/* The arithmetic of the allocator: a pool of segments with pieces, in MiB.
- *
- * The script needs no page, and runs in pages and in Node.
- */
+/* The arithmetic of the allocator: a pool of segments with pieces, in MiB. */
+
 /** Return the free places of a segment as pairs of a start and an end. */
 export const gapsOf = ({ size, pieces }) => {
   const taken = [...pieces].sort((a, b) => a.start - b.start);
@@ -122,15 +120,13 @@ const freePiece = (pool, name) => {
  * Replay requests until one fails.
  * @param {object} memory capacity; policy; fit: "first" or "best" (of a block)
  * @param {object[]} requests {name, size}, or {free: name}
- * @returns {object} the pool, with the sums `allocated` (what was requested), `reserved`
- * and their `peaks`, and `failed`: the request that failed, or null
+ * @returns {object} the pool, with the sums `allocated` (what was requested) and `reserved`,
+ * and `failed`: the request that failed, or null
  */
 export const playRequests = (memory, requests) => {
   const pool = newPool(memory);
   const sizes = new Map();
   let failed = null;
-  const peaks = { allocated: 0, reserved: 0 };
-  const allocated = () => [...sizes.values()].reduce((sum, size) => sum + size, 0);
   for (const request of requests) {
     if ("free" in request) {
       freePiece(pool, request.free);
@@ -141,14 +137,7 @@ export const playRequests = (memory, requests) => {
       failed = request;
       break;
     }
-    peaks.allocated = Math.max(peaks.allocated, allocated());
-    peaks.reserved = Math.max(peaks.reserved, reservedBy(pool));
   }
-  return {
-    ...pool,
-    allocated: allocated(),
-    reserved: reservedBy(pool),
-    peaks,
-    failed,
-  };
+  const allocated = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+  return { ...pool, allocated, reserved: reservedBy(pool), failed };
 };

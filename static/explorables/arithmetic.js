@@ -1,51 +1,43 @@
 /* The arithmetic of the interactive figures: pure functions that need no page.
  *
  * Times are in seconds, sizes in bytes, bandwidths in bytes per second, and rates in
- * floating-point operations per second (FLOP/s). The script runs in pages and in Node.
+ * floating-point operations per second (FLOP/s).
  */
-// Numbers and units
 
-const LADDERS = {
-  time: [
-    [1, "s"],
-    [1e-3, "ms"],
-    [1e-6, "µs"],
-    [1e-9, "ns"],
-  ],
-  size: [
-    [1e12, "TB"],
-    [1e9, "GB"],
-    [1e6, "MB"],
-    [1e3, "kB"],
-    [1, "bytes"],
-  ],
-  bandwidth: [
-    [1e12, "TB/s"],
-    [1e9, "GB/s"],
-    [1e6, "MB/s"],
-  ],
-  rate: [
-    [1e12, "TFLOP/s"],
-    [1e9, "GFLOP/s"],
-  ], // data sheets have no PFLOP/s
-};
+// Numbers and units
 
 /** Return `x` rounded to `digits` significant digits. */
 export const round = (x, digits = 3) => Number(x.toPrecision(digits));
 
 /** Return a function that writes `x` in the largest unit in which it is at least 1. */
-export const inUnits =
-  (ladder) =>
-  (x, digits = 3) => {
-    const fits = ([unit]) => round(x / unit, digits) >= 1;
-    const [unit, name] = ladder.find(fits) || ladder[ladder.length - 1];
-    return `${round(x / unit, digits)}\u00a0${name}`; // with a no-break space
-  };
+export const inUnits = (ladder) => (x, digits = 3) => {
+  const fits = ([unit]) => round(x / unit, digits) >= 1;
+  const [unit, name] = ladder.find(fits) || ladder[ladder.length - 1];
+  return `${round(x / unit, digits)}\u00a0${name}`; // with a no-break space
+};
 
-export const time = inUnits(LADDERS.time);
-export const size = inUnits(LADDERS.size);
-export const bandwidth = inUnits(LADDERS.bandwidth);
-export const rate = inUnits(LADDERS.rate);
+export const time = inUnits([
+  [1, "s"],
+  [1e-3, "ms"],
+  [1e-6, "µs"],
+  [1e-9, "ns"],
+]);
+export const size = inUnits([
+  [1e12, "TB"],
+  [1e9, "GB"],
+  [1e6, "MB"],
+  [1e3, "kB"],
+  [1, "bytes"],
+]);
+export const bandwidth = inUnits([
+  [1e12, "TB/s"],
+  [1e9, "GB/s"],
+  [1e6, "MB/s"],
+]);
+export const rate = inUnits([
+  [1e12, "TFLOP/s"],
+  [1e9, "GFLOP/s"],
+]); // data sheets have no PFLOP/s
 
 export const MICRO = 1e-6;
 export const GIGA = 1e9;
@@ -84,32 +76,7 @@ export const copyTime = (bytes, width, latency) => latency + bytes / width;
 const HOST = "host";
 const isGpu = (device) => device !== HOST;
 
-/** Return the effect of X + Y in TensorFlow, which copies to GPU 0 without a scope. */
-const addSilently = (x, y) => ({
-  outcome: "sum",
-  device: "gpu0",
-  copies: [
-    ["X", x],
-    ["Y", y],
-  ]
-    .filter(([, from]) => from !== "gpu0")
-    .map(([name, from]) => ({ name, from, to: "gpu0" })),
-});
-
-/**
- * Return the effect of X + Y without an explicit copy; arrays of JAX are committed.
- * @param {string} framework "pytorch", "mxnet", "jax" or "tensorflow"
- * @param {string} x device of X: "host", "gpu0" or "gpu1"
- * @param {string} y device of Y
- * @returns {Effect}
- */
-export const add = (framework, x, y) => {
-  if (framework === "tensorflow") return addSilently(x, y);
-  if (x === y) return { outcome: "sum", device: x, copies: [] };
-  // MXNet compares only the kinds of devices: it accepts two GPUs, and may crash.
-  const undetected = framework === "mxnet" && isGpu(x) && isGpu(y);
-  return { outcome: undetected ? "undefined" : "error", device: null, copies: [] };
-};
+const copies = (name, from, to) => (from === to ? [] : [{ name, from, to }]);
 
 /**
  * @typedef {object} Effect of an action: copies, and the device of the sum
@@ -118,24 +85,26 @@ export const add = (framework, x, y) => {
  * @property {{name: string, from: string, to: string}[]} copies
  */
 
-/** Return the effect of copying X to Y's device and adding there, in any framework. */
-const copyAndAdd = (x, y) => ({
-  outcome: "sum",
-  device: y,
-  copies: x === y ? [] : [{ name: "X", from: x, to: y }],
-});
-
-/** Return the effect of fetching the sum to the host; `sum` is its device or null. */
-const fetchSum = (sum) => ({
-  outcome: sum ? "fetched" : "nothing",
-  device: sum ? HOST : null,
-  copies: sum && isGpu(sum) ? [{ name: "X + Y", from: sum, to: HOST }] : [],
-});
-
-/** @returns {Effect} */
-const act = (action, { framework, x, y }, sum) => {
-  if (action === "add") return add(framework, x, y);
-  return action === "copy" ? copyAndAdd(x, y) : fetchSum(sum);
+/**
+ * The effects of actions, by the framework, the devices of X and Y ("host", "gpu0" or
+ * "gpu1") and that of their sum, if there is one. Arrays of JAX are committed.
+ * @type {Record<string, (setting: any, sum?: ?string) => Effect>}
+ */
+export const ACTIONS = {
+  add: ({ framework, x, y }) => {
+    // Without a scope, TensorFlow computes on GPU 0, and copies there.
+    const moved = [...copies("X", x, "gpu0"), ...copies("Y", y, "gpu0")];
+    if (framework === "tensorflow") return { outcome: "sum", device: "gpu0", copies: moved };
+    if (x === y) return { outcome: "sum", device: x, copies: [] };
+    // MXNet compares only the kinds of devices: it accepts two GPUs, and may crash.
+    const undetected = framework === "mxnet" && isGpu(x) && isGpu(y);
+    return { outcome: undetected ? "undefined" : "error", device: null, copies: [] };
+  },
+  copy: ({ x, y }) => ({ outcome: "sum", device: y, copies: copies("X", x, y) }),
+  fetch: (_, sum) =>
+    sum
+      ? { outcome: "fetched", device: HOST, copies: copies("X + Y", sum, HOST) }
+      : { outcome: "nothing", device: null, copies: [] },
 };
 
 /**
@@ -148,7 +117,7 @@ const act = (action, { framework, x, y }, sum) => {
 export const replay = (setting) => {
   const total = { log: [], sum: null, fetched: false, bytes: 0, time: 0 };
   for (const action of setting.actions) {
-    const entry = act(action, setting, total.sum);
+    const entry = ACTIONS[action](setting, total.sum);
     const width = ({ from, to }) =>
       isGpu(from) && isGpu(to) ? setting.gpuLink : setting.hostLink;
     const cost = (copy) => copyTime(setting.size, width(copy), setting.latency);

@@ -1,4 +1,5 @@
 /* What the drawings of the figures consist of: SVG as text, scales, axes, legends and bars. */
+
 const escapeText = (text) =>
   String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 
@@ -56,10 +57,8 @@ export const diamond = (x, y, r) =>
 
 // Scales map values to places, and a frame has two: {left, right, top, bottom, x, y}.
 
-export const linear =
-  ([a, b], [from, to]) =>
-  (value) =>
-    from + ((to - from) * (value - a)) / (b - a);
+export const linear = ([a, b], [from, to]) => (value) =>
+  from + ((to - from) * (value - a)) / (b - a);
 
 export const logarithmic = (values, places) => {
   const scale = linear(values.map(Math.log), places);

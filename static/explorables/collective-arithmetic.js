@@ -3,8 +3,9 @@
  * A device has one link. For each message, a direction of the link is busy for the latency
  * plus the bytes over the bandwidth. All links work at the same time, so the busiest one
  * decides how long a round lasts. Times are in seconds, sizes in bytes and bandwidths in
- * bytes per second. The functions need no page; the script also runs in Node.
+ * bytes per second.
  */
+
 const range = (n) => Array.from({ length: n }, (_, i) => i);
 
 // The rounds of each algorithm. A message {from, to, piece, adds} has the number of a
@@ -87,11 +88,6 @@ const loads = (round, end, n, setting) => {
   });
 };
 
-const sum = (lists, key) =>
-  lists[0].map((_, device) =>
-    lists.reduce((total, list) => total + list[device][key], 0),
-  );
-
 /**
  * Return the course of an all-reduce.
  * @param {object} setting algorithm: "star", "ring" or "tree"; n: devices; bytes: size of
@@ -105,31 +101,25 @@ const sum = (lists, key) =>
 export const run = (setting) => {
   const { algorithm, n } = setting;
   const course = { steps: [], time: 0 };
-  const out = [];
-  const back = [];
+  const idle = (direction) =>
+    range(n).map((device) => ({ device, direction, bytes: 0, time: 0 }));
+  const links = [...idle("sends"), ...idle("receives")];
   for (const messages of rounds(algorithm, n)) {
-    const sends = loads(messages, "from", n, setting);
-    const receives = loads(messages, "to", n, setting);
-    const longest = Math.max(...[...sends, ...receives].map(({ time }) => time));
+    const round = ["from", "to"].flatMap((end) => loads(messages, end, n, setting));
+    round.forEach(({ bytes, time }, i) => {
+      links[i].bytes += bytes;
+      links[i].time += time;
+    });
     const start = course.time;
-    course.time += longest;
+    course.time += Math.max(...round.map(({ time }) => time));
     course.steps.push({ start, end: course.time, messages });
-    out.push(sends);
-    back.push(receives);
   }
-  const links = [
-    ...sum(out, "time").map((time, device) => ({ device, direction: "sends", time })),
-    ...sum(back, "time").map((time, device) => ({
-      ...{ device, direction: "receives", time },
-    })),
-  ];
-  const sent = sum(out, "bytes");
-  const received = sum(back, "bytes");
   const top = links.reduce((a, b) => (b.time > a.time * (1 + 1e-9) ? b : a));
   const alike = links.filter(({ time }) => time > top.time * (1 - 1e-9));
-  const bytes = (top.direction === "sends" ? sent : received)[top.device];
   const devices = new Set(alike.map(({ device }) => device)).size;
-  return { ...course, sent, received, busiest: { ...top, bytes, alike: devices } };
+  const all = links.map(({ bytes }) => bytes);
+  const busiest = { ...top, alike: devices };
+  return { ...course, sent: all.slice(0, n), received: all.slice(n), busiest };
 };
 
 /** Return the bus bandwidth of an all-reduce, as nccl-tests defines it. */

@@ -1,4 +1,5 @@
 /* The controls of the figures: constructors, presets, and the settings that they have. */
+
 export const LONGEST = 800; // characters of a text, which becomes a part of the address
 const LOG_POSITIONS = 240; // of a slider
 

@@ -1,8 +1,8 @@
 /* The arithmetic of generating text: pure functions without a page.
  *
  * Sizes are in bytes, times in seconds, rates in FLOP/s and bandwidths in bytes per second.
- * The script runs in pages and in Node.
  */
+
 /** Return the bytes of keys and values of `length` tokens, with so many bits a value. */
 export const cacheBytes = ({ layers, kvHeads, headSize }, length, bits = 16) =>
   (2 * layers * kvHeads * headSize * length * bits) / 8;

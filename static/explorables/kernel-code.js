@@ -3,6 +3,7 @@
  * Names that end in `_` are the page's own, so nothing that the reader writes reaches an
  * array without a record, or the records themselves.
  */
+
 export const GROUP = 256; // threads of a workgroup
 export const MOST = 2 ** 18 + 2 ** 14; // recorded accesses: 256 by each of 1024 threads, and some
 export const FUEL = 2 ** 14; // rounds of all loops of a thread, in a build with records

@@ -2,13 +2,13 @@
  * that one of their accesses touches. Sliders choose the warp and the access.
  */
 import { plural } from "./arithmetic.js";
-import { each, tag, label, path, chart } from "./chart.js";
+import { each, label, path, chart } from "./chart.js";
 import { make } from "./explorable.js";
 import { WARP, SECTOR, counter, reader } from "./kernel-judge.js";
+import { sectorRows } from "./warp-drawing.js";
 
-const TOP = 64; // where the sectors begin
-const TALL = 18;
-const GAP = 5;
+const TOP = 64;
+const PLACE = { top: TOP + 20, tall: 18 }; // of the sectors
 const LEGEND =
   "Filled: the threads that take part, and the numbers that they use. Hatched: moved, but not " +
   "used. Red and crossed out: out of bounds.";
@@ -65,32 +65,12 @@ const threads = (accesses, width, area) => {
 };
 
 /** Return the sectors of an access, with lines from the threads, and the place below. */
-const sectorsOf = (access, width, area) => {
-  const columns = width < 480 ? 4 : 8;
-  const wide = (width - 2) / columns;
-  const unit = (wide - GAP) / SECTOR;
-  const place = (k) => {
-    const index = access.sectors.indexOf(Math.floor(k / SECTOR));
-    const x = 2 + (index % columns) * wide + (k % SECTOR) * unit;
-    return [x, TOP + 20 + Math.floor(index / columns) * (TALL + 8)];
-  };
-  const boxes = each(access.sectors, (sector) => {
-    const [x, y] = place(sector * SECTOR);
-    return area(access.array.isShared ? "box" : "wait", x, y, wide - GAP, TALL);
-  });
-  const reads = each(access.inside, ({ thread, k }) => {
-    const [x, y] = place(k);
-    const from = ((thread % WARP) + 0.5) * (width / WARP);
-    const box = { x, y, width: unit, height: TALL };
-    return tag(
-      ...["g", { class: "reads" }],
-      path(`M${from} 34L${x + unit / 2} ${y}`, "axis", { "stroke-opacity": 0.5 }),
-      tag("rect", { ...box, class: "box" }),
-      tag("rect", { ...box, class: access.array.isShared ? "s3 solid" : "s1 solid" }),
-    );
-  });
-  const rows = Math.ceil(access.sectors.length / columns);
-  return [boxes + reads, TOP + 28 + rows * (TALL + 8)];
+const sectorsOf = ({ sectors, inside, array }, width, area) => {
+  const rows = sectorRows(sectors, SECTOR, PLACE, width);
+  const [box, read] = array.isShared ? ["box", "s3 solid"] : ["wait", "s1 solid"];
+  const boxes = rows.boxes((...place) => area(box, ...place));
+  const reads = each(inside, ({ thread, k }) => rows.read(thread % WARP, k, 1, read, 0.5));
+  return [boxes + reads, rows.bottom + 8];
 };
 
 /** Return the drawing of one step of a warp, which may be empty. */

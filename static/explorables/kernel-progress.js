@@ -1,4 +1,5 @@
 /* The reader's kernels as this browser keeps them: their text, and how far each task is. */
+
 /** Return the reader's own text of a task, or null. */
 export const draft = (name) => bookKept(`kernel-${name}`);
 

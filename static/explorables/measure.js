@@ -13,7 +13,7 @@
  *   state     the settings that the figure takes over
  */
 import { round } from "./arithmetic.js";
-import { tag, label, canvas } from "./chart.js";
+import { canvas, chart } from "./chart.js";
 import * as device from "./device.js";
 import { experiments } from "./experiments.js";
 import { make, button, folded, cells, tableBox } from "./explorable.js";
@@ -27,6 +27,7 @@ const SOFTWARE =
   "acceleration” in the settings of the browser, update the driver of the GPU, or open " +
   "this page on another machine.";
 
+const { bar } = chart("measure");
 const paragraph = (kind, text) => make("p", { class: kind }, text);
 
 /** Return how far a prediction was off. */
@@ -40,19 +41,14 @@ const compare = (predicted, measured, unit) => {
 };
 
 /** Return bars of measured numbers, each with its label. */
-const chart = ({ points, unit }, width) => {
-  const [left, tall] = [Math.min(190, width * 0.38), 24];
-  const most = Math.max(...points.map(([, value]) => value));
+const drawingOf = ({ points, unit }, width) => {
+  const left = Math.min(190, width * 0.38);
+  const scale = (width - left - 96) / Math.max(...points.map(([, value]) => value));
   const bars = points.map(([name, value], i) => {
-    const y = 4 + i * (tall + 4);
-    const long = Math.max(1, ((width - left - 96) * value) / most);
-    return (
-      label(left - 8, y + 16, name, "ink small", "end") +
-      tag("rect", { x: left, y, width: long, height: tall - 4, class: "measured" }) +
-      label(left + long + 6, y + 16, `${round(value)} ${unit}`, "ink small")
-    );
+    const what = ["measured", name, `${round(value)} ${unit}`];
+    return bar(left, 4 + 28 * i, Math.max(1, scale * value), 20, what);
   });
-  return canvas(width, 8 + points.length * (tall + 4), ...bars);
+  return canvas(width, 8 + 28 * points.length, ...bars);
 };
 
 const numbers = (found) => {
@@ -87,7 +83,7 @@ const show = (panel, experiment, predicted, finding, lab, become) => {
   ];
   if (finding.chart) {
     const drawing = make("div", { class: "drawing", role: "img", "aria-label": finding.text });
-    drawing.innerHTML = chart(finding.chart, panel.clientWidth || 640);
+    drawing.innerHTML = drawingOf(finding.chart, panel.clientWidth || 640);
     parts.push(drawing);
   }
   if (finding.table) parts.push(numbers(finding.table));

@@ -1,7 +1,8 @@
 /* The arithmetic of the interactive figures on memory: pure functions that need no page.
  *
- * Sizes are in bytes. The script runs in pages and in Node.
+ * Sizes are in bytes.
  */
+
 // Bytes per parameter
 
 // `numbers` is the size of a number in the layers, `state` of one in the optimizer.
@@ -109,7 +110,6 @@ const transformer = (setting) => {
   const norm = kind === "gpt" ? 2 * width : width;
   const [kept, most] = perLogit(setting);
   const layer = {
-    name: "layer",
     parameters: LAYERS[kind].parameters(setting),
     keeps: tokens * LAYERS[kind].kept(setting),
     input: tokens * width * numbers,
@@ -117,14 +117,12 @@ const transformer = (setting) => {
   };
   return [
     {
-      name: "embedding",
       parameters: matrix + positions * width,
       keeps: tokens * (setting.dropout ? width : 0),
       temporary: tokens * width * numbers,
     },
     ...Array.from({ length: layers }, () => layer),
     {
-      name: "head",
       parameters: (tied ? 0 : matrix) + norm,
       keeps: tokens * (2 * width * numbers + 8),
       temporary: tokens * width * numbers,
@@ -147,7 +145,6 @@ const perceptron = ({ widths, segment, square, recompute, tokens, numbers }) => 
     // The last output of a classifier is a row of logits, which the loss holds.
     const hidden = first + block >= count && !square ? outputs.slice(0, -1) : outputs;
     return {
-      name: "layer",
       parameters: outputs.reduce((sum, w, i) => sum + w * (own[i] + 1), 0),
       keeps: hidden.reduce((sum, w) => sum + array(w), 0),
       input: first === 0 ? 0 : array(own[0]),
@@ -155,7 +152,7 @@ const perceptron = ({ widths, segment, square, recompute, tokens, numbers }) => 
     };
   };
   const starts = Array.from({ length: count / block }, (_, i) => i * block);
-  const loss = { name: "loss", parameters: 0, keeps: 0, temporary: 0 };
+  const loss = { parameters: 0, keeps: 0, temporary: 0 };
   const sizes = square ? [output, 5 * output] : [output, 3 * output];
   return [...starts.map(stage), { ...loss, loss: sizes[0], lossPeak: sizes[1] }];
 };

@@ -114,8 +114,11 @@ const setting = (state) => ({
 });
 
 const card = (state) => CARDS[state.card] || ["your card", state.capacity];
-const fits = (state) =>
-  total(memory.peak(memory.timeline(setting(state)))) <= card(state)[1] * GIGA;
+const timeline = (state) => memory.timeline(setting(state));
+/** Return the bytes at the peak of a step. */
+const need = (state) => total(memory.peak(timeline(state)));
+const capacity = (state) => card(state)[1] * GIGA;
+const fits = (state) => need(state) <= capacity(state);
 
 // What was measured, or planned by a compiler, in MiB, and the same from a timeline
 
@@ -174,7 +177,7 @@ const MEASURED = {
 /** Return [what, found bytes, predicted bytes] if the state is one that was measured. */
 const measured = (state) => {
   if (!isUnchanged(state) || !MEASURED[state.model]) return [];
-  const points = memory.timeline(setting(state));
+  const points = timeline(state);
   return MEASURED[state.model]
     .what(points)
     .map(([what, mebibytes, bytes]) => [what, mebibytes * MEBI, bytes]);
@@ -261,11 +264,11 @@ const phases = (points, state, x) => {
 
 /** Return the line of the card's capacity, or a note if it is above the chart. */
 const capacityLine = (state, top, width, y, highest) => {
-  const [name, gigabytes] = card(state);
-  const text = `${name.split(",")[0]}: ${size(gigabytes * GIGA)}`;
-  if (gigabytes * GIGA > top)
+  const limit = capacity(state);
+  const text = `${card(state)[0].split(",")[0]}: ${size(limit)}`;
+  if (limit > top)
     return label(width - RIGHT, 14, `${text}, above this chart`, "ink small", "end");
-  const place = y(gigabytes * GIGA);
+  const place = y(limit);
   const gap = y(highest) - place; // The name of the peak may be near.
   const beside = Math.abs(gap) > 24 ? -6 : gap < 0 ? 16 : -24;
   return (
@@ -285,16 +288,16 @@ const names = (best, width) => {
 };
 
 const draw = (state, width, _, last) => {
-  const points = memory.timeline(setting(state));
+  const points = timeline(state);
   const best = memory.peak(points);
   const highest = total(best);
-  const before = last && total(memory.peak(memory.timeline(setting(last))));
+  const before = last && need(last);
   // The remedies of the buttons do not change the scale, unless it would be too small.
   const plain = { ...state, attention: "plain", loss: "whole", recompute: "none" };
-  const worst = total(memory.peak(memory.timeline(setting(plain))));
+  const worst = need(plain);
   const kept = worst < 3 * highest ? worst : 0;
   const most = Math.max(highest, kept, highestOf(tapeOf(state)));
-  const limit = card(state)[1] * GIGA;
+  const limit = capacity(state);
   const top = 1.1 * Math.max(most, limit < 2 * most ? limit : 0);
   const end = points[points.length - 1].at;
   const [left, right] = [LEFT, width - RIGHT];
@@ -362,8 +365,6 @@ const REMEDIES = [
   ["sharing the state among 8 GPUs", { gpus: 8, sharded: "all" }],
 ];
 
-const peakOf = (state) => size(total(memory.peak(memory.timeline(setting(state)))));
-
 /** Return the remedies that would change a state. */
 const usefulFor = (state) =>
   REMEDIES.filter(([, change]) =>
@@ -375,7 +376,7 @@ const advice = (state) => {
   const useful = usefulFor(state);
   const alone = useful.find(([, change]) => fits({ ...state, ...change }));
   if (alone) {
-    const peak = peakOf({ ...state, ...alone[1] });
+    const peak = size(need({ ...state, ...alone[1] }));
     return `One change is enough: ${alone[0]} lowers the peak to ${peak}.`;
   }
   let all = state;
@@ -386,32 +387,30 @@ const advice = (state) => {
     if (fits(all))
       return (
         `Several changes together are enough: ${done.join(", ")}. They lower the ` +
-        `peak to ${peakOf(all)}.`
+        `peak to ${size(need(all))}.`
       );
   }
   return (
-    `All remedies together lower the peak only to ${peakOf(all)}. Take a larger card ` +
+    `All remedies together lower the peak only to ${size(need(all))}. Take a larger card ` +
     "or more GPUs."
   );
 };
 
 const result = (state) => {
-  const bytes = total(memory.peak(memory.timeline(setting(state))));
-  const [name, gigabytes] = card(state);
-  const left = gigabytes * GIGA - bytes;
-  const text = `${CARDS[state.card] ? "the " : ""}${name.split(",")[0]}`;
-  const capacity = size(gigabytes * GIGA);
-  const need = `${modelOf(state).name.split(",")[0]} needs ${size(bytes)} at its peak`;
+  const bytes = need(state);
+  const left = capacity(state) - bytes;
+  const text = `${CARDS[state.card] ? "the " : ""}${card(state)[0].split(",")[0]}`;
+  const start = `${modelOf(state).name.split(",")[0]} needs ${size(bytes)} at its peak`;
   const tape = highestOf(tapeOf(state));
   const own = tape ? ` Your tape reaches ${size(tape)}.` : "";
   return left >= 0
-    ? `${need}, which fits on ${text} (${capacity}) and leaves ${size(left)}.${own}`
-    : `${need}, ${size(-left)} too much for ${text} (${capacity}).${own}`;
+    ? `${start}, which fits on ${text} (${size(capacity(state))}) and leaves ${size(left)}.${own}`
+    : `${start}, ${size(-left)} too much for ${text} (${size(capacity(state))}).${own}`;
 };
 
 /** Return when the peak is, what the most of it is, and what would lower it. */
 const explanation = (state) => {
-  const best = memory.peak(memory.timeline(setting(state)));
+  const best = memory.peak(timeline(state));
   const role = ROLES.reduce((a, b) => (best[b] > best[a] ? b : a));
   const share = percent(best[role] / total(best));
   return [
@@ -472,7 +471,7 @@ const formula = (state) => [
 ];
 
 const table = (state) => {
-  const points = memory.timeline(setting(state));
+  const points = timeline(state);
   const moments = [
     ["start", points[0]],
     ["after forward", phase(points, "turn")],

@@ -2,8 +2,7 @@
  *
  * A plan divides a Transformer among `tensor` * `context` * `pipeline` * `data` GPUs,
  * which are numbered in the order tensor, context, data, pipeline. Times are in seconds,
- * sizes in bytes, rates in FLOP/s and bandwidths in bytes per second and direction. The
- * script needs memory-arithmetic.js and runs in pages and in Node.
+ * sizes in bytes, rates in FLOP/s and bandwidths in bytes per second and direction.
  */
 import { plural } from "./arithmetic.js";
 import * as memory from "./memory-arithmetic.js";

@@ -1,8 +1,8 @@
 /* The arithmetic of the interactive figures on performance: pure functions without a page.
  *
  * Times are in seconds, sizes in bytes, rates in FLOP/s and bandwidths in bytes per second.
- * The script runs in pages and in Node.
  */
+
 // The roofline: work has FLOPs, bytes and calls
 
 /** The bytes of a number; TF32 is a rounding of 32-bit numbers inside of a product. */

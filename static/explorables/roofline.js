@@ -122,19 +122,22 @@ const operationOf = (state) => OPERATIONS[state.operation] || OPERATIONS.product
 
 // The machine of a state
 
-const pasted = (state) =>
-  state.machine === "own" ? performance.parseMachine(state.line || "") : null;
+/** Return the machine that is listed or pasted, unless it is that of the sliders. */
+const known = (state) => {
+  if (state.machine !== "own") return MACHINES[state.machine];
+  const own = performance.parseMachine(state.line);
+  if (!own) return undefined;
+  const pairs = Object.entries(own.rates).map(([type, x]) => [type, x / TERA]);
+  return {
+    rates: Object.fromEntries(pairs),
+    memory: own.bandwidth / GIGA,
+    functions: own.functions,
+    overhead: Math.min(100, round(own.overhead / MICRO, 4)),
+  };
+};
 
 /** Return the type whose rate decides; only products use the tensor cores. */
 const usedType = (state) => (operationOf(state).simple ? "float32" : state.type);
-
-/** Return the rates in TFLOP/s, or undefined for a machine of the reader's sliders. */
-const ratesOf = (state) => {
-  const own = pasted(state);
-  if (!own) return MACHINES[state.machine]?.rates;
-  const pairs = Object.entries(own.rates).map(([type, x]) => [type, x / TERA]);
-  return Object.fromEntries(pairs);
-};
 
 /** Return the type whose rate stands for one that a machine lacks. */
 const ratedType = (state, rates) => {
@@ -144,38 +147,23 @@ const ratedType = (state, rates) => {
 };
 
 const rateOf = (state) => {
-  const rates = ratesOf(state) || MACHINES.rtx4090.rates;
+  const { rates } = known(state) ?? MACHINES.rtx4090;
   return rates[ratedType(state, rates)];
 };
 
-const memoryOf = (state) => {
-  const own = pasted(state);
-  if (own) return own.bandwidth / GIGA;
-  return (MACHINES[state.machine] || MACHINES.rtx4090).memory;
-};
-
-const overheadOf = (state) => {
-  const own = pasted(state);
-  return own ? Math.min(100, round(own.overhead / MICRO, 4)) : OVERHEAD;
-};
+const memoryOf = (state) => (known(state) ?? MACHINES.rtx4090).memory;
+const overheadOf = (state) => known(state)?.overhead ?? OVERHEAD;
 
 /** Return how many times the dense rate a data sheet may print. */
 const sparseFactor = (state) => {
-  const { sparse } = MACHINES[state.machine] || {};
-  const tensor = usedType(state) !== "float32" && rateOf(state) !== undefined;
-  const has = tensor && ratesOf(state)?.[usedType(state)];
-  return state.sheet === "sparse" && sparse && has ? 2 : 1;
-};
-
-/** Return the special functions per second, or 0 if nobody has said. */
-const functionsOf = (state) => {
-  const own = pasted(state);
-  return own ? own.functions : MACHINES[state.machine]?.functions || 0;
+  const { sparse, rates } = known(state) ?? {};
+  const type = usedType(state);
+  return state.sheet === "sparse" && sparse && type !== "float32" && rates[type] ? 2 : 1;
 };
 
 const machine = (state) => ({
   rate: state.rate * TERA,
-  functions: functionsOf(state),
+  functions: known(state)?.functions ?? 0, // 0 if nobody has said
   bandwidth: state.memory * GIGA,
   overhead: state.overhead * MICRO,
 });
@@ -420,13 +408,13 @@ const turning = (state) => {
 
 /** Return a sentence on what is wrong with a pasted line. */
 const warning = (state) =>
-  state.machine === "own" && state.line && !pasted(state)
+  state.line && !known(state)
     ? "This is not a line of print(d2l.measure_machine()), so the sliders below count. "
     : "";
 
 /** Return the end of a sentence on a rate that the machine lacks, if it does. */
 const missing = (state) => {
-  const rates = ratesOf(state);
+  const { rates } = known(state) ?? {};
   if (!rates || rates[usedType(state)]) return "";
   return ` of ${TYPES[ratedType(state, rates)]}, since there is none for ${TYPES[state.type]}`;
 };
@@ -551,7 +539,7 @@ const SIZES = {
 
 /** Return a state with the peaks of its machine, unless they are the sliders'. */
 const adopt = (state) => {
-  if (state.machine === "own" && !pasted(state)) return state;
+  if (!known(state)) return state;
   return { ...state, rate: rateOf(state), memory: memoryOf(state) };
 };
 
@@ -560,17 +548,14 @@ const settle = (before, id) => {
   const ofMachine = ["machine", "line", "rate", "memory", "type"].includes(id);
   const state = ofMachine ? { ...before, measured: undefined } : before;
   if (["rate", "memory"].includes(id)) return { ...state, machine: "own", line: "" };
-  if (id === "line" && pasted(state))
+  if (id === "line" && state.machine === "own" && known(state))
     return adopt({ ...state, overhead: overheadOf(state) });
   if (id === "machine")
     return adopt({ ...state, line: "", overhead: OVERHEAD });
   return ["type", "operation"].includes(id) ? adopt(state) : state;
 };
 
-const isOne =
-  (...operations) =>
-  ({ operation }) =>
-    operations.includes(operation);
+const isOne = (...operations) => ({ operation }) => operations.includes(operation);
 /** Return a slider that only some operations have. */
 const sizes = (id, label, values, start, ...operations) =>
   steps(id, label, values, start, { when: isOne(...operations), format: amount });

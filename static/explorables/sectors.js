@@ -3,13 +3,13 @@
  */
 import { percent, plural } from "./arithmetic.js";
 import * as performance from "./performance-arithmetic.js";
-import { each, tag, label, path, inColumns, chart } from "./chart.js";
+import { each, label, chart } from "./chart.js";
 import { select, range, more, presets } from "./controls.js";
 import { figure } from "./explorable.js";
+import { WARP, sectorRows } from "./warp-drawing.js";
 
 const { area, sheet, legend } = chart("sectors");
 
-const WARP = 32;
 const SECTOR = 32;
 
 /** The accesses that the reader can choose by name, with the `settings` of each. */
@@ -38,30 +38,7 @@ const access = (state) => performance.sectors(setting(state));
 
 // The drawing: the threads in a row, the sectors in rows below them
 
-const TOP = 64;
-const GAP = 5;
-
-/** Return the places of the sectors: how many in a row, their width and height. */
-const shape = (width) => {
-  const columns = width < 480 ? 4 : 8;
-  return { columns, wide: (width - 2) / columns, tall: 22 };
-};
-
-/** Return a function from the address of a byte to its place in the drawing. */
-const placeOf = (state, width) => {
-  const { sectors } = access(state);
-  const { columns, wide, tall } = shape(width);
-  return (byte) => {
-    const index = sectors.indexOf(Math.floor(byte / SECTOR));
-    const inside = (byte % SECTOR) / SECTOR;
-    return {
-      x: 2 + (index % columns) * wide + inside * (wide - GAP),
-      y: TOP + Math.floor(index / columns) * (tall + 8),
-    };
-  };
-};
-
-const threadPlace = (thread, width) => ((thread + 0.5) * width) / WARP;
+const PLACE = { top: 64, tall: 22 };
 
 /** Return the row of threads. */
 const threads = (width) => {
@@ -74,33 +51,10 @@ const threads = (width) => {
 
 /** Return each thread's line to the number that it reads, and this number. The one
  * that is pointed at stands out. Lines to the last rows are behind all others. */
-const reads = (state, width) => {
-  const place = placeOf(state, width);
+const reads = (state, { read }) => {
   const { stride, size, offset } = setting(state);
-  const { wide, tall } = shape(width);
-  const unit = (wide - GAP) / SECTOR;
-  return Array.from({ length: WARP }, (_, t) => {
-    const { x, y } = place(offset + t * stride * size);
-    const d = `M${threadPlace(t, width)} 34L${x + (size * unit) / 2} ${y}`;
-    const box = { x, y, width: size * unit, height: tall };
-    return tag(
-      ...["g", { class: "reads" }],
-      path(d, "axis", { "stroke-opacity": 0.65 }),
-      tag("rect", { ...box, class: "box" }),
-      tag("rect", { ...box, class: "s1 solid" }),
-    );
-  })
-    .reverse()
-    .join("");
-};
-
-const boxes = (state, width) => {
-  const { columns, wide, tall } = shape(width);
-  const place = inColumns(columns, wide, tall + 8, TOP);
-  return each(access(state).sectors, (_, i) => {
-    const [x, y] = place(i);
-    return area("wait", x + 1, y, wide - GAP, tall);
-  });
+  const line = (_, t) => read(t, offset + t * stride * size, size, "s1 solid", 0.65);
+  return Array.from({ length: WARP }, line).reverse().join("");
 };
 
 const names = (top, width) => {
@@ -113,16 +67,14 @@ const names = (top, width) => {
 };
 
 const draw = (state, width) => {
-  const { sectors } = access(state);
-  const { columns, tall } = shape(width);
-  const below = TOP + Math.ceil(sectors.length / columns) * (tall + 8);
+  const rows = sectorRows(access(state).sectors, SECTOR, PLACE, width);
   return sheet(
     width,
-    below + 30,
+    rows.bottom + 30,
     threads(width),
-    boxes(state, width),
-    reads(state, width),
-    names(below + 8, width),
+    rows.boxes((...box) => area("wait", ...box)),
+    reads(state, rows),
+    names(rows.bottom + 8, width),
   );
 };
 

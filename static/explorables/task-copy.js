@@ -7,10 +7,7 @@ export default task({
   steps: [2 ** 14, 2 ** 18, 2 ** 21, 3 * 2 ** 22],
   arrays: { a: (n) => n, out: (n) => n },
   threads: (n) => n,
-  expected:
-    ({ a }) =>
-    (i) =>
-      a[i],
+  expected: ({ a }) => (i) => a[i],
   least: 250,
   begin: `
 fn kernel(i: u32, l: u32, w: u32) {

@@ -8,10 +8,7 @@ export default task({
   arrays: { a: (n) => n, out: (n) => n },
   tile: 258,
   threads: (n) => n,
-  expected:
-    ({ a }) =>
-    (i) =>
-      (a[i - 1] ?? 0) + a[i] + (a[i + 1] ?? 0),
+  expected: ({ a }) => (i) => (a[i - 1] ?? 0) + a[i] + (a[i + 1] ?? 0),
   least: 256,
   begin: `
 fn kernel(i: u32, l: u32, w: u32) {

@@ -9,10 +9,7 @@ export default task({
   arrays: { a: (n) => n, out: (n) => n },
   tile: 256,
   threads: (n) => n,
-  expected:
-    ({ a }) =>
-    (i) =>
-      a.subarray(i - (i % GROUP), i + 1).reduce((sum, x) => sum + x, 0),
+  expected: ({ a }) => (i) => a.subarray(i - (i % GROUP), i + 1).reduce((sum, x) => sum + x, 0),
   least: 256,
   begin: `
 fn kernel(i: u32, l: u32, w: u32) {

@@ -3,14 +3,12 @@ import { productFlops } from "./arithmetic.js";
 import { task } from "./kernel-task.js";
 
 /** Return a function that gives a number of the product of two n x n matrices. */
-const expected =
-  ({ a, b }, n) =>
-  (i) => {
-    const [row, column] = [n * Math.floor(i / n), i % n];
-    let sum = 0;
-    for (let k = 0; k < n; k += 1) sum += a[row + k] * b[n * k + column];
-    return sum;
-  };
+const expected = ({ a, b }, n) => (i) => {
+  const [row, column] = [n * Math.floor(i / n), i % n];
+  let sum = 0;
+  for (let k = 0; k < n; k += 1) sum += a[row + k] * b[n * k + column];
+  return sum;
+};
 
 const square = (n) => n * n;
 

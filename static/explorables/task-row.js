@@ -7,10 +7,7 @@ export default task({
   steps: [128, 512, 2048, 4000],
   arrays: { a: (n) => n * n, b: (n) => n, out: (n) => n * n },
   threads: (n) => n * n,
-  expected:
-    ({ a, b }, n) =>
-    (i) =>
-      a[i] + b[i % n],
+  expected: ({ a, b }, n) => (i) => a[i] + b[i % n],
   least: 1536,
   begin: `
 fn kernel(i: u32, l: u32, w: u32) {

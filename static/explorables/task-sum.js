@@ -9,10 +9,8 @@ export default task({
   arrays: { a: (n) => n, out: (n) => Math.ceil(n / GROUP) },
   tile: 256,
   threads: (n) => n,
-  expected:
-    ({ a }) =>
-    (i) =>
-      a.subarray(GROUP * i, GROUP * (i + 1)).reduce((sum, x) => sum + x, 0),
+  expected: ({ a }) => (i) =>
+    a.subarray(GROUP * i, GROUP * (i + 1)).reduce((sum, x) => sum + x, 0),
   least: 132,
   begin: `
 fn kernel(i: u32, l: u32, w: u32) {

@@ -9,10 +9,7 @@ export default task({
   arrays: { a: (n) => n * n, out: (n) => n * n },
   tile: 272,
   threads: (n) => GROUP * Math.ceil(n / 16) ** 2,
-  expected:
-    ({ a }, n) =>
-    (i) =>
-      a[(i % n) * n + Math.floor(i / n)],
+  expected: ({ a }, n) => (i) => a[(i % n) * n + Math.floor(i / n)],
   least: 1024,
   begin: `
 fn kernel(i: u32, l: u32, w: u32) {

@@ -215,7 +215,7 @@ test("each framework adds by its rules", () => {
   const devices = ["host", "gpu0", "gpu1"];
   const frameworks = ["pytorch", "mxnet", "jax", "tensorflow"];
   for (const { framework, x, y } of grid({ framework: frameworks, x: devices, y: devices })) {
-    const { outcome, device, copies } = arithmetic.add(framework, x, y);
+    const { outcome, device, copies } = arithmetic.ACTIONS.add({ framework, x, y });
     assert.deepEqual([outcome, device, copies.length], expectedSum(framework, x, y));
   }
 });
