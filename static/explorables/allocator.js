@@ -373,8 +373,7 @@ const table = (state) => {
   return { head: ["piece", "from", "to", "size"], rows };
 };
 
-const SOURCE =
-  "https://github.com/pytorch/pytorch/blob/main/c10/cuda/CUDACachingAllocator.cpp";
+const SOURCE = "https://github.com/pytorch/pytorch/blob/main/c10/cuda/CUDACachingAllocator.cpp";
 const NOTES = [
   "One block follows the class Block of this section. Segments follow PyTorch " +
     `([CUDACachingAllocator.cpp](${SOURCE})): a request of at most 1 MiB takes a ` +

@@ -274,13 +274,10 @@ const table = (state) => ({
   }),
 });
 
-const PERFORMANCE =
-  "https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md";
+const PERFORMANCE = "https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md";
 const TUNING = "https://github.com/NVIDIA/nccl/blob/master/src/graph/tuning.cc";
 const NEU = "https://github.com/smolix/d2l-neu";
-const TITAN =
-  "https://github.com/pytorch/torchtitan/blob/main/benchmarks/" +
-  "llama3_h100_202412_torchtitan.md";
+const TITAN = "https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md";
 const LOCKWOOD = "https://glennklockwood.com/garden/processors/H100";
 
 const NOTES = [

@@ -308,6 +308,36 @@ export const open = async (signal, experiment) => {
   }
 };
 
+/**
+ * Return a function that runs one experiment at a time, until the reader presses `stop` or
+ * hides the page, and says in `status` how it goes. `failed`(error, signal) tells of an end.
+ */
+export const runner = ({ status, stop, failed }) => {
+  let last = new AbortController();
+  const end = (why) => last.abort(why);
+  stop.addEventListener("click", () => end("You pressed Stop."));
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) end("The page was hidden.");
+  });
+  return async (experiment) => {
+    end("Another run has begun.");
+    const own = new AbortController();
+    last = own;
+    const say = (text) => {
+      if (last === own) status.textContent = text;
+    };
+    stop.hidden = false;
+    say("Asking the browser for a GPU …");
+    try {
+      await open(own.signal, (lab) => experiment(lab, say));
+    } catch (error) {
+      // A run in whose place another has begun has nothing more to say.
+      if (last === own) failed(error, own.signal);
+    }
+    if (last === own) stop.hidden = true;
+  };
+};
+
 /** Return the latency and the bandwidth of times [bytes, seconds], by least squares of
  * the relative errors. */
 export const fit = (points) => {

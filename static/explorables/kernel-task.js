@@ -182,52 +182,40 @@ export const reason = async () => {
   return asked;
 };
 
-/** Return functions that run one thing at a time and show the lines and the drawing that
- * it returns, end it, and clear what is shown. */
+/** Return functions that run something with a kernel and show the lines and the drawing
+ * that it returns, and clear what is shown. */
 const runner = ({ status, list, drawings, stop }) => {
-  let controller = new AbortController();
+  let run;
+  let tried = ""; // the last kernel
   const show = (lines, drawn) => {
     list.replaceChildren(...lines.map(([text, kind]) => make("li", { class: kind }, text)));
     drawings.replaceChildren(...(drawn ? [drawn] : []));
   };
-  const failed = (error, signal, code) => {
+  const failed = (error, signal) => {
     const compiled = error.messages && !signal.aborted;
     const text = signal.aborted ? `Stopped. ${signal.reason}` : error.message;
     status.textContent = compiled ? "The kernel does not compile." : "";
-    const lines = compiled ? messagesOf(error.messages, code) : [text];
+    const lines = compiled ? messagesOf(error.messages, tried) : [text];
     show(lines.map((line) => [line, "bad"]));
   };
   const use = async (code, what) => {
-    controller.abort("Another run has begun.");
-    const mine = new AbortController();
-    const { signal } = mine;
-    controller = mine;
-    stop.hidden = false;
+    tried = code;
     show([]);
-    const say = (text) => {
-      if (controller === mine) status.textContent = text;
-    };
-    say("Asking the browser for a GPU …");
-    try {
-      await bookLoad("explorables/device.js");
-      await bookModules.device.open(signal, async (lab) => {
-        say("Running …");
-        const { lines, drawn } = await what(lab, say);
-        lab.check();
-        show(lines, drawn);
-        say(`${lab.isSoftware ? "Software adapter, no GPU: " : ""}${lab.name}, ${lab.browser}.`);
-      });
-    } catch (error) {
-      // A run in whose place another has begun has nothing more to say.
-      if (controller === mine) failed(error, signal, code);
-    }
-    if (controller === mine) stop.hidden = true;
+    await bookLoad("explorables/device.js");
+    run ??= bookModules.device.runner({ status, stop, failed });
+    await run(async (lab, say) => {
+      say("Running …");
+      const { lines, drawn } = await what(lab, say);
+      lab.check();
+      show(lines, drawn);
+      say(`${lab.isSoftware ? "Software adapter, no GPU: " : ""}${lab.name}, ${lab.browser}.`);
+    });
   };
   const clear = () => {
     show([]);
     status.textContent = "";
   };
-  return { use, clear, end: (why) => controller.abort(why) };
+  return { use, clear };
 };
 
 /** Say that there is no GPU, above the editor and on the buttons. */
@@ -247,9 +235,8 @@ const start = (figure, task) => {
   const status = make("p", { role: "status", class: "said" });
   const list = make("ul", { class: "verdict" });
   const drawings = make("div", { class: "drawings" });
-  const stop = button("Stop", () => end("You pressed Stop."));
-  stop.hidden = true;
-  const { use, end, clear } = runner({ status, list, drawings, stop });
+  const stop = make("button", { type: "button", hidden: "" }, "Stop");
+  const { use, clear } = runner({ status, list, drawings, stop });
   const checked = () => {
     const text = code.value;
     return use(text, async (lab) => {
@@ -295,9 +282,6 @@ const start = (figure, task) => {
   code.addEventListener("keydown", (event) => {
     event.stopPropagation(); // letters are no shortcuts of the page here
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !main.disabled) checked();
-  });
-  document.addEventListener("visibilitychange", () => {
-    if (document.hidden) end("The page was hidden.");
   });
   figure.insertBefore(box, figure.querySelector("figcaption"));
   figure.classList.add("measurable");

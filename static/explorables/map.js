@@ -277,11 +277,9 @@ const table = (state) => ({
   chosen: NAMES.indexOf(cardOf(state).name),
 });
 
-const XLA =
-  "https://github.com/openxla/xla/tree/main/xla/backends/gpu/target_config/specs";
+const XLA = "https://github.com/openxla/xla/tree/main/xla/backends/gpu/target_config/specs";
 const LOCKWOOD = "https://glennklockwood.com/garden/processors/A100";
-const ADA =
-  "https://images.nvidia.com/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-architecture.pdf";
+const ADA = "https://images.nvidia.com/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-architecture.pdf";
 const CUDA = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/";
 const NOTES = [
   "The library’s file cards.csv holds these numbers, each with its source: " +

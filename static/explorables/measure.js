@@ -14,7 +14,7 @@
  */
 import { round } from "./arithmetic.js";
 import { canvas, chart } from "./chart.js";
-import * as device from "./device.js";
+import { runner } from "./device.js";
 import { experiments } from "./experiments.js";
 import { make, button, folded, cells, tableBox } from "./explorable.js";
 
@@ -103,8 +103,7 @@ export const openPanel = (opener, name, become) => {
   const input = make("input", { type: "number", id, min: 0, step: "any", inputmode: "decimal" });
   const start = button("Measure", () => run());
   start.classList.add("main");
-  const stop = button("Stop", () => controller.abort("You pressed Stop."));
-  stop.hidden = true;
+  const stop = make("button", { type: "button", hidden: "" }, "Stop");
   const status = make("p", { role: "status", class: "said" });
   const panel = make("div", { class: "finding" });
   const box = make(
@@ -115,33 +114,24 @@ export const openPanel = (opener, name, become) => {
     status,
     panel,
   );
-  let controller = new AbortController();
+  const failed = (error, signal) => {
+    status.textContent = signal.aborted ? `Stopped. ${signal.reason}` : error.message;
+  };
+  const use = runner({ status, stop, failed });
   const run = async () => {
-    controller = new AbortController();
-    const { signal } = controller;
-    const hide = () => document.hidden && controller.abort("The page was hidden.");
-    document.addEventListener("visibilitychange", hide);
     start.disabled = true;
-    stop.hidden = false;
-    status.textContent = "Asking the browser for a GPU …";
-    try {
-      await device.open(signal, async (lab) => {
-        const say = async (text) => {
-          lab.check();
-          status.textContent = `Measuring ${text} …`;
-          await new Promise(requestAnimationFrame); // The page shows it.
-        };
-        const finding = await experiment.run(lab, say);
+    await use(async (lab, tell) => {
+      const say = async (text) => {
         lab.check();
-        show(panel, experiment, Number(input.value), finding, lab, become);
-        status.textContent = lab.isSoftware ? "Checked, not timed." : "Measured.";
-      });
-    } catch (error) {
-      status.textContent = signal.aborted ? `Stopped. ${signal.reason}` : error.message;
-    }
-    document.removeEventListener("visibilitychange", hide);
+        tell(`Measuring ${text} …`);
+        await new Promise(requestAnimationFrame); // The page shows it.
+      };
+      const finding = await experiment.run(lab, say);
+      lab.check();
+      show(panel, experiment, Number(input.value), finding, lab, become);
+      tell(lab.isSoftware ? "Checked, not timed." : "Measured.");
+    });
     start.disabled = false;
-    stop.hidden = true;
   };
   input.addEventListener("keydown", ({ key }) => {
     if (key === "Enter" && !start.disabled) run();

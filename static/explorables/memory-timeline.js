@@ -497,9 +497,7 @@ const NEU = "https://github.com/smolix/d2l-neu";
 const DOCS = "https://docs.nvidia.com";
 const MATRIX = `${DOCS}/nim/nemo-retriever/text-reranking/1.3.1/support-matrix.html`;
 const DGX = `${DOCS}/dgx/dgxb200-user-guide/introduction-to-dgxb200.html`;
-const ADA =
-  "https://images.nvidia.com/aem-dam/Solutions/geforce/ada/" +
-  "nvidia-ada-gpu-architecture.pdf";
+const ADA = "https://images.nvidia.com/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-architecture.pdf";
 const NOTES = [
   "In 16 bits, a layer of GPT-2 keeps 34 + 5as/h bytes for each number of its " +
     `input ([Korthikanti et al., 2022](${KORTHIKANTI})), and 32 + 2as/h without ` +

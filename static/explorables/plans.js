@@ -426,18 +426,12 @@ const ZEROS = [
 const ZERO = "https://arxiv.org/abs/1910.02054";
 const MEGATRON = "https://arxiv.org/abs/2104.04473";
 const RECOMPUTE = "https://arxiv.org/abs/2205.05198";
-const BEKMAN =
-  "https://github.com/stas00/ml-engineering/tree/master/compute/accelerator";
-const TITAN =
-  "https://github.com/pytorch/torchtitan/blob/main/benchmarks/" +
-  "llama3_h100_202412_torchtitan.md";
-const TABLE_1 =
-  "https://github.com/NVIDIA/Megatron-LM/blob/main/examples/sc21/run_table_1.sh";
+const BEKMAN = "https://github.com/stas00/ml-engineering/tree/master/compute/accelerator";
+const TITAN = "https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md";
+const TABLE_1 = "https://github.com/NVIDIA/Megatron-LM/blob/main/examples/sc21/run_table_1.sh";
 const HERD = "https://arxiv.org/abs/2407.21783";
 const RING = "https://arxiv.org/abs/2310.01889";
-const MOE =
-  "https://github.com/NVIDIA/Megatron-LM/blob/core_r0.9.0/megatron/core/transformer/" +
-  "moe/README.md";
+const MOE = "https://github.com/NVIDIA/Megatron-LM/blob/core_r0.9.0/megatron/core/transformer/moe/README.md";
 const NEU = "https://github.com/smolix/d2l-neu";
 
 const NOTES = [

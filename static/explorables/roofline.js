@@ -499,8 +499,7 @@ const ADA = `${DOCS}/nvidia-ada-gpu-architecture.pdf`;
 const HOPPER = "https://resources.nvidia.com/en-us-tensor-core/gtc22-whitepaper-hopper";
 const BEKMAN = "https://github.com/stas00/ml-engineering";
 const LOCKWOOD = "https://glennklockwood.com/garden/processors/A100";
-const XLA =
-  "https://github.com/openxla/xla/tree/main/xla/backends/gpu/target_config/specs";
+const XLA = "https://github.com/openxla/xla/tree/main/xla/backends/gpu/target_config/specs";
 const T4 = "https://manualmachine.com/pny/tcst4mpb/8129101-user-manual";
 const NEU = "https://github.com/smolix/d2l-neu";
 const NOTES = [

@@ -26,12 +26,9 @@ const CARDS = {
   ...{ t4: "T4", a100: "A100", h100: "H100", h200: "H200", b200: "B200" },
   rtx4090: "RTX 4090",
 };
-const LLAMA =
-  "https://github.com/meta-llama/llama-models/blob/main/models/sku_list.py";
+const LLAMA = "https://github.com/meta-llama/llama-models/blob/main/models/sku_list.py";
 const QWEN = "https://huggingface.co/Qwen/Qwen3-30B-A3B/blob/main/config.json";
-const NVIDIA =
-  "https://github.com/NVIDIA/TensorRT-LLM/blob/release/1.0/docs/source/performance/" +
-  "perf-overview.md";
+const NVIDIA = "https://github.com/NVIDIA/TensorRT-LLM/blob/release/1.0/docs/source/performance/perf-overview.md";
 const NOTES = [
   "A step reads the weights and the cache of each user once, or as many experts as its " +
     "tokens use. It takes at least as long as its bytes or its arithmetic, and prompts " +

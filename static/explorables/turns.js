@@ -118,9 +118,7 @@ const table = (state) => {
   };
 };
 
-const A100 =
-  "https://images.nvidia.com/aem-dam/en-zz/Solutions/data-center/" +
-  "nvidia-ampere-architecture-whitepaper.pdf";
+const A100 = "https://images.nvidia.com/aem-dam/en-zz/Solutions/data-center/nvidia-ampere-architecture-whitepaper.pdf";
 const NOTES = [
   "A plan is named by the rows and columns of a tile, the terms that a turn adds, and the warps " +
     "of a block. The loops are those of turns.csv, as Triton compiled them, and the clocks are " +

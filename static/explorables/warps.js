@@ -341,17 +341,12 @@ const table = (state) => {
 };
 
 const DOCS = "https://docs.nvidia.com";
-const CAPABILITIES =
-  `${DOCS}/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html`;
+const CAPABILITIES = `${DOCS}/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html`;
 const GUIDE = `${DOCS}/cuda/cuda-c-best-practices-guide/`;
 const TUNING = `${DOCS}/cuda/ampere-tuning-guide/index.html`;
-const PRODUCTS =
-  `${DOCS}/deeplearning/performance/dl-performance-matrix-multiplication/index.html`;
-const XLA =
-  "https://github.com/openxla/xla/tree/main/xla/backends/gpu/target_config/specs";
-const ADA =
-  "https://images.nvidia.com/aem-dam/Solutions/geforce/ada/" +
-  "nvidia-ada-gpu-architecture.pdf";
+const PRODUCTS = `${DOCS}/deeplearning/performance/dl-performance-matrix-multiplication/index.html`;
+const XLA = "https://github.com/openxla/xla/tree/main/xla/backends/gpu/target_config/specs";
+const ADA = "https://images.nvidia.com/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-architecture.pdf";
 const NEU = "https://github.com/smolix/d2l-neu";
 const NOTES = [
   "The limits of an SM follow from the compute capability ([NVIDIA, CUDA " +

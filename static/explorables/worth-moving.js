@@ -46,9 +46,7 @@ const MACHINES = {
 };
 
 const HOPPER = "https://resources.nvidia.com/en-us-tensor-core/gtc22-whitepaper-hopper";
-const BASEPOD =
-  "https://docs.nvidia.com/dgx-basepod/reference-architecture-infrastructure-" +
-  "foundation-enterprise-ai/latest/core-components.html";
+const BASEPOD = "https://docs.nvidia.com/dgx-basepod/reference-architecture-infrastructure-foundation-enterprise-ai/latest/core-components.html";
 const PAPERS = "https://images.nvidia.com";
 const TESLA = `${PAPERS}/content/pdf/tesla/whitepaper`;
 const PASCAL = `${TESLA}/pascal-architecture-whitepaper.pdf`;
