@@ -158,19 +158,18 @@ export const chart = (name) => {
     });
   };
 
-  /** Return a bar between its name and its value.
-   * @param {any[]} what kind, name, value
-   */
-  const bar = (x, y, wide, tall, what, strong) => {
-    const [kind, text, value] = what;
-    const words = `ink small${strong ? " strong" : ""}`;
-    const base = y + tall / 2 + 5;
-    return (
-      label(x - 8, base, text, words, "end") +
-      area(kind, x, y, wide, tall) +
-      label(x + wide + 6, base, value, words)
-    );
-  };
+  /** Return bars in rows, between names and values: [width, kind, name, value, strong]. */
+  const bars = ({ left, top, tall, row }, list) =>
+    each(list, ([wide, kind, text, value, strong], i) => {
+      const y = top + i * row;
+      const words = `ink small${strong ? " strong" : ""}`;
+      const base = y + tall / 2 + 5;
+      return (
+        label(left - 8, base, text, words, "end") +
+        area(kind, left, y, wide, tall) +
+        label(left + wide + 6, base, value, words)
+      );
+    });
 
   /** Return a box and a name for each [kind, text]; `place` maps a number to [x, y]. */
   const legend = (items, place, wide = 18, aside = wide + 6) =>
@@ -179,5 +178,5 @@ export const chart = (name) => {
       return area(kind, x, y, wide, 14) + label(x + aside, y + 12, text, "soft small");
     });
 
-  return { fill, area, sheet, stack, bar, legend };
+  return { fill, area, sheet, stack, bars, legend };
 };

@@ -8,7 +8,7 @@ import { each, tag, label, path, chart } from "./chart.js";
 import { select, range, logRange, hidden, more, presets } from "./controls.js";
 import { figure } from "./explorable.js";
 
-const { sheet, bar, legend } = chart("collectives");
+const { sheet, bars, legend } = chart("collectives");
 
 // GB/s of a link in one direction and µs per message; NOTES names the sources.
 const MACHINES = {
@@ -57,20 +57,19 @@ const roundOf = (state) => Math.min(Number(state.round), countRounds(state));
 // The drawing: the times of all algorithms above the devices in one round
 
 const LEFT = 44;
-const TALL = 18;
 const ARCS = 92; // the top of the arcs
 const BASE = 186; // the top of the devices
 const HIGH = 112; // of an array
 
-const bars = (state, width) => {
+const timesOf = (state, width) => {
   const times = NAMES.map((name) => timeOf(state, name));
   const scale = (width - LEFT - 78) / Math.max(...times);
-  return each(NAMES, (name, i) => {
+  const rows = NAMES.map((name, i) => {
     const chosen = name === state.algorithm;
-    const text = [chosen ? "s1 solid" : "s1", name, time(times[i])];
-    const wide = Math.max(1, times[i] * scale);
-    return bar(LEFT, 2 + i * (TALL + 6), wide, TALL, text, chosen);
+    const kind = chosen ? "s1 solid" : "s1";
+    return [Math.max(1, times[i] * scale), kind, name, time(times[i]), chosen];
   });
+  return bars({ left: LEFT, top: 2, tall: 18, row: 24 }, rows);
 };
 
 /** Return the left edges of the devices and their common width. */
@@ -190,7 +189,7 @@ const draw = (state, width, moving) => {
   return sheet(
     width,
     BASE + HIGH + (width < 480 ? 74 : 52),
-    bars(state, width),
+    timesOf(state, width),
     label(0, ARCS - 4, where, "ink small strong"),
     arrows(state, place, at, part),
     devices(state, place, part < 1 ? at - 1 : at),

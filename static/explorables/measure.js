@@ -27,7 +27,7 @@ const SOFTWARE =
   "acceleration” in the settings of the browser, update the driver of the GPU, or open " +
   "this page on another machine.";
 
-const { bar } = chart("measure");
+const { bars } = chart("measure");
 const paragraph = (kind, text) => make("p", { class: kind }, text);
 
 /** Return how far a prediction was off. */
@@ -44,11 +44,10 @@ const compare = (predicted, measured, unit) => {
 const drawingOf = ({ points, unit }, width) => {
   const left = Math.min(190, width * 0.38);
   const scale = (width - left - 96) / Math.max(...points.map(([, value]) => value));
-  const bars = points.map(([name, value], i) => {
-    const what = ["measured", name, `${round(value)} ${unit}`];
-    return bar(left, 4 + 28 * i, Math.max(1, scale * value), 20, what);
-  });
-  return canvas(width, 8 + 28 * points.length, ...bars);
+  const rows = points.map(([name, value]) => [
+    ...[Math.max(1, scale * value), "measured", name, `${round(value)} ${unit}`],
+  ]);
+  return canvas(width, 8 + 28 * points.length, bars({ left, top: 4, tall: 20, row: 28 }, rows));
 };
 
 const numbers = (found) => {

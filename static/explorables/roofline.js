@@ -8,13 +8,13 @@ import {
 import * as performance from "./performance-arithmetic.js";
 import { cards } from "./cards.js";
 import {
-  each, tag, label, canvas, path, line, horizontal, dot, diamond, logarithmic, chart,
+  tag, label, canvas, path, line, horizontal, dot, diamond, logarithmic, chart,
   powers, grid, hatching,
 } from "./chart.js";
 import { select, steps, range, logRange, text, more, doubled } from "./controls.js";
 import { figure } from "./explorable.js";
 
-const { bar } = chart("roofline");
+const { bars } = chart("roofline");
 
 // Dense rates in TFLOP/s and bandwidths in GB/s; NOTES names the sources.
 const HALF = (tensor) => ({ bfloat16: tensor, float16: tensor });
@@ -210,7 +210,6 @@ const TERMS = {
 };
 const LEFT = 98;
 const RIGHT = 14;
-const TALL = 20;
 const TOP = 162;
 const BOTTOM = 398;
 const [LEAST, MOST] = [0.03, 4e4]; // FLOP per byte
@@ -221,15 +220,13 @@ const shownTerms = (state) =>
     ([term]) => term !== "functions" || bound(state).terms.functions > 0,
   );
 
-const bars = (state, width) => {
-  const { terms, time: longest } = bound(state);
+const times = (state, width) => {
+  const { terms, time: longest, decides } = bound(state);
   const scale = (width - LEFT - 74) / longest;
-  return each(shownTerms(state), ([term, [kind, name]], i) => {
-    const wide = Math.max(1, terms[term] * scale);
-    const isLongest = bound(state).decides === term;
-    const what = [kind, name, time(terms[term])];
-    return bar(LEFT, 4 + i * (TALL + 8), wide, TALL, what, isLongest);
-  });
+  const rows = shownTerms(state).map(([term, [kind, name]]) => [
+    ...[Math.max(1, terms[term] * scale), kind, name, time(terms[term]), term === decides],
+  ]);
+  return bars({ left: LEFT, top: 4, tall: 20, row: 28 }, rows);
 };
 
 /** Return the frame of the chart, whose axes are intensities and rates. */
@@ -369,7 +366,7 @@ const draw = (state, width, _, last) => {
     width,
     BOTTOM + (width < 480 ? 92 : 72),
     tag("defs", {}, hatching("roofline"), clip(place)),
-    bars(state, width),
+    times(state, width),
     label(0, TOP - 22, "FLOP/s at the bound (G = 10⁹, T = 10¹²)", "soft small"),
     axes(place, width),
     tag(

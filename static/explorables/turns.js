@@ -4,11 +4,11 @@
 import { percent, rate, TERA } from "./arithmetic.js";
 import * as performance from "./performance-arithmetic.js";
 import { cards } from "./cards.js";
-import { each, label, chart } from "./chart.js";
+import { label, chart } from "./chart.js";
 import { select, range, more } from "./controls.js";
 import { figure } from "./explorable.js";
 
-const { sheet, bar } = chart("turns");
+const { sheet, bars } = chart("turns");
 
 /** What a warp executes in the loops of d2l/turns.csv: the instructions, and the matrices of
  * 8 x 8 values that LDSM loads. A plan is rows x columns x terms of a tile - warps. */
@@ -39,34 +39,28 @@ const turns = (state) => {
 // The drawing: the units of the chosen plan above the shares of all plans of the card
 
 const ROW = 26;
-const UNITS = { left: 118, right: 104, top: 24 };
-const SHARES = { left: 186, right: 52, top: UNITS.top + 4 * ROW + 48 };
-
-/** Return a row of bars of this place; the strong one is solid. */
-const rows = ({ left, top }, bars) =>
-  each(bars, ([long, kind, name, value, strong], i) => {
-    const what = [strong ? `${kind} solid` : kind, name, value];
-    return bar(left, top + i * ROW, long, 18, what, strong);
-  });
+const UNITS = { left: 118, right: 104, top: 24, tall: 18, row: ROW };
+const SHARES = { ...UNITS, left: 186, right: 52, top: UNITS.top + 4 * ROW + 48 };
+const kindOf = (kind, isStrong) => (isStrong ? `${kind} solid` : kind);
 
 const draw = (state, width) => {
   const { name, all, turn } = turns(state);
   const scale = ({ left, right }, most) => (width - left - right) / most;
   const clock = scale(UNITS, turn.clocks[turn.limit]);
   const units = Object.entries(turn.clocks).map(([unit, busy]) => [
-    ...[busy * clock, "s1", unit, busy ? `${Math.round(busy)} clocks` : "no LDSM"],
-    unit === turn.limit,
+    ...[busy * clock, kindOf("s1", unit === turn.limit), unit],
+    ...[busy ? `${Math.round(busy)} clocks` : "no LDSM", unit === turn.limit],
   ]);
-  const shares = all.map((plan) => [
-    ...[plan.share * scale(SHARES, 1), "s3", plan.name, percent(plan.share), plan.isChosen],
+  const shares = all.map(({ share, name, isChosen }) => [
+    ...[share * scale(SHARES, 1), kindOf("s3", isChosen), name, percent(share), isChosen],
   ]);
   return sheet(
     width,
     SHARES.top + 4 * ROW,
     label(0, 12, `A turn on the ${name}, ${turn.name}`, "soft small"),
-    rows(UNITS, units),
+    bars(UNITS, units),
     label(0, SHARES.top - 12, "Share of the peak that each plan allows", "soft small"),
-    rows(SHARES, shares),
+    bars(SHARES, shares),
   );
 };
 

@@ -12,7 +12,7 @@ import {
 import { select, range, text, more, presets } from "./controls.js";
 import { figure } from "./explorable.js";
 
-const { area, sheet, bar, stack } = chart("warps");
+const { area, sheet, bars, stack } = chart("warps");
 
 const NANO = 1e-9;
 const KIBI = 1024;
@@ -86,7 +86,6 @@ const BEST = 165.8;
 // The drawing: one SM above the waves of the whole card
 
 const RIGHT = 12;
-const TALL = 16;
 const ROW = 22;
 const LIMITS = {
   ...{ registers: "registers", shared: "shared memory" },
@@ -98,14 +97,13 @@ const limitRows = (state, width) => {
   const { limits, decides } = occupancy(state);
   const most = cardOf(state).blocks;
   const scale = (width - LEFT - 96) / most;
-  return each(Object.entries(LIMITS), ([name, text], i) => {
+  const rows = Object.entries(LIMITS).map(([name, text]) => {
     const value = limits[name];
     const strong = decides.includes(name);
     const long = Math.max(1, Math.min(value, most) * scale);
-    const said = value > most ? `over ${most}` : value;
-    const kind = strong ? "s1 solid" : "s1";
-    return bar(LEFT, 24 + i * ROW, long, TALL, [kind, text, said], strong);
+    return [long, strong ? "s1 solid" : "s1", text, value > most ? `over ${most}` : value, strong];
   });
+  return bars({ left: LEFT, top: 24, tall: 16, row: ROW }, rows);
 };
 
 const SLOTS = 24 + 4 * ROW + 22;
