@@ -111,11 +111,6 @@ const newPool = ({ capacity, policy, fit }) => {
   return { capacity, policy, fit, segments: first[policy] };
 };
 
-const freePiece = (pool, name) => {
-  for (const segment of pool.segments)
-    segment.pieces = segment.pieces.filter((piece) => piece.name !== name);
-};
-
 /**
  * Replay requests until one fails.
  * @param {object} memory capacity; policy; fit: "first" or "best" (of a block)
@@ -129,7 +124,8 @@ export const playRequests = (memory, requests) => {
   let failed = null;
   for (const request of requests) {
     if ("free" in request) {
-      freePiece(pool, request.free);
+      for (const segment of pool.segments)
+        segment.pieces = segment.pieces.filter(({ name }) => name !== request.free);
       sizes.delete(request.free);
     } else if (PLACES[pool.policy](pool, request.name, request.size)) {
       sizes.set(request.name, request.size);

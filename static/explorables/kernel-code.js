@@ -138,17 +138,15 @@ export const guarded = (code, apart = false) => {
 
 // The code around the reader's
 
-/** Return how many rounds each of some threads has when it is timed. */
-const fuelOf = (threads) => Math.max(2 ** 10, Math.floor(ROUNDS / threads));
-
 /**
  * Return the text before the reader's code, on one line, so that the numbers of lines
  * in messages are those of the reader.
  */
 const head = (task, size, recorded) => {
   const names = Object.keys(task.arrays);
+  const share = Math.max(2 ** 10, Math.floor(ROUNDS / task.threads(size))); // of each thread
   const parts = [
-    `const N = ${size}u; const fuel_ = ${recorded ? FUEL : fuelOf(task.threads(size))}u;`,
+    `const N = ${size}u; const fuel_ = ${recorded ? FUEL : share}u;`,
     "var<private> tid_: u32; var<private> spent_: u32; var<private> at_: u32;",
     // The barriers that a thread has passed, of the two kinds.
     "var<private> shared_: u32; var<private> stored_: u32;",

@@ -465,16 +465,14 @@ const NOTES = [
 
 // Settings
 
-const HARDWARE = ["rate", "network"];
-const ofCard = (card) =>
-  Object.fromEntries(HARDWARE.map((id) => [id, (CARDS[card] || CARDS.h100)[id]]));
+const withCard = (state) => {
+  const { rate, network } = cardOf(state);
+  return { ...state, rate, network };
+};
 
 const settle = (state, id) => {
-  if (id === "model") {
-    const next = choose(state);
-    return { ...next, ...ofCard(next.card) };
-  }
-  return id === "card" ? { ...state, ...ofCard(state.card) } : state;
+  if (id === "model") return withCard(choose(state));
+  return id === "card" ? withCard(state) : state;
 };
 
 const fromCard = (id) => (state) => cardOf(state)[id];

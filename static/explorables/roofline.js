@@ -17,13 +17,12 @@ import { figure } from "./explorable.js";
 const { bars } = chart("roofline");
 
 // Dense rates in TFLOP/s and bandwidths in GB/s; NOTES names the sources.
-const HALF = (tensor) => ({ bfloat16: tensor, float16: tensor });
 const SHOWN = { T4: "T4", A100: "A100, 80 GB", H100: "H100", H200: "H200", B200: "B200" };
 const machineOf = ([id, name]) => {
   const { bandwidth, fp32, tf32, tensor16, fp8 } = cards[id];
-  const half = id === "T4" ? { float16: tensor16 } : HALF(tensor16);
-  const rates = { float32: fp32, ...(tf32 && { tf32 }), ...half, ...(fp8 && { fp8 }) };
   const sparse = id !== "T4";
+  const half = { ...(sparse && { bfloat16: tensor16 }), float16: tensor16 };
+  const rates = { float32: fp32, ...(tf32 && { tf32 }), ...half, ...(fp8 && { fp8 }) };
   // In a clock, a multiprocessor has 16 special functions and 2 FLOPs in each of its cores.
   const cores = ["T4", "A100"].includes(id) ? 64 : 128;
   const functions = (16 / (2 * cores)) * fp32 * TERA;

@@ -12,15 +12,12 @@ const { sheet, stack, legend } = chart("server");
 
 const GROUPED = { kvHeads: 8, headSize: 128 };
 const MODELS = {
-  "llama3-8b": ["Llama 3.1 8B", { params: 8.03e9, active: 7.5e9, layers: 32, ...GROUPED }],
-  "llama3-70b": ["Llama 3.1 70B", { params: 70.6e9, active: 69.5e9, layers: 80, ...GROUPED }],
-  "qwen3-30b": [
-    "Qwen3 30B-A3B",
-    {
-      ...{ params: 30.5e9, active: 3.04e9, layers: 48, ...GROUPED, kvHeads: 4 },
-      ...{ experts: 128, used: 8 },
-    },
-  ],
+  "llama3-8b": { ...GROUPED, name: "Llama 3.1 8B", params: 8.03e9, active: 7.5e9, layers: 32 },
+  "llama3-70b": { ...GROUPED, name: "Llama 3.1 70B", params: 70.6e9, active: 69.5e9, layers: 80 },
+  "qwen3-30b": {
+    ...{ ...GROUPED, name: "Qwen3 30B-A3B", params: 30.5e9, active: 3.04e9, layers: 48 },
+    ...{ kvHeads: 4, experts: 128, used: 8 },
+  },
 };
 const CARDS = {
   ...{ t4: "T4", a100: "A100", h100: "H100", h200: "H200", b200: "B200" },
@@ -53,7 +50,7 @@ const server = (state) => {
   const memory = card.memory || 1e9 * advertised;
   const rate = 1e12 * (state.bits === "8" && fp8 ? fp8 : tensor16);
   return {
-    model: MODELS[state.model][1],
+    model: MODELS[state.model],
     card: { memory, bandwidth: 1e9 * bandwidth, rate },
     ...{ bits: Number(state.bits), cacheBits: Number(state.cache) },
     ...{ input: state.input, output: state.output },
@@ -213,14 +210,13 @@ const halves = Array.from({ length: 21 }, (_, i) => Math.round(2 ** (i / 2)));
 const USERS = [...new Set(halves)];
 const INPUTS = [128, 500, 1000, 2048, 5000, 8192, 20000, 65536];
 const OUTPUTS = [128, 500, 1000, 2000, 2048, 4096, 8192];
-const names = Object.entries(MODELS).map(([value, [name]]) => [value, name]);
 
 export default figure({
   name: "server",
   card: "card",
   controls: [
     steps("users", "Users", USERS, 16, { format: people }),
-    ...more(select("model", "Model", names, "llama3-8b")),
+    ...more(select("model", "Model", MODELS, "llama3-8b")),
     select("card", "Card", CARDS, "h100"),
     ...more(
       steps("input", "Tokens in", INPUTS, 5000),

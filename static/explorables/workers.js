@@ -134,9 +134,8 @@ const notes = () => [
     "keep only a few minibatches in memory.",
 ];
 
-const milliseconds = (value) => time(value * MILLI);
 const job = (id, text, initial) =>
-  range(id, text, [5, 60, 5], initial, { format: milliseconds });
+  range(id, text, [5, 60, 5], initial, { format: (value) => time(value * MILLI) });
 
 export default figure({
   name: "workers",

@@ -10,9 +10,9 @@ import { figure } from "./explorable.js";
 const { sheet, stack, legend } = chart("worth-moving");
 
 const TYPES = {
-  float32: ["float32", 4],
-  half: ["16 bit (bfloat16, float16)", 2],
-  float64: ["float64", 8],
+  float32: { name: "float32", bytes: 4 },
+  half: { name: "16 bit (bfloat16, float16)", bytes: 2 },
+  float64: { name: "float64", bytes: 8 },
 };
 
 /** Return peak rates in TFLOP/s: cores x GHz x operations per cycle, by type. */
@@ -91,7 +91,7 @@ const MODEL =
 /** Return the task of a state, in seconds, bytes and operations. */
 const task = (state) => ({
   n: state.n,
-  bytes: TYPES[state.type][1],
+  bytes: TYPES[state.type].bytes,
   products: state.products,
   cpu: state.cpu * TERA,
   gpu: state.gpu * TERA,
@@ -289,7 +289,6 @@ const flops = (value) => rate(value * TERA);
 const bytes = (value) => bandwidth(value * GIGA);
 const micro = (value) => time(value * MICRO);
 
-const types = Object.entries(TYPES).map(([id, [name]]) => [id, name]);
 const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
 export default figure({
@@ -298,7 +297,7 @@ export default figure({
     steps("n", "Size n of the matrices", SIZES, 4096, { format: (n) => `${n} × ${n}` }),
     ...more(
       steps("products", "Products of the matrices", COUNTS, 1),
-      select("type", "Numbers", types, "float32"),
+      select("type", "Numbers", TYPES, "float32"),
       select("machine", "Machine", { ...MACHINES, own: "your own" }, "h100"),
       logRange("cpu", "Rate of the CPU", [0.01, 1000], from("cpu"), flops),
       logRange("gpu", "Rate of the GPU", [0.1, 10000], from("gpu"), flops),
