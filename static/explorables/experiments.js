@@ -75,15 +75,6 @@ const sized = async (lab, sizes, make) => {
   return lab.isSoftware ? sizes[0] : sizes[sizes.length - 1];
 };
 
-/** Return the times of jobs, after a check of the first `count` results of an array. */
-const checked = async (lab, { jobs, b }, what, count, isRight) => {
-  const found = await timed(lab, jobs, { samples: 3 });
-  const read = await lab.read(b, 4 * count);
-  verify(isRight(read), what);
-  lab.free();
-  return found;
-};
-
 const widest = (times) => {
   const all = times.map(({ seconds, most }) => [seconds, most]);
   return all.reduce((a, b) => (b[1] / b[0] > a[1] / a[0] ? b : a));
@@ -177,13 +168,13 @@ export const source = (name, n) =>
     PRODUCTS[name](n).code.replace(/^ {6}/gm, ""),
   ].join("\n");
 
-/** Return the job of a product of n x n matrices x and y, and its result b. */
-const multiply = async (lab, name, n, x, y) => {
+/** Return the job of a product of n x n matrices a and b, and its result c. */
+const multiply = async (lab, name, n, a, b) => {
   const { tile } = PRODUCTS[name](n);
-  const arrays = [await lab.array(4 * n * n, x), await lab.array(4 * n * n, y)];
-  const b = await lab.array(4 * n * n);
-  const kernel = await lab.kernel(source(name, n), [...arrays, b]);
-  return { jobs: [{ kernel, x: n / tile, y: n / tile }], b };
+  const arrays = [await lab.array(4 * n * n, a), await lab.array(4 * n * n, b)];
+  const c = await lab.array(4 * n * n);
+  const kernel = await lab.kernel(source(name, n), [...arrays, c]);
+  return { jobs: [{ kernel, x: n / tile, y: n / tile }], c };
 };
 
 /** Return the size of a product that suits this GPU. */
@@ -195,15 +186,16 @@ const sizeOfProduct = (lab) =>
 /** Return the rate of a product of n x n matrices, after a check of 200 of its numbers. */
 const product = async (lab, name, n) => {
   const [a, b] = [random(n * n), random(n * n).reverse()];
-  const isRight = (read, z) => {
+  const { jobs, c } = await multiply(lab, name, n, a, b);
+  const found = await timed(lab, jobs, { samples: 3 });
+  const read = await lab.read(c, a.byteLength);
+  for (let z = 0; z < 200; z += 1) {
     const [i, j] = [(z * 7919) % n, (z * 104729) % n];
     let sum = 0;
     for (let k = 0; k < n; k += 1) sum += a[i * n + k] * b[k * n + j];
-    return Math.abs(sum - read[i * n + j]) < 1e-3;
-  };
-  const areRight = (read) => Array.from({ length: 200 }).every((_, z) => isRight(read, z));
-  const work = await multiply(lab, name, n, a, b);
-  const found = await checked(lab, work, `The product ${name}`, n * n, areRight);
+    verify(Math.abs(sum - read[i * n + j]) < 1e-3, `The product ${name}`);
+  }
+  lab.free();
   return { ...found, rate: (2 * n ** 3) / found.seconds };
 };
 
@@ -242,11 +234,13 @@ const points = async (lab) => {
   const numbers = random(1024);
   const found = [];
   for (const length of lab.isSoftware ? [0, 4] : CHAIN) {
-    let first = numbers[0] + 1;
+    const { jobs, b } = await chainOf(lab, length, bytes, numbers);
+    const { seconds, most } = await timed(lab, jobs, { samples: 3 });
+    const read = await lab.read(b, 4096);
+    lab.free();
+    let [first] = [numbers[0] + 1];
     for (let j = 0; j < length; j += 1) first = first * 0.5 + 0.5;
-    const isRight = ([found]) => Math.abs(first - found) < 1e-4;
-    const job = await chainOf(lab, length, bytes, numbers);
-    const { seconds, most } = await checked(lab, job, "A chain of multiply-adds", 1, isRight);
+    verify(Math.abs(first - read[0]) < 1e-4, "A chain of multiply-adds");
     const work = 4 * count * (1 + 2 * length);
     found.push({ intensity: work / (2 * bytes), rate: work / seconds, seconds, most });
   }
@@ -392,7 +386,7 @@ const warp = {
            x[g.x] = v; }`,
         [x],
       );
-      return { jobs: [{ kernel, x: groups }], b: x };
+      return { jobs: [{ kernel, x: groups }], x };
     };
     const rounds = await sized(
       lab,
@@ -403,10 +397,12 @@ const warp = {
     const times = [];
     for (const number of apart) {
       await say(`one busy thread in ${number}`);
+      const { jobs, x } = await job(number, rounds);
+      times.push(await timed(lab, jobs, { samples: 3 }));
+      const read = await lab.read(x, 4 * GROUP);
       const isRight = (v, i) => (i % number ? v === i % 8 : Math.abs(v - 1) < 1e-3);
-      const areRight = (read) => read.every(isRight);
-      const work = await job(number, rounds);
-      times.push(await checked(lab, work, "The work of a thread", GROUP, areRight));
+      verify(read.every(isRight), "The work of a thread");
+      lab.free();
     }
     const ratios = times.map(({ seconds }) => seconds / times[0].seconds);
     const stop = Math.max(...ratios);
@@ -454,9 +450,11 @@ const sectors = {
     const times = [];
     for (const stride of strides) {
       await say(`a stride of ${stride}`);
-      const isRight = (read) => read.every((x, i) => x === (i * stride) % 1024);
-      const work = await gather(stride, bytes, numbers);
-      times.push(await checked(lab, work, `A stride of ${stride}`, 1024, isRight));
+      const { jobs, b } = await gather(stride, bytes, numbers);
+      times.push(await timed(lab, jobs, { samples: 3 }));
+      const read = await lab.read(b, 4096);
+      verify(read.every((x, i) => x === (i * stride) % 1024), `A stride of ${stride}`);
+      lab.free();
     }
     const useful = times.map(({ seconds }) => (2 * bytes) / seconds);
     const share = (i) => (100 * useful[i]) / useful[0];
