@@ -469,11 +469,11 @@ window.bookSearch = (() => {
 
   // The dialog has no padding, so a click whose target is the dialog is outside it.
   const DIALOG = `
-    <div class="search-bar"><input type="text" role="combobox" aria-label="Search the book"
+    <div class="search-bar"><input role="combobox" aria-label="Search the book"
       aria-controls="search-results" aria-expanded="false" aria-autocomplete="list"
       autocomplete="off" autocapitalize="off" spellcheck="false" enterkeyhint="go"
       placeholder="Words, a name from the code, or an error message"><button type="button">Close</button></div>
-    <p role="status" aria-live="polite" class="search-status"></p>
+    <p role="status" class="search-status"></p>
     <div class="search-suggestions"><p>What is wrong?</p>
       ${Object.keys(SYMPTOMS).map((text) => `<button type="button">${text}</button>`).join("")}
       <p>Or paste an error message.</p></div>
@@ -482,9 +482,8 @@ window.bookSearch = (() => {
   function makeDialog() {
     dialog = make("dialog", { class: "search", "aria-label": "Search" });
     dialog.innerHTML = DIALOG;
-    [input, status, suggestions, list] = ["input", "p", ".search-suggestions", "#search-results"].map(
-      (selector) => dialog.querySelector(selector),
-    );
+    input = dialog.querySelector("input");
+    [, status, suggestions, list] = dialog.children;
     input.addEventListener("input", show);
     input.addEventListener("keydown", press);
     list.addEventListener("click", leave);
