@@ -27,6 +27,11 @@ def test_scripts_come_after_those_that_they_need():
             assert needed <= {*scripts[:number]}
 
 
+def test_browsers_get_no_modules_which_they_do_not_load_from_a_disk():
+    for name, script in figures.page_scripts({}).items():
+        assert not re.search(r"^(?:import|export)\b", script, re.MULTILINE), name
+
+
 def test_the_file_is_complete_without_a_network():
     found = json.loads(TEXT)
     assert found["pictures"].keys() == found["needs"].keys() >= {"queue", "roofline"}
