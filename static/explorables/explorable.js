@@ -31,9 +31,7 @@
  *   notes     (state) -> [text], with links as [text](address)
  *   table     (state) -> {head: [text], rows: [[text]]}, optional: the numbers drawn
  */
-import * as controls from "./controls.js";
-
-const { initial, settings, first, begin, positions, toPosition, toValue } = controls;
+import { LONGEST, initial, settings, first, begin, positions, toPosition, toValue } from "./controls.js";
 
 const PAUSE = 300; // ms without a change before the result is announced
 const READ = 3000; // ms after which the announcement is removed, so it is not read twice
@@ -121,7 +119,7 @@ const menu = (control, id, change) => {
 /** Return the parts of a field for text, which readers mostly paste. */
 const textField = (control, id, change) => {
   const input = make("input", {
-    ...{ type: "text", id, maxlength: controls.LONGEST, placeholder: control.placeholder },
+    ...{ type: "text", id, maxlength: LONGEST, placeholder: control.placeholder },
     ...{ autocomplete: "off", spellcheck: "false" },
   });
   input.addEventListener("input", () => change(input.value));
