@@ -182,9 +182,9 @@ export const reason = async () => {
   return asked;
 };
 
-/** Return functions that run something with a kernel and show the lines and the drawing
- * that it returns, and clear what is shown. */
-const runner = ({ status, list, drawings, stop }) => {
+/** Return functions that run something with the kernel of an editor and show the lines and
+ * the drawing that it returns, and clear what is shown. */
+const runner = ({ code, status, list, drawings, stop }) => {
   let run;
   let tried = ""; // the last kernel
   const show = (lines, drawn) => {
@@ -198,14 +198,15 @@ const runner = ({ status, list, drawings, stop }) => {
     const lines = compiled ? messagesOf(error.messages, tried) : [text];
     show(lines.map((line) => [line, "bad"]));
   };
-  const use = async (code, what) => {
-    tried = code;
+  const use = async (what) => {
+    const text = code.value;
+    tried = text;
     show([]);
     await bookLoad("explorables/device.js");
     run ??= bookModules.device.runner({ status, stop, failed });
     await run(async (lab, say) => {
       say("Running …");
-      const { lines, drawn } = await what(lab, say);
+      const { lines, drawn } = await what(lab, text, say);
       lab.check();
       show(lines, drawn);
       say(`${lab.isSoftware ? "Software adapter, no GPU: " : ""}${lab.name}, ${lab.browser}.`);
@@ -236,27 +237,22 @@ const start = (figure, task) => {
   const list = make("ul", { class: "verdict" });
   const drawings = make("div", { class: "drawings" });
   const stop = make("button", { type: "button", hidden: "" }, "Stop");
-  const { use, clear } = runner({ status, list, drawings, stop });
-  const checked = () => {
-    const text = code.value;
-    return use(text, async (lab) => {
+  const { use, clear } = runner({ code, status, list, drawings, stop });
+  const checked = () =>
+    use(async (lab, text) => {
       const verdict = await check(lab, task, text);
       if (!verdict.problems.length) reached(task.name, verdict.sectors / task.least);
       const drawn = verdict.records && recordOf(task, verdict);
       return { lines: linesOf(task, verdict), drawn };
     });
-  };
-  const timed = () => {
-    const text = code.value;
-    return use(text, async (lab, say) => {
-      if (lab.isSoftware)
-        return { lines: [[NO_TIME, ""]] };
+  const timed = () =>
+    use(async (lab, text, say) => {
+      if (lab.isSoftware) return { lines: [[NO_TIME, ""]] };
       const verdict = await check(lab, task, text);
       if (verdict.problems.length)
         return { lines: [...linesOf(task, verdict), ["Only a right kernel is measured.", ""]] };
       return { lines: timesOf(lab, task, await measure(lab, task, text, say)) };
     });
-  };
   const { shown, opener } = solution(task.solution.trim(), () => {
     replace(code, task.solution.trim());
     clear();
