@@ -42,8 +42,6 @@
     return block.matches('.folded, [class*="highlight-"]') ? "code" : "text";
   }
 
-  const wordsOf = (block) => new Set(block.textContent.match(WORD));
-
   // Returns the likeness of two blocks, which are of the same kind; of two cells, the one
   // is preferred that shares more words.
   function likeness(a, b) {
@@ -56,7 +54,7 @@
   const blocksOf = (panel) =>
     [...panel.children].map((block) => {
       const kind = kindOf(block);
-      return { block, kind, words: kind === "code" ? wordsOf(block) : null };
+      return { block, kind, words: kind === "code" ? new Set(block.textContent.match(WORD)) : null };
     });
 
   // Gives paired blocks the same row. Between two pairs, blocks fill the rows of each side.

@@ -132,11 +132,6 @@ const nowLine = (run, now, x, width) =>
 const sameAxis = (one, other) =>
   ["host", "device", "fetch"].every((id) => one[id] === other[id]);
 
-const heading = (state, width) => {
-  const text = `${STEPS} steps, ${ORIGINS[state.preset] || ORIGINS.own}`;
-  return label(width, 14, text, "soft small", "end");
-};
-
 const draw = (state, width, motion, last) => {
   const run = runQueue(loop(state));
   const without = runQueue({ ...loop(state), every: 0 }).total;
@@ -148,7 +143,7 @@ const draw = (state, width, motion, last) => {
   return sheet(
     width,
     width < 480 ? 284 : 236,
-    heading(state, width),
+    label(width, 14, `${STEPS} steps, ${ORIGINS[state.preset]}`, "soft small", "end"),
     label(0, ROWS.host + 23, "Host", "ink strong"),
     label(0, ROWS.device + 23, "GPU", "ink strong"),
     spans(until(run.host, now), ROWS.host, scale),

@@ -196,9 +196,6 @@ const drag = {
   },
 };
 
-const legend = (top) =>
-  diamond(8, top + 7, 6) + label(20, top + 12, "published rate / 165.8 TFLOP/s", "soft small");
-
 const draw = (state, width) =>
   sheet(
     width,
@@ -207,7 +204,10 @@ const draw = (state, width) =>
     limitRows(state, width),
     slots(state, width),
     waveChart(state, width),
-    hasRates(state) ? legend(BOTTOM + 34) : "",
+    hasRates(state)
+      ? diamond(8, BOTTOM + 41, 6) +
+          label(20, BOTTOM + 46, "published rate / 165.8 TFLOP/s", "soft small")
+      : "",
   );
 
 // In words
