@@ -10,7 +10,7 @@ import hashlib
 import io
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
@@ -238,7 +238,7 @@ class Article:
         """Return the id of an element; None if it has none here."""
         return f"{self.prefix}{name}" if name else None
 
-    def permalink(self, name: str, what: str) -> str:
+    def _permalink(self, name: str, what: str) -> str:
         """Return a link to an element itself, which stands beside it."""
         return PERMALINK.format(f"{self.prefix}{name}", what) if name else ""
 
@@ -280,14 +280,19 @@ class Article:
 
     def first_text(self) -> str:
         """Return the first paragraph outside of tabs as plain text."""
-        for item in self.items:
-            block = item.block if isinstance(item, Part) else None
-            tokens = self.body_of(block) if isinstance(block, Prose) else []
-            if isinstance(block, References):
-                tokens = parse(next(iter(self.site.bibliography.formatted.values())))
-            if tokens and tokens[0].type == "paragraph_open":
-                return text_of(tokens[:3], self.texts)
-        return ""
+        tokens = self.first_paragraph(self.items)
+        if not tokens and self.name == self.site.references:
+            tokens = parse(next(iter(self.site.bibliography.formatted.values())))
+        return text_of(tokens, self.texts)
+
+    def first_paragraph(self, items: Iterable[Item]) -> list[Token]:
+        """Return the tokens of the first paragraph outside of tabs, if there is one."""
+        for item in items:
+            if isinstance(item, Part) and isinstance(item.block, Prose):
+                tokens = self.body_of(item.block)
+                if tokens and tokens[0].type == "paragraph_open":
+                    return tokens[:3]
+        return []
 
     def _records(self) -> str:
         """Return the origin of the outputs in each tab."""
@@ -411,7 +416,7 @@ class Article:
             return ""
         number = self._number(block)
         shown = f'<span class="caption-number">{number} </span>' if number else ""
-        link = self.permalink(anchor_of(block), what)
+        link = self._permalink(anchor_of(block), what)
         return f'{shown}<span class="caption-text">{text}</span>{link}'
 
     def _caption_text(self, block: Figure | Table) -> str:
@@ -421,7 +426,7 @@ class Article:
 
     def _figure(self, block: Figure) -> str:
         file, name = self._file_of(block), Path(block.path).stem
-        live = self.script_of(name)
+        live = outputs.explorable(name) if is_explorable(name) else ""
         alt = block.alt or plain(self.texts.line(self.caption_of(block)))
         next(self._plots)
         self.figures[file] = None
@@ -439,15 +444,8 @@ class Article:
         width, height = map(round, size)
         shape = f' width="{width}" height="{height}"' if min(width, height) > 0 else ""
         named = attribute("alt", alt) + attribute("class", kind)
-        return f'<img{self.lazy}{shape}{named} src="{self.source_of(file)}">'
-
-    def source_of(self, file: str) -> str:
-        """Return the address of an image."""
-        return posixpath.relpath(f"_images/{file}", posixpath.dirname(self.name) or ".")
-
-    def script_of(self, name: str) -> str:
-        """Return the attributes that name the scripts of a figure, if it has any."""
-        return outputs.explorable(name) if is_explorable(name) else ""
+        source = posixpath.relpath(f"_images/{file}", posixpath.dirname(self.name))
+        return f'<img{self.lazy}{shape}{named} src="{source}">'
 
     def table(self, block: Table) -> str:
         """Return a table, without the element in which it scrolls."""
@@ -473,7 +471,7 @@ class Article:
         self.index.add_thing("equation", name, f"{math.plain(shown)} {number}")
         if place:
             number = (
-                f'<span class="eqno">{number}{self.permalink(name, "equation")}</span>'
+                f'<span class="eqno">{number}{self._permalink(name, "equation")}</span>'
             )
         named = attribute("id", self.id_of(name))
         return f'<div class="math"{named}>\n{shown}{number}</div>\n'

@@ -11,8 +11,7 @@ from markdown_it.token import Token
 
 from book import merge
 from book.base.cache import Cache
-from book.merge import Item, TabView, parts_of
-from book.pages.site import Views
+from book.merge import Item, TabView, Views, parts_of
 from book.paper import terms
 from book.refs.targets import Targets
 from book.render import math

@@ -255,7 +255,7 @@ def test_the_styles_hide_other_tabs_and_machines(made: MadeUp):
 
 
 def test_buttons_are_above_the_figure_of_the_front_page_or_below_a_title(made: MadeUp):
-    written = html.write_articles(made.book, None, store.titles(made.book))
+    written = html.write_articles(made.book, store.titles(made.book))
     above = written["index"].above
     assert 'class="start"' in above and "<figure" not in above
     assert written["chapter/text"].above.endswith("</h1>\n")

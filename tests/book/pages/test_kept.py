@@ -82,7 +82,7 @@ def book(make_site_book: Callable[..., Book]) -> Book:
 def written(book: Book) -> dict[str, str]:
     """Return the article of each page of a book as a new build writes it."""
     book = Book(book.root)
-    articles = html.write_articles(book, None, store.titles(book))
+    articles = html.write_articles(book, store.titles(book))
     return {name: each.above + each.below for name, each in articles.items()}
 
 
