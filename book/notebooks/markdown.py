@@ -182,7 +182,7 @@ class Writer:
             return self._reference(role, where)
         if role.name in CITATIONS:
             self.cited |= dict.fromkeys(role.keys)
-            return self.bibliography.cite(role.keys, where, role.name == "citet")
+            return self.bibliography.cite(role.keys, role.name == "citet")
         message = f"a notebook cannot show the role '{role.name}'; write text instead"
         raise BookError(message, where)
 

@@ -47,7 +47,7 @@ from book.text.blocks import (
     References,
     Table,
 )
-from book.text.inline import CITATIONS, names_in
+from book.text.inline import CITATIONS
 from book.text.section import Section
 from book.text.tokens import body, caption, equation, parse, walk
 
@@ -61,7 +61,7 @@ ALL_COLUMNS = (
     '<label class="columns-setting scripted"><input type="checkbox">'
     " All frameworks</label>\n"
 )
-NO_FIGURE = "no picture '{}'; draw it, or correct the name"
+NO_LIST = "no page lists the works that are cited; write :bibliography:`{}` on one"
 PARTS = '<p class="parts">{} <span>{}:</span> {}</p>\n'
 GLYPH = '<span class="glyph"{}>{}</span>'
 SOLUTION = "sec_sol_"  # the start of the label of a solution
@@ -128,7 +128,7 @@ class Article:
     def _read_tokens(self) -> None:
         """Parse all texts, and convert their equations.
 
-        Raises a `BookError` that lists all references without a target.
+        Raises a `BookError` for citations if no page lists the works.
         """
         found: dict[Tex, str] = dict(self.site.equations_of_titles)
         texts: list[tuple[Token, bool]] = []
@@ -143,13 +143,11 @@ class Article:
                 where = self._place_of(token.content, block)
                 if token.type == "math":
                     found.setdefault(equation(token), where)
-                elif token.type == "role":
-                    problems += self._problems(token, block)
+                elif token.info in CITATIONS and not self.site.references:
+                    bibfile = self.site.book.config.pdf["bibfile"]
+                    problems.append(f"{where}: {NO_LIST.format(bibfile)}")
             if isinstance(block, Equation):
                 found[block.tex, True] = self._place_of("$", block)
-            if isinstance(block, Figure) and not self._file_of(block).is_file():
-                where = self._place_of(block.path, block)
-                problems.append(f"{where}: {NO_FIGURE.format(block.path)}")
             texts += [(t, in_tab) for t in tokens[1] if t.type == "inline"]
             self._mark(block, tokens[1])
         if problems:
@@ -164,12 +162,6 @@ class Article:
     def _place_of(self, text: str, block: Block) -> str:
         """Return the file and the line at which a text of a block begins."""
         return self.section.at(block.line_at(max(block.source.find(text), 0)))
-
-    def _problems(self, role: Token, block: Block) -> Iterator[str]:
-        """Yield a line for each name in a role that has no target."""
-        for name in names_in(role.content):
-            if problem := self.site.problem_with(role.info, name):
-                yield f"{self._place_of(name, block)}: {problem}"
 
     def _file_of(self, figure: Figure) -> Path:
         return (self.section.path.parent / figure.path).resolve()
@@ -205,14 +197,14 @@ class Article:
         if name in CITATIONS:
             return self._citation(value, name == "citet")
         place = self.site.numbers.places[value]
-        text = escape(self.site.number(name, value))
+        text = escape(place.shown_number(name))
         text = text or self.texts.html(self.site.titles[value])
         return self.link(place.page, anchor(value, place.kind == "equation"), text)
 
     def _citation(self, keys: str, textual: bool) -> str:
         """Return the authors and years of works, with links to the references."""
         site, links = self.site, []
-        for authors, year, key in site.cited(keys, self.name):
+        for authors, year, key in site.cited(keys):
             authors = escape(authors).replace("et al.", "<em>et al.</em>")
             shown = escape(year) if textual else f"{authors}, {escape(year)}"
             link = self.link(site.references, id_of_work(key), shown)

@@ -23,7 +23,8 @@ def pieces(cell: Cell) -> list[tuple[str, str, bool]]:
 
     A piece without a title is not folded.
     """
-    folded, rest = split(cell.code) if cell.is_folded else split_saved(cell.code)
+    parts = split if "folded" in cell.classes else split_saved
+    folded, rest = parts(cell.code)
     folded, rest = without_marks(folded), without_marks(rest)
     if not folded:
         return [(rest, "", False)] if rest.strip() else []

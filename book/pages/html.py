@@ -171,11 +171,9 @@ def _records(book: Book, section: Section) -> Iterator[bytes]:
 
 
 def _contents(site: Site, section: Section) -> tuple[Site, Section, list, list]:
-    """Return the inputs of an article; raise a `BookError` if there are none."""
+    """Return the inputs of an article."""
     found = (site.views(section, tab) for tab in site.book.tabs)
     views = [view for view in found if view is not None]
-    if not views:
-        raise BookError("the page is empty; write something", f"{section.name}.md")
     items = merge.merge(section, views, published_measurements(site.book))
     return site, section, items, views
 

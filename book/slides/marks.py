@@ -287,7 +287,7 @@ class _Reader:
     def read_code(self, cell: source.Cell) -> None:
         """Add the code and the outputs of a cell to the last slide."""
         self.line = cell.line
-        if not cell.on_slides or _imports(cell.code):
+        if {"off-slides", "notebook"} & {*cell.classes} or _imports(cell.code):
             if len(self.slides) == 1 and self.pending_notes is None:
                 # A text below this cell is not one for the front slide.
                 self.heading, self.pending_notes = "Setup", []

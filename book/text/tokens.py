@@ -133,9 +133,7 @@ def body(block: Block, medium: Medium) -> list[Token]:
     if block.sign.endswith("~~"):
         return []
     match block:
-        case Table(rows=text):
-            return parse(_shown(text, medium))
-        case Prose(source=text):
+        case Table(rows=text) | Prose(source=text):
             return parse(_shown(text, medium))
     return []
 

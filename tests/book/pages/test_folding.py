@@ -101,7 +101,7 @@ def test_a_method_is_named_after_its_class():
 def test_each_section_folds_its_long_imports():
     """Otherwise, a page of code without a point precedes the section's own."""
     long = {
-        section.at(cell.line): cell.is_folded
+        section.at(cell.line): "folded" in cell.classes
         for section in BOOK.sections
         for cell in section.cells
         if title(cell.code) == "Imports" and split(cell.code)[0].count("\n") >= 4
