@@ -27,7 +27,7 @@ from book.pages import folding, predictions, sets
 from book.pages.glossary import entries, named_entries
 from book.pages.names import identifier
 from book.pages.search import Index, Title, name_symptoms, text_of
-from book.pages.sets import MachinePanel, Panel
+from book.pages.sets import Panel
 from book.pages.site import Site, address, anchor, id_of_work
 from book.records.outputs import PICTURES, Picture, PrintedText, read
 from book.records.outputs import text_of as text_printed
@@ -90,7 +90,7 @@ class Article:
         self.name = section.name
         self.items = items
         self.views = views
-        self.index = Index(f"{self.name}.html", site.book.tabs)
+        self.index = Index(site.book.tabs)
         self.titles: list[Title] = []
         # The places on other pages to which this one refers, each a page and an id.
         self.referred: dict[tuple[str, str], None] = {}
@@ -112,10 +112,6 @@ class Article:
         self._waiting: set[str] = set()
 
     # Tokens
-
-    def parts(self) -> Iterator[Part]:
-        """Yield all parts in order."""
-        return (part for part, _ in parts_of(self.items))
 
     def caption_of(self, block: Block) -> list[Token]:
         """Return the tokens of the title or the caption of a block."""
@@ -513,13 +509,8 @@ class Article:
         """Return the outputs of a cell, or a switch if they differ between machines."""
         if len(part.runs) <= 1:
             return [output for run in part.runs for output in self._outputs(run, cell)]
-        panels = [
-            MachinePanel(
-                *(run.machines, run.titles, run.made),
-                "".join(self._outputs(run, cell)) or NO_OUTPUT,
-            )
-            for run in part.runs
-        ]
+        shown = ("".join(self._outputs(run, cell)) or NO_OUTPUT for run in part.runs)
+        panels = list(zip(part.runs, shown, strict=True))
         number = f"{self.prefix}output-{next(self._machine_sets)}"
         return [sets.machine_set(panels, number)]
 

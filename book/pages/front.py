@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from markdown_it.token import Token
 
-from book.merge import Part
+from book.merge import Part, parts_of
 from book.pages.article import Article
 from book.pages.site import address
 from book.render.texts import add_class, raw
@@ -48,10 +48,10 @@ class FrontPage(Article):
             if token.type == "list_item_open":
                 self._make_card(tokens[i:])
         rendered = super().part(part)
-        first = next(p for p in self.parts() if isinstance(p.block, Prose))
-        return (
-            add_class(rendered, "lead") + self._start() if part is first else rendered
-        )
+        first = next(p for p, _ in parts_of(self.items) if isinstance(p.block, Prose))
+        if part is not first:
+            return rendered
+        return add_class(rendered, "lead") + self._start()
 
     def _figure(self, block: Figure) -> str:
         # The first image is in view at once.

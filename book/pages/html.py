@@ -81,7 +81,7 @@ def write_site(book: Book, folder: Path) -> dict[str, Written]:
 
 def _write_data(book: Book, written: dict[str, Written], folder: Path) -> None:
     """Write the scripts with the data of search, previews and solutions."""
-    records = [record for name in sorted(written) for record in written[name].records]
+    records = {f"{name}.html": written[name].records for name in sorted(written)}
     (folder / "search-data.js").write_text(search.script(records, book.tabs), "utf-8")
     wanted = {place for each in written.values() for place in each.referred}
     found = {
@@ -146,7 +146,7 @@ def write_articles(book: Book, titles: dict[str, str]) -> dict[str, Written]:
     first.minutes = {
         section.name: found[section.name].minutes
         for section in others
-        if not any(True for _ in section.contents)
+        if not book.below(section)
     }
     cache.forget_others()
     return {front.name: _written(first), **found}

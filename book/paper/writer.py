@@ -153,7 +153,7 @@ class Writer:
             case Equation():
                 tex, typst = string(block.tex.strip()), self.edition.math[block.tex]
                 return f"#equation({tex}, $ {typst} ${self._place(block)})\n\n"
-        if LISTED.match(block.source) and any(True for _ in self.page.section.contents):
+        if LISTED.match(block.source) and self.book.below(self.page.section):
             self.about |= dict(_items_of(text))
             return ""
         return self.markup.text(text)

@@ -1,7 +1,6 @@
 """The numbers of sections, figures, tables and equations, the same in all formats."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Literal
@@ -49,25 +48,20 @@ class Numbers:
         self.headings: dict[str, list[str]] = {}
         # Figures, tables and equations are counted in each page, or in all without one.
         self._counts: Counter[tuple[Kind, str]] = Counter()
-        pages = dict(self._pages_below(book.sections[0], ""))
-        for section in book.sections:
-            self._read(section, pages.get(section.name, ""))
+        self._read(book.sections[0], "")
 
-    def _pages_below(self, section: Section, number: str) -> Iterator[tuple[str, str]]:
-        """Yield the name and the number of each page in the contents of a section."""
-        pages = {page.path: page for page in self.book.sections}
+    def _read(self, section: Section, number: str) -> None:
+        """Read a page, whose number is given, and those in its contents."""
+        self._count(section, number)
         appendix = self.book.setting("pages", "appendix")
         first = 0  # the position of the first appendix
-        for position, (entry, _) in enumerate(section.contents, start=1):
-            page = pages[self.book.path_of_entry(section, entry)]
+        for position, page in enumerate(self.book.below(section), start=1):
             if page.name == appendix:
                 first = position
             last = ascii_uppercase[position - first] if first else position
-            page_number = f"{number}.{last}".lstrip(".")
-            yield page.name, page_number
-            yield from self._pages_below(page, page_number)
+            self._read(page, f"{number}.{last}".lstrip("."))
 
-    def _read(self, section: Section, page_number: str) -> None:
+    def _count(self, section: Section, page_number: str) -> None:
         """Count the headings, figures, tables and equations of a page."""
         levels: list[int] = []
         headings = self.headings[section.name] = []
