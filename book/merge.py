@@ -197,23 +197,13 @@ def merge(
     tabs = tuple(view.tab for view in views)
     # The view of an edition for one tab may have replaced some blocks.
     blocks = views[0].blocks if len(views) == 1 else section.blocks
-    parts = [
-        part
-        for block in blocks
-        for part in (
-            _cell_parts(block, views, measurements)
-            if isinstance(block, Cell)
-            else _text_parts(block, tabs)
-        )
-    ]
+    parts: list[Part] = []
+    for block in blocks:
+        if isinstance(block, Cell):
+            parts += _cell_parts(block, views, measurements)
+        elif shown := tuple(filter(block.is_for, tabs)):
+            parts.append(Part(block, shown))
     return list(_group(parts, tabs))
-
-
-def _text_parts(block: Block, tabs: tuple[str, ...]) -> Iterator[Part]:
-    """Yield a block of text if any tab shows it."""
-    shown = tuple(tab for tab in tabs if block.is_for(tab))
-    if shown:
-        yield Part(block, shown)
 
 
 def _cell_parts(

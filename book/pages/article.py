@@ -104,7 +104,6 @@ class Article:
             self.texts = Texts(self._role, source.texts.mathml, source.texts.mentions)
         else:
             self._read_tokens()
-        self._numbers = iter(site.numbers.headings[self.name])
         self._levels: list[int] = []
         self._sets, self._machine_sets = count(1), count()
         self._plots, self._figures = count(1), count(1)
@@ -222,9 +221,9 @@ class Article:
         """Return the address of an id on a page of the book."""
         return address(page, name, self.name)
 
-    def id_of(self, name: str) -> str | None:
-        """Return the id of an element; None if it has none here."""
-        return f"{self.prefix}{name}" if name else None
+    def _id(self, name: str) -> str:
+        """Return the id of an element as an attribute; empty if it has no name."""
+        return attribute("id", f"{self.prefix}{name}" if name else None)
 
     def _permalink(self, name: str, what: str) -> str:
         """Return a link to an element itself, which stands beside it."""
@@ -255,8 +254,7 @@ class Article:
 
     def to_part(self, part: str, html: str) -> str:
         """Return a link to the sections that treat a part of the machine."""
-        there = address(self.site.front.name, f"part-{part}", self.name)
-        return INTERNAL.format(there, html)
+        return self.link(self.site.front.name, f"part-{part}", html)
 
     def glyph(self, *lit: str, name: str | None = None) -> str:
         """Return a small map of the machine in which some parts are lit."""
@@ -360,16 +358,14 @@ class Article:
     def _heading(self, block: Heading) -> str:
         """Return the end of the sections above, and a section with its heading."""
         html = self.texts.line(self.caption_of(block))
-        title = Title(block.level, self._name_of(html), next(self._numbers), html)
+        number = self.site.numbers.captions[self.name, block.line]
+        title = Title(block.level, self._name_of(html), number, html)
         self.titles.append(title)
         self.index.begin_section(title)
         ended = self._end_sections(block.level)
         self._levels.append(block.level)
-        named = attribute("id", self.id_of(title.name))
-        label = (
-            f'<span id="{self.id_of(anchor_of(block))}"></span>' if block.label else ""
-        )
-        return f"{ended}<section{named}>\n{label}{self._title(title)}\n"
+        label = f"<span{self._id(anchor_of(block))}></span>" if block.label else ""
+        return f"{ended}<section{self._id(title.name)}>\n{label}{self._title(title)}\n"
 
     def _title(self, title: Title) -> str:
         """Return a heading, which is a link to itself unless it holds one."""
@@ -419,10 +415,10 @@ class Article:
         next(self._plots)
         self.figures[file] = None
         image = self._image(file.name, imagesize.get(file), alt)
-        named = attribute("id", self.id_of(anchor_of(block)))
         text = self._numbered(block, "image")
         self.index.add_thing("figure", anchor_of(block), self._caption_text(block))
         text = f"<figcaption>\n<p>{text}</p>\n</figcaption>\n" if text else ""
+        named = self._id(anchor_of(block))
         return f"<figure{named}{live}>\n{image}{text}</figure>\n"
 
     def _image(
@@ -443,8 +439,7 @@ class Article:
         shown = self._caption_text(block)
         self.index.add_thing("table", name, shown, tokens, self.texts)
         text = f"<caption>{text}</caption>\n" if text else ""
-        named = attribute("id", self.id_of(name))
-        return rows.replace("<table>\n", f"<table{named}>\n{text}", 1)
+        return rows.replace("<table>\n", f"<table{self._id(name)}>\n{text}", 1)
 
     def _table(self, block: Table) -> str:
         rows = self.table(block)
@@ -461,8 +456,7 @@ class Article:
             number = (
                 f'<span class="eqno">{number}{self._permalink(name, "equation")}</span>'
             )
-        named = attribute("id", self.id_of(name))
-        return f'<div class="math"{named}>\n{shown}{number}</div>\n'
+        return f'<div class="math"{self._id(name)}>\n{shown}{number}</div>\n'
 
     def work(self, key: str) -> str:
         """Return an entry of the bibliography."""
@@ -470,8 +464,8 @@ class Article:
         tokens = parse(bibliography.formatted[key] + bibliography.link(key))
         name = id_of_work(key)
         self.index.add_thing("source", name, "", tokens, self.texts)
-        named = attribute("id", self.id_of(name))
-        return f'<div class="citation"{named}>\n{self.texts.html(tokens)}</div>\n'
+        text = self.texts.html(tokens)
+        return f'<div class="citation"{self._id(name)}>\n{text}</div>\n'
 
     # Cells
 

@@ -1,11 +1,11 @@
 """Says whether the pages are up to date, without what it takes to build them."""
 
 import configparser
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
 from book.base import build_paths
+from book.base.cache import digest
 
 SOURCES = ("config.ini", "outputs/**/*.ipynb", "d2l/*", "environments/*.txt")
 TOOLS = ("book/**/*.py", "book/templates/*", "static/**/*")
@@ -39,9 +39,5 @@ def fingerprint(root: Path) -> str:
 def hash_of_files(root: Path, patterns: Iterable[str]) -> str:
     """Return a hash of the names and contents of all files that match a pattern."""
     files = {p for pattern in patterns for p in root.glob(pattern) if p.is_file()}
-    named = (str(p.relative_to(root)).encode() + p.read_bytes() for p in sorted(files))
-    return _hash("".join(map(_hash, named)).encode())
-
-
-def _hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+    named = ((str(p.relative_to(root)), p.read_bytes()) for p in sorted(files))
+    return digest(part for both in named for part in both)

@@ -80,7 +80,7 @@ class FrontPage(Article):
 
     def _numbered_link(self, section: Section) -> str:
         """Return a link to a section, with its number."""
-        number = self.site.numbers.headings[section.name][0]
+        number = self.site.numbers.pages[section.name]
         label = next(label for label, _ in section.labels)
         return f"{NUMBER.format(number)}{self._role('ref', label)}"
 
@@ -102,7 +102,7 @@ class FrontPage(Article):
         item.attrSet("class", CARD)
         if rest and rest[0].type == "text":
             rest[0].content = rest[0].content.lstrip(".:, \n")
-        number = self.site.numbers.headings[page][0]
+        number = self.site.numbers.pages[page]
         text.children = [raw(NUMBER.format(number)), link, *rest]
         follows = tokens[4].type == "paragraph_open"
         shown = MINUTES.format(self.minutes[page]) if page in self.minutes else ""
@@ -116,5 +116,4 @@ class FrontPage(Article):
         """Return the page of the section that a reference names, if it names one."""
         if link.type != "role" or link.info != "ref":
             return None
-        place = self.site.numbers.places.get(link.content)
-        return place.page if place else None
+        return self.site.numbers.places[link.content].page

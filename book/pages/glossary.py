@@ -10,6 +10,7 @@ italics, without other words, becomes a link.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import takewhile
 
 from markdown_it.token import Token
 
@@ -118,12 +119,8 @@ def _linkable(inline: Token) -> Iterator[tuple[Token, str]]:
         if child.type in ("link_open", "link_close"):
             in_link += child.nesting
         elif child.type == "em_open":
-            end = next(
-                j
-                for j in range(i, len(children))
-                if children[j].level == child.level and children[j].type == "em_close"
-            )
-            stressed = "".join(c.content for c in children[i:end])
+            within = takewhile(lambda c: c.type != "em_close", children[i:])
+            stressed = "".join(c.content for c in within)
         elif child.type == "em_close":
             stressed = ""
         elif child.type == "text" and not in_link:

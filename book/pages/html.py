@@ -46,9 +46,9 @@ def build(book: Book) -> Path:
     notes = book.root / build_paths.HTML_NOTES
     notes.unlink(missing_ok=True)
     with replace_folder(book.root / build_paths.HTML) as new:
-        written = write_site(book, new)
-    states = (state for each in written.values() for state in each.states)
-    write_whole(notes, "".join(f"{line}\n" for line in store.notes(states)))
+        write_site(book, new)
+    lines = store.notes(store.all_states(book))
+    write_whole(notes, "".join(f"{line}\n" for line in lines))
     index = book.root / build_paths.HTML / f"{book.config.build['index']}.html"
     write_whole(stamp, f"{built_from}\n{index.relative_to(book.root)}\n")
     return index
@@ -57,11 +57,10 @@ def build(book: Book) -> Path:
 # The site
 
 
-def write_site(book: Book, folder: Path) -> dict[str, Written]:
+def write_site(book: Book, folder: Path) -> None:
     """Write the pages of a book, and the files that they load, to a new folder.
 
     The pages have buttons for the notebooks, decks and PDFs that the folder holds.
-    Returns what was written for each section.
     """
     settings = hosting.load(book)
     shown = buttons.for_book(book, settings, buttons.files_in(folder))
@@ -76,7 +75,6 @@ def write_site(book: Book, folder: Path) -> dict[str, Written]:
     files.write_static(book, machines, folder / "_static")
     _write_data(book, written, folder / "_static")
     _write_images(book, written, folder / "_images")
-    return written
 
 
 def _write_data(book: Book, written: dict[str, Written], folder: Path) -> None:
@@ -157,7 +155,7 @@ def _shared_parts(site: Site, titles: dict[str, str]) -> list[str]:
     book, numbers = site.book, site.numbers
     resources = book.config.build["resources"].split()
     libraries = [package.generated(book, tab) for tab in book.tabs]
-    places = [numbers.places, numbers.headings, site.glossary.terms, site.references]
+    places = [numbers.places, numbers.pages, site.glossary.terms, site.references]
     names = repr([*places, titles, list(site.bibliography.works)])
     return [hash_of_files(book.root, [*SHARED, *resources]), *libraries, names]
 
@@ -192,7 +190,6 @@ def _written(article: Article) -> Written:
         solutions=dict(solutions.solutions(article)),
         minutes=reading_time(index, [f.stem for f in article.figures]),
         description=_shortened(article.first_text()),
-        states=list(store.states_of(book, article.section)),
         figures=[str(f.relative_to(book.root)) for f in article.figures],
         images=article.images,
     )

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from rjsmin import jsmin
@@ -21,7 +21,6 @@ from book.base.paths import STATIC
 from book.pages.buttons import Buttons
 from book.pages.search import Title
 from book.pages.site import address
-from book.records.store import RecordState
 from book.render.templates import render_template
 from book.render.texts import attribute
 from book.text.book import Book
@@ -43,9 +42,8 @@ class Written:
 
     `above` and `below` are its HTML above and below the buttons of the page. `records`
     are its entries for search, `referred` lists the places on other pages that it links
-    to, and `previews` and `solutions` map ids to HTML. `states` are the states of its
-    records, `figures` the paths of its pictures, and `images` the pictures that its
-    cells drew.
+    to, and `previews` and `solutions` map ids to HTML. `figures` are the paths of its
+    pictures, and `images` the pictures that its cells drew.
     """
 
     above: str
@@ -57,9 +55,8 @@ class Written:
     solutions: dict[str, str]
     minutes: int
     description: str
-    states: list[RecordState]
-    figures: list[str] = field(default_factory=list)
-    images: dict[str, bytes] = field(default_factory=dict)
+    figures: list[str]
+    images: dict[str, bytes]
 
 
 class Pages:
@@ -162,18 +159,13 @@ def numbered(title: Title) -> str:
 
 def toc(titles: Sequence[Title]) -> str:
     """Return the contents of a page as nested lists."""
-    html = ""
-    levels: list[int] = []
+    html, above = "", 0
     for i, title in enumerate(titles):
-        while levels and levels[-1] >= title.level:
-            html += "</li>\n" + ("" if levels[-1] == title.level else "</ul>\n")
-            if levels.pop() == title.level:
-                break
-        else:
-            html += "<ul>\n"
-        levels.append(title.level)
+        ends = "</li>\n" + "</ul>\n</li>\n" * (above - title.level)
+        html += "<ul>\n" if title.level > above else ends
         html += f'<li><a href="#{title.name if i else ""}">{numbered(title)}</a>'
-    return html + "</li>\n</ul>\n" * len(levels)
+        above = title.level
+    return html + "</li>\n</ul>\n" * above
 
 
 # The choices of readers

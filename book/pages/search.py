@@ -72,14 +72,14 @@ class Entry:
     code: str = ""
 
     def record(self) -> dict[str, Any]:
-        """Return the fields that are not empty, for the script."""
-        texts = {"text": " ".join(self.text.split()), "code": self.code.strip("\n")}
-        return {key: value for key, value in (asdict(self) | texts).items() if value}
+        """Return the fields that are not empty; none without text or code.
 
-    @property
-    def has_content(self) -> bool:
-        """True for sections, and for other entries with text or code."""
-        return self.kind == "section" or bool(self.text.strip() or self.code.strip())
+        A section has a record in any case.
+        """
+        texts = {"text": " ".join(self.text.split()), "code": self.code.strip("\n")}
+        if self.kind != "section" and not any(texts.values()):
+            return {}
+        return {key: value for key, value in (asdict(self) | texts).items() if value}
 
 
 class Index:
@@ -95,7 +95,7 @@ class Index:
 
     def records(self) -> list[dict[str, Any]]:
         """Return the entries that have contents, in order."""
-        return [entry.record() for entry in self._entries if entry.has_content]
+        return list(filter(None, (entry.record() for entry in self._entries)))
 
     def begin_section(self, title: Title) -> None:
         """Add an entry for a section; texts that follow are added to it."""

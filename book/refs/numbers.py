@@ -34,24 +34,25 @@ class Place:
 
 
 class Numbers:
-    """All places of the book that have a label, and the numbers of all headings.
+    """The numbers of all that a book counts, and its places that have a label.
 
-    `places` holds each place under its label, `headings` the numbers of each page's
-    headings under the name of its section, and `captions` the number of each heading,
-    figure, table and equation under the name of its section and its line.
+    `pages` holds the number of each page under the name of its section, `captions` that
+    of each heading, figure, table and equation under this name and its line, and
+    `places` each place under its label.
     """
 
     def __init__(self, book: Book):
         self.book = book
-        self.places: dict[str, Place] = {}
+        self.pages: dict[str, str] = {}
         self.captions: dict[tuple[str, int], str] = {}
-        self.headings: dict[str, list[str]] = {}
+        self.places: dict[str, Place] = {}
         # Figures, tables and equations are counted in each page, or in all without one.
         self._counts: Counter[tuple[Kind, str]] = Counter()
         self._read(book.sections[0], "")
 
     def _read(self, section: Section, number: str) -> None:
         """Read a page, whose number is given, and those in its contents."""
+        self.pages[section.name] = number
         self._count(section, number)
         appendix = self.book.setting("pages", "appendix")
         first = 0  # the position of the first appendix
@@ -64,7 +65,6 @@ class Numbers:
     def _count(self, section: Section, page_number: str) -> None:
         """Count the headings, figures, tables and equations of a page."""
         levels: list[int] = []
-        headings = self.headings[section.name] = []
         chapter = page_number.partition(".")[0]
         for block in section.blocks:
             kind: Kind
@@ -73,7 +73,6 @@ class Numbers:
                 case Heading():
                     kind, title = "section", block.title
                     number = _heading_number(page_number, levels, block.level)
-                    headings.append(number)
                 # A figure or table with a caption has a number even without a label.
                 case Figure() if block.caption or block.label:
                     kind = "figure"

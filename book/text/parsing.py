@@ -422,16 +422,10 @@ def _lines(token: Token) -> list[int]:
 
 def _groups(tokens: list[Token]) -> Iterator[tuple[Token, list[Token]]]:
     """Yield each top-level token that has lines, with the inline tokens inside it."""
-    group: tuple[Token, list[Token]] | None = None
-    for token in tokens:
-        if token.level == 0 and token.map and token.nesting >= 0:
-            if group:
-                yield group
-            group = (token, [])
-        elif token.type == "inline" and group:
-            group[1].append(token)
-    if group:
-        yield group
+    starts = [i for i, t in enumerate(tokens) if t.level == 0 and t.map]
+    for start, end in zip(starts, [*starts[1:], None], strict=True):
+        within = tokens[start:end]
+        yield within[0], [token for token in within if token.type == "inline"]
 
 
 def _only_image(text: Token) -> Token | None:

@@ -55,23 +55,27 @@ def numbers(make_book: Callable[..., Book]) -> Numbers:
     return Numbers(Book(book.root))
 
 
+def numbers_on(numbers: Numbers, name: str) -> list[str]:
+    """Return the numbers on a page in order."""
+    return [n for (page, _), n in numbers.captions.items() if page == name]
+
+
 def test_headings_are_counted_below_those_above(numbers: Numbers):
     found = ["1", "1.1", "1.1.1", "1.1.2", "1.2", "1.2.1"]
-    assert numbers.headings["chapter/one"] == found
-    assert numbers.headings["index"] == [""]
+    assert numbers_on(numbers, "chapter/one")[:6] == found
+    assert numbers_on(numbers, "index") == [""]
 
 
 def test_appendices_have_letters(numbers: Numbers):
-    assert numbers.headings["chapter/two"] == ["A"]
-    assert numbers.headings["chapter/three"] == ["B"]
+    assert numbers.pages["chapter/two"] == "A"
+    assert numbers.pages["chapter/three"] == "B"
 
 
 def test_a_figure_or_table_with_a_caption_has_a_number_without_a_label(
     numbers: Numbers,
 ):
-    found = [n for (page, _), n in numbers.captions.items() if page == "chapter/one"]
-    headings = numbers.headings["chapter/one"]
-    assert found == [*headings, "1.1", "1.2", "1.1", "1.1"]
+    found = numbers_on(numbers, "chapter/one")
+    assert found[6:] == ["1.1", "1.2", "1.1", "1.1"]
     places = {label: place.number for label, place in numbers.places.items()}
     assert places["fig_b"] == "1.2" and places["fig_d"] == "B.1"
 
