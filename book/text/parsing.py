@@ -30,7 +30,7 @@ from book.text.blocks import (
     References,
     Table,
 )
-from book.text.inline import SIGNS
+from book.text.inline import SIGN, SIGNS
 
 # A line such as :label:`fig_one`. A role within text, such as :numref:, is not a mark.
 MARK = re.compile(
@@ -38,7 +38,6 @@ MARK = re.compile(
 )
 EQUATION = re.compile(r"(?:[\[(](?:\*\*|~~))?\$\$")
 EQUATION_END = re.compile(r"\$\$(?:(?:\*\*|~~)[\])])?[ \t]*")
-SLIDE_MARKS = re.compile(r"[\[(](?:\*\*|~~)|(?:\*\*|~~)[\])]")
 CAPTION = re.compile(r":(?!\w+:`)[ \t]*(\S.*)", re.DOTALL)
 TAB_LINE = re.compile(r"%%tab[ \t]+([^\n]*?)[ \t]*(?:\n|$)")
 ATTRIBUTE = re.compile(r"""\.([\w-]+)|([\w-]+)=("[^"]*"|'[^']*'|[^\s}]+)""")
@@ -248,7 +247,7 @@ class _Parser:
         place = self._place(token)
         if not token.meta["closed"]:
             self._report(place["line"], "unclosed equation; add $$")
-        tex = SLIDE_MARKS.sub("", place["source"]).strip().strip("$").strip()
+        tex = SIGN.sub("", place["source"]).strip().strip("$").strip()
         return Equation(**place, tex=tex)
 
     def _paragraph(self, token: Token, text: Token) -> Block:
