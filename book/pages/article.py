@@ -148,7 +148,8 @@ class Article:
         if problems:
             raise BookError("\n".join(problems))
         self.texts.mathml = mathml(found)
-        if self.site.glossary.has_links_on(self.section, self.site.front):
+        own = (self.site.glossary.page, self.site.front.name)
+        if self.site.glossary.terms and self.name not in own:
             there = address(self.site.glossary.page, "", self.name)
             self.texts.mentions = self.site.glossary.mentions(texts, there)
             for _, link in chain.from_iterable(self.texts.mentions.values()):

@@ -4,8 +4,7 @@ An item of a list on the front page that begins with a reference to a section be
 the card of that section, with its reading time.
 """
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from markdown_it.token import Token
 
@@ -35,9 +34,6 @@ MINUTES = '<span class="minutes">{} min</span> '
 
 class FrontPage(Article):
     """The article of the front page."""
-
-    # The reading time of each page in minutes; none if it has pages of its own.
-    minutes: Mapping[str, int] = MappingProxyType({})
 
     def part(self, part: Part) -> str:
         """Return the HTML of a part; the link to start follows the first text."""
@@ -105,7 +101,8 @@ class FrontPage(Article):
         number = self.site.numbers.pages[page]
         text.children = [raw(NUMBER.format(number)), link, *rest]
         follows = tokens[4].type == "paragraph_open"
-        shown = MINUTES.format(self.minutes[page]) if page in self.minutes else ""
+        minutes = self.site.minutes.get(page)
+        shown = MINUTES.format(minutes) if minutes else ""
         if follows:
             tokens[4].attrSet("class", "requires")
             tokens[5].children = [raw(shown), *(tokens[5].children or [])]

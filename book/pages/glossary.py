@@ -17,8 +17,7 @@ from markdown_it.token import Token
 from book.pages.names import identifier
 from book.render.texts import Mention
 from book.text.book import Book
-from book.text.section import Section
-from book.text.tokens import body
+from book.text.tokens import body, outside_links
 
 ABBREVIATION = re.compile(r"(.+) \((\w+)\)")
 
@@ -46,10 +45,6 @@ class Glossary:
         longest = sorted(self.terms, key=len, reverse=True)
         written = (re.escape(term).replace(r"\ ", r"\s+") for term in longest)
         return re.compile(rf"\b({'|'.join(written)})s?\b", re.IGNORECASE)
-
-    def has_links_on(self, section: Section, front: Section) -> bool:
-        """Return True if terms on the page of a section link to the glossary."""
-        return bool(self.terms) and section not in (self._section, front)
 
     def mentions(
         self, texts: Iterable[tuple[Token, bool]], address: str
@@ -113,15 +108,12 @@ def entries(tokens: Sequence[Token]) -> Iterator[tuple[str, Sequence[Token]]]:
 
 def _linkable(inline: Token) -> Iterator[tuple[Token, str]]:
     """Yield each text outside of links, with the whole italic phrase around it."""
-    children = inline.children or []
-    in_link, stressed = 0, ""
+    children, stressed = outside_links(inline), ""
     for i, child in enumerate(children):
-        if child.type in ("link_open", "link_close"):
-            in_link += child.nesting
-        elif child.type == "em_open":
+        if child.type == "em_open":
             within = takewhile(lambda c: c.type != "em_close", children[i:])
             stressed = "".join(c.content for c in within)
         elif child.type == "em_close":
             stressed = ""
-        elif child.type == "text" and not in_link:
+        elif child.type == "text":
             yield child, stressed

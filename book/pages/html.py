@@ -128,7 +128,7 @@ def write_articles(book: Book, titles: dict[str, str]) -> dict[str, Written]:
         numbers = repr([n for (page, _), n in captions if page == section.name])
         parts: list[str | bytes] = [*shared, section.name, section.text, numbers]
         parts += _records(book, section)
-        return cache.value(parts, lambda: _written(Article(*_contents(site, section))))
+        return cache.value(parts, lambda: _written(_article(site, section)))
 
     cache.fill(article, others)
     found: dict[str, Written] = {}
@@ -140,14 +140,13 @@ def write_articles(book: Book, titles: dict[str, str]) -> dict[str, Written]:
             problems.append(str(error))
     if problems:
         raise BookError("\n".join(problems))
-    first = FrontPage(*_contents(site, front))
-    first.minutes = {
+    site.minutes = {
         section.name: found[section.name].minutes
         for section in others
         if not book.below(section)
     }
     cache.forget_others()
-    return {front.name: _written(first), **found}
+    return {front.name: _written(_article(site, front)), **found}
 
 
 def _shared_parts(site: Site, titles: dict[str, str]) -> list[str]:
@@ -168,12 +167,13 @@ def _records(book: Book, section: Section) -> Iterator[bytes]:
             yield file.read_bytes() if file.is_file() else b""
 
 
-def _contents(site: Site, section: Section) -> tuple[Site, Section, list, list]:
-    """Return the inputs of an article."""
+def _article(site: Site, section: Section) -> Article:
+    """Return the article of a section."""
     found = (site.views(section, tab) for tab in site.book.tabs)
     views = [view for view in found if view is not None]
     items = merge.merge(section, views, published_measurements(site.book))
-    return site, section, items, views
+    kind = FrontPage if section is site.front else Article
+    return kind(site, section, items, views)
 
 
 def _written(article: Article) -> Written:

@@ -27,6 +27,8 @@ class Site(Targets):
         self.front, *_ = book.sections
         self.glossary = Glossary(book)
         self.map = Map(book)
+        # The reading time of each page in minutes; none if it has pages of its own.
+        self.minutes: dict[str, int] = {}
 
     @cached_property
     def equations_of_titles(self) -> dict[Equation, str]:

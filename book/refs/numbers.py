@@ -72,7 +72,6 @@ class Numbers:
             match block:
                 case Heading():
                     kind, title = "section", block.title
-                    number = _heading_number(page_number, levels, block.level)
                 # A figure or table with a caption has a number even without a label.
                 case Figure() if block.caption or block.label:
                     kind = "figure"
@@ -82,7 +81,9 @@ class Numbers:
                     kind = "equation"
                 case _:
                     continue
-            if kind != "section":
+            if isinstance(block, Heading):
+                number = _heading_number(page_number, levels, block.level)
+            else:
                 self._counts[kind, chapter] += 1
                 number = f"{chapter}.{self._counts[kind, chapter]}".lstrip(".")
             self.captions[section.name, block.line] = number
