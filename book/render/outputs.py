@@ -72,8 +72,6 @@ def explorable(name: str) -> str:
 
 def _image(picture: Picture) -> str:
     """Return a picture that holds its own data."""
-    data = "".join(picture.data.split())
-    if picture.kind == SVG:
-        data = base64.b64encode(picture.data.encode()).decode()
+    data = base64.b64encode(picture.bytes).decode()
     source = attribute("src", f"data:{picture.kind};base64,{data}")
     return f'<img class="output"{attribute("alt", picture.alt)}{source}>\n'

@@ -214,15 +214,17 @@ def _read_config(path: Path) -> Config:
     Raises a `BookError` if they are damaged or their index page is missing.
     """
     try:
-        index = _index_page(path)
+        settings = configparser.ConfigParser()
+        settings.read(path, encoding="utf-8")
+        index = settings.get("build", "index", fallback="index").removesuffix(".md")
         if not (path.parent / f"{index}.md").is_file():
             message = "the index page is missing; write it, or correct `index`"
             raise BookError(f"{message} in {path.name}", f"{index}.md")
         # d2lbook looks for the index page in the current folder.
         with contextlib.chdir(path.parent):
             config = Config(config_fname=str(path))
-        for settings in (config.build, config.project, config.html, config.pdf):
-            dict(settings)  # each value is read only here, which reveals mistakes in it
+        for section in (config.build, config.project, config.html, config.pdf):
+            dict(section)  # each value is read only here, which reveals mistakes in it
         config.build["index"] = index
     except UnicodeDecodeError:
         raise BookError("not UTF-8; save it as UTF-8", path) from None
@@ -242,10 +244,3 @@ def _check_tabs(tabs: list[str], path: Path) -> None:
             raise BookError(f"unknown tab '{tab}'; choose from {known}", path)
         if tabs.count(tab) > 1:
             raise BookError(f"tab '{tab}' is listed twice; list it once", path)
-
-
-def _index_page(path: Path) -> str:
-    """Return the index page that the settings name, without `.md`."""
-    settings = configparser.ConfigParser()
-    settings.read(path, encoding="utf-8")
-    return settings.get("build", "index", fallback="index").removesuffix(".md")
