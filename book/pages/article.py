@@ -24,7 +24,7 @@ from book.facts.predictions import ends_cover, has_arithmetic
 from book.library.figures import is_explorable
 from book.merge import Item, Part, Run, TabSet, TabView, parts_of
 from book.pages import folding, predictions, sets
-from book.pages.glossary import entries, named_entries
+from book.pages.glossary import named_entries
 from book.pages.names import identifier
 from book.pages.search import Index, Title, name_symptoms, text_of
 from book.pages.sets import Panel
@@ -35,7 +35,7 @@ from book.refs.numbers import NAMES
 from book.render import code, math, outputs
 from book.render.math import Equation as Tex
 from book.render.math import mathml
-from book.render.texts import Texts, add_class, attribute, escape, plain
+from book.render.texts import Texts, add_class, attribute, escape, plain, raw
 from book.text.blocks import (
     Block,
     Cell,
@@ -144,7 +144,7 @@ class Article:
             if isinstance(block, Equation):
                 found[block.tex, True] = self._place_of("$", block)
             texts += [(t, in_tab) for t in tokens[1] if t.type == "inline"]
-            self._mark(block, tokens[1])
+            self._mark(tokens[1])
         if problems:
             raise BookError("\n".join(problems))
         self.texts.mathml = mathml(found)
@@ -162,28 +162,19 @@ class Article:
     def _file_of(self, figure: Figure) -> Path:
         return (self.section.path.parent / figure.path).resolve()
 
-    def _mark(self, block: Block, tokens: list[Token]) -> None:
-        """Add ids to terms and symptoms, and mark the links to solutions."""
+    def _mark(self, tokens: list[Token]) -> None:
+        """Add ids to terms and symptoms, and mark links to solutions and the map."""
         if self.name == self.site.glossary.page:
-            list(named_entries(tokens))
-            self._mark_parts(tokens)
+            named = self.site.map.terms.items()
+            parts = {identifier(term): part for part, terms in named for term in terms}
+            for term, _, text in named_entries(tokens):
+                if part := parts.get(identifier(term)):
+                    role = Token("role", "", 0, info="part", content=part)
+                    text.children = [*(text.children or []), role]
         name_symptoms(tokens)
         for token in tokens:
             if token.type == "inline":
                 token.children = with_solution_link(token.children or [])
-
-    def _mark_parts(self, tokens: list[Token]) -> None:
-        """Add links to the map to the entries of terms that name a part of it."""
-        named = {
-            f"term-{identifier(term)}": part
-            for part, terms in self.site.map.terms.items()
-            for term in terms
-        }
-        for name, entry in entries(tokens):
-            if name in named:
-                text = next(token for token in entry if token.type == "inline")
-                role = Token("role", "", 0, info="part", content=named[name])
-                text.children = [*(text.children or []), role]
 
     # References
 
@@ -388,26 +379,21 @@ class Article:
         self._levels = [open_level for open_level in self._levels if open_level < level]
         return "</section>\n" * len(ended)
 
-    def _number(self, block: Figure | Table) -> str:
-        """Return the number of a figure or table, such as "Fig. 4.1", or ""."""
-        number = self.site.numbers.captions.get((self.name, block.line), "")
+    def _caption(self, block: Figure | Table, what: str) -> tuple[str, str]:
+        """Return the caption of a figure or table as HTML and as plain text.
+
+        It has a number, such as "Fig. 4.1", and a link to the figure or table.
+        """
+        tokens = self.caption_of(block)
+        if not (text := self.texts.line(tokens)):
+            return "", ""
         kind = NAMES["figure" if isinstance(block, Figure) else "table"]
-        return f"{kind}{number}" if number else ""
-
-    def _numbered(self, block: Figure | Table, what: str) -> str:
-        """Return the caption of a figure or table, with its number and its link."""
-        text = self.texts.line(self.caption_of(block))
-        if not text:
-            return ""
-        number = self._number(block)
-        shown = f'<span class="caption-number">{number} </span>' if number else ""
+        number = f"{kind}{self.site.numbers.captions[self.name, block.line]}"
         link = self._permalink(anchor_of(block), what)
-        return f'{shown}<span class="caption-text">{text}</span>{link}'
-
-    def _caption_text(self, block: Figure | Table) -> str:
-        """Return the caption of a figure or table with its number as plain text."""
-        text = text_of(self.caption_of(block), self.texts)
-        return f"{self._number(block)} {text}" if text else ""
+        return (
+            f'<span class="caption-number">{number} </span>'
+            f'<span class="caption-text">{text}</span>{link}'
+        ), f"{number} {text_of(tokens, self.texts)}"
 
     def _figure(self, block: Figure) -> str:
         file, name = self._file_of(block), Path(block.path).stem
@@ -416,8 +402,8 @@ class Article:
         next(self._plots)
         self.figures[file] = None
         image = self._image(file.name, imagesize.get(file), alt)
-        text = self._numbered(block, "image")
-        self.index.add_thing("figure", anchor_of(block), self._caption_text(block))
+        text, shown = self._caption(block, "image")
+        self.index.add_thing("figure", anchor_of(block), shown)
         text = f"<figcaption>\n<p>{text}</p>\n</figcaption>\n" if text else ""
         named = self._id(anchor_of(block))
         return f"<figure{named}{live}>\n{image}{text}</figure>\n"
@@ -436,8 +422,7 @@ class Article:
         """Return a table, without the element in which it scrolls."""
         tokens, name = self.body_of(block), anchor_of(block)
         rows = self.texts.html(tokens)
-        text = self._numbered(block, "table")
-        shown = self._caption_text(block)
+        text, shown = self._caption(block, "table")
         self.index.add_thing("table", name, shown, tokens, self.texts)
         text = f"<caption>{text}</caption>\n" if text else ""
         return rows.replace("<table>\n", f"<table{self._id(name)}>\n{text}", 1)
@@ -513,13 +498,10 @@ class Article:
         for output in read(run.outputs):
             if isinstance(output, PrintedText):
                 self.index.add_output(output.text)
-            yield outputs.html_of(output, cell, self._prefix_of(output), self._picture)
-
-    def _prefix_of(self, output: object) -> str:
-        """Return the start of the ids in an output."""
-        if isinstance(output, Picture):
-            return f"{self.prefix}plot-{next(self._plots)}-"
-        return f"{self.prefix}figure-{next(self._figures)}-"
+            is_plot = isinstance(output, Picture)
+            number = next(self._plots if is_plot else self._figures)
+            prefix = f"{self.prefix}{'plot' if is_plot else 'figure'}-{number}-"
+            yield outputs.html_of(output, cell, prefix, self._picture)
 
     def _picture(self, picture: Picture) -> str:
         """Return a picture as an image, whose file is added to `images`."""
@@ -556,7 +538,7 @@ def with_solution_link(children: list[Token]) -> list[Token]:
     word = BEFORE_SOLUTION.search(before.content) if before.type == "text" else None
     if not word or end.content != "." or not link.content.startswith(SOLUTION):
         return children
-    rest, sentence = (Token("text", "", 0) for _ in range(2))
-    rest.content, sentence.content = before.content[: word.start()], word[0]
-    start = Token("span_open", "span", 1, attrs={"class": "solution-link"})
-    return [*others, rest, start, sentence, link, end, Token("span_close", "span", -1)]
+    texts = before.content[: word.start()], word[0]
+    rest, sentence = (Token("text", "", 0, content=text) for text in texts)
+    start, stop = raw('<span class="solution-link">'), raw("</span>")
+    return [*others, rest, start, sentence, link, end, stop]
