@@ -46,7 +46,7 @@ class Numbers:
         self.pages: dict[str, str] = {}
         self.captions: dict[tuple[str, int], str] = {}
         self.places: dict[str, Place] = {}
-        # Figures, tables and equations are counted in each page, or in all without one.
+        # Figures, tables and equations count by the first part of the number of a page.
         self._counts: Counter[tuple[Kind, str]] = Counter()
         self._read(book.sections[0], "")
 
