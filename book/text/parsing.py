@@ -12,6 +12,7 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -422,7 +423,7 @@ def _lines(token: Token) -> list[int]:
 def _groups(tokens: list[Token]) -> Iterator[tuple[Token, list[Token]]]:
     """Yield each top-level token that has lines, with the inline tokens inside it."""
     starts = [i for i, t in enumerate(tokens) if t.level == 0 and t.map]
-    for start, end in zip(starts, [*starts[1:], None], strict=True):
+    for start, end in pairwise([*starts, len(tokens)]):
         within = tokens[start:end]
         yield within[0], [token for token in within if token.type == "inline"]
 

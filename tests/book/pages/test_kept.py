@@ -103,7 +103,7 @@ def rerun(book: Book) -> None:
 
 
 def rename(book: Book) -> None:
-    (book.root / "outputs/h200").rename(book.root / "outputs/b200")
+    (book.root / "outputs/h200").rename(book.root / "outputs/i200")
 
 
 def run_elsewhere(book: Book, **facts: str) -> None:
@@ -119,7 +119,7 @@ def run_elsewhere(book: Book, **facts: str) -> None:
 EDITS: dict[str, tuple[Callable[[Book], None], str]] = {
     "its text": (replace("chapter/one.md", "A warp", "Some warp"), "Some warp"),
     "a record": (rerun, "took 3 ms"),
-    "the folder of a machine": (rename, "b200"),
+    "the folder of a machine": (rename, "i200"),
     "the name of a machine": (run_elsewhere, "NVIDIA TEST (h200)"),
     "a published measurement": (replace("d2l/cited.csv", "80.1", "90.1"), "90.1 ms"),
     "the library": (replace("chapter/two.md", "pass", "return 1"), "No outputs."),
