@@ -52,7 +52,7 @@ SYMPTOMS = """\
 
 
 def test_each_symptom_is_an_entry_with_a_target(make_site_book: Make):
-    site = html.build(make_site_book(INDEX, one=SYMPTOMS, two=TWO)).parent
+    site = html.build(make_site_book(INDEX, one=SYMPTOMS, two="# Two\n")).parent
     rows = [entry for entry in found(site / "_static") if entry["kind"] == "symptom"]
     assert [(row["trail"][-1], row["text"]) for row in rows] == [
         ("It is slow", "Wait for it."),
