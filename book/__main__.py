@@ -43,12 +43,13 @@ def _build_if_outdated() -> tuple[Path, str]:
 
     The book is built unless its pages are up to date.
     """
-    from book.pages import html
+    from book.pages.freshness import up_to_date_index
 
-    index = html.up_to_date_index(Path.cwd())
+    index = up_to_date_index(Path.cwd())
     if index is None:
         from book.checks import rules
         from book.library import package
+        from book.pages import html
 
         book = _read_book()
         rules.check_for_build(book)

@@ -7,7 +7,7 @@ the same in all tabs appear once, outside the panels, and no panel is empty.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
@@ -20,9 +20,11 @@ from book.facts import predictions
 from book.facts.marked_numbers import Rows
 from book.facts.predictions import unit_asked
 from book.facts.quantities import Quantity
+from book.records import store
 from book.records.outputs import text_of
 from book.records.store import Shown, State
 from book.text.blocks import Block, Cell
+from book.text.book import Book
 from book.text.section import Section
 from book.text.tabs import tab_name
 
@@ -92,6 +94,9 @@ class TabView:
         return {block.number: block for block in self.blocks if isinstance(block, Cell)}
 
 
+Views = Callable[[Section, str], TabView | None]
+
+
 def merge_machines(records: dict[str, Shown], titles: dict[str, str]) -> TabView:
     """Return the view of a tab, given its record on each machine.
 
@@ -130,6 +135,22 @@ def _visible_content(outputs: Sequence[NotebookNode]) -> str:
         for output in outputs
     ]
     return repr(visible)
+
+
+def views_of_records(book: Book, titles: dict[str, str]) -> Views:
+    """Return a function that returns the view of a section in a tab with its records.
+
+    `titles` holds the name of each machine that readers see.
+    """
+    # If no record is fresh, the view gives the reason for the first machine.
+    machines = dict.fromkeys(["cpu", *titles])
+
+    def view(section: Section, tab: str) -> TabView | None:
+        records = {m: store.shown(book, section, tab, m) for m in machines}
+        shown = {m: record for m, record in records.items() if record is not None}
+        return merge_machines(shown, titles) if shown else None
+
+    return view
 
 
 # Tabs
@@ -176,23 +197,13 @@ def merge(
     tabs = tuple(view.tab for view in views)
     # The view of an edition for one tab may have replaced some blocks.
     blocks = views[0].blocks if len(views) == 1 else section.blocks
-    parts = [
-        part
-        for block in blocks
-        for part in (
-            _cell_parts(block, views, measurements)
-            if isinstance(block, Cell)
-            else _text_parts(block, tabs)
-        )
-    ]
+    parts: list[Part] = []
+    for block in blocks:
+        if isinstance(block, Cell):
+            parts += _cell_parts(block, views, measurements)
+        elif shown := tuple(filter(block.is_for, tabs)):
+            parts.append(Part(block, shown))
     return list(_group(parts, tabs))
-
-
-def _text_parts(block: Block, tabs: tuple[str, ...]) -> Iterator[Part]:
-    """Yield a block of text if any tab shows it."""
-    shown = tuple(tab for tab in tabs if block.is_for(tab))
-    if shown:
-        yield Part(block, shown)
 
 
 def _cell_parts(

@@ -76,7 +76,7 @@ def contents(
     for part, sections in book.parts:
         items = [
             item.format(
-                number=numbers.headings[page.name][0],
+                number=numbers.pages[page.name],
                 title=page.title.title if page.title else page.name,
                 file=f"{names.short(book, page)}.ipynb",
             )

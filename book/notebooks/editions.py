@@ -223,7 +223,7 @@ class Edition:
         # Colab opens a notebook without the others.
         if kind == names.COLAB or tab not in self.book.code_tabs(section):
             return self._link_to_site(place, tab)
-        is_page = place.number == self.numbers.headings[place.page][0]
+        is_page = place.number == self.numbers.pages[place.page]
         anchor = "" if place.kind == "section" and is_page else f"#{place.label}"
         return f"{names.short(self.book, section)}.ipynb{anchor}"
 

@@ -62,7 +62,6 @@ class Writer:
     inline: bool = False
     interactive: Collection[str] = ()
     cited: dict[str, None] = field(default_factory=dict)
-    headings: int = 0
     attachments: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def cell(self, blocks: list[Block]) -> NotebookNode:
@@ -115,9 +114,7 @@ class Writer:
 
     def _heading(self, heading: Heading) -> str:
         """Return a heading with its number."""
-        numbers = self.numbers.headings[self.section.name]
-        number = numbers[self.headings] if self.headings < len(numbers) else ""
-        self.headings += 1
+        number = self.numbers.captions[self.section.name, heading.line]
         prefix = f"{number}. " if number else ""
         title = self._lines(heading, heading.title)
         line = f"{'#' * heading.level} {prefix}{title}"
@@ -182,7 +179,7 @@ class Writer:
             return self._reference(role, where)
         if role.name in CITATIONS:
             self.cited |= dict.fromkeys(role.keys)
-            return self.bibliography.cite(role.keys, where, role.name == "citet")
+            return self.bibliography.cite(role.keys, role.name == "citet")
         message = f"a notebook cannot show the role '{role.name}'; write text instead"
         raise BookError(message, where)
 

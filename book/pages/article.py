@@ -10,7 +10,7 @@ import hashlib
 import io
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
@@ -24,10 +24,10 @@ from book.facts.predictions import ends_cover, has_arithmetic
 from book.library.figures import is_explorable
 from book.merge import Item, Part, Run, TabSet, TabView, parts_of
 from book.pages import folding, predictions, sets
-from book.pages.glossary import entries, named_entries
+from book.pages.glossary import named_entries
 from book.pages.names import identifier
 from book.pages.search import Index, Title, name_symptoms, text_of
-from book.pages.sets import MachinePanel, Panel
+from book.pages.sets import Panel
 from book.pages.site import Site, address, anchor, id_of_work
 from book.records.outputs import PICTURES, Picture, PrintedText, read
 from book.records.outputs import text_of as text_printed
@@ -35,7 +35,7 @@ from book.refs.numbers import NAMES
 from book.render import code, math, outputs
 from book.render.math import Equation as Tex
 from book.render.math import mathml
-from book.render.texts import Texts, add_class, attribute, escape, plain
+from book.render.texts import Texts, add_class, attribute, escape, plain, raw
 from book.text.blocks import (
     Block,
     Cell,
@@ -47,7 +47,7 @@ from book.text.blocks import (
     References,
     Table,
 )
-from book.text.inline import CITATIONS, names_in
+from book.text.inline import CITATIONS
 from book.text.section import Section
 from book.text.tokens import body, caption, equation, parse, walk
 
@@ -61,7 +61,7 @@ ALL_COLUMNS = (
     '<label class="columns-setting scripted"><input type="checkbox">'
     " All frameworks</label>\n"
 )
-NO_FIGURE = "no picture '{}'; draw it, or correct the name"
+NO_LIST = "no page lists the works that are cited; write :bibliography:`{}` on one"
 PARTS = '<p class="parts">{} <span>{}:</span> {}</p>\n'
 GLYPH = '<span class="glyph"{}>{}</span>'
 SOLUTION = "sec_sol_"  # the start of the label of a solution
@@ -90,7 +90,7 @@ class Article:
         self.name = section.name
         self.items = items
         self.views = views
-        self.index = Index(f"{self.name}.html", site.book.tabs)
+        self.index = Index(site.book.tabs)
         self.titles: list[Title] = []
         # The places on other pages to which this one refers, each a page and an id.
         self.referred: dict[tuple[str, str], None] = {}
@@ -104,7 +104,6 @@ class Article:
             self.texts = Texts(self._role, source.texts.mathml, source.texts.mentions)
         else:
             self._read_tokens()
-        self._numbers = iter(site.numbers.headings[self.name])
         self._levels: list[int] = []
         self._sets, self._machine_sets = count(1), count()
         self._plots, self._figures = count(1), count(1)
@@ -112,10 +111,6 @@ class Article:
         self._waiting: set[str] = set()
 
     # Tokens
-
-    def parts(self) -> Iterator[Part]:
-        """Yield all parts in order."""
-        return (part for part, _ in parts_of(self.items))
 
     def caption_of(self, block: Block) -> list[Token]:
         """Return the tokens of the title or the caption of a block."""
@@ -128,7 +123,7 @@ class Article:
     def _read_tokens(self) -> None:
         """Parse all texts, and convert their equations.
 
-        Raises a `BookError` that lists all references without a target.
+        Raises a `BookError` for citations if no page lists the works.
         """
         found: dict[Tex, str] = dict(self.site.equations_of_titles)
         texts: list[tuple[Token, bool]] = []
@@ -143,19 +138,18 @@ class Article:
                 where = self._place_of(token.content, block)
                 if token.type == "math":
                     found.setdefault(equation(token), where)
-                elif token.type == "role":
-                    problems += self._problems(token, block)
+                elif token.info in CITATIONS and not self.site.references:
+                    bibfile = self.site.book.config.pdf["bibfile"]
+                    problems.append(f"{where}: {NO_LIST.format(bibfile)}")
             if isinstance(block, Equation):
                 found[block.tex, True] = self._place_of("$", block)
-            if isinstance(block, Figure) and not self._file_of(block).is_file():
-                where = self._place_of(block.path, block)
-                problems.append(f"{where}: {NO_FIGURE.format(block.path)}")
             texts += [(t, in_tab) for t in tokens[1] if t.type == "inline"]
-            self._mark(block, tokens[1])
+            self._mark(tokens[1])
         if problems:
             raise BookError("\n".join(problems))
         self.texts.mathml = mathml(found)
-        if self.site.glossary.has_links_on(self.section, self.site.front):
+        own = (self.site.glossary.page, self.site.front.name)
+        if self.site.glossary.terms and self.name not in own:
             there = address(self.site.glossary.page, "", self.name)
             self.texts.mentions = self.site.glossary.mentions(texts, there)
             for _, link in chain.from_iterable(self.texts.mentions.values()):
@@ -165,37 +159,22 @@ class Article:
         """Return the file and the line at which a text of a block begins."""
         return self.section.at(block.line_at(max(block.source.find(text), 0)))
 
-    def _problems(self, role: Token, block: Block) -> Iterator[str]:
-        """Yield a line for each name in a role that has no target."""
-        for name in names_in(role.content):
-            if problem := self.site.problem_with(role.info, name):
-                yield f"{self._place_of(name, block)}: {problem}"
-
     def _file_of(self, figure: Figure) -> Path:
         return (self.section.path.parent / figure.path).resolve()
 
-    def _mark(self, block: Block, tokens: list[Token]) -> None:
-        """Add ids to terms and symptoms, and mark the links to solutions."""
+    def _mark(self, tokens: list[Token]) -> None:
+        """Add ids to terms and symptoms, and mark links to solutions and the map."""
         if self.name == self.site.glossary.page:
-            list(named_entries(tokens))
-            self._mark_parts(tokens)
+            named = self.site.map.terms.items()
+            parts = {identifier(term): part for part, terms in named for term in terms}
+            for term, _, text in named_entries(tokens):
+                if part := parts.get(identifier(term)):
+                    role = Token("role", "", 0, info="part", content=part)
+                    text.children = [*(text.children or []), role]
         name_symptoms(tokens)
         for token in tokens:
             if token.type == "inline":
                 token.children = with_solution_link(token.children or [])
-
-    def _mark_parts(self, tokens: list[Token]) -> None:
-        """Add links to the map to the entries of terms that name a part of it."""
-        named = {
-            f"term-{identifier(term)}": part
-            for part, terms in self.site.map.terms.items()
-            for term in terms
-        }
-        for name, entry in entries(tokens):
-            if name in named:
-                text = next(token for token in entry if token.type == "inline")
-                role = Token("role", "", 0, info="part", content=named[name])
-                text.children = [*(text.children or []), role]
 
     # References
 
@@ -205,14 +184,14 @@ class Article:
         if name in CITATIONS:
             return self._citation(value, name == "citet")
         place = self.site.numbers.places[value]
-        text = escape(self.site.number(name, value))
+        text = escape(place.shown_number(name))
         text = text or self.texts.html(self.site.titles[value])
         return self.link(place.page, anchor(value, place.kind == "equation"), text)
 
     def _citation(self, keys: str, textual: bool) -> str:
         """Return the authors and years of works, with links to the references."""
         site, links = self.site, []
-        for authors, year, key in site.cited(keys, self.name):
+        for authors, year, key in site.cited(keys):
             authors = escape(authors).replace("et al.", "<em>et al.</em>")
             shown = escape(year) if textual else f"{authors}, {escape(year)}"
             link = self.link(site.references, id_of_work(key), shown)
@@ -234,11 +213,11 @@ class Article:
         """Return the address of an id on a page of the book."""
         return address(page, name, self.name)
 
-    def id_of(self, name: str) -> str | None:
-        """Return the id of an element; None if it has none here."""
-        return f"{self.prefix}{name}" if name else None
+    def _id(self, name: str) -> str:
+        """Return the id of an element as an attribute; empty if it has no name."""
+        return attribute("id", f"{self.prefix}{name}" if name else None)
 
-    def permalink(self, name: str, what: str) -> str:
+    def _permalink(self, name: str, what: str) -> str:
         """Return a link to an element itself, which stands beside it."""
         return PERMALINK.format(f"{self.prefix}{name}", what) if name else ""
 
@@ -267,8 +246,7 @@ class Article:
 
     def to_part(self, part: str, html: str) -> str:
         """Return a link to the sections that treat a part of the machine."""
-        there = address(self.site.front.name, f"part-{part}", self.name)
-        return INTERNAL.format(there, html)
+        return self.link(self.site.front.name, f"part-{part}", html)
 
     def glyph(self, *lit: str, name: str | None = None) -> str:
         """Return a small map of the machine in which some parts are lit."""
@@ -280,14 +258,19 @@ class Article:
 
     def first_text(self) -> str:
         """Return the first paragraph outside of tabs as plain text."""
-        for item in self.items:
-            block = item.block if isinstance(item, Part) else None
-            tokens = self.body_of(block) if isinstance(block, Prose) else []
-            if isinstance(block, References):
-                tokens = parse(next(iter(self.site.bibliography.formatted.values())))
-            if tokens and tokens[0].type == "paragraph_open":
-                return text_of(tokens[:3], self.texts)
-        return ""
+        tokens = self.first_paragraph(self.items)
+        if not tokens and self.name == self.site.references:
+            tokens = parse(next(iter(self.site.bibliography.formatted.values())))
+        return text_of(tokens, self.texts)
+
+    def first_paragraph(self, items: Iterable[Item]) -> list[Token]:
+        """Return the tokens of the first paragraph outside of tabs, if there is one."""
+        for item in items:
+            if isinstance(item, Part) and isinstance(item.block, Prose):
+                tokens = self.body_of(item.block)
+                if tokens and tokens[0].type == "paragraph_open":
+                    return tokens[:3]
+        return []
 
     def _records(self) -> str:
         """Return the origin of the outputs in each tab."""
@@ -367,16 +350,14 @@ class Article:
     def _heading(self, block: Heading) -> str:
         """Return the end of the sections above, and a section with its heading."""
         html = self.texts.line(self.caption_of(block))
-        title = Title(block.level, self._name_of(html), next(self._numbers), html)
+        number = self.site.numbers.captions[self.name, block.line]
+        title = Title(block.level, self._name_of(html), number, html)
         self.titles.append(title)
         self.index.begin_section(title)
         ended = self._end_sections(block.level)
         self._levels.append(block.level)
-        named = attribute("id", self.id_of(title.name))
-        label = (
-            f'<span id="{self.id_of(anchor_of(block))}"></span>' if block.label else ""
-        )
-        return f"{ended}<section{named}>\n{label}{self._title(title)}\n"
+        label = f"<span{self._id(anchor_of(block))}></span>" if block.label else ""
+        return f"{ended}<section{self._id(title.name)}>\n{label}{self._title(title)}\n"
 
     def _title(self, title: Title) -> str:
         """Return a heading, which is a link to itself unless it holds one."""
@@ -398,38 +379,33 @@ class Article:
         self._levels = [open_level for open_level in self._levels if open_level < level]
         return "</section>\n" * len(ended)
 
-    def _number(self, block: Figure | Table) -> str:
-        """Return the number of a figure or table, such as "Fig. 4.1", or ""."""
-        number = self.site.numbers.captions.get((self.name, block.line), "")
+    def _caption(self, block: Figure | Table, what: str) -> tuple[str, str]:
+        """Return the caption of a figure or table as HTML and as plain text.
+
+        It has a number, such as "Fig. 4.1", and a link to the figure or table.
+        """
+        tokens = self.caption_of(block)
+        if not (text := self.texts.line(tokens)):
+            return "", ""
         kind = NAMES["figure" if isinstance(block, Figure) else "table"]
-        return f"{kind}{number}" if number else ""
-
-    def _numbered(self, block: Figure | Table, what: str) -> str:
-        """Return the caption of a figure or table, with its number and its link."""
-        text = self.texts.line(self.caption_of(block))
-        if not text:
-            return ""
-        number = self._number(block)
-        shown = f'<span class="caption-number">{number} </span>' if number else ""
-        link = self.permalink(anchor_of(block), what)
-        return f'{shown}<span class="caption-text">{text}</span>{link}'
-
-    def _caption_text(self, block: Figure | Table) -> str:
-        """Return the caption of a figure or table with its number as plain text."""
-        text = text_of(self.caption_of(block), self.texts)
-        return f"{self._number(block)} {text}" if text else ""
+        number = f"{kind}{self.site.numbers.captions[self.name, block.line]}"
+        link = self._permalink(anchor_of(block), what)
+        return (
+            f'<span class="caption-number">{number} </span>'
+            f'<span class="caption-text">{text}</span>{link}'
+        ), f"{number} {text_of(tokens, self.texts)}"
 
     def _figure(self, block: Figure) -> str:
         file, name = self._file_of(block), Path(block.path).stem
-        live = self.script_of(name)
+        live = outputs.explorable(name) if is_explorable(name) else ""
         alt = block.alt or plain(self.texts.line(self.caption_of(block)))
         next(self._plots)
         self.figures[file] = None
         image = self._image(file.name, imagesize.get(file), alt)
-        named = attribute("id", self.id_of(anchor_of(block)))
-        text = self._numbered(block, "image")
-        self.index.add_thing("figure", anchor_of(block), self._caption_text(block))
+        text, shown = self._caption(block, "image")
+        self.index.add_thing("figure", anchor_of(block), shown)
         text = f"<figcaption>\n<p>{text}</p>\n</figcaption>\n" if text else ""
+        named = self._id(anchor_of(block))
         return f"<figure{named}{live}>\n{image}{text}</figure>\n"
 
     def _image(
@@ -439,26 +415,17 @@ class Article:
         width, height = map(round, size)
         shape = f' width="{width}" height="{height}"' if min(width, height) > 0 else ""
         named = attribute("alt", alt) + attribute("class", kind)
-        return f'<img{self.lazy}{shape}{named} src="{self.source_of(file)}">'
-
-    def source_of(self, file: str) -> str:
-        """Return the address of an image."""
-        return posixpath.relpath(f"_images/{file}", posixpath.dirname(self.name) or ".")
-
-    def script_of(self, name: str) -> str:
-        """Return the attributes that name the scripts of a figure, if it has any."""
-        return outputs.explorable(name) if is_explorable(name) else ""
+        source = posixpath.relpath(f"_images/{file}", posixpath.dirname(self.name))
+        return f'<img{self.lazy}{shape}{named} src="{source}">'
 
     def table(self, block: Table) -> str:
         """Return a table, without the element in which it scrolls."""
         tokens, name = self.body_of(block), anchor_of(block)
         rows = self.texts.html(tokens)
-        text = self._numbered(block, "table")
-        shown = self._caption_text(block)
+        text, shown = self._caption(block, "table")
         self.index.add_thing("table", name, shown, tokens, self.texts)
         text = f"<caption>{text}</caption>\n" if text else ""
-        named = attribute("id", self.id_of(name))
-        return rows.replace("<table>\n", f"<table{named}>\n{text}", 1)
+        return rows.replace("<table>\n", f"<table{self._id(name)}>\n{text}", 1)
 
     def _table(self, block: Table) -> str:
         rows = self.table(block)
@@ -473,10 +440,9 @@ class Article:
         self.index.add_thing("equation", name, f"{math.plain(shown)} {number}")
         if place:
             number = (
-                f'<span class="eqno">{number}{self.permalink(name, "equation")}</span>'
+                f'<span class="eqno">{number}{self._permalink(name, "equation")}</span>'
             )
-        named = attribute("id", self.id_of(name))
-        return f'<div class="math"{named}>\n{shown}{number}</div>\n'
+        return f'<div class="math"{self._id(name)}>\n{shown}{number}</div>\n'
 
     def work(self, key: str) -> str:
         """Return an entry of the bibliography."""
@@ -484,8 +450,8 @@ class Article:
         tokens = parse(bibliography.formatted[key] + bibliography.link(key))
         name = id_of_work(key)
         self.index.add_thing("source", name, "", tokens, self.texts)
-        named = attribute("id", self.id_of(name))
-        return f'<div class="citation"{named}>\n{self.texts.html(tokens)}</div>\n'
+        text = self.texts.html(tokens)
+        return f'<div class="citation"{self._id(name)}>\n{text}</div>\n'
 
     # Cells
 
@@ -523,13 +489,8 @@ class Article:
         """Return the outputs of a cell, or a switch if they differ between machines."""
         if len(part.runs) <= 1:
             return [output for run in part.runs for output in self._outputs(run, cell)]
-        panels = [
-            MachinePanel(
-                *(run.machines, run.titles, run.made),
-                "".join(self._outputs(run, cell)) or NO_OUTPUT,
-            )
-            for run in part.runs
-        ]
+        shown = ("".join(self._outputs(run, cell)) or NO_OUTPUT for run in part.runs)
+        panels = list(zip(part.runs, shown, strict=True))
         number = f"{self.prefix}output-{next(self._machine_sets)}"
         return [sets.machine_set(panels, number)]
 
@@ -537,13 +498,10 @@ class Article:
         for output in read(run.outputs):
             if isinstance(output, PrintedText):
                 self.index.add_output(output.text)
-            yield outputs.html_of(output, cell, self._prefix_of(output), self._picture)
-
-    def _prefix_of(self, output: object) -> str:
-        """Return the start of the ids in an output."""
-        if isinstance(output, Picture):
-            return f"{self.prefix}plot-{next(self._plots)}-"
-        return f"{self.prefix}figure-{next(self._figures)}-"
+            is_plot = isinstance(output, Picture)
+            number = next(self._plots if is_plot else self._figures)
+            prefix = f"{self.prefix}{'plot' if is_plot else 'figure'}-{number}-"
+            yield outputs.html_of(output, cell, prefix, self._picture)
 
     def _picture(self, picture: Picture) -> str:
         """Return a picture as an image, whose file is added to `images`."""
@@ -580,7 +538,7 @@ def with_solution_link(children: list[Token]) -> list[Token]:
     word = BEFORE_SOLUTION.search(before.content) if before.type == "text" else None
     if not word or end.content != "." or not link.content.startswith(SOLUTION):
         return children
-    rest, sentence = (Token("text", "", 0) for _ in range(2))
-    rest.content, sentence.content = before.content[: word.start()], word[0]
-    start = Token("span_open", "span", 1, attrs={"class": "solution-link"})
-    return [*others, rest, start, sentence, link, end, Token("span_close", "span", -1)]
+    texts = before.content[: word.start()], word[0]
+    rest, sentence = (Token("text", "", 0, content=text) for text in texts)
+    start, stop = raw('<span class="solution-link">'), raw("</span>")
+    return [*others, rest, start, sentence, link, end, stop]

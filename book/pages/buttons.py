@@ -37,55 +37,56 @@ def for_book(book: Book, hosting: Hosting, files: Collection[str] = ()) -> Butto
 
     Addresses without a scheme are relative to the folder of the site.
     """
-    buttons = {
-        section.name: {
-            tab: list(_for_tab(book, section, tab, hosting, files)) for tab in book.tabs
-        }
-        for section in book.sections
-    }
-    front = book.config.build["index"]
-    buttons[front] = {ALL_TABS: list(_for_front_page(book, files))} | buttons.get(
-        front, {}
-    )
-    shown = {
-        page: {tab: tab_buttons for tab, tab_buttons in tabs.items() if tab_buttons}
-        for page, tabs in buttons.items()
-    }
-    return {page: tabs for page, tabs in shown.items() if tabs}
+    buttons: Buttons = {}
+    for section in book.sections:
+        is_front = section is book.sections[0]
+        found = {ALL_TABS: _existing(_of_book(book) if is_front else {}, files)}
+        for tab in book.tabs:
+            own = _existing(_of_section(book, section, tab), files)
+            found[tab] = [*_hosted(book, section, tab, hosting), *own]
+        if shown := {tab: each for tab, each in found.items() if each}:
+            buttons[section.name] = shown
+    return buttons
 
 
-def _for_tab(
-    book: Book, section: Section, tab: str, hosting: Hosting, files: Collection[str]
+def _hosted(
+    book: Book, section: Section, tab: str, hosting: Hosting
 ) -> Iterator[Button]:
-    """Yield the buttons of a page that readers of one tab see."""
+    """Yield the buttons that open the notebook of a section in a hosted service."""
     if hosting.repository and tab in book.code_tabs(section):
         for label, kind, address in HOSTS:
-            if tab == "mxnet" and label in WITHOUT_MXNET:
-                continue
-            path = f"notebooks/{names.notebook(book, section, tab, kind)}"
-            yield _button(label, address.format(hosting.blob(path)), "open")
-    is_front = section.name == book.config.build["index"]
+            if tab != "mxnet" or label not in WITHOUT_MXNET:
+                path = f"notebooks/{names.notebook(book, section, tab, kind)}"
+                yield _button(label, address.format(hosting.blob(path)), "open")
+
+
+def _of_section(book: Book, section: Section, tab: str) -> dict[str, str]:
+    """Return the files for readers of one tab, each under the label of its button."""
+    is_front = section is book.sections[0]
     pdf_label = f"PDF in {tab_name(tab)}" if is_front else "Book as PDF"
-    targets = {
+    return {
         "Notebook": f"notebooks/{names.notebook(book, section, tab, names.SAGEMAKER)}",
         "Slides": f"slides/{names.deck(book, section, tab)}",
         pdf_label: f"pdf/{names.pdf(book, tab)}",
     }
-    for label, file in targets.items():
-        if file in files:
-            yield _button(label, file, "take" if label == "Notebook" else "show")
 
 
-def _for_front_page(book: Book, files: Collection[str]) -> Iterator[Button]:
-    """Yield the buttons of the front page that readers of all tabs see."""
-    targets = {
+def _of_book(book: Book) -> dict[str, str]:
+    """Return the files of the front page, each under the label of its button."""
+    return {
         "All notebooks": f"notebooks/{names.archive(book)}.zip",
         "All slides": "slides/index.html",
         "PDF in all frameworks": f"pdf/{names.pdf(book)}",
     }
-    for label, file in targets.items():
-        if file in files:
-            yield _button(label, file, "take" if file.endswith(".zip") else "show")
+
+
+def _existing(targets: dict[str, str], files: Collection[str]) -> list[Button]:
+    """Return the buttons for those of some files that there are."""
+    return [
+        _button(label, file, "take" if file.endswith((".ipynb", ".zip")) else "show")
+        for label, file in targets.items()
+        if file in files
+    ]
 
 
 def _button(label: str, address: str, kind: str) -> Button:

@@ -23,41 +23,39 @@ def pieces(cell: Cell) -> list[tuple[str, str, bool]]:
 
     A piece without a title is not folded.
     """
-    folded, rest = split(cell.code) if cell.is_folded else split_saved(cell.code)
-    folded, rest = without_marks(folded), without_marks(rest)
+    folded, rest = map(without_marks, split(cell.code, "folded" in cell.classes))
     if not folded:
         return [(rest, "", False)] if rest.strip() else []
     return [(folded, title(folded), bool(rest)), *([(rest, "", False)] if rest else [])]
 
 
-def split_saved(code: str) -> tuple[str, str]:
-    """Return the start of a cell up to the last saved statement, and the rest.
-
-    Either may be empty. A start of at most `SHORT` lines is not folded.
-    """
-    lines, end = code.split("\n"), 0
-    for statement in _statements(code):
-        source = lines[end : statement.end_lineno]
-        if any(SAVED.search(line) for line in source):
-            end = statement.end_lineno or end
-    if end <= SHORT:
+def split(code: str, is_marked: bool) -> tuple[str, str]:
+    """Return the folded start of a cell and the rest, of which either may be empty."""
+    lines, statements = code.split("\n"), _statements(code)
+    end = _end_of_saved(lines, statements)
+    if not end and is_marked:
+        end = _end_of_start(statements) or len(lines)
+    if not end:
         return "", code
     return "\n".join(lines[:end]), "\n".join(lines[end:]).strip("\n")
 
 
-def split(code: str) -> tuple[str, str]:
-    """Return the folded part of a cell that is marked, and the rest; see above."""
-    if (parts := split_saved(code))[0]:
-        return parts
-    statements = _statements(code)
+def _end_of_saved(lines: list[str], statements: list[ast.stmt]) -> int:
+    """Return the last line of what is saved; 0 if that is not worth a fold."""
+    end = 0
+    for statement in statements:
+        if any(SAVED.search(line) for line in lines[end : statement.end_lineno]):
+            end = statement.end_lineno or end
+    return end if end > SHORT else 0
+
+
+def _end_of_start(statements: list[ast.stmt]) -> int:
+    """Return the last line of the imports or definitions; 0 to fold all code."""
     imports = bool(statements) and isinstance(statements[0], IMPORTS)
     kinds = IMPORTS if imports else DEFINITIONS
     first = [*itertools.takewhile(lambda s: isinstance(s, kinds), statements)]
     calls = all(isinstance(s, ast.Expr | ast.Assign) for s in statements[len(first) :])
-    if not first or not (imports or calls):
-        return code, ""
-    lines, end = code.split("\n"), first[-1].end_lineno
-    return "\n".join(lines[:end]), "\n".join(lines[end:]).strip("\n")
+    return (first[-1].end_lineno or 0) if first and (imports or calls) else 0
 
 
 def title(code: str) -> str:

@@ -4,12 +4,11 @@ An item of a list on the front page that begins with a reference to a section be
 the card of that section, with its reading time.
 """
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from markdown_it.token import Token
 
-from book.merge import Part
+from book.merge import Part, parts_of
 from book.pages.article import Article
 from book.pages.site import address
 from book.render.texts import add_class, raw
@@ -36,9 +35,6 @@ MINUTES = '<span class="minutes">{} min</span> '
 class FrontPage(Article):
     """The article of the front page."""
 
-    # The reading time of each page in minutes; none if it has pages of its own.
-    minutes: Mapping[str, int] = MappingProxyType({})
-
     def part(self, part: Part) -> str:
         """Return the HTML of a part; the link to start follows the first text."""
         if not isinstance(part.block, Prose):
@@ -48,10 +44,10 @@ class FrontPage(Article):
             if token.type == "list_item_open":
                 self._make_card(tokens[i:])
         rendered = super().part(part)
-        first = next(p for p in self.parts() if isinstance(p.block, Prose))
-        return (
-            add_class(rendered, "lead") + self._start() if part is first else rendered
-        )
+        first = next(p for p, _ in parts_of(self.items) if isinstance(p.block, Prose))
+        if part is not first:
+            return rendered
+        return add_class(rendered, "lead") + self._start()
 
     def _figure(self, block: Figure) -> str:
         # The first image is in view at once.
@@ -80,7 +76,7 @@ class FrontPage(Article):
 
     def _numbered_link(self, section: Section) -> str:
         """Return a link to a section, with its number."""
-        number = self.site.numbers.headings[section.name][0]
+        number = self.site.numbers.pages[section.name]
         label = next(label for label, _ in section.labels)
         return f"{NUMBER.format(number)}{self._role('ref', label)}"
 
@@ -102,10 +98,11 @@ class FrontPage(Article):
         item.attrSet("class", CARD)
         if rest and rest[0].type == "text":
             rest[0].content = rest[0].content.lstrip(".:, \n")
-        number = self.site.numbers.headings[page][0]
+        number = self.site.numbers.pages[page]
         text.children = [raw(NUMBER.format(number)), link, *rest]
         follows = tokens[4].type == "paragraph_open"
-        shown = MINUTES.format(self.minutes[page]) if page in self.minutes else ""
+        minutes = self.site.minutes.get(page)
+        shown = MINUTES.format(minutes) if minutes else ""
         if follows:
             tokens[4].attrSet("class", "requires")
             tokens[5].children = [raw(shown), *(tokens[5].children or [])]
@@ -116,5 +113,4 @@ class FrontPage(Article):
         """Return the page of the section that a reference names, if it names one."""
         if link.type != "role" or link.info != "ref":
             return None
-        place = self.site.numbers.places.get(link.content)
-        return place.page if place else None
+        return self.site.numbers.places[link.content].page

@@ -10,14 +10,14 @@ italics, without other words, becomes a link.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import takewhile
 
 from markdown_it.token import Token
 
 from book.pages.names import identifier
 from book.render.texts import Mention
 from book.text.book import Book
-from book.text.section import Section
-from book.text.tokens import body
+from book.text.tokens import body, outside_links
 
 ABBREVIATION = re.compile(r"(.+) \((\w+)\)")
 
@@ -36,7 +36,7 @@ class Glossary:
         return {
             form: name
             for block in (self._section.blocks if self._section else [])
-            for term, name in named_entries(body(block, "web"))
+            for term, name, _ in named_entries(body(block, "web"))
             for form in forms(term)
         }
 
@@ -45,10 +45,6 @@ class Glossary:
         longest = sorted(self.terms, key=len, reverse=True)
         written = (re.escape(term).replace(r"\ ", r"\s+") for term in longest)
         return re.compile(rf"\b({'|'.join(written)})s?\b", re.IGNORECASE)
-
-    def has_links_on(self, section: Section, front: Section) -> bool:
-        """Return True if terms on the page of a section link to the glossary."""
-        return bool(self.terms) and section not in (self._section, front)
 
     def mentions(
         self, texts: Iterable[tuple[Token, bool]], address: str
@@ -88,8 +84,11 @@ def forms(term: str) -> list[str]:
     return [first, first[:1].lower() + first[1:], *others]
 
 
-def named_entries(tokens: list[Token]) -> Iterator[tuple[str, str]]:
-    """Give each entry in a text of the glossary an id; yield its term and the id."""
+def named_entries(tokens: list[Token]) -> Iterator[tuple[str, str, Token]]:
+    """Give each entry in a text of the glossary an id.
+
+    Yields its term, the id and the token of its first line.
+    """
     for item, paragraph, text in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if item.type != "list_item_open" or paragraph.type != "paragraph_open":
             continue
@@ -98,7 +97,7 @@ def named_entries(tokens: list[Token]) -> Iterator[tuple[str, str]]:
             start, end = kinds.index("strong_open"), kinds.index("strong_close")
             term = "".join(c.content for c in (text.children or [])[start:end])
             item.attrSet("id", f"term-{identifier(term)}")
-            yield term, str(item.attrs["id"])
+            yield term, str(item.attrs["id"]), text
 
 
 def entries(tokens: Sequence[Token]) -> Iterator[tuple[str, Sequence[Token]]]:
@@ -112,19 +111,12 @@ def entries(tokens: Sequence[Token]) -> Iterator[tuple[str, Sequence[Token]]]:
 
 def _linkable(inline: Token) -> Iterator[tuple[Token, str]]:
     """Yield each text outside of links, with the whole italic phrase around it."""
-    children = inline.children or []
-    in_link, stressed = 0, ""
+    children, stressed = outside_links(inline), ""
     for i, child in enumerate(children):
-        if child.type in ("link_open", "link_close"):
-            in_link += child.nesting
-        elif child.type == "em_open":
-            end = next(
-                j
-                for j in range(i, len(children))
-                if children[j].level == child.level and children[j].type == "em_close"
-            )
-            stressed = "".join(c.content for c in children[i:end])
+        if child.type == "em_open":
+            within = takewhile(lambda c: c.type != "em_close", children[i:])
+            stressed = "".join(c.content for c in within)
         elif child.type == "em_close":
             stressed = ""
-        elif child.type == "text" and not in_link:
+        elif child.type == "text":
             yield child, stressed

@@ -10,9 +10,22 @@ from urllib.parse import urlsplit
 from book.base.errors import BookError
 from book.text.book import Book
 
-REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
-BRANCH = re.compile(r"(?!.*(\.\.|//|\.lock$|[./]$))[A-Za-z0-9_][A-Za-z0-9._/-]*")
 WHERE = "config.ini, [publish]"
+# What each setting has to be, and what it is not otherwise.
+RULES = {
+    "repository": (
+        re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+"),
+        "a GitHub repository; write OWNER/NAME",
+    ),
+    "branch": (
+        re.compile(r"(?!.*(\.\.|//|\.lock$|[./]$))[A-Za-z0-9_][A-Za-z0-9._/-]*"),
+        "a valid name for a branch",
+    ),
+    "site": (
+        re.compile(r"(?i:https?)://[\w.-]+(:\d+)?(/[^\s<>\"&?#]*)?"),
+        "the address of a site; write one such as https://example.org/gpus",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -45,38 +58,13 @@ def load(book: Book) -> Hosting:
     parser = book.config.build.parser
     settings = dict(parser.items("publish", raw=True)) if "publish" in parser else {}
     settings = {name: value.strip() for name, value in settings.items()}
-    known = Hosting.__dataclass_fields__
-    for name in settings.keys() - known - parser.defaults().keys():
-        raise _error(f"unknown setting '{name}'; choose from {', '.join(known)}")
-    hosting = Hosting(**{name: settings[name] for name in known if settings.get(name)})
-    _check(hosting)
+    for name in settings.keys() - RULES.keys() - parser.defaults().keys():
+        known = ", ".join(RULES)
+        raise BookError(f"unknown setting '{name}'; choose from {known}", WHERE)
+    given = {name: settings[name] for name in RULES if settings.get(name)}
+    for name, value in given.items():
+        pattern, kind = RULES[name]
+        if not pattern.fullmatch(value):
+            raise BookError(f"'{value}' is not {kind}", WHERE)
+    hosting = Hosting(**given)
     return replace(hosting, site=hosting.site.rstrip("/"))
-
-
-def _check(hosting: Hosting) -> None:
-    """Raise a `BookError` if a setting is not valid."""
-    if hosting.repository and not REPOSITORY.fullmatch(hosting.repository):
-        raise _error(
-            f"'{hosting.repository}' is not a GitHub repository; write OWNER/NAME"
-        )
-    if not BRANCH.fullmatch(hosting.branch):
-        raise _error(f"'{hosting.branch}' is not a valid name for a branch")
-    if hosting.site and not _is_address(hosting.site):
-        raise _error(
-            f"'{hosting.site}' is not the address of a site; write one such as"
-            " https://example.org/gpus"
-        )
-
-
-def _is_address(text: str) -> bool:
-    """Return True if a text is a web address without a query or a fragment."""
-    try:
-        url = urlsplit(text)
-    except ValueError:
-        return False
-    plain = not url.query and not url.fragment and not re.search(r'[\s<>"&]', text)
-    return url.scheme in ("http", "https") and bool(url.hostname) and plain
-
-
-def _error(message: str) -> BookError:
-    return BookError(message, WHERE)

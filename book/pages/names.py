@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from pathlib import Path
 
 from book.text.book import Book
@@ -25,10 +24,8 @@ def identifier(text: str) -> str:
 
 
 def short(book: Book, section: Section) -> str:
-    """Return the last part of a section's name, or all of it if two share that part."""
-    last = Path(section.name).name
-    counts = Counter(Path(other.name).name for other in book.sections)
-    return last if counts[last] == 1 else section.name.replace("/", "-")
+    """Return the name of a section in the names of files."""
+    return book.short_name(section).replace("/", "-")
 
 
 def notebook(book: Book, section: Section, tab: str, kind: str = PLAIN) -> str:

@@ -8,12 +8,11 @@ choices before the page is painted.
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from rjsmin import jsmin
@@ -22,7 +21,6 @@ from book.base.paths import STATIC
 from book.pages.buttons import Buttons
 from book.pages.search import Title
 from book.pages.site import address
-from book.records.store import RecordState
 from book.render.templates import render_template
 from book.render.texts import attribute
 from book.text.book import Book
@@ -44,9 +42,8 @@ class Written:
 
     `above` and `below` are its HTML above and below the buttons of the page. `records`
     are its entries for search, `referred` lists the places on other pages that it links
-    to, and `previews` and `solutions` map ids to HTML. `states` are the states of its
-    records, `figures` the paths of its pictures, and `images` the pictures that its
-    cells drew.
+    to, and `previews` and `solutions` map ids to HTML. `figures` are the paths of its
+    pictures, and `images` the pictures that its cells drew.
     """
 
     above: str
@@ -58,9 +55,8 @@ class Written:
     solutions: dict[str, str]
     minutes: int
     description: str
-    states: list[RecordState]
-    figures: list[str] = field(default_factory=list)
-    images: dict[str, bytes] = field(default_factory=dict)
+    figures: list[str]
+    images: dict[str, bytes]
 
 
 class Pages:
@@ -88,16 +84,16 @@ class Pages:
     def page(self, section: Section) -> str:
         """Return the page of a section."""
         name, written = section.name, self.written[section.name]
-        is_front = section is self.book.sections[0]
-        before, after = self._neighbors(section)
+        front, at = self.book.sections[0], self.book.sections.index(section)
+        is_front = section is front
         project = self.book.config.project
         return render_template(
             "page.html",
             written=written,
-            title=self._title(name),
+            title=written.titles[0].text,
             is_front=is_front,
             root="../" * name.count("/"),
-            front=self._link(self.book.sections[0].name, name),
+            front=self._link(front.name, name),
             lang=project["lang"],
             book=project["title"],
             copyright=project["copyright"],
@@ -105,41 +101,27 @@ class Pages:
             tab_names={tab: tab_name(tab) for tab in self.book.tabs},
             early=self.early,
             policy=policy(self.early),
-            address=self._address(section),
+            address=self.site and f"{self.site}/{'' if is_front else f'{name}.html'}",
             card=f"{self.site}/_static/card.png",
             buttons=self.buttons.get(name, {}),
             parts=list(self._parts(section)),
-            before=before,
-            after=after,
+            before=self._neighbor(at - 1, name),
+            after=self._neighbor(at + 1, name),
             # A table of contents that holds only the title does not help. The front
             # page is the contents of the book.
             contents="" if is_front or len(written.titles) < 2 else toc(written.titles),
         )
 
-    def _title(self, name: str) -> str:
-        """Return the title of a page as plain text."""
-        return self.written[name].titles[0].text
-
     def _link(self, page: str, here: str) -> str:
         return "#" if page == here else address(page, "", here)
 
-    def _address(self, section: Section) -> str:
-        """Return the address of a published page; empty if the site has no address."""
-        if not self.site:
-            return ""
-        is_front = section is self.book.sections[0]
-        return f"{self.site}/{'' if is_front else f'{section.name}.html'}"
-
-    def _neighbors(self, section: Section) -> Iterator[dict[str, str] | None]:
-        """Yield the address and the title of the pages before and after a page."""
-        pages = self.book.sections
-        for at in (pages.index(section) - 1, pages.index(section) + 1):
-            if not 0 <= at < len(pages):
-                yield None
-                continue
-            title = self.written[pages[at].name].titles[0].numbered
-            link = address(pages[at].name, "", section.name)
-            yield {"link": link, "title": title}
+    def _neighbor(self, at: int, here: str) -> dict[str, str] | None:
+        """Return the address and the title of a page by its position; None outside."""
+        if not 0 <= at < len(self.book.sections):
+            return None
+        page = self.book.sections[at].name
+        title = self.written[page].titles[0].numbered
+        return {"link": address(page, "", here), "title": title}
 
     # The contents of the book
 
@@ -149,11 +131,9 @@ class Pages:
         The part that contains the page is open; on the front page, the first part is.
         Pages outside of all parts are grouped under the title "".
         """
-        front, *_ = self.book.sections
-        top = [page for page in self._below(front) if page is not front]
         titles = {page: title for title, pages in self.book.parts for page in pages}
         groups: dict[str, list[Section]] = {}
-        for page in top:
+        for page in self.book.below(self.book.sections[0]):
             groups.setdefault(titles.get(page, ""), []).append(page)
         current = titles.get(section, next(iter(groups), ""))
         for title, pages in groups.items():
@@ -162,23 +142,13 @@ class Pages:
 
     def _item(self, page: Section, here: Section) -> str:
         """Return the entry of a page, with its subpages if the reader is there."""
-        is_here = page is here
-        below = self._below(page)
+        below = self.book.below(page)
         link = attribute("href", self._link(page.name, here.name))
-        current = ' aria-current="page"' if is_here else ""
+        current = ' aria-current="page"' if page is here else ""
+        title = numbered(self.written[page.name].titles[0])
         items = "".join(self._item(other, here) for other in below)
         inner = f"<ul>\n{items}</ul>\n" if below and here in (page, *below) else ""
-        return f"<li><a{current}{link}>{self._numbered(page)}</a>{inner}</li>\n"
-
-    def _numbered(self, page: Section) -> str:
-        return numbered(self.written[page.name].titles[0])
-
-    @functools.cache  # noqa: B019  # pages are written once
-    def _below(self, section: Section) -> list[Section]:
-        """Return the pages in the contents of a section."""
-        pages = {page.path: page for page in self.book.sections}
-        paths = (self.book.path_of_entry(section, e) for e, _ in section.contents)
-        return [pages[path] for path in paths]
+        return f"<li><a{current}{link}>{title}</a>{inner}</li>\n"
 
 
 def numbered(title: Title) -> str:
@@ -189,18 +159,13 @@ def numbered(title: Title) -> str:
 
 def toc(titles: Sequence[Title]) -> str:
     """Return the contents of a page as nested lists."""
-    html = ""
-    levels: list[int] = []
+    html, above = "", 0
     for i, title in enumerate(titles):
-        while levels and levels[-1] >= title.level:
-            html += "</li>\n" + ("" if levels[-1] == title.level else "</ul>\n")
-            if levels.pop() == title.level:
-                break
-        else:
-            html += "<ul>\n"
-        levels.append(title.level)
+        ends = "</li>\n" + "</ul>\n</li>\n" * (above - title.level)
+        html += "<ul>\n" if title.level > above else ends
         html += f'<li><a href="#{title.name if i else ""}">{numbered(title)}</a>'
-    return html + "</li>\n</ul>\n" * len(levels)
+        above = title.level
+    return html + "</li>\n</ul>\n" * above
 
 
 # The choices of readers

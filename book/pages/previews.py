@@ -6,107 +6,66 @@ scripts but cannot fetch files.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
 
 from book.merge import Item, Part, parts_of
 from book.pages.article import Article, anchor_of
 from book.pages.glossary import entries
-from book.pages.search import Title
 from book.pages.site import id_of_work
-from book.text.blocks import (
-    Equation,
-    Figure,
-    Heading,
-    Prose,
-    References,
-    Table,
-)
+from book.text.blocks import Equation, Figure, Heading, Prose, References, Table
 
-ANNOTATION = re.compile(r"<annotation.*?</annotation>", re.DOTALL)
 OPENING = '<div><p class="previewed-title">{}</p>{}</div>'
+# What a preview leaves out: the TeX of equations, links (but not their texts), the
+# settings of images and interactive figures. It is for any page of the site.
+LEFT_OUT = re.compile(
+    r'<annotation.*?</annotation>| <a class="headerlink".*?</a>|</?a\b[^>]*>'
+    r'| loading="lazy"| data-(?:explorable|scripts)="[^"]*"',
+    re.DOTALL,
+)
+PARENTS = re.compile(r'(?<= src=")(?:\.\./)+')
+ID = re.compile(r' id="[^"]*"')
 
 
-class Preview(Article):
-    """Writes parts of the article `source` without links and ids, for any page.
+def previews(article: Article) -> Iterator[tuple[str, str]]:
+    """Yield the id and the preview of each place on a page.
 
-    The paths of images are relative to the site.
+    The preview of a section consists of its title and its first paragraph.
     """
+    site, items = article.site, article.items
+    again = Article(site, article.section, items, source=article)
+    titles = iter(article.titles)
+    for i, item in enumerate(items):
+        for part, _ in parts_of([item]):
+            match part.block:
+                case Heading() as heading:
+                    below = takewhile(_is_no_heading, items[i + 1 :])
+                    shown = again.texts.html(again.first_paragraph(below))
+                    title = next(titles).numbered
+                    yield anchor_of(heading), OPENING.format(title, _reduced(shown))
+                case Figure() | Equation() as block:
+                    yield anchor_of(block), _without_id(again.part(part))
+                case Table() as table:
+                    yield anchor_of(table), _without_id(again.table(table))
+                case References():
+                    for key in site.bibliography.formatted:
+                        yield id_of_work(key), _without_id(again.work(key))
+                case Prose() as block if article.name == site.glossary.page:
+                    for name, tokens in entries(again.body_of(block)):
+                        yield name, f"<div>{_reduced(again.texts.html(tokens))}</div>"
 
-    lazy = ""
 
-    def __init__(self, source: Article):
-        super().__init__(source.site, source.section, source.items, source=source)
-        mathml = source.texts.mathml
-        self.texts.mathml = {tex: ANNOTATION.sub("", mathml[tex]) for tex in mathml}
-        self.texts.mentions, self.texts.has_links = {}, False
+def _is_no_heading(item: Item) -> bool:
+    return not (isinstance(item, Part) and isinstance(item.block, Heading))
 
-    def link(self, page: str, name: str, html: str, title: str | None = None) -> str:
-        """Return the text of a link."""
-        return html
 
-    def id_of(self, name: str) -> str | None:
-        """Return None, since no element has an id."""
-        return None
+def _without_id(html: str) -> str:
+    """Return the preview of an element that has an id on its page."""
+    return _reduced(ID.sub("", html, count=1))
 
-    def to_part(self, part: str, html: str) -> str:
-        """Return the text of a link to a part of the machine."""
-        return html
 
-    def permalink(self, name: str, what: str) -> str:
-        """Return nothing."""
-        return ""
-
-    def source_of(self, file: str) -> str:
-        """Return the address of an image, relative to the site."""
-        return f"_images/{file}"
-
-    def script_of(self, name: str) -> str:
-        """Return nothing, since figures stay pictures."""
-        return ""
-
-    def all(self, titles: Iterator[Title]) -> Iterator[tuple[str, str]]:
-        """Yield the id and the preview of each place.
-
-        The preview of a section consists of its title and its first paragraph. `titles`
-        are the titles of the page.
-        """
-        for i, item in enumerate(self.items):
-            for part, _ in parts_of([item]):
-                match part.block:
-                    case Heading():
-                        yield self._opening(
-                            part.block, next(titles), self.items[i + 1 :]
-                        )
-                    case Figure() | Equation():
-                        yield anchor_of(part.block), self.part(part)
-                    case Table():
-                        yield anchor_of(part.block), self.table(part.block)
-                    case References():
-                        for key in self.site.bibliography.formatted:
-                            yield id_of_work(key), self.work(key)
-                    case Prose() if self.name == self.site.glossary.page:
-                        for name, tokens in entries(self.body_of(part.block)):
-                            yield name, f"<div>{self.texts.html(tokens)}</div>"
-
-    def _opening(
-        self, block: Heading, title: Title, items: Sequence[Item]
-    ) -> tuple[str, str]:
-        """Return the id of a section, and its title above its first paragraph."""
-        shown = OPENING.format(title.numbered, self._first_paragraph(items))
-        return anchor_of(block), shown
-
-    def _first_paragraph(self, items: Sequence[Item]) -> str:
-        """Return the first paragraph outside of tabs, up to the next heading."""
-        for item in items:
-            if not isinstance(item, Part):
-                continue
-            if isinstance(item.block, Heading):
-                break
-            if isinstance(item.block, Prose):
-                tokens = self.body_of(item.block)
-                if tokens and tokens[0].type == "paragraph_open":
-                    return self.texts.html(tokens[:3])
-        return ""
+def _reduced(html: str) -> str:
+    return PARENTS.sub("", LEFT_OUT.sub("", html))
 
 
 def script(previews: Mapping[str, str]) -> str:

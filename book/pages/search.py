@@ -7,7 +7,7 @@ load scripts but cannot fetch files.
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -62,7 +62,6 @@ class Entry:
     names the `tabs` of the panel and its `set`, in which other tabs have panels.
     """
 
-    page: str
     anchor: str
     kind: str
     trail: list[str]
@@ -73,30 +72,30 @@ class Entry:
     code: str = ""
 
     def record(self) -> dict[str, Any]:
-        """Return the fields that are not empty, for the script."""
-        texts = {"text": " ".join(self.text.split()), "code": self.code.strip("\n")}
-        return {key: value for key, value in (asdict(self) | texts).items() if value}
+        """Return the fields that are not empty; none without text or code.
 
-    @property
-    def has_content(self) -> bool:
-        """True for sections, and for other entries with text or code."""
-        return self.kind == "section" or bool(self.text.strip() or self.code.strip())
+        A section has a record in any case.
+        """
+        texts = {"text": " ".join(self.text.split()), "code": self.code.strip("\n")}
+        if self.kind != "section" and not any(texts.values()):
+            return {}
+        return {key: value for key, value in (asdict(self) | texts).items() if value}
 
 
 class Index:
     """The entries of a page, and the words and lines of code that a reader reads."""
 
-    def __init__(self, page: str, tabs: list[str]):
+    def __init__(self, tabs: list[str]):
         self.tabs = tabs
         self.words = self.lines = 0.0
         self._share = 1.0  # of readers who see what is added
         self._titles: list[Title] = []
-        self._entry = Entry(page, "", "page", [])
+        self._entry = Entry("", "page", [])
         self._entries = [self._entry]
 
     def records(self) -> list[dict[str, Any]]:
         """Return the entries that have contents, in order."""
-        return [entry.record() for entry in self._entries if entry.has_content]
+        return list(filter(None, (entry.record() for entry in self._entries)))
 
     def begin_section(self, title: Title) -> None:
         """Add an entry for a section; texts that follow are added to it."""
@@ -121,7 +120,7 @@ class Index:
         """Add an empty entry within the current one."""
         now = self._entry
         shared = {"trail": now.trail, "tabs": now.tabs, "set": now.set}
-        entry = Entry(now.page, anchor, kind, **{**shared, **fields})
+        entry = Entry(anchor, kind, **{**shared, **fields})
         self._entries.append(entry)
         return entry
 
@@ -218,14 +217,12 @@ def _text(token: Token, texts: Texts) -> str:
     return " " if token.block or token.type == "hardbreak" else ""
 
 
-def script(records: Iterable[dict[str, Any]], tabs: list[str]) -> str:
-    """Return the script with the records of all entries of the book, by their pages."""
-    pages: dict[str, list[str]] = {}
-    for record in records:
-        others = {key: value for key, value in record.items() if key != "page"}
-        line = json.dumps(others, ensure_ascii=False)
-        pages.setdefault(record["page"], []).append(line)
-    joined = {page: ",\n".join(lines) for page, lines in pages.items()}
-    lists = ",\n".join(f'"{page}": [\n{lines}\n]' for page, lines in joined.items())
+def script(pages: Mapping[str, list[dict[str, Any]]], tabs: list[str]) -> str:
+    """Return the script with the records of the entries of each page."""
+    lines = {
+        page: ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
+        for page, records in pages.items()
+    }
+    lists = ",\n".join(f'"{page}": [\n{found}\n]' for page, found in lines.items())
     names = json.dumps({tab: tab_name(tab) for tab in tabs}, ensure_ascii=False)
     return f'bookSearchData = {{"tabs": {names}, "pages": {{\n{lists}\n}}}};\n'

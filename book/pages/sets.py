@@ -10,6 +10,7 @@ row of tabs the machine.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from book.merge import Run
 from book.render.texts import attribute, escape
 from book.text.tabs import tab_name
 
@@ -74,42 +75,32 @@ def with_absent(panels: list[Panel], tabs: list[str]) -> list[Panel]:
 # Machines
 
 
-@dataclass(frozen=True)
-class MachinePanel:
-    """The outputs on `machines`, whose names are `titles`; `made` is their origin."""
-
-    machines: Sequence[str]
-    titles: Sequence[str]
-    made: Sequence[str]
-    html: str
-
-
-def machine_set(panels: Sequence[MachinePanel], number: str) -> str:
-    """Return the outputs of a cell that differ between machines."""
+def machine_set(panels: Sequence[tuple[Run, str]], number: str) -> str:
+    """Return the outputs of a cell that differ between machines: runs with HTML."""
     row = "".join(
         BUTTON.format(
             id=f"{number}-{machine}".replace("output-", "machine-"),
             choice=machine,
-            panel=f"{number}-{panel.machines[0]}",
+            panel=f"{number}-{run.machines[0]}",
             title=escape(title),
         )
-        for panel in panels
-        for machine, title in zip(panel.machines, panel.titles, strict=True)
+        for run, _ in panels
+        for machine, title in zip(run.machines, run.titles, strict=True)
     )
-    choices = " ".join(machine for panel in panels for machine in panel.machines)
+    choices = " ".join(machine for run, _ in panels for machine in run.machines)
     return (
         f'<div class="tab-set" data-axis="machine" data-choices="{choices}">\n'
         f"{ROW.format(row)}"
-        f"{''.join(_machine_panel(number, panel) for panel in panels)}</div>\n"
+        f"{''.join(_machine_panel(number, *panel) for panel in panels)}</div>\n"
     )
 
 
-def _machine_panel(number: str, panel: MachinePanel) -> str:
-    origin = "".join(f"<p>{escape(text)}</p>\n" for text in panel.made)
-    name = attribute("id", f"{number}-{panel.machines[0]}")
+def _machine_panel(number: str, run: Run, html: str) -> str:
+    origin = "".join(f"<p>{escape(text)}</p>\n" for text in run.made)
+    name = attribute("id", f"{number}-{run.machines[0]}")
     return (
-        f'<div class="tab-panel"{name} data-choices="{" ".join(panel.machines)}">\n'
-        f"{LABEL.format(escape(', '.join(panel.titles)))}{panel.html}"
+        f'<div class="tab-panel"{name} data-choices="{" ".join(run.machines)}">\n'
+        f"{LABEL.format(escape(', '.join(run.titles)))}{html}"
         '<details class="made-on"><summary>What made this</summary>\n'
         f"{origin}</details>\n</div>\n"
     )

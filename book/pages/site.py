@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable
 from functools import cached_property
 
 from book.facts.map import Map
-from book.merge import TabView
+from book.merge import Views
 from book.pages.glossary import Glossary
 from book.refs.targets import Targets
 from book.render.math import Equation
 from book.text.blocks import Heading
 from book.text.book import Book
-from book.text.section import Section
 from book.text.tokens import equations, parse_line
-
-Views = Callable[[Section, str], TabView | None]
 
 EQUATIONS = "equation-"  # in front of the label of an equation, in its id
 
@@ -31,6 +27,8 @@ class Site(Targets):
         self.front, *_ = book.sections
         self.glossary = Glossary(book)
         self.map = Map(book)
+        # The reading time of each page in minutes; none if it has pages of its own.
+        self.minutes: dict[str, int] = {}
 
     @cached_property
     def equations_of_titles(self) -> dict[Equation, str]:

@@ -12,7 +12,7 @@ import json
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from itertools import takewhile
+from itertools import pairwise
 
 from markdown_it.token import Token
 
@@ -82,29 +82,24 @@ class Solution(Article):
 
 def solutions(article: Article) -> Iterator[tuple[str, str]]:
     """Yield the id of each solution of a page, and its HTML."""
-    starts = [i for i, item in enumerate(article.items) if _begins_solution(item)]
-    if not starts:
-        return
-    before = parts_of(article.items[: starts[0]])
-    shares_code = any(isinstance(part.block, Cell) for part, _ in before)
-    for start in starts:
-        heading, *rest = article.items[start:]
-        items = [heading, *takewhile(lambda item: not _ends_solution(item), rest)]
-        solution = Solution(article, items)
-        html = solution.html_below(shares_code)
-        yield solution.prefix.removesuffix("-"), html
+    starts = [i for i, item in enumerate(article.items) if _heading(item)]
+    shares_code, has_begun = False, False
+    for start, end in pairwise([*starts, len(article.items)]):
+        items = article.items[start:end]
+        heading = _heading(items[0])
+        if heading and heading.level > 1 and heading.label.startswith(SOLUTION):
+            has_begun = True
+            solution = Solution(article, items)
+            html = solution.html_below(shares_code)
+            yield solution.prefix.removesuffix("-"), html
+        elif not has_begun:
+            shares_code |= any(isinstance(p.block, Cell) for p, _ in parts_of(items))
 
 
-def _begins_solution(item: Item) -> bool:
+def _heading(item: Item) -> Heading | None:
+    """Return the heading that an item is, unless it is one within a solution."""
     block = item.block if isinstance(item, Part) else None
-    if not isinstance(block, Heading):
-        return False
-    return block.level > 1 and block.label.startswith(SOLUTION)
-
-
-def _ends_solution(item: Item) -> bool:
-    block = item.block if isinstance(item, Part) else None
-    return isinstance(block, Heading) and block.level <= 2
+    return block if isinstance(block, Heading) and block.level <= 2 else None
 
 
 def without_restatement(tokens: list[Token]) -> list[Token]:

@@ -11,8 +11,7 @@ from markdown_it.token import Token
 
 from book import merge
 from book.base.cache import Cache
-from book.merge import Item, TabView, parts_of
-from book.pages.site import Views
+from book.merge import Item, TabView, Views, parts_of
 from book.paper import terms
 from book.refs.targets import Targets
 from book.render import math
@@ -58,9 +57,7 @@ class Edition:
         views = [v for tab in tabs if (v := self.views(section, tab)) is not None]
         views = views or [_empty_view(section, tabs[0])]
         yield Page(section, views, merge.merge(section, views), depth)
-        sections = {below.path: below for below in self.book.sections}
-        for entry, _ in section.contents:
-            below = sections[self.book.path_of_entry(section, entry)]
+        for below in self.book.below(section):
             yield from self._pages(below, depth + 1)
 
     def _read(self, block: Block, section: Section, found: dict[str, str]) -> None:

@@ -108,7 +108,8 @@ class Markup:
         return f"#box[{typst}{ending}];" if whole else f"{typst}{ending}"
 
     def _reference(self, role: str, label: str) -> str:
-        text = escape(self.targets.number(role, label)).replace(" ", "~")
+        place = self.targets.numbers.places[label]
+        text = escape(place.shown_number(role)).replace(" ", "~")
         text = text or self.text(self.targets.titles[label])
         paged = "" if self.has_pages else ", paged: false"
         return f"#refer({string(label)}{paged})[{text}];"
@@ -116,7 +117,7 @@ class Markup:
     def _citation(self, token: Token) -> str:
         """Return a citation of some works, with links to their entries."""
         cited = []
-        for people, year, key in self.targets.cited(token.content, "bibfile"):
+        for people, year, key in self.targets.cited(token.content):
             self.cited.add(key)
             authors = escape(people).replace("et al.", "#emph[et al.];")
             target = string(f"cite-{key}")

@@ -12,18 +12,14 @@ import multiprocessing
 import re
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import replace_folder, write_bytes_whole, write_whole
-from book.pages import html, names
+from book.pages import names
+from book.pages.freshness import fingerprint
 from book.paper.markup import string
-
-# A PDF that is up to date is found fast, without what writes one.
-if TYPE_CHECKING:
-    from book.pages.site import Views
-    from book.text.book import Book
+from book.text.book import Book
 
 # What Typst wrote, beside its document: a PDF or errors.
 MADE, ERRORS = "book.pdf", "errors.txt"
@@ -40,34 +36,34 @@ KNOWN_ERRORS = {
 }
 
 
-def build(book: Book, tab: str | None = None, views: Views | None = None) -> Path:
+def build(book: Book, tab: str | None = None) -> Path:
     """Make the PDF of `tab`, or of all tabs, unless it is up to date; return its path.
 
-    `views` returns the view of a section in a tab; the default shows the records.
     Raises a `BookError` for what Typst cannot show; an old PDF stays as it was.
     """
     edition = copy.copy(book)
     edition.tabs = [book.check_tab(tab)] if tab else book.tabs
     pdf = book.root / build_paths.PDF / names.pdf(book, tab)
     folder = book.root / build_paths.TYPST / pdf.stem
-    stamp, built_from = folder.with_suffix(".stamp"), html.fingerprint(book.root)
-    is_up_to_date = pdf.exists() and stamp.exists() and stamp.read_text() == built_from
-    if views is None and is_up_to_date:
+    stamp, built_from = folder.with_suffix(".stamp"), fingerprint(book.root)
+    if pdf.exists() and stamp.exists() and stamp.read_text() == built_from:
         return pdf
     stamp.unlink(missing_ok=True)
-    _write_document(edition, folder, views)
+    _write_document(edition, folder)
     write_bytes_whole(pdf, _typeset(book, folder))
     write_whole(stamp, built_from)
     return pdf
 
 
-def _write_document(edition: Book, folder: Path, views: Views | None) -> None:
+def _write_document(edition: Book, folder: Path) -> None:
     """Write the document of an edition, and all files that it needs, to `folder`."""
+    # A PDF that is up to date is found fast, without what writes one.
+    from book import merge
     from book.paper.edition import Edition
     from book.paper.writer import Writer
     from book.records import store
 
-    shown = views or html.views_of_records(edition, store.titles(edition))
+    shown = merge.views_of_records(edition, store.titles(edition))
     cache = build_paths.cache(edition.root, "sources")
     with replace_folder(folder) as new:
         Writer(Edition(edition, shown, cache), new).write()

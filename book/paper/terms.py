@@ -11,7 +11,7 @@ from itertools import takewhile
 from markdown_it.token import Token
 
 from book.library.names import imported_names
-from book.text.tokens import walk
+from book.text.tokens import outside_links, walk
 
 FRAMEWORKS = "torch|jax|jnp|tf|mx|np|npx|nn|d2l|dist|optax|triton|tl|pl|cuda"
 # A name of a framework, a variable of the environment, or one of the programs.
@@ -30,7 +30,7 @@ def mark_entries(
     """
     names = re.compile(NAME.format("|".join(map(re.escape, programs)) or "(?!)"))
     emphases: list[tuple[Token, str]] = []
-    for children in map(_without_links, lines):
+    for children in map(outside_links, lines):
         for place, token in enumerate(children):
             if token.type == "em_open":
                 within = takewhile(lambda t: t.type != "em_close", children[place:])
@@ -65,15 +65,6 @@ def plain(tokens: Iterable[Token]) -> str:
         if token.type != "inline"
     )
     return " ".join("".join(words).split())
-
-
-def _without_links(line: Token) -> list[Token]:
-    """Return the tokens within a line that are in no link."""
-    kept, links = [], 0
-    for token in line.children or []:
-        links += (token.type == "link_open") - (token.type == "link_close")
-        kept += [] if links else [token]
-    return kept
 
 
 def _uncapitalized(text: str) -> str:

@@ -30,7 +30,7 @@ from book.paper.edition import Edition, Page
 from book.paper.markup import Markup, code, entry, escape, string
 from book.paper.terms import definitions, plain
 from book.records.outputs import PICTURES, InteractiveFigure, Picture, PrintedText, read
-from book.render import pictures
+from book.render.outputs import restyled
 from book.text.blocks import (
     Block,
     Cell,
@@ -153,7 +153,7 @@ class Writer:
             case Equation():
                 tex, typst = string(block.tex.strip()), self.edition.math[block.tex]
                 return f"#equation({tex}, $ {typst} ${self._place(block)})\n\n"
-        if LISTED.match(block.source) and any(True for _ in self.page.section.contents):
+        if LISTED.match(block.source) and self.book.below(self.page.section):
             self.about |= dict(_items_of(text))
             return ""
         return self.markup.text(text)
@@ -260,7 +260,7 @@ class Writer:
             return ""  # which needs a page or a notebook
         if isinstance(output, PrintedText):
             return f"#output({string(output.text)})\n"
-        picture = pictures.shown(output, cell)
+        picture = restyled(output, cell)
         path = self._picture(picture.bytes, f".{PICTURES[picture.kind]}")
         return f"#plot({path}, {string(picture.alt)})\n"
 

@@ -18,7 +18,7 @@ from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import locked, replace_folder
 from book.notebooks import editions
-from book.pages import buttons, hosting, html
+from book.pages import hosting, html
 from book.pages.hosting import Hosting
 from book.paper import pdf
 from book.render.templates import render_template
@@ -48,7 +48,8 @@ def build(book: Book, with_pdf: bool = True) -> Path:
             _report(f"publish: {name}")
             shutil.copytree(source, draft / name)
         _report("publish: pages")
-        _add_pages(book, settings, draft)
+        with locked(book.root / build_paths.PAGES_LOCK, "another process builds it"):
+            html.write_site(book, draft)
         _add_files_for_hosts(book, settings, draft)
     if not settings.site:
         _report(f"publish: no sitemap.xml, because {hosting.WHERE} has no site")
@@ -80,13 +81,6 @@ def _make_pdfs(book: Book) -> Path:
             _report(f"publish: PDF {'of all tabs' if tab is None else f'of {tab}'}")
             shutil.copy(pdf.build(book, tab), folder)
     return folder
-
-
-def _add_pages(book: Book, settings: Hosting, draft: Path) -> None:
-    """Build the pages in `draft`, with buttons for all files that it holds already."""
-    shown = buttons.for_book(book, settings, buttons.files_in(draft))
-    with locked(book.root / build_paths.PAGES_LOCK, "another process builds it"):
-        html.write_site(book, draft, shown, settings.site)
 
 
 # Files for hosts and search engines

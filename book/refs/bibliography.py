@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from formatting.apa import APAStyle  # of pybtex-apa-style
 from pybtex.database import BibliographyData, Entry, Person, PybtexError, parse_file
-from pybtex.plugin import find_plugin, register_plugin
+from pybtex.plugin import find_plugin
 from pybtex.style import FormattedEntry
 from pybtex.style.sorting.author_year_title import SortingStyle
 from pybtex.style.template import FieldIsMissing, Node, join
@@ -23,7 +23,6 @@ from book.text.blocks import Cell
 from book.text.book import Book
 from book.text.inline import CITATIONS, roles
 
-STYLE = "book"
 # pybtex's Markdown backend escapes more characters than Markdown needs.
 NEEDLESS_ESCAPE = re.compile(r"\\([-.,:;()&'!])")
 
@@ -38,9 +37,7 @@ class BookSorting(SortingStyle):
 
 
 class BookStyle(APAStyle):
-    """The style of the American Psychological Association, sorted by `BookSorting`."""
-
-    default_sorting_style = STYLE
+    """The style of the American Psychological Association."""
 
     def format_entry(
         self, label: str, entry: Entry, bib_data: BibliographyData | None = None
@@ -56,12 +53,8 @@ class BookStyle(APAStyle):
         return join
 
 
-register_plugin("pybtex.style.sorting", STYLE, BookSorting)
-register_plugin("pybtex.style.formatting", STYLE, BookStyle)
-
-
 class Bibliography:
-    """The works that the book cites; `works` holds each under its key."""
+    """The works that the book cites; `works` holds each under its key, sorted."""
 
     def __init__(self, book: Book):
         bibliography = BibliographyData()
@@ -78,7 +71,7 @@ class Bibliography:
     @functools.cached_property
     def formatted(self) -> dict[str, str]:
         """The entry of each work in Markdown, without a link, sorted as in the list."""
-        style = find_plugin("pybtex.style.formatting", STYLE)()
+        style = BookStyle(sorting_style="none")
         markdown = find_plugin("pybtex.backends", "markdown")()
         try:
             entries = list(style.format_entries(self.works.values()))
@@ -86,36 +79,24 @@ class Bibliography:
             raise BookError(f"{error}; add it", "bibfile") from None
         return {e.key: _clean_markdown(e.text.render(markdown)) for e in entries}
 
-    def cite(self, keys: Iterable[str], where: str, textual: bool = False) -> str:
+    def cite(self, keys: Iterable[str], textual: bool = False) -> str:
         """Return the citation of some works in Markdown, with links to their entries.
 
         The form is `([Author, year](#anchor))`, or `Author ([year](#anchor))` if
-        `textual`. Raises a `BookError` at `where` if a work is not in the bibliography.
+        `textual`.
         """
         links = []
         for key in keys:
-            authors, year = self.label(key, where)
+            authors, year = self.label(key)
             if textual:
                 links.append(f"{authors} ([{year}](#{anchor(key)}))")
             else:
                 links.append(f"[{authors}, {year}](#{anchor(key)})")
         return ", ".join(links) if textual else f"({'; '.join(links)})"
 
-    def label(self, key: str, where: str) -> tuple[str, str]:
-        """Return the authors and the year by which the text cites a work.
-
-        Raises a `BookError` at `where` if the work is not in the bibliography.
-        """
-        if problem := self.problem_with(key):
-            raise BookError(problem, where)
-        return _authors(self.works[key]), self.works[key].fields.get("year", "n.d.")
-
-    def problem_with(self, key: str) -> str:
-        """Return why the text cannot cite a work; empty if it can."""
-        if key in self.works:
-            return ""
-        known = ", ".join(sorted(self.works)) or "none"
-        return f"'{key}' is not in the bibliography; its keys are {known}"
+    def label(self, key: str) -> tuple[str, str]:
+        """Return the authors and the year by which the text cites a work."""
+        return _label(self.works[key])
 
     def entries(self, keys: Iterable[str]) -> str:
         """Return the entries of `keys` in Markdown, sorted, one paragraph each."""
@@ -157,7 +138,7 @@ def _cited_keys(book: Book) -> set[str]:
 def _add_letters(works: list[Entry]) -> list[Entry]:
     """Return the works, sorted, with letters where they share authors and year."""
     ordered = list(BookSorting().sort(works))
-    labels = [(_authors(work), work.fields.get("year", "n.d.")) for work in ordered]
+    labels = [_label(work) for work in ordered]
     totals, seen = Counter(labels), Counter[tuple[str, str]]()
     for work, label in zip(ordered, labels, strict=True):
         if totals[label] > 1:
@@ -166,13 +147,12 @@ def _add_letters(works: list[Entry]) -> list[Entry]:
     return ordered
 
 
-def _authors(work: Entry) -> str:
-    """Return the authors of a work as a citation names them."""
+def _label(work: Entry) -> tuple[str, str]:
+    """Return the authors and the year of a work as a citation names them."""
     people = work.persons.get("author") or work.persons.get("editor") or []
     names = [_last_name(person) for person in people]
-    if len(names) > 2:
-        return f"{names[0]} et al."
-    return " and ".join(names) or work.key
+    authors = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
+    return authors or work.key, work.fields.get("year", "n.d.")
 
 
 def _last_name(person: Person) -> str:

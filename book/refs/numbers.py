@@ -1,23 +1,17 @@
 """The numbers of sections, figures, tables and equations, the same in all formats."""
 
-import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Literal
 
-from book.text.blocks import Block, Equation, Figure, Heading, Table
+from book.text.blocks import Equation, Figure, Heading, Table
 from book.text.book import Book
-from book.text.section import Section, appendix_letter
+from book.text.section import Section
 
 Kind = Literal["section", "figure", "table", "equation"]
 
-# The number of a figure begins with this many parts of its section's number, which is
-# the setting that d2lbook gives Sphinx; config.ini may give another.
-DEPTH = 2
 NAMES = {"figure": "Fig. ", "table": "Table ", "section": "Section ", "equation": ""}
-SETTING = re.compile(r"^\s*numfig_secnum_depth *= *(\d)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -39,108 +33,70 @@ class Place:
         return f"{NAMES[self.kind]}{self.number}"
 
 
-@dataclass
 class Numbers:
-    """All places of the book that have a label, and the numbers of all headings.
+    """The numbers of all that a book counts, and its places that have a label.
 
-    `places` holds each place under its label, `headings` the numbers of each page's
-    headings under the name of its section, and `captions` the number of each heading,
-    figure, table and equation under the name of its section and its line.
+    `pages` holds the number of each page under the name of its section, `captions` that
+    of each heading, figure, table and equation under this name and its line, and
+    `places` each place under its label.
     """
 
-    book: Book
-    places: dict[str, Place] = field(init=False, default_factory=dict)
-    captions: dict[tuple[str, int], str] = field(init=False, default_factory=dict)
-    headings: dict[str, list[str]] = field(init=False, default_factory=dict)
+    def __init__(self, book: Book):
+        self.book = book
+        self.pages: dict[str, str] = {}
+        self.captions: dict[tuple[str, int], str] = {}
+        self.places: dict[str, Place] = {}
+        # Figures, tables and equations count by the first part of the number of a page.
+        self._counts: Counter[tuple[Kind, str]] = Counter()
+        self._read(book.sections[0], "")
 
-    def __post_init__(self) -> None:
-        setting = SETTING.search(self.book.config.build["sphinx_configs"])
-        depth = int(setting[1]) if setting else DEPTH
-        counts: Counter[tuple[Kind, str]] = Counter()  # by the start of their numbers
-        for section in self.book.sections:
-            number = self._page_numbers.get(section.name, "")
-            page = _Page(section.name, number, depth, counts)
-            for place in page.read(section.blocks):
-                self.places[place.label] = place
-            self.headings[section.name] = page.headings
-            self.captions |= {(section.name, n): c for n, c in page.captions.items()}
-
-    @cached_property
-    def _page_numbers(self) -> dict[str, str]:
-        """The number of each page that is in a table of contents."""
-        return dict(self._pages_below(self.book.sections[0], ""))
-
-    def _pages_below(self, section: Section, number: str) -> Iterator[tuple[str, str]]:
-        """Yield the name and the number of each page in the contents of a section."""
-        pages = {page.path: page for page in self.book.sections}
+    def _read(self, section: Section, number: str) -> None:
+        """Read a page, whose number is given, and those in its contents."""
+        self.pages[section.name] = number
+        self._count(section, number)
         appendix = self.book.setting("pages", "appendix")
         first = 0  # the position of the first appendix
-        for position, (entry, _) in enumerate(section.contents, start=1):
-            page = pages[self.book.path_of_entry(section, entry)]
+        for position, page in enumerate(self.book.below(section), start=1):
             if page.name == appendix:
                 first = position
-            last = appendix_letter(position - first) if first else position
-            page_number = f"{number}.{last}".lstrip(".")
-            yield page.name, page_number
-            yield from self._pages_below(page, page_number)
+            last = ascii_uppercase[position - first] if first else position
+            self._read(page, f"{number}.{last}".lstrip("."))
 
-
-@dataclass
-class _Page:
-    """Counts the headings, figures, tables and equations of one page."""
-
-    name: str
-    number: str
-    depth: int
-    counts: Counter[tuple[Kind, str]]
-    headings: list[str] = field(default_factory=list)
-    levels: list[int] = field(default_factory=list)
-    captions: dict[int, str] = field(default_factory=dict)  # by line
-
-    def read(self, blocks: list[Block]) -> Iterator[Place]:
-        """Yield the places on the page, in order."""
-        for block in blocks:
+    def _count(self, section: Section, page_number: str) -> None:
+        """Count the headings, figures, tables and equations of a page."""
+        levels: list[int] = []
+        chapter = page_number.partition(".")[0]
+        for block in section.blocks:
+            kind: Kind
+            title = ""
             match block:
                 case Heading():
-                    self._count_heading(block.level)
-                    number = self._section_number
-                    yield from self._place(block, "section", number, block.title)
+                    kind, title = "section", block.title
                 # A figure or table with a caption has a number even without a label.
                 case Figure() if block.caption or block.label:
-                    yield from self._place(block, "figure", self._count("figure"))
+                    kind = "figure"
                 case Table() if block.caption:
-                    yield from self._place(block, "table", self._count("table"))
+                    kind = "table"
                 case Equation() if block.label:
-                    yield from self._place(block, "equation", self._count("equation"))
+                    kind = "equation"
+                case _:
+                    continue
+            if isinstance(block, Heading):
+                number = _heading_number(page_number, levels, block.level)
+            else:
+                self._counts[kind, chapter] += 1
+                number = f"{chapter}.{self._counts[kind, chapter]}".lstrip(".")
+            self.captions[section.name, block.line] = number
+            if block.label:
+                place = Place(block.label, kind, number, title, section.name)
+                self.places[place.label] = place
 
-    def _place(
-        self,
-        block: Heading | Figure | Table | Equation,
-        kind: Kind,
-        number: str,
-        title: str = "",
-    ) -> Iterator[Place]:
-        """Yield the place of a block if it has a label."""
-        self.captions[block.line] = number
-        if block.label:
-            yield Place(block.label, kind, number, title, self.name)
 
-    @property
-    def _section_number(self) -> str:
-        """The number of the section that is being read."""
-        return self.headings[-1] if self.headings else self.number
-
-    def _count_heading(self, level: int) -> None:
-        """Add the number of the next heading of a level to `headings`."""
-        # A heading of level 1 is the title of the page, whose number is given.
-        self.levels = [*self.levels[: level - 1], *[0] * (level - 1)][: level - 1]
-        if self.levels:
-            self.levels[-1] += 1
-        below = "".join(f".{count}" for count in self.levels)
-        self.headings.append(f"{self.number}{below}" if self.number else "")
-
-    def _count(self, kind: Kind) -> str:
-        """Return the number of the next figure, table or equation."""
-        prefix = ".".join(self._section_number.split(".")[: self.depth])
-        self.counts[kind, prefix] += 1
-        return f"{prefix}.{self.counts[kind, prefix]}".lstrip(".")
+def _heading_number(page_number: str, levels: list[int], level: int) -> str:
+    """Return the number of the next heading; `levels` counts those before it."""
+    # A heading of level 1 is the title of the page, whose number is given.
+    levels[:] = [*levels, *[0] * (level - 1)][: level - 1]
+    if levels:
+        levels[-1] += 1
+    below = "".join(f".{count}" for count in levels)
+    return f"{page_number}{below}" if page_number else ""

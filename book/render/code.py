@@ -1,15 +1,43 @@
-"""Writes code as HTML, in the colors of `book.render.code_styles`."""
+"""Writes code as HTML, with few but readable colors."""
 
-import html
 import re
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
-from pygments.token import STANDARD_TYPES, String, _TokenType
+from pygments.token import (
+    STANDARD_TYPES,
+    Comment,
+    Keyword,
+    Literal,
+    Name,
+    Operator,
+    String,
+    _TokenType,
+)
 
-from book.render.code_styles import Dark, Light
 from book.text.blocks import COMMAND_LINE
+
+# Declarations of CSS. `tests/site` checks the contrast of the colors.
+KEYWORD = "color: light-dark(#b3202c, #ff8a80);"
+STRING = "color: light-dark(#0a3c78, #a5d0ff);"
+NUMBER = "color: light-dark(#0b57a8, #7fbcff);"
+DEFINITION = "color: light-dark(#6b3fc0, #d0aaff);"
+COMMENT = "color: light-dark(#57606a, #a3abb5); font-style: italic;"
+# Each holds for a token and those below it, such as all literals that are no strings.
+STYLES = {
+    Keyword: KEYWORD,
+    Keyword.Constant: NUMBER,
+    Operator.Word: KEYWORD,
+    Literal: NUMBER,
+    String: STRING,
+    String.Interpol: NUMBER,
+    Name.Builtin: NUMBER,
+    Name.Class: f"{DEFINITION} font-weight: 600;",
+    Name.Function: f"{DEFINITION} font-weight: 600;",
+    Name.Decorator: DEFINITION,
+    Comment: COMMENT,
+}
 
 # Readers who do not see the page hear what a box is; translators leave it as it is.
 BOX = (
@@ -40,7 +68,7 @@ def without_marks(code: str) -> str:
 def colored(code: str, language: str) -> str:
     """Return the HTML of code, which ends in a line break, without a box."""
     lexer = get_lexer_by_name(LEXERS.get(language, language), stripnl=False)
-    return highlight(code, lexer, Formatter(style=Light, nowrap=True))
+    return highlight(code, lexer, Formatter(nowrap=True))
 
 
 def listing(code: str, language: str) -> str:
@@ -53,12 +81,6 @@ def language_of(cell: str) -> str:
     return "ipython3" if COMMAND_LINE.search(cell) else "python"
 
 
-def printed(text: str, folds: bool) -> str:
-    """Return the HTML of a text that a cell printed; long lines wrap if it `folds`."""
-    kind = f"output{' fold' if folds else ''} highlight-none"
-    return BOX.format("Output", kind, f"{html.escape(text, quote=False)}\n")
-
-
 def rules() -> str:
     """Return the CSS for code, with one rule for all tokens that look the same."""
     shown = {name: _declarations(token) for token, name in CLASSES.items()}
@@ -67,19 +89,9 @@ def rules() -> str:
 
 def _declarations(token: _TokenType) -> str:
     """Return the CSS declarations for a token; empty if it looks like plain text."""
-    in_light, in_dark = Light.style_for_token(token), Dark.style_for_token(token)
-    colors = [
-        f"#{color}" if color else "currentcolor"
-        for color in (in_light["color"], in_dark["color"])
-    ]
-    declarations = []
-    if any(color != "currentcolor" for color in colors):
-        declarations.append(f"color: light-dark({', '.join(colors)});")
-    if in_light["bold"]:
-        declarations.append("font-weight: 600;")
-    if in_light["italic"]:
-        declarations.append("font-style: italic;")
-    return " ".join(declarations)
+    while token not in STYLES and token.parent:
+        token = token.parent
+    return STYLES.get(token, "")
 
 
 def _classes() -> dict[_TokenType, str]:

@@ -8,6 +8,7 @@ import subprocess
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
+from typing import TypeVar
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -18,6 +19,8 @@ from book.base.errors import BookError
 
 # Of an equation: its TeX, and whether it is displayed.
 Equation = tuple[str, bool]
+Key = TypeVar("Key", str, Equation)
+INVALID = "{}: cannot convert the equation '{}'; correct its TeX"
 
 
 def align_lines(tex: str) -> str:
@@ -49,18 +52,21 @@ def _paragraph(tex: str, displayed: bool = False) -> str:
 
 
 def _checked(
-    converted: Sequence[str | None], equations: Iterable[str], places: Iterable[str]
-) -> list[str]:
-    """Return converted equations; raise a `BookError` with the places of others."""
-    all_three = zip(converted, equations, places, strict=True)
-    problems = [
-        f"{place}: cannot convert the equation '{tex}'; correct its TeX"
-        for result, tex, place in all_three
+    equations: Mapping[Key, str], made: Iterable[str | None]
+) -> dict[Key, str]:
+    """Return what is `made` of each equation; it is None if its TeX is not valid.
+
+    Raises a `BookError` with the places of these equations.
+    """
+    found = dict(zip(equations, made, strict=True))
+    wrong = [
+        (equations[key], key if isinstance(key, str) else key[0])
+        for key, result in found.items()
         if result is None
     ]
-    if problems:
-        raise BookError("\n".join(problems))
-    return [result or "" for result in converted]
+    if wrong:
+        raise BookError("\n".join(INVALID.format(*pair) for pair in wrong))
+    return {key: result for key, result in found.items() if result is not None}
 
 
 # MathML
@@ -89,29 +95,18 @@ def mathml(equations: Mapping[Equation, str]) -> dict[Equation, str]:
     The value of each is its place, such as a file and a line. Raises a `BookError` with
     the places of those whose TeX is not valid.
     """
-    converted = _to_mathml(list(equations))
-    places = equations.values()
-    made = _checked(converted, (tex for tex, _ in equations), places)
-    return dict(zip(equations, made, strict=True))
-
-
-def _to_mathml(equations: Sequence[Equation]) -> list[str | None]:
-    """Return the MathML of each equation, or None if its TeX is not valid."""
     if not equations:
-        return []
+        return {}
     written = _pandoc("html", (_paragraph(*e) for e in equations), "--mathml")
-    converted = re.findall(r"<p>(.*?)</p>", written, re.DOTALL)
-    return [
-        NEEDLESS.sub("", _space_functions(html)) if html.startswith("<math") else None
-        for html in converted
-    ]
+    made = re.findall(r"<p>(.*?)</p>", written, re.DOTALL)
+    return _checked(equations, map(_mended_mathml, made))
 
 
-def _space_functions(mathml: str) -> str:
+def _mended_mathml(html: str) -> str | None:
     """Return MathML with the space around names of functions that pandoc omits."""
     for pattern in (BEFORE_FUNCTION, AFTER_FUNCTION):
-        mathml = pattern.sub(THIN_SPACE, mathml)
-    return mathml
+        html = pattern.sub(THIN_SPACE, html)
+    return NEEDLESS.sub("", html) if html.startswith("<math") else None
 
 
 def plain(mathml: str) -> str:
@@ -154,9 +149,7 @@ def typst(equations: Mapping[str, str], kept: Cache) -> dict[str, str]:
     if not equations:
         return {}
     parts = ["typst", version("pypandoc_binary"), *equations]
-    converted = kept.value(parts, lambda: _to_typst(list(equations)))
-    made = _checked(converted, equations, equations.values())
-    return dict(zip(equations, made, strict=True))
+    return _checked(equations, kept.value(parts, lambda: _to_typst([*equations])))
 
 
 def _to_typst(equations: Sequence[str]) -> list[str | None]:

@@ -2,14 +2,16 @@
 
 import base64
 from collections.abc import Callable
+from dataclasses import replace
 
 from book.library.figures import scripts_of
 from book.records.cleaning import SVG
 from book.records.outputs import InteractiveFigure, Picture, PrintedText
-from book.render import code, pictures, plots
-from book.render.texts import attribute
+from book.render import code, plots
+from book.render.texts import attribute, escape
 from book.text.blocks import Cell
 
+PLOT = "Output of the cell above: a plot"
 # nvidia-smi prints 91 columns. Longer lines, as error messages have, wrap.
 WIDEST_TABLE = 92
 
@@ -29,7 +31,7 @@ def html_of(
         return _figure(output, prefix)
     if isinstance(output, PrintedText):
         return printed(output.text)
-    picture = pictures.shown(output, cell)
+    picture = restyled(output, cell)
     if picture.kind == SVG:
         # A plot is a part of the page and takes its colors.
         if plot := plots.inline(picture.data, picture.alt, prefix):
@@ -39,7 +41,19 @@ def html_of(
 
 def printed(text: str) -> str:
     """Return the HTML of a text exactly as a cell printed it."""
-    return code.printed(text, any(len(s) > WIDEST_TABLE for s in text.split("\n")))
+    folds = any(len(line) > WIDEST_TABLE for line in text.split("\n"))
+    kind = f"output{' fold' if folds else ''} highlight-none"
+    return code.BOX.format("Output", kind, f"{escape(text)}\n")
+
+
+def restyled(picture: Picture, cell: Cell) -> Picture:
+    """Return a picture of a cell's outputs in the book's style, with a description.
+
+    The description is that of the cell or, if it has none, that of the record.
+    """
+    alt = cell.attributes.get("alt") or picture.alt or PLOT
+    data = plots.restyle(picture.data) if picture.kind == SVG else picture.data
+    return replace(picture, data=data, alt=" ".join(alt.split()))
 
 
 def _figure(figure: InteractiveFigure, prefix: str) -> str:
@@ -58,8 +72,6 @@ def explorable(name: str) -> str:
 
 def _image(picture: Picture) -> str:
     """Return a picture that holds its own data."""
-    data = "".join(picture.data.split())
-    if picture.kind == SVG:
-        data = base64.b64encode(picture.data.encode()).decode()
+    data = base64.b64encode(picture.bytes).decode()
     source = attribute("src", f"data:{picture.kind};base64,{data}")
     return f'<img class="output"{attribute("alt", picture.alt)}{source}>\n'

@@ -54,15 +54,6 @@ REFERENCE = re.compile(r"#([\w.-]+)")
 NO_ROTATION = re.compile(r"rotate\(-?0 [^)]*\)")
 
 
-def _parse(svg: str) -> Element | None:
-    """Return the root of a plot; None if matplotlib did not draw the SVG."""
-    try:
-        root = ElementTree.fromstring(svg)
-    except (ElementTree.ParseError, ValueError):
-        return None
-    return None if root.find(FIGURE) is None else root
-
-
 # Plots that stand alone
 
 
@@ -72,8 +63,8 @@ def restyle(svg: str) -> str:
 
     An SVG that matplotlib did not draw is unchanged.
     """
-    root = _parse(svg)
-    if root is None:
+    root = ElementTree.fromstring(svg)
+    if root.find(FIGURE) is None:
         return svg
     plot = Element("svg", _root_attributes(root))
     ElementTree.SubElement(plot, "rect", width="100%", height="100%", fill="#ffffff")
@@ -238,17 +229,9 @@ def _tenth(tenths: int) -> str:
     return re.sub(r"^(-?)0(?=\.)", r"\1", f"{tenths / 10:g}")
 
 
-def height_of(svg: str) -> float:
-    """Return the height of a restyled plot in the unit of its text; 0 for others."""
-    try:
-        root = ElementTree.fromstring(svg)
-    except ElementTree.ParseError:
-        return 0
-    return float(root.attrib["viewBox"].split()[3]) if _is_restyled(root) else 0
-
-
-def _is_restyled(root: Element) -> bool:
-    return "plot" in root.get("class", "").split()
+def height_of(plot: str) -> float:
+    """Return the height of a restyled plot in the unit of its text."""
+    return float(ElementTree.fromstring(plot).attrib["viewBox"].split()[3])
 
 
 # Plots as parts of a page
@@ -261,7 +244,7 @@ def inline(svg: str, alt: str, prefix: str) -> str | None:
     Readers who do not see the plot hear `alt`.
     """
     root = ElementTree.fromstring(svg)
-    if not _is_restyled(root):
+    if "plot" not in root.get("class", "").split():
         return None
     drawing = Element("g", {"aria-hidden": "true"})
     _background, *drawing[:] = root

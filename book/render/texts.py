@@ -32,14 +32,12 @@ class Texts:
 
     `role` returns the HTML of a role, given its name and its value. `mathml` holds each
     equation under its TeX and whether it is displayed. `mentions` holds, for the id of
-    a token, the terms in it that lead to the glossary. Addresses of other sites are no
-    links if `has_links` is False.
+    a token, the terms in it that lead to the glossary.
     """
 
     role: Callable[[str, str], str]
     mathml: Mapping[tuple[str, bool], str]
     mentions: Mapping[int, list[Mention]] = field(default_factory=dict)
-    has_links: bool = True
     # In a table: the tab of each column, again and again.
     columns: Iterator[str | None] | None = field(init=False, default=None)
 
@@ -79,8 +77,6 @@ class Texts:
                 return f"<{token.tag}{attribute('data-framework', tab)}>"
             case "raw":
                 return token.content  # HTML of ours, see `raw`
-            case "link_open" | "link_close" if not self.has_links:
-                return ""
             case "link_open" if str(token.attrs["href"]).startswith("?"):
                 settings = str(token.attrs["href"])[1:]
                 return f'<a class="play"{attribute("data-play", settings)}>'

@@ -18,8 +18,8 @@ from book.facts.points import Point, points
 from book.records.outputs import InteractiveFigure, PrintedText
 from book.records.outputs import read as read_outputs
 from book.records.store import Shown
-from book.render import pictures
 from book.render.code import without_marks
+from book.render.outputs import restyled
 from book.text import blocks as source
 from book.text.inline import SlideMark, for_medium, slide_marks
 from book.text.tabs import TAB_NAMES
@@ -287,7 +287,7 @@ class _Reader:
     def read_code(self, cell: source.Cell) -> None:
         """Add the code and the outputs of a cell to the last slide."""
         self.line = cell.line
-        if not cell.on_slides or _imports(cell.code):
+        if {"off-slides", "notebook"} & {*cell.classes} or _imports(cell.code):
             if len(self.slides) == 1 and self.pending_notes is None:
                 # A text below this cell is not one for the front slide.
                 self.heading, self.pending_notes = "Setup", []
@@ -440,5 +440,5 @@ def _outputs(cell: source.Cell) -> Iterator[Output | Plot]:
         if isinstance(output, PrintedText):
             yield Output(output.text.strip("\n"), cell.varies)
         else:
-            picture = pictures.shown(output, cell)
+            picture = restyled(output, cell)
             yield Plot(picture.kind, picture.data, picture.alt)

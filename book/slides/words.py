@@ -114,8 +114,7 @@ class Words:
 
     def _citation(self, role: Role, section: Section) -> str:
         """Return the authors and years of the works that a role cites."""
-        where = f"{section.name}.md"
-        works = [self._bibliography.label(key, where) for key in role.keys]
+        works = [self._bibliography.label(key) for key in role.keys]
         if role.name == "citet":
             return "; ".join(f"{authors} ({year})" for authors, year in works)
         return f"({'; '.join(', '.join(work) for work in works)})"

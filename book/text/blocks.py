@@ -18,9 +18,9 @@ class Block:
     """A part of a section.
 
     `line` is the line of the file on which the block starts, counted from 1, and
-    `source` is its Markdown. `tabs` names the tabs that show the block; empty means
-    all of them. `sign` is the sign of the slide mark around the block, such as `(**`,
-    or empty.
+    `source` is its Markdown, without a label below it. `tabs` names the tabs that show
+    the block; empty means all of them. `sign` is the sign of the slide mark around the
+    block, such as `(**`, or empty.
     """
 
     line: int
@@ -49,15 +49,13 @@ class Prose(Block):
 
 @dataclass(frozen=True, kw_only=True)
 class Labelled(Block):
-    """A block that can have a label for references; `label` is empty without one."""
+    """A block that can have a label for references, on a line below it.
 
-    body: str
+    `label` is empty without one.
+    """
+
     label: str = ""
-
-    @property
-    def text(self) -> str:
-        """The Markdown of the block, without the label below it."""
-        return self.body
+    label_line: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,16 +141,6 @@ class Cell(Block):
         return "predict" in self.classes
 
     @property
-    def is_folded(self) -> bool:
-        """True if the page folds the imports of the cell, or all of a cell without."""
-        return "folded" in self.classes
-
-    @property
     def only_in_notebooks(self) -> bool:
         """True if the cell is run and recorded but appears on no page."""
         return "notebook" in self.classes
-
-    @property
-    def on_slides(self) -> bool:
-        """True if slides may show the cell."""
-        return not {"off-slides", "notebook"}.intersection(self.classes)

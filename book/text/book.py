@@ -8,7 +8,6 @@ import configparser
 import contextlib
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -45,6 +44,7 @@ class Book:
         self.config = _read_config(config)
         self.tabs: list[str] = self.config.tabs
         self._blocks: dict[tuple[Section, str], list[Block]] = {}
+        self._below: dict[Section, list[Section]] = {}
         self._kept = build_paths.cache(self.root, "sources")
 
     def setting(self, group: str, name: str) -> str:
@@ -73,6 +73,7 @@ class Book:
     ) -> Iterator[str]:
         """Add a section and those below it to `sections`; yield each problem."""
         sections[section.name] = section
+        below = self._below[section] = []
         try:
             entries = list(section.contents)
         except BookError as error:
@@ -80,7 +81,7 @@ class Book:
             return
         for entry, line in entries:
             where = section.at(line)
-            path = self.path_of_entry(section, entry)
+            path = (section.path.parent / f"{entry}.md").resolve()
             if not path.is_file() or not path.is_relative_to(self.root):
                 yield f"{where}: no file '{entry}.md'; write it, or correct the name"
                 continue
@@ -88,13 +89,12 @@ class Book:
             if name in sections:
                 yield f"{where}: '{entry}' is already in the contents; list it once"
             else:
-                yield from self._collect_sections(
-                    Section(name, path, self._kept), sections
-                )
+                below.append(Section(name, path, self._kept))
+                yield from self._collect_sections(below[-1], sections)
 
-    def path_of_entry(self, section: Section, entry: str) -> Path:
-        """Return the file that an entry of a section's table of contents names."""
-        return (section.path.parent / f"{entry}.md").resolve()
+    def below(self, section: Section) -> list[Section]:
+        """Return the sections in the table of contents of a section of the book."""
+        return self._below[section]
 
     def section(self, name: str) -> Section:
         """Return the section whose path, or the last part of whose path, is `name`.
@@ -109,13 +109,14 @@ class Book:
         if matches:
             names = " or ".join(section.name for section in matches)
             raise BookError(f"'{name}' is ambiguous; write {names}", "SECTION")
-        known = ", ".join(self._shortest_name(section) for section in self.sections)
+        known = ", ".join(self.short_name(section) for section in self.sections)
         raise BookError(f"unknown section '{name}'; choose from {known}", "SECTION")
 
-    def _shortest_name(self, section: Section) -> str:
-        """Return the shortest name by which `section` finds a section."""
+    def short_name(self, section: Section) -> str:
+        """Return the last part of a section's name, or all if two share that part."""
         last = Path(section.name).name
-        return last if self._last_parts[last] == 1 else section.name
+        same = [s for s in self.sections if Path(s.name).name == last]
+        return last if len(same) == 1 else section.name
 
     @cached_property
     def parts(self) -> list[tuple[str, list[Section]]]:
@@ -132,11 +133,6 @@ class Book:
             parts += [(title, []) for title in titles]
             parts[-1][1].append(page)
         return [(title, sections) for title, sections in parts if sections]
-
-    @cached_property
-    def _last_parts(self) -> Counter[str]:
-        """The number of sections for each last part of a name."""
-        return Counter(Path(section.name).name for section in self.sections)
 
     def check_tab(self, tab: str) -> str:
         """Return `tab`; raise a `BookError` if the book has no such tab."""
@@ -218,15 +214,17 @@ def _read_config(path: Path) -> Config:
     Raises a `BookError` if they are damaged or their index page is missing.
     """
     try:
-        index = _index_page(path)
+        settings = configparser.ConfigParser()
+        settings.read(path, encoding="utf-8")
+        index = settings.get("build", "index", fallback="index").removesuffix(".md")
         if not (path.parent / f"{index}.md").is_file():
             message = "the index page is missing; write it, or correct `index`"
             raise BookError(f"{message} in {path.name}", f"{index}.md")
         # d2lbook looks for the index page in the current folder.
         with contextlib.chdir(path.parent):
             config = Config(config_fname=str(path))
-        for settings in (config.build, config.project, config.html, config.pdf):
-            dict(settings)  # each value is read only here, which reveals mistakes in it
+        for section in (config.build, config.project, config.html, config.pdf):
+            dict(section)  # each value is read only here, which reveals mistakes in it
         config.build["index"] = index
     except UnicodeDecodeError:
         raise BookError("not UTF-8; save it as UTF-8", path) from None
@@ -246,10 +244,3 @@ def _check_tabs(tabs: list[str], path: Path) -> None:
             raise BookError(f"unknown tab '{tab}'; choose from {known}", path)
         if tabs.count(tab) > 1:
             raise BookError(f"tab '{tab}' is listed twice; list it once", path)
-
-
-def _index_page(path: Path) -> str:
-    """Return the index page that the settings name, without `.md`."""
-    settings = configparser.ConfigParser()
-    settings.read(path, encoding="utf-8")
-    return settings.get("build", "index", fallback="index").removesuffix(".md")

@@ -79,11 +79,16 @@ def roles(source: str) -> Iterator[Role]:
 
 def replace_roles(source: str, render: Callable[[Role], str]) -> str:
     """Return `source` with each role replaced by the text that `render` returns."""
-    parts, end = [], 0
-    for role in roles(source):
-        parts += [source[end : role.start], render(role)]
-        end = role.end
-    return "".join([*parts, source[end:]])
+    return _replaced(source, ((r.start, r.end, render(r)) for r in roles(source)))
+
+
+def _replaced(source: str, parts: Iterable[tuple[int, int, str]]) -> str:
+    """Return `source` with another text from the start to the end of each part."""
+    kept, end = [], 0
+    for start, stop, text in parts:
+        kept += [source[end:start], text]
+        end = stop
+    return "".join([*kept, source[end:]])
 
 
 def without_code(source: str) -> str:
@@ -119,47 +124,32 @@ def slide_marks(source: str) -> list[SlideMark]:
     block in which it begins, unless its signs are on lines of their own.
     """
     marks: list[SlideMark] = []
-    opening: re.Match[str] | None = None
-    for sign in SIGN.finditer(without_code(source)):
-        if opening is None:
-            if sign[0] not in SIGNS:
-                message = f"'{sign[0]}' closes no slide mark; remove it"
-                raise MarkupError(message, sign.start())
-            opening = sign
-            continue
-        if sign[0] != SIGNS[opening[0]]:
-            raise _unclosed(opening)
+    signs = SIGN.finditer(without_code(source))
+    for opening in signs:
+        sign = opening[0]
+        if sign not in SIGNS:
+            message = f"'{sign}' closes no slide mark; remove it"
+            raise MarkupError(message, opening.start())
+        closing = next(signs, None)
+        if closing is None or closing[0] != SIGNS[sign]:
+            message = f"slide mark '{sign}' without its '{SIGNS[sign]}'"
+            raise MarkupError(f"{message}; close it in this block", opening.start())
         # A link may have bold text, as in [**this**](address).
-        if not (sign[0].endswith("]") and source.startswith("(", sign.end())):
-            marks.append(_slide_mark(source, opening, sign))
-        opening = None
-    if opening is not None:
-        raise _unclosed(opening)
+        if not (closing[0].endswith("]") and source.startswith("(", closing.end())):
+            start, end = opening.start(), closing.end()
+            text = source[start + len(sign) : closing.start()].strip()
+            marks.append(SlideMark(start, end, text, sign[0] == "[", sign[1] == "~"))
     return marks
-
-
-def _unclosed(opening: re.Match[str]) -> MarkupError:
-    message = f"slide mark '{opening[0]}' without its '{SIGNS[opening[0]]}'"
-    return MarkupError(f"{message}; close it in this block", opening.start())
-
-
-def _slide_mark(
-    source: str, opening: re.Match[str], closing: re.Match[str]
-) -> SlideMark:
-    """Return the slide mark between two signs."""
-    text = source[opening.end() : closing.start()].strip()
-    start, end = opening.start(), closing.end()
-    return SlideMark(start, end, text, opening[0][0] == "[", opening[0][1] == "~")
 
 
 def without_slide_marks(source: str) -> str:
     """Return `source` as pages show it, without texts that are only on slides."""
-    parts, end = [], 0
-    for mark in slide_marks(source):
-        inner = source[mark.start + 3 : mark.end - 3]
-        parts += [source[end : mark.start], "" if mark.only_on_slides else inner]
-        end = mark.end
-    return "".join([*parts, source[end:]])
+    marks = slide_marks(source)
+    return _replaced(source, ((m.start, m.end, _on_page(m, source)) for m in marks))
+
+
+def _on_page(mark: SlideMark, source: str) -> str:
+    return "" if mark.only_on_slides else source[mark.start + 3 : mark.end - 3]
 
 
 # Spans
@@ -229,25 +219,22 @@ def for_medium(source: str, medium: Medium) -> str:
 
     On pages, a text that sets a figure is a link to the figure's settings.
     """
-    parts, end = [], 0
-    for span in _outermost(spans(source)):
-        is_shown = not span.media or medium in span.media
-        before = source[end : span.start]
-        if not is_shown:
-            # The space before a sentence is removed together with the sentence.
-            before = before.rstrip(" ") if source[span.end :][:1] in " \n" else before
-        text = for_medium(span.text, medium) if is_shown else ""
-        if PLAY in span.classes and medium == "web":
-            text = f"[{text}](?{span.settings})"
-        parts += [before, text]
-        end = span.end
-    return "".join([*parts, source[end:]])
+    return _replaced(source, _in_medium(source, medium))
 
 
-def _outermost(found: Iterable[Span]) -> Iterator[Span]:
-    """Yield the spans that are in no other span, in order."""
+def _in_medium(source: str, medium: Medium) -> Iterator[tuple[int, int, str]]:
+    """Yield each span that is in no other span, with its text in a medium."""
     end = 0
-    for span in sorted(found, key=lambda span: span.start):
-        if span.start >= end:
-            yield span
-            end = span.end
+    for span in sorted(spans(source), key=lambda span: span.start):
+        if span.start < end:
+            continue
+        start, end = span.start, span.end
+        if span.media and medium not in span.media:
+            # The space before a sentence is removed together with the sentence.
+            if source[end:][:1] in " \n":
+                start = len(source[:start].rstrip(" "))
+            yield start, end, ""
+            continue
+        text = for_medium(span.text, medium)
+        is_link = PLAY in span.classes and medium == "web"
+        yield start, end, f"[{text}](?{span.settings})" if is_link else text

@@ -12,6 +12,8 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
@@ -29,7 +31,7 @@ from book.text.blocks import (
     References,
     Table,
 )
-from book.text.inline import SIGNS
+from book.text.inline import SIGN, SIGNS
 
 # A line such as :label:`fig_one`. A role within text, such as :numref:, is not a mark.
 MARK = re.compile(
@@ -37,7 +39,6 @@ MARK = re.compile(
 )
 EQUATION = re.compile(r"(?:[\[(](?:\*\*|~~))?\$\$")
 EQUATION_END = re.compile(r"\$\$(?:(?:\*\*|~~)[\])])?[ \t]*")
-SLIDE_MARKS = re.compile(r"[\[(](?:\*\*|~~)|(?:\*\*|~~)[\])]")
 CAPTION = re.compile(r":(?!\w+:`)[ \t]*(\S.*)", re.DOTALL)
 TAB_LINE = re.compile(r"%%tab[ \t]+([^\n]*?)[ \t]*(?:\n|$)")
 ATTRIBUTE = re.compile(r"""\.([\w-]+)|([\w-]+)=("[^"]*"|'[^']*'|[^\s}]+)""")
@@ -199,12 +200,12 @@ class _Parser:
             case "paragraph_open":
                 self._append(self._paragraph(token, texts[0]))
             case "code_block":
-                line, _ = self._line_and_source(token)
-                self._report(line, "indented code block; put it between fences")
+                message = "indented code block; put it between fences"
+                self._report(_lines(token)[0] + 1, message)
             case "html_block":
-                self._check_html(self._prose(token))
+                self._check_html(Prose(**self._place(token)))
             case _:
-                self._append(self._prose(token))
+                self._append(Prose(**self._place(token)))
 
     def _append(self, block: Block) -> None:
         """Add a block, with the sign of the slide mark around it."""
@@ -212,88 +213,72 @@ class _Parser:
             block = replace(block, sign=self.sign)
         self.parsed.blocks.append(block)
 
-    def _line_and_source(self, token: Token) -> tuple[int, str]:
-        """Return the first line of a token and its source without blank lines below."""
-        start, end = token.map or [0, 0]
+    def _place(self, token: Token) -> dict[str, Any]:
+        """Return what all blocks have: line, source without blank lines below, tabs."""
+        start, end = _lines(token)
         source = "\n".join(self.lines[start:end]).rstrip()
-        return start + 1, source
-
-    def _prose(self, token: Token) -> Prose:
-        line, source = self._line_and_source(token)
-        return Prose(line=line, source=source, tabs=self.tabs)
+        return {"line": start + 1, "source": source, "tabs": self.tabs}
 
     def _heading(self, token: Token, text: Token) -> Heading:
-        line, source = self._line_and_source(token)
+        place = self._place(token)
         if self.tab_line:
-            self._report(line, "heading inside a tab; move it out of :begin_tab:")
-        title, level = text.content.strip(), int(token.tag[1:])
-        return Heading(line=line, source=source, body=source, level=level, title=title)
+            message = "heading inside a tab; move it out of :begin_tab:"
+            self._report(place["line"], message)
+        level, title = int(token.tag[1:]), text.content.strip()
+        return Heading(**place | {"tabs": ALL_TABS}, level=level, title=title)
 
     def _table(self, token: Token) -> Table:
         """Return a table; its caption is a paragraph above it that begins with a colon.
 
         That paragraph becomes a part of the table.
         """
-        line, rows = self._line_and_source(token)
+        place = self._place(token)
+        table = Table(**place, rows=place["source"])
         above = self.parsed.blocks[-1] if self.parsed.blocks else None
         caption = CAPTION.fullmatch(above.source) if isinstance(above, Prose) else None
         if above is None or caption is None:
-            return Table(line=line, source=rows, body=rows, tabs=self.tabs, rows=rows)
+            return table
         self.parsed.blocks.pop()
-        newlines = "\n" * (line - above.line - above.source.count("\n"))
-        source = f"{above.source}{newlines}{rows}"
-        return Table(
-            line=above.line,
-            source=source,
-            body=source,
-            tabs=self.tabs,
-            rows=rows,
-            caption=caption[1].strip(),
-        )
+        newlines = "\n" * (table.line - above.line - above.source.count("\n"))
+        source, text = f"{above.source}{newlines}{table.rows}", caption[1].strip()
+        return replace(table, line=above.line, source=source, caption=text)
 
     def _equation(self, token: Token) -> Equation:
         """Return an equation; report it if it is not closed."""
-        line, source = self._line_and_source(token)
+        place = self._place(token)
         if not token.meta["closed"]:
-            self._report(line, "unclosed equation; add $$")
-        tex = SLIDE_MARKS.sub("", source).strip().strip("$").strip()
-        return Equation(line=line, source=source, body=source, tabs=self.tabs, tex=tex)
+            self._report(place["line"], "unclosed equation; add $$")
+        tex = SIGN.sub("", place["source"]).strip().strip("$").strip()
+        return Equation(**place, tex=tex)
 
     def _paragraph(self, token: Token, text: Token) -> Block:
         """Return a paragraph as prose, or as a figure if it is only an image."""
-        line, source = self._line_and_source(token)
-        if DEFINITION.match(source):
+        place = self._place(token)
+        if DEFINITION.match(place["source"]):
             message = "link definition; write the address in the link: [text](address)"
-            self._report(line, message)
+            self._report(place["line"], message)
         image = _only_image(text)
         if image is None:
-            return Prose(line=line, source=source, tabs=self.tabs)
-        return Figure(
-            line=line,
-            source=source,
-            body=source,
-            tabs=self.tabs,
-            path=str(image.attrs["src"]),
-            caption=image.content,
-            alt=str(image.attrs.get("title", "")),
-        )
+            return Prose(**place)
+        path, alt = str(image.attrs["src"]), str(image.attrs.get("title", ""))
+        return Figure(**place, path=path, caption=image.content, alt=alt)
 
     # Fences
 
     def _fence(self, token: Token) -> Block:
         """Return the cell, table of contents or listing in a fence."""
-        line, source = self._line_and_source(token)
-        self._check_fence(token, line)
+        place = self._place(token)
+        self._check_fence(token, place["line"])
         info = token.info.strip()
         if info.startswith("{"):
-            return self._cell(token, line, source)
+            return self._cell(token, place)
         if info == "toc":
-            return self._contents(token, line, source)
-        return Prose(line=line, source=source, tabs=self.tabs)
+            return self._contents(token, place)
+        return Prose(**place)
 
     def _check_fence(self, token: Token, line: int) -> None:
         """Report a fence that is not closed, or is closed by the next block's fence."""
-        end = (token.map or [0, 0])[1]
+        end = _lines(token)[1]
         closed = end - line >= 1 and self.lines[end - 1].strip(" \t") == token.markup
         holds_another = any(
             content.startswith(token.markup) and content.strip() != token.markup
@@ -302,9 +287,9 @@ class _Parser:
         if not closed or holds_another:
             self._report(line, "unclosed code block; close its fence")
 
-    def _cell(self, token: Token, line: int, source: str) -> Cell:
+    def _cell(self, token: Token, place: dict[str, Any]) -> Cell:
         """Return a cell; report classes that cells do not have."""
-        classes, attributes = _attributes(token.info)
+        line, (classes, attributes) = place["line"], _attributes(token.info)
         if not {"python", "input"} <= classes:
             message = "not a cell; write {.python .input}, or remove the braces"
             self._report(line, message)
@@ -316,35 +301,34 @@ class _Parser:
         if tab_line:
             code = code[tab_line.end() :]
         first = line + (2 if tab_line else 1)
-        count = code.count("\n") + 1
         self.cells += 1
+        tabs = _named_tabs(tab_line[1]) if tab_line else ALL_TABS
         return Cell(
+            **place | {"tabs": tabs},
             number=self.cells,
-            line=line,
-            source=source,
-            tabs=_named_tabs(tab_line[1]) if tab_line else ALL_TABS,
             code=code,
-            rows=tuple(range(first, first + count)),
+            rows=tuple(range(first, first + code.count("\n") + 1)),
             classes=tuple(sorted(classes)),
             attributes=attributes,
             has_tabs=tab_line is not None,
         )
 
-    def _contents(self, token: Token, line: int, source: str) -> Contents:
+    def _contents(self, token: Token, place: dict[str, Any]) -> Contents:
         """Return a table of contents without its options, such as `:maxdepth: 2`."""
+        first = place["line"] + 1
         entries = [
             (entry.strip(), number)
-            for number, entry in enumerate(token.content.split("\n"), start=line + 1)
+            for number, entry in enumerate(token.content.split("\n"), start=first)
             if entry.strip() and not entry.strip().startswith(":")
         ]
-        return Contents(line=line, source=source, entries=tuple(entries))
+        return Contents(**place, entries=tuple(entries))
 
     # Marks
 
     def _read_mark(self, token: Token) -> None:
         """Open or close a tab, add a bibliography, or attach a label."""
-        line, source = self._line_and_source(token)
         name, value = token.info, token.meta["value"] or ""
+        line = _lines(token)[0] + 1
         if name == "begin_tab":
             self._begin_tab(line, value)
         elif name == "end_tab":
@@ -352,13 +336,13 @@ class _Parser:
                 self._report(line, ":end_tab: without :begin_tab:; remove it")
             self.tabs, self.tab_line = ALL_TABS, 0
         elif name == "bibliography":
-            self._append(References(line=line, source=source, tabs=self.tabs))
+            self._append(References(**self._place(token)))
         else:
-            self._attach(name, value, line, source)
+            self._attach(name, value, line)
 
     def _read_sign(self, token: Token) -> None:
         """Open or close the slide mark around blocks."""
-        line, sign = self._line_and_source(token)
+        line, sign = _lines(token)[0] + 1, token.info
         if sign in SIGNS:
             self._close_sign()
             self.sign, self.sign_line = sign, line
@@ -383,7 +367,7 @@ class _Parser:
             self._report(line, "tab without a name; write :begin_tab:`TAB`")
         self.tabs, self.tab_line = _named_tabs(value), line
 
-    def _attach(self, name: str, value: str, line: int, source: str) -> None:
+    def _attach(self, name: str, value: str, line: int) -> None:
         """Add a label to the block above it."""
         block = self.parsed.blocks[-1] if self.parsed.blocks else None
         allowed = Equation if name == "eqlabel" else Heading | Figure | Table
@@ -396,9 +380,7 @@ class _Parser:
             return
         if block.label:
             self._report(line, "second label for the same block; remove it")
-        newlines = "\n" * (line - block.line - block.source.count("\n"))
-        source = f"{block.source}{newlines}{source}"
-        self.parsed.blocks[-1] = replace(block, label=value, source=source)
+        self.parsed.blocks[-1] = replace(block, label=value, label_line=line)
 
     # Markup that must not reach a page
 
@@ -426,25 +408,24 @@ class _Parser:
 
     def _line_of(self, inline: Token, snippet: str) -> int:
         """Return the line of the file on which `snippet` starts in a token's text."""
-        start, end = inline.map or [0, 0]
+        start, end = _lines(inline)
         for number, line in enumerate(self.lines[start:end], start=start + 1):
             if snippet.split("\n")[0] in line:
                 return number
         return start + 1
 
 
+def _lines(token: Token) -> list[int]:
+    """Return the first line of a token, counted from 0, and the line after its last."""
+    return token.map or [0, 0]
+
+
 def _groups(tokens: list[Token]) -> Iterator[tuple[Token, list[Token]]]:
     """Yield each top-level token that has lines, with the inline tokens inside it."""
-    group: tuple[Token, list[Token]] | None = None
-    for token in tokens:
-        if token.level == 0 and token.map and token.nesting >= 0:
-            if group:
-                yield group
-            group = (token, [])
-        elif token.type == "inline" and group:
-            group[1].append(token)
-    if group:
-        yield group
+    starts = [i for i, t in enumerate(tokens) if t.level == 0 and t.map]
+    for start, end in pairwise([*starts, len(tokens)]):
+        within = tokens[start:end]
+        yield within[0], [token for token in within if token.type == "inline"]
 
 
 def _only_image(text: Token) -> Token | None:

@@ -80,8 +80,7 @@ class Section:
         """Each label with the line that it is on."""
         for block in self.blocks:
             if isinstance(block, Labelled) and block.label:
-                offset = block.source.rindex(f"label:`{block.label}`")
-                yield block.label, block.line_at(offset)
+                yield block.label, block.label_line
 
     @property
     def contents(self) -> Iterator[tuple[str, int]]:
@@ -89,8 +88,3 @@ class Section:
         for block in self.blocks:
             if isinstance(block, Contents):
                 yield from block.entries
-
-
-def appendix_letter(position: int) -> str:
-    """Return the letter of the appendix at a position, counted from 0."""
-    return chr(ord("A") + position)

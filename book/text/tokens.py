@@ -47,6 +47,15 @@ def walk(tokens: Iterable[Token]) -> Iterator[Token]:
         yield from walk(token.children or [])
 
 
+def outside_links(line: Token) -> list[Token]:
+    """Return the tokens within a line that are in no link."""
+    kept, links = [], 0
+    for token in line.children or []:
+        links += (token.type == "link_open") - (token.type == "link_close")
+        kept += [] if links else [token]
+    return kept
+
+
 def equations(tokens: Iterable[Token]) -> Iterator[tuple[str, bool]]:
     """Yield the TeX of each equation, and whether it is displayed."""
     return (equation(token) for token in walk(tokens) if token.type == "math")
@@ -133,9 +142,7 @@ def body(block: Block, medium: Medium) -> list[Token]:
     if block.sign.endswith("~~"):
         return []
     match block:
-        case Table(rows=text):
-            return parse(_shown(text, medium))
-        case Prose(source=text):
+        case Table(rows=text) | Prose(source=text):
             return parse(_shown(text, medium))
     return []
 

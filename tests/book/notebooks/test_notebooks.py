@@ -127,7 +127,6 @@ def test_every_kind_is_valid_and_reproducible(book: Book, kind: str):
 @pytest.mark.parametrize(
     "wrong, message",
     [
-        (":ref:`sec_one` and :cite:`Nobody`", "one.md:4: 'Nobody' is not"),
         ("Text.\n\n:bibliography:`a.bib`\n\n", "one.md:6: a notebook cannot show"),
         ("It is ~~gone~~ now.", "one.md:4: Jupyter strikes text after '~~' out"),
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from book.pages.folding import split, split_saved, title
+from book.pages.folding import split, title
 from book.records import fingerprint, store
 from book.text.book import Book
 
@@ -33,7 +33,7 @@ Make = Callable[..., Book]
 def test_imports_or_definitions_are_folded_or_all_code(
     code: str, parts: tuple[str, str]
 ):
-    assert split(code) == parts
+    assert split(code, is_marked=True) == parts
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_what_a_cell_saves_is_folded_without_what_follows(
     code: str, parts: tuple[str, str] | None
 ):
     wanted = parts or (f"import a\n\n{SAVED}", "for i in x: fit(i)")
-    assert split_saved(code) == wanted
+    assert split(code, is_marked=False) == wanted
     if wanted[0]:
-        assert split(code) == wanted
+        assert split(code, is_marked=True) == wanted
 
 
 def test_a_method_is_named_after_its_class():
@@ -101,10 +101,10 @@ def test_a_method_is_named_after_its_class():
 def test_each_section_folds_its_long_imports():
     """Otherwise, a page of code without a point precedes the section's own."""
     long = {
-        section.at(cell.line): cell.is_folded
+        section.at(cell.line): "folded" in cell.classes
         for section in BOOK.sections
         for cell in section.cells
-        if title(cell.code) == "Imports" and split(cell.code)[0].count("\n") >= 4
+        if title(cell.code) == "Imports" and split(cell.code, True)[0].count("\n") >= 4
     }
     assert long and [place for place, folded in long.items() if not folded] == []
 

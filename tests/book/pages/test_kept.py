@@ -82,7 +82,7 @@ def book(make_site_book: Callable[..., Book]) -> Book:
 def written(book: Book) -> dict[str, str]:
     """Return the article of each page of a book as a new build writes it."""
     book = Book(book.root)
-    articles = html.write_articles(book, None, store.titles(book))
+    articles = html.write_articles(book, store.titles(book))
     return {name: each.above + each.below for name, each in articles.items()}
 
 
@@ -102,6 +102,10 @@ def rerun(book: Book) -> None:
     record(Book(book.root), "h200", "took 3 ms", **GPU)
 
 
+def rename(book: Book) -> None:
+    (book.root / "outputs/h200").rename(book.root / "outputs/i200")
+
+
 def run_elsewhere(book: Book, **facts: str) -> None:
     """Record another section on a second machine of the same name."""
     section = book.section("two")
@@ -115,6 +119,7 @@ def run_elsewhere(book: Book, **facts: str) -> None:
 EDITS: dict[str, tuple[Callable[[Book], None], str]] = {
     "its text": (replace("chapter/one.md", "A warp", "Some warp"), "Some warp"),
     "a record": (rerun, "took 3 ms"),
+    "the folder of a machine": (rename, "i200"),
     "the name of a machine": (run_elsewhere, "NVIDIA TEST (h200)"),
     "a published measurement": (replace("d2l/cited.csv", "80.1", "90.1"), "90.1 ms"),
     "the library": (replace("chapter/two.md", "pass", "return 1"), "No outputs."),

@@ -48,7 +48,7 @@ def record(
 def view(book: Book, tab: str = "jax") -> TabView:
     """Return the view of section `one` that its page shows."""
     book = Book(book.root)
-    found = html.views_of_records(book, store.titles(book))(book.section("one"), tab)
+    found = merge.views_of_records(book, store.titles(book))(book.section("one"), tab)
     assert found is not None
     return found
 
@@ -191,7 +191,7 @@ def test_a_time_says_on_what_it_was_measured(
     text = TEXT.replace(".input}", ".input .varies}") if varies else TEXT
     book = make_site_book("# Front\n\n```toc\nchapter/one\n```\n", one=text)
     record(book, machine, printed, **(GPU if machine == "h200" else {}))
-    site = html.write_articles(Book(book.root), None, store.titles(book))
+    site = html.write_articles(Book(book.root), store.titles(book))
     below = site[book.section("one").name].below
     assert ("output-note" in below) is bool(note) and note in below
     outputs, records = below.index("</pre>"), below.index("Outputs: ")

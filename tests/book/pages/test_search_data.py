@@ -49,18 +49,10 @@ SYMPTOMS = """\
 | It is **slow**. | Wait for it. |
 | It hangs. | Do not wait. |
 """
-TERMS = """\
-# Two
-
-Terms follow.
-
-* **Warp** (big). It has 32 threads.
-* **Bit**. It is small.
-"""
 
 
 def test_each_symptom_is_an_entry_with_a_target(make_site_book: Make):
-    site = html.build(make_site_book(INDEX, one=SYMPTOMS, two=TERMS)).parent
+    site = html.build(make_site_book(INDEX, one=SYMPTOMS, two="# Two\n")).parent
     rows = [entry for entry in found(site / "_static") if entry["kind"] == "symptom"]
     assert [(row["trail"][-1], row["text"]) for row in rows] == [
         ("It is slow", "Wait for it."),
@@ -68,20 +60,6 @@ def test_each_symptom_is_an_entry_with_a_target(make_site_book: Make):
     ]
     text = (site / "chapter/one.html").read_text("utf-8")
     assert all(f'<tr id="{row["anchor"]}">' in text for row in rows)
-
-
-def test_each_term_is_an_entry_beside_that_of_the_glossary(make_site_book: Make):
-    book = make_site_book(INDEX, one=ONE, two=TERMS)
-    config = book.root / "config.ini"
-    settings = f"{config.read_text('utf-8')}\n[pages]\nglossary = chapter/two\n"
-    config.write_text(settings, "utf-8")
-    entries = found(html.build(Book(book.root)).parent / "_static")
-    shown = [(e["trail"][-1], e["text"]) for e in entries if "2. Two" in e["trail"]]
-    assert shown == [
-        ("2. Two", "Terms follow."),
-        ("Warp", "(big). It has 32 threads."),
-        ("Bit", "It is small."),
-    ]
 
 
 def test_the_same_book_gives_the_same_bytes(make_site_book: Make):

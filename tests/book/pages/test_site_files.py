@@ -18,7 +18,7 @@ from book.text.tokens import equations, parse
 
 def minutes(*texts: tuple[str, float]) -> float:
     """Return the reading time of texts, each with the share of readers who see it."""
-    index = Index("one.html", ["pytorch", "mxnet", "jax", "tensorflow"])
+    index = Index(["pytorch", "mxnet", "jax", "tensorflow"])
     for text, share in texts:
         with index.panel("panel-1-jax", index.tabs[: round(4 * share)]):
             if text.startswith("x = 1"):
@@ -45,7 +45,7 @@ def test_the_reading_time_counts_words_and_code():
 
 
 def test_the_reading_time_counts_kernels_to_write():
-    index = Index("one.html", ["pytorch"])
+    index = Index(["pytorch"])
     assert html.reading_time(index, ["task-sum", "task-copy", "kernel-ladder"]) == 20
 
 

@@ -67,6 +67,11 @@ def test_a_mention_that_all_readers_see_is_preferred(book: Book):
     assert mentions(book, ("Any warp.", True)) == [(4, "warp", "term-warp")]
 
 
+def test_a_term_in_a_link_is_no_mention(book: Book):
+    found = mentions(book, ("A [warp](a.html), an SM, a warp.", False))
+    assert [place for place, *_ in found] == [5, 11]
+
+
 def test_an_everyday_word_is_a_mention_only_alone_in_italics(book: Book):
     assert mentions(book, ("A stream, a *cold stream*, an sm.", False)) == []
     (found,) = mentions(book, ("The *stream*.", False))

@@ -2,7 +2,6 @@
 
 import pytest
 
-from book.base.errors import BookError
 from book.refs.bibliography import Bibliography
 from book.text.book import Book
 
@@ -26,7 +25,7 @@ def bibliography(make_book) -> Bibliography:
 
 
 def test_works_of_one_author_and_year_have_letters_by_title(bibliography):
-    labels = {key: bibliography.label(key, "") for key in "ZYXWV"}
+    labels = {key: bibliography.label(key) for key in "ZYXWV"}
     assert labels == {
         "Z": ("Zeta Corp.", "2026b"),
         "Y": ("Zeta Corp.", "2026a"),
@@ -47,8 +46,3 @@ def test_a_price_in_a_title_is_readable_and_no_formula(make_book):
     book: Book = make_book(one="# One\n\nBy :cite:`Z`.\n")
     (book.root / "refs.bib").write_text(BIB.replace("{Beta}", r"{For \$672}"))
     assert r"For \$672*" in Bibliography(Book(book.root)).entries("Z")
-
-
-def test_an_unknown_work_is_reported(bibliography):
-    with pytest.raises(BookError, match=r"one.md:3: 'no' is not in the bibliography"):
-        bibliography.cite(["no"], "one.md:3")

@@ -55,33 +55,30 @@ def numbers(make_book: Callable[..., Book]) -> Numbers:
     return Numbers(Book(book.root))
 
 
+def numbers_on(numbers: Numbers, name: str) -> list[str]:
+    """Return the numbers on a page in order."""
+    return [n for (page, _), n in numbers.captions.items() if page == name]
+
+
 def test_headings_are_counted_below_those_above(numbers: Numbers):
     found = ["1", "1.1", "1.1.1", "1.1.2", "1.2", "1.2.1"]
-    assert numbers.headings["chapter/one"] == found
-    assert numbers.headings["index"] == [""]
+    assert numbers_on(numbers, "chapter/one")[:6] == found
+    assert numbers_on(numbers, "index") == [""]
 
 
 def test_appendices_have_letters(numbers: Numbers):
-    assert numbers.headings["chapter/two"] == ["A"]
-    assert numbers.headings["chapter/three"] == ["B"]
+    assert numbers.pages["chapter/two"] == "A"
+    assert numbers.pages["chapter/three"] == "B"
 
 
 def test_a_figure_or_table_with_a_caption_has_a_number_without_a_label(
     numbers: Numbers,
 ):
-    found = [n for (page, _), n in numbers.captions.items() if page == "chapter/one"]
-    headings = numbers.headings["chapter/one"]
-    assert found == [*headings, "1.2.1", "1.2.2", "1.2.1", "1.2.1"]
+    found = numbers_on(numbers, "chapter/one")
+    assert found[6:] == ["1.1", "1.2", "1.1", "1.1"]
     places = {label: place.number for label, place in numbers.places.items()}
-    assert places["fig_b"] == "1.2.2" and places["fig_d"] == "B.1"
+    assert places["fig_b"] == "1.2" and places["fig_d"] == "B.1"
 
 
 def test_only_equations_with_a_label_are_counted(numbers: Numbers):
-    assert numbers.places["eq_b"].number == "1.2.1"
-
-
-def test_the_settings_say_how_much_of_a_section_a_number_repeats(numbers: Numbers):
-    numbers.book.config.build["sphinx_configs"] = "numfig_secnum_depth = 1"
-    again = Numbers(numbers.book)
-    assert again.places["fig_b"].number == "1.2"
-    assert again.places["sec_e"].number == "1.2.1"
+    assert numbers.places["eq_b"].number == "1.1"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from book.records.outputs import Picture
-from book.render import pictures
+from book.render.outputs import PLOT, restyled
 from book.text.blocks import Cell
 
 RECORDS = Path(__file__).parents[3] / "outputs"
@@ -20,7 +20,7 @@ SVG = '<svg xmlns="http://www.w3.org/2000/svg"/>'
     [
         ("by the\nauthor", "recorded", "by the author"),
         ("", "recorded\n", "recorded"),
-        ("", "", pictures.PLOT),
+        ("", "", PLOT),
     ],
 )
 @pytest.mark.parametrize("kind", ["image/svg+xml", "image/png"])
@@ -28,7 +28,7 @@ def test_an_author_describes_a_picture_better_than_its_record(
     kind: str, authors: str, recorded: str, alt: str
 ):
     cell = replace(CELL, attributes={"alt": authors} if authors else {})
-    shown = pictures.shown(Picture(kind, SVG, recorded), cell)
+    shown = restyled(Picture(kind, SVG, recorded), cell)
     assert (shown.kind, shown.data, shown.alt) == (kind, SVG, alt)
 
 

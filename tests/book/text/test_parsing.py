@@ -82,9 +82,11 @@ def test_the_source_of_each_block_is_its_lines_of_the_file():
         assert "\n".join(lines[block.line - 1 : end]) == block.source
 
 
-def test_headings_have_levels_titles_and_labels():
-    headings = [(h.line, h.level, h.title, h.label) for h in blocks_of(b.Heading)]
-    assert headings == [(1, 1, "A *Title*", "sec_a"), (52, 2, "Another", "")]
+def test_headings_have_levels_titles_and_labels_on_lines():
+    first, other = blocks_of(b.Heading)
+    assert (first.line, first.level, first.title) == (1, 1, "A *Title*")
+    assert (first.label, first.label_line) == ("sec_a", 2)
+    assert (other.line, other.level, other.title, other.label) == (52, 2, "Another", "")
 
 
 def test_a_figure_is_found_within_a_slide_mark():
@@ -142,7 +144,7 @@ def test_stock_d2lbook_has_the_same_cells_in_each_tab(section):
 @pytest.mark.parametrize("section", BOOK.sections, ids=lambda s: s.name)
 def test_every_line_of_the_book_is_in_a_block(section):
     signs = ("(**", "**)", "[**", "**]", "(~~", "~~)", "[~~", "~~]")
-    seen: set[int] = set()
+    seen = {line for _, line in section.labels}
     for block in section.blocks:
         lines = set(range(block.line, block.line + block.source.count("\n") + 1))
         assert not lines & seen

@@ -75,12 +75,12 @@ def test_equations_are_found_wherever_they_are():
 
 
 def test_a_block_has_a_caption_and_a_text_for_each_medium():
-    figure = Figure(line=1, source="", body="", path="a.svg", caption="[A]{.web} *b*")
+    figure = Figure(line=1, source="", path="a.svg", caption="[A]{.web} *b*")
     assert [t.content for t in walk(caption(figure, "web")) if t.type == "text"] == [
         *("A ", "b")
     ]
     assert body(figure, "web") == []
-    table = Table(line=1, source="", body="", rows="| a |\n|---|\n| b |", caption="c")
+    table = Table(line=1, source="", rows="| a |\n|---|\n| b |", caption="c")
     assert caption(table, "web")[0].content == "c"
     assert body(table, "print")[0].type == "table_open"
     prose = Prose(line=1, source="(**Here.**) [There.]{.print}")
