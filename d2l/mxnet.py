@@ -3447,4 +3447,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from fd440dee9c3dd92a, with the contents 11441e07ff8cfa96.
+# Generated from 076beb556c8bf87b, with the contents 11441e07ff8cfa96.

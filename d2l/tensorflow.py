@@ -3628,4 +3628,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from bb2463dc7ea6f4a6, with the contents 220a9c8f5efd6bad.
+# Generated from 13ac241780cef98b, with the contents 220a9c8f5efd6bad.

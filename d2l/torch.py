@@ -3677,4 +3677,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 4b6dae4463d2c4f2, with the contents 556b3ce0e647ea6c.
+# Generated from e3b2b9756a11a4f2, with the contents 556b3ce0e647ea6c.
