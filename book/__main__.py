@@ -117,21 +117,14 @@ def import_(options: argparse.Namespace) -> None:
 def notebooks(options: argparse.Namespace) -> None:
     """Write plain notebooks, notebooks for Colab and SageMaker, and a zip archive."""
     from book.notebooks.editions import write
-
-    book = _checked_book()
-    machine = _recorded_machine(book, options.machine)
-    print(write(book, options.tab, options.section, options.outputs, machine))
-
-
-def _recorded_machine(book: "Book", machine: str | None) -> str:
-    """Return `machine`, or `cpu` if it is None; refuse one without records."""
     from book.records import store
 
+    book, machine = _checked_book(), options.machine
     known = store.machines(book)
-    if machine is not None and store.check_machine(machine) not in known:
-        there = f"there are {', '.join(known)}" if known else "there are none"
+    if store.check_machine(machine) not in known:
+        there = f"there are {', '.join(known)}"
         raise BookError(f"no records of '{machine}'; {there}", "MACHINE")
-    return machine or "cpu"
+    print(write(book, options.tab, options.section, options.outputs, machine))
 
 
 def eval_(options: argparse.Namespace) -> None:
@@ -140,7 +133,7 @@ def eval_(options: argparse.Namespace) -> None:
     from book.records import store
 
     book = _checked_book()
-    for line in store.notes(store.all_states(book)):
+    for line in store.notes(store.states(book)):
         print(line)
     print(write(book))
 
@@ -162,7 +155,7 @@ def publish(options: argparse.Namespace) -> None:
     book = _checked_book()
     with locked(book.root / build_paths.PUBLISH_LOCK, "another process publishes"):
         folder = build(book, options.pdf)
-        for line in store.notes(store.all_states(book)):
+        for line in store.notes(store.states(book)):
             print(line)
         if options.push:
             push(book, folder)
@@ -292,7 +285,7 @@ def _parser() -> argparse.ArgumentParser:
     add(run, "tab section force machine jobs python", machine="cpu")
     add(export, "tab section force machine to")
     add(import_, "from")
-    add(notebooks, "tab section outputs machine")
+    add(notebooks, "tab section outputs machine", machine="cpu")
     add(eval_)
     add(slides, "tab section")
     add(publish, "pdf push", pdf=True)

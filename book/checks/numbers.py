@@ -50,7 +50,7 @@ def problems(book: Book) -> Iterator[str]:
         for tab in book.tabs:
             yield from wrong_quotations(book, section, tab, "cpu")
             if any(cell.predicts for cell in section.cells):
-                for machine in dict.fromkeys(["cpu", *store.machines(book)]):
+                for machine in store.machines(book):
                     yield from _wrong_answers(book, section, tab, machine)
 
 

@@ -252,7 +252,7 @@ def _records(book: Book, section: Section) -> Iterator[bytes]:
     """Yield the records of a section."""
     from book.records import store
 
-    for machine in dict.fromkeys(["cpu", *store.machines(book)]):
+    for machine in store.machines(book):
         for tab in book.tabs:
             file = store.path(book, section, tab, machine)
             yield file.read_bytes() if file.is_file() else b""
@@ -295,7 +295,7 @@ def _written(article: Article) -> Written:
         solutions=dict(solutions.solutions(article)),
         minutes=reading_time(index, [f.stem for f in article.figures]),
         description=_shortened(article.first_text()),
-        states=list(store.states_of(book, article.section)),
+        states=list(store.states(book, article.section)),
         figures=[str(f.relative_to(book.root)) for f in article.figures],
         images=article.images,
     )

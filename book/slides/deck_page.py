@@ -44,12 +44,15 @@ class _Writer:
     """Writes the texts of some slides as HTML; one call converts their equations."""
 
     def __init__(self, slides: list[Slide], section: Section, words: Words):
-        replaced = words.replacer(section)
         self._lines = {
-            line: parse_line(replaced(line)) for s in slides for line in _lines(s)
+            line: parse_line(words.without_roles(line, section))
+            for slide in slides
+            for line in _lines(slide)
         }
         self._texts = {
-            text: parse(replaced(text)) for s in slides for text in _texts(s)
+            text: parse(words.without_roles(text, section))
+            for slide in slides
+            for text in _texts(slide)
         }
         found = equations(chain(*self._lines.values(), *self._texts.values()))
         # There are words in the place of all roles.
