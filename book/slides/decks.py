@@ -5,7 +5,6 @@ which reveal.js shows as slides. A section without code becomes one page in `all
 `index.html` lists all decks in that folder.
 """
 
-import functools
 import json
 import re
 import shutil
@@ -86,8 +85,7 @@ def deck(book: Book, section: Section, tab: str, words: Words) -> str:
     divided = [front]
     for slide in others:
         divided += [slide] if slide.is_point else divide(slide)
-    find_figure = functools.partial(_find_figure, section)
-    title, *rendered = deck_page.render_slides(divided, section, words, find_figure)
+    title, *rendered = deck_page.render_slides(divided, section, words)
     return render_template(
         "deck.html",
         lang=book.config.project["lang"],
@@ -96,15 +94,6 @@ def deck(book: Book, section: Section, tab: str, words: Words) -> str:
         title=title,
         slides=rendered,
     )
-
-
-def _find_figure(section: Section, path: str) -> Path:
-    """Return the file of a figure; raise a `BookError` if there is none."""
-    file = (section.path.parent / path).resolve()
-    if not file.is_file():
-        message = f"no figure '{path}'; draw it, or correct the name"
-        raise BookError(message, f"{section.name}.md")
-    return file
 
 
 # The files that decks share, and the list of decks

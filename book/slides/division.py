@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from book.slides.marks import Code, Output, Plot, Slide, SlideItem, Text
+from book.records.outputs import Picture
+from book.slides.marks import Code, Output, Slide, SlideItem, Text
 
 LINES, CHARACTERS = 23, 88
 SPACE = 2  # lines around each item
@@ -45,7 +46,7 @@ def _units(items: list[SlideItem]) -> Iterator[list[SlideItem]]:
     unit: list[SlideItem] = []
     for item in items:
         above = unit[-1] if unit else None
-        follows = isinstance(item, Output | Plot) or (
+        follows = isinstance(item, Output | Picture) or (
             isinstance(item, Code) and isinstance(above, Text)
         )
         if above and follows and _lines([*unit, item]) <= LINES:

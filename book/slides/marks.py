@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from book.facts.points import Point, points
-from book.records.outputs import InteractiveFigure, PrintedText
+from book.records.outputs import InteractiveFigure, Picture, PrintedText
 from book.records.outputs import read as read_outputs
 from book.records.store import Shown
 from book.render import pictures
@@ -64,16 +64,8 @@ class Output:
     varies: bool = False
 
 
-@dataclass
-class Plot:
-    """A picture that a cell drew, as recorded; `kind` is the MIME type of `data`."""
-
-    kind: str
-    data: str
-    alt: str
-
-
-SlideItem = Text | SlideFigure | Code | Output | Plot
+# A `Picture` is one that a cell drew.
+SlideItem = Text | SlideFigure | Code | Output | Picture
 
 
 @dataclass
@@ -93,6 +85,17 @@ class Slide:
     number: int = 1
     total: int = 1
     is_point: bool = False
+
+    @property
+    def lines(self) -> list[str]:
+        """The titles, and the captions of figures."""
+        figures = [b.caption for b in self.blocks if isinstance(b, SlideFigure)]
+        return [self.title, self.part, *figures]
+
+    @property
+    def texts(self) -> list[str]:
+        """The paragraphs and other texts on the slide."""
+        return [block.text for block in self.blocks if isinstance(block, Text)]
 
 
 def read(shown: Shown) -> list[Slide]:
@@ -136,7 +139,7 @@ def _shown(point: Point) -> Iterator[SlideItem]:
         yield to_figure(block)
     elif isinstance(block, source.Cell):
         outputs = list(_outputs(block)) if point.show != "code" else []
-        plots = [output for output in outputs if isinstance(output, Plot)]
+        plots = [output for output in outputs if isinstance(output, Picture)]
         if point.show:
             yield Code(shown_source(block.code))
         yield from plots[:1] or outputs
@@ -307,13 +310,6 @@ def to_figure(figure: source.Figure, folder: Path = Path()) -> SlideFigure:
     return SlideFigure(str(folder / figure.path), figure.alt, caption)
 
 
-def texts(slide: Slide) -> list[str]:
-    """Return the Markdown that a slide shows, in order; the captions are included."""
-    blocks = [b for b in slide.blocks if isinstance(b, Text | SlideFigure)]
-    shown = [b.text if isinstance(b, Text) else b.caption for b in blocks]
-    return [slide.title, slide.part, *shown]
-
-
 def _segments(text: str, marks: list[SlideMark]) -> list[tuple[int, int]]:
     """Return the start and end of each piece of a text in which one slide begins."""
     starts = [mark.start for mark in marks if mark.begins][1:]
@@ -432,7 +428,7 @@ def _shorten_docstring(lines: list[str], node: Documented) -> None:
         del lines[start + 1 : end]
 
 
-def _outputs(cell: source.Cell) -> Iterator[Output | Plot]:
+def _outputs(cell: source.Cell) -> Iterator[Output | Picture]:
     """Yield the texts and pictures in the outputs of a cell."""
     for output in read_outputs(cell.outputs):
         if isinstance(output, InteractiveFigure):
@@ -440,5 +436,4 @@ def _outputs(cell: source.Cell) -> Iterator[Output | Plot]:
         if isinstance(output, PrintedText):
             yield Output(output.text.strip("\n"), cell.varies)
         else:
-            picture = pictures.shown(output, cell)
-            yield Plot(picture.kind, picture.data, picture.alt)
+            yield pictures.shown(output, cell)

@@ -43,7 +43,7 @@ class Words:
             shown = {
                 b.alt for s in near for b in s.blocks if isinstance(b, SlideFigure)
             }
-            for role in roles("\n".join(marks.texts(slide))):
+            for role in roles("\n".join([*slide.lines, *slide.texts])):
                 figure = self._figures.get(role.value)
                 if figure and figure.alt not in shown:
                     slide.blocks.append(figure)
