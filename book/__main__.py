@@ -1,10 +1,8 @@
 """The book's commands: `python -m book COMMAND`; `make help` lists them."""
 
 import argparse
-import gc
 import os
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,13 +25,8 @@ def html(options: argparse.Namespace) -> None:
     """Build the book and print the path of its first page, last of all."""
     if not Path("config.ini").exists():
         _read_book()  # raises an error before a folder is created here
-    # A build makes little garbage. Looking for it, also at the end of the process,
-    # would take a tenth of a whole build and a quarter of a short one.
-    gc.disable()
     with locked(build_paths.PAGES_LOCK, "another process builds it"):
         index, notes = _build_if_outdated()
-    gc.freeze()
-    gc.enable()
     print(notes, end="")
     print(index)
 
@@ -218,15 +211,8 @@ def lock(options: argparse.Namespace) -> None:
     """Pin the packages of all environments in environments/NAME.txt."""
     from book.base import environments
 
-    for path in environments.lock(Path.cwd(), options.upgrade):
+    for path in environments.lock(Path.cwd()):
         print(path)
-
-
-def _avoid_slow_imports() -> None:
-    """Save two seconds at each start, which nbformat would spend on imports."""
-    # When jsonschema is imported, it builds a grammar of IRIs, which notebooks lack.
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-    os.environ.setdefault("NBFORMAT_VALIDATOR", "fastjsonschema")
 
 
 def _read_book() -> "Book":
@@ -264,7 +250,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "pdf": YES_OR_NO | {"help": "0 to omit the PDFs"},
     "push": YES_OR_NO | {"help": "push the notebooks to their branch on GitHub"},
     "check": {"action": "store_true", "help": "write nothing"},
-    "upgrade": {"action": "store_true", "help": "to the newest versions"},
 }
 
 
@@ -294,15 +279,15 @@ def _parser() -> argparse.ArgumentParser:
     add(live, "tab python port")
     add(lab, "tab section python port", port=8888)
     add(serve, "port")
-    add(lock, "upgrade")
+    add(lock)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    # Python warns about old dependencies of d2lbook when it first compiles them.
-    warnings.simplefilter("ignore", SyntaxWarning)
-    _avoid_slow_imports()
+    # When jsonschema is imported, it builds a grammar of IRIs, which takes a second.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    os.environ.setdefault("NBFORMAT_VALIDATOR", "fastjsonschema")
     # `kill` must stop kernels and leave no file half-written, just as Ctrl-C does.
     signals.listen()
     try:

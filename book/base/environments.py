@@ -93,7 +93,7 @@ def pins(name: str, root: Path = ROOT) -> list[str]:
     return [line for line in bare if line]
 
 
-def lock(root: Path = ROOT, upgrade: bool = False) -> list[Path]:
+def lock(root: Path = ROOT) -> list[Path]:
     """Make each `environments/NAME.txt` from pyproject.toml; pins that still fit stay.
 
     A tab's environment has the extra of this name, the group `run`, and the group
@@ -114,15 +114,15 @@ def lock(root: Path = ROOT, upgrade: bool = False) -> list[Path]:
         jax = root / "environments/jax.txt"
         groups["plans"] = [*groups["jax"], *groups["plans"], "--constraint", str(jax)]
     return [
-        _compile(root / f"environments/{name}.txt", sources, upgrade)
+        _compile(root / f"environments/{name}.txt", sources)
         for name, sources in sorted(groups.items())
     ]
 
 
-def _compile(target: Path, sources: Sequence[str], upgrade: bool) -> Path:
+def _compile(target: Path, sources: Sequence[str]) -> Path:
     draft = target.with_suffix(".txt.new")
     try:
-        if target.exists() and not upgrade:
+        if target.exists():
             shutil.copy(target, draft)
         _uv(
             f"the requirements of {target.stem} cannot be resolved",
