@@ -12,8 +12,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +97,7 @@ def write(
                 write_bytes_whole(folder / name, data)
             print("for the zip archive, run make notebooks without TAB and SECTION")
         else:
-            archived = {n: d for n, d in files.items() if _kind(n) == names.PLAIN}
+            archived = {n: d for n, d in files.items() if n.split("/")[0] not in KINDS}
             archived |= archive.supporting_files(edition.book, edition.numbers)
             name = names.archive(book)
             files[f"{name}.zip"] = archive.zip_files(archived, name)
@@ -145,45 +143,19 @@ def _notebook_files(
     return files
 
 
-def _kind(name: str) -> str:
-    """Return the kind of the notebook with this path."""
-    folder = name.partition("/")[0]
-    return folder if folder in KINDS else names.PLAIN
-
-
 # One notebook
 
 
-@dataclass
 class Edition:
     """The notebooks of a book, with the outputs of `machine` unless it is None."""
 
-    book: Book
-    machine: str | None = None
-    titles: dict[str, str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.titles = store.titles(self.book) if self.machine else {}
-
-    @cached_property
-    def _pages(self) -> dict[str, Section]:
-        """The sections by name."""
-        return {section.name: section for section in self.book.sections}
-
-    @cached_property
-    def numbers(self) -> Numbers:
-        """The numbers of headings, figures, tables and equations."""
-        return Numbers(self.book)
-
-    @cached_property
-    def bibliography(self) -> Bibliography:
-        """The works that the book cites."""
-        return Bibliography(self.book)
-
-    @cached_property
-    def site(self) -> str:
-        """The address of the published site, or an empty text."""
-        return hosting.load(self.book).site
+    def __init__(self, book: Book, machine: str | None = None):
+        self.book = book
+        self.machine = machine
+        self.titles = store.titles(book) if machine else {}
+        self.numbers = Numbers(book)
+        self.bibliography = Bibliography(book)
+        self.site = hosting.load(book).site  # may be empty
 
     def notebook(self, section: Section, tab: str, kind: str) -> NotebookNode:
         """Return the notebook of a section in one tab; each build gives equal ids."""
@@ -219,7 +191,7 @@ class Edition:
 
     def _link(self, place: Place, tab: str, kind: str) -> str:
         """Return the address of a place in another section, for use in a notebook."""
-        section = self._pages[place.page]
+        section = self.book.section(place.page)
         # Colab opens a notebook without the others.
         if kind == names.COLAB or tab not in self.book.code_tabs(section):
             return self._link_to_site(place, tab)
@@ -327,8 +299,7 @@ def _cells(shown: store.Shown, writer: Writer) -> Iterator[NotebookNode]:
         else:
             text.append(block)
     yield from _text_cell(text, writer)
-    references = writer.references()
-    if references:
+    if references := writer.references():
         yield references
 
 
