@@ -201,7 +201,7 @@ class Handler(serve.Handler):
         self.send_error(status)
 
     def _section(self, name: object) -> Section | None:
-        sections = self.sessions.book_after(self.rebuilds.count).sections
+        sections = self.sessions.book_after(self.server.builds).sections
         return next((s for s in sections if s.name == name), None)
 
 

@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -42,13 +41,6 @@ POLL_SECONDS = 0.5
 UNWATCHED = {build_paths.BUILD.name, "__pycache__", "tests", "benchmarks"}
 
 
-@dataclass
-class Rebuilds:
-    """Counts the successful builds."""
-
-    count: int = 0
-
-
 class Handler(SimpleHTTPRequestHandler):
     """Serves pages with the script that reloads them, and other files unchanged.
 
@@ -56,10 +48,7 @@ class Handler(SimpleHTTPRequestHandler):
     """
 
     prefix = ""
-
-    def __init__(self, *args: Any, rebuilds: Rebuilds, **kwargs: Any):
-        self.rebuilds = rebuilds
-        super().__init__(*args, **kwargs)
+    server: "Server"
 
     def parse_request(self) -> bool:
         """Read the request; refuse one for another host or for a file elsewhere."""
@@ -105,7 +94,7 @@ class Handler(SimpleHTTPRequestHandler):
         if self.address.endswith("/"):
             file /= "index.html"
         if self.address == BUILDS:
-            self.send("text/plain", str(self.rebuilds.count))
+            self.send("text/plain", str(self.server.builds))
         elif self.address == RELOAD:
             count = int(query) if re.fullmatch("[0-9]{1,9}", query) else 0
             self.send("text/javascript", SCRIPT.format(self.prefix + BUILDS, count))
@@ -116,7 +105,7 @@ class Handler(SimpleHTTPRequestHandler):
 
     def page(self, file: Path) -> str:
         """Return a page of the site with the script that reloads it."""
-        address = f"{self.prefix}{RELOAD}?{self.rebuilds.count}"
+        address = f"{self.prefix}{RELOAD}?{self.server.builds}"
         script = f'<script src="{address}"></script></body>'
         return file.read_text(encoding="utf-8").replace("</body>", script)
 
@@ -138,7 +127,9 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """Serves `site` to browsers on this machine."""
+    """Serves `site` to browsers on this machine, and counts its later builds."""
+
+    builds = 0
 
     daemon_threads = True
     request_queue_size = 128  # a browser may ask for many files at once
@@ -162,17 +153,15 @@ def serve(
 
     Raises a `BookError` if the port is taken or the book does not build.
     """
-    rebuilds = Rebuilds()
     # The port is taken before the book is built, so that a mistake shows at once.
-    handle = partial(handler, rebuilds=rebuilds)
-    with _open_server(root / build_paths.HTML, port, handle) as server:
+    with _open_server(root / build_paths.HTML, port, handler) as server:
         before = snapshot(root)
         if not build(root):
             raise BookError("the book does not build; fix that, then serve it")
         threading.Thread(target=server.serve_forever, daemon=True).start()
         print(f"http://{HOST}:{server.server_port}{address} (Ctrl-C ends)", flush=True)
         try:
-            _rebuild_on_change(root, before, rebuilds)
+            _rebuild_on_change(root, before, server)
         except KeyboardInterrupt:
             server.shutdown()
 
@@ -188,7 +177,7 @@ def _open_server(site: Path, port: int, handler: Callable[..., Handler]) -> Serv
         ) from error
 
 
-def _rebuild_on_change(root: Path, before: dict[str, int], rebuilds: Rebuilds) -> None:
+def _rebuild_on_change(root: Path, before: dict[str, int], server: Server) -> None:
     while True:
         time.sleep(POLL_SECONDS)
         now = snapshot(root)
@@ -196,7 +185,7 @@ def _rebuild_on_change(root: Path, before: dict[str, int], rebuilds: Rebuilds) -
             before = now
             # A failed build has printed its errors and kept the last good site.
             if build(root):
-                rebuilds.count += 1
+                server.builds += 1
 
 
 def build(root: Path) -> bool:

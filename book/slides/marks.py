@@ -149,17 +149,18 @@ def _shown(point: Point) -> Iterator[SlideItem]:
         yield Text(_text(block))
 
 
-def _with_summary(blocks: list[source.Block], tab: str) -> Iterator[source.Block]:
-    """Yield the blocks of a section, with a mark around a Summary that has no marks."""
-    for part in _parts(blocks):
-        first, *rest = part
-        is_summary = isinstance(first, source.Heading) and first.title == SUMMARY
-        prose = [block for block in rest if isinstance(block, source.Prose)]
-        if is_summary and prose and not any(map(_marks, rest)):
+def _with_summary(blocks: list[source.Block], tab: str) -> list[source.Block]:
+    """Return the blocks of a section, with a mark around a Summary without marks."""
+    titles = {n: b.title for n, b in enumerate(blocks) if isinstance(b, source.Heading)}
+    for start, end in pairwise([*titles, len(blocks)]):
+        part = blocks[start + 1 : end]
+        prose = [block for block in part if isinstance(block, source.Prose)]
+        if titles[start] == SUMMARY and prose and not any(map(_marks, part)):
             text = _items_for(tab, "\n".join(block.source for block in prose))
             marked = replace(prose[0], source=text, sign="(**")
-            part = [first, marked, *(block for block in rest if block not in prose)]
-        yield from part
+            others = [block for block in part if block not in prose]
+            return [*blocks[: start + 1], marked, *others, *blocks[end:]]
+    return blocks
 
 
 def _items_for(tab: str, text: str) -> str:
@@ -167,15 +168,6 @@ def _items_for(tab: str, text: str) -> str:
     others = [name for key, name in TAB_NAMES.items() if key != tab]
     items = NEXT_ITEM.split(text)
     return "\n".join(i for i in items if not any(name in i for name in others))
-
-
-def _parts(blocks: list[source.Block]) -> Iterator[list[source.Block]]:
-    """Yield the blocks from each heading to the next."""
-    headings = [
-        n for n, block in enumerate(blocks) if isinstance(block, source.Heading)
-    ]
-    for start, end in pairwise(sorted({0, *headings, len(blocks)})):
-        yield blocks[start:end]
 
 
 def _marks(block: source.Block) -> list[SlideMark]:
