@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from book.base import arguments, build_paths
-from book.base.errors import BookError, describe_os_error
+from book.base.errors import BookError
 from book.base.files import locked
-from book.runner import signals
-from book.runner.errors import Unfit
+from book.runner.signals import exit_status
 
 if TYPE_CHECKING:
     from book.text.book import Book
@@ -288,27 +287,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     # When jsonschema is imported, it builds a grammar of IRIs, which takes a second.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     os.environ.setdefault("NBFORMAT_VALIDATOR", "fastjsonschema")
-    # `kill` must stop kernels and leave no file half-written, just as Ctrl-C does.
-    signals.listen()
-    try:
+
+    def work() -> None:
         options = _parser().parse_args(argv)
         options.command(options)
-    except Unfit as error:
-        return _report_errors(str(error))
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _report_errors(where + describe_os_error(error))
-    except KeyboardInterrupt:
-        print("interrupted: finished work is kept", file=sys.stderr)
-        return 130
-    return 0
 
-
-def _report_errors(message: str) -> int:
-    """Print each line of a message as an error, and return the exit status 1."""
-    for line in message.splitlines():
-        print(f"error: {line}", file=sys.stderr)
-    return 1
+    return exit_status(work)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from pathlib import Path
 from book.base.errors import BookError
 from book.base.files import locked
 from book.base.paths import ROOT
+from book.runner.signals import exit_status
 
 PYTHON_VERSION = "3.11"
 GET_PYTHON = (
@@ -307,15 +308,12 @@ def _say(line: str) -> None:
 
 def main(names: Sequence[str]) -> int:
     """Build the environments `names`, print the interpreter of each."""
-    try:
+
+    def work() -> None:
         for name in names:
             print(python(name))
-    except BookError as error:
-        _say(f"error: {error}")
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
+
+    return exit_status(work)
 
 
 if __name__ == "__main__":

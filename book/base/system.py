@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from book.base.errors import BookError
 from book.base.paths import ROOT
+from book.runner.signals import exit_status
 
 LIST = ROOT / "environments" / "system.toml"
 INSTALL = "apt-get update && apt-get install --yes --no-install-recommends"
@@ -82,16 +83,13 @@ def main(arguments: Sequence[str]) -> int:
     """Carry out `check` or `install` for some groups; return the exit status."""
     commands = {"check": check, "install": install}
     command, *groups = arguments or [""]
-    try:
+
+    def work() -> None:
         if command not in commands:
             raise BookError("usage: python3 -m book.base.system check|install [GROUP]")
         commands[command](*groups)
-    except BookError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
+
+    return exit_status(work)
 
 
 if __name__ == "__main__":

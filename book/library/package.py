@@ -16,8 +16,8 @@ from pathlib import Path
 from book.base import build_paths
 from book.base.cache import digest
 from book.base.errors import BookError
-from book.base.files import write_whole
 from book.library import figures
+from book.runner.files import write_whole
 from book.text.book import Book
 
 HEADER = '''\

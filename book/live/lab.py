@@ -20,10 +20,10 @@ from nbformat import NotebookNode
 
 from book.base import build_paths, environments
 from book.base.errors import BookError
-from book.base.files import write_whole
 from book.notebooks import archive, editions
 from book.pages import names
 from book.records import store
+from book.runner.files import write_whole
 from book.runner.kernel_settings import KERNEL_SETTINGS
 from book.runs import run
 from book.text.book import Book

@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from book.base.errors import BookError
 from book.live import lab, serve
 from book.live.sessions import Sessions
 from book.render import code
@@ -238,7 +239,7 @@ def machine_name() -> str:
     """Return the name of this machine's GPUs, or "CPU"."""
     try:
         return machine.gpus_of("live")[0]
-    except machine.Unfit:
+    except BookError:
         return "CPU"
 
 

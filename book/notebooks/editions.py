@@ -22,7 +22,7 @@ from tqdm import tqdm
 from book import merge
 from book.base import build_paths
 from book.base.errors import BookError
-from book.base.files import locked, write_bytes_whole
+from book.base.files import locked
 from book.library import package
 from book.notebooks import archive, figures, standalone
 from book.notebooks.markdown import Writer
@@ -32,6 +32,7 @@ from book.records.cleaning import SVG
 from book.refs.bibliography import Bibliography
 from book.refs.numbers import Numbers, Place
 from book.render.plots import restyle
+from book.runner.files import write_bytes_whole
 from book.runs import run
 from book.text.blocks import Block, Cell, Heading
 from book.text.book import Book

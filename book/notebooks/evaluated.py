@@ -12,8 +12,8 @@ from d2lbook import notebook as d2l_notebook
 from nbformat import NotebookNode
 
 from book.base import build_paths
-from book.base.files import write_whole
 from book.records import store
+from book.runner.files import write_whole
 from book.text.book import Book
 from book.text.section import Section
 

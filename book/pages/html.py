@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from book.base import build_paths
 from book.base.errors import BookError
-from book.base.files import replace_folder, write_whole
+from book.base.files import replace_folder
+from book.runner.files import write_whole
 
 # Functions that build import what they need, so that an up-to-date book is found fast.
 if TYPE_CHECKING:

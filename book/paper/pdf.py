@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 from book.base import build_paths
 from book.base.errors import BookError
-from book.base.files import replace_folder, write_bytes_whole, write_whole
+from book.base.files import replace_folder
 from book.pages import html, names
 from book.paper.markup import string
+from book.runner.files import write_bytes_whole, write_whole
 
 # A PDF that is up to date is found fast, without what writes one.
 if TYPE_CHECKING:

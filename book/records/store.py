@@ -21,10 +21,10 @@ from nbformat import NotebookNode
 
 from book.base import build_paths, environments
 from book.base.errors import BookError
-from book.base.files import write_whole
 from book.records.cleaning import clean_outputs
 from book.records.fingerprint import fingerprint
 from book.records.validation import hash_of_outputs, problem_with_text
+from book.runner.files import write_whole
 from book.text.blocks import Block, Cell
 from book.text.book import Book
 from book.text.section import Section

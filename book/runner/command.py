@@ -10,12 +10,12 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from . import signals
-from .errors import Unfit
-from .execution import Interpreter, execute, report, show_progress
+from .errors import BookError
+from .execution import Interpreter, execute, show_progress
 from .files import write_whole
 from .folder import NOTEBOOKS, RESULTS, notebooks, read_notebook
 from .machine import gpus_of, machine_facts
+from .signals import exit_status, report
 
 
 def run(folder: Path, tabs: Sequence[str], sections: Sequence[str]) -> int:
@@ -39,14 +39,14 @@ def chosen(
 ) -> list[str]:
     """Return the notebooks of `tabs` and `sections`; empty lists mean all of them."""
     if not files:
-        raise Unfit(f"there is nothing in {NOTEBOOKS}/; export it again")
+        raise BookError(f"there is nothing in {NOTEBOOKS}/; export it again")
     sections = [name.removesuffix(".md") for name in sections]
     for part, (kind, wanted) in enumerate((("tab", tabs), ("section", sections))):
         of = {f: f.removesuffix(".ipynb").partition("/")[2 * part] for f in files}
         known = ", ".join(dict.fromkeys(of.values()))
         for name in wanted:
             if not any(_is_name(name, found) for found in of.values()):
-                raise Unfit(f"no {kind} '{name}' here; there are {known}")
+                raise BookError(f"no {kind} '{name}' here; there are {known}")
         if wanted:
             files = [f for f in files if any(_is_name(w, of[f]) for w in wanted)]
     return list(files)
@@ -98,14 +98,4 @@ def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(folder: Path, arguments: Sequence[str] | None = None) -> int:
     """Run the notebooks that the arguments choose and return the exit status."""
     options = _parse_options(arguments)
-    signals.listen()
-    try:
-        return 1 if run(folder, options.tab, options.section) else 0
-    except Unfit as error:
-        report(f"error: {error}")
-    except OSError as error:
-        report(f"error: {error.filename or folder}: {error.strerror or error}")
-    except KeyboardInterrupt:
-        report("interrupted: finished work is kept")
-        return 130
-    return 1
+    return exit_status(lambda: run(folder, options.tab, options.section))

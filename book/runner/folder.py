@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from .errors import Unfit
+from .errors import BookError
 
 NOTEBOOKS = "notebooks"
 RESULTS = "results"
@@ -25,15 +25,15 @@ def notebooks(folder: Path, part: str = NOTEBOOKS) -> list[str]:
 
 
 def read_notebook(folder: Path, file: str) -> NotebookNode:
-    """Return a notebook to run; raise `Unfit` if it or the library was changed."""
+    """Return a notebook to run; raise `BookError` if it or the library was changed."""
     path = folder / NOTEBOOKS / file
     try:
         notebook = nbformat.read(path, as_version=4)
         library = notebook.metadata.book.library
     except (ValueError, AttributeError, nbformat.ValidationError):
-        raise Unfit(f"{path}: damaged; export it again") from None
+        raise BookError(f"{path}: damaged; export it again") from None
     if library != library_digest(folder):
-        raise Unfit(f"{LIBRARY}/ is not what was exported; export it again")
+        raise BookError(f"{LIBRARY}/ is not what was exported; export it again")
     return notebook
 
 

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from .errors import Unfit
+from .errors import BookError
 
 START_SECONDS = 120
 GPU_SECONDS = 60
@@ -37,9 +37,9 @@ def machine_facts(
 ) -> dict[str, str]:
     """Return what a record says about this machine and the interpreter `python`.
 
-    The framework is the first of `distributions` that is installed. Raises `Unfit` if
-    the interpreter does not answer, or if the machine has no GPU although its name
-    promises one.
+    The framework is the first of `distributions` that is installed. Raises a
+    `BookError` if the interpreter does not answer, or if the machine has no GPU
+    although its name promises one.
     """
     gpu, driver = gpus_of(machine)
     try:
@@ -47,7 +47,7 @@ def machine_facts(
         # Something that Python starts with may print lines of its own before.
         facts = json.loads(asked.strip().rpartition("\n")[2])
     except (OSError, subprocess.SubprocessError, ValueError):
-        raise Unfit(f"{python}: this interpreter does not start") from None
+        raise BookError(f"{python}: this interpreter does not start") from None
     return {
         "machine": machine,
         "machine_name": gpu or "CPU",
@@ -63,8 +63,8 @@ def machine_facts(
 def gpus_of(machine: str) -> tuple[str, str]:
     """Return the names of the GPUs here and their driver's version.
 
-    Both are empty if `machine` is the name of a CPU. For another name, raise `Unfit`
-    if no GPU is found, for the outputs would not be those of that machine.
+    Both are empty if `machine` is the name of a CPU. For another name, raise a
+    `BookError` if no GPU is found: the outputs would not be those of that machine.
     """
     if is_cpu(machine):
         return "", ""
@@ -75,7 +75,7 @@ def gpus_of(machine: str) -> tuple[str, str]:
     else:
         reason = "nvidia-smi lists none"
     if not rows:
-        raise Unfit(
+        raise BookError(
             f"no GPU is found here ({reason}), but '{machine}' names a machine with a"
             " GPU; fix the driver, or use a name that begins with cpu-, as in"
             " MACHINE=cpu-arm"

@@ -16,11 +16,11 @@ from nbformat import NotebookNode
 
 from book.base import build_paths
 from book.base.errors import BookError
-from book.base.files import locked, replace_folder, write_whole
+from book.base.files import locked, replace_folder
 from book.library import package
 from book.records import fingerprint, store, validation
 from book.runner import folder as exported
-from book.runner.errors import Unfit
+from book.runner.files import write_whole
 from book.runs import run
 from book.text.book import Book
 from book.text.section import Section
@@ -136,7 +136,7 @@ def import_results(book: Book, folder: Path) -> None:
                 kept = store.write(book, section, tab, executed, facts)
             print(f"imported: {kept.relative_to(book.root)}", flush=True)
             recorded.setdefault(machine, []).append((section, tab))
-        except Unfit as error:
+        except BookError as error:
             refused.append(f"{folder / exported.RESULTS / file}: {error}")
     if missing := [_title(file) for file in wanted if file not in found]:
         print(
@@ -155,11 +155,11 @@ def _title(file: str) -> str:
 
 
 def _origin(book: Book, file: str) -> tuple[Section, str]:
-    """Return the section and the tab of a result, or raise `Unfit`."""
+    """Return the section and the tab of a result, or raise `BookError`."""
     tab, _, name = file.removesuffix(".ipynb").partition("/")
     section = next((s for s in book.sections if s.name == name), None)
     if section is None or tab not in book.code_tabs(section):
-        raise Unfit(f"the book no longer has code of {name or file} in {tab}")
+        raise BookError(f"the book no longer has code of {name or file} in {tab}")
     return section, tab
 
 
@@ -168,29 +168,29 @@ def _read_result(
 ) -> tuple[NotebookNode, dict[str, str]]:
     """Return an executed notebook and the facts of its run.
 
-    Raises `Unfit` for a result that is damaged or not of today's code.
+    Raises `BookError` for a result that is damaged or not of today's code.
     """
     try:
         result = nbformat.v4.reads(file.read_text(encoding="utf-8"))
         nbformat.validate(result)
         facts = {fact: result.metadata.book[fact] for fact in RESULT_FACTS}
     except OSError as error:
-        raise Unfit(f"cannot be read ({error.strerror})") from None
+        raise BookError(f"cannot be read ({error.strerror})") from None
     except validation.UNREADABLE:
-        raise Unfit(f"damaged (not a result); copy it again, or {AGAIN}") from None
+        raise BookError(f"damaged (not a result); copy it again, or {AGAIN}") from None
     if facts["fingerprint"] != fingerprint.fingerprint(book, section, tab):
-        raise Unfit(
+        raise BookError(
             "stale: its code, the code of d2l that it uses, or the list of its"
             f" environment has changed since; {AGAIN}"
         )
     # Only the outputs are taken; the rest is that of the book.
     executed = store.blank(book, section, tab)
     if [cell.source for cell in result.cells] != [c.source for c in executed.cells]:
-        raise Unfit(
+        raise BookError(
             f"made from other code: its cells are not those of the book; {AGAIN}"
         )
     for cell, ran in zip(executed.cells, result.cells, strict=True):
         cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
     if problem := validation.problem_with_record(store.new_record(executed, facts)):
-        raise Unfit(f"{problem}; {AGAIN}")
+        raise BookError(f"{problem}; {AGAIN}")
     return executed, facts

@@ -15,13 +15,13 @@ from typing import Any
 from book import merge
 from book.base import build_paths
 from book.base.errors import BookError
-from book.base.files import write_whole
 from book.base.paths import STATIC
 from book.library import figures, package
 from book.pages import names
 from book.records import store
 from book.render import code
 from book.render.templates import render_template
+from book.runner.files import write_whole
 from book.slides import deck_page, marks
 from book.slides.division import divide
 from book.slides.words import Words
