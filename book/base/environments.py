@@ -22,13 +22,9 @@ from pathlib import Path
 from book.base.errors import BookError
 from book.base.files import locked
 from book.base.paths import ROOT
-from book.runner.signals import exit_status
+from book.runner.signals import exit_status, report
 
 PYTHON_VERSION = "3.11"
-GET_PYTHON = (
-    "on Debian 12: apt-get install python3; elsewhere, with uv:"
-    f" uv venv --python {PYTHON_VERSION} .venvs/python"
-)
 STAMP = "built-from.sha256"
 LAST_LINES = 4
 # Each environment on Linux, measured as the sum of its wheels and by `du`. PyTorch's
@@ -172,15 +168,16 @@ def _lock(folder: Path) -> contextlib.AbstractContextManager[None]:
 
 def _build(folder: Path, pins: Path) -> None:
     size = f": about {SIZES[folder.name]}" if folder.name in SIZES else ""
-    _say(f"building {_short(folder)} from environments/{pins.name}{size}")
+    report(f"building {_short(folder)} from environments/{pins.name}{size}")
     start = time.monotonic()
     digest = _digest(pins)
     root = folder.parent.parent
     try:
         shutil.rmtree(folder, ignore_errors=True)
-        _make_venv(folder, root)
+        failure = f"environments/{pins.name} cannot be installed"
+        _uv(failure, "venv", "--quiet", "--python", sys.executable, folder, root=root)
         _uv(
-            f"environments/{pins.name} cannot be installed",
+            failure,
             *("pip", "install", "--compile-bytecode"),
             *("--python", folder / "bin" / "python", "-r", pins),
             root=root,
@@ -191,7 +188,7 @@ def _build(folder: Path, pins: Path) -> None:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    _say(f"built {_short(folder)} in {time.monotonic() - start:.0f} s")
+    report(f"built {_short(folder)} in {time.monotonic() - start:.0f} s")
 
 
 def _link_pandoc(folder: Path) -> None:
@@ -201,23 +198,9 @@ def _link_pandoc(folder: Path) -> None:
         link.symlink_to(os.path.relpath(pandoc, link.parent))
 
 
-def _make_venv(folder: Path, root: Path) -> None:
-    try:
-        _uv("", "venv", "--python", PYTHON_VERSION, folder, root=root, quiet=True)
-    except BookError as error:
-        if "No interpreter found" not in str(error):
-            raise
-        raise BookError(
-            f"no Python {PYTHON_VERSION} on this machine; {GET_PYTHON}",
-            _short(folder),
-        ) from error
-
-
-def _uv(
-    failure: str, *arguments: str | Path, root: Path = ROOT, quiet: bool = False
-) -> None:
+def _uv(failure: str, *arguments: str | Path, root: Path = ROOT) -> None:
     """Run uv; on a terminal its progress shows, elsewhere its last lines are kept."""
-    shows = sys.stderr.isatty() and not quiet
+    shows = sys.stderr.isatty()
     result = subprocess.run(
         [*uv_command(root), *map(str, arguments)],
         env=uv_settings(os.environ),
@@ -227,7 +210,7 @@ def _uv(
     )
     if result.returncode:
         reason = _reason(result.stdout) if result.stdout else "uv tells why above"
-        raise BookError(f"{failure}: {reason}" if failure else reason)
+        raise BookError(f"{failure}: {reason}")
 
 
 def uv_settings(environ: os._Environ[str] | dict[str, str]) -> dict[str, str]:
@@ -268,7 +251,7 @@ def uv_command(root: Path = ROOT) -> list[str]:
 
 
 def _fetch_uv(folder: Path, pins: Path) -> None:
-    _say(f"fetching uv into {_short(folder)}")
+    report(f"fetching uv into {_short(folder)}")
     shutil.rmtree(folder, ignore_errors=True)
     pip = _pip_for(folder)
     result = _run([*pip, "install", "--quiet", "-r", str(pins)])
@@ -300,10 +283,6 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 def _short(folder: Path) -> str:
     return f"{folder.parent.name}/{folder.name}"
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def main(names: Sequence[str]) -> int:

@@ -154,7 +154,12 @@ def serve(
     Raises a `BookError` if the port is taken or the book does not build.
     """
     # The port is taken before the book is built, so that a mistake shows at once.
-    with _open_server(root / build_paths.HTML, port, handler) as server:
+    try:
+        server = Server(root / build_paths.HTML, port, handler)
+    except OSError as error:
+        message = f"{port} is not available ({describe_os_error(error)})"
+        raise BookError(f"{message}; name another, as in PORT=8001", "PORT") from error
+    with server:
         before = snapshot(root)
         if not build(root):
             raise BookError("the book does not build; fix that, then serve it")
@@ -164,17 +169,6 @@ def serve(
             _rebuild_on_change(root, before, server)
         except KeyboardInterrupt:
             server.shutdown()
-
-
-def _open_server(site: Path, port: int, handler: Callable[..., Handler]) -> Server:
-    try:
-        return Server(site, port, handler)
-    except OSError as error:
-        reason = describe_os_error(error)
-        raise BookError(
-            f"{port} is not available ({reason}); name another, as in PORT=8001",
-            "PORT",
-        ) from error
 
 
 def _rebuild_on_change(root: Path, before: dict[str, int], server: Server) -> None:

@@ -28,7 +28,6 @@ from book.text.blocks import (
     Table,
 )
 from book.text.inline import (
-    CITATIONS,
     REFERENCES,
     Role,
     for_medium,
@@ -176,22 +175,17 @@ class Writer:
     # Roles
 
     def _replace_role(self, role: Role, block: Block) -> str:
-        """Return the Markdown for a role; raise a `BookError` if there is none."""
-        where = self.section.at(block.line)
+        """Return the Markdown for a citation or a reference."""
         if role.name in REFERENCES:
-            return self._reference(role, where)
-        if role.name in CITATIONS:
-            self.cited |= dict.fromkeys(role.keys)
-            return self.bibliography.cite(role.keys, where, role.name == "citet")
-        message = f"a notebook cannot show the role '{role.name}'; write text instead"
-        raise BookError(message, where)
+            return self._reference(role)
+        self.cited |= dict.fromkeys(role.keys)
+        where = self.section.at(block.line)
+        return self.bibliography.cite(role.keys, where, role.name == "citet")
 
-    def _reference(self, role: Role, where: str) -> str:
+    def _reference(self, role: Role) -> str:
         """Return a link to the place that a reference names."""
         label = role.value
-        place = self.numbers.places.get(label)
-        if place is None:
-            raise BookError(f"no label '{label}'; add it or correct the name", where)
+        place = self.numbers.places[label]
         text = place.shown_number(role.name) or place.title or place.label
         if place.page == self.section.name:
             return f"[{text}](#{label})"

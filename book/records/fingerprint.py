@@ -75,7 +75,7 @@ def _definitions(module: str) -> Definitions:
     for statement in _statements(ast.parse(module)):
         used = sorted(set(_used_names(statement, modules)))
         entry = (_normalize(statement), used)
-        for name in set(_bound_names(statement)) or {ALWAYS}:
+        for name in set(bound_names(statement)) or {ALWAYS}:
             definitions.setdefault(name, []).append(entry)
     return definitions
 
@@ -95,7 +95,7 @@ def _statements(module: ast.Module) -> Iterator[ast.stmt]:
                 yield statement
 
 
-def _bound_names(statement: ast.stmt) -> Iterator[str]:
+def bound_names(statement: ast.stmt) -> Iterator[str]:
     """Yield the names of the module that a statement binds or changes."""
     if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
         yield statement.name

@@ -61,7 +61,7 @@ def server(book: Book, sessions: Sessions) -> Iterator[serve.Server]:
         (site / name).write_text(PAGE.format(EARLY))
     secrets = {"prefix": PREFIX, "token": TOKEN}
     handler = partial(live.Handler, sessions=sessions, **secrets)
-    with serve._open_server(site, 0, handler) as server:
+    with serve.Server(site, 0, handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
         server.shutdown()
