@@ -22,43 +22,31 @@ Command = Callable[[argparse.Namespace], None]
 
 def html(options: argparse.Namespace) -> None:
     """Build the book and print the path of its first page, last of all."""
+    from book.pages import html
+
     if not Path("config.ini").exists():
         _read_book()  # raises an error before a folder is created here
     with locked(build_paths.PAGES_LOCK, "another process builds it"):
-        index, notes = _build_if_outdated()
+        index = html.up_to_date_index(Path.cwd())
+        if index is None:
+            from book.library import package
+
+            book = _checked_book()
+            for tab in book.tabs:
+                package.generated(book, tab)  # reports a wrong #@save, as `make lib`
+            index = html.build(book)
+        notes = build_paths.HTML_NOTES.read_text("utf-8")
     print(notes, end="")
     print(index)
 
 
-def _build_if_outdated() -> tuple[Path, str]:
-    """Return the first page, and a note on each machine whose outputs are missing.
-
-    The book is built unless its pages are up to date.
-    """
-    from book.pages import html
-
-    index = html.up_to_date_index(Path.cwd())
-    if index is None:
-        from book.checks import rules
-        from book.library import package
-
-        book = _read_book()
-        rules.check_for_build(book)
-        for tab in book.tabs:
-            package.generated(book, tab)  # reports a wrong #@save, as `make lib` does
-        index = html.build(book)
-    return index, build_paths.HTML_NOTES.read_text("utf-8")
-
-
 def pdf(options: argparse.Namespace) -> None:
     """Make a PDF of all tabs, or one of each named tab, and print its path."""
-    from book.checks import rules
     from book.paper import pdf
 
-    book = _read_book()
+    book = _checked_book()
     for tab in options.tab:
         book.check_tab(tab)
-    rules.check_for_build(book)
     with locked(book.root / build_paths.PAGES_LOCK, "another process builds it"):
         for tab in options.tab or [None]:
             print(pdf.build(book, tab), flush=True)

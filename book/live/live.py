@@ -235,20 +235,16 @@ def _digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-def machine_name() -> str:
-    """Return the name of this machine's GPUs, or "CPU"."""
-    try:
-        return machine.gpus_of("live")[0]
-    except BookError:
-        return "CPU"
-
-
 def start(book: Book, tabs: list[str], python: Path | None, port: int) -> None:
     """Serve the book with cells that run, until interrupted."""
     for tab in tabs:
         book.check_tab(tab)
     pythons = lab.interpreters(tabs, python)
-    sessions = Sessions(book, pythons, machine_name())
+    try:
+        name = machine.gpus_of("live")[0]
+    except BookError:  # there are none
+        name = "CPU"
+    sessions = Sessions(book, pythons, name)
     prefix, token = f"/{secrets.token_urlsafe(12)}", secrets.token_urlsafe(24)
     handler = partial(Handler, sessions=sessions, prefix=prefix, token=token)
     try:

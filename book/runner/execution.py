@@ -174,15 +174,11 @@ async def kernel(
         await client.async_start_new_kernel_client()
         yield client
     finally:
-        await _stop(manager, client)
+        if client.kc is not None:
+            client.kc.stop_channels()
+        if manager.has_kernel:
+            await manager.shutdown_kernel(now=True)
         end_processes(settings[RUN])
-
-
-async def _stop(manager: AsyncKernelManager, client: NotebookClient) -> None:
-    if client.kc is not None:
-        client.kc.stop_channels()
-    if manager.has_kernel:
-        await manager.shutdown_kernel(now=True)
 
 
 def end_processes(run: str) -> None:

@@ -68,12 +68,19 @@ def gpus_of(machine: str) -> tuple[str, str]:
     """
     if is_cpu(machine):
         return "", ""
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    lines, reason = [], "nvidia-smi lists none"
     try:
-        rows = _ask_nvidia_smi()
-    except (OSError, subprocess.SubprocessError) as error:
-        rows, reason = [], _describe_failure(error)
-    else:
-        reason = "nvidia-smi lists none"
+        lines = ask(query, GPU_SECONDS).splitlines()
+    except FileNotFoundError:
+        reason = "nvidia-smi is not installed"
+    except subprocess.TimeoutExpired:
+        reason = f"nvidia-smi does not answer within {GPU_SECONDS} s"
+    except (OSError, subprocess.SubprocessError):
+        reason = "nvidia-smi fails"
+    # The name and the driver's version of each GPU.
+    rows = [line.split(", ") for line in lines if line.isprintable()]
+    rows = [row for row in rows if len(row) == 2]
     if not rows:
         raise BookError(
             f"no GPU is found here ({reason}), but '{machine}' names a machine with a"
@@ -82,13 +89,6 @@ def gpus_of(machine: str) -> tuple[str, str]:
         )
     count = f"{len(rows)} × " if len(rows) > 1 else ""
     return count + rows[0][0], rows[0][1]
-
-
-def _ask_nvidia_smi() -> list[list[str]]:
-    """Return the name and the driver's version of each GPU."""
-    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-    rows = [row.split(", ") for row in ask(query, GPU_SECONDS).splitlines()]
-    return [row for row in rows if len(row) == 2 and all(map(str.isprintable, row))]
 
 
 def ask(command: Sequence[str], seconds: int) -> str:
@@ -103,14 +103,6 @@ def ask(command: Sequence[str], seconds: int) -> str:
         timeout=seconds,
     )
     return asked.stdout
-
-
-def _describe_failure(error: Exception) -> str:
-    if isinstance(error, subprocess.TimeoutExpired):
-        return f"nvidia-smi does not answer within {GPU_SECONDS} s"
-    if isinstance(error, FileNotFoundError):
-        return "nvidia-smi is not installed"
-    return "nvidia-smi fails"
 
 
 def _cpu_model() -> str:
