@@ -119,14 +119,14 @@ def start(
 ) -> NoReturn:
     """Write the chosen notebooks and become JupyterLab, which shows the first."""
     chosen = _choose(book, tabs, sections)
-    pythons = interpreters(list(dict.fromkeys(tab for tab, _ in chosen)), python)
+    pythons = interpreters(list(dict.fromkeys(tab for _, tab in chosen)), python)
     lab = book.root / build_paths.LAB
     _write_notebooks(lab / "notebooks", book, chosen)
     for tab, interpreter in pythons.items():
         spec = _kernel_spec(tab, interpreter, book.root)
         folder = lab / "share/kernels" / _kernel_name(tab)
         write_whole(folder / "kernel.json", json.dumps(spec, indent=1))
-    first_tab, first = chosen[0]
+    first, first_tab = chosen[0]
     _write_settings(lab, f"/lab/tree/{names.notebook(book, first, first_tab)}", port)
     command = [sys.executable, "-m", "jupyterlab"]
     sys.stdout.flush()
@@ -135,11 +135,11 @@ def start(
 
 def _choose(
     book: Book, tabs: Sequence[str], sections: Sequence[str]
-) -> list[tuple[str, Section]]:
-    """Return each chosen tab and section with code; raise a `BookError` if none has."""
+) -> list[tuple[Section, str]]:
+    """Return each chosen section and tab with code; raise a `BookError` if none has."""
     for tab in tabs:
         book.check_tab(tab)
-    chosen = editions.chosen_sections(book, tabs, sections)
+    chosen = editions.choose(book, tabs, sections)
     if not chosen:
         reason = f"{', '.join(sections)}: no code in {', '.join(tabs)}; choose another"
         raise BookError(reason, "SECTION")
@@ -147,16 +147,16 @@ def _choose(
 
 
 def _write_notebooks(
-    folder: Path, book: Book, chosen: Sequence[tuple[str, Section]]
+    folder: Path, book: Book, chosen: Sequence[tuple[Section, str]]
 ) -> None:
     """Write the chosen notebooks, and the list of those that are in each folder."""
     edition = editions.Edition(book)
     old = []
-    for tab, section in chosen:
+    for section, tab in chosen:
         file = folder / names.notebook(book, section, tab)
         if _write_notebook(file, edition.notebook(section, tab, names.PLAIN), tab):
             old.append(os.path.relpath(file))
-    for tab in dict.fromkeys(tab for tab, _ in chosen):
+    for tab in dict.fromkeys(tab for _, tab in chosen):
         write_whole(folder / tab / INDEX_NAME, _index(edition, folder, tab))
     if old:
         print(

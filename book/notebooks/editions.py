@@ -87,7 +87,7 @@ def write(
     outputs of `machine` if `outputs` is True.
     """
     run.check_names(book, tabs, sections, machine)
-    chosen = chosen_sections(book, tabs, sections)
+    chosen = choose(book, tabs, sections)
     folder = book.root / build_paths.NOTEBOOKS
     lock = book.root / build_paths.NOTEBOOKS_LOCK
     with locked(lock, "another process is writing notebooks"):
@@ -106,35 +106,27 @@ def write(
     return folder
 
 
-def chosen_sections(
+def choose(
     book: Book, tabs: Sequence[str], sections: Sequence[str]
-) -> list[tuple[str, Section]]:
-    """Return each chosen tab and section with code; without names, choose all.
+) -> list[tuple[Section, str]]:
+    """Return each chosen section and tab with code; without names, choose all.
 
     Raises a `BookError` if a named section has no code.
     """
-    chosen = [book.section(name) for name in sections]
-    for section in chosen:
+    for section in map(book.section, sections):
         if not book.code_tabs(section):
-            raise BookError(
-                f"{section.name} has no code and thus no notebook; choose another",
-                "SECTION",
-            )
-    return [
-        (tab, section)
-        for tab in book.tabs
-        for section in chosen or book.sections
-        if tab in (tabs or book.tabs) and tab in book.code_tabs(section)
-    ]
+            message = f"{section.name} has no code and thus no notebook; choose another"
+            raise BookError(message, "SECTION")
+    return run.plan(book, tabs, sections, force=True)
 
 
 def _notebook_files(
-    edition: "Edition", chosen: list[tuple[str, Section]]
+    edition: "Edition", chosen: list[tuple[Section, str]]
 ) -> archive.Files:
     """Return the notebooks of each kind under their paths, and show the progress."""
     files: archive.Files = {}
     bar = tqdm(chosen, unit=" notebooks", disable=not sys.stderr.isatty())
-    for tab, section in bar:
+    for section, tab in bar:
         bar.set_description(f"{tab}: {section.name}")
         for kind in KINDS:
             path = names.notebook(edition.book, section, tab, kind)
