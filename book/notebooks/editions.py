@@ -21,10 +21,11 @@ from tqdm import tqdm
 
 from book import merge
 from book.base import build_paths
+from book.base.drawing import draw_png, shown_size
 from book.base.errors import BookError
 from book.base.files import locked
 from book.library import package
-from book.notebooks import archive, figures, standalone
+from book.notebooks import archive, standalone
 from book.notebooks.markdown import Writer
 from book.pages import hosting, names
 from book.records import fingerprint, store
@@ -325,9 +326,9 @@ def _output(output: NotebookNode) -> NotebookNode:
         return output
     shown = copy.deepcopy(output)
     svg = shown.data[SVG] = restyle(svg)
-    png = figures.draw_png(svg, "a plot of a record")
+    png = draw_png(svg, "a plot of a record")
     shown.data["image/png"] = base64.b64encode(png).decode()
-    width, height = figures.shown_size(png)
+    width, height = shown_size(png)
     shown.metadata["image/png"] = {"width": width, "height": height}
     return shown
 

@@ -5,6 +5,7 @@ the notebook, and equations have their numbers.
 """
 
 import base64
+import functools
 import html
 import re
 from collections.abc import Callable, Collection
@@ -14,8 +15,8 @@ from pathlib import Path
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
+from book.base.drawing import draw_png, shown_size
 from book.base.errors import BookError
-from book.notebooks.figures import EmbeddedPicture, read_picture
 from book.refs.bibliography import Bibliography
 from book.refs.numbers import Numbers, Place
 from book.text.blocks import (
@@ -40,7 +41,33 @@ from book.text.section import Section
 # Jupyter reads this sign, which CommonMark does not have.
 STRIKE_OUT = re.compile(r"(?<!~)~~(?=[^\s~])")
 
+TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
 Link = Callable[[Place], str]
+
+
+@dataclass(frozen=True)
+class EmbeddedPicture:
+    """An image in a format that every notebook can show."""
+
+    name: str
+    mime: str
+    data: bytes
+    width: int | None = None  # in CSS pixels, if it is not the image's own width
+
+
+@functools.cache
+def read_picture(path: Path) -> EmbeddedPicture:
+    """Return the image in `path`; an SVG becomes a PNG, since Colab shows no SVG.
+
+    Raises a `BookError` for a file in another format or a damaged SVG.
+    """
+    if path.suffix in TYPES:
+        return EmbeddedPicture(path.name, TYPES[path.suffix], path.read_bytes())
+    if path.suffix != ".svg":
+        message = "notebooks can show only SVG, PNG and JPEG; convert this file"
+        raise BookError(message, path)
+    data = draw_png(path.read_text(encoding="utf-8"), path)
+    return EmbeddedPicture(f"{path.stem}.png", "image/png", data, shown_size(data)[0])
 
 
 @dataclass
@@ -143,7 +170,8 @@ class Writer:
         """Return an image above its number and caption."""
         image = read_picture((self.section.path.parent / figure.path).resolve())
         caption = self._lines(figure, figure.caption)
-        alt = figure.alt or _plain_text(caption)
+        # Without links and emphasis, a caption may describe its figure.
+        alt = figure.alt or re.sub(r"\[([^\]]*)\]\([^)]*\)|[*`]", r"\1", caption)
         size = f' width="{image.width}"' if image.width else ""
         tag = f'<img src="{self._image_source(image)}" alt="{html.escape(alt)}"{size}>'
         if figure.label:
@@ -197,8 +225,3 @@ class Writer:
 
 def _anchor(label: str) -> str:
     return f'<a id="{label}"></a>'
-
-
-def _plain_text(caption: str) -> str:
-    """Return a caption without links and emphasis."""
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)|[*`]", r"\1", caption)

@@ -48,7 +48,10 @@ def build(book: Book, with_pdf: bool = True) -> Path:
             report(f"publish: {name}")
             shutil.copytree(source, draft / name)
         report("publish: pages")
-        _add_pages(book, settings, draft)
+        # The pages have buttons for all files that are there already.
+        shown = buttons.for_book(book, settings, buttons.files_in(draft))
+        with locked(book.root / build_paths.PAGES_LOCK, "another process builds it"):
+            html.write_site(book, draft, shown, settings.site)
         _add_files_for_hosts(book, settings, draft)
     if not settings.site:
         report(f"publish: no sitemap.xml, because {hosting.WHERE} has no site")
@@ -78,13 +81,6 @@ def _make_pdfs(book: Book) -> Path:
     return folder
 
 
-def _add_pages(book: Book, settings: Hosting, draft: Path) -> None:
-    """Build the pages in `draft`, with buttons for all files that it holds already."""
-    shown = buttons.for_book(book, settings, buttons.files_in(draft))
-    with locked(book.root / build_paths.PAGES_LOCK, "another process builds it"):
-        html.write_site(book, draft, shown, settings.site)
-
-
 # Files for hosts and search engines
 
 
@@ -92,24 +88,19 @@ def _add_files_for_hosts(book: Book, settings: Hosting, draft: Path) -> None:
     """Write the files that hosts and search engines look for."""
     files = {
         ".nojekyll": "",  # Otherwise, GitHub omits names that begin with "_".
-        "robots.txt": _robots(settings),
+        "robots.txt": "User-agent: *\nAllow: /\n",
         "404.html": render_template(
             "404.html", **_missing_page_context(book, settings)
         ),
     }
     if settings.site:
-        files["sitemap.xml"] = _sitemap(book, settings, draft)
+        files["robots.txt"] += f"Sitemap: {settings.site}/sitemap.xml\n"
+        files["sitemap.xml"] = _sitemap(book, settings)
     for name, text in files.items():
         (draft / name).write_text(text, "utf-8")
 
 
-def _robots(settings: Hosting) -> str:
-    """Return the rules for search engines, which allow all pages."""
-    text = "User-agent: *\nAllow: /\n"
-    return f"{text}Sitemap: {settings.site}/sitemap.xml\n" if settings.site else text
-
-
-def _sitemap(book: Book, settings: Hosting, draft: Path) -> str:
+def _sitemap(book: Book, settings: Hosting) -> str:
     """Return the sitemap with the addresses of all pages and of the list of decks."""
     index = f"{book.config.build['index']}.html"
     pages = [f"{section.name}.html" for section in book.sections]

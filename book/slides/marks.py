@@ -212,7 +212,9 @@ class _Reader:
         if isinstance(block, source.Table) and self.slides:
             self._add_notes(block.caption)
         text, all_marks = _text(block), _marks(block)
-        for start, end in _segments(text, all_marks):
+        # The pieces of the text in which at most one slide begins.
+        starts = [mark.start for mark in all_marks if mark.begins][1:]
+        for start, end in pairwise([0, *starts, len(text)]):
             marks = [mark for mark in all_marks if start <= mark.start < end]
             first = marks[0].start if marks else start
             self.line = block.line + text.count("\n", 0, first)
@@ -228,10 +230,11 @@ class _Reader:
         elif marks:
             self._begin_part()
         if isinstance(block, source.Figure):
-            if marks:
-                self._add_figure(block)
-            else:
-                self._add_notes(block.caption)
+            caption = block.caption
+            if marks:  # the first sentence of the caption stays below the figure
+                self.slides[-1].blocks.append(to_figure(block))
+                _, caption = _first_sentence(caption)
+            self._add_notes(caption)
             return
         for mark in marks:
             lead_in = LEAD_IN.search(text, start, mark.start)
@@ -248,14 +251,6 @@ class _Reader:
         """Begin a slide with the last heading as its title, if it has no slide yet."""
         if self.pending_notes is not None:
             self._begin_slide(self.heading)
-
-    def _add_figure(self, figure: source.Figure) -> None:
-        """Add a figure to the last slide, and what its caption explains to the notes.
-
-        The first sentence of the caption stays below the figure.
-        """
-        self.slides[-1].blocks.append(to_figure(figure))
-        self._add_notes(_first_sentence(figure.caption)[1])
 
     def _add_mark(self, mark: SlideMark, lead_in: str) -> None:
         """Add the text of a mark to the last slide, after the bold words before it."""
@@ -282,7 +277,7 @@ class _Reader:
     def read_code(self, cell: source.Cell) -> None:
         """Add the code and the outputs of a cell to the last slide."""
         self.line = cell.line
-        if not cell.on_slides or _imports(cell.code):
+        if not cell.on_slides or _imports(cell.python):
             if len(self.slides) == 1 and self.pending_notes is None:
                 # A text below this cell is not one for the front slide.
                 self.heading, self.pending_notes = "Setup", []
@@ -300,12 +295,6 @@ def to_figure(figure: source.Figure, folder: Path = Path()) -> SlideFigure:
     """Return a figure with the first sentence of its caption; `folder` has its path."""
     caption, _ = _first_sentence(for_medium(figure.caption, "slide"))
     return SlideFigure(str(folder / figure.path), figure.alt, caption)
-
-
-def _segments(text: str, marks: list[SlideMark]) -> list[tuple[int, int]]:
-    """Return the start and end of each piece of a text in which one slide begins."""
-    starts = [mark.start for mark in marks if mark.begins][1:]
-    return list(zip([0, *starts], [*starts, len(text)], strict=True))
 
 
 # Text
@@ -388,10 +377,7 @@ def _is_whole_sentence(before: str, mark: SlideMark, after: str) -> bool:
 
 def _imports(code: str) -> bool:
     """Return True for a cell that prepares the others, mostly by imports."""
-    try:
-        statements = ast.parse(code).body
-    except SyntaxError:
-        return False
+    statements = ast.parse(code).body
     imports = [s for s in statements if isinstance(s, ast.Import | ast.ImportFrom)]
     return len(imports) > len(statements) / 2
 
