@@ -260,7 +260,10 @@ class _Reader:
             slide.title = f"{lead_in}: {title}" if lead_in else title
             slide.blocks += _paragraphs(rest)
         else:
-            slide.blocks += _with_lead_in(lead_in, _paragraphs(mark.text))
+            paragraphs = list(_paragraphs(mark.text))
+            if lead_in and paragraphs:
+                paragraphs[0].text = f"**{lead_in}.** {paragraphs[0].text}"
+            slide.blocks += paragraphs
 
     def _add_notes(self, text: str) -> None:
         """Add the paragraphs of a text to the notes."""
@@ -323,15 +326,6 @@ def _first_sentence(text: str) -> tuple[str, str]:
 def capitalize(text: str) -> str:
     """Return a text with its first letter in upper case and the rest unchanged."""
     return text[:1].upper() + text[1:]
-
-
-def _with_lead_in(words: str, paragraphs: Iterator[Text]) -> Iterator[Text]:
-    """Yield the paragraphs, the first of them after the bold `words`."""
-    for paragraph in paragraphs:
-        if words:
-            paragraph.text = f"**{words}.** {paragraph.text}"
-        words = ""
-        yield paragraph
 
 
 def _paragraphs(text: str) -> Iterator[Text]:

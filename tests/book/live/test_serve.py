@@ -96,30 +96,6 @@ def test_a_request_without_a_host_gets_no_answer(port: int):
         assert b" 421 " in client.recv(100)
 
 
-def test_links_out_of_the_site_are_not_followed(port: int, site: Path):
-    outside = site.parent / "outside"
-    outside.mkdir(exist_ok=True)
-    for name in ("secret.txt", "index.html"):
-        (outside / name).write_text("secret")
-    for link, target in (
-        ("out.txt", outside / "secret.txt"),
-        ("out.html", outside / "index.html"),
-        ("folder", outside),
-        ("pages/index.html", outside / "index.html"),
-        ("loop", site / "loop"),
-    ):
-        (site / link).parent.mkdir(exist_ok=True)
-        (site / link).symlink_to(target)
-    for path in ("/out.txt", "/out.html", "/folder/secret.txt", "/folder/", "/pages/"):
-        for method in ("GET", "HEAD"):
-            answer = get(port, path, method)
-            assert answer.status == 404
-            assert b"secret" not in answer.read()
-    assert get(port, "/loop").status == 404
-    (site / "same.css").symlink_to(site / "style.css")
-    assert get(port, "/same.css").status == 200
-
-
 @pytest.mark.parametrize(
     "path", ["/%00", "/index.html%00", "/%FF", "/a%0Ab", "/%", "//"]
 )
