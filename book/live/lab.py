@@ -33,20 +33,6 @@ from book.text.tabs import tab_name
 WRITTEN = "gpus_written"  # in the metadata of a notebook: a hash of what it was
 # A path of a socket has at most 107 characters, about 65 of them in the folder.
 LONGEST_FOLDER = 40
-# The modules that the notebooks import, and the package that installs each of them.
-FRAMEWORKS = {
-    "pytorch": {"torch": "torch"},
-    "mxnet": {"mxnet": "mxnet"},
-    "jax": {
-        **{"jax": "jax", "flax": "flax", "optax": "optax"},
-        **{"orbax": "orbax-checkpoint"},
-    },
-    "tensorflow": {"tensorflow": "tensorflow"},
-}
-TOOLS = {
-    **{"ipykernel": "ipykernel", "matplotlib": "matplotlib"},
-    **{"sklearn": "scikit-learn", "cloudpickle": "cloudpickle"},
-}
 FIND = """\
 import importlib.util, sys
 print(*[name for name in sys.argv[1:] if importlib.util.find_spec(name) is None])
@@ -72,7 +58,9 @@ LAB_SETTINGS = {
 }
 
 
-def interpreters(tabs: Sequence[str], python: Path | None) -> dict[str, Path]:
+def interpreters(
+    book: Book, tabs: Sequence[str], python: Path | None
+) -> dict[str, Path]:
     """Return the Python of each tab: `python`, or that of the tab's environment.
 
     Raises a `BookError` if `python` cannot run the notebooks of a tab.
@@ -81,20 +69,21 @@ def interpreters(tabs: Sequence[str], python: Path | None) -> dict[str, Path]:
         return {tab: environments.python(tab) for tab in tabs}
     found = run.check_interpreter(python)
     for tab in tabs:
-        _check_packages(found, tab)
+        _check_packages(book, found, tab)
     return dict.fromkeys(tabs, found)
 
 
-def _check_packages(python: Path, tab: str) -> None:
+def _check_packages(book: Book, python: Path, tab: str) -> None:
     """Raise a `BookError` if `python` lacks what the notebooks of `tab` import."""
-    packages = FRAMEWORKS[tab] | TOOLS
+    packages = editions.listed_packages(book, tab, "all")
+    packages["ipykernel"] = "ipykernel"
     asked = subprocess.run(
         [python, "-c", FIND, *packages],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
     )
-    missing = [packages[name] for name in asked.stdout.split()]
+    missing = [packages[name].partition("==")[0] for name in asked.stdout.split()]
     if missing:
         pins = [_pin(package, environments.pins(tab)) for package in missing]
         raise BookError(
@@ -119,7 +108,7 @@ def start(
 ) -> NoReturn:
     """Write the chosen notebooks and become JupyterLab, which shows the first."""
     chosen = _choose(book, tabs, sections)
-    pythons = interpreters(list(dict.fromkeys(tab for _, tab in chosen)), python)
+    pythons = interpreters(book, list(dict.fromkeys(t for _, t in chosen)), python)
     lab = book.root / build_paths.LAB
     _write_notebooks(lab / "notebooks", book, chosen)
     for tab, interpreter in pythons.items():

@@ -239,7 +239,7 @@ def start(book: Book, tabs: list[str], python: Path | None, port: int) -> None:
     """Serve the book with cells that run, until interrupted."""
     for tab in tabs:
         book.check_tab(tab)
-    pythons = lab.interpreters(tabs, python)
+    pythons = lab.interpreters(book, tabs, python)
     try:
         name = machine.gpus_of("live")[0]
     except BookError:  # there are none

@@ -225,7 +225,8 @@ class Edition:
         calls.append("report_gpus()")
         if kind != names.PLAIN:
             functions.append(standalone.install_missing)
-            needed = _packages(self.book, section, tab)
+            name = f"{tab}-{Path(section.name).name}"
+            needed = listed_packages(self.book, tab, name, "all")
             calls.append(f"install_missing({needed!r})")
         if recorded := store.pinned_version(self.book, tab):
             functions += [standalone.version_of, standalone.report_version]
@@ -258,13 +259,13 @@ class Edition:
         return "\n".join(cell.code for cell in self.book.cells(section, tab))
 
 
-def _packages(book: Book, section: Section, tab: str) -> dict[str, str]:
-    """Return the modules that a notebook imports, and what installs each.
+def listed_packages(book: Book, *names: str) -> dict[str, str]:
+    """Return the modules that notebooks import, and what installs each.
 
     config.ini lists them for a tab, for one section in a tab, and for all notebooks.
     """
     parser, found = book.config.build.parser, {}
-    for name in (tab, f"{tab}-{Path(section.name).name}", "all"):
+    for name in names:
         lines = parser.get("notebooks", name, fallback="").splitlines()
         for line in filter(None, map(str.strip, lines)):
             module, _, requirement = line.partition(": ")
