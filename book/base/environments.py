@@ -66,12 +66,13 @@ PIP_TO_UV = {
 def python(name: str, root: Path = ROOT) -> Path:
     """The interpreter of the environment `name`, which is built if that is due."""
     pins = pins_file(name, root)
+    digest = hashlib.sha256(pins.read_bytes()).hexdigest()
     folder = root / ".venvs" / name
-    if not _is_built(folder, pins):
+    if not _is_built(folder, digest):
         with _lock(folder):
             # Another process may have built it while this one waited.
-            if not _is_built(folder, pins):
-                _build(folder, pins)
+            if not _is_built(folder, digest):
+                _build(folder, pins, digest)
     return folder / "bin" / "python"
 
 
@@ -147,17 +148,10 @@ def for_any_build(requirements: str) -> str:
     return re.sub(r"^(?:cuda|nvidia)\b\S*\n", "", pins, flags=re.MULTILINE)
 
 
-def _is_built(folder: Path, pins: Path) -> bool:
+def _is_built(folder: Path, digest: str) -> bool:
     stamp = folder / STAMP
-    return (
-        (folder / "bin" / "python").exists()
-        and stamp.exists()
-        and stamp.read_text() == _digest(pins)
-    )
-
-
-def _digest(pins: Path) -> str:
-    return hashlib.sha256(pins.read_bytes()).hexdigest()
+    is_there = (folder / "bin" / "python").exists() and stamp.exists()
+    return is_there and stamp.read_text() == digest
 
 
 def _lock(folder: Path) -> contextlib.AbstractContextManager[None]:
@@ -166,11 +160,10 @@ def _lock(folder: Path) -> contextlib.AbstractContextManager[None]:
     return locked(folder.with_suffix(".lock"), waiting)
 
 
-def _build(folder: Path, pins: Path) -> None:
+def _build(folder: Path, pins: Path, digest: str) -> None:
     size = f": about {SIZES[folder.name]}" if folder.name in SIZES else ""
     report(f"building {_short(folder)} from environments/{pins.name}{size}")
     start = time.monotonic()
-    digest = _digest(pins)
     root = folder.parent.parent
     try:
         shutil.rmtree(folder, ignore_errors=True)

@@ -222,10 +222,7 @@ def _outdated_files(book: Book) -> dict[Path, str]:
 
 def _lib_file(book: Book, tab: str) -> str:
     """Return the path of a tab's library, relative to the book."""
-    if "lib_file" in book.config.library[tab]:
-        return book.config.library[tab]["lib_file"]
-    message = "lib_file is missing; set it to the path of the library"
-    raise BookError(message, f"config.ini [library-{tab}]")
+    return str(book.config.library[tab]["lib_file"])
 
 
 def _ruff(arguments: Sequence[str], text: str, path: str) -> str:

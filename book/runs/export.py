@@ -174,23 +174,19 @@ def _read_result(
         result = nbformat.v4.reads(file.read_text(encoding="utf-8"))
         nbformat.validate(result)
         facts = {fact: result.metadata.book[fact] for fact in RESULT_FACTS}
+        if facts["fingerprint"] != fingerprint.fingerprint(book, section, tab):
+            raise BookError(
+                "stale: its code, the code of d2l that it uses, or the list of its"
+                f" environment has changed since; {AGAIN}"
+            )
+        # Only the outputs are taken; the rest is that of the book.
+        executed = store.blank(book, section, tab)
+        for cell, ran in zip(executed.cells, result.cells, strict=True):
+            cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
     except OSError as error:
         raise BookError(f"cannot be read ({error.strerror})") from None
     except validation.UNREADABLE:
         raise BookError(f"damaged (not a result); copy it again, or {AGAIN}") from None
-    if facts["fingerprint"] != fingerprint.fingerprint(book, section, tab):
-        raise BookError(
-            "stale: its code, the code of d2l that it uses, or the list of its"
-            f" environment has changed since; {AGAIN}"
-        )
-    # Only the outputs are taken; the rest is that of the book.
-    executed = store.blank(book, section, tab)
-    if [cell.source for cell in result.cells] != [c.source for c in executed.cells]:
-        raise BookError(
-            f"made from other code: its cells are not those of the book; {AGAIN}"
-        )
-    for cell, ran in zip(executed.cells, result.cells, strict=True):
-        cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
     if problem := validation.problem_with_record(store.new_record(executed, facts)):
         raise BookError(f"{problem}; {AGAIN}")
     return executed, facts

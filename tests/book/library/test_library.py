@@ -607,13 +607,6 @@ def test_only_outdated_files_are_written_and_reported(make):
     assert [p.name for p in written[1].parent.iterdir() if p.suffix != ".py"] == []
 
 
-def test_a_library_needs_a_file(make):
-    book = make(("x = 1  #@save",))
-    del book.config.library["pytorch"]["lib_file"]
-    with pytest.raises(BookError, match=r"config.ini \[library-pytorch\]: lib_file"):
-        package.write(book)
-
-
 def test_a_broken_block_changes_no_file(make_book):
     good = section("a", "x = 1  #@save")
     book = make_book(tabs=("pytorch", "jax"), a=good)
