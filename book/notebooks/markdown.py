@@ -17,15 +17,14 @@ from nbformat.v4 import new_markdown_cell
 
 from book.base.drawing import draw_png, shown_size
 from book.base.errors import BookError
+from book.library.figures import is_explorable
 from book.refs.bibliography import Bibliography
 from book.refs.numbers import Numbers, Place
 from book.text.blocks import (
     Block,
-    Contents,
     Equation,
     Figure,
     Heading,
-    References,
     Table,
 )
 from book.text.inline import (
@@ -103,12 +102,9 @@ class Writer:
     def text(self, block: Block) -> str:
         """Return a block as plain Markdown; empty if notebooks do not show it.
 
-        Raises a `BookError` for a block that notebooks cannot show.
+        Raises a `BookError` for a text that notebooks would strike out.
         """
         match block:
-            case Contents() | References():
-                message = "a notebook cannot show this block; move it to another page"
-                raise BookError(message, self.section.at(block.line))
             case Heading():
                 return self._heading(block)
             case _ if block.sign.endswith("~~"):
@@ -185,8 +181,7 @@ class Writer:
     def _note_on_interactive_version(self, figure: Figure, place: Place) -> str:
         """Return a sentence on a figure's interactive version, or an empty text."""
         name = Path(figure.path).stem
-        script = self.numbers.book.root / "static" / "explorables" / f"{name}.js"
-        if name in self.interactive or not script.exists():
+        if name in self.interactive or not is_explorable(name):
             return ""
         address = self.link_to_site(place)
         edition = f"[the HTML edition]({address})" if address else "the HTML edition"

@@ -29,8 +29,8 @@ from book.text.book import Book
 from book.text.section import Section
 from book.text.tabs import tab_name
 
-# The files in `static/` that become the stylesheet of decks, and those that are copied.
 DIVIDER = "The Section in Detail"  # the title of the slide below the short deck
+# The files in `static/` that become the stylesheet of decks, and those that are copied.
 STYLES = ("book.css", "slides.css")
 STATIC_FILES = ("favicon.svg", "fonts", "slides.js", "vendor/reveal")
 
