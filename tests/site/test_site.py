@@ -158,7 +158,7 @@ def contrast(one: str, other: str) -> float:
 
 def test_code_can_be_read(site: Path):
     css = (site / "_static/site.css").read_text("utf-8")
-    pairs = r"light-dark\((#\w+),\s*(#\w+)\)"
+    pairs = r"light-dark\(#(\w+),\s*#(\w+)\)"
     found = re.search(rf"--code-bg:\s*{pairs}", css)
     colors = re.findall(pairs, code.rules())
     assert found and len(colors) > 4
