@@ -1,19 +1,16 @@
 """The book's commands: `python -m book COMMAND`; `make help` lists them."""
 
 import argparse
-import gc
 import os
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from book.base import arguments, build_paths
-from book.base.errors import BookError, describe_os_error
+from book.base.errors import BookError
 from book.base.files import locked
-from book.runner import signals
-from book.runner.errors import Unfit
+from book.runner.signals import exit_status
 
 if TYPE_CHECKING:
     from book.text.book import Book
@@ -25,49 +22,32 @@ Command = Callable[[argparse.Namespace], None]
 
 def html(options: argparse.Namespace) -> None:
     """Build the book and print the path of its first page, last of all."""
+    from book.pages.freshness import up_to_date_index
+
     if not Path("config.ini").exists():
         _read_book()  # raises an error before a folder is created here
-    # A build makes little garbage. Looking for it, also at the end of the process,
-    # would take a tenth of a whole build and a quarter of a short one.
-    gc.disable()
     with locked(build_paths.PAGES_LOCK, "another process builds it"):
-        index, notes = _build_if_outdated()
-    gc.freeze()
-    gc.enable()
+        index = up_to_date_index(Path.cwd())
+        if index is None:
+            from book.library import package
+            from book.pages import html
+
+            book = _checked_book()
+            for tab in book.tabs:
+                package.generated(book, tab)  # reports a wrong #@save, as `make lib`
+            index = html.build(book)
+        notes = build_paths.HTML_NOTES.read_text("utf-8")
     print(notes, end="")
     print(index)
 
 
-def _build_if_outdated() -> tuple[Path, str]:
-    """Return the first page, and a note on each machine whose outputs are missing.
-
-    The book is built unless its pages are up to date.
-    """
-    from book.pages.freshness import up_to_date_index
-
-    index = up_to_date_index(Path.cwd())
-    if index is None:
-        from book.checks import rules
-        from book.library import package
-        from book.pages import html
-
-        book = _read_book()
-        rules.check_for_build(book)
-        for tab in book.tabs:
-            package.generated(book, tab)  # reports a wrong #@save, as `make lib` does
-        index = html.build(book)
-    return index, build_paths.HTML_NOTES.read_text("utf-8")
-
-
 def pdf(options: argparse.Namespace) -> None:
     """Make a PDF of all tabs, or one of each named tab, and print its path."""
-    from book.checks import rules
     from book.paper import pdf
 
-    book = _read_book()
+    book = _checked_book()
     for tab in options.tab:
         book.check_tab(tab)
-    rules.check_for_build(book)
     with locked(book.root / build_paths.PAGES_LOCK, "another process builds it"):
         for tab in options.tab or [None]:
             print(pdf.build(book, tab), flush=True)
@@ -118,21 +98,14 @@ def import_(options: argparse.Namespace) -> None:
 def notebooks(options: argparse.Namespace) -> None:
     """Write plain notebooks, notebooks for Colab and SageMaker, and a zip archive."""
     from book.notebooks.editions import write
-
-    book = _checked_book()
-    machine = _recorded_machine(book, options.machine)
-    print(write(book, options.tab, options.section, options.outputs, machine))
-
-
-def _recorded_machine(book: "Book", machine: str | None) -> str:
-    """Return `machine`, or `cpu` if it is None; refuse one without records."""
     from book.records import store
 
+    book, machine = _checked_book(), options.machine
     known = store.machines(book)
-    if machine is not None and store.check_machine(machine) not in known:
-        there = f"there are {', '.join(known)}" if known else "there are none"
+    if store.check_machine(machine) not in known:
+        there = f"there are {', '.join(known)}"
         raise BookError(f"no records of '{machine}'; {there}", "MACHINE")
-    return machine or "cpu"
+    print(write(book, options.tab, options.section, options.outputs, machine))
 
 
 def eval_(options: argparse.Namespace) -> None:
@@ -141,7 +114,7 @@ def eval_(options: argparse.Namespace) -> None:
     from book.records import store
 
     book = _checked_book()
-    for line in store.notes(store.all_states(book)):
+    for line in store.notes(store.states(book)):
         print(line)
     print(write(book))
 
@@ -163,7 +136,7 @@ def publish(options: argparse.Namespace) -> None:
     book = _checked_book()
     with locked(book.root / build_paths.PUBLISH_LOCK, "another process publishes"):
         folder = build(book, options.pdf)
-        for line in store.notes(store.all_states(book)):
+        for line in store.notes(store.states(book)):
             print(line)
         if options.push:
             push(book, folder)
@@ -226,15 +199,8 @@ def lock(options: argparse.Namespace) -> None:
     """Pin the packages of all environments in environments/NAME.txt."""
     from book.base import environments
 
-    for path in environments.lock(Path.cwd(), options.upgrade):
+    for path in environments.lock(Path.cwd()):
         print(path)
-
-
-def _avoid_slow_imports() -> None:
-    """Save two seconds at each start, which nbformat would spend on imports."""
-    # When jsonschema is imported, it builds a grammar of IRIs, which notebooks lack.
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-    os.environ.setdefault("NBFORMAT_VALIDATOR", "fastjsonschema")
 
 
 def _read_book() -> "Book":
@@ -272,7 +238,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "pdf": YES_OR_NO | {"help": "0 to omit the PDFs"},
     "push": YES_OR_NO | {"help": "push the notebooks to their branch on GitHub"},
     "check": {"action": "store_true", "help": "write nothing"},
-    "upgrade": {"action": "store_true", "help": "to the newest versions"},
 }
 
 
@@ -293,7 +258,7 @@ def _parser() -> argparse.ArgumentParser:
     add(run, "tab section force machine jobs python", machine="cpu")
     add(export, "tab section force machine to")
     add(import_, "from")
-    add(notebooks, "tab section outputs machine")
+    add(notebooks, "tab section outputs machine", machine="cpu")
     add(eval_)
     add(slides, "tab section")
     add(publish, "pdf push", pdf=True)
@@ -302,36 +267,21 @@ def _parser() -> argparse.ArgumentParser:
     add(live, "tab python port")
     add(lab, "tab section python port", port=8888)
     add(serve, "port")
-    add(lock, "upgrade")
+    add(lock)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    # Python warns about old dependencies of d2lbook when it first compiles them.
-    warnings.simplefilter("ignore", SyntaxWarning)
-    _avoid_slow_imports()
-    # `kill` must stop kernels and leave no file half-written, just as Ctrl-C does.
-    signals.listen()
-    try:
+    # When jsonschema is imported, it builds a grammar of IRIs, which takes a second.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    os.environ.setdefault("NBFORMAT_VALIDATOR", "fastjsonschema")
+
+    def work() -> None:
         options = _parser().parse_args(argv)
         options.command(options)
-    except Unfit as error:
-        return _report_errors(str(error))
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _report_errors(where + describe_os_error(error))
-    except KeyboardInterrupt:
-        print("interrupted: finished work is kept", file=sys.stderr)
-        return 130
-    return 0
 
-
-def _report_errors(message: str) -> int:
-    """Print each line of a message as an error, and return the exit status 1."""
-    for line in message.splitlines():
-        print(f"error: {line}", file=sys.stderr)
-    return 1
+    return exit_status(work)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from book.base.errors import BookError
-from book.base.files import write_bytes_whole
+from book.runner.files import write_bytes_whole
 
 Value = TypeVar("Value")
 Item = TypeVar("Item")

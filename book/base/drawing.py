@@ -1,8 +1,6 @@
 """Draws SVG as pixels, in letters that are the same on every system."""
 
-import functools
 from importlib.resources import files
-from pathlib import Path
 
 import resvg_py
 
@@ -11,7 +9,8 @@ from book.base.errors import BookError
 ZOOM = 2
 DOTS_PER_INCH = 96  # the resolution of CSS, for matplotlib's sizes in points
 FAMILY = "Roboto"
-FONTS = ("Regular", "Italic", "Medium", "Bold", "BoldItalic")
+STYLES = ("Regular", "Italic", "Medium", "Bold", "BoldItalic")
+FONTS = [f"{files('font_roboto')}/files/{FAMILY}-{style}.ttf" for style in STYLES]
 
 
 def draw_png(svg: str, where: object, zoom: int = ZOOM) -> bytes:
@@ -25,7 +24,7 @@ def draw_png(svg: str, where: object, zoom: int = ZOOM) -> bytes:
             zoom=zoom,
             dpi=DOTS_PER_INCH,
             skip_system_fonts=True,
-            font_files=_fonts(),
+            font_files=FONTS,
             font_family=FAMILY,
             sans_serif_family=FAMILY,
             monospace_family=FAMILY,
@@ -36,8 +35,7 @@ def draw_png(svg: str, where: object, zoom: int = ZOOM) -> bytes:
     return bytes(png)
 
 
-@functools.cache
-def _fonts() -> list[str]:
-    """Return the paths of the font files."""
-    folder = Path(str(files("font_roboto"))) / "files"
-    return [str(folder / f"{FAMILY}-{style}.ttf") for style in FONTS]
+def shown_size(png: bytes) -> tuple[int, int]:
+    """Return the width and height in CSS pixels at which to show a drawn PNG."""
+    width, height = (int.from_bytes(png[at : at + 4]) for at in (16, 20))
+    return round(width / ZOOM), round(height / ZOOM)

@@ -22,12 +22,9 @@ from pathlib import Path
 from book.base.errors import BookError
 from book.base.files import locked
 from book.base.paths import ROOT
+from book.runner.signals import exit_status, report
 
 PYTHON_VERSION = "3.11"
-GET_PYTHON = (
-    "on Debian 12: apt-get install python3; elsewhere, with uv:"
-    f" uv venv --python {PYTHON_VERSION} .venvs/python"
-)
 STAMP = "built-from.sha256"
 LAST_LINES = 4
 # Each environment on Linux, measured as the sum of its wheels and by `du`. PyTorch's
@@ -69,12 +66,13 @@ PIP_TO_UV = {
 def python(name: str, root: Path = ROOT) -> Path:
     """The interpreter of the environment `name`, which is built if that is due."""
     pins = pins_file(name, root)
+    digest = hashlib.sha256(pins.read_bytes()).hexdigest()
     folder = root / ".venvs" / name
-    if not _is_built(folder, pins):
+    if not _is_built(folder, digest):
         with _lock(folder):
             # Another process may have built it while this one waited.
-            if not _is_built(folder, pins):
-                _build(folder, pins)
+            if not _is_built(folder, digest):
+                _build(folder, pins, digest)
     return folder / "bin" / "python"
 
 
@@ -93,7 +91,7 @@ def pins(name: str, root: Path = ROOT) -> list[str]:
     return [line for line in bare if line]
 
 
-def lock(root: Path = ROOT, upgrade: bool = False) -> list[Path]:
+def lock(root: Path = ROOT) -> list[Path]:
     """Make each `environments/NAME.txt` from pyproject.toml; pins that still fit stay.
 
     A tab's environment has the extra of this name, the group `run`, and the group
@@ -114,15 +112,15 @@ def lock(root: Path = ROOT, upgrade: bool = False) -> list[Path]:
         jax = root / "environments/jax.txt"
         groups["plans"] = [*groups["jax"], *groups["plans"], "--constraint", str(jax)]
     return [
-        _compile(root / f"environments/{name}.txt", sources, upgrade)
+        _compile(root / f"environments/{name}.txt", sources)
         for name, sources in sorted(groups.items())
     ]
 
 
-def _compile(target: Path, sources: Sequence[str], upgrade: bool) -> Path:
+def _compile(target: Path, sources: Sequence[str]) -> Path:
     draft = target.with_suffix(".txt.new")
     try:
-        if target.exists() and not upgrade:
+        if target.exists():
             shutil.copy(target, draft)
         _uv(
             f"the requirements of {target.stem} cannot be resolved",
@@ -150,17 +148,10 @@ def for_any_build(requirements: str) -> str:
     return re.sub(r"^(?:cuda|nvidia)\b\S*\n", "", pins, flags=re.MULTILINE)
 
 
-def _is_built(folder: Path, pins: Path) -> bool:
+def _is_built(folder: Path, digest: str) -> bool:
     stamp = folder / STAMP
-    return (
-        (folder / "bin" / "python").exists()
-        and stamp.exists()
-        and stamp.read_text() == _digest(pins)
-    )
-
-
-def _digest(pins: Path) -> str:
-    return hashlib.sha256(pins.read_bytes()).hexdigest()
+    is_there = (folder / "bin" / "python").exists() and stamp.exists()
+    return is_there and stamp.read_text() == digest
 
 
 def _lock(folder: Path) -> contextlib.AbstractContextManager[None]:
@@ -169,17 +160,17 @@ def _lock(folder: Path) -> contextlib.AbstractContextManager[None]:
     return locked(folder.with_suffix(".lock"), waiting)
 
 
-def _build(folder: Path, pins: Path) -> None:
+def _build(folder: Path, pins: Path, digest: str) -> None:
     size = f": about {SIZES[folder.name]}" if folder.name in SIZES else ""
-    _say(f"building {_short(folder)} from environments/{pins.name}{size}")
+    report(f"building {_short(folder)} from environments/{pins.name}{size}")
     start = time.monotonic()
-    digest = _digest(pins)
     root = folder.parent.parent
     try:
         shutil.rmtree(folder, ignore_errors=True)
-        _make_venv(folder, root)
+        failure = f"environments/{pins.name} cannot be installed"
+        _uv(failure, "venv", "--quiet", "--python", sys.executable, folder, root=root)
         _uv(
-            f"environments/{pins.name} cannot be installed",
+            failure,
             *("pip", "install", "--compile-bytecode"),
             *("--python", folder / "bin" / "python", "-r", pins),
             root=root,
@@ -190,7 +181,7 @@ def _build(folder: Path, pins: Path) -> None:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    _say(f"built {_short(folder)} in {time.monotonic() - start:.0f} s")
+    report(f"built {_short(folder)} in {time.monotonic() - start:.0f} s")
 
 
 def _link_pandoc(folder: Path) -> None:
@@ -200,23 +191,9 @@ def _link_pandoc(folder: Path) -> None:
         link.symlink_to(os.path.relpath(pandoc, link.parent))
 
 
-def _make_venv(folder: Path, root: Path) -> None:
-    try:
-        _uv("", "venv", "--python", PYTHON_VERSION, folder, root=root, quiet=True)
-    except BookError as error:
-        if "No interpreter found" not in str(error):
-            raise
-        raise BookError(
-            f"no Python {PYTHON_VERSION} on this machine; {GET_PYTHON}",
-            _short(folder),
-        ) from error
-
-
-def _uv(
-    failure: str, *arguments: str | Path, root: Path = ROOT, quiet: bool = False
-) -> None:
+def _uv(failure: str, *arguments: str | Path, root: Path = ROOT) -> None:
     """Run uv; on a terminal its progress shows, elsewhere its last lines are kept."""
-    shows = sys.stderr.isatty() and not quiet
+    shows = sys.stderr.isatty()
     result = subprocess.run(
         [*uv_command(root), *map(str, arguments)],
         env=uv_settings(os.environ),
@@ -226,7 +203,7 @@ def _uv(
     )
     if result.returncode:
         reason = _reason(result.stdout) if result.stdout else "uv tells why above"
-        raise BookError(f"{failure}: {reason}" if failure else reason)
+        raise BookError(f"{failure}: {reason}")
 
 
 def uv_settings(environ: os._Environ[str] | dict[str, str]) -> dict[str, str]:
@@ -267,7 +244,7 @@ def uv_command(root: Path = ROOT) -> list[str]:
 
 
 def _fetch_uv(folder: Path, pins: Path) -> None:
-    _say(f"fetching uv into {_short(folder)}")
+    report(f"fetching uv into {_short(folder)}")
     shutil.rmtree(folder, ignore_errors=True)
     pip = _pip_for(folder)
     result = _run([*pip, "install", "--quiet", "-r", str(pins)])
@@ -301,21 +278,14 @@ def _short(folder: Path) -> str:
     return f"{folder.parent.name}/{folder.name}"
 
 
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
 def main(names: Sequence[str]) -> int:
     """Build the environments `names`, print the interpreter of each."""
-    try:
+
+    def work() -> None:
         for name in names:
             print(python(name))
-    except BookError as error:
-        _say(f"error: {error}")
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
+
+    return exit_status(work)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Files and folders that are written whole or not at all; locks between processes."""
+"""Folders that are written whole or not at all; locks between processes."""
 
 import contextlib
 import fcntl
@@ -9,24 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from book.base.errors import BookError, describe_os_error
-from book.runner import files
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write `text` to `path` in UTF-8; if that fails, the old file stays."""
-    write_bytes_whole(path, text.encode("utf-8"))
-
-
-def write_bytes_whole(path: Path, data: bytes) -> None:
-    """Write `data` to `path`; if that fails, the old file stays.
-
-    Raises `BookError` if the file cannot be written.
-    """
-    try:
-        files.write_bytes_whole(path, data)
-    except OSError as error:
-        raise _unwritable(path, error) from error
+from book.runner.errors import BookError, unwritable
 
 
 @contextlib.contextmanager
@@ -45,7 +28,7 @@ def replace_folder(folder: Path) -> Iterator[Path]:
             yield new
             _swap(folder, new, Path(scratch, "old"))
     except OSError as error:
-        raise _unwritable(folder, error) from error
+        raise unwritable(folder, error) from error
 
 
 def _swap(folder: Path, new: Path, old: Path) -> None:
@@ -58,11 +41,6 @@ def _swap(folder: Path, new: Path, old: Path) -> None:
         if old.exists() and not folder.exists():
             os.rename(old, folder)
         raise
-
-
-def _unwritable(path: Path, error: OSError) -> BookError:
-    reason = describe_os_error(error)
-    return BookError(f"cannot be written ({reason}); what was there is kept", path)
 
 
 @contextlib.contextmanager

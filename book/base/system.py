@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from book.base.errors import BookError
 from book.base.paths import ROOT
+from book.runner.signals import exit_status
 
 LIST = ROOT / "environments" / "system.toml"
 INSTALL = "apt-get update && apt-get install --yes --no-install-recommends"
@@ -28,10 +29,6 @@ def packages(*groups: str) -> dict[str, str]:
     Each comes with a command of the shell that succeeds if it is there.
     """
     listed = tomllib.loads(LIST.read_text("utf-8"))
-    for group in groups:
-        if group not in listed:
-            known = ", ".join(listed)
-            raise BookError(f"no group '{group}'; there are {known}", LIST.name)
     return {name: test for g in groups or listed for name, test in listed[g].items()}
 
 
@@ -82,16 +79,13 @@ def main(arguments: Sequence[str]) -> int:
     """Carry out `check` or `install` for some groups; return the exit status."""
     commands = {"check": check, "install": install}
     command, *groups = arguments or [""]
-    try:
+
+    def work() -> None:
         if command not in commands:
             raise BookError("usage: python3 -m book.base.system check|install [GROUP]")
         commands[command](*groups)
-    except BookError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
+
+    return exit_status(work)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Checks that each lesson names the parts of the machine that it treats."""
 
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 from book.checks import glossary
@@ -36,13 +37,11 @@ def problems(book: Book) -> Iterator[str]:
     yield from _wrong_terms(book, shown)
 
 
-def _lessons(book: Book) -> Iterator[str]:
-    """Yield the names of the sections before the first appendix."""
+def _lessons(book: Book) -> list[str]:
+    """Return the names of the sections before the first appendix."""
     appendix = book.setting("pages", "appendix")
-    for section in book.sections[1:]:
-        if section.name == appendix:
-            return
-        yield Path(section.name).name
+    names = (section.name for section in book.sections[1:])
+    return [Path(name).name for name in takewhile(lambda n: n != appendix, names)]
 
 
 def _wrong_terms(book: Book, shown: Map) -> Iterator[str]:

@@ -94,8 +94,11 @@ def _section_problems(
     """Yield each problem of a section with its line."""
     yield from section.problems
     yield from _heading_problems(section)
+    known = [*book.tabs, "all"]
     for block in section.blocks:
-        yield from _tab_problems(book, block)
+        for tab in block.tabs:
+            if tab not in known:
+                yield block.line, f"unknown tab '{tab}'; choose from {', '.join(known)}"
         if isinstance(block, Cell):
             yield from _cell_problems(book, block)
         elif not isinstance(block, Contents | References):
@@ -113,13 +116,6 @@ def _heading_problems(section: Section) -> Problems:
                 message = f"level {block.level} below level {above}; remove a '#'"
                 yield block.line, f"a heading of {message}"
             above = block.level
-
-
-def _tab_problems(book: Book, block: Block) -> Problems:
-    known = [*book.tabs, "all"]
-    for tab in block.tabs:
-        if tab not in known:
-            yield block.line, f"unknown tab '{tab}'; choose from {', '.join(known)}"
 
 
 def _label_problems(book: Book) -> Iterator[str]:

@@ -50,7 +50,7 @@ def problems(book: Book) -> Iterator[str]:
         for tab in book.tabs:
             yield from wrong_quotations(book, section, tab, "cpu")
             if any(cell.predicts for cell in section.cells):
-                for machine in dict.fromkeys(["cpu", *store.machines(book)]):
+                for machine in store.machines(book):
                     yield from _wrong_answers(book, section, tab, machine)
 
 
@@ -248,20 +248,13 @@ def _problems_with_answer(blocks: list[Block], cell: Cell, text: str) -> Iterato
         place = cell.attributes.get(name)
         if place and number_at(place, text) is None:
             yield f"correct {name}: no output has the number of '{place}'"
-    span = number_in_text(blocks, cell)
-    if span and not (_is_derived(span) or _is_in(text, result(span))):
-        wrong = f"'{span.text}' is neither an equation nor in the output"
-        yield f"write it as one, such as $2 + 3 = 5$ MiB: {wrong}"
-
-
-def _is_derived(span: Span) -> bool:
-    """Return True if a marked text shows how its number follows from others."""
-    equation = EQUATION.search(span.text)
-    return equation is not None and evaluate(equation["left"]) is not None
-
-
-def _is_in(text: str, number: Quantity | None) -> bool:
-    return any(number and agree(number, q, ROUNDED) for q in quantities(text))
+    if span := number_in_text(blocks, cell):
+        equation, number = EQUATION.search(span.text), result(span)
+        is_derived = equation and evaluate(equation["left"]) is not None
+        is_printed = number and any(agree(number, q, ROUNDED) for q in quantities(text))
+        if not is_derived and not is_printed:
+            wrong = f"'{span.text}' is neither an equation nor in the output"
+            yield f"write it as one, such as $2 + 3 = 5$ MiB: {wrong}"
 
 
 # Comparison

@@ -85,24 +85,18 @@ def _cards(rows: dict[str, Row]) -> Iterator[str]:
         if name in card:
             yield f"{where}: {row['card']} has '{name}' already; remove one"
         card[name] = _value(row)
-        if name in PROPERTIES:
-            yield from _implausible(where, row, *PROPERTIES[name])
-        else:
+        if name not in PROPERTIES:
             known = ", ".join(PROPERTIES)
             yield f"{where}: unknown property '{name}'; choose from {known}"
+            continue
+        unit, least, most = PROPERTIES[name]
+        if row["unit"] != unit or not least <= card[name] <= most:
+            limits = f"{least:.15g} to {most:.15g} {unit or '-'}"
+            wrong = f"'{row['value']} {row['unit']}' is not a plausible {name}"
+            yield f"{where}: {wrong}, {limits}; correct it, or book/checks/tables.toml"
     for bearer, values in cards.items():
         for problem in _problems_of_card(bearer, values):
             yield f"d2l/{CARDS}: {bearer}{problem}"
-
-
-def _implausible(
-    where: str, row: Row, unit: str, least: float, most: float
-) -> Iterator[str]:
-    """Yield a problem if a row has another unit or a value outside of its limits."""
-    if row["unit"] != unit or not least <= _value(row) <= most:
-        limits = f"{least:.15g} to {most:.15g} {unit or '-'}"
-        wrong = f"'{row['value']} {row['unit']}' is not a plausible {row['property']}"
-        yield f"{where}: {wrong}, {limits}; correct it, or book/checks/tables.toml"
 
 
 def _problems_of_card(card: str, values: dict[str, float]) -> Iterator[str]:
@@ -135,10 +129,8 @@ def _measurements(rows: dict[str, Row]) -> Iterator[str]:
         if not (math.isfinite(_value(row)) and _value(row) > 0):
             yield f"{where}: '{row['value']}' is not a positive number; correct it"
         if row["unit"] not in units:
-            known = (
-                "write one that texts can use, or list it in book/checks/tables.toml"
-            )
-            yield f"{where}: unknown unit '{row['unit']}'; {known}"
+            use = "write one that texts can use, or list it in book/checks/tables.toml"
+            yield f"{where}: unknown unit '{row['unit']}'; {use}"
         if row["framework"] not in frameworks:
             known = f"choose from {', '.join(frameworks)}"
             yield f"{where}: unknown framework '{row['framework']}'; {known}"

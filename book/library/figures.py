@@ -16,11 +16,9 @@ from book.base.paths import STATIC
 
 FILE = "figures.json"
 INTERACTIVE = "figure({\n"  # in the script of a figure with settings
-KERNEL = (
-    "chart",
-    "controls",
-    "explorable",
-)  # which every figure needs: a file of pages
+# Every figure needs these, which are one file of the pages.
+KERNEL = ("chart", "controls", "explorable")
+FOLDER = STATIC / "explorables"
 IMPORT = re.compile(
     r'^import (?:\* as )?([^"]+) from "\./([\w-]+)\.js";$', re.MULTILINE
 )
@@ -46,31 +44,27 @@ def generate(root: Path, cards: dict[str, dict[str, float]]) -> str:
 
     `needs` names the scripts of a figure in the order in which they run.
     """
-    folder = root / "static" / "explorables"
-    texts = _scripts(folder)
     pictures = {
         path.stem: path.read_text("utf-8")
         for path in sorted((root / "img").glob("*.svg"))
-        if INTERACTIVE in texts.get(path.stem, "")
+        if is_interactive(path.stem)
     }
     if not pictures:
         return ""
-    needs = {name: _needed(name, texts) for name in pictures}
-    modules = _modules(texts, cards)
+    needs = {name: _needed(name) for name in pictures}
+    modules = _modules(cards)
+    used = sorted({*itertools.chain(*needs.values())})
+    scripts = {name: modules[name] for name in used}
     found = {
-        "needs": needs,
-        "pictures": pictures,
-        "scripts": {
-            name: modules[name] for name in sorted({*itertools.chain(*needs.values())})
-        },
-        "style": _style(root, folder),
+        **{"needs": needs, "pictures": pictures},
+        **{"scripts": scripts, "style": _style()},
     }
     return json.dumps(found, indent=0, ensure_ascii=False) + "\n"
 
 
 def page_scripts(cards: dict[str, dict[str, float]]) -> dict[str, str]:
     """Return the scripts of the pages by their names, those of the kernel in one."""
-    modules = _modules(_scripts(STATIC / "explorables"), cards)
+    modules = _modules(cards)
     kernel = "".join(modules.pop(name) for name in KERNEL)
     return modules | {KERNEL[-1]: kernel}
 
@@ -91,39 +85,34 @@ def part(text: str, names: Iterable[str]) -> str:
 @functools.cache
 def scripts_of(name: str) -> list[str]:
     """Return the scripts of a figure on a page in the order in which they run."""
-    needed = _needed(name, _scripts(STATIC / "explorables"))
-    return [script for script in needed if script not in KERNEL[:-1]]
+    return [script for script in _needed(name) if script not in KERNEL[:-1]]
 
 
 def is_explorable(name: str) -> bool:
     """Return True if a page runs a script in place of the picture of this name."""
-    return name in _scripts(STATIC / "explorables")
+    return name in _scripts()
 
 
 def is_interactive(name: str) -> bool:
     """Return True if the picture of this name has a version with settings."""
-    return INTERACTIVE in _scripts(STATIC / "explorables").get(name, "")
+    return INTERACTIVE in _scripts().get(name, "")
 
 
 def standalone(name: str, cards: dict[str, dict[str, float]]) -> dict[str, str]:
     """Return the style and the scripts of a figure on a page of its own."""
-    texts = _scripts(STATIC / "explorables")
-    modules = _modules(texts, cards)
-    style = _style(STATIC.parent, STATIC / "explorables")
-    scripts = "".join(modules[script] for script in _needed(name, texts))
-    return {"name": name, "style": style, "scripts": scripts}
+    modules = _modules(cards)
+    scripts = "".join(modules[script] for script in _needed(name))
+    return {"name": name, "style": _style(), "scripts": scripts}
 
 
 @functools.cache
-def _scripts(folder: Path) -> dict[str, str]:
-    return {path.stem: path.read_text("utf-8") for path in folder.glob("*.js")}
+def _scripts() -> dict[str, str]:
+    return {path.stem: path.read_text("utf-8") for path in FOLDER.glob("*.js")}
 
 
-def _modules(
-    texts: dict[str, str], cards: dict[str, dict[str, float]]
-) -> dict[str, str]:
+def _modules(cards: dict[str, dict[str, float]]) -> dict[str, str]:
     """Return the scripts for a browser; the data of the cards replace that script."""
-    texts = texts | {"cards": f"export const cards = {json.dumps(cards)};\n"}
+    texts = _scripts() | {"cards": f"export const cards = {json.dumps(cards)};\n"}
     return {name: _module(name, text) for name, text in texts.items()}
 
 
@@ -142,18 +131,18 @@ def _declaration(imported: re.Match[str]) -> str:
     return f'const {names.replace(" as ", ": ")} = bookModules["{module}"];'
 
 
-def _needed(name: str, texts: dict[str, str]) -> list[str]:
+def _needed(name: str) -> list[str]:
     """Return a script after those that it requires, each after its own."""
     before: list[str] = []
-    for _, other in IMPORT.findall(texts.get(name, "")):
-        before += [script for script in _needed(other, texts) if script not in before]
+    for _, other in IMPORT.findall(_scripts().get(name, "")):
+        before += [script for script in _needed(other) if script not in before]
     return [*before, name]
 
 
-def _style(root: Path, folder: Path) -> str:
+def _style() -> str:
     """Return the style of the figures, and the colors that it takes from the pages."""
-    page = (root / "static" / "book.css").read_text("utf-8")
-    own = (folder / "explorables.css").read_text("utf-8")
+    page = (STATIC / "book.css").read_text("utf-8")
+    own = (FOLDER / "explorables.css").read_text("utf-8")
     return cssmin("\n".join([*COLORS.findall(page)[:1], own, *THEMES]))
 
 

@@ -16,9 +16,8 @@ from pathlib import Path
 from book.base import build_paths
 from book.base.cache import digest
 from book.base.errors import BookError
-from book.base.files import write_whole
 from book.library import figures
-from book.text.blocks import Cell
+from book.runner.files import write_whole
 from book.text.book import Book
 
 HEADER = '''\
@@ -85,14 +84,11 @@ def _sources(book: Book, tab: str) -> Iterator[str]:
     yield repr(sorted(book.config.library[tab].items()))
     for section in book.sections:
         yield repr([section.name, *(label for label, _ in section.labels)])
-        yield from (_relevant_code(cell) for cell in book.cells(section, tab))
+        for cell in book.cells(section, tab):  # what it saves or imports
+            saves = "@save" in cell.code
+            yield cell.code if saves else "\n".join(IMPORT.findall(cell.code))
         cells = [cell for other in book.tabs for cell in book.cells(section, other)]
         yield repr(sorted({use for cell in cells for use in USED.findall(cell.code)}))
-
-
-def _relevant_code(cell: Cell) -> str:
-    """Return the code of a cell that a library depends on: what it saves or imports."""
-    return cell.code if "@save" in cell.code else "\n".join(IMPORT.findall(cell.code))
 
 
 def generate(book: Book, tab: str) -> str:
@@ -226,10 +222,7 @@ def _outdated_files(book: Book) -> dict[Path, str]:
 
 def _lib_file(book: Book, tab: str) -> str:
     """Return the path of a tab's library, relative to the book."""
-    if "lib_file" in book.config.library[tab]:
-        return book.config.library[tab]["lib_file"]
-    message = "lib_file is missing; set it to the path of the library"
-    raise BookError(message, f"config.ini [library-{tab}]")
+    return str(book.config.library[tab]["lib_file"])
 
 
 def _ruff(arguments: Sequence[str], text: str, path: str) -> str:

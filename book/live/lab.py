@@ -20,10 +20,10 @@ from nbformat import NotebookNode
 
 from book.base import build_paths, environments
 from book.base.errors import BookError
-from book.base.files import write_whole
 from book.notebooks import archive, editions
 from book.pages import names
 from book.records import store
+from book.runner.files import write_whole
 from book.runner.kernel_settings import KERNEL_SETTINGS
 from book.runs import run
 from book.text.book import Book
@@ -33,20 +33,6 @@ from book.text.tabs import tab_name
 WRITTEN = "gpus_written"  # in the metadata of a notebook: a hash of what it was
 # A path of a socket has at most 107 characters, about 65 of them in the folder.
 LONGEST_FOLDER = 40
-# The modules that the notebooks import, and the package that installs each of them.
-FRAMEWORKS = {
-    "pytorch": {"torch": "torch"},
-    "mxnet": {"mxnet": "mxnet"},
-    "jax": {
-        **{"jax": "jax", "flax": "flax", "optax": "optax"},
-        **{"orbax": "orbax-checkpoint"},
-    },
-    "tensorflow": {"tensorflow": "tensorflow"},
-}
-TOOLS = {
-    **{"ipykernel": "ipykernel", "matplotlib": "matplotlib"},
-    **{"sklearn": "scikit-learn", "cloudpickle": "cloudpickle"},
-}
 FIND = """\
 import importlib.util, sys
 print(*[name for name in sys.argv[1:] if importlib.util.find_spec(name) is None])
@@ -72,7 +58,9 @@ LAB_SETTINGS = {
 }
 
 
-def interpreters(tabs: Sequence[str], python: Path | None) -> dict[str, Path]:
+def interpreters(
+    book: Book, tabs: Sequence[str], python: Path | None
+) -> dict[str, Path]:
     """Return the Python of each tab: `python`, or that of the tab's environment.
 
     Raises a `BookError` if `python` cannot run the notebooks of a tab.
@@ -81,20 +69,21 @@ def interpreters(tabs: Sequence[str], python: Path | None) -> dict[str, Path]:
         return {tab: environments.python(tab) for tab in tabs}
     found = run.check_interpreter(python)
     for tab in tabs:
-        _check_packages(found, tab)
+        _check_packages(book, found, tab)
     return dict.fromkeys(tabs, found)
 
 
-def _check_packages(python: Path, tab: str) -> None:
+def _check_packages(book: Book, python: Path, tab: str) -> None:
     """Raise a `BookError` if `python` lacks what the notebooks of `tab` import."""
-    packages = FRAMEWORKS[tab] | TOOLS
+    packages = editions.listed_packages(book, tab, "all")
+    packages["ipykernel"] = "ipykernel"
     asked = subprocess.run(
         [python, "-c", FIND, *packages],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
     )
-    missing = [packages[name] for name in asked.stdout.split()]
+    missing = [packages[name].partition("==")[0] for name in asked.stdout.split()]
     if missing:
         pins = [_pin(package, environments.pins(tab)) for package in missing]
         raise BookError(
@@ -119,14 +108,14 @@ def start(
 ) -> NoReturn:
     """Write the chosen notebooks and become JupyterLab, which shows the first."""
     chosen = _choose(book, tabs, sections)
-    pythons = interpreters(list(dict.fromkeys(tab for tab, _ in chosen)), python)
+    pythons = interpreters(book, list(dict.fromkeys(t for _, t in chosen)), python)
     lab = book.root / build_paths.LAB
     _write_notebooks(lab / "notebooks", book, chosen)
     for tab, interpreter in pythons.items():
         spec = _kernel_spec(tab, interpreter, book.root)
         folder = lab / "share/kernels" / _kernel_name(tab)
         write_whole(folder / "kernel.json", json.dumps(spec, indent=1))
-    first_tab, first = chosen[0]
+    first, first_tab = chosen[0]
     _write_settings(lab, f"/lab/tree/{names.notebook(book, first, first_tab)}", port)
     command = [sys.executable, "-m", "jupyterlab"]
     sys.stdout.flush()
@@ -135,11 +124,11 @@ def start(
 
 def _choose(
     book: Book, tabs: Sequence[str], sections: Sequence[str]
-) -> list[tuple[str, Section]]:
-    """Return each chosen tab and section with code; raise a `BookError` if none has."""
+) -> list[tuple[Section, str]]:
+    """Return each chosen section and tab with code; raise a `BookError` if none has."""
     for tab in tabs:
         book.check_tab(tab)
-    chosen = editions.chosen_sections(book, tabs, sections)
+    chosen = editions.choose(book, tabs, sections)
     if not chosen:
         reason = f"{', '.join(sections)}: no code in {', '.join(tabs)}; choose another"
         raise BookError(reason, "SECTION")
@@ -147,16 +136,16 @@ def _choose(
 
 
 def _write_notebooks(
-    folder: Path, book: Book, chosen: Sequence[tuple[str, Section]]
+    folder: Path, book: Book, chosen: Sequence[tuple[Section, str]]
 ) -> None:
     """Write the chosen notebooks, and the list of those that are in each folder."""
     edition = editions.Edition(book)
     old = []
-    for tab, section in chosen:
+    for section, tab in chosen:
         file = folder / names.notebook(book, section, tab)
         if _write_notebook(file, edition.notebook(section, tab, names.PLAIN), tab):
             old.append(os.path.relpath(file))
-    for tab in dict.fromkeys(tab for tab, _ in chosen):
+    for tab in dict.fromkeys(tab for _, tab in chosen):
         write_whole(folder / tab / INDEX_NAME, _index(edition, folder, tab))
     if old:
         print(

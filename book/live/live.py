@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from book.base.errors import BookError
 from book.live import lab, serve
 from book.live.sessions import Sessions
 from book.render import code
@@ -201,7 +202,7 @@ class Handler(serve.Handler):
         self.send_error(status)
 
     def _section(self, name: object) -> Section | None:
-        sections = self.sessions.book_after(self.rebuilds.count).sections
+        sections = self.sessions.book_after(self.server.builds).sections
         return next((s for s in sections if s.name == name), None)
 
 
@@ -234,20 +235,16 @@ def _digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-def machine_name() -> str:
-    """Return the name of this machine's GPUs, or "CPU"."""
-    try:
-        return machine.gpus_of("live")[0]
-    except machine.Unfit:
-        return "CPU"
-
-
 def start(book: Book, tabs: list[str], python: Path | None, port: int) -> None:
     """Serve the book with cells that run, until interrupted."""
     for tab in tabs:
         book.check_tab(tab)
-    pythons = lab.interpreters(tabs, python)
-    sessions = Sessions(book, pythons, machine_name())
+    pythons = lab.interpreters(book, tabs, python)
+    try:
+        name = machine.gpus_of("live")[0]
+    except BookError:  # there are none
+        name = "CPU"
+    sessions = Sessions(book, pythons, name)
     prefix, token = f"/{secrets.token_urlsafe(12)}", secrets.token_urlsafe(24)
     handler = partial(Handler, sessions=sessions, prefix=prefix, token=token)
     try:

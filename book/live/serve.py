@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -42,13 +41,6 @@ POLL_SECONDS = 0.5
 UNWATCHED = {build_paths.BUILD.name, "__pycache__", "tests", "benchmarks"}
 
 
-@dataclass
-class Rebuilds:
-    """Counts the successful builds."""
-
-    count: int = 0
-
-
 class Handler(SimpleHTTPRequestHandler):
     """Serves pages with the script that reloads them, and other files unchanged.
 
@@ -56,13 +48,10 @@ class Handler(SimpleHTTPRequestHandler):
     """
 
     prefix = ""
-
-    def __init__(self, *args: Any, rebuilds: Rebuilds, **kwargs: Any):
-        self.rebuilds = rebuilds
-        super().__init__(*args, **kwargs)
+    server: "Server"
 
     def parse_request(self) -> bool:
-        """Read the request; refuse one for another host or for a file elsewhere."""
+        """Read the request; refuse one for another host or another address."""
         if not super().parse_request():
             return False
         # The port may be that of a tunnel.
@@ -72,7 +61,7 @@ class Handler(SimpleHTTPRequestHandler):
         if not self.path.startswith(f"{self.prefix}/"):
             self.refuse_address()
             return False
-        if not self._is_inside_site():
+        if "%00" in self.path:  # in no name of a file
             self.send_error(HTTPStatus.NOT_FOUND)
             return False
         return True
@@ -90,22 +79,13 @@ class Handler(SimpleHTTPRequestHandler):
         """Return the file at an address."""
         return super().translate_path(path.removeprefix(self.prefix))
 
-    def _is_inside_site(self) -> bool:
-        """Return whether the address leads to a place in the site, links followed."""
-        site, file = os.path.realpath(self.directory), self.translate_path(self.path)
-        try:
-            places = [os.path.realpath(p) for p in (file, f"{file}/index.html")]
-        except ValueError:  # a NUL byte
-            return False
-        return all(Path(place).is_relative_to(site) for place in places)
-
     def do_GET(self) -> None:
         query = self.path.partition("?")[2]
         file = Path(self.translate_path(self.path))
         if self.address.endswith("/"):
             file /= "index.html"
         if self.address == BUILDS:
-            self.send("text/plain", str(self.rebuilds.count))
+            self.send("text/plain", str(self.server.builds))
         elif self.address == RELOAD:
             count = int(query) if re.fullmatch("[0-9]{1,9}", query) else 0
             self.send("text/javascript", SCRIPT.format(self.prefix + BUILDS, count))
@@ -116,7 +96,7 @@ class Handler(SimpleHTTPRequestHandler):
 
     def page(self, file: Path) -> str:
         """Return a page of the site with the script that reloads it."""
-        address = f"{self.prefix}{RELOAD}?{self.rebuilds.count}"
+        address = f"{self.prefix}{RELOAD}?{self.server.builds}"
         script = f'<script src="{address}"></script></body>'
         return file.read_text(encoding="utf-8").replace("</body>", script)
 
@@ -138,7 +118,9 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """Serves `site` to browsers on this machine."""
+    """Serves `site` to browsers on this machine, and counts its later builds."""
+
+    builds = 0
 
     daemon_threads = True
     request_queue_size = 128  # a browser may ask for many files at once
@@ -162,33 +144,25 @@ def serve(
 
     Raises a `BookError` if the port is taken or the book does not build.
     """
-    rebuilds = Rebuilds()
     # The port is taken before the book is built, so that a mistake shows at once.
-    handle = partial(handler, rebuilds=rebuilds)
-    with _open_server(root / build_paths.HTML, port, handle) as server:
+    try:
+        server = Server(root / build_paths.HTML, port, handler)
+    except OSError as error:
+        message = f"{port} is not available ({describe_os_error(error)})"
+        raise BookError(f"{message}; name another, as in PORT=8001", "PORT") from error
+    with server:
         before = snapshot(root)
         if not build(root):
             raise BookError("the book does not build; fix that, then serve it")
         threading.Thread(target=server.serve_forever, daemon=True).start()
         print(f"http://{HOST}:{server.server_port}{address} (Ctrl-C ends)", flush=True)
         try:
-            _rebuild_on_change(root, before, rebuilds)
+            _rebuild_on_change(root, before, server)
         except KeyboardInterrupt:
             server.shutdown()
 
 
-def _open_server(site: Path, port: int, handler: Callable[..., Handler]) -> Server:
-    try:
-        return Server(site, port, handler)
-    except OSError as error:
-        reason = describe_os_error(error)
-        raise BookError(
-            f"{port} is not available ({reason}); name another, as in PORT=8001",
-            "PORT",
-        ) from error
-
-
-def _rebuild_on_change(root: Path, before: dict[str, int], rebuilds: Rebuilds) -> None:
+def _rebuild_on_change(root: Path, before: dict[str, int], server: Server) -> None:
     while True:
         time.sleep(POLL_SECONDS)
         now = snapshot(root)
@@ -196,7 +170,7 @@ def _rebuild_on_change(root: Path, before: dict[str, int], rebuilds: Rebuilds) -
             before = now
             # A failed build has printed its errors and kept the last good site.
             if build(root):
-                rebuilds.count += 1
+                server.builds += 1
 
 
 def build(root: Path) -> bool:

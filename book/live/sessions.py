@@ -19,8 +19,9 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
 from book.facts import predictions
-from book.live import rendering
-from book.records.outputs import text_of
+from book.records import cleaning, outputs
+from book.records.images import problem_with_image
+from book.render.outputs import html_of, printed
 from book.runner.execution import (
     MOST_CHARACTERS,
     TOO_LARGE,
@@ -40,6 +41,10 @@ LEFT = "the cell ended the kernel; the next run starts a new one"
 PAST = "in a kernel that has ended"
 RENDER_SECONDS = 0.1  # outputs are sent at most so often
 WORKING = {"queued", "starting", "running"}
+HTML_NOTE = (
+    '<p class="output-note">HTML is shown as text, because its scripts could run code '
+    "on this machine.</p>"
+)
 Value = TypeVar("Value")
 
 
@@ -368,7 +373,9 @@ class Sessions:
         answer = None
         if run.cell and "answer" in run.cell.attributes and run.state == "done":
             blocks = self.book.blocks(section, run.tab)
-            found = predictions.answer(blocks, run.cell, text_of(run.source.outputs))
+            found = predictions.answer(
+                blocks, run.cell, outputs.text_of(run.source.outputs)
+            )
             answer = found.printed.text if found else None
         return {
             "place": run.place,
@@ -377,5 +384,27 @@ class Sessions:
             "state": run.state,
             "note": run.note,
             "answer": answer,
-            "html": rendering.html_of(run.source.outputs, run.cell, f"{run.place}-"),
+            "html": _html(run),
         }
+
+
+def _html(run: Run) -> str:
+    """Return the HTML of the outputs of a run, by what makes that of records."""
+    parts, shown = [], outputs.read(cleaning.clean_outputs(run.source.outputs))
+    cell = run.cell or Cell(line=1, source="", code="", rows=(), number=0)
+    for number, output in enumerate(shown):
+        match output:
+            case outputs.Picture(kind, data) if why := problem_with_image(kind, data):
+                parts.append(printed(f"[picture refused: {why}]"))
+            case _:
+                parts.append(html_of(output, cell, f"{run.place}-{number}-"))
+    if any(map(_is_html, run.source.outputs)):
+        parts.append(HTML_NOTE)
+    return "".join(parts)
+
+
+def _is_html(output: NotebookNode) -> bool:
+    """Return whether an output is HTML of which only the text is shown."""
+    data = output.get("data", {})
+    others = (*outputs.PICTURES, cleaning.FIGURE)
+    return "text/html" in data and not any(kind in data for kind in others)

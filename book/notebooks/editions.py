@@ -12,8 +12,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +21,11 @@ from tqdm import tqdm
 
 from book import merge
 from book.base import build_paths
+from book.base.drawing import draw_png, shown_size
 from book.base.errors import BookError
-from book.base.files import locked, write_bytes_whole
+from book.base.files import locked
 from book.library import package
-from book.notebooks import archive, figures, standalone
+from book.notebooks import archive, standalone
 from book.notebooks.markdown import Writer
 from book.pages import hosting, names
 from book.records import fingerprint, store
@@ -34,6 +33,7 @@ from book.records.cleaning import SVG
 from book.refs.bibliography import Bibliography
 from book.refs.numbers import Numbers, Place
 from book.render.plots import restyle
+from book.runner.files import write_bytes_whole
 from book.runs import run
 from book.text.blocks import Block, Cell, Heading
 from book.text.book import Book
@@ -88,7 +88,7 @@ def write(
     outputs of `machine` if `outputs` is True.
     """
     run.check_names(book, tabs, sections, machine)
-    chosen = chosen_sections(book, tabs, sections)
+    chosen = choose(book, tabs, sections)
     folder = book.root / build_paths.NOTEBOOKS
     lock = book.root / build_paths.NOTEBOOKS_LOCK
     with locked(lock, "another process is writing notebooks"):
@@ -99,7 +99,7 @@ def write(
                 write_bytes_whole(folder / name, data)
             print("for the zip archive, run make notebooks without TAB and SECTION")
         else:
-            archived = {n: d for n, d in files.items() if _kind(n) == names.PLAIN}
+            archived = {n: d for n, d in files.items() if n.split("/")[0] not in KINDS}
             archived |= archive.supporting_files(edition.book, edition.numbers)
             name = names.archive(book)
             files[f"{name}.zip"] = archive.zip_files(archived, name)
@@ -107,35 +107,27 @@ def write(
     return folder
 
 
-def chosen_sections(
+def choose(
     book: Book, tabs: Sequence[str], sections: Sequence[str]
-) -> list[tuple[str, Section]]:
-    """Return each chosen tab and section with code; without names, choose all.
+) -> list[tuple[Section, str]]:
+    """Return each chosen section and tab with code; without names, choose all.
 
     Raises a `BookError` if a named section has no code.
     """
-    chosen = [book.section(name) for name in sections]
-    for section in chosen:
+    for section in map(book.section, sections):
         if not book.code_tabs(section):
-            raise BookError(
-                f"{section.name} has no code and thus no notebook; choose another",
-                "SECTION",
-            )
-    return [
-        (tab, section)
-        for tab in book.tabs
-        for section in chosen or book.sections
-        if tab in (tabs or book.tabs) and tab in book.code_tabs(section)
-    ]
+            message = f"{section.name} has no code and thus no notebook; choose another"
+            raise BookError(message, "SECTION")
+    return run.plan(book, tabs, sections, force=True)
 
 
 def _notebook_files(
-    edition: "Edition", chosen: list[tuple[str, Section]]
+    edition: "Edition", chosen: list[tuple[Section, str]]
 ) -> archive.Files:
     """Return the notebooks of each kind under their paths, and show the progress."""
     files: archive.Files = {}
     bar = tqdm(chosen, unit=" notebooks", disable=not sys.stderr.isatty())
-    for tab, section in bar:
+    for section, tab in bar:
         bar.set_description(f"{tab}: {section.name}")
         for kind in KINDS:
             path = names.notebook(edition.book, section, tab, kind)
@@ -145,45 +137,19 @@ def _notebook_files(
     return files
 
 
-def _kind(name: str) -> str:
-    """Return the kind of the notebook with this path."""
-    folder = name.partition("/")[0]
-    return folder if folder in KINDS else names.PLAIN
-
-
 # One notebook
 
 
-@dataclass
 class Edition:
     """The notebooks of a book, with the outputs of `machine` unless it is None."""
 
-    book: Book
-    machine: str | None = None
-    titles: dict[str, str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.titles = store.titles(self.book) if self.machine else {}
-
-    @cached_property
-    def _pages(self) -> dict[str, Section]:
-        """The sections by name."""
-        return {section.name: section for section in self.book.sections}
-
-    @cached_property
-    def numbers(self) -> Numbers:
-        """The numbers of headings, figures, tables and equations."""
-        return Numbers(self.book)
-
-    @cached_property
-    def bibliography(self) -> Bibliography:
-        """The works that the book cites."""
-        return Bibliography(self.book)
-
-    @cached_property
-    def site(self) -> str:
-        """The address of the published site, or an empty text."""
-        return hosting.load(self.book).site
+    def __init__(self, book: Book, machine: str | None = None):
+        self.book = book
+        self.machine = machine
+        self.titles = store.titles(book) if machine else {}
+        self.numbers = Numbers(book)
+        self.bibliography = Bibliography(book)
+        self.site = hosting.load(book).site  # may be empty
 
     def notebook(self, section: Section, tab: str, kind: str) -> NotebookNode:
         """Return the notebook of a section in one tab; each build gives equal ids."""
@@ -219,7 +185,7 @@ class Edition:
 
     def _link(self, place: Place, tab: str, kind: str) -> str:
         """Return the address of a place in another section, for use in a notebook."""
-        section = self._pages[place.page]
+        section = self.book.section(place.page)
         # Colab opens a notebook without the others.
         if kind == names.COLAB or tab not in self.book.code_tabs(section):
             return self._link_to_site(place, tab)
@@ -259,7 +225,8 @@ class Edition:
         calls.append("report_gpus()")
         if kind != names.PLAIN:
             functions.append(standalone.install_missing)
-            needed = _packages(self.book, section, tab)
+            name = f"{tab}-{Path(section.name).name}"
+            needed = listed_packages(self.book, tab, name, "all")
             calls.append(f"install_missing({needed!r})")
         if recorded := store.pinned_version(self.book, tab):
             functions += [standalone.version_of, standalone.report_version]
@@ -292,13 +259,13 @@ class Edition:
         return "\n".join(cell.code for cell in self.book.cells(section, tab))
 
 
-def _packages(book: Book, section: Section, tab: str) -> dict[str, str]:
-    """Return the modules that a notebook imports, and what installs each.
+def listed_packages(book: Book, *names: str) -> dict[str, str]:
+    """Return the modules that notebooks import, and what installs each.
 
     config.ini lists them for a tab, for one section in a tab, and for all notebooks.
     """
     parser, found = book.config.build.parser, {}
-    for name in (tab, f"{tab}-{Path(section.name).name}", "all"):
+    for name in names:
         lines = parser.get("notebooks", name, fallback="").splitlines()
         for line in filter(None, map(str.strip, lines)):
             module, _, requirement = line.partition(": ")
@@ -327,8 +294,7 @@ def _cells(shown: store.Shown, writer: Writer) -> Iterator[NotebookNode]:
         else:
             text.append(block)
     yield from _text_cell(text, writer)
-    references = writer.references()
-    if references:
+    if references := writer.references():
         yield references
 
 
@@ -361,9 +327,9 @@ def _output(output: NotebookNode) -> NotebookNode:
         return output
     shown = copy.deepcopy(output)
     svg = shown.data[SVG] = restyle(svg)
-    png = figures.draw_png(svg, "a plot of a record")
+    png = draw_png(svg, "a plot of a record")
     shown.data["image/png"] = base64.b64encode(png).decode()
-    width, height = figures.shown_size(png)
+    width, height = shown_size(png)
     shown.metadata["image/png"] = {"width": width, "height": height}
     return shown
 

@@ -12,8 +12,8 @@ from d2lbook import notebook as d2l_notebook
 from nbformat import NotebookNode
 
 from book.base import build_paths
-from book.base.files import write_whole
 from book.records import store
+from book.runner.files import write_whole
 from book.text.book import Book
 from book.text.section import Section
 
@@ -27,17 +27,11 @@ def write(book: Book) -> Path:
     folders = {tab: eval_dir.with_name(f"eval_{tab}") for tab in book.tabs}
     folders[book.tabs[0]] = eval_dir
     for section in book.sections:
-        made = notebooks(book, section)
         for tab, folder in folders.items():
-            text = nbformat.writes(made[tab]) if tab in made else ""
+            notebook = _notebook(book, section, tab)
+            text = nbformat.writes(notebook) if notebook else ""
             write_whole(folder / f"{section.name}.ipynb", text)
     return eval_dir
-
-
-def notebooks(book: Book, section: Section) -> dict[str, NotebookNode]:
-    """Return the notebook of a section in each tab that shows the section."""
-    all_notebooks = {tab: _notebook(book, section, tab) for tab in book.tabs}
-    return {tab: nb for tab, nb in all_notebooks.items() if nb is not None}
 
 
 def _notebook(book: Book, section: Section, tab: str) -> NotebookNode | None:

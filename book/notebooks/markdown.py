@@ -5,6 +5,7 @@ the notebook, and equations have their numbers.
 """
 
 import base64
+import functools
 import html
 import re
 from collections.abc import Callable, Collection
@@ -14,21 +15,19 @@ from pathlib import Path
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
+from book.base.drawing import draw_png, shown_size
 from book.base.errors import BookError
-from book.notebooks.figures import EmbeddedPicture, read_picture
+from book.library.figures import is_explorable
 from book.refs.bibliography import Bibliography
 from book.refs.numbers import Numbers, Place
 from book.text.blocks import (
     Block,
-    Contents,
     Equation,
     Figure,
     Heading,
-    References,
     Table,
 )
 from book.text.inline import (
-    CITATIONS,
     REFERENCES,
     Role,
     for_medium,
@@ -41,7 +40,33 @@ from book.text.section import Section
 # Jupyter reads this sign, which CommonMark does not have.
 STRIKE_OUT = re.compile(r"(?<!~)~~(?=[^\s~])")
 
+TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
 Link = Callable[[Place], str]
+
+
+@dataclass(frozen=True)
+class EmbeddedPicture:
+    """An image in a format that every notebook can show."""
+
+    name: str
+    mime: str
+    data: bytes
+    width: int | None = None  # in CSS pixels, if it is not the image's own width
+
+
+@functools.cache
+def read_picture(path: Path) -> EmbeddedPicture:
+    """Return the image in `path`; an SVG becomes a PNG, since Colab shows no SVG.
+
+    Raises a `BookError` for a file in another format or a damaged SVG.
+    """
+    if path.suffix in TYPES:
+        return EmbeddedPicture(path.name, TYPES[path.suffix], path.read_bytes())
+    if path.suffix != ".svg":
+        message = "notebooks can show only SVG, PNG and JPEG; convert this file"
+        raise BookError(message, path)
+    data = draw_png(path.read_text(encoding="utf-8"), path)
+    return EmbeddedPicture(f"{path.stem}.png", "image/png", data, shown_size(data)[0])
 
 
 @dataclass
@@ -76,12 +101,9 @@ class Writer:
     def text(self, block: Block) -> str:
         """Return a block as plain Markdown; empty if notebooks do not show it.
 
-        Raises a `BookError` for a block that notebooks cannot show.
+        Raises a `BookError` for a text that notebooks would strike out.
         """
         match block:
-            case Contents() | References():
-                message = "a notebook cannot show this block; move it to another page"
-                raise BookError(message, self.section.at(block.line))
             case Heading():
                 return self._heading(block)
             case _ if block.sign.endswith("~~"):
@@ -141,7 +163,8 @@ class Writer:
         """Return an image above its number and caption."""
         image = read_picture((self.section.path.parent / figure.path).resolve())
         caption = self._lines(figure, figure.caption)
-        alt = figure.alt or _plain_text(caption)
+        # Without links and emphasis, a caption may describe its figure.
+        alt = figure.alt or re.sub(r"\[([^\]]*)\]\([^)]*\)|[*`]", r"\1", caption)
         size = f' width="{image.width}"' if image.width else ""
         tag = f'<img src="{self._image_source(image)}" alt="{html.escape(alt)}"{size}>'
         if figure.label:
@@ -155,8 +178,7 @@ class Writer:
     def _note_on_interactive_version(self, figure: Figure, place: Place) -> str:
         """Return a sentence on a figure's interactive version, or an empty text."""
         name = Path(figure.path).stem
-        script = self.numbers.book.root / "static" / "explorables" / f"{name}.js"
-        if name in self.interactive or not script.exists():
+        if name in self.interactive or not is_explorable(name):
             return ""
         address = self.link_to_site(place)
         edition = f"[the HTML edition]({address})" if address else "the HTML edition"
@@ -173,22 +195,16 @@ class Writer:
     # Roles
 
     def _replace_role(self, role: Role, block: Block) -> str:
-        """Return the Markdown for a role; raise a `BookError` if there is none."""
-        where = self.section.at(block.line)
+        """Return the Markdown for a citation or a reference."""
         if role.name in REFERENCES:
-            return self._reference(role, where)
-        if role.name in CITATIONS:
-            self.cited |= dict.fromkeys(role.keys)
-            return self.bibliography.cite(role.keys, role.name == "citet")
-        message = f"a notebook cannot show the role '{role.name}'; write text instead"
-        raise BookError(message, where)
+            return self._reference(role)
+        self.cited |= dict.fromkeys(role.keys)
+        return self.bibliography.cite(role.keys, role.name == "citet")
 
-    def _reference(self, role: Role, where: str) -> str:
+    def _reference(self, role: Role) -> str:
         """Return a link to the place that a reference names."""
         label = role.value
-        place = self.numbers.places.get(label)
-        if place is None:
-            raise BookError(f"no label '{label}'; add it or correct the name", where)
+        place = self.numbers.places[label]
         text = place.shown_number(role.name) or place.title or place.label
         if place.page == self.section.name:
             return f"[{text}](#{label})"
@@ -200,8 +216,3 @@ class Writer:
 
 def _anchor(label: str) -> str:
     return f'<a id="{label}"></a>'
-
-
-def _plain_text(caption: str) -> str:
-    """Return a caption without links and emphasis."""
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)|[*`]", r"\1", caption)

@@ -11,7 +11,7 @@ from pathlib import Path
 from book import merge
 from book.base import build_paths
 from book.base.errors import BookError
-from book.base.files import replace_folder, write_whole
+from book.base.files import replace_folder
 from book.facts.marked_numbers import published_measurements
 from book.library import package
 from book.pages import buttons, files, hosting, previews, search, solutions
@@ -22,6 +22,7 @@ from book.pages.page import Pages, Written
 from book.pages.search import Index
 from book.pages.site import Site
 from book.records import store
+from book.runner.files import write_whole
 from book.text.book import Book
 from book.text.section import Section
 
@@ -47,7 +48,7 @@ def build(book: Book) -> Path:
     notes.unlink(missing_ok=True)
     with replace_folder(book.root / build_paths.HTML) as new:
         write_site(book, new)
-    lines = store.notes(store.all_states(book))
+    lines = store.notes(store.states(book))
     write_whole(notes, "".join(f"{line}\n" for line in lines))
     index = book.root / build_paths.HTML / f"{book.config.build['index']}.html"
     write_whole(stamp, f"{built_from}\n{index.relative_to(book.root)}\n")
@@ -161,7 +162,7 @@ def _shared_parts(site: Site, titles: dict[str, str]) -> list[str]:
 
 def _records(book: Book, section: Section) -> Iterator[bytes]:
     """Yield the records of a section."""
-    for machine in dict.fromkeys(["cpu", *store.machines(book)]):
+    for machine in store.machines(book):
         for tab in book.tabs:
             file = store.path(book, section, tab, machine)
             yield file.read_bytes() if file.is_file() else b""

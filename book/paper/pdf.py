@@ -15,10 +15,11 @@ from pathlib import Path
 
 from book.base import build_paths
 from book.base.errors import BookError
-from book.base.files import replace_folder, write_bytes_whole, write_whole
+from book.base.files import replace_folder
 from book.pages import names
 from book.pages.freshness import fingerprint
 from book.paper.markup import string
+from book.runner.files import write_bytes_whole, write_whole
 from book.text.book import Book
 
 # What Typst wrote, beside its document: a PDF or errors.

@@ -8,7 +8,6 @@ hosted notebooks open `notebooks/` on a branch on GitHub.
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from book.pages import hosting, html
 from book.pages.hosting import Hosting
 from book.paper import pdf
 from book.render.templates import render_template
+from book.runner.signals import report
 from book.slides import decks
 from book.text.book import Book
 
@@ -45,19 +45,15 @@ def build(book: Book, with_pdf: bool = True) -> Path:
     folder = book.root / build_paths.PUBLISH
     with replace_folder(folder) as draft:
         for name, source in _make_parts(book, with_pdf):
-            _report(f"publish: {name}")
+            report(f"publish: {name}")
             shutil.copytree(source, draft / name)
-        _report("publish: pages")
+        report("publish: pages")
         with locked(book.root / build_paths.PAGES_LOCK, "another process builds it"):
             html.write_site(book, draft)
         _add_files_for_hosts(book, settings, draft)
     if not settings.site:
-        _report(f"publish: no sitemap.xml, because {hosting.WHERE} has no site")
+        report(f"publish: no sitemap.xml, because {hosting.WHERE} has no site")
     return folder
-
-
-def _report(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _make_parts(book: Book, with_pdf: bool) -> Iterator[tuple[str, Path]]:
@@ -78,7 +74,7 @@ def _make_pdfs(book: Book) -> Path:
     folder.mkdir(parents=True)
     with locked(book.root / build_paths.PAGES_LOCK, "another process builds it"):
         for tab in (None, *book.tabs):
-            _report(f"publish: PDF {'of all tabs' if tab is None else f'of {tab}'}")
+            report(f"publish: PDF {'of all tabs' if tab is None else f'of {tab}'}")
             shutil.copy(pdf.build(book, tab), folder)
     return folder
 
@@ -90,24 +86,19 @@ def _add_files_for_hosts(book: Book, settings: Hosting, draft: Path) -> None:
     """Write the files that hosts and search engines look for."""
     files = {
         ".nojekyll": "",  # Otherwise, GitHub omits names that begin with "_".
-        "robots.txt": _robots(settings),
+        "robots.txt": "User-agent: *\nAllow: /\n",
         "404.html": render_template(
             "404.html", **_missing_page_context(book, settings)
         ),
     }
     if settings.site:
-        files["sitemap.xml"] = _sitemap(book, settings, draft)
+        files["robots.txt"] += f"Sitemap: {settings.site}/sitemap.xml\n"
+        files["sitemap.xml"] = _sitemap(book, settings)
     for name, text in files.items():
         (draft / name).write_text(text, "utf-8")
 
 
-def _robots(settings: Hosting) -> str:
-    """Return the rules for search engines, which allow all pages."""
-    text = "User-agent: *\nAllow: /\n"
-    return f"{text}Sitemap: {settings.site}/sitemap.xml\n" if settings.site else text
-
-
-def _sitemap(book: Book, settings: Hosting, draft: Path) -> str:
+def _sitemap(book: Book, settings: Hosting) -> str:
     """Return the sitemap with the addresses of all pages and of the list of decks."""
     index = f"{book.config.build['index']}.html"
     pages = [f"{section.name}.html" for section in book.sections]
@@ -143,15 +134,13 @@ def push(book: Book, folder: Path, remote: str = "origin") -> None:
     """
     settings = hosting.load(book)
     if not settings.repository:
-        _report(
-            f"publish: nothing is pushed, because {hosting.WHERE} has no repository"
-        )
+        report(f"publish: nothing is pushed, because {hosting.WHERE} has no repository")
         return
     _check_branch(book.root, settings, remote)
     commit = _commit_notebooks(book.root, folder)
     target = f"refs/heads/{settings.branch}"
     _git(book.root, "push", "--quiet", "--force", remote, f"{commit}:{target}")
-    _report(f"publish: pushed the notebooks to {remote}/{settings.branch}")
+    report(f"publish: pushed the notebooks to {remote}/{settings.branch}")
 
 
 def _check_branch(root: Path, settings: Hosting, remote: str) -> None:

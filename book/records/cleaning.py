@@ -77,14 +77,11 @@ def as_on_terminal(text: str) -> str:
     """
     text = TERMINAL_CODE.sub("", text).replace("\r\n", "\n")
     if "\r" in text:
-        text = "\n".join(map(_after_last_return, text.split("\n")))
+        lines = (line.rstrip("\r") for line in text.split("\n"))
+        text = "\n".join(line.rpartition("\r")[2] for line in lines)
     if BACKSPACE in text:
         text = _apply_backspaces(text)
     return UNPRINTABLE.sub("", text)
-
-
-def _after_last_return(line: str) -> str:
-    return line.rstrip("\r").rpartition("\r")[2]
 
 
 def _apply_backspaces(text: str) -> str:

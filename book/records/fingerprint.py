@@ -73,20 +73,19 @@ def _definitions(module: str) -> Definitions:
     definitions: Definitions = {}
     modules = {"d2l", *re.findall(r"\w+", " ".join(OWN_MODULES.findall(module)))}
     for statement in _statements(ast.parse(module)):
-        if _is_docstring(statement):
-            continue
-        names = set(bound_names(statement)) or {ALWAYS}
         used = sorted(set(_used_names(statement, modules)))
         entry = (_normalize(statement), used)
-        for name in names:
+        for name in set(bound_names(statement)) or {ALWAYS}:
             definitions.setdefault(name, []).append(entry)
     return definitions
 
 
 def _statements(module: ast.Module) -> Iterator[ast.stmt]:
-    """Yield the statements of a module, each imported name by itself."""
+    """Yield the statements of a module without docstrings, each import by itself."""
     for statement in module.body:
         match statement:
+            case ast.Expr(ast.Constant()):
+                pass  # a docstring
             case ast.ImportFrom(names=names):
                 for name in names:
                     yield ast.ImportFrom(statement.module, [name], statement.level)
@@ -121,10 +120,6 @@ def _used_names(statement: ast.stmt, modules: Container[str]) -> Iterator[str]:
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             if node.value.id in modules:
                 yield node.attr
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _normalize(statement: ast.stmt) -> str:

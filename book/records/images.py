@@ -45,16 +45,13 @@ def problem_with_image(kind: str, data: object) -> str:
         return "is not a text"
     if kind == SVG:
         return _problem_with_svg(data)
-    return "" if _is_picture(kind, data) else "is broken"
-
-
-def _is_picture(kind: str, data: str) -> bool:
     try:
         content = base64.b64decode("".join(data.split()), validate=True)
         is_of_kind = content.startswith(FIRST_BYTES[kind])
-        return is_of_kind and min(imagesize.get(io.BytesIO(content))) > 0
+        is_good = is_of_kind and min(imagesize.get(io.BytesIO(content))) > 0
     except (KeyError, ValueError):
-        return False
+        is_good = False
+    return "" if is_good else "is broken"
 
 
 def _problem_with_svg(svg: str) -> str:

@@ -7,7 +7,6 @@ or no page can show them. It does not hold prose.
 """
 
 import copy
-import errno
 import functools
 import re
 import sys
@@ -22,10 +21,10 @@ from nbformat import NotebookNode
 
 from book.base import build_paths, environments
 from book.base.errors import BookError
-from book.base.files import write_whole
 from book.records.cleaning import clean_outputs
 from book.records.fingerprint import fingerprint
 from book.records.validation import hash_of_outputs, problem_with_text
+from book.runner.files import write_whole
 from book.text.blocks import Block, Cell
 from book.text.book import Book
 from book.text.section import Section
@@ -59,10 +58,9 @@ def check_machine(machine: str) -> str:
 
 
 def machines(book: Book) -> list[str]:
-    """Return the names of the machines with records, `cpu` first."""
-    folders = [p.name for p in (book.root / "outputs").glob("*/") if p.is_dir()]
-    names = [name for name in folders if MACHINE.fullmatch(name)]
-    return sorted(names, key=lambda name: (name != "cpu", name))
+    """Return `cpu`, and the names of other machines with records."""
+    folders = sorted(p.name for p in (book.root / "outputs").glob("*/") if p.is_dir())
+    return list(dict.fromkeys(["cpu", *filter(MACHINE.fullmatch, folders)]))
 
 
 def path(book: Book, section: Section, tab: str, machine: str = "cpu") -> Path:
@@ -79,24 +77,12 @@ def state(book: Book, section: Section, tab: str, machine: str = "cpu") -> State
     return _look_up(book, section, tab, machine)[0]
 
 
-def states(book: Book, machine: str = "cpu") -> Iterator[tuple[Section, str, State]]:
-    """Yield the state of each section in each tab in which it has code."""
-    for section in book.sections:
-        for tab in book.code_tabs(section):
-            yield section, tab, state(book, section, tab, machine)
-
-
-def states_of(book: Book, section: Section) -> Iterator[RecordState]:
-    """Yield the state of each record of a section, on each machine with records."""
-    for machine in dict.fromkeys(["cpu", *machines(book)]):
-        for tab in book.tabs:
-            if book.cells(section, tab):
+def states(book: Book, *sections: Section) -> Iterator[RecordState]:
+    """Yield the state of each record of some sections, or of all if none is named."""
+    for section in sections or book.sections:
+        for machine in machines(book):
+            for tab in book.code_tabs(section):
                 yield section.name, tab, machine, state(book, section, tab, machine)
-
-
-def all_states(book: Book) -> Iterator[RecordState]:
-    """Yield the state of each record of the book."""
-    return (s for section in book.sections for s in states_of(book, section))
 
 
 def notes(states: Iterable[RecordState]) -> list[str]:
@@ -122,17 +108,12 @@ def _look_up(
         return "fresh", None
     if not file.exists():
         return "missing", None
-    record = None
     try:
-        if not file.is_file():
-            raise OSError(errno.EINVAL, "not a file")
-        text = file.read_text(encoding="utf-8")
+        problem, record = _judge(book, section, tab, file.read_text("utf-8"))
     except OSError as error:
-        problem = f"it cannot be read: {error.strerror}"
+        problem, record = f"it cannot be read: {error.strerror}", None
     except UnicodeDecodeError:
-        problem = "not a notebook"
-    else:
-        problem, record = _judge(book, section, tab, text)
+        problem, record = "not a notebook", None
     if problem:
         _warn(file, problem)
         return "damaged", None
@@ -256,11 +237,6 @@ def blank(book: Book, section: Section, tab: str) -> NotebookNode:
             new.metadata["tags"] = ["varies"]
         nb.cells.append(new)
     return nb
-
-
-def varies(cell: NotebookNode) -> bool:
-    """Return whether a recorded cell's output differs from run to run."""
-    return "varies" in cell.metadata.get("tags", [])
 
 
 def write(

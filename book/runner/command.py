@@ -7,14 +7,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import nbformat
 from nbformat import NotebookNode
 
-from . import signals
-from .errors import Unfit
-from .execution import Interpreter, execute, report, show_progress
+from .errors import BookError
+from .execution import Interpreter, execute, show_progress
 from .files import write_whole
-from .folder import NOTEBOOKS, RESULTS, notebooks, read_notebook, result
+from .folder import NOTEBOOKS, RESULTS, notebooks, read_notebook
 from .machine import gpus_of, machine_facts
+from .signals import exit_status, report
 
 
 def run(folder: Path, tabs: Sequence[str], sections: Sequence[str]) -> int:
@@ -37,24 +38,23 @@ def chosen(
     files: Sequence[str], tabs: Sequence[str], sections: Sequence[str]
 ) -> list[str]:
     """Return the notebooks of `tabs` and `sections`; empty lists mean all of them."""
-    names = {file: _names(file) for file in files}
-    if not names:
-        raise Unfit(f"there is nothing in {NOTEBOOKS}/; export it again")
+    if not files:
+        raise BookError(f"there is nothing in {NOTEBOOKS}/; export it again")
     sections = [name.removesuffix(".md") for name in sections]
     for part, (kind, wanted) in enumerate((("tab", tabs), ("section", sections))):
-        known = dict.fromkeys(of[part][0] for of in names.values())
+        of = {f: f.removesuffix(".ipynb").partition("/")[2 * part] for f in files}
+        known = ", ".join(dict.fromkeys(of.values()))
         for name in wanted:
-            if not any(name in of[part] for of in names.values()):
-                raise Unfit(f"no {kind} '{name}' here; there are {', '.join(known)}")
+            if not any(_is_name(name, found) for found in of.values()):
+                raise BookError(f"no {kind} '{name}' here; there are {known}")
         if wanted:
-            names = {f: of for f, of in names.items() if {*of[part]} & {*wanted}}
-    return [*names]
+            files = [f for f in files if any(_is_name(w, of[f]) for w in wanted)]
+    return list(files)
 
 
-def _names(file: str) -> tuple[list[str], list[str]]:
-    """Return the names of the tab of a notebook, and those of its section."""
-    tab, _, section = file.removesuffix(".ipynb").partition("/")
-    return [tab], [section, section.rpartition("/")[-1]]
+def _is_name(name: str, of: str) -> bool:
+    """Return whether a tab or a section has this name, or this last part of a name."""
+    return name in (of, of.rpartition("/")[2])
 
 
 def _run_notebook(folder: Path, file: str, notebook: NotebookNode) -> bool:
@@ -73,7 +73,9 @@ def _run_notebook(folder: Path, file: str, notebook: NotebookNode) -> bool:
         report(f"error: {title}{cell}: {halt.reason}; see {log}")
         return True
     run_by = made_of.machine, made_of.framework, interpreter.python, distributions
-    write_whole(target, result(notebook, machine_facts(*run_by)))
+    notebook.metadata = NotebookNode(book=made_of | machine_facts(*run_by))
+    # No half of a surrogate pair can stand in a file.
+    write_whole(target, nbformat.writes(notebook).encode(errors="replace").decode())
     log.unlink(missing_ok=True)
     return False
 
@@ -96,14 +98,4 @@ def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(folder: Path, arguments: Sequence[str] | None = None) -> int:
     """Run the notebooks that the arguments choose and return the exit status."""
     options = _parse_options(arguments)
-    signals.listen()
-    try:
-        return 1 if run(folder, options.tab, options.section) else 0
-    except Unfit as error:
-        report(f"error: {error}")
-    except OSError as error:
-        report(f"error: {error.filename or folder}: {error.strerror or error}")
-    except KeyboardInterrupt:
-        report("interrupted: finished work is kept")
-        return 130
-    return 1
+    return exit_status(lambda: run(folder, options.tab, options.section))

@@ -22,6 +22,7 @@ from nbformat import NotebookNode
 
 from .kernel_settings import RUN, kernel_settings
 from .machine import START_SECONDS
+from .signals import report
 
 CELL_SECONDS = 20 * 60
 MOST_CHARACTERS = 1_000_000  # of the outputs of one cell, as JSON
@@ -173,15 +174,11 @@ async def kernel(
         await client.async_start_new_kernel_client()
         yield client
     finally:
-        await _stop(manager, client)
+        if client.kc is not None:
+            client.kc.stop_channels()
+        if manager.has_kernel:
+            await manager.shutdown_kernel(now=True)
         end_processes(settings[RUN])
-
-
-async def _stop(manager: AsyncKernelManager, client: NotebookClient) -> None:
-    if client.kc is not None:
-        client.kc.stop_channels()
-    if manager.has_kernel:
-        await manager.shutdown_kernel(now=True)
 
 
 def end_processes(run: str) -> None:
@@ -250,9 +247,3 @@ def show_progress(title: str, cells: list[NotebookNode]) -> Iterator[NotebookNod
             report(f"{title}: cell {number} of {len(cells)}", end="\r")
         yield cell
     report(f"{title}: {len(cells)} cells in {time.monotonic() - start:.1f} s")
-
-
-def report(line: str, end: str = "\n") -> None:
-    """Print a line to stderr, over a line of progress on a terminal."""
-    clear = "\033[K" if sys.stderr.isatty() else ""
-    print(f"{clear}{line}", end=end, file=sys.stderr, flush=True)

@@ -4,6 +4,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from .errors import unwritable
+
 
 def write_whole(path: Path, text: str) -> None:
     """Write `text` to `path` in UTF-8; if that fails, the old file stays."""
@@ -13,9 +15,16 @@ def write_whole(path: Path, text: str) -> None:
 def write_bytes_whole(path: Path, data: bytes) -> None:
     """Write `data` to `path`; if that fails, the old file stays.
 
-    Raises an `OSError` if the file cannot be written.
+    Raises a `BookError` if the file cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, data)
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def _replace(path: Path, data: bytes) -> None:
     handle, temporary = tempfile.mkstemp(
         dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"
     )

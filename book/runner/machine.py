@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from .errors import Unfit
+from .errors import BookError
 
 START_SECONDS = 120
 GPU_SECONDS = 60
@@ -37,9 +37,9 @@ def machine_facts(
 ) -> dict[str, str]:
     """Return what a record says about this machine and the interpreter `python`.
 
-    The framework is the first of `distributions` that is installed. Raises `Unfit` if
-    the interpreter does not answer, or if the machine has no GPU although its name
-    promises one.
+    The framework is the first of `distributions` that is installed. Raises a
+    `BookError` if the interpreter does not answer, or if the machine has no GPU
+    although its name promises one.
     """
     gpu, driver = gpus_of(machine)
     try:
@@ -47,7 +47,7 @@ def machine_facts(
         # Something that Python starts with may print lines of its own before.
         facts = json.loads(asked.strip().rpartition("\n")[2])
     except (OSError, subprocess.SubprocessError, ValueError):
-        raise Unfit(f"{python}: this interpreter does not start") from None
+        raise BookError(f"{python}: this interpreter does not start") from None
     return {
         "machine": machine,
         "machine_name": gpu or "CPU",
@@ -63,32 +63,32 @@ def machine_facts(
 def gpus_of(machine: str) -> tuple[str, str]:
     """Return the names of the GPUs here and their driver's version.
 
-    Both are empty if `machine` is the name of a CPU. For another name, raise `Unfit`
-    if no GPU is found, for the outputs would not be those of that machine.
+    Both are empty if `machine` is the name of a CPU. For another name, raise a
+    `BookError` if no GPU is found: the outputs would not be those of that machine.
     """
     if is_cpu(machine):
         return "", ""
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    lines, reason = [], "nvidia-smi lists none"
     try:
-        rows = _ask_nvidia_smi()
-    except (OSError, subprocess.SubprocessError) as error:
-        rows, reason = [], _describe_failure(error)
-    else:
-        reason = "nvidia-smi lists none"
+        lines = ask(query, GPU_SECONDS).splitlines()
+    except FileNotFoundError:
+        reason = "nvidia-smi is not installed"
+    except subprocess.TimeoutExpired:
+        reason = f"nvidia-smi does not answer within {GPU_SECONDS} s"
+    except (OSError, subprocess.SubprocessError):
+        reason = "nvidia-smi fails"
+    # The name and the driver's version of each GPU.
+    rows = [line.split(", ") for line in lines if line.isprintable()]
+    rows = [row for row in rows if len(row) == 2]
     if not rows:
-        raise Unfit(
+        raise BookError(
             f"no GPU is found here ({reason}), but '{machine}' names a machine with a"
             " GPU; fix the driver, or use a name that begins with cpu-, as in"
             " MACHINE=cpu-arm"
         )
     count = f"{len(rows)} × " if len(rows) > 1 else ""
     return count + rows[0][0], rows[0][1]
-
-
-def _ask_nvidia_smi() -> list[list[str]]:
-    """Return the name and the driver's version of each GPU."""
-    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-    rows = [row.split(", ") for row in ask(query, GPU_SECONDS).splitlines()]
-    return [row for row in rows if len(row) == 2 and all(map(str.isprintable, row))]
 
 
 def ask(command: Sequence[str], seconds: int) -> str:
@@ -103,14 +103,6 @@ def ask(command: Sequence[str], seconds: int) -> str:
         timeout=seconds,
     )
     return asked.stdout
-
-
-def _describe_failure(error: Exception) -> str:
-    if isinstance(error, subprocess.TimeoutExpired):
-        return f"nvidia-smi does not answer within {GPU_SECONDS} s"
-    if isinstance(error, FileNotFoundError):
-        return "nvidia-smi is not installed"
-    return "nvidia-smi fails"
 
 
 def _cpu_model() -> str:

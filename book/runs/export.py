@@ -9,7 +9,6 @@ copy of `book/runner/`.
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
@@ -17,12 +16,11 @@ from nbformat import NotebookNode
 
 from book.base import build_paths
 from book.base.errors import BookError
-from book.base.files import locked, replace_folder, write_whole
+from book.base.files import locked, replace_folder
 from book.library import package
 from book.records import fingerprint, store, validation
 from book.runner import folder as exported
-from book.runner.errors import Unfit
-from book.runner.machine import is_cpu
+from book.runner.files import write_whole
 from book.runs import run
 from book.text.book import Book
 from book.text.section import Section
@@ -93,10 +91,8 @@ def _write_contents(
     for file in (book.root / exported.LIBRARY).glob("*.*"):
         shutil.copyfile(file, draft / exported.LIBRARY / file.name)
     shutil.copyfile(RUNNER / SCRIPT, draft / SCRIPT)
-    (draft / RUNNER.name).mkdir()
-    for file in RUNNER.glob("*.py"):
-        if file.name != SCRIPT:
-            shutil.copyfile(file, draft / RUNNER.name / file.name)
+    others = shutil.ignore_patterns(SCRIPT, "__pycache__")
+    shutil.copytree(RUNNER, draft / RUNNER.name, ignore=others)
     library = exported.library_digest(draft)
     for section, tab in due:
         origin = {
@@ -104,8 +100,9 @@ def _write_contents(
             "fingerprint": fingerprint.fingerprint(book, section, tab),
         }
         blank = store.blank(book, section, tab)
-        text = exported.new_notebook(blank, origin, store.distributions(tab))
-        write_whole(draft / exported.NOTEBOOKS / tab / f"{section.name}.ipynb", text)
+        blank.metadata = {"book": origin, "distributions": store.distributions(tab)}
+        file = draft / exported.NOTEBOOKS / tab / f"{section.name}.ipynb"
+        write_whole(file, nbformat.writes(blank) + "\n")
 
 
 # Import
@@ -127,25 +124,27 @@ def import_results(book: Book, folder: Path) -> None:
             f"there are no results; make them first: python {SCRIPT}", folder
         )
     refused: list[str] = []
-    recorded: list[Result] = []
+    recorded: dict[str, list[tuple[Section, str]]] = {}  # of each machine
     for file in found:
         try:
-            result = _read_result(book, folder / exported.RESULTS, file)
-            print(f"imported: {_keep(book, result)}", flush=True)
-            recorded.append(result)
-        except Unfit as error:
+            section, tab = _origin(book, file)
+            path = folder / exported.RESULTS / file
+            executed, facts = _read_result(book, section, tab, path)
+            machine = store.check_machine(facts["machine"])
+            lock = book.root / build_paths.records_lock(machine)
+            with locked(lock, f"another process writes outputs/{machine}"):
+                kept = store.write(book, section, tab, executed, facts)
+            print(f"imported: {kept.relative_to(book.root)}", flush=True)
+            recorded.setdefault(machine, []).append((section, tab))
+        except BookError as error:
             refused.append(f"{folder / exported.RESULTS / file}: {error}")
     if missing := [_title(file) for file in wanted if file not in found]:
         print(
             f"without a result: {', '.join(missing)};"
             " see the .log files beside the results"
         )
-    for machine in dict.fromkeys(result.facts["machine"] for result in recorded):
-        run.print_sentences_to_reread(
-            book,
-            [(r.section, r.tab) for r in recorded if r.facts["machine"] == machine],
-            machine,
-        )
+    for machine, kept_there in recorded.items():
+        run.print_sentences_to_reread(book, kept_there, machine)
     if refused:
         raise BookError("\n".join(refused))
 
@@ -155,74 +154,39 @@ def _title(file: str) -> str:
     return f"{section} ({tab})"
 
 
-@dataclass(frozen=True)
-class Result:
-    """An executed notebook that came back, and the facts of its run."""
-
-    section: Section
-    tab: str
-    notebook: NotebookNode
-    facts: dict[str, str]
-
-
-def _read_result(book: Book, results: Path, file: str) -> Result:
-    """Return a result; raise `Unfit` if it is not one of a section of the book."""
+def _origin(book: Book, file: str) -> tuple[Section, str]:
+    """Return the section and the tab of a result, or raise `BookError`."""
     tab, _, name = file.removesuffix(".ipynb").partition("/")
     section = next((s for s in book.sections if s.name == name), None)
     if section is None or tab not in book.code_tabs(section):
-        raise Unfit(f"the book no longer has code of {name or file} in {tab}")
+        raise BookError(f"the book no longer has code of {name or file} in {tab}")
+    return section, tab
+
+
+def _read_result(
+    book: Book, section: Section, tab: str, file: Path
+) -> tuple[NotebookNode, dict[str, str]]:
+    """Return an executed notebook and the facts of its run.
+
+    Raises `BookError` for a result that is damaged or not of today's code.
+    """
     try:
-        if not (results / file).is_file():
-            raise Unfit(f"not a file; {AGAIN}")
-        notebook = nbformat.v4.reads((results / file).read_text(encoding="utf-8"))
-        nbformat.validate(notebook)
-        facts = {fact: notebook.metadata.book[fact] for fact in RESULT_FACTS}
+        result = nbformat.v4.reads(file.read_text(encoding="utf-8"))
+        nbformat.validate(result)
+        facts = {fact: result.metadata.book[fact] for fact in RESULT_FACTS}
+        if facts["fingerprint"] != fingerprint.fingerprint(book, section, tab):
+            raise BookError(
+                "stale: its code, the code of d2l that it uses, or the list of its"
+                f" environment has changed since; {AGAIN}"
+            )
+        # Only the outputs are taken; the rest is that of the book.
+        executed = store.blank(book, section, tab)
+        for cell, ran in zip(executed.cells, result.cells, strict=True):
+            cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
     except OSError as error:
-        raise Unfit(f"cannot be read ({error.strerror})") from None
+        raise BookError(f"cannot be read ({error.strerror})") from None
     except validation.UNREADABLE:
-        raise Unfit(f"damaged (not a result); copy it again, or {AGAIN}") from None
-    return Result(section, tab, notebook, facts)
-
-
-def _keep(book: Book, result: Result) -> Path:
-    """Write the record of a result and return its path, or raise `Unfit`."""
-    _check_origin(book, result)
-    # Only the outputs are taken; the rest is that of the book.
-    executed = store.blank(book, result.section, result.tab)
-    for cell, ran in zip(executed.cells, result.notebook.cells, strict=True):
-        cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
-    record = store.new_record(executed, result.facts)
-    if problem := validation.problem_with_record(record):
-        raise Unfit(f"{problem}; {AGAIN}")
-    machine = store.check_machine(result.facts["machine"])
-    lock = book.root / build_paths.records_lock(machine)
-    with locked(lock, f"another process writes outputs/{machine}"):
-        file = store.write(book, result.section, result.tab, executed, result.facts)
-    return file.relative_to(book.root)
-
-
-def _check_origin(book: Book, result: Result) -> None:
-    """Raise `Unfit` if a result is not of today's code, or of another machine."""
-    facts, ran = result.facts, result.notebook.cells
-    if facts["framework"] != result.tab:
-        raise Unfit(f"made for {facts['framework']}; {AGAIN}")
-    if not facts["gpu"] and not is_cpu(str(facts["machine"])):
-        raise Unfit(f"made without a GPU; {AGAIN} on a machine that has one")
-    if facts["fingerprint"] != fingerprint.fingerprint(
-        book, result.section, result.tab
-    ):
-        raise Unfit(
-            "stale: its code, the code of d2l that it uses, or the list of its"
-            f" environment has changed since; {AGAIN}"
-        )
-    today = [cell.code for cell in book.cells(result.section, result.tab)]
-    if [cell.source for cell in ran] != today:
-        raise Unfit(
-            f"made from other code: its cells are not those of the book; {AGAIN}"
-        )
-    for number, cell in enumerate(ran, start=1):
-        outputs = cell.get("outputs", [])
-        if cell.source.strip() and cell.get("execution_count") is None:
-            raise Unfit(f"cell {number} did not run; {AGAIN}")
-        if any(output.output_type == "error" for output in outputs):
-            raise Unfit(f"cell {number} failed; {AGAIN}")
+        raise BookError(f"damaged (not a result); copy it again, or {AGAIN}") from None
+    if problem := validation.problem_with_record(store.new_record(executed, facts)):
+        raise BookError(f"{problem}; {AGAIN}")
+    return executed, facts

@@ -2,13 +2,18 @@
 
 python -m book run [--tab TAB] [--section SECTION] [--machine NAME]
 
-Each notebook runs in the interpreter of its own tab.
+Several notebooks run at a time, each in a kernel of the interpreter of its own tab;
+`book/runner/` runs one notebook.
 """
 
+import asyncio
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -18,11 +23,29 @@ from book.base.errors import BookError
 from book.base.files import locked
 from book.checks.numbers import wrong_quotations
 from book.library import package
-from book.records import fingerprint, store
-from book.runner.machine import START_SECONDS, ask, gpus_of, machine_facts
-from book.runs.kernels import Failure, Job, execute
+from book.records import fingerprint, store, validation
+from book.runner import execution
+from book.runner.execution import Halt, Interpreter
+from book.runner.machine import START_SECONDS, ask, gpus_of, is_cpu, machine_facts
 from book.text.book import Book
 from book.text.section import Section
+
+MAX_KERNELS = 2
+
+
+@dataclass(frozen=True)
+class Job:
+    """One section to run in one tab by one interpreter."""
+
+    book: Book
+    section: Section
+    tab: str
+    machine: str
+    python: Path
+    fingerprint: str = ""  # of the code at the time when the job was planned
+
+
+Done = Callable[[Job, NotebookNode], None]
 
 
 def run(
@@ -50,49 +73,49 @@ def run(
             print("all records are fresh; there is nothing to run")
             return 0
         gpus_of(machine)  # raises an error if the name promises one that is not there
-        _print_plan(due)
-        ready = _plan_jobs(book, due, machine, python)
-        failures = _execute(ready, jobs)
+        print(f"to run: {_titles(due)}", flush=True)
+        pythons = {
+            tab: python or environments.python(tab, book.root)
+            for tab in sorted({tab for _, tab in due})
+        }
+        ready = [
+            Job(
+                *(book, section, tab, machine, pythons[tab]),
+                fingerprint=fingerprint.fingerprint(book, section, tab),
+            )
+            for section, tab in due
+        ]
+        failures = _record(ready, jobs)
     if failures:
-        raise BookError("\n".join(failure.message for failure in failures))
+        raise BookError("\n".join(failure.reason for failure in failures))
     return len(ready)
 
 
-def _plan_jobs(
-    book: Book, due: list[tuple[Section, str]], machine: str, python: Path | None
-) -> list[Job]:
-    of = interpreters(book, (tab for _, tab in due), python)
-    return [
-        Job(
-            *(book, section, tab, machine, of[tab]),
-            fingerprint=fingerprint.fingerprint(book, section, tab),
-        )
-        for section, tab in due
-    ]
+def _titles(chosen: Iterable[tuple[Section, str]]) -> str:
+    return ", ".join(f"{section.name} ({tab})" for section, tab in chosen)
 
 
-def _execute(ready: list[Job], parallel: int | None) -> list[Failure]:
+def _record(ready: list[Job], parallel: int | None) -> list[Halt]:
     """Run the jobs, keep their records, print tracebacks, return the failures."""
-    of = {job.tab: job for job in ready}
+    book, machine = ready[0].book, ready[0].machine
     facts = {
-        tab: machine_facts(job.machine, tab, job.python, store.distributions(tab))
-        for tab, job in of.items()
+        tab: machine_facts(machine, tab, python, store.distributions(tab))
+        for tab, python in {job.tab: job.python for job in ready}.items()
     }
-    kept: list[Job] = []
+    kept: list[tuple[Section, str]] = []
 
     def keep(job: Job, executed: NotebookNode) -> None:
         made_of = {"fingerprint": job.fingerprint}
-        store.write(job.book, job.section, job.tab, executed, facts[job.tab] | made_of)
-        kept.append(job)
+        store.write(book, job.section, job.tab, executed, facts[job.tab] | made_of)
+        kept.append((job.section, job.tab))
 
     failures = execute(ready, keep, parallel)
     for failure in failures:
         if failure.traceback:
             print(failure.traceback, file=sys.stderr)
     if kept:
-        _warn_of_changes(kept)
-        recorded = [(job.section, job.tab) for job in kept]
-        print_sentences_to_reread(kept[0].book, recorded, kept[0].machine)
+        _warn_of_changes(book, machine, kept)
+    print_sentences_to_reread(book, kept, machine)
     return failures
 
 
@@ -110,21 +133,71 @@ def print_sentences_to_reread(
         print("\n".join(found))
 
 
-def _warn_of_changes(kept: list[Job]) -> None:
+def _warn_of_changes(
+    book: Book, machine: str, kept: Sequence[tuple[Section, str]]
+) -> None:
     """Name the records that are stale already, since their sources have changed."""
     try:
-        states = store.states(Book(kept[0].book.root), kept[0].machine)
-        fresh = {(section.name, tab) for section, tab, how in states if how == "fresh"}
-    except BookError:
-        fresh = set()  # sources in the middle of a change cannot be read
-    stale = [job for job in kept if (job.section.name, job.tab) not in fresh]
+        due = [(s.name, tab) for s, tab in plan(Book(book.root), machine=machine)]
+    except BookError:  # sources in the middle of a change cannot be read
+        due = [(section.name, tab) for section, tab in kept]
+    stale = [(section, tab) for section, tab in kept if (section.name, tab) in due]
     if stale:
-        names = ", ".join(f"{job.section.name} ({job.tab})" for job in stale)
         print(
             "warning: the sources changed during the run, so these records are stale:"
-            f" {names}; repeat make run",
+            f" {_titles(stale)}; repeat make run",
             file=sys.stderr,
         )
+
+
+# Running
+
+
+def execute(jobs: Sequence[Job], done: Done, parallel: int | None = None) -> list[Halt]:
+    """Run `jobs`, `parallel` at a time, and return why some of them failed, and where.
+
+    `done` gets each notebook that ran to its end. An interrupt stops the kernels and
+    raises `KeyboardInterrupt`.
+    """
+    if parallel is None:
+        # Two kernels would compete for the memory of one GPU.
+        on_cpu = all(is_cpu(job.machine) for job in jobs)
+        parallel = min(MAX_KERNELS, os.cpu_count() or 1) if on_cpu else 1
+    return asyncio.run(_execute_all(jobs, done, parallel))
+
+
+async def _execute_all(jobs: Sequence[Job], done: Done, parallel: int) -> list[Halt]:
+    slots = asyncio.Semaphore(parallel)
+    halts = await asyncio.gather(*(_run_job(job, done, slots) for job in jobs))
+    return [halt for halt in halts if halt is not None]
+
+
+async def _run_job(job: Job, done: Done, slots: asyncio.Semaphore) -> Halt | None:
+    async with slots:
+        notebook = store.blank(job.book, job.section, job.tab)
+        progress = partial(execution.show_progress, f"{job.tab}: {job.section.name}")
+        interpreter = Interpreter(job.python, job.book.root, job.machine)
+        halt = await execution.execute(notebook, interpreter, progress)
+    problems = validation.output_problems(store.cleaned(notebook))
+    halt = halt or next((Halt(*problem) for problem in problems), None)
+    if halt is not None:
+        return replace(halt, reason=f"{_place(job, halt)}: {halt.reason}")
+    try:
+        done(job, notebook)
+    except BookError as error:
+        return Halt(0, str(error))
+    return None
+
+
+def _place(job: Job, halt: Halt) -> str:
+    """Return the file and line at which a notebook stopped, with its tab and cell."""
+    if not halt.cell:
+        return f"{job.section.name}.md: {job.tab}"
+    cell = job.book.cells(job.section, job.tab)[halt.cell - 1]
+    # IPython counts the lines of a cell from the first that is not empty.
+    empty = len(cell.code) - len(cell.code.lstrip("\n"))
+    where = job.section.at(cell.line_of(halt.row + empty))
+    return f"{where}: {job.tab}, cell {halt.cell}"
 
 
 # What to run, and which interpreter runs it
@@ -175,17 +248,3 @@ def plan(
         if tab in (tabs or book.tabs)
         and (force or store.state(book, section, tab, machine) != "fresh")
     ]
-
-
-def _print_plan(due: list[tuple[Section, str]]) -> None:
-    names = ", ".join(f"{section.name} ({tab})" for section, tab in due)
-    print(f"to run: {names}", flush=True)
-
-
-def interpreters(
-    book: Book, tabs: Iterable[str], python: Path | None = None
-) -> dict[str, Path]:
-    """Return the interpreter of each tab; build the environments that are missing."""
-    return {
-        tab: python or environments.python(tab, book.root) for tab in sorted(set(tabs))
-    }

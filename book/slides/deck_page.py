@@ -5,7 +5,7 @@ import math
 import mimetypes
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,13 @@ import imagesize
 
 from book.library import figures
 from book.records.cleaning import SVG
+from book.records.outputs import Picture
 from book.render import code, plots
 from book.render.texts import Texts
-from book.slides.marks import Code, Output, Plot, Slide, SlideFigure, SlideItem, Text
+from book.slides.marks import Code, Output, Slide, SlideFigure, SlideItem, Text
 from book.slides.words import Words
 from book.text.section import Section
 from book.text.tokens import equations, parse, parse_line
-
-FindFigure = Callable[[str], Path]  # returns the file for a path in a section
 
 SMALLEST = 18  # the size of text that can be read on a slide, in pixels
 PLOT_TEXT = 10  # in the unit of a plot; slides.css has a bit more
@@ -30,26 +29,29 @@ FONT_SIZE = re.compile(r'font-size[=:]\s*"?([\d.]+)')
 
 
 def render_slides(
-    slides: list[Slide], section: Section, words: Words, find_figure: FindFigure
+    slides: list[Slide], section: Section, words: Words
 ) -> list[dict[str, Any]]:
     """Return the variables of the template for each slide of a section.
 
     Raises a `BookError` for an equation that is not valid.
     """
     writer = _Writer(slides, section, words)
-    return [_slide(slide, section, writer, find_figure) for slide in slides]
+    return [_slide(slide, section, writer) for slide in slides]
 
 
 class _Writer:
     """Writes the texts of some slides as HTML; one call converts their equations."""
 
     def __init__(self, slides: list[Slide], section: Section, words: Words):
-        replaced = words.replacer(section)
         self._lines = {
-            line: parse_line(replaced(line)) for s in slides for line in _lines(s)
+            line: parse_line(words.without_roles(line, section))
+            for slide in slides
+            for line in slide.lines
         }
         self._texts = {
-            text: parse(replaced(text)) for s in slides for text in _texts(s)
+            text: parse(words.without_roles(text, section))
+            for slide in slides
+            for text in [*slide.texts, _notes(slide)]
         }
         found = equations(chain(*self._lines.values(), *self._texts.values()))
         # There are words in the place of all roles.
@@ -64,31 +66,18 @@ class _Writer:
         return self._html.html(self._texts[text]).strip()
 
 
-def _lines(slide: Slide) -> list[str]:
-    """Return the titles of a slide and the captions of its figures."""
-    captions = [b.caption for b in slide.blocks if isinstance(b, SlideFigure)]
-    return [slide.title, slide.part, *captions]
-
-
-def _texts(slide: Slide) -> list[str]:
-    """Return the texts of a slide, and its notes."""
-    shown = [block.text for block in slide.blocks if isinstance(block, Text)]
-    return [*shown, _notes(slide)]
-
-
 def _notes(slide: Slide) -> str:
     return "\n\n".join(slide.notes)
 
 
-def _slide(
-    slide: Slide, section: Section, writer: _Writer, find_figure: FindFigure
-) -> dict[str, Any]:
+def _slide(slide: Slide, section: Section, writer: _Writer) -> dict[str, Any]:
     """Return the variables for a slide."""
+    folder = section.path.parent
     return {
         "title": writer.line(slide.title),
         "part": writer.line(slide.part),
         "blocks": [
-            _block(block, writer, find_figure) | {"step": step}
+            _block(block, writer, folder) | {"step": step}
             for block, step in zip(slide.blocks, _steps(slide), strict=True)
         ],
         "notes": writer.text(_notes(slide)),
@@ -106,23 +95,23 @@ def _steps(slide: Slide) -> Iterator[int | None]:
     """
     step, above = 0, None
     for block in slide.blocks:
-        is_output = isinstance(block, Output | Plot)
-        if above and not (is_output and isinstance(above, Output | Plot)):
+        is_output = isinstance(block, Output | Picture)
+        if above and not (is_output and isinstance(above, Output | Picture)):
             step += 1
         yield step or None
         above = block
 
 
-def _block(
-    block: SlideItem, writer: _Writer, find_figure: FindFigure
-) -> dict[str, Any]:
+def _block(block: SlideItem, writer: _Writer, folder: Path) -> dict[str, Any]:
     """Return the variables for a block of a slide."""
     match block:
         case Text():
             return {"kind": "text", "html": writer.text(block.text)}
         case SlideFigure(path, alt):
-            file, caption = find_figure(path), writer.line(block.caption)
-            src, least = _file_address(file), _readable_height(file)
+            file, caption = folder / path, writer.line(block.caption)
+            kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+            src = _data_address(kind, file.read_bytes())
+            least = _readable_height(file)
             name = file.stem if figures.is_interactive(file.stem) else ""
             shown = {"src": src, "alt": alt, "caption": caption, "interactive": name}
             return {"kind": "figure", **shown, "least": least}
@@ -132,12 +121,13 @@ def _block(
         case Output(text, varies):
             folds = any(len(line) > WIDEST_TABLE for line in text.split("\n"))
             return {"kind": "printed", "text": text, "varies": varies, "folds": folds}
-        case Plot(kind, data, alt):
+        case Picture(kind, data, alt):
             prefix = f"plot-{zlib.crc32(data.encode()):x}-"
             if kind == SVG and (svg := plots.inline(data, alt, prefix)):
                 least = round(plots.height_of(data) * SMALLEST / PLOT_TEXT)
                 return {"kind": "plot", "html": svg, "least": least}
-            return {"kind": "picture", "src": _plot_address(kind, data), "alt": alt}
+            src = _data_address(kind, block.bytes)
+            return {"kind": "picture", "src": src, "alt": alt}
 
 
 def _readable_height(file: Path) -> int:
@@ -148,18 +138,6 @@ def _readable_height(file: Path) -> int:
     return math.ceil(height * SMALLEST / smallest) if smallest else 0
 
 
-def _file_address(file: Path) -> str:
-    """Return an address that holds the data of a file."""
-    kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-    return _data_address(kind, base64.b64encode(file.read_bytes()).decode())
-
-
-def _plot_address(kind: str, data: str) -> str:
-    """Return an address that holds the data of a recorded picture."""
-    if kind.endswith("+xml"):
-        return _data_address(kind, base64.b64encode(data.encode()).decode())
-    return _data_address(kind, "".join(data.split()))
-
-
-def _data_address(kind: str, data: str) -> str:
-    return f"data:{kind};base64,{data}"
+def _data_address(kind: str, data: bytes) -> str:
+    """Return an address that holds the data of a picture."""
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"

@@ -5,7 +5,6 @@ which reveal.js shows as slides. A section without code becomes one page in `all
 `index.html` lists all decks in that folder.
 """
 
-import functools
 import json
 import re
 import shutil
@@ -16,13 +15,13 @@ from typing import Any
 from book import merge
 from book.base import build_paths
 from book.base.errors import BookError
-from book.base.files import write_whole
 from book.base.paths import STATIC
 from book.library import figures, package
 from book.pages import names
 from book.records import store
 from book.render import code
 from book.render.templates import render_template
+from book.runner.files import write_whole
 from book.slides import deck_page, marks
 from book.slides.division import divide
 from book.slides.words import Words
@@ -30,8 +29,8 @@ from book.text.book import Book
 from book.text.section import Section
 from book.text.tabs import tab_name
 
-# The files in `static/` that become the stylesheet of decks, and those that are copied.
 DIVIDER = "The Section in Detail"  # the title of the slide below the short deck
+# The files in `static/` that become the stylesheet of decks, and those that are copied.
 STYLES = ("book.css", "slides.css")
 STATIC_FILES = ("favicon.svg", "fonts", "slides.js", "vendor/reveal")
 
@@ -86,8 +85,7 @@ def deck(book: Book, section: Section, tab: str, words: Words) -> str:
     divided = [front]
     for slide in others:
         divided += [slide] if slide.is_point else divide(slide)
-    find_figure = functools.partial(_find_figure, section)
-    title, *rendered = deck_page.render_slides(divided, section, words, find_figure)
+    title, *rendered = deck_page.render_slides(divided, section, words)
     return render_template(
         "deck.html",
         lang=book.config.project["lang"],
@@ -96,15 +94,6 @@ def deck(book: Book, section: Section, tab: str, words: Words) -> str:
         title=title,
         slides=rendered,
     )
-
-
-def _find_figure(section: Section, path: str) -> Path:
-    """Return the file of a figure; raise a `BookError` if there is none."""
-    file = (section.path.parent / path).resolve()
-    if not file.is_file():
-        message = f"no figure '{path}'; draw it, or correct the name"
-        raise BookError(message, f"{section.name}.md")
-    return file
 
 
 # The files that decks share, and the list of decks

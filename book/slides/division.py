@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from book.slides.marks import Code, Output, Plot, Slide, SlideItem, Text
+from book.records.outputs import Picture
+from book.slides.marks import Code, Output, Slide, SlideItem, Text
 
 LINES, CHARACTERS = 23, 88
 SPACE = 2  # lines around each item
@@ -45,7 +46,7 @@ def _units(items: list[SlideItem]) -> Iterator[list[SlideItem]]:
     unit: list[SlideItem] = []
     for item in items:
         above = unit[-1] if unit else None
-        follows = isinstance(item, Output | Plot) or (
+        follows = isinstance(item, Output | Picture) or (
             isinstance(item, Code) and isinstance(above, Text)
         )
         if above and follows and _lines([*unit, item]) <= LINES:
@@ -92,11 +93,23 @@ def _height(item: SlideItem) -> int:
 
 
 def _cut(item: SlideItem, room: int) -> tuple[SlideItem, SlideItem] | None:
-    """Return the longest start of an item that has room, and the rest of the item."""
+    """Return the longest start of an item that has room, and the rest of the item.
+
+    The rest begins with the head of a table, or the first line of a definition.
+    """
     for gaps in _gaps(item):
-        fitting = [cut for cut in _cuts(item, gaps) if _lines([cut[0]]) <= room]
-        if fitting:
-            return fitting[-1]
+        assert isinstance(item, Text | Code | Output)
+        text, found = item.text, None
+        head = "".join(text.splitlines(keepends=True)[:2]) if gaps is ROW else ""
+        for gap in gaps.finditer(text, len(head)):
+            before, after = text[: gap.start()], text[gap.end() :]
+            if isinstance(item, Code):
+                head = _context(before, after)
+            start, rest = replace(item, text=before), replace(item, text=head + after)
+            if len(rest.text) < len(text) and _lines([start]) <= room:
+                found = start, rest
+        if found:
+            return found
     return None
 
 
@@ -110,24 +123,6 @@ def _gaps(item: SlideItem) -> list[re.Pattern[str]]:
         case Text(text):
             return [ROW if text.startswith("|") else ITEM]
     return []
-
-
-def _cuts(
-    item: SlideItem, gaps: re.Pattern[str]
-) -> Iterator[tuple[SlideItem, SlideItem]]:
-    """Yield the start of an item before each gap, and the rest.
-
-    The rest begins with the head of a table, or the first line of a definition.
-    """
-    assert isinstance(item, Text | Code | Output)
-    text = item.text
-    head = "".join(text.splitlines(keepends=True)[:2]) if gaps is ROW else ""
-    for gap in gaps.finditer(text, len(head)):
-        before, after = text[: gap.start()], text[gap.end() :]
-        if isinstance(item, Code):
-            head = _context(before, after)
-        if len(head + after) < len(text):
-            yield replace(item, text=before), replace(item, text=head + after)
 
 
 def _context(code: str, following: str) -> str:

@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from book.facts.points import Point, points
-from book.records.outputs import InteractiveFigure, PrintedText
+from book.records.outputs import InteractiveFigure, Picture, PrintedText
 from book.records.outputs import read as read_outputs
 from book.records.store import Shown
 from book.render.code import without_marks
@@ -64,16 +64,8 @@ class Output:
     varies: bool = False
 
 
-@dataclass
-class Plot:
-    """A picture that a cell drew, as recorded; `kind` is the MIME type of `data`."""
-
-    kind: str
-    data: str
-    alt: str
-
-
-SlideItem = Text | SlideFigure | Code | Output | Plot
+# A `Picture` is one that a cell drew.
+SlideItem = Text | SlideFigure | Code | Output | Picture
 
 
 @dataclass
@@ -93,6 +85,17 @@ class Slide:
     number: int = 1
     total: int = 1
     is_point: bool = False
+
+    @property
+    def lines(self) -> list[str]:
+        """The titles, and the captions of figures."""
+        figures = [b.caption for b in self.blocks if isinstance(b, SlideFigure)]
+        return [self.title, self.part, *figures]
+
+    @property
+    def texts(self) -> list[str]:
+        """The paragraphs and other texts on the slide."""
+        return [block.text for block in self.blocks if isinstance(block, Text)]
 
 
 def read(shown: Shown) -> list[Slide]:
@@ -136,7 +139,7 @@ def _shown(point: Point) -> Iterator[SlideItem]:
         yield to_figure(block)
     elif isinstance(block, source.Cell):
         outputs = list(_outputs(block)) if point.show != "code" else []
-        plots = [output for output in outputs if isinstance(output, Plot)]
+        plots = [output for output in outputs if isinstance(output, Picture)]
         if point.show:
             yield Code(shown_source(block.code))
         yield from plots[:1] or outputs
@@ -146,17 +149,18 @@ def _shown(point: Point) -> Iterator[SlideItem]:
         yield Text(_text(block))
 
 
-def _with_summary(blocks: list[source.Block], tab: str) -> Iterator[source.Block]:
-    """Yield the blocks of a section, with a mark around a Summary that has no marks."""
-    for part in _parts(blocks):
-        first, *rest = part
-        is_summary = isinstance(first, source.Heading) and first.title == SUMMARY
-        prose = [block for block in rest if isinstance(block, source.Prose)]
-        if is_summary and prose and not any(map(_marks, rest)):
+def _with_summary(blocks: list[source.Block], tab: str) -> list[source.Block]:
+    """Return the blocks of a section, with a mark around a Summary without marks."""
+    titles = {n: b.title for n, b in enumerate(blocks) if isinstance(b, source.Heading)}
+    for start, end in pairwise([*titles, len(blocks)]):
+        part = blocks[start + 1 : end]
+        prose = [block for block in part if isinstance(block, source.Prose)]
+        if titles[start] == SUMMARY and prose and not any(map(_marks, part)):
             text = _items_for(tab, "\n".join(block.source for block in prose))
             marked = replace(prose[0], source=text, sign="(**")
-            part = [first, marked, *(block for block in rest if block not in prose)]
-        yield from part
+            others = [block for block in part if block not in prose]
+            return [*blocks[: start + 1], marked, *others, *blocks[end:]]
+    return blocks
 
 
 def _items_for(tab: str, text: str) -> str:
@@ -164,15 +168,6 @@ def _items_for(tab: str, text: str) -> str:
     others = [name for key, name in TAB_NAMES.items() if key != tab]
     items = NEXT_ITEM.split(text)
     return "\n".join(i for i in items if not any(name in i for name in others))
-
-
-def _parts(blocks: list[source.Block]) -> Iterator[list[source.Block]]:
-    """Yield the blocks from each heading to the next."""
-    headings = [
-        n for n, block in enumerate(blocks) if isinstance(block, source.Heading)
-    ]
-    for start, end in pairwise(sorted({0, *headings, len(blocks)})):
-        yield blocks[start:end]
 
 
 def _marks(block: source.Block) -> list[SlideMark]:
@@ -217,7 +212,9 @@ class _Reader:
         if isinstance(block, source.Table) and self.slides:
             self._add_notes(block.caption)
         text, all_marks = _text(block), _marks(block)
-        for start, end in _segments(text, all_marks):
+        # The pieces of the text in which at most one slide begins.
+        starts = [mark.start for mark in all_marks if mark.begins][1:]
+        for start, end in pairwise([0, *starts, len(text)]):
             marks = [mark for mark in all_marks if start <= mark.start < end]
             first = marks[0].start if marks else start
             self.line = block.line + text.count("\n", 0, first)
@@ -233,10 +230,11 @@ class _Reader:
         elif marks:
             self._begin_part()
         if isinstance(block, source.Figure):
-            if marks:
-                self._add_figure(block)
-            else:
-                self._add_notes(block.caption)
+            caption = block.caption
+            if marks:  # the first sentence of the caption stays below the figure
+                self.slides[-1].blocks.append(to_figure(block))
+                _, caption = _first_sentence(caption)
+            self._add_notes(caption)
             return
         for mark in marks:
             lead_in = LEAD_IN.search(text, start, mark.start)
@@ -254,14 +252,6 @@ class _Reader:
         if self.pending_notes is not None:
             self._begin_slide(self.heading)
 
-    def _add_figure(self, figure: source.Figure) -> None:
-        """Add a figure to the last slide, and what its caption explains to the notes.
-
-        The first sentence of the caption stays below the figure.
-        """
-        self.slides[-1].blocks.append(to_figure(figure))
-        self._add_notes(_first_sentence(figure.caption)[1])
-
     def _add_mark(self, mark: SlideMark, lead_in: str) -> None:
         """Add the text of a mark to the last slide, after the bold words before it."""
         slide = self.slides[-1]
@@ -270,7 +260,10 @@ class _Reader:
             slide.title = f"{lead_in}: {title}" if lead_in else title
             slide.blocks += _paragraphs(rest)
         else:
-            slide.blocks += _with_lead_in(lead_in, _paragraphs(mark.text))
+            paragraphs = list(_paragraphs(mark.text))
+            if lead_in and paragraphs:
+                paragraphs[0].text = f"**{lead_in}.** {paragraphs[0].text}"
+            slide.blocks += paragraphs
 
     def _add_notes(self, text: str) -> None:
         """Add the paragraphs of a text to the notes."""
@@ -287,7 +280,7 @@ class _Reader:
     def read_code(self, cell: source.Cell) -> None:
         """Add the code and the outputs of a cell to the last slide."""
         self.line = cell.line
-        if {"off-slides", "notebook"} & {*cell.classes} or _imports(cell.code):
+        if {"off-slides", "notebook"} & {*cell.classes} or _imports(cell.python):
             if len(self.slides) == 1 and self.pending_notes is None:
                 # A text below this cell is not one for the front slide.
                 self.heading, self.pending_notes = "Setup", []
@@ -305,19 +298,6 @@ def to_figure(figure: source.Figure, folder: Path = Path()) -> SlideFigure:
     """Return a figure with the first sentence of its caption; `folder` has its path."""
     caption, _ = _first_sentence(for_medium(figure.caption, "slide"))
     return SlideFigure(str(folder / figure.path), figure.alt, caption)
-
-
-def texts(slide: Slide) -> list[str]:
-    """Return the Markdown that a slide shows, in order; the captions are included."""
-    blocks = [b for b in slide.blocks if isinstance(b, Text | SlideFigure)]
-    shown = [b.text if isinstance(b, Text) else b.caption for b in blocks]
-    return [slide.title, slide.part, *shown]
-
-
-def _segments(text: str, marks: list[SlideMark]) -> list[tuple[int, int]]:
-    """Return the start and end of each piece of a text in which one slide begins."""
-    starts = [mark.start for mark in marks if mark.begins][1:]
-    return list(zip([0, *starts], [*starts, len(text)], strict=True))
 
 
 # Text
@@ -346,15 +326,6 @@ def _first_sentence(text: str) -> tuple[str, str]:
 def capitalize(text: str) -> str:
     """Return a text with its first letter in upper case and the rest unchanged."""
     return text[:1].upper() + text[1:]
-
-
-def _with_lead_in(words: str, paragraphs: Iterator[Text]) -> Iterator[Text]:
-    """Yield the paragraphs, the first of them after the bold `words`."""
-    for paragraph in paragraphs:
-        if words:
-            paragraph.text = f"**{words}.** {paragraph.text}"
-        words = ""
-        yield paragraph
 
 
 def _paragraphs(text: str) -> Iterator[Text]:
@@ -400,10 +371,7 @@ def _is_whole_sentence(before: str, mark: SlideMark, after: str) -> bool:
 
 def _imports(code: str) -> bool:
     """Return True for a cell that prepares the others, mostly by imports."""
-    try:
-        statements = ast.parse(code).body
-    except SyntaxError:
-        return False
+    statements = ast.parse(code).body
     imports = [s for s in statements if isinstance(s, ast.Import | ast.ImportFrom)]
     return len(imports) > len(statements) / 2
 
@@ -432,7 +400,7 @@ def _shorten_docstring(lines: list[str], node: Documented) -> None:
         del lines[start + 1 : end]
 
 
-def _outputs(cell: source.Cell) -> Iterator[Output | Plot]:
+def _outputs(cell: source.Cell) -> Iterator[Output | Picture]:
     """Yield the texts and pictures in the outputs of a cell."""
     for output in read_outputs(cell.outputs):
         if isinstance(output, InteractiveFigure):
@@ -440,5 +408,4 @@ def _outputs(cell: source.Cell) -> Iterator[Output | Plot]:
         if isinstance(output, PrintedText):
             yield Output(output.text.strip("\n"), cell.varies)
         else:
-            picture = restyled(output, cell)
-            yield Plot(picture.kind, picture.data, picture.alt)
+            yield restyled(output, cell)

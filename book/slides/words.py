@@ -3,21 +3,19 @@
 Decks share the figures, tables and equations of the book.
 """
 
-from collections.abc import Callable, Iterable
-from functools import cached_property
+from collections.abc import Iterable
 
 from book.refs.bibliography import Bibliography
+from book.refs.numbers import Numbers
 from book.render import math
 from book.slides import marks
 from book.slides.marks import Slide, SlideFigure
-from book.text.blocks import Figure, Heading
+from book.text.blocks import Figure
 from book.text.book import Book
 from book.text.inline import CITATIONS, Role, replace_roles, roles
 from book.text.section import Section
 
-ReplaceRoles = Callable[[str], str]
 NEAR = 2  # slides
-KINDS = {"fig": "the figure", "eq": "the equation", "tab": "the table"}
 
 
 class Words:
@@ -26,28 +24,11 @@ class Words:
     def __init__(self, book: Book):
         self.book = book
         self._mathml: dict[math.Equation, str] = {}
-
-    @cached_property
-    def _bibliography(self) -> Bibliography:
-        """The works that the book cites, read only if a slide cites one."""
-        return Bibliography(self.book)
-
-    @cached_property
-    def _titles(self) -> dict[str, str]:
-        """The title of each heading that has a label."""
-        return {
-            block.label: block.title
-            for section in self.book.sections
-            for block in section.blocks
-            if isinstance(block, Heading) and block.label
-        }
-
-    @cached_property
-    def _figures(self) -> dict[str, SlideFigure]:
-        """The figures of the book by label."""
-        return {
+        self._bibliography = Bibliography(book)
+        self._places = Numbers(book).places
+        self._figures = {
             block.label: marks.to_figure(block, section.path.parent)
-            for section in self.book.sections
+            for section in book.sections
             for block in section.blocks
             if isinstance(block, Figure) and block.label
         }
@@ -62,7 +43,7 @@ class Words:
             shown = {
                 b.alt for s in near for b in s.blocks if isinstance(b, SlideFigure)
             }
-            for role in roles("\n".join(marks.texts(slide))):
+            for role in roles("\n".join([*slide.lines, *slide.texts])):
                 figure = self._figures.get(role.value)
                 if figure and figure.alt not in shown:
                     slide.blocks.append(figure)
@@ -89,25 +70,22 @@ class Words:
                 return home.at(home.text.partition(tex)[0].count("\n") + 1)
         return f"{section.name}.md"
 
-    def replacer(self, section: Section) -> ReplaceRoles:
-        """Return a function that replaces all roles in a text of a section."""
+    def without_roles(self, text: str, section: Section) -> str:
+        """Return a text of a section with words in place of its roles."""
 
-        def replace(text: str) -> str:
-            return replace_roles(text, lambda role: self._words(role, text, section))
+        def words(role: Role) -> str:
+            if role.name in CITATIONS:
+                return self._citation(role, section)
+            return self._reference(role, text)
 
-        return replace
-
-    def _words(self, role: Role, text: str, section: Section) -> str:
-        """Return the words for a role in a text."""
-        if role.name in CITATIONS:
-            return self._citation(role, section)
-        return self._reference(role, text)
+        return replace_roles(text, words)
 
     def _reference(self, role: Role, text: str) -> str:
         """Return the title of a section, or words such as "the figure"."""
-        if title := self._titles.get(role.value):
-            return f"*{title}*"
-        words = KINDS.get(role.value.partition("_")[0], "the place")
+        place = self._places[role.value]
+        if place.title:
+            return f"*{place.title}*"
+        words = f"the {place.kind}"
         before = text[: role.start].rstrip()
         at_start = not before or before[-1] in ".!?:"
         return words.capitalize() if at_start else words

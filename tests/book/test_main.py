@@ -31,7 +31,7 @@ TEXT = """\
 """
 
 
-NO_RECORDS = "error: MACHINE: no records of 'zz'; there are none"
+NO_RECORDS = "error: MACHINE: no records of 'zz'; there are cpu"
 
 
 def errors(capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -202,7 +202,7 @@ def test_three_builds_at_once(make_book: Callable[..., Book]):
 def test_missing_records_are_listed(make_book: Callable[..., Book]):
     book = make_book(one=TEXT)
     (book.root / "outputs/h200").mkdir(parents=True)
-    assert store.notes(store.all_states(book)) == [
+    assert store.notes(store.states(book)) == [
         "without outputs: chapter/one (pytorch, missing), chapter/one (jax, missing);"
         " make run"
     ]

@@ -15,8 +15,9 @@ def changed_cases(book: Book) -> list[Case]:
     files = changed_files(book)
     return [
         (section, tab)
-        for section, tab, state in store.states(book)
-        if state != "fresh"
+        for section in book.sections
+        for tab in book.code_tabs(section)
+        if store.state(book, section, tab) != "fresh"
         or store.path(book, section, tab).relative_to(book.root).as_posix() in files
     ]
 

@@ -16,9 +16,9 @@ from changed import changed_cases
 from compare import differences
 from nbformat import NotebookNode
 
+from book.base import environments
 from book.records import store
-from book.runs.kernels import Job, execute
-from book.runs.run import interpreters
+from book.runs.run import Job, execute
 from book.text.book import Book
 from book.text.section import Section
 
@@ -62,14 +62,14 @@ def results(request: pytest.FixtureRequest) -> Results:
     def keep(job: Job, notebook: NotebookNode) -> None:
         done[job.section, job.tab] = store.cleaned(notebook)
 
-    of = interpreters(BOOK, (tab for _, tab in chosen))
+    of = {tab: environments.python(tab) for _, tab in chosen}
     jobs = [
         Job(BOOK, section, tab, "cpu", of[tab])
         for section, tab in chosen
         if store.state(BOOK, section, tab) == "fresh"
     ]
     for failure in execute(jobs, keep):
-        print(failure.message, failure.traceback, sep="\n")
+        print(failure.reason, failure.traceback, sep="\n")
     return done
 
 

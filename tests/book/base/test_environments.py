@@ -138,7 +138,8 @@ def test_without_a_network_the_reason_is_short(
     uv.log.with_name("uv").write_text(f"#!/bin/sh\ncat << 'E'\n{output}E\nexit 2\n")
     with pytest.raises(BookError) as caught:
         environments.python("jax", root)
-    assert str(caught.value) == f"cannot reach the package index ({reason})"
+    failed = "environments/jax.txt cannot be installed"
+    assert str(caught.value) == f"{failed}: cannot reach the package index ({reason})"
 
 
 def test_two_at_once_build_it_once(root: Path, uv: Uv):
@@ -181,14 +182,6 @@ def test_a_lock_that_cannot_be_made(tmp_path: Path):
 def test_unknown_environment(root: Path):
     with pytest.raises(BookError, match="no environment 'jaxx'; there are jax"):
         environments.python("jaxx", root)
-
-
-def test_no_python_311(root: Path, uv: Uv):
-    uv.log.with_name("uv").write_text(
-        "#!/bin/sh\necho 'error: No interpreter found for Python 3.11'; exit 2\n"
-    )
-    with pytest.raises(BookError, match="no Python 3.11 on this machine"):
-        environments.python("jax", root)
 
 
 def test_neither_venv_nor_pip(

@@ -149,7 +149,6 @@ def test_other_systems_are_told_where_to_look(machine: Machine):
     [
         ([], "error: usage: "),
         (["remove"], "error: usage: "),
-        (["check", "nosuch"], "error: list.toml: no group 'nosuch'; there are book, "),
     ],
 )
 def test_a_wrong_call_is_one_line(

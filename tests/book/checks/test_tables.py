@@ -64,23 +64,7 @@ def test_complete_tables(make_book: Callable[..., Book]):
         ("lanes", "cores", "cards.csv:4: T4 has 'cores' already; remove one"),
         ("T4,cores,100,,NVIDIA.T4\n", "", "d2l/cards.csv: T4 has no 'cores'; add it"),
         ("9.5", "15", "T4: 'fp32' is 15, but cores * lanes / 1000 is 10; correct one"),
-        (
-            "320,GB/s,NVIDIA.T4",
-            "320,GB/s,Nobody",
-            "cards.csv:2: 'Nobody' is not in the",
-        ),
-    ],
-)
-def test_a_card_with_a_mistake(
-    make_book: Callable[..., Book], right: str, wrong: str, message: str
-):
-    found = problems(make_book, cards=CARDS.replace(right, wrong))
-    assert any(message in line for line in found), found
-
-
-@pytest.mark.parametrize(
-    "right, wrong, message",
-    [
+        ("320,GB/s,NVIDIA.T4", "320,GB/s,Nobody", "cards.csv:2: 'Nobody' is not in"),
         ("copy-all", "copy-jax", "cited.csv:2: the id 'copy-jax' is not unique"),
         ("copy-all", "all", "cited.csv:3: 'all' is not a valid id; write one such as"),
         (",1.5,", ",-1,", "cited.csv:2: '-1' is not a positive number"),
@@ -90,10 +74,11 @@ def test_a_card_with_a_mistake(
         ("ms,T4,NVIDIA.T4", "ms,T4,Nobody", "cited.csv:2: 'Nobody' is not in the bib"),
     ],
 )
-def test_a_measurement_with_a_mistake(
+def test_a_card_or_a_measurement_with_a_mistake(
     make_book: Callable[..., Book], right: str, wrong: str, message: str
 ):
-    found = problems(make_book, cited=CITED.replace(right, wrong))
+    tables = CARDS.replace(right, wrong), CITED.replace(right, wrong)
+    found = problems(make_book, *tables)
     assert any(message in line for line in found), found
 
 

@@ -54,22 +54,22 @@ def sessions(book: Book) -> Iterator[Sessions]:
 
 
 @pytest.fixture
-def rebuilds() -> serve.Rebuilds:
-    return serve.Rebuilds()
-
-
-@pytest.fixture
-def port(book: Book, sessions: Sessions, rebuilds: serve.Rebuilds) -> Iterator[int]:
+def server(book: Book, sessions: Sessions) -> Iterator[serve.Server]:
     site = book.root / "_build/html"
     (site / "chapter").mkdir(parents=True)
     for name in ("index.html", "chapter/one.html"):
         (site / name).write_text(PAGE.format(EARLY))
     secrets = {"prefix": PREFIX, "token": TOKEN}
-    handler = partial(live.Handler, rebuilds=rebuilds, sessions=sessions, **secrets)
-    with serve._open_server(site, 0, handler) as server:
+    handler = partial(live.Handler, sessions=sessions, **secrets)
+    with serve.Server(site, 0, handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield server.server_port
+        yield server
         server.shutdown()
+
+
+@pytest.fixture
+def port(server: serve.Server) -> int:
+    return server.server_port
 
 
 def ask(
@@ -333,10 +333,10 @@ def test_outputs_of_a_kernel_that_has_ended_say_so(port: int):
     assert printed(old) == "old"
 
 
-def test_a_changed_book_is_read_again(port: int, book: Book, rebuilds: serve.Rebuilds):
+def test_a_changed_book_is_read_again(port: int, book: Book, server: serve.Server):
     path = book.root / "chapter/one.md"
     path.write_text(path.read_text().replace("number = 6", "number = 60"))
-    rebuilds.count += 1
+    server.builds += 1
     assert b"number = 60" in ask(port, "/chapter/one.html").read()
 
 

@@ -40,7 +40,9 @@ def open_lab(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Call it with what `lab.start` takes; it returns the folder of JupyterLab."""
     monkeypatch.setattr(os, "execve", lambda *command: None)
     monkeypatch.setattr(
-        lab, "interpreters", lambda tabs, _: dict.fromkeys(tabs, Path(sys.executable))
+        lab,
+        "interpreters",
+        lambda book, tabs, _: dict.fromkeys(tabs, Path(sys.executable)),
     )
 
     def start(book: Book, *tabs: str, sections: tuple[str, ...] = ()) -> Path:
@@ -146,21 +148,21 @@ def test_without_a_tab_the_first_one_is_announced(
 
 
 def test_an_interpreter_may_be_on_path(
-    other_python: Path, monkeypatch: pytest.MonkeyPatch
+    book: Book, other_python: Path, monkeypatch: pytest.MonkeyPatch
 ):
     path = f"{other_python.parent}{os.pathsep}{os.environ['PATH']}"
     monkeypatch.setenv("PATH", path)
-    monkeypatch.setattr(lab, "FRAMEWORKS", {"jax": {"json": "json"}})
-    monkeypatch.setattr(lab, "TOOLS", {"ipykernel": "ipykernel"})
-    assert lab.interpreters(["jax"], Path("python")) == {"jax": other_python}
+    assert lab.interpreters(book, ["jax"], Path("python")) == {"jax": other_python}
 
 
 def test_an_interpreter_without_a_package_is_refused_with_the_command_that_installs(
-    other_python: Path, monkeypatch: pytest.MonkeyPatch
+    book: Book, other_python: Path
 ):
-    monkeypatch.setattr(lab, "TOOLS", {"json": "json", "nosuch_module": "a-package"})
+    config = book.root / "config.ini"
+    packages = "tensorflow = tensorflow: tensorflow\nall = nosuch_module: a-package"
+    config.write_text(f"{config.read_text()}\n[notebooks]\n{packages}\n")
     with pytest.raises(BookError) as caught:
-        lab.interpreters(["tensorflow"], other_python)
+        lab.interpreters(Book(book.root), ["tensorflow"], other_python)
     assert str(caught.value) == (
         f"PYTHON: {other_python} lacks tensorflow, a-package; run {other_python}"
         " -m pip install tensorflow-cpu==2.21.0 a-package"

@@ -68,10 +68,14 @@ FACTS = dict.fromkeys(validation.FACTS, "") | {
 def book(make_book: Callable[..., Book]) -> Book:
     two = TEXT.replace("sec_one", "sec_two")
     book = make_book(one=TEXT, two=two, lib=LIBRARY)
+    record_all(book)
+    return book
+
+
+def record_all(book: Book) -> None:
     for section in book.sections:
         for tab in book.code_tabs(section):
             record(book, section, tab)
-    return book
 
 
 def record(book: Book, section: Section, tab: str, **facts: str) -> Path:
@@ -92,8 +96,8 @@ def edit(book: Book, file: str, old: str, new: str) -> dict[str, store.State]:
 
 def states(book: Book) -> dict[str, store.State]:
     return {
-        f"{Path(section.name).name}/{tab}": state
-        for section, tab, state in store.states(book)
+        f"{Path(section).name}/{tab}": state
+        for section, tab, _, state in store.states(book)
     }
 
 
@@ -146,9 +150,7 @@ def test_data_files_make_the_sections_stale_that_read_them(book: Book):
     data.write_text("1\n")
     assert set(states(Book(book.root)).values()) == {"fresh"}
     edit(book, "chapter/lib.md", "os.path.join(x)", "os.path.join('numbers.csv')")
-    for section in book.sections:
-        for tab in book.code_tabs(section):
-            record(Book(book.root), Book(book.root).section(section.name), tab)
+    record_all(Book(book.root))
     found = edit(book, "d2l/numbers.csv", "1", "2")
     assert stale(found) == {f"{name}/pytorch" for name in ("one", "two", "lib")}
 
@@ -158,9 +160,7 @@ def test_modules_written_by_hand_make_the_sections_stale_that_use_them(book: Boo
     assert set(states(Book(book.root)).values()) == {"fresh"}
     edit(book, "chapter/lib.md", "import os", "import os\nfrom d2l import parts")
     edit(book, "chapter/lib.md", "os.path.join(x)", "parts.join(x)")
-    for section in Book(book.root).sections:
-        for tab in book.code_tabs(section):
-            record(Book(book.root), section, tab)
+    record_all(Book(book.root))
     assert not stale(edit(book, "d2l/parts.py", "other = 1", "other = 2"))
     found = edit(book, "d2l/parts.py", "return x", "return x + x")
     assert stale(found) == {f"{name}/pytorch" for name in ("one", "two", "lib")}
@@ -172,9 +172,7 @@ def test_another_name_of_an_import_makes_nothing_stale(book: Book):
     (book.root / "d2l/parts.py").write_text("from math import sin\ndef join(x): ...\n")
     edit(book, "chapter/lib.md", "import os", "import os\nfrom d2l.parts import join")
     edit(book, "chapter/lib.md", "os.path.join(x)", "join(x)")
-    for section in Book(book.root).sections:
-        for tab in book.code_tabs(section):
-            record(Book(book.root), section, tab)
+    record_all(Book(book.root))
     assert not stale(edit(book, "d2l/parts.py", "import sin", "import cos, sin"))
 
 
@@ -313,16 +311,15 @@ def test_a_record_without_a_hash_is_none(
     assert "does not say what made it" in damage(book, json.dumps(plotted), capsys)
 
 
-@pytest.mark.parametrize("create", [os.mkdir, os.mkfifo])
 def test_something_else_in_place_of_a_record(
-    book: Book, create: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
+    book: Book, capsys: pytest.CaptureFixture[str]
 ):
     section = book.section("one")
     file = store.path(book, section, "jax")
     file.unlink()
-    create(file)
+    file.mkdir()
     assert store.state(book, section, "jax") == "damaged"
-    assert "(it cannot be read: not a file)" in capsys.readouterr().err
+    assert "(it cannot be read: Is a directory)" in capsys.readouterr().err
 
 
 # What is shown and kept

@@ -18,7 +18,6 @@ from nbformat import NotebookNode
 from book.base.errors import BookError
 from book.records import store, validation
 from book.runner import machine as runner_machine
-from book.runner.errors import Unfit
 from book.runner.kernel_settings import kernel_settings
 from book.runs import run
 from book.text.book import Book
@@ -486,7 +485,7 @@ def test_a_machine_without_a_gpu_is_refused_before_anything_runs(
         monkeypatch.setattr(runner_machine, "GPU_SECONDS", 0.5)
     nvidia_smi(code)
     book = make_book(a=section("1"))
-    with pytest.raises(Unfit) as caught:
+    with pytest.raises(BookError) as caught:
         run.run(book, machine="h200", python=HERE)
     assert str(caught.value) == (
         f"no GPU is found here ({reason}), but 'h200' names a machine with a"
@@ -498,7 +497,7 @@ def test_a_machine_without_a_gpu_is_refused_before_anything_runs(
 
 def test_a_machine_without_nvidia_smi(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Unfit, match="nvidia-smi is not installed"):
+    with pytest.raises(BookError, match="nvidia-smi is not installed"):
         runner_machine.gpus_of("h200")
 
 
@@ -527,5 +526,7 @@ def test_an_interpreter_that_does_not_answer(
         python = tmp_path / "python"
         python.write_text(f"#!/bin/sh\n{code}\n")
         python.chmod(0o755)
-        with pytest.raises(Unfit, match=f"^{python}: this interpreter does not start"):
+        with pytest.raises(
+            BookError, match=f"^{python}: this interpreter does not start"
+        ):
             runner_machine.machine_facts("cpu", "pytorch", python, [])

@@ -15,11 +15,12 @@ from book.__main__ import main
 from book.base.errors import BookError
 from book.pages import names
 from book.records import fingerprint, store, validation
+from book.records.outputs import Picture
 from book.records.store import Shown
 from book.render.code import colored
 from book.slides import deck_page, decks, marks
 from book.slides.division import CHARACTERS, LINES, divide
-from book.slides.marks import Code, Output, Plot, Slide, SlideFigure, Text
+from book.slides.marks import Code, Output, Slide, SlideFigure, Text
 from book.slides.words import Words
 from book.text.blocks import Cell
 from book.text.book import Book
@@ -285,7 +286,7 @@ def test_outputs_are_shown_as_printed():
     [_, slide] = read("# T\n\n[**a**]", code("1", *outputs))
     _, printed, plot, raised = slide.blocks
     assert printed == Output("red\nnew") and raised == Output("one\ntwo")
-    assert isinstance(plot, Plot) and (plot.kind, plot.data) == ("image/png", "QUJD")
+    assert isinstance(plot, Picture) and (plot.kind, plot.data) == ("image/png", "QUJD")
     assert plot.alt
 
 
@@ -324,7 +325,7 @@ def test_a_slide_is_filled_up_to_its_last_line():
 
 def test_a_cell_stays_with_its_text_and_its_outputs():
     above, text, cell = Code(lines_of(10)), Text("It is so:"), Code(lines_of(8))
-    plot, figure = Plot("image/png", "", ""), SlideFigure("a.svg", "", "c")
+    plot, figure = Picture("image/png", "", ""), SlideFigure("a.svg", "", "c")
     printed = Output(lines_of(4))
     assert divided(above, text, cell) == [[above], [text, cell]]
     assert divided(above, cell, printed) == [[above], [cell, printed]]
@@ -441,10 +442,10 @@ def test_notes_hold_the_text_that_is_not_on_the_slide(one: Book):
 
 
 def test_blocks_appear_in_turn_and_outputs_together(one: Book):
-    plot = Plot("image/png", "QUJD", "A plot.")
+    plot = Picture("image/png", "QUJD", "A plot.")
     slide = Slide("T", "", [Text("a"), Code("f(1)"), Output("1"), plot])
     section, words = one.section("one"), Words(one)
-    [rendered] = deck_page.render_slides([slide], section, words, Path)
+    [rendered] = deck_page.render_slides([slide], section, words)
     assert [block["step"] for block in rendered["blocks"]] == [None, 1, 2, 2]
     _, shown, following, *_ = deck(one, "pytorch").select("section")
     steps = [
@@ -480,7 +481,7 @@ def test_a_plot_is_a_part_of_its_slide(one: Book):
     output = new_output("display_data", {"image/svg+xml": svg}, metadata=alt)
     _, slide = read("# T\n\n[**a**]", code("1", output))
     section, words = one.section("one"), Words(one)
-    [rendered] = deck_page.render_slides([slide], section, words, Path)
+    [rendered] = deck_page.render_slides([slide], section, words)
     shown = rendered["blocks"][-1]
     assert shown["kind"] == "plot" and "var(--series-1)" in shown["html"]
     assert 'aria-label="Three curves."' in shown["html"]
