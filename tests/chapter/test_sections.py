@@ -38,8 +38,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     else:
         cases = [
             (section, tab)
-            for section, tab, state in store.states(BOOK)
-            if state != "fresh" or (Path(section.name).name, tab) in CHOSEN
+            for section in BOOK.sections
+            for tab in BOOK.code_tabs(section)
+            if store.state(BOOK, section, tab) != "fresh"
+            or (Path(section.name).name, tab) in CHOSEN
         ]
     found = [
         pytest.param(section, tab, id=f"{Path(section.name).name}-{tab}")
