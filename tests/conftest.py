@@ -12,6 +12,7 @@ from pytest import TestReport
 
 # The framework has nothing like it.
 OF_ANOTHER_FRAMEWORK = {
+    "a model of JAX holds no arrays",
     "of JAX",
     "of MXNet",
     "of PyTorch",

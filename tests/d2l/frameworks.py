@@ -74,6 +74,11 @@ class Framework:
         """Another device than the CPU, which takes the place of a GPU."""
         raise NotImplementedError
 
+    @property
+    def elsewhere(self) -> Any:
+        """A device that can be told from the CPU, if need be one without data."""
+        return self.second
+
     @cached_property
     def d2l(self) -> ModuleType:
         return importlib.import_module(f"d2l.{self.module}")
@@ -249,6 +254,10 @@ class PyTorch(Framework):
     @cached_property
     def second(self) -> Any:
         return self.torch.device("cpu")
+
+    @property
+    def elsewhere(self) -> Any:
+        return self.torch.device("meta")
 
     def seed(self, n: int) -> None:
         super().seed(n)

@@ -21,6 +21,7 @@ from models_shared import (
     rnn,
     stacked,
 )
+from models_shared import Everything as Everything  # for other tests
 
 npx.set_np()
 

@@ -19,6 +19,7 @@ from models_shared import (
     mlp,
     rnn,
 )
+from models_shared import Everything as Everything  # for other tests
 
 
 class Shuffled(d2l.DataModule):

@@ -193,6 +193,53 @@ class BlocksOfLayers(d2l.Classifier):
         self.plot("acc", d2l.reduce_mean(d2l.astype(right, d2l.float32)), train=False)
 
 
+class Inner(d2l.Module):
+    def __init__(self):
+        super().__init__()
+        self.W = parameter(2, 2, plain=True)
+
+    def forward(self, X):
+        return d2l.matmul(X, self.W)
+
+
+def container(layer):
+    """Return a container of the framework that holds one layer."""
+    if package == "torch":
+        return framework.nn.Sequential(layer)
+    if package == "tensorflow":
+        return framework.keras.Sequential([layer])
+    net = framework.gluon.nn.Sequential()
+    net.add(layer)
+    return net
+
+
+class Everything(d2l.LinearRegressionScratch):
+    """A model with all that can hold a parameter, and one tensor that is none."""
+
+    def __init__(self):
+        super().__init__(2, lr=0.1)
+        self.inner, self.inners = Inner(), [Inner(), Inner()]
+        self.net, self.tied = container(Inner()), self.inner.W
+        self.listed = [self.w, [self.b, parameter(1, plain=True)]]
+        self.text, self.constant = "a text", d2l.ones(2) / 2
+        if package == "tensorflow":
+            self.constant = framework.Variable(self.constant, trainable=False)
+
+    def forward(self, X):
+        for layer in self.net, self.inner, *self.inners:
+            X = layer(X)
+        return super().forward(X * self.constant) * self.listed[1][1]
+
+    def trained(self):
+        """Return the tensors to train, each once."""
+        nested = self.net.layers if package == "tensorflow" else self.net
+        inners = [self.inner, *self.inners, nested[0]]
+        return [self.w, self.b, self.listed[1][1], *(inner.W for inner in inners)]
+
+    def configure_optimizers(self):
+        return d2l.Module.configure_optimizers(self)
+
+
 def softmax():
     return SoftmaxScratch(64, 10, lr=0.5)
 

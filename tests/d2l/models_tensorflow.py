@@ -20,7 +20,8 @@ from models_shared import (
     softmax,
     stacked,
 )
-from models_shared import SoftmaxScratch as SoftmaxScratch  # for other tests
+from models_shared import Everything as Everything  # for other tests
+from models_shared import SoftmaxScratch as SoftmaxScratch
 
 
 class Shuffled(d2l.DataModule):

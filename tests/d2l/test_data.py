@@ -74,6 +74,48 @@ def test_the_seed_decides_the_order(d2l, fw):
     np.testing.assert_array_equal(order(1), order(1))
 
 
+def test_a_loader_may_have_a_seed_of_its_own(d2l, fw):
+    def order(seed):
+        loader = d2l.ArrayLoader((fw.tensor(range(9)),), 4, True, seed)
+        return [joined(fw, loader).tolist() for _ in range(2)]
+
+    if hasattr(d2l, "ArrayLoader"):  # where the framework has no loader of arrays
+        assert order(1) == order(1) != order(2)
+        assert order(1)[0] != order(1)[1]
+        assert [sorted(epoch) for epoch in order(1)] == [[*range(9)]] * 2
+
+
+def usual_loader(fw, arrays, train):
+    """Return the framework's own loader, in minibatches of 8, or None."""
+    if fw.tab == "pytorch":
+        data = fw.torch.utils.data
+        return data.DataLoader(data.TensorDataset(*arrays), 8, shuffle=train)
+    if fw.tab == "mxnet" and not train:
+        data = fw.mx.gluon.data
+        return data.DataLoader(data.ArrayDataset(*arrays), 8, shuffle=False)
+    if fw.tab == "tensorflow":
+        data = fw.tf.data.Dataset.from_tensor_slices(arrays)
+        return (data.shuffle(35) if train else data).batch(8)
+    return None
+
+
+@pytest.mark.parametrize("train", [True, False])
+def test_minibatches_are_those_of_the_usual_loader(d2l, fw, train):
+    arrays = fw.tensor(np.arange(70).reshape(35, 2)), fw.tensor(range(35), "int32")
+    data, usual = d2l.DataModule(), usual_loader(fw, arrays, train)
+    if usual is None:
+        return
+    data.batch_size, orders = 8, []
+    for loader in usual, data.get_tensorloader(arrays, train):
+        fw.seed(3)
+        orders.append(sum((batches(fw, loader) for _ in range(2)), []))
+    assert len(orders[0]) == len(orders[1]) == 2 * 5
+    for one, other in zip(*orders, strict=True):
+        for expected, seen in zip(one, other, strict=True):
+            assert expected.dtype == seen.dtype
+            np.testing.assert_array_equal(expected, seen)
+
+
 def test_digits(d2l, fw):
     data = d2l.Digits()
     train, val = data.train_dataloader(), data.val_dataloader()

@@ -30,6 +30,7 @@ class Sentences:
 @cache
 def params(fw, optimizer="adam", lr=0.01, num_batches=6, num_devices=1, **settings):
     """Return the parameters after an epoch."""
+    settings["precision"] = fw.dtype(settings.get("precision", "float32"))
     layers = ("embed", WORDS, 8), "flatten", WORDS
     model = partial(fw.model, *layers, optimizer=optimizer, lr=lr)
     settings["devices"] = fw.d2l.try_devices(num_devices)
@@ -58,6 +59,17 @@ def test_an_embedding_trains_as_without_the_setting(fw, settings):
     """The limit of the norm is so large that it changes nothing."""
     for a, b in zip(params(fw), params(fw, **settings), strict=True):
         np.testing.assert_allclose(a, b, atol=2e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision, error", [("float16", 1e-4), ("bfloat16", 0.03)])
+def test_an_embedding_trains_in_16_bits_as_without_the_settings(fw, precision, error):
+    if precision in fw.short_types:
+        compiled = {"compiled": True} if fw.tab == "tensorflow" else {}
+        settings = {"accumulate": 2, "clip": 1e9, "num_devices": 2, **compiled}
+        plain, other = (params(fw, precision=precision, **s) for s in ({}, settings))
+        for a, b in zip(plain, other, strict=True):
+            np.testing.assert_allclose(a, b, atol=error)
 
 
 @pytest.mark.parametrize("accumulate", [1, 2])

@@ -3,11 +3,9 @@
 import warnings
 from typing import Any
 
-import numpy as onp
 import pytest
 from models_mxnet import Copies
 from mxnet import autograd, gluon, np, npx
-from mxnet.gluon import nn
 
 from d2l import mxnet as d2l
 
@@ -20,69 +18,13 @@ def test_contexts():
     assert d2l.num_gpus() == npx.num_gpus()
 
 
-def test_without_a_gpu_the_devices_are_two_contexts(fw, monkeypatch):
-    fw.pretend(monkeypatch)
-    assert d2l.try_devices() == [npx.cpu(0), npx.cpu(1)]
-
-
 def test_cpu_contexts_share_their_memory():
     x, y = np.ones(2, ctx=npx.cpu(0)), np.ones(2, ctx=SECOND)
     assert (x + y).ctx == x.ctx and (y + x).ctx == y.ctx
 
 
-def test_copies():
-    x = np.ones(2, ctx=SECOND)
-    assert x.as_in_ctx(SECOND) is x
-    assert x.copyto(SECOND) is not x
-
-
-class Inner(d2l.Module):
-    def __init__(self):
-        super().__init__()
-        self.W = np.ones((2, 2))
-
-    def forward(self, X):
-        return np.dot(X, self.W)
-
-
-class Outer(d2l.LinearRegressionScratch):
-    """A model with everything that can hold an array."""
-
-    def __init__(self):
-        super().__init__(2, lr=0.1)
-        self.inner, self.inners = Inner(), [Inner(), Inner()]
-        self.tied, self.arrays = self.inner.W, [self.w, np.ones(1)]
-        self.constant, self.name_of_it = np.arange(3), "a name"
-        for each in [self.inner, *self.inners]:
-            each.W.attach_grad()
-
-
-def test_scratch_params_are_found_before_they_have_gradients():
-    model = Inner()
-    [param] = model.get_scratch_params()
-    assert param is model.W
-    param.attach_grad()
-    assert [id(p) for p in model.get_scratch_params()] == [id(model.W)]
-
-
-def test_scratch_params_of_a_nested_model():
-    model = Outer()
-    expected = [model.w, model.b, model.inner.W, model.arrays[1]]
-    expected += [each.W for each in model.inners]
-    found = {id(p) for p in model.get_scratch_params()}
-    assert found >= {id(p) for p in expected}
-
-
-def test_the_optimizer_of_a_model_from_scratch_has_the_arrays_with_gradients():
-    model = Outer()
-    optim: Any = d2l.Module.configure_optimizers(model)
-    expected = [model.w, model.b, model.inner.W, *(each.W for each in model.inners)]
-    assert type(optim).__name__ == "SGD"
-    assert sorted(map(id, optim.params)) == sorted(map(id, expected))
-
-
 def test_parameters_are_a_list():
-    assert Outer().parameters() == []
+    assert d2l.LinearRegressionScratch(2, 0.1).parameters() == []
     parameters = d2l.MLP(10, 8, 0.1).parameters()
     assert type(parameters) is list and len(parameters) == 4
     assert all(isinstance(p, gluon.Parameter) for p in parameters)
@@ -126,66 +68,6 @@ def test_a_warning_names_arrays_that_are_not_trained():
     assert both.scale != 1
 
 
-@pytest.fixture
-def moved(fake_gpu):
-    """A model that a trainer has moved to the GPU of the tests."""
-    model = Outer()
-    d2l.Trainer(max_epochs=1, num_gpus=1).prepare_model(model)
-    return model
-
-
-def test_plain_arrays_move(moved):
-    arrays = [moved.w, moved.b, moved.inner.W, *moved.arrays, moved.constant]
-    arrays += [each.W for each in moved.inners]
-    assert {array.ctx for array in arrays} == {SECOND}
-    assert moved.name_of_it == "a name"
-
-
-def test_gradients_are_attached_where_the_array_is(moved):
-    with autograd.record():
-        loss = moved(np.ones((1, 2), ctx=SECOND)).sum()
-    loss.backward()
-    assert moved.w.grad.ctx == SECOND and moved.w.grad.sum() == 2
-    assert moved.constant.grad is None
-
-
-def test_arrays_in_a_list_stay_the_same_array(moved):
-    assert moved.arrays[0] is moved.w
-
-
-def test_tied_arrays_stay_tied(moved):
-    assert moved.tied is moved.inner.W
-
-
-def test_arrays_of_a_model_inside_a_container_move(fake_gpu):
-    model = d2l.Module()
-    model.net = nn.Sequential()
-    model.net.add(Inner())
-    d2l.Trainer(max_epochs=1, num_gpus=1).prepare_model(model)
-    assert model.net[0].W.ctx == SECOND
-
-
-def test_layers_move_whether_they_are_built_or_not(fw, fake_gpu):
-    for build in (False, True):
-        model = d2l.MLP(10, 8, 0.1)
-        if build:
-            model(np.ones((1, 64)))
-        trainer = d2l.Trainer(max_epochs=1, num_gpus=1)
-        trainer.fit(model, d2l.Digits())
-        assert {p.ctx for p in fw.params(trainer)} == {SECOND}
-        assert {p.grad.ctx for p in fw.params(trainer)} == {SECOND}
-
-
-def test_statistics_of_batch_normalization_move(fake_gpu):
-    model = d2l.MLP(10, 8, 0.1)
-    model.net.add(nn.BatchNorm())
-    model.net.initialize()
-    trainer = d2l.Trainer(max_epochs=1, num_gpus=1, gradient_clip_val=1)
-    trainer.fit(model, d2l.Digits())
-    params = model.collect_params().values()
-    assert {p.data().ctx for p in params} == {SECOND} and len(params) == 8
-
-
 def test_clipping_bounds_layers_and_plain_arrays_together():
     model = Mixed()
     with autograd.record():
@@ -195,28 +77,6 @@ def test_clipping_bounds_layers_and_plain_arrays_together():
     grads = [p.grad() for p in model.collect_params().values()] + [model.scale.grad]
     norm = sum(float((g**2).sum()) for g in grads) ** 0.5
     assert norm == pytest.approx(2, rel=1e-3)
-
-
-def test_minibatches_are_those_of_the_usual_loader():
-    arrays = np.arange(70).reshape(35, 2), np.arange(35)
-    usual = gluon.data.DataLoader(gluon.data.ArrayDataset(*arrays), 8, shuffle=False)
-    ours = d2l.ArrayLoader(arrays, 8, shuffle=False)
-    assert len(ours) == len(usual) == 5
-    for one, other in zip(usual, ours, strict=True):
-        for expected, found in zip(one, other, strict=True):
-            assert expected.dtype == found.dtype
-            onp.testing.assert_array_equal(expected.asnumpy(), found.asnumpy())
-
-
-def test_loaders_of_the_same_seed_are_the_same():
-    def order(seed):
-        loader = d2l.ArrayLoader((np.arange(9),), 4, True, seed)
-        return [X.asnumpy().tolist() for _ in range(2) for (X,) in loader]
-
-    assert order(1) == order(1) != order(2)
-    assert order(1)[:3] != order(1)[3:]
-    for epoch in (order(1)[:3], order(1)[3:]):
-        assert sorted(sum(epoch, [])) == list(range(9))
 
 
 def test_a_minibatch_is_made_without_waiting(monkeypatch):

@@ -3,8 +3,6 @@
 # Sections set attributes of classes.
 # mypy: disable-error-code="attr-defined,misc,method-assign"
 
-from typing import Any
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -18,12 +16,6 @@ SECOND = d2l.Device("/CPU:1")
 def test_devices_are_names():
     assert d2l.cpu() == "/CPU:0" and d2l.gpu(2) == "/GPU:2"
     assert repr(d2l.gpu()) == "'/GPU:0'"
-
-
-def test_virtual_devices(fw, monkeypatch):
-    fw.pretend(monkeypatch)
-    assert d2l.try_devices() == ["/CPU:0", "/CPU:1"]
-    assert d2l.try_devices(5) == [f"/CPU:{i}" for i in (0, 1, 2, 3, 0)]
 
 
 def test_loaders_read_main_memory(fw, monkeypatch):
@@ -43,20 +35,8 @@ def test_loaders_read_main_memory(fw, monkeypatch):
     assert places == [d2l.cpu()] * 4
 
 
-def test_digits_are_in_main_memory(fw):
-    with SECOND:
-        data = d2l.Digits()
-    assert fw.device(data.X) == fw.device(data.y) == d2l.cpu()
-
-
 def test_tf32_is_on_by_default():
     assert tf.config.experimental.tensor_float_32_execution_enabled()
-
-
-def test_a_device_is_a_scope(fw):
-    with SECOND:
-        inside = tf.ones(2)
-    assert fw.device(inside) == SECOND and fw.device(tf.ones(2)) == d2l.cpu()
 
 
 def test_a_scope_inside_itself(fw):
@@ -89,42 +69,6 @@ def test_operands_on_two_devices_are_copied_unless_forbidden(fw):
     assert fw.device(tf.ones(2) + y) == d2l.cpu()
 
 
-class Inner(d2l.Module):
-    def __init__(self):
-        super().__init__()
-        self.W = tf.Variable(tf.ones((2, 2)))
-
-    def forward(self, X):
-        return X @ self.W
-
-
-class Outer(d2l.LinearRegressionScratch):
-    """A model with everything that can hold a variable."""
-
-    def __init__(self):
-        super().__init__(2, lr=0.1)
-        self.inner, self.inners = Inner(), [Inner(), Inner()]
-        self.tied, self.listed = self.inner.W, [self.w, tf.Variable(tf.ones(1))]
-        self.fixed = tf.Variable(tf.zeros(2), trainable=False)
-        self.net = tf.keras.Sequential([Inner()])
-
-    def forward(self, X):
-        X = self.net(self.inner(X)) + self.fixed
-        return super().forward(X) * self.listed[1]
-
-
-def trainable(model):
-    found = [model.w, model.b, model.inner.W, model.listed[1], model.net.layers[0].W]
-    return found + [each.W for each in model.inners]
-
-
-def test_each_variable_is_found_once():
-    model = Outer()
-    found = [id(v) for v in model.trainable_variables]
-    assert sorted(found) == sorted(id(v) for v in trainable(model))
-    assert id(model.fixed) in [id(v) for v in model.variables]
-
-
 def test_variables_are_found_fast_in_deep_networks():
     def nested(depth):
         if depth == 0:
@@ -140,36 +84,6 @@ def test_variables_are_found_fast_in_deep_networks():
         assert len(model.trainable_variables) == 2 * 2**5
         timer.stop()
     assert min(timer.times) < 0.3
-
-
-@pytest.fixture
-def moved(fw, fake_gpu):
-    """A model that a trainer has moved to the GPU of the tests."""
-    model = Outer()
-    trainer = d2l.Trainer(max_epochs=1, num_gpus=1)
-    trainer.prepare_data(d2l.SyntheticRegressionData(tf.constant([2, -3.4]), 4.2))
-    trainer.prepare_model(model)
-    return model
-
-
-def test_variables_from_scratch_move(fw, moved):
-    variables = [*trainable(moved), moved.fixed]
-    assert {fw.device(v) for v in variables} == {SECOND}
-    assert not moved.fixed.trainable and moved.w.trainable
-    np.testing.assert_array_equal(moved.inner.W, np.ones((2, 2)))
-
-
-def test_variables_in_a_list_stay_the_same_variable(moved):
-    assert moved.listed[0] is moved.w
-
-
-def test_tied_variables_stay_tied(moved):
-    assert moved.tied is moved.inner.W
-
-
-def test_each_variable_is_found_once_after_a_move(moved):
-    found = [id(v) for v in moved.trainable_variables]
-    assert sorted(found) == sorted(id(v) for v in trainable(moved))
 
 
 class Net(d2l.Classifier):
@@ -190,41 +104,6 @@ class Net(d2l.Classifier):
 
     def configure_optimizers(self):
         return tf.keras.optimizers.SGD(self.lr, momentum=0.9)
-
-
-def test_variables_of_keras_move(fw, fake_gpu):
-    model, trainer = Net(), d2l.Trainer(max_epochs=1, num_gpus=1)
-    model(tf.ones((1, 64)))
-    before = [np.array(v) for v in model.variables]
-    kinds = [(v.path, v.trainable) for v in model.variables]
-    assert {fw.device(v) for v in model.variables} == {d2l.cpu()}
-    trainer.prepare_model(model)
-    for old, new in zip(before, model.variables, strict=True):
-        np.testing.assert_array_equal(old, new)
-    assert [(v.path, v.trainable) for v in model.variables] == kinds
-    assert {fw.device(v) for v in model.variables} == {SECOND}
-
-
-def test_moving_averages_are_not_trained_after_a_move(fake_gpu):
-    model = Net()
-    for num_gpus in (1, 0, 1):
-        d2l.Trainer(max_epochs=1, num_gpus=num_gpus).fit(model, d2l.Digits(479))
-        trained = {id(v) for v in model.trainable_variables}
-        assert len(trained) == 6
-        for average in (model.norm.moving_mean, model.norm.moving_variance):
-            assert id(average) not in trained and not average.trainable
-
-
-@pytest.mark.parametrize("build", [False, True])
-def test_everything_of_keras_is_on_the_gpu_while_it_trains(fw, fake_gpu, build):
-    model, trainer = Net(), d2l.Trainer(max_epochs=1, num_gpus=1)
-    if build:
-        model(tf.ones((1, 64)))
-    trainer.fit(model, d2l.Digits(batch_size=479))
-    assert {fw.device(v) for v in model.variables} == {SECOND}
-    assert len(model.trainable_variables) == len(fw.opt_state(trainer)) == 6
-    assert {fw.device(v) for v in fw.opt_state(trainer)} == {SECOND}
-    assert trainer.train.compiled and trainer.validate.compiled
 
 
 def test_the_first_step_draws_no_minibatch_of_its_own():
@@ -362,110 +241,11 @@ def test_the_argument_training_of_a_call_counts():
     assert model.training is True
 
 
-def test_keras_does_not_hide_the_loss():
-    model = d2l.LinearRegressionScratch(2, lr=0.1)
-    assert model.loss(tf.constant([[3.0]]), tf.constant([[1.0]])) == 2
-
-
 def test_clipping_passes_over_variables_without_gradient():
     grads = [tf.constant([3.0, 4.0]), None]
     clipped = d2l.Trainer(max_epochs=1).clip_gradients(1, grads)
     np.testing.assert_allclose(clipped[0], [0.6, 0.8])
     assert clipped[1] is None
-
-
-def test_minibatches_are_those_of_the_usual_dataset():
-    def order(make):
-        tf.keras.utils.set_random_seed(3)
-        return [np.array(X) for _ in range(2) for X, _ in make()]
-
-    tensors = tf.reshape(tf.range(70), (35, 2)), tf.range(35)
-    ours: Any = d2l.DataModule()
-    ours.batch_size = 8
-
-    def usual():
-        return tf.data.Dataset.from_tensor_slices(tensors).shuffle(35).batch(8)
-
-    sliced = order(lambda: ours.get_tensorloader(tensors, True))
-    for one, other in zip(order(usual), sliced, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-class Tied(d2l.Module):
-    """A language model whose last layer uses the weights of the first one."""
-
-    def __init__(self):
-        super().__init__()
-        self.lr, self.embedding = 0.1, tf.keras.layers.Embedding(20, 8)
-        self.board.display = False
-
-    def forward(self, X):
-        Y = self.embedding(X)
-        return Y @ tf.transpose(tf.convert_to_tensor(self.embedding.embeddings))
-
-    def loss(self, Y_hat, Y):
-        assert Y_hat.dtype == tf.float32
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(Y, Y_hat)
-        return tf.reduce_mean(losses)
-
-
-@pytest.mark.parametrize("precision", [tf.bfloat16, tf.float16])
-def test_tied_weights_train_in_16_bits(precision):
-    tf.keras.utils.set_random_seed(0)
-    X = tf.random.uniform((16, 5), 0, 20, tf.int32)
-    model, data = Tied(), d2l.DataModule()
-    data.get_dataloader = lambda train: [(X, X)] * 8
-    d2l.Trainer(3, precision=precision).fit(model, data)
-    losses = [point.y for point in model.board.data["val_loss"]]
-    assert losses[-1] < losses[0]
-
-
-class Embedded(d2l.Classifier):
-    """An embedding and a linear layer, trained by Adam."""
-
-    def __init__(self):
-        super().__init__()
-        embedding = tf.keras.layers.Embedding(50, 8)
-        self.net = tf.keras.Sequential([embedding, tf.keras.layers.Dense(50)])
-
-    def configure_optimizers(self):
-        return tf.keras.optimizers.Adam(0.01)
-
-
-def fitted_embeddings(num_devices=1, clip=0, **settings):
-    """Return the parameters after ten steps."""
-    tf.keras.utils.set_random_seed(0)
-    model, data = Embedded(), d2l.DataModule()
-    X = tf.random.stateless_uniform((10, 16, 32), (0, 1), 0, 50, tf.int32)
-    data.get_dataloader = lambda train: [(x, x) for x in X[: 10 if train else 1]]
-    settings["devices"] = d2l.try_devices(num_devices)
-    d2l.Trainer(1, gradient_clip_val=clip, **settings).fit(model, data)
-    return model.get_weights()
-
-
-@pytest.mark.parametrize(
-    "precision, tolerance",
-    [
-        (tf.float32, 1e-5),
-        pytest.param(tf.float16, 1e-4, marks=pytest.mark.slow),
-        pytest.param(tf.bfloat16, 0.03, marks=pytest.mark.slow),
-    ],
-)
-def test_embeddings_do_not_depend_on_how_gradients_are_added(fw, precision, tolerance):
-    """The limit of the norm is so large that it changes nothing."""
-    settings: list[dict] = [{"accumulate": 2}, {"clip": 1e9}, {"num_devices": 2}]
-    settings.append({"accumulate": 2, "clip": 1e9, "num_devices": 2, "compiled": True})
-    plain = fitted_embeddings(precision=precision)
-    for setting in settings:
-        other = fitted_embeddings(precision=precision, **setting)
-        for a, b in zip(plain, other, strict=True):
-            np.testing.assert_allclose(a, b, atol=tolerance, err_msg=str(setting))
-
-
-def test_the_norm_of_an_embedding_counts_repeated_rows_as_one(fw):
-    slices = tf.IndexedSlices(tf.ones((4, 1)), [0, 0, 0, 1], (2, 1))
-    [clipped] = d2l.Trainer(1).clip_gradients(0.1, [slices])
-    assert tf.norm(clipped).numpy() == pytest.approx(0.1)
 
 
 def test_adam_of_keras_moves_too_far_for_repeated_rows(fw):
