@@ -355,7 +355,8 @@ class MXNet(Framework):
 
     def params(self, trainer: Any) -> list:
         if hasattr(trainer.optim, "_params"):
-            return [p.data() for p in trainer.optim._params]
+            params = trainer.optim._params
+            return [p.data() for p in params if p.grad_req != "null"]
         return list(trainer.optim.params)
 
     def opt_state(self, trainer: Any) -> list:

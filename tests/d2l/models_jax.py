@@ -276,14 +276,6 @@ class GRULanguageModel(LanguageModel):
         return optax.adam(self.lr)
 
 
-class WeightDecayScratch(d2l.LinearRegressionScratch):
-    lambd: float = 0
-
-    def loss(self, params, X, y, state):
-        penalty = d2l.reduce_sum(params["w"] ** 2) / 2
-        return super().loss(params, X, y, state) + self.lambd * penalty
-
-
 class WeightDecay(d2l.LinearRegression):
     wd: int = 0
 
@@ -318,51 +310,6 @@ class Blocks(d2l.Classifier):
         Y_hat = state.apply_fn({"params": params}, *batch[:-1])
         right = d2l.astype(d2l.argmax(Y_hat, 1), batch[-1].dtype) == batch[-1]
         self.plot("acc", d2l.reduce_mean(d2l.astype(right, d2l.float32)), train=False)
-
-
-class ConvBlock(d2l.nn_Module):
-    """Two convolutions beside a shortcut."""
-
-    channels: int
-    training: bool = True
-
-    def setup(self):
-        self.first = nn.Conv(self.channels, kernel_size=(3, 3), padding="same")
-        self.second = nn.Conv(self.channels, kernel_size=(3, 3), padding="same")
-        self.shortcut = nn.Conv(self.channels, kernel_size=(1, 1))
-        self.norm = nn.BatchNorm(not self.training)
-
-    def __call__(self, X):
-        Y = self.second(nn.relu(self.norm(self.first(X))))
-        return nn.relu(Y + self.shortcut(X))
-
-
-class ConvNet(d2l.Classifier):
-    """Its methods make its parts, and it appends them to a `Sequential`."""
-
-    arch: tuple
-    lr: float = 0.1
-    num_classes: int = 10
-    training: bool = True
-
-    def setup(self):
-        self.net = self.create_net()
-
-    def stem(self):
-        return nn.Sequential([nn.Conv(8, kernel_size=(3, 3)), nn.relu])
-
-    def create_net(self):
-        net = nn.Sequential([self.stem()])
-        for channels in self.arch:
-            net.layers.extend([ConvBlock(channels, training=self.training)])
-        net.layers.extend(
-            [
-                lambda x: nn.avg_pool(x, window_shape=(4, 4), strides=(4, 4)),
-                lambda x: x.reshape((x.shape[0], -1)),
-                nn.Dense(self.num_classes),
-            ]
-        )
-        return net
 
 
 class ClippedSGD(d2l.HyperParameters):
@@ -440,14 +387,6 @@ def regression():
     return d2l.SyntheticRegressionData(w, 4.2, num_val=100, batch_size=100)
 
 
-def softmax():
-    return SoftmaxScratch(64, 10, lr=0.5)
-
-
-def mlp():
-    return MLPScratch(64, 10, 32, lr=0.3)
-
-
 def rnn():
     return LanguageModel(RNNScratch(11, 32), 10, lr=2)
 
@@ -456,23 +395,17 @@ def gru():
     return GRULanguageModel(GRU(32), 10, lr=0.02)
 
 
-def penalty():
-    return WeightDecayScratch(num_inputs=2, lr=0.1, lambd=3)
-
-
 # Several devices train these as one device does.
 ON_DEVICES = "softmax", "dropout", "blocks", "own optimizer"
 OWN_OPTIMIZERS = [lambda: OwnOptimizer(64, 0.01)]
 CASES = [
-    Case("softmax", softmax, Even, "val_acc", 0.8),
-    Case("mlp", mlp, Even, "val_acc", 0.8),
+    Case("softmax", lambda: SoftmaxScratch(64, 10, 0.5), Even, "val_acc", 0.8),
+    Case("mlp", lambda: MLPScratch(64, 10, 32, 0.3), Even, "val_acc", 0.8),
     Case("dropout", lambda: DropoutMLP(10, 64, 0.3, 0.5), Even, "val_acc", 0.8),
     Case("batch norm", lambda: BatchNormNet(0.2), Shuffled, "train_loss", 1),
-    Case("conv net", lambda: ConvNet((8, 8), 0.2), Shuffled, "train_loss", 1),
     Case("own optimizer", lambda: OwnOptimizer(2, 0.3), regression, "val_loss", 0.1, 6),
     Case("rnn", rnn, Counting, "val_ppl", 2, 6),
     Case("gru", gru, Counting, "val_ppl", 1.5, 6),
     Case("decay", lambda: WeightDecay(lr=0.01, wd=3), regression, "val_loss", 15),
-    Case("penalty", penalty, regression, "val_loss", 12),
     Case("blocks", Blocks, Even, "val_acc", 0.6, 5),
 ]

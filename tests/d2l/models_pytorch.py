@@ -3,8 +3,10 @@
 # save_hyperparameters makes attributes; models choose their own arguments.
 # mypy: disable-error-code="attr-defined,has-type,override"
 
+import sys
+
 import torch
-from frameworks import Case, named_layers
+from frameworks import Case
 from torch import nn
 from torch.nn import functional as F
 
@@ -12,48 +14,22 @@ from d2l import torch as d2l
 
 # isort: split
 import models_shared  # after the library that it uses
-from models_shared import (
-    Counting,
-    LanguageModel,
-    WeightDecayScratch,
-    mlp,
-    rnn,
-)
 from models_shared import Everything as Everything  # for other tests
+from models_shared import LanguageModel
+from models_shared import regression as regression
 
 
-class Shuffled(d2l.DataModule):
-    """The digits as images, from loaders made by hand, without validation data."""
-
-    def __init__(self, batch_size=64):
-        super().__init__()
-        self.save_hyperparameters()
-        digits = d2l.Digits()
-        self.images = d2l.reshape(digits.X, (-1, 1, 8, 8))
-        self.labels = digits.y
-
+class Shuffled(models_shared.Images):
     def train_dataloader(self):
         data = torch.utils.data.TensorDataset(self.images, self.labels)
         return torch.utils.data.DataLoader(
             data, self.batch_size, shuffle=True, drop_last=True
         )
 
-    def val_dataloader(self):
-        return None
 
-
-class Layers(d2l.Classifier):
-    """A classifier of layers that `Framework.model` describes."""
-
-    def __init__(self, layers, optimizer, lr):
-        super().__init__()
-        self.save_hyperparameters(ignore=["layers"])
-        named = named_layers(layers)
-        self.images = any(name == "conv" for name, *_ in named)
-        self.net = nn.Sequential(*(self.make(*layer) for layer in named))
-
-    def make(self, name, *args):
-        makers = {
+class Layers(models_shared.Layers):
+    def makers(self):
+        return {
             "dense": nn.LazyLinear,
             "dropout": nn.Dropout,
             "relu": nn.ReLU,
@@ -63,14 +39,16 @@ class Layers(d2l.Classifier):
             "conv": lambda channels: nn.LazyConv2d(channels, 3, padding=1),
             "embed": nn.Embedding,
             "transformer": d2l.TransformerLayer,
-            "tied": lambda: nn.Linear(*self.embedding.weight.T.shape, bias=False),
+            "tied": self.last_layer,
         }
-        layer = makers[name](*args)
-        if name == "embed":
-            self.embedding = layer
-        if name == "tied":
-            layer.weight = self.embedding.weight
+
+    def last_layer(self):
+        layer = nn.Linear(*self.embedding.weight.T.shape, bias=False)
+        layer.weight = self.embedding.weight
         return layer
+
+    def join(self, layers):
+        return nn.Sequential(*layers)
 
     def configure_optimizers(self):
         if self.optimizer == "adam":
@@ -83,49 +61,6 @@ class SoftmaxScratch(models_shared.SoftmaxScratch):
 
     def parameters(self):
         return [self.W, self.b]
-
-
-class ListedTensors(models_shared.Listed):
-    def configure_optimizers(self):
-        return d2l.SGD(self.tensors, self.lr)
-
-
-class ListedParameters(SoftmaxScratch):
-    """Its parameters are attributes, and in a list for the optimizer."""
-
-    def __init__(self, lr):
-        super().__init__(64, 10, lr)
-        self.W, self.b = nn.Parameter(self.W.detach()), nn.Parameter(self.b.detach())
-        self.both = [self.W, self.b]
-
-    def configure_optimizers(self):
-        return d2l.SGD(self.both, self.lr)
-
-
-class DropoutScratch(d2l.Classifier):
-    def __init__(self, dropout, lr):
-        super().__init__()
-        self.save_hyperparameters()
-        self.first, self.last = nn.LazyLinear(64), nn.LazyLinear(10)
-
-    def forward(self, X):
-        H = F.relu(self.first(X))
-        if self.training:
-            keep = d2l.rand(H.shape) > self.dropout
-            H = keep.float() * H / (1 - self.dropout)
-        return self.last(H)
-
-
-def xavier(module):
-    if type(module) in (nn.Linear, nn.Conv2d):
-        nn.init.xavier_uniform_(module.weight)
-
-
-def initialized():
-    model = norm()
-    X = next(iter(Shuffled().train_dataloader()))[0]
-    model.apply_init([X], xavier)
-    return model
 
 
 class GRULanguageModel(LanguageModel):
@@ -213,26 +148,6 @@ def conv_net():
     return model
 
 
-class ClippedSGD(d2l.HyperParameters):
-    """An optimizer with the two methods that the trainer needs."""
-
-    def __init__(self, params, rate):
-        self.save_hyperparameters()
-
-    def step(self):
-        for tensor in self.params:
-            tensor.sub_(self.rate * tensor.grad.clamp(-1, 1))
-
-    def zero_grad(self):
-        for tensor in self.params:
-            tensor.grad = None
-
-
-class OwnOptimizer(d2l.LinearRegressionScratch):
-    def configure_optimizers(self):
-        return ClippedSGD([self.b, self.w], self.lr)
-
-
 class Momentum:
     """An optimizer whose state has the parameters as keys."""
 
@@ -301,24 +216,10 @@ class Reverse(torch.autograd.Function):
         return -grad
 
 
-class Gan(d2l.Module):
-    """Two networks: between them, the gradient changes its sign."""
-
-    def __init__(self):
-        super().__init__()
+class Gan(models_shared.Gan):
+    def make_parts(self):
         self.generator, self.critic = nn.Linear(4, 8), nn.Linear(8, 1)
-        self.board.display = False
-
-    def training_step(self, batch):
-        real, noise, ones = batch
-        fake = self.critic(Reverse.apply(self.generator(noise)))
-        bce = F.binary_cross_entropy_with_logits
-        loss = bce(self.critic(real), ones) + bce(fake, torch.zeros_like(ones))
-        self.plot("loss", loss, train=True)
-        return loss
-
-    def validation_step(self, batch):
-        self.plot("fake", self.critic(self.generator(batch[1])).mean(), train=False)
+        self.bce, self.reverse = nn.BCEWithLogitsLoss(), Reverse.apply
 
     def configure_optimizers(self):
         return [
@@ -327,35 +228,10 @@ class Gan(d2l.Module):
         ]
 
 
-def dropout():
-    return Layers((64, "relu", 0.3, 10), "sgd", 0.05)
-
-
-def norm():
-    return Layers((("conv", 8), "norm", "relu", "flatten", 10), "sgd", 0.02)
-
-
-def regression():
-    return d2l.SyntheticRegressionData(d2l.tensor([2, -3.4]), b=4.2)
-
-
 # Several devices train these as one device does.
 ON_DEVICES = "decay", "blocks"
 OWN_OPTIMIZERS = [lambda: ScratchMomentum(64, 10, 0.5)]
 CASES = [
-    Case("softmax", lambda: SoftmaxScratch(64, 10, 0.5), d2l.Digits, "val_acc", 0.8),
-    Case("mlp", mlp, d2l.Digits, "val_acc", 0.8, 4),
-    Case("list", lambda: ListedTensors(0.5), d2l.Digits, "val_acc", 0.8),
-    Case("parameters", lambda: ListedParameters(0.5), d2l.Digits, "val_acc", 0.8),
-    Case("dropout", dropout, d2l.Digits, "val_acc", 0.8),
-    Case("mask", lambda: DropoutScratch(0.3, 0.5), d2l.Digits, "val_acc", 0.8),
-    Case("batch norm", norm, Shuffled, "train_loss", 1),
-    Case("apply_init", initialized, Shuffled, "train_loss", 1),
+    *models_shared.cases(sys.modules[__name__]),
     Case("conv net", conv_net, Shuffled, "train_loss", 1),
-    Case("own optimizer", lambda: OwnOptimizer(2, 0.1), regression, "val_loss", 0.1),
-    Case("rnn", rnn, Counting, "val_ppl", 2, 6),
-    Case("gru", lambda: GRULanguageModel(0.02), Counting, "val_ppl", 1.5, 6),
-    Case("decay", lambda: WeightDecay(3, 0.01), regression, "val_loss", 15),
-    Case("penalty", lambda: WeightDecayScratch(2, 3, 0.1), regression, "val_loss", 12),
-    Case("blocks", Blocks, d2l.Digits, "val_acc", 0.6, 5),
 ]

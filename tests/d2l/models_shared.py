@@ -9,9 +9,11 @@ The library is the one that this process has imported.
 
 import operator
 import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
+from frameworks import Case, named_layers
 
 TABS = {"torch": "d2l.torch", "mxnet": "d2l.mxnet", "tensorflow": "d2l.tensorflow"}
 package = next(name for name in TABS if TABS[name] in sys.modules)
@@ -171,16 +173,6 @@ class LanguageModel(d2l.Classifier):
         return d2l.stack([d2l.matmul(H, self.W_hq) + self.b_q for H in outputs], 1)
 
 
-class WeightDecayScratch(d2l.LinearRegressionScratch):
-    def __init__(self, num_inputs, lambd, lr):
-        super().__init__(num_inputs, lr)
-        self.save_hyperparameters()
-
-    def loss(self, y_hat, y):
-        penalty = d2l.reduce_sum(self.w**2) / 2
-        return super().loss(y_hat, y) + self.lambd * penalty
-
-
 class BlocksOfLayers(d2l.Classifier):
     """Blocks inside blocks, and a loss and an accuracy of its own."""
 
@@ -191,6 +183,58 @@ class BlocksOfLayers(d2l.Classifier):
         Y_hat = self(*batch[:-1])
         right = d2l.astype(d2l.argmax(Y_hat, 1), batch[-1].dtype) == batch[-1]
         self.plot("acc", d2l.reduce_mean(d2l.astype(right, d2l.float32)), train=False)
+
+
+class Layers(d2l.Classifier):
+    """A classifier of layers that `Framework.model` describes."""
+
+    def __init__(self, layers, optimizer, lr):
+        super().__init__()
+        self.save_hyperparameters(ignore=["layers"])
+        named = named_layers(layers)
+        self.images = any(name == "conv" for name, *_ in named)
+        self.net = self.join([self.make(*layer) for layer in named])
+
+    def make(self, name, *args):
+        layer = self.makers()[name](*args)
+        if name == "embed":
+            self.embedding = layer
+        return layer
+
+
+class Images(d2l.DataModule):
+    """The digits as images, for loaders made by hand, without validation data."""
+
+    def __init__(self, batch_size=64):
+        super().__init__()
+        self.save_hyperparameters()
+        digits, last = d2l.Digits(), package == "tensorflow"
+        self.images = d2l.reshape(digits.X, (-1, 8, 8, 1) if last else (-1, 1, 8, 8))
+        self.labels = digits.y
+
+    def val_dataloader(self):
+        return None
+
+
+class Gan(d2l.Module):
+    """Two networks: between them, the gradient changes its sign."""
+
+    def __init__(self):
+        super().__init__()
+        self.make_parts()
+        self.board.display = False
+
+    def training_step(self, batch):
+        real, noise, ones = batch
+        fake = self.critic(self.reverse(self.generator(noise)))
+        loss = self.bce(self.critic(real), ones) + self.bce(fake, 0 * ones)
+        loss = d2l.reduce_mean(loss)
+        self.plot("loss", loss, train=True)
+        return loss
+
+    def validation_step(self, batch):
+        fake = self.critic(self.generator(batch[1]))
+        self.plot("fake", d2l.reduce_mean(fake), train=False)
 
 
 class Inner(d2l.Module):
@@ -240,17 +284,38 @@ class Everything(d2l.LinearRegressionScratch):
         return d2l.Module.configure_optimizers(self)
 
 
-def softmax():
-    return SoftmaxScratch(64, 10, lr=0.5)
-
-
-def mlp():
-    return MLPScratch(64, 10, 32, lr=0.5)
+def stacked():
+    return LanguageModel(Stacked(11, 24, 2), 10, lr=1)
 
 
 def rnn():
     return LanguageModel(RNNScratch(11, 32), 10, lr=2)
 
 
-def stacked():
-    return LanguageModel(Stacked(11, 24, 2), 10, lr=1)
+def regression():
+    w = d2l.tensor([2, -3.4])
+    return d2l.SyntheticRegressionData(w, b=4.2, num_val=64)
+
+
+def cases(models: Any) -> list[Case]:
+    """Return the cases that these frameworks share, with the models of one of them."""
+    slow = package == "tensorflow"  # whose steps are not compiled in these tests
+    counting = partial(Counting, num_steps=4, n=400) if slow else Counting
+    image_layers = ("conv", 8), "norm", "relu", "flatten", 10
+    dropout = partial(models.Layers, (64, "relu", 0.3, 10), "sgd", lr=0.05)
+    norm = partial(models.Layers, image_layers, "sgd", lr=0.02)
+    softmax = partial(models.SoftmaxScratch, 64, 10, lr=0.5)
+    mlp = partial(MLPScratch, 64, 10, 32, lr=0.5)
+    gru = partial(models.GRULanguageModel, 0.03 if slow else 0.02)
+    decay = partial(models.WeightDecay, 1.5 if slow else 3, lr=0.01)
+    return [
+        Case("softmax", softmax, d2l.Digits, "val_acc", 0.8),
+        Case("mlp", mlp, d2l.Digits, "val_acc", 0.8, 4),
+        Case("dropout", dropout, d2l.Digits, "val_acc", 0.8),
+        Case("batch norm", norm, models.Shuffled, "train_loss", 1),
+        Case("own optimizer", models.OWN_OPTIMIZERS[0], d2l.Digits, "val_acc", 0.8),
+        Case("rnn", rnn, counting, "val_ppl", 4 if slow else 2, 6),
+        Case("gru", gru, counting, "val_ppl", 7 if slow else 1.5, 3 if slow else 6),
+        Case("decay", decay, regression, "val_loss", 35 if slow else 15),
+        Case("blocks", models.Blocks, d2l.Digits, "val_acc", 0.6, 5),
+    ]

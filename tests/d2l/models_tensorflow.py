@@ -3,45 +3,27 @@
 # save_hyperparameters makes attributes; models choose their own arguments.
 # mypy: disable-error-code="attr-defined,has-type,override"
 
+import sys
+from functools import partial
+
 import tensorflow as tf
-from frameworks import Case, named_layers
+from frameworks import Case
 
 from d2l import tensorflow as d2l
 
 # isort: split
 import models_shared  # after the library that it uses
-from models_shared import (
-    Counting,
-    LanguageModel,
-    MLPScratch,
-    WeightDecayScratch,
-    mlp,
-    rnn,
-    softmax,
-    stacked,
-)
+from models_shared import Counting, LanguageModel, MLPScratch, stacked
 from models_shared import Everything as Everything  # for other tests
 from models_shared import SoftmaxScratch as SoftmaxScratch
 
 
-class Shuffled(d2l.DataModule):
-    """The digits as images, from loaders made by hand, without validation data."""
-
-    def __init__(self, batch_size=64):
-        super().__init__()
-        self.save_hyperparameters()
-        digits = d2l.Digits()
-        self.images = d2l.reshape(digits.X, (-1, 8, 8, 1))
-        self.labels = digits.y
-
+class Shuffled(models_shared.Images):
     def train_dataloader(self):
         data = tf.data.Dataset.from_tensor_slices((self.images, self.labels))
         return data.shuffle(len(self.labels)).batch(
             self.batch_size, drop_remainder=True
         )
-
-    def val_dataloader(self):
-        return None
 
 
 class Tied(tf.keras.layers.Layer):
@@ -55,18 +37,10 @@ class Tied(tf.keras.layers.Layer):
         return tf.matmul(X, self.embedding.embeddings, transpose_b=True)
 
 
-class Layers(d2l.Classifier):
-    """A classifier of layers that `Framework.model` describes."""
-
-    def __init__(self, layers, optimizer, lr):
-        super().__init__()
-        self.save_hyperparameters(ignore=["layers"])
-        named = named_layers(layers)
-        self.net = tf.keras.Sequential([self.make(*layer) for layer in named])
-
-    def make(self, name, *args):
+class Layers(models_shared.Layers):
+    def makers(self):
         layers = tf.keras.layers
-        makers = {
+        return {
             "dense": layers.Dense,
             "dropout": layers.Dropout,
             "relu": layers.ReLU,
@@ -78,10 +52,9 @@ class Layers(d2l.Classifier):
             "transformer": d2l.TransformerLayer,
             "tied": lambda: Tied(self.embedding),
         }
-        layer = makers[name](*args)
-        if name == "embed":
-            self.embedding = layer
-        return layer
+
+    def join(self, layers):
+        return tf.keras.Sequential(layers)
 
     def configure_optimizers(self):
         if self.optimizer == "adam":
@@ -92,21 +65,6 @@ class Layers(d2l.Classifier):
 class ListedVariables(models_shared.Listed):
     def configure_optimizers(self):
         return tf.keras.optimizers.Adam(self.lr)
-
-
-class DropoutScratch(d2l.Classifier):
-    def __init__(self, dropout, lr):
-        super().__init__()
-        self.save_hyperparameters()
-        self.first = tf.keras.layers.Dense(64, activation="relu")
-        self.last = tf.keras.layers.Dense(10)
-
-    def forward(self, X):
-        H = self.first(X)
-        if self.training:
-            keep = d2l.rand(tf.shape(H)) > self.dropout
-            H = d2l.astype(keep, d2l.float32) * H / (1 - self.dropout)
-        return self.last(H)
 
 
 class GRULanguageModel(LanguageModel):
@@ -169,57 +127,6 @@ class Blocks(models_shared.BlocksOfLayers):
         self.net = tf.keras.Sequential([inner, tf.keras.layers.Dense(10)])
 
 
-class ConvBlock(d2l.nn_Module):
-    """Two convolutions beside a shortcut."""
-
-    def __init__(self, channels):
-        super().__init__()
-        conv = tf.keras.layers.Conv2D
-        self.first = conv(channels, kernel_size=3, padding="same")
-        self.second = conv(channels, kernel_size=3, padding="same")
-        self.shortcut = conv(channels, kernel_size=1)
-        self.norm = tf.keras.layers.BatchNormalization()
-
-    def call(self, X):
-        Y = self.second(tf.keras.activations.relu(self.norm(self.first(X))))
-        return tf.keras.activations.relu(Y + self.shortcut(X))
-
-
-class ConvNet(d2l.Classifier):
-    """Its methods make its parts."""
-
-    def stem(self):
-        conv = tf.keras.layers.Conv2D(8, kernel_size=3)
-        return tf.keras.models.Sequential([conv, tf.keras.layers.ReLU()])
-
-    def __init__(self, arch, lr=0.1, num_classes=10):
-        super().__init__()
-        self.save_hyperparameters()
-        self.net = tf.keras.models.Sequential([self.stem()])
-        for channels in arch:
-            self.net.add(ConvBlock(channels))
-        self.net.add(tf.keras.layers.AvgPool2D(pool_size=3, strides=3))
-        self.net.add(tf.keras.layers.Flatten())
-        self.net.add(tf.keras.layers.Dense(num_classes))
-
-
-class ClippedSGD(d2l.HyperParameters):
-    """An optimizer with the one method that the trainer needs."""
-
-    def __init__(self, rate):
-        self.save_hyperparameters()
-
-    def apply_gradients(self, pairs):
-        for gradient, variable in pairs:
-            change = self.rate * tf.clip_by_value(gradient, -1, 1)
-            variable.assign(variable - change)
-
-
-class OwnOptimizer(d2l.LinearRegressionScratch):
-    def configure_optimizers(self):
-        return ClippedSGD(self.lr)
-
-
 class Momentum(d2l.HyperParameters):
     """An optimizer with a variable for each parameter, some made in its first step."""
 
@@ -272,47 +179,24 @@ def reverse(x):
     return tf.identity(x), lambda grad: -grad
 
 
-class Gan(d2l.Module):
-    """Two networks: between them, the gradient changes its sign."""
-
-    def __init__(self):
-        super().__init__()
+class Gan(models_shared.Gan):
+    def make_parts(self):
         self.generator = tf.keras.layers.Dense(8)
         self.critic = tf.keras.layers.Dense(1)
         self.generator.build((None, 4))
         self.critic.build((None, 8))
-        self.board.display = False
 
-    def training_step(self, batch):
-        real, noise, ones = batch
-        fake = self.critic(reverse(self.generator(noise)))
-        bce = tf.keras.losses.BinaryCrossentropy(from_logits=True)
-        loss = bce(ones, self.critic(real)) + bce(tf.zeros_like(ones), fake)
-        self.plot("loss", loss, train=True)
-        return loss
+    def bce(self, Y_hat, Y):
+        return tf.keras.losses.BinaryCrossentropy(from_logits=True)(Y, Y_hat)
 
-    def validation_step(self, batch):
-        fake = self.critic(self.generator(batch[1]))
-        self.plot("fake", tf.reduce_mean(fake), train=False)
+    def reverse(self, x):
+        return reverse(x)
 
     def configure_optimizers(self):
         return [
             (tf.keras.optimizers.Adam(0.01), self.generator),
             (tf.keras.optimizers.SGD(0.1, momentum=0.9), self.critic),
         ]
-
-
-def dropout():
-    return Layers((64, "relu", 0.3, 10), "sgd", 0.05)
-
-
-def norm():
-    return Layers((("conv", 8), "norm", "relu", "flatten", 10), "sgd", 0.02)
-
-
-def regression():
-    w = d2l.tensor([2, -3.4])
-    return d2l.SyntheticRegressionData(w, b=4.2, num_val=64)
 
 
 # Several devices train these as one device does.
@@ -323,23 +207,8 @@ OWN_OPTIMIZERS = [
 ]
 
 
-def counting():
-    return Counting(num_steps=4, n=400)
-
-
 CASES = [
-    Case("softmax", softmax, d2l.Digits, "val_acc", 0.8),
-    Case("mlp", mlp, d2l.Digits, "val_acc", 0.8, 4),
+    *models_shared.cases(sys.modules[__name__]),
     Case("list", lambda: ListedVariables(0.02), d2l.Digits, "val_acc", 0.8),
-    Case("dropout", dropout, d2l.Digits, "val_acc", 0.8),
-    Case("mask", lambda: DropoutScratch(0.3, 0.5), d2l.Digits, "val_acc", 0.8),
-    Case("batch norm", norm, Shuffled, "train_loss", 1),
-    Case("conv net", lambda: ConvNet((8, 8), 0.2), Shuffled, "train_loss", 1),
-    Case("own optimizer", lambda: OwnOptimizer(2, 0.1), regression, "val_loss", 0.1),
-    Case("rnn", rnn, counting, "val_ppl", 4, 6),
-    Case("stacked", stacked, counting, "val_ppl", 7, 4),
-    Case("gru", lambda: GRULanguageModel(0.03), counting, "val_ppl", 7),
-    Case("decay", lambda: WeightDecay(1.5, 0.01), regression, "val_loss", 35),
-    Case("penalty", lambda: WeightDecayScratch(2, 3, 0.1), regression, "val_loss", 12),
-    Case("blocks", Blocks, d2l.Digits, "val_acc", 0.6, 5),
+    Case("stacked", stacked, partial(Counting, num_steps=4, n=400), "val_ppl", 7, 4),
 ]

@@ -261,7 +261,7 @@ def test_board_shows_nothing_outside_a_notebook(d2l, capsys):
 def curves():
     """Return the points of each line, as lists of numbers."""
     data = [line.get_data() for line in plt.gca().lines]
-    return [([float(v) for v in x], [float(v) for v in y]) for x, y in data]
+    return [tuple(np.array(v, float).ravel().tolist() for v in pair) for pair in data]
 
 
 def test_plot_of_one_curve(d2l):
@@ -284,14 +284,18 @@ def test_plot_of_several_curves_over_axes_of_their_own(d2l):
     assert curves() == [([0, 1], [5, 6]), ([0, 1, 2], [7, 8, 9])]
 
 
-def test_plot_of_tensors(d2l, fw):
-    x, y = fw.tensor([0, 1, 2]), fw.tensor([3, 4, 5])
-    d2l.plot(x, y)
-    assert curves() == [([0, 1, 2], [3, 4, 5])]
-    d2l.plot(y)
-    assert curves() == [([0, 1, 2], [3, 4, 5])]
-    d2l.plot(x, [x, y])
-    assert curves() == [([0, 1, 2], [0, 1, 2]), ([0, 1, 2], [3, 4, 5])]
+def test_plot_of_tensors_and_columns(d2l, fw):
+    x, y, z = [0, 1, 2], [3, 4, 5], [6, 7, 8]
+    X, Y, column = fw.tensor(x), fw.tensor(y), fw.tensor([[value] for value in z])
+    for arguments, expected in (
+        ((X, Y), [(x, y)]),
+        ((Y,), [(x, y)]),
+        ((X, [Y, column]), [(x, y), (x, z)]),
+        (([X, X[1:]], [column, column[1:]]), [(x, z), (x[1:], z[1:])]),
+    ):
+        plt.close()
+        d2l.plot(*arguments)
+        assert curves() == expected
 
 
 def test_plot_into_given_axes(d2l):

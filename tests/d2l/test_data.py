@@ -3,6 +3,8 @@
 # The fixture d2l is a module, and mypy does not know its classes.
 # mypy: disable-error-code="name-defined"
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -102,13 +104,14 @@ def usual_loader(fw, arrays, train):
 @pytest.mark.parametrize("train", [True, False])
 def test_minibatches_are_those_of_the_usual_loader(d2l, fw, train):
     arrays = fw.tensor(np.arange(70).reshape(35, 2)), fw.tensor(range(35), "int32")
-    data, usual = d2l.DataModule(), usual_loader(fw, arrays, train)
-    if usual is None:
-        return
-    data.batch_size, orders = 8, []
-    for loader in usual, data.get_tensorloader(arrays, train):
+    data, orders = d2l.DataModule(), []
+    data.batch_size = 8
+    for make in partial(usual_loader, fw), data.get_tensorloader:
         fw.seed(3)
-        orders.append(sum((batches(fw, loader) for _ in range(2)), []))
+        loader = make(arrays, train)
+        if loader is None:
+            return
+        orders.append([batch for _ in range(2) for batch in batches(fw, loader)])
     assert len(orders[0]) == len(orders[1]) == 2 * 5
     for one, other in zip(*orders, strict=True):
         for expected, seen in zip(one, other, strict=True):

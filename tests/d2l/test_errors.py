@@ -112,3 +112,11 @@ def test_an_interrupt_has_no_note(d2l):
     with pytest.raises(KeyboardInterrupt) as raised, d2l.locate_errors():
         raise KeyboardInterrupt
     assert not hasattr(raised.value, "__notes__")
+
+
+def test_a_program_in_a_folder_beside_the_library_is_the_users(d2l, monkeypatch):
+    folder = str(Path(__file__).parent)
+    monkeypatch.setattr(sys.modules["d2l"], "__path__", [folder[:-1]])
+    with pytest.raises(ZeroDivisionError) as raised, d2l.locate_errors():
+        raise ZeroDivisionError
+    assert "raise ZeroDivisionError" in raised.value.__notes__[0]

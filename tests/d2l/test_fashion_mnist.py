@@ -151,15 +151,32 @@ def test_names_of_labels(d2l, fw, folder):
     assert data.text_labels([3]) == ["dress"]
 
 
+def titles():
+    return [ax.get_title() for ax in plt.gcf().axes]
+
+
 def test_a_minibatch_is_shown(d2l, fw, folder):
-    data = serial(d2l.FashionMNIST(batch_size=8, resize=(32, 32)))
-    batch = next(iter(data.val_dataloader()))
-    data.visualize(batch)
-    assert [ax.get_title() for ax in plt.gcf().axes] == data.text_labels(range(8))
+    data = serial(d2l.FashionMNIST(batch_size=10, resize=(32, 32)))
+    X, y = next(iter(data.val_dataloader()))
+    data.visualize([X, y])
+    assert titles() == data.text_labels(y)[:8] == data.text_labels(range(8))
     images = [ax.images[0].get_array() for ax in plt.gcf().axes]
-    np.testing.assert_array_equal(images, pixels(fw, fw.numpy(batch[0])))
-    data.visualize(batch, nrows=2, ncols=2, labels=["a", "b", "c", "d"])
-    assert [ax.get_title() for ax in plt.gcf().axes] == ["a", "b", "c", "d"]
+    np.testing.assert_array_equal(images, pixels(fw, fw.numpy(X))[:8])
+    data.visualize([X[:3], y[:3]], nrows=2, ncols=2, labels=["a", "b", "c"])
+    assert titles() == ["a", "b", "c", ""]
+
+
+def test_wrong_predictions_are_shown(d2l, fw, folder):
+    data, trainer = serial(d2l.FashionMNIST(batch_size=12)), d2l.Trainer(max_epochs=1)
+    fw.fit(trainer, fw.models.SoftmaxScratch(784, 10, 0.1), data)
+    X, y = next(iter(data.val_dataloader()))
+    preds = d2l.argmax(fw.outputs(trainer, X), axis=1)
+    wrong = d2l.astype(preds, y.dtype) != y
+    X, y, preds = X[wrong], y[wrong], preds[wrong]
+    pairs = zip(data.text_labels(y), data.text_labels(preds), strict=True)
+    labels = [f"{right}\n{guess}" for right, guess in pairs]
+    data.visualize([X, y], labels=labels)
+    assert [title for title in titles() if title] == labels[:8] != []
 
 
 def test_files_are_downloaded_once(d2l, files, network, tmp_path):
@@ -216,9 +233,10 @@ def test_a_damaged_download_is_not_kept(d2l, files, monkeypatch, tmp_path):
 
 
 def test_show_images(d2l, fw):
-    images = [fw.tensor(np.eye(3)), np.ones((2, 2)), np.zeros((2, 2))]
+    images = [fw.tensor(np.eye(3)), np.ones((2, 2)), np.zeros((5, 6, 3))]
     axes = d2l.show_images(images, 2, 2, titles=["a", "b", "c"], scale=1)
     assert len(axes) == 4 and list(plt.gcf().get_size_inches()) == [2, 2]
-    assert [ax.get_title() for ax in axes] == ["a", "b", "c", ""]
-    np.testing.assert_array_equal(axes[0].images[0].get_array(), np.eye(3))
-    assert not axes[3].images
+    assert titles() == ["a", "b", "c", ""]
+    shown = [ax.images[0].get_array() for ax in axes[:3]]
+    np.testing.assert_array_equal(shown[0], np.eye(3))
+    assert shown[2].shape == (5, 6, 3) and not axes[3].images

@@ -9,11 +9,8 @@ from typing import Any
 
 import jax
 import numpy as np
-import optax
 import pytest
-from flax import linen as nn
 from jax import numpy as jnp
-from training import parts
 
 from d2l import jax as d2l
 
@@ -54,75 +51,23 @@ def test_a_missing_backend_is_no_gpu_and_a_clear_error():
     assert run_with_platforms("cuda,cpu", code) == "0 cpu\n"
 
 
-def test_committed_arrays_do_not_mix():
-    first, second = jax.devices("cpu")[:2]
-    x, y = jax.device_put(jnp.ones(2), first), jax.device_put(jnp.ones(2), second)
-    with pytest.raises(ValueError, match="devices"):
-        x + y
-    assert (jnp.ones(2) + y).device == second
-
-
-class Net(d2l.Classifier):
-    """A network with all that a state can hold."""
-
-    lr: float = 0.1
-    training: bool = True
-
-    @nn.compact
-    def __call__(self, X):
-        X = nn.relu(nn.Dense(16)(X))
-        X = nn.BatchNorm(use_running_average=not self.training)(X)
-        X = nn.Dropout(0.5, deterministic=not self.training)(X)
-        return nn.Dense(10)(X)
-
-    def configure_optimizers(self):
-        return optax.adam(self.lr)
-
-
 @pytest.fixture
 def digits_of_three():
     """Data of three minibatches."""
     return d2l.Digits(batch_size=479)
 
 
-def test_the_dropout_key_is_new_in_each_step(digits_of_three):
+def test_the_dropout_key_is_new_in_each_step(fw, digits_of_three):
     keys = []
 
-    class Step(Net):
+    class Step(fw.models.Layers):
         def training_step(self, params, batch, state):
             keys.append(tuple(jax.random.key_data(state.dropout_rng).tolist()))
             return super().training_step(params, batch, state)
 
-    d2l.Trainer(max_epochs=1).fit(Step(), digits_of_three, key=KEY)
+    model = Step((16, 0.5, 10), "sgd", 0.1)
+    d2l.Trainer(max_epochs=1).fit(model, digits_of_three, key=KEY)
     assert len(set(keys)) == len(keys) == 3
-
-
-class Even(d2l.DataModule):
-    """Minibatches of one shape, for training and for validation."""
-
-    def __init__(self):
-        super().__init__()
-        self.batch_size, self.digits = 64, d2l.Digits()
-
-    def get_dataloader(self, train):
-        i = slice(0, 128) if train else slice(1408, 1536)
-        return self.get_tensorloader((self.digits.X, self.digits.y), train, i)
-
-
-def test_the_loss_is_compiled_once_a_shape_and_mode():
-    traces = []
-
-    class Traced(d2l.MLP):
-        def forward(self, X):
-            if isinstance(X, jax.core.Tracer):
-                traces.append((X.shape, self.training))
-            return super().forward(X)
-
-        training: bool = True
-
-    d2l.Trainer(max_epochs=3).fit(Traced(10, 8, 0.1), Even(), key=KEY)
-    # The loss in training, the loss in validation, and the accuracy there.
-    assert sorted(training for _, training in traces) == [False, False, True]
 
 
 def test_the_key_decides_the_result():
@@ -164,10 +109,10 @@ def test_a_state_kept_between_epochs_stays_good():
     assert [int(state.step) for state in kept] == [0, 2, 4]
 
 
-def test_a_training_step_is_a_pure_function():
+def test_a_training_step_is_a_pure_function(fw, digits_of_three):
     trainer: Any = d2l.Trainer(max_epochs=1)
     trainer.key = KEY
-    trainer.start(Net(), d2l.Digits(batch_size=479))
+    trainer.start(fw.model(16, "norm", "relu", 0.5, 10), digits_of_three)
     before, batch = dict(vars(trainer)), next(iter(trainer.train_dataloader))
     step = jax.jit(trainer.train_step)
     results = [step(trainer.state, batch) for _ in range(2)]
@@ -251,28 +196,6 @@ def test_a_loss_that_plots_is_predicted():
         d2l.predict_memory(model(10, 8, 0.1), (X, y)) for model in (d2l.MLP, Plotting)
     )
     assert plotting.activations == plain.activations > 0
-
-
-def test_a_step_that_reads_the_epoch_is_not_compiled(digits_of_three):
-    class Reading(d2l.Trainer):
-        def train_step(self, state, batch):
-            epochs.append(self.epoch)
-            self.model.plot("epoch", self.epoch, train=True)
-            return super().train_step(state, batch)
-
-    epochs: list[int] = []
-    model = d2l.MLP(10, 8, 0.1)
-    with pytest.warns(UserWarning, match="uncompiled.*trainer.epoch differs"):
-        Reading(max_epochs=2).fit(model, digits_of_three, key=KEY)
-    assert epochs == 3 * [0] + 3 * [1]
-    assert {point.y for point in model.board.data["train_epoch"]} == {0, 1}
-
-
-def test_a_minibatch_of_one_example_in_parts_that_are_not_compiled(fw):
-    trainer = d2l.Trainer(max_epochs=1, accumulate=2)
-    with jax.disable_jit():
-        fw.fit(trainer, d2l.MLP(10, 8, 0.1), parts(fw, 5, 1))
-    assert int(trainer.state.step) == 2
 
 
 def test_a_callback_may_plot(digits_of_three):

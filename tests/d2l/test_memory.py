@@ -156,6 +156,30 @@ def test_the_training_step_of_the_model_is_counted(d2l, fw):
     assert said or four.activations > 3 * one.activations
 
 
+def test_a_model_that_chooses_by_a_value_is_one_clear_error(d2l, fw):
+    class Choosing(d2l.MLP):
+        def forward(self, X):
+            return super().forward(X if float(d2l.reduce_sum(X)) > 0 else 2 * X)
+
+    if fw.tab == "mxnet":
+        return  # which runs the model
+    words = {
+        "pytorch": "^Choosing reads .* in forward, `return super",
+        "jax": r"^JAX cannot trace Choosing: .*return super\(\)",
+        "tensorflow": "^Choosing cannot be traced.*forward",
+    }
+    with pytest.raises((ValueError, RuntimeError), match=words[fw.tab]) as raised:
+        d2l.predict_memory(Choosing(10, 8, 0.1), (numbers(fw, 4, 64), labels(fw, 4)))
+    assert "\n" not in str(raised.value)
+
+
+def test_scratch_memory_of_convolutions_is_told(d2l, fw):
+    if fw.tab in ("pytorch", "jax"):
+        model = fw.model(("conv", 2), "flatten", 10)
+        with pytest.warns(d2l.LowerBound, match="at least .* (third|tenth)"):
+            d2l.predict_memory(model, images(fw, 4))
+
+
 # A loss in chunks
 
 

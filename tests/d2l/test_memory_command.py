@@ -1,11 +1,8 @@
 """`python -m d2l memory`: its table, and one line for each mistake."""
 
 import warnings
-from pathlib import Path
-from typing import Any
 
 import pytest
-from frameworks import Framework
 
 from d2l import __main__ as command
 from d2l import memory_command
@@ -15,19 +12,28 @@ MIB = 2**20
 
 
 @pytest.fixture
-def library(fw: Framework) -> str:
+def library(fw):
     return fw.d2l.__name__
 
 
-def rows(text: str) -> dict[str, float]:
+@pytest.fixture
+def memory(capsys):
+    """Return what `python -m d2l memory` prints, with the arguments of a test."""
+
+    def run(*arguments):
+        assert command.main(["memory", *arguments]) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def rows(text):
     pairs = [line.split() for line in text.splitlines() if line.endswith(" MiB")]
     return {role: float(number.replace(",", "")) for role, number, _ in pairs}
 
 
-def test_the_table(fw: Framework, library: str, capsys: pytest.CaptureFixture[str]):
-    model = f"{library}:DeepMLP(4, 64)"
-    assert command.main(["memory", model, "--batch", "512x64", "512x64"]) == 0
-    output = capsys.readouterr().out
+def test_the_table(library, memory):
+    output = memory(f"{library}:DeepMLP(4, 64)", "--batch", "512x64", "512x64")
     assert "more memory than this: T4, A100, H100, H200, B200." in output
     found = rows(output)
     params = 4 * (64 * 64 + 64)
@@ -37,29 +43,17 @@ def test_the_table(fw: Framework, library: str, capsys: pytest.CaptureFixture[st
     assert found["peak"] > found["activations"]
 
 
-def test_a_model_of_ones_own(
-    fw: Framework,
-    library: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-):
+def test_a_model_of_ones_own(library, memory, tmp_path, monkeypatch):
     code = f"import {library} as d2l\n\nmodel = d2l.DeepMLP(2, 32)\n"
     (tmp_path / "my_models.py").write_text(code)
     monkeypatch.chdir(tmp_path)
-    assert command.main(["memory", "my_models:model", "--batch", "8x32", "8x32"]) == 0
-    assert rows(capsys.readouterr().out)["peak"] > 0
+    assert rows(memory("my_models:model", "--batch", "8x32", "8x32"))["peak"] > 0
 
 
-def test_a_lower_bound(
-    fw: Framework,
-    library: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-):
+def test_a_lower_bound(fw, library, monkeypatch, capsys):
     predict = fw.d2l.predict_memory
 
-    def predict_low(*args: Any, **options: Any) -> Any:
+    def predict_low(*args, **options):
         warnings.warn("the peak leaves out a part", LowerBound, stacklevel=2)
         return predict(*args, **options)
 
@@ -67,20 +61,15 @@ def test_a_lower_bound(
     model = f"{library}:DeepMLP(2, 32)"
     assert command.main(["memory", model, "--batch", "8x32", "8x32"]) == 0
     shown = capsys.readouterr()
-    assert (
-        "MiB, at least\n" in shown.out and "The peak leaves out a part. " in shown.out
-    )
+    assert "MiB, at least\n" in shown.out
+    assert "The peak leaves out a part. " in shown.out
     assert "leaves out" not in shown.err
 
 
-def test_the_settings_of_the_trainer(
-    fw: Framework, library: str, capsys: pytest.CaptureFixture[str]
-):
-    def peak(*settings: str) -> float:
+def test_the_settings_of_the_trainer(library, memory, capsys):
+    def peak(*settings):
         model = f"{library}:DeepMLP(4, 64)"
-        arguments = ["memory", model, "--batch", "512x64", "512x64", *settings]
-        assert command.main(arguments) == 0
-        return rows(capsys.readouterr().out)["peak"]
+        return rows(memory(model, "--batch", "512x64", "512x64", *settings))["peak"]
 
     whole = peak()
     assert peak("--accumulate", "4") < 0.9 * whole
@@ -92,8 +81,50 @@ def test_the_settings_of_the_trainer(
     assert "in float32 only; cast the model" in capsys.readouterr().err
 
 
+def test_memory_to_generate_text(memory):
+    output = memory("Llama 3 8B", "--generate", "8192", "--users", "16")
+    found = rows(output)
+    cache = 2 * 32 * 8 * 128 * 8192 * 2  # keys and values, layers, heads, values
+    assert found["caches"] == pytest.approx(16 * cache / MIB, abs=0.006)
+    assert found["weights"] == pytest.approx(2 * 8.03e9 / MIB, abs=0.006)
+    assert found["sum"] == pytest.approx(found["weights"] + found["caches"], abs=0.02)
+    users = int((0.9 * 85_100_068_864 - 2 * 8.03e9) // cache)
+    assert f"Most users: T4 0, A100 {users}, " in output
+
+
+def test_bits_and_cards_of_generate(memory):
+    output = memory("llama 3 8b", "--generate", "8192", "--users", "100")
+    assert output.endswith("Cards for 100: H200, B200.\n")
+    small = ("--weight-bits", "4.5", "--cache-bits", "8")
+    output = memory("Llama 3 8B", "--generate", "8192", *small)
+    weights, cache = 8.03e9 * 4.5 / 8, 32 * 2 * 8 * 128 * 8192
+    assert rows(output)["weights"] == pytest.approx(weights / MIB, abs=0.006)
+    assert rows(output)["caches"] == pytest.approx(cache / MIB, abs=0.006)
+    assert f"H100 {int((0.9 * 84942979072 - weights) // cache)}, " in output
+
+
+@pytest.mark.parametrize("length, warns", [("8192", False), ("8193", True)])
+def test_a_text_longer_than_the_model_is_made_for(memory, length, warns):
+    output = memory("Llama 3 8B", "--generate", length)
+    assert ("is made for texts of up to 8,192 tokens" in output) == warns
+
+
+def test_a_shape_of_ones_own(memory):
+    own = memory("own", "--generate", "64", "--shape", "28,4,128,7.62e9")
+    assert own == memory("Qwen2.5 7B", "--generate", "64")
+
+
+def fails(capsys, arguments, message):
+    """Expect one line that contains `message`."""
+    assert memory_command.main(arguments) == 2
+    output, error = capsys.readouterr()
+    assert not output
+    assert len(error.splitlines()) == 1 and error.startswith("error: ")
+    assert message in error
+
+
 @pytest.mark.parametrize(
-    ("model", "batch", "message"),
+    "model, batch, message",
     [
         ("nowhere:Net", ["3x3"], "nowhere cannot be imported"),
         ("LIBRARY", ["3x3"], "write MODULE:MODEL"),
@@ -106,85 +137,28 @@ def test_the_settings_of_the_trainer(
         ("LIBRARY:DeepMLP", ["4x3", "4x3"], "fails on a minibatch 4x3 4x3"),
     ],
 )
-def test_each_mistake_is_one_line(
-    library: str,
-    model: str,
-    batch: list[str],
-    message: str,
-    capsys: pytest.CaptureFixture[str],
-):
-    path = model.replace("LIBRARY", library)
-    assert memory_command.main([path, "--batch", *batch]) == 2
-    output, error = capsys.readouterr()
-    assert not output
-    assert len(error.splitlines()) == 1 and error.startswith("error: ")
-    assert message in error
-
-
-def test_memory_to_generate_text(capsys: pytest.CaptureFixture[str]):
-    arguments = ["memory", "Llama 3 8B", "--generate", "8192", "--users", "16"]
-    assert command.main(arguments) == 0
-    output = capsys.readouterr().out
-    found = rows(output)
-    cache = 2 * 32 * 8 * 128 * 8192 * 2  # keys and values, layers, heads, values
-    assert found["caches"] == pytest.approx(16 * cache / MIB, abs=0.006)
-    assert found["weights"] == pytest.approx(2 * 8.03e9 / MIB, abs=0.006)
-    assert found["sum"] == pytest.approx(found["weights"] + found["caches"], abs=0.02)
-    users = int((0.9 * 85_100_068_864 - 2 * 8.03e9) // cache)
-    assert f"Most users: T4 0, A100 {users}, " in output
-
-
-def most_users(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert memory_command.main(arguments) == 0
-    return capsys.readouterr().out
-
-
-def test_bits_and_cards_of_generate(capsys: pytest.CaptureFixture[str]):
-    output = most_users(capsys, "llama 3 8b", "--generate", "8192", "--users", "100")
-    assert output.endswith("Cards for 100: H200, B200.\n")
-    small = ("--weight-bits", "4.5", "--cache-bits", "8")
-    output = most_users(capsys, "Llama 3 8B", "--generate", "8192", *small)
-    weights, cache = 8.03e9 * 4.5 / 8, 32 * 2 * 8 * 128 * 8192
-    assert rows(output)["weights"] == pytest.approx(weights / MIB, abs=0.006)
-    assert rows(output)["caches"] == pytest.approx(cache / MIB, abs=0.006)
-    assert f"H100 {int((0.9 * 84942979072 - weights) // cache)}, " in output
-
-
-@pytest.mark.parametrize(("length", "warns"), [("8192", False), ("8193", True)])
-def test_a_text_longer_than_the_model_is_made_for(
-    capsys: pytest.CaptureFixture[str], length: str, warns: bool
-):
-    output = most_users(capsys, "Llama 3 8B", "--generate", length)
-    assert ("is made for texts of up to 8,192 tokens" in output) == warns
-
-
-def test_a_shape_of_ones_own(capsys: pytest.CaptureFixture[str]):
-    own = most_users(capsys, "own", "--generate", "64", "--shape", "28,4,128,7.62e9")
-    assert own == most_users(capsys, "Qwen2.5 7B", "--generate", "64")
+def test_mistakes_of_batch(library, model, batch, message, capsys):
+    fails(capsys, [model.replace("LIBRARY", library), "--batch", *batch], message)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "model, arguments, message",
     [
-        (["Llama 2", "--generate", "8"], "write 'Llama 3 8B', 'Llama 3 70B', "),
-        (["Llama 3 8B", "--generate", "0"], "--generate: write 1, 2, ..., not 0"),
-        (["Llama 3 8B", "--generate", "8", "--users", "0"], "--users: write 1, 2"),
-        (["Llama 3 8B", "--generate", "8", "--users", "9" * 400], "--users: write 1"),
-        (["Llama 3 8B", "--generate", "8", "--accumulate", "2"], "--accumulate does"),
-        (["Llama 3 8B", "--generate", "8", "--precision", "float32"], "--precision do"),
-        (["m:x", "--batch", "8", "--users", "2"], "--users does not apply to --batch"),
-        (["m:x", "--batch", "8", "--cache-bits", "8"], "--cache-bits does not apply"),
-        (["Qwen3 8B", "--generate", "8", "--weight-bits", "0"], "not 0"),
-        (["Qwen3 8B", "--generate", "8", "--cache-bits", "nan"], "not nan"),
-        (["x", "--generate", "8", "--shape", "1,2,3"], "'1,2,3' is no shape"),
-        (["x", "--generate", "8", "--shape", "1,2,3,-4"], "'1,2,3,-4' is no shape"),
-        (["x", "--generate", "8", "--shape", "a,2,3,4"], "'a,2,3,4' is no shape"),
-        (["x", "--generate", "8", "--shape", "1,2,nan,4"], "'1,2,nan,4' is no shape"),
+        ("Llama 2", "--generate 8", "write 'Llama 3 8B', 'Llama 3 70B', "),
+        ("Llama 3 8B", "--generate 0", "--generate: write 1, 2, ..., not 0"),
+        ("Llama 3 8B", "--generate 8 --users 0", "--users: write 1, 2"),
+        ("Llama 3 8B", f"--generate 8 --users {'9' * 400}", "--users: write 1"),
+        ("Llama 3 8B", "--generate 8 --accumulate 2", "--accumulate does"),
+        ("Llama 3 8B", "--generate 8 --precision float32", "--precision do"),
+        ("m:x", "--batch 8 --users 2", "--users does not apply to --batch"),
+        ("m:x", "--batch 8 --cache-bits 8", "--cache-bits does not apply"),
+        ("Qwen3 8B", "--generate 8 --weight-bits 0", "not 0"),
+        ("Qwen3 8B", "--generate 8 --cache-bits nan", "not nan"),
+        ("x", "--generate 8 --shape 1,2,3", "'1,2,3' is no shape"),
+        ("x", "--generate 8 --shape 1,2,3,-4", "'1,2,3,-4' is no shape"),
+        ("x", "--generate 8 --shape a,2,3,4", "'a,2,3,4' is no shape"),
+        ("x", "--generate 8 --shape 1,2,nan,4", "'1,2,nan,4' is no shape"),
     ],
 )
-def test_mistakes_of_generate(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-):
-    assert memory_command.main(arguments) == 2
-    error = capsys.readouterr().err
-    assert message in error and len(error.splitlines()) == 1
+def test_mistakes_of_generate(model, arguments, message, capsys):
+    fails(capsys, [model, *arguments.split()], message)

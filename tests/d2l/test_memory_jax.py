@@ -8,7 +8,6 @@ import pytest
 from counting import counted
 from flax import linen as nn
 from jax import numpy as jnp
-from training import parts, run
 
 from d2l import jax as d2l
 from d2l.settings import Loaders
@@ -80,18 +79,6 @@ def test_a_model_that_is_too_large_for_this_machine():
     assert size.peak > 17 * 2**36
 
 
-def test_a_model_that_cannot_be_traced_is_one_clear_error():
-    class Branching(d2l.MLP):
-        def forward(self, X):
-            return self.net(X) if X.sum() > 0 else self.net(-X)
-
-    model, batch = Branching(10, 32, 0.1), (normal(64, 64), tokens(64, high=9))
-    with pytest.raises(ValueError, match="^JAX cannot trace Branching: ") as caught:
-        d2l.predict_memory(model, batch)
-    message = str(caught.value)
-    assert "\n" not in message and "X.sum() > 0" in message
-
-
 def test_peak_is_the_trainers_own():
     X = normal(512, 64)
     model = d2l.DeepMLP(depth=4, width=64)
@@ -161,24 +148,6 @@ def test_lean_tanh_is_tanh():
     np.testing.assert_allclose(*lean_pullback(X), *pullback(X), rtol=1e-4, atol=1e-6)
 
 
-# Accumulation
-
-
-@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
-def test_accumulation_without_compilation(fw):
-    class Branching(d2l.MLP):
-        def forward(self, X):
-            return self.net(X if X.sum() > 1e9 else 1 * X)
-
-    one, other = (
-        run(fw, lambda: Branching(10, 8, 0.1), lambda: parts(fw, 9), accumulate=n)
-        for n in (1, 3)
-    )
-    assert other.train.compiled is None
-    for a, b in zip(fw.params(one), fw.params(other), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
-
-
 def test_parts_draw_their_own_dropout():
     keys = []
 
@@ -197,16 +166,3 @@ def test_parts_draw_their_own_dropout():
     jax.effects_barrier()
     assert len(keys) == len(set(keys)) == 3
     assert after.dropout_rng == trainer.state.dropout_rng
-
-
-def test_scratch_memory_of_convolutions_is_told():
-    class Convolution(d2l.Classifier):
-        lr: float = 0.1
-
-        @nn.compact
-        def forward(self, X):
-            return nn.Dense(10)(nn.Conv(2, (3, 3))(X).reshape(len(X), -1))
-
-    batch = jnp.ones((4, 8, 8, 1)), jnp.zeros(4, "int32")
-    with pytest.warns(d2l.LowerBound, match="at least .* up to a third of the peak"):
-        d2l.predict_memory(Convolution(), batch)

@@ -127,28 +127,27 @@ def train(model, precision, epochs=3):
     return trainer
 
 
+def master(trainer):
+    """Return the parameter in 32 bits that the optimizer keeps."""
+    [array] = d2l.flatten(list(trainer.optim._updaters[0].states.values()))
+    return array
+
+
 def test_float16_trains_with_masters_in_float32(fake_gpu):
     model = Scale(target=0.5)
     trainer = train(model, np.float16)
     assert model.scale.data().dtype == np.float16
     assert float(model.board.data["val_loss"][-1].y) < 0.2
-    [master] = d2l.flatten(list(trainer.optim._updaters[0].states.values()))
-    assert master.dtype == np.float32
+    assert master(trainer).dtype == np.float32
     assert model(np.ones((1, 8), ctx=fake_gpu)).dtype == np.float32
 
 
-def test_masters_keep_updates_that_float16_would_lose(fake_gpu):
-    model = Scale(lr=1e-3, target=0.5)
-    trainer = train(model, np.float16, epochs=1)
-    [master] = d2l.flatten(list(trainer.optim._updaters[0].states.values()))
-    assert 0 < abs(master.asnumpy() - 1).max() < 2e-3
-
-
-def test_small_gradients_survive_in_float16(fake_gpu):
-    model = Scale(lr=1.0, target=1 - 1e-7)  # its gradients are about 1e-8
-    trainer = train(model, np.float16, epochs=1)
-    [master] = d2l.flatten(list(trainer.optim._updaters[0].states.values()))
-    assert abs(master.asnumpy() - 1).max() > 0
+@pytest.mark.parametrize(
+    "lr, target", [(1e-3, 0.5), (1.0, 1 - 1e-7)], ids=["updates", "gradients"]
+)
+def test_small_updates_and_gradients_survive_in_float16(fake_gpu, lr, target):
+    trainer = train(Scale(lr, target), np.float16, epochs=1)
+    assert 0 < abs(master(trainer).asnumpy() - 1).max() < 2e-3
 
 
 def test_a_gradient_that_overflows_skips_the_step(fake_gpu):

@@ -37,6 +37,7 @@ def test_training_in_16_bits(fw, accumulate):
 
 
 def test_the_network_computes_in_the_precision_of_the_trainer(d2l, fw):
+    """Whatever it was in an earlier fit."""
     seen: list = []
     began: list = []
 
@@ -52,10 +53,12 @@ def test_the_network_computes_in_the_precision_of_the_trainer(d2l, fw):
             seen.append(Y.dtype)
             return Y
 
-    for precision in fw.short_types:
+    trainer = d2l.Trainer(1)
+    for precision in (*fw.short_types, "float32"):
         seen.clear()
         began.clear()
-        fit(fw, precision, lambda: Watched(10, 16, 0.1))
+        trainer.precision = fw.dtype(precision)
+        fw.fit(trainer, Watched(10, 16, 0.1), parts(fw, 64, 64))
         assert seen and all(dtype == fw.dtype(precision) for dtype in seen)
 
 
@@ -73,12 +76,18 @@ def small(fw, scale):
     return model
 
 
-def test_small_gradients_survive_in_float16(fw):
-    """Without scaling of the loss they would be zero."""
+@pytest.mark.parametrize("before", [0, 1])
+def test_small_gradients_survive_in_float16(fw, tmp_path, before):
+    """Without scaling of the loss they would be zero; so too after a checkpoint."""
     for precision in set(fw.short_types) & {"float16"}:
-        start, exact, short = (
-            values(fw, fit(fw, kind, lambda: small(fw, 1e-7), (32,), epochs=n))
-            for kind, n in [("float32", 0), ("float32", 1), (precision, 1)]
+        folder = tmp_path if before else None
+        start, short, exact = (
+            values(fw, fit(fw, kind, lambda: small(fw, 1e-7), (32,), **settings))
+            for kind, settings in [
+                ("float32", {"epochs": before, "folder": folder}),
+                (precision, {"epochs": before + 1, "folder": folder}),
+                ("float32", {"epochs": before + 1}),
+            ]
         )
         change = exact - start
         assert np.abs(short - exact).max() < 0.02 * np.abs(change).max()

@@ -1,4 +1,4 @@
-"""What is TensorFlow's alone: scopes, variables from scratch and of Keras, modes."""
+"""What is TensorFlow's alone: scopes, traces, data sets, recomputing."""
 
 # Sections set attributes of classes.
 # mypy: disable-error-code="attr-defined,misc,method-assign"
@@ -86,38 +86,16 @@ def test_variables_are_found_fast_in_deep_networks():
     assert min(timer.times) < 0.3
 
 
-class Net(d2l.Classifier):
-    """A network with every kind of variable that Keras makes."""
-
-    def __init__(self, lr=0.1):
-        super().__init__()
-        self.save_hyperparameters()
-        self.first = tf.keras.layers.Dense(16, activation="relu")
-        self.norm = tf.keras.layers.BatchNormalization()
-        self.rest = [tf.keras.layers.Dropout(0.5), tf.keras.layers.Dense(10)]
-
-    def forward(self, X):
-        X = self.norm(self.first(X))
-        for layer in self.rest:
-            X = layer(X)
-        return X
-
-    def configure_optimizers(self):
-        return tf.keras.optimizers.SGD(self.lr, momentum=0.9)
-
-
-def test_the_first_step_draws_no_minibatch_of_its_own():
+def test_the_first_step_draws_no_minibatch_of_its_own(fw):
     class Loader(list):
         def __iter__(self):
             passes.append(1)
             return super().__iter__()
 
-    class Listed(d2l.DataModule):
-        def get_dataloader(self, train):
-            return Loader(d2l.Digits(batch_size=479).get_dataloader(train))
-
     passes: list = []
-    d2l.Trainer(max_epochs=1).fit(Net(), Listed())
+    digits = d2l.Digits(batch_size=479)
+    loaders = digits.train_dataloader(), digits.val_dataloader()
+    d2l.Trainer(max_epochs=1).fit(fw.model(16, 10), tuple(map(Loader, loaders)))
     assert len(passes) == 2  # one for training, one for validation
 
 
@@ -234,8 +212,8 @@ def test_a_data_set_of_unknown_length_is_told_how_to_state_it(change):
     assert trainer.num_train_batches == 5
 
 
-def test_the_argument_training_of_a_call_counts():
-    model, X = Net(), tf.random.normal((4, 64))
+def test_the_argument_training_of_a_call_counts(fw):
+    model, X = fw.model(16, "norm", 0.5, 10), tf.random.normal((4, 64))
     assert np.array_equal(model(X, training=False), model(X, training=False))
     assert not np.array_equal(model(X, training=True), model(X, training=True))
     assert model.training is True

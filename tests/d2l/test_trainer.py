@@ -90,17 +90,6 @@ def test_mlp_reads_digits(d2l, fw, fake_gpu, num_gpus):
     assert curves["val_loss"][-1][1] < 0.5
 
 
-def test_the_seed_decides_the_result(d2l, fw):
-    def run(seed):
-        fw.seed(seed)
-        trainer = d2l.Trainer(max_epochs=1)
-        fw.fit(trainer, d2l.MLP(10, 8, 0.1), d2l.Digits())
-        return values(fw, trainer)
-
-    for first, second in zip(run(1), run(1), strict=True):
-        np.testing.assert_allclose(first, second, rtol=1e-5, atol=1e-6)
-
-
 def test_get_w_b(d2l, fw, regression):
     model, trainer = linear(d2l, "LinearRegression"), d2l.Trainer(max_epochs=3)
     fw.fit(trainer, model, regression)
@@ -152,14 +141,6 @@ def test_without_validation_data(d2l, fw, regression):
     assert list(model.board.data) == ["train_loss"]
     assert (trainer.num_val_batches, trainer.val_batch_idx) == (0, 0)
     assert_found(fw, trainer)
-
-
-def test_a_second_fit_starts_counting_again(d2l, fw, regression):
-    model, trainer = linear(d2l, "LinearRegression"), d2l.Trainer(max_epochs=1)
-    fw.fit(trainer, model, regression)
-    fw.fit(trainer, model, regression)
-    assert trainer.train_batch_idx == 16 and trainer.epoch == 0
-    assert [x for x, _ in model.board.data["val_loss"]] == [1, 1]
 
 
 @LINEAR
@@ -243,17 +224,6 @@ def test_training_changes_the_whole_state_and_validation_does_not(d2l, fw):
     last, first = seen[3], seen[4]  # of an epoch, and of the next one
     assert all(map(np.array_equal, last, first))
     assert not any(map(np.array_equal, seen[4], seen[5]))
-
-
-def test_fit_epoch_of_a_subclass(d2l, fw, regression):
-    class Patient(d2l.Trainer):
-        def fit_epoch(self):
-            if self.epoch < 2:
-                super().fit_epoch()
-
-    trainer = Patient(max_epochs=10)
-    fw.fit(trainer, linear(d2l, "LinearRegressionScratch"), regression)
-    assert trainer.train_batch_idx == 32
 
 
 def test_prepare_batch_of_a_subclass(d2l, fw, regression):
@@ -348,10 +318,7 @@ def test_copies_of_a_trained_model_leave_its_trainer_out(d2l, fw):
 
 
 def recorded(monkeypatch, owner, name):
-    """Let calls of `owner.name` go on as before, and return a list of arguments.
-
-    Calls that it makes of itself are left out.
-    """
+    """Return a list of the arguments of calls, except for those within a call."""
     calls, depth, original = [], [0], getattr(owner, name)
 
     def call(*args, **kwargs):
@@ -472,19 +439,6 @@ def test_an_interrupted_fit_leaves_model_and_trainer_usable(
     fw.fit(trainer, model, regression)
     assert_found(fw, trainer)
     assert trainer.train_batch_idx == 3 * 16 and model.board.bar is None
-
-
-def test_one_number_a_point_leaves_the_device(d2l, fw, fake_gpu, monkeypatch):
-    model = d2l.MLP(num_outputs=10, num_hiddens=8, lr=0.1)
-    drawn = recorded(monkeypatch, model.board, "draw")
-    data = d2l.Digits()
-    fetches = fw.count_fetches(monkeypatch)
-    fw.fit(d2l.Trainer(max_epochs=2, num_gpus=1), model, data)
-    points = sum(map(len, model.board.data.values()))
-    assert points == 2 * (2 + 1 + 1)
-    assert len(drawn) == 2 * (23 + 6 + 6)
-    assert len(fetches) == points
-    assert {fw.device(y) for _, y, *_ in drawn} == {fake_gpu}
 
 
 def one_step(fw, model, y, clip):
