@@ -14,7 +14,6 @@ from pytest import TestReport
 OF_ANOTHER_FRAMEWORK = {
     "a model of JAX holds no arrays",
     "of JAX",
-    "of MXNet",
     "of PyTorch",
     "of PyTorch and TensorFlow",
     "here one call waits for all devices",

@@ -1,5 +1,8 @@
 """A minibatch computed in parts trains as the whole minibatch does."""
 
+# The fixture d2l is a module, and mypy does not know its classes.
+# mypy: disable-error-code="name-defined"
+
 from functools import partial
 
 import numpy as np

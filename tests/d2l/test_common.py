@@ -264,11 +264,6 @@ def curves():
     return [tuple(np.array(v, float).ravel().tolist() for v in pair) for pair in data]
 
 
-def test_plot_of_one_curve(d2l):
-    d2l.plot([1, 2, 4])
-    assert curves() == [([0, 1, 2], [1, 2, 4])]
-
-
 def test_plot_of_several_curves_over_one_axis(d2l):
     x = np.arange(3)
     d2l.plot(x, [x, 2 * x], "x", "y", legend=["a", "b"], xlim=[0, 3], yscale="log")
@@ -279,18 +274,15 @@ def test_plot_of_several_curves_over_one_axis(d2l):
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["a", "b"]
 
 
-def test_plot_of_several_curves_over_axes_of_their_own(d2l):
-    d2l.plot([[0, 1], [0, 1, 2]], [[5, 6], [7, 8, 9]])
-    assert curves() == [([0, 1], [5, 6]), ([0, 1, 2], [7, 8, 9])]
-
-
-def test_plot_of_tensors_and_columns(d2l, fw):
+def test_plot_of_lists_tensors_and_columns(d2l, fw):
     x, y, z = [0, 1, 2], [3, 4, 5], [6, 7, 8]
     X, Y, column = fw.tensor(x), fw.tensor(y), fw.tensor([[value] for value in z])
     for arguments, expected in (
-        ((X, Y), [(x, y)]),
+        ((y,), [(x, y)]),
         ((Y,), [(x, y)]),
+        ((X, Y), [(x, y)]),
         ((X, [Y, column]), [(x, y), (x, z)]),
+        (([x, x[1:]], [y, z[1:]]), [(x, y), (x[1:], z[1:])]),
         (([X, X[1:]], [column, column[1:]]), [(x, z), (x[1:], z[1:])]),
     ):
         plt.close()

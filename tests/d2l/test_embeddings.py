@@ -15,7 +15,7 @@ WORDS = 12  # each occurs about ten times in a minibatch
 class Sentences:
     """Minibatches of 16 sentences of 8 words, whose labels are their first words."""
 
-    labels = 0
+    labels: int | slice = 0
 
     def __init__(self, fw, num_batches):
         kind = "int64" if fw.tab == "pytorch" else "int32"

@@ -166,19 +166,6 @@ def test_a_minibatch_is_shown(d2l, fw, folder):
     assert titles() == ["a", "b", "c", ""]
 
 
-def test_wrong_predictions_are_shown(d2l, fw, folder):
-    data, trainer = serial(d2l.FashionMNIST(batch_size=12)), d2l.Trainer(max_epochs=1)
-    fw.fit(trainer, fw.models.SoftmaxScratch(784, 10, 0.1), data)
-    X, y = next(iter(data.val_dataloader()))
-    preds = d2l.argmax(fw.outputs(trainer, X), axis=1)
-    wrong = d2l.astype(preds, y.dtype) != y
-    X, y, preds = X[wrong], y[wrong], preds[wrong]
-    pairs = zip(data.text_labels(y), data.text_labels(preds), strict=True)
-    labels = [f"{right}\n{guess}" for right, guess in pairs]
-    data.visualize([X, y], labels=labels)
-    assert [title for title in titles() if title] == labels[:8] != []
-
-
 def test_files_are_downloaded_once(d2l, files, network, tmp_path):
     d2l.FashionMNIST()
     assert sorted(network) == sorted(2 * list(files))[::2]

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import pytest
 from jax import numpy as jnp
+from models_jax import Layers
 
 from d2l import jax as d2l
 
@@ -57,10 +58,10 @@ def digits_of_three():
     return d2l.Digits(batch_size=479)
 
 
-def test_the_dropout_key_is_new_in_each_step(fw, digits_of_three):
+def test_the_dropout_key_is_new_in_each_step(digits_of_three):
     keys = []
 
-    class Step(fw.models.Layers):
+    class Step(Layers):
         def training_step(self, params, batch, state):
             keys.append(tuple(jax.random.key_data(state.dropout_rng).tolist()))
             return super().training_step(params, batch, state)

@@ -114,11 +114,15 @@ def test_16_bits_reduce_only_the_activations(d2l, fw):
 def test_a_prediction_changes_nothing(d2l, fw):
     model, batch = fw.model(*CONV), images(fw, 8)
     d2l.predict_memory(model, batch)  # gives lazy layers their shapes
-    before = [fw.numpy(array) for array in fw.arrays(model)]
+    before, names = [fw.numpy(array) for array in fw.arrays(model)], {*vars(model)}
+    assert not model.board.data and "trainer" not in names
+    trainer = d2l.Trainer()
+    object.__setattr__(model, "trainer", trainer)  # a model of Flax is frozen
     d2l.predict_memory(model, batch, accumulate=2)
     for old, new in zip(before, fw.arrays(model), strict=True):
         np.testing.assert_array_equal(old, fw.numpy(new))
-    assert not model.board.data and "trainer" not in vars(model)
+    assert not model.board.data and model.trainer is trainer
+    assert {*vars(model)} == names | {"trainer"}
 
 
 # Models that define their training step themselves

@@ -63,14 +63,6 @@ def test_prediction_needs_shapes_only():
     assert d2l.predict_memory(model, shapes) == d2l.predict_memory(model, batch)
 
 
-def test_prediction_leaves_the_model_alone():
-    model, batch = d2l.MLP(10, 32, 0.1), (normal(64, 64), tokens(64, high=9))
-    trainer = prepared(model, batch)
-    d2l.predict_memory(model, batch)
-    assert model.trainer is trainer and model is trainer.model
-    assert not model.board.data and not hasattr(model, "training")
-
-
 def test_a_model_that_is_too_large_for_this_machine():
     shape = jax.ShapeDtypeStruct((2**20, 2**14), jnp.float32)
     size = d2l.predict_memory(d2l.DeepMLP(width=2**14), (shape, shape))

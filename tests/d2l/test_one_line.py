@@ -180,7 +180,7 @@ class Scheduler:
         """Change the learning rate."""
 
 
-OPTIMIZERS = {
+OPTIMIZERS: dict = {
     "None": lambda optimizer: None,
     "class": type,
     "dict": lambda optimizer: {"optimizer": optimizer},
@@ -274,7 +274,7 @@ def test_loss_that_is_not_a_number_is_told_once(d2l, fw):
 # Data
 
 # A loader made from a minibatch, and what is wrong with it.
-LOADERS = {
+LOADERS: dict = {
     "stream": (
         lambda batch: (batch for _ in itertools.count()),
         "this generator does not; make a list of .* or set steps_per_epoch",

@@ -535,15 +535,29 @@ def install(tmp_path, monkeypatch, **packages):
     monkeypatch.syspath_prepend(tmp_path)
 
 
-@pytest.mark.parametrize("cuda, oldest", [("12", 5.2), ("13", 7.5)])
-def test_gpu_builds_of_jax(d2l, fw, tmp_path, monkeypatch, cuda, oldest):
-    if fw.tab != "jax":
-        pytest.skip("of JAX")
-    packages = {f"jax_cuda{cuda}_plugin": "0.10.2", f"nvidia_cudnn_cu{cuda}": "9.19.0"}
-    install(tmp_path, monkeypatch, **packages)
-    info = d2l.framework_info()
-    assert (info.cuda, info.cudnn, info.oldest) == (cuda, "9.19.0", oldest)
-    assert "gpu" in info.reason
+# Packages of GPU builds, and what is known of these builds.
+BUILDS = {
+    "jax": [
+        ({"jax_cuda12_plugin": "0.10.2", "nvidia_cudnn_cu12": "9.19.0"},
+         {"cuda": "12", "cudnn": "9.19.0", "oldest": 5.2}),
+        ({"jax_cuda13_plugin": "0.10.2", "nvidia_cudnn_cu13": "9.19.0"},
+         {"cuda": "13", "cudnn": "9.19.0", "oldest": 7.5}),
+    ],
+    "mxnet": [
+        ({"mxnet_cu117": "1.9.1"}, {"cuda": "11.7"}),
+        ({"mxnet_cu92": "1.9.1"}, {"cuda": "9.2"}),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("i", [0, 1])
+def test_gpu_builds_that_packages_make(d2l, fw, tmp_path, monkeypatch, i):
+    if fw.tab in BUILDS:
+        packages, known = BUILDS[fw.tab][i]
+        install(tmp_path, monkeypatch, **packages)
+        info = d2l.framework_info()
+        assert {name: getattr(info, name) for name in known} == known
+        assert fw.tab == "mxnet" or "gpu" in info.reason
 
 
 # As JAX reports them: some versions have no pool, and some allocators no answer.
@@ -593,16 +607,6 @@ def test_jax_without_a_cpu_and_without_a_gpu(fw, tmp_path, cpu_build):
     assert "Set JAX_PLATFORMS=cuda,cpu." in words
     status, printed, errors = run("jax", PATH=str(tmp_path), JAX_PLATFORMS="cuda,cpu")
     assert (status, errors) == (0, []) and "no NVIDIA GPU was found" in printed
-
-
-@pytest.mark.parametrize(
-    "package, cuda", [("mxnet_cu117", "11.7"), ("mxnet_cu92", "9.2")]
-)
-def test_gpu_builds_of_mxnet(d2l, fw, tmp_path, monkeypatch, package, cuda):
-    if fw.tab != "mxnet":
-        pytest.skip("of MXNet")
-    install(tmp_path, monkeypatch, **{package: "1.9.1"})
-    assert d2l.framework_info().cuda == cuda
 
 
 @pytest.mark.parametrize(

@@ -134,15 +134,6 @@ def test_fewer_minibatches_than_points(d2l, fw):
     assert len(model.board.data["train_loss"]) == 3
 
 
-def test_without_validation_data(d2l, fw, regression):
-    regression.val_dataloader = lambda: None
-    model, trainer = linear(d2l, "LinearRegressionScratch"), d2l.Trainer(max_epochs=3)
-    fw.fit(trainer, model, regression)
-    assert list(model.board.data) == ["train_loss"]
-    assert (trainer.num_val_batches, trainer.val_batch_idx) == (0, 0)
-    assert_found(fw, trainer)
-
-
 @LINEAR
 def test_a_model_trains_on_one_device_after_the_other(
     d2l, fw, fake_gpu, regression, name
@@ -379,20 +370,24 @@ def test_steps_get_their_minibatch_on_the_device_that_is_given(d2l, fw):
     assert got == [{fw.elsewhere}] * (3 + 1)
 
 
+FORMS: dict = {
+    "dict": lambda X, y: {"X": X, "y": y},
+    "tuples": lambda X, y: ((X / 2, X / 2), y),
+}
+
+
 @GPUS
-@pytest.mark.parametrize("kind", ["dict", "tuples"])
-def test_minibatches_of_other_forms(d2l, fw, fake_gpu, regression, kind, num_gpus):
+@pytest.mark.parametrize("form", FORMS)
+def test_minibatches_of_other_forms(d2l, fw, fake_gpu, regression, form, num_gpus):
     class Pairs(d2l.LinearRegressionScratch):
         def forward(self, halves):
             return super().forward(halves[0] + halves[1])
 
-    model, convert = Pairs, lambda X, y: ((X / 2, X / 2), y)
-    if kind == "dict":
-        model, convert = named(fw, d2l.LinearRegressionScratch), lambda X, y: vars()
+    kind = named(fw, d2l.LinearRegressionScratch) if form == "dict" else Pairs
     loaders = (regression.get_dataloader(train) for train in (True, False))
-    data = tuple([convert(*batch) for batch in loader] for loader in loaders)
+    data = tuple([FORMS[form](*batch) for batch in loader] for loader in loaders)
     trainer = d2l.Trainer(max_epochs=3, num_gpus=num_gpus)
-    fw.fit(trainer, model(2, lr=0.3), data)
+    fw.fit(trainer, kind(2, lr=0.3), data)
     assert_found(fw, trainer)
 
 
