@@ -226,6 +226,12 @@ def test_clipping_passes_over_variables_without_gradient():
     assert clipped[1] is None
 
 
+def test_the_norm_of_an_embedding_counts_repeated_rows_as_one():
+    slices = tf.IndexedSlices(tf.ones((4, 1)), [0, 0, 0, 1], (2, 1))
+    [clipped] = d2l.Trainer(1).clip_gradients(0.1, [slices])
+    assert tf.norm(clipped).numpy() == pytest.approx(0.1)
+
+
 def test_adam_of_keras_moves_too_far_for_repeated_rows(fw):
     """If this fails, the trainer need not make gradients of embeddings dense."""
     slices, moved = tf.IndexedSlices(tf.ones((4, 1)), [0] * 4, (1, 1)), []
