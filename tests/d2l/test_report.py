@@ -536,7 +536,7 @@ def install(tmp_path, monkeypatch, **packages):
 
 
 # Packages of GPU builds, and what is known of these builds.
-BUILDS = {
+BUILDS: dict = {
     "jax": [
         ({"jax_cuda12_plugin": "0.10.2", "nvidia_cudnn_cu12": "9.19.0"},
          {"cuda": "12", "cudnn": "9.19.0", "oldest": 5.2}),
