@@ -79,6 +79,8 @@ def small(fw, scale):
 @pytest.mark.parametrize("before", [0, 1])
 def test_small_gradients_survive_in_float16(fw, tmp_path, before):
     """Without scaling of the loss they would be zero; so too after a checkpoint."""
+    if before and fw.tab != "pytorch":
+        return  # a checkpoint has the optimizer of its precision
     for precision in set(fw.short_types) & {"float16"}:
         folder = tmp_path if before else None
         start, short, exact = (
