@@ -20,7 +20,7 @@ window.bookSearch = (() => {
     ...{ term: "Glossary", symptom: "Quick guide" },
   };
 
-  let index, entries, plain, counts, titles, topics, known, dialog, input, status, suggestions, list;
+  let index, initials, entries, plain, counts, titles, topics, known, dialog, input, status, suggestions, list;
   let active = 0; // the index of the result that Enter opens
 
   function make(name, attributes, ...children) {
@@ -60,7 +60,7 @@ window.bookSearch = (() => {
     stems(
       "a about also am an and any are as at be been but by can could do does doing for from get gets getting " +
         "go has have how i if in into is it its let me my of on or our should so some than that " +
-        "the their them then there this to too use using was we what when where which who why " +
+        "usage the their them then there this to too use using was we what when where which who why " +
         "will with without work would you your",
     ),
   );
@@ -78,6 +78,7 @@ window.bookSearch = (() => {
     ["allreduce", "all-reduce"],
     ["sm", "streaming multiprocessor"],
     ["gil", "interpreter lock"],
+    ["bn", "batch norm", "batch normalization"],
     ["pinned memory", "page-locked memory"],
     ["remat", "rematerialization", "activation checkpointing", "gradient checkpointing", "checkpointing", "computing twice"],
     ["batch size", "minibatch size"],
@@ -124,10 +125,26 @@ window.bookSearch = (() => {
     while (left.length) {
       const starts = (name) => name.every((term, i) => left[i] === term);
       const group = SYNONYMS.find((names) => names.some(starts));
-      found.push(group ?? [[left[0]]]);
+      found.push(group ?? expanded(left[0]) ?? [[left[0]]]);
       left.splice(0, group ? Math.max(...group.filter(starts).map((n) => n.length)) : 1);
     }
     return found;
+  }
+
+  // A word that the book does not have may be the initials of a title, such as TTFT, or two
+  // words in one, such as KVcache.
+  function expanded(word) {
+    if (known.has(word)) return null;
+    const spelt = initials.get(word);
+    if (spelt) return spelt;
+    for (let at = word.length - 2; at > 1; at--) {
+      const [left, right] = [word.slice(0, at), stem(word.slice(at))];
+      const group = SYNONYMS.find((names) => names.some((name) => name.join(" ") === right));
+      if (known.has(left) && (group || known.has(right))) {
+        return [[word], ...(group ?? [[right]]).map((name) => [left, ...name])];
+      }
+    }
+    return null;
   }
 
   // Returns the words that say what is asked, or all if none does.
@@ -178,6 +195,13 @@ window.bookSearch = (() => {
       counts.set(term, (counts.get(term) ?? 0) + 1);
     }
     titles = entries.map((entry) => (hasTitle(entry) ? forms(entry) : []));
+    initials = new Map();
+    for (const entry of entries.filter(hasTitle)) {
+      const all = words(titleOf(entry.trail)).map(([word]) => word);
+      if (all.length < 3) continue;
+      const term = stem(all.map((word) => word[0]).join(""));
+      initials.set(term, [...(initials.get(term) ?? []), telling(all.map(stem))]);
+    }
     topics = new Set(titles.flat().flatMap((title) => title.split(" ")));
   }
 
@@ -305,7 +329,9 @@ window.bookSearch = (() => {
     );
     const inCode = ({ match }) =>
       isCode && Object.values(match).some((hit) => hit.includes("code") || hit.includes("names"));
-    const code = own.some(inCode) ? own.filter(inCode) : others.filter(inCode);
+    const isMain = ({ entry }) => weightOf(entry, input.value.trim()) >= 1;
+    const all = own.some(inCode) ? own.filter(inCode) : others.filter(inCode);
+    const code = all.some(isMain) ? all.filter(isMain) : all;
     return fewOfEachPage([...new Set([...code, ...own, ...others])]);
   }
 
