@@ -147,3 +147,10 @@ def page(context: BrowserContext) -> Iterator[Page]:
     page.on("pageerror", lambda error: messages.append(str(error)))
     yield page
     assert messages == []
+
+
+@pytest.fixture
+def opened(page: Page, harness: str) -> Page:
+    """The page of all figures."""
+    page.goto(harness)
+    return page

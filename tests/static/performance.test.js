@@ -168,6 +168,13 @@ for (const [setting, count] of [
     assert.equal(svg.split(">10000 TFLOP/s<").length - 1, count);
   });
 
+test("sparse rates do not make a program faster", () => {
+  const sparse = { sheet: "sparse" };
+  assert.equal(result(roofline, sparse), result(roofline));
+  includes(formula(roofline, sparse), "a data sheet may print 330 TFLOP/s");
+  includes(roofline.draw(changed(roofline, sparse), 640), "sparse");
+});
+
 // The line of a measured machine
 
 for (const { line, ...machine } of library.printed)
@@ -336,6 +343,8 @@ test("the longest bar and the chosen plan stand out", () => {
   const strong = [...svg.matchAll(/ strong"[^>]*>([^<]*)</g)].map(([, text]) => text);
   assert.deepEqual(strong, ["tensor cores", "512 clocks", "128 × 128 × 64, 4 warps", "100 %"]);
   assert.deepEqual(svg.match(/s\d solid/g), ["s1 solid", "s3 solid"]);
+  const { rows, chosen } = turns.table(changed(turns, { h100: "128x256x64-8" }));
+  assert.deepEqual(rows[chosen].slice(1, 5), ["1024", "148", "0", "1267"]);
 });
 
 // The lines of a compiled kernel
@@ -369,6 +378,18 @@ for (const [line, expected] of [
     const known = found && Object.entries(found).filter(([, x]) => x !== undefined);
     assert.deepEqual(known && Object.fromEntries(known), expected);
   });
+
+test("a line sets the kernel and its card", () => {
+  const pasted = (line) => result(warps, { line }, "line");
+  const spills = pasted(PTXAS.replaceAll("\n", " "));
+  includes(spills, "Numbers spill: each thread has 8 bytes of stack.", "An SM of the A100 holds 5 blocks, and");
+  const known = "H100  64 registers,   0 B of stack, 24576 B shared;    2 x wgmma";
+  includes(pasted(known), "An SM of the H100 holds 8 blocks");
+  assert.equal(changed(warps, { line: known }, "line").kernel, "h100-64");
+  const unknown = pasted("B200, tile 128, 8 warps: sum  64, 128 registers,    0 B of stack");
+  includes(unknown, "does not contain the shared memory, so its slider counts.", "An SM of the B200 holds 2 blocks");
+  includes(result(warps, { warps: 32 }, "warps"), "No block fits on an SM of the A100: the registers decide");
+});
 
 // The words
 
