@@ -42,9 +42,16 @@ REPRESENTATIVE = {
     *("chapter_gpus/model-parallelism.html", "chapter_gpus/solutions-use-gpu.html"),
 }
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-Violations = Callable[..., list[str]]
+Violations = FaultsOf = Callable[..., list[str]]
 WIDE = {"width": 1400, "height": 900}
 PHONE = {"width": 375, "height": 812}
+TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
+SCREENS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    # What shows on hover elsewhere is always there.
+    "phone": TOUCH_SCREEN,
+}
 
 
 def launch(playwright: Playwright, debugging_port: int) -> Browser:
@@ -53,6 +60,16 @@ def launch(playwright: Playwright, debugging_port: int) -> Browser:
         executable_path=chromium(),
         args=[*CHROMIUM_FLAGS, f"--remote-debugging-port={debugging_port}"],
     )
+
+
+@contextmanager
+def quiet(page: Page) -> Iterator[Page]:
+    """The page, whose console has to stay empty but for a missing GPU."""
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    yield page
+    assert set(messages) <= {NO_ADAPTER}
 
 
 def each(paths: Iterable[str], chosen: Collection[str] = REPRESENTATIVE) -> list[Any]:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from browsing import (
-    PHONE,
     TABS,
+    TOUCH_SCREEN,
     WIDE,
     Violations,
     Visitor,
@@ -22,7 +22,6 @@ from tabsets import chosen
 FIRST, OTHER, LAST = TABS[0], TABS[2], TABS[3]
 SECTION = "chapter_gpus/use-gpu.html"
 BOTH = f"{SECTION}?tab={FIRST}&beside={OTHER}"
-TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
 
 # The pairs of a page: the boxes of the columns and of the blocks of each kind.
 # Places whose text is covered by a prediction are not shown.

@@ -5,6 +5,7 @@ from browsing import (
     PAGES,
     PHONE,
     TABS,
+    TOUCH_SCREEN,
     WITH_TABS,
     Visitor,
     each,
@@ -16,7 +17,6 @@ from playwright.sync_api import Page, expect
 
 SECTION = WITH_TABS[0]
 NARROW = {"width": 320, "height": 640}
-TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
 
 
 def root(page: Page, key: str) -> str:

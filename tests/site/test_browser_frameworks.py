@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 from browsing import (
-    PHONE,
     TABS,
+    TOUCH_SCREEN,
     WIDE,
     Visitor,
     choose,
@@ -19,7 +19,6 @@ from tabsets import chosen
 
 FIRST, OTHER, LAST = TABS[0], TABS[2], TABS[3]
 SECTION = "chapter_gpus/use-gpu.html"
-TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
 
 
 # In the bar

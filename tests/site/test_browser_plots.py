@@ -1,6 +1,8 @@
 """Plots as parts of a page, in a browser with the book's stylesheet and policy."""
 
 import shutil
+from contextlib import closing
+from functools import partial
 from html import escape
 from pathlib import Path
 
@@ -62,9 +64,8 @@ def part(name: str) -> str:
 
 @pytest.fixture
 def open_plots(browser: Browser, plots_url: str):
-    visitor = Visitor(browser, plots_url)
-    yield lambda **options: visitor("page.html", **options)
-    visitor.close()
+    with closing(Visitor(browser, plots_url)) as visitor:
+        yield partial(visitor, "page.html")
 
 
 def color(page: Page, selector: str, name: str) -> str:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from browsing import (
-    PHONE,
     TABS,
+    TOUCH_SCREEN,
     WIDE,
     Violations,
     Visitor,
@@ -20,7 +20,6 @@ from playwright.sync_api import Locator, Page, expect
 SECTION = "chapter_gpus/memory.html"
 FIRST, OTHER = TABS[0], TABS[2]
 QUESTION = "How many MiB does a step of DeepMLP with 2048 examples reach at most?"
-TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
 
 
 def prediction(page: Page, place: int = 0) -> Locator:

@@ -8,6 +8,7 @@ from browsing import (
     PAGES,
     PHONE,
     TABS,
+    TOUCH_SCREEN,
     WITH_TABS,
     Visitor,
     choose,
@@ -19,7 +20,6 @@ from playwright.sync_api import Page, Route, expect
 SECTION = "chapter_gpus/use-gpu.html"
 TABLES = "chapter_gpus/quick-guide.html"
 CAPTIONED = "chapter_gpus/memory.html"
-TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
 CODE = "div:not(.output) > .highlight"
 
 # Code and the column

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from browsing import NO_ADAPTER, Violations, free_port
+from browsing import Violations, free_port, quiet
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -78,15 +78,11 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 @pytest.fixture
 def live(address: str, context: BrowserContext) -> Iterator[Page]:
     """A page of the reader, whose console has to stay empty."""
-    page = context.new_page()
-    messages: list[str] = []
-    page.on("console", lambda message: messages.append(message.text))
-    page.on("pageerror", lambda error: messages.append(str(error)))
-    page.goto(address.replace("/?", f"/{PAGE}?"))
-    yield page
-    with page.expect_response("**/.live/restart"):
-        page.locator(".live-row").first.get_by_role("button", name="Restart").click()
-    assert set(messages) <= {NO_ADAPTER}
+    with quiet(context.new_page()) as page:
+        page.goto(address.replace("/?", f"/{PAGE}?"))
+        yield page
+        with page.expect_response("**/.live/restart"):
+            rows(page).first.get_by_role("button", name="Restart").click()
 
 
 def rows(page: Page) -> Locator:

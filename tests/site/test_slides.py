@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from pprint import pformat
 from typing import Any
@@ -115,9 +116,8 @@ def folder(request: pytest.FixtureRequest) -> Path:
 @pytest.fixture
 def open_deck(browser: Browser, folder: Path) -> Iterator[Visitor]:
     """Call it with a deck's path; what is opened is watched."""
-    visitor = Visitor(browser, f"{folder.as_uri()}/")
-    yield visitor
-    visitor.close()
+    with closing(Visitor(browser, f"{folder.as_uri()}/")) as visitor:
+        yield visitor
 
 
 def ready(page: Page) -> Page:

@@ -1,13 +1,12 @@
 """A term of the glossary shows its entry where it is mentioned, and leads there."""
 
 import pytest
-from browsing import PHONE, Visitor
+from browsing import TOUCH_SCREEN, Visitor
 from playwright.sync_api import expect
 
 SECTION = "chapter_gpus/kernels.html"
 GLOSSARY = "chapter_gpus/glossary.html"
 WARP = "a.term[href='glossary.html#term-warp']"
-TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
 
 
 @pytest.mark.parametrize("by", ["hover", "focus"])
