@@ -42,10 +42,9 @@ d2l.two()"""
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def section(*cells: str, label: str = "sec_a", varies: str = "") -> str:
+def section(*cells: str, label: str = "sec_a") -> str:
     """A section of code cells for one tab."""
-    fence = f"```{{.python .input{varies}}}"
-    fences = (f"{fence}\n%%tab pytorch\n{cell}\n```\n" for cell in cells)
+    fences = (f"```{{.python .input}}\n%%tab pytorch\n{c}\n```\n" for c in cells)
     return f"# A\n:label:`{label}`\n\n" + "\nText.\n\n".join(fences)
 
 
