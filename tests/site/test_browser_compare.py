@@ -11,13 +11,13 @@ from browsing import (
     Violations,
     Visitor,
     choose,
+    chosen,
     probe,
     reload,
     resize,
     turn,
 )
 from playwright.sync_api import Page, expect
-from tabsets import chosen
 
 FIRST, OTHER, LAST = TABS[0], TABS[2], TABS[3]
 SECTION = "chapter_gpus/use-gpu.html"

@@ -5,10 +5,18 @@ from contextlib import closing
 from functools import partial
 
 import pytest
-from browsing import TOUCH_SCREEN, Violations, Visitor, choose, probe, reload, served
+from browsing import (
+    TOUCH_SCREEN,
+    Violations,
+    Visitor,
+    choose,
+    chosen,
+    probe,
+    reload,
+    served,
+)
 from golden.made_up import MACHINES, MadeUp
 from playwright.sync_api import Browser, Page
-from tabsets import chosen, press_through
 
 SECTION = "chapter/outputs.html"
 CPU, GPU = "cpu", "h200"
@@ -46,7 +54,11 @@ def test_the_address_chooses_a_machine(open_page: Visitor, named: str, machine: 
 
 def test_the_switch_works_by_keyboard(open_page: Visitor):
     page = open_page(SECTION)
-    press_through(page, SWITCH, [*MACHINES], "machine")
+    page.focus(f"{SWITCH} > [aria-selected=true]")
+    for key, place in [("End", 2), ("Home", 0), ("ArrowLeft", 2), ("ArrowRight", 0)]:
+        page.keyboard.press(key)
+        focused = page.evaluate("document.activeElement.dataset.choice")
+        assert focused == chosen(page, "machine") == [*MACHINES][place], key
     page.keyboard.press("m")
     assert chosen(page, "machine") == CPU and probe(page, "wrongTabs") == []
 

@@ -33,15 +33,6 @@ TEXT_SIZES = """() => [...document.querySelectorAll(".plot")].map((plot) => {
   return zoom * Math.min(...texts.map((t) => parseFloat(getComputedStyle(t).fontSize)));
 })"""
 
-# The number of elements that refer to something outside their plot.
-LOST = r"""() => {
-  const names = ({ name, value }) =>
-    name === "href" ? [value.slice(1)] : (/(?<=url\(#)[^)]*/.exec(value) ?? []);
-  const isLost = (e, name) => !e.closest("svg").contains(document.getElementById(name));
-  return [...document.querySelectorAll(".plot *")].filter((e) =>
-    [...e.attributes].flatMap(names).some((name) => isLost(e, name))).length;
-}"""
-
 
 @pytest.fixture(scope="module")
 def plots_url(tmp_path_factory: pytest.TempPathFactory) -> str:
@@ -132,11 +123,6 @@ def test_plots_are_readable_on_a_phone(open_plots):
     assert widths[0] == widths[3] == 343  # the others scroll
     sizes = page.evaluate(TEXT_SIZES)
     assert min(sizes) > 10.5
-
-
-def test_references_within_plots_find_their_targets(open_plots):
-    """Marks, hatches and clip paths are drawn from elements of the same plot."""
-    assert open_plots().evaluate(LOST) == 0
 
 
 def test_plots_of_the_book_have_their_place(open_http_page: Visitor):

@@ -19,8 +19,9 @@ from browsing import (
     each,
     probe,
     reach_everything,
+    wait_for_copy_buttons,
 )
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser
 
 # One of each kind: the front page and a section.
 KINDS_OF_PAGE = ["index.html", "chapter_gpus/use-gpu.html"]
@@ -49,9 +50,7 @@ def test_dark_changes_nothing_but_colors(open_http_page: Visitor, path: str):
     """So in the dark only the rules of color need to be applied again."""
     page = open_http_page(path)
     reach_everything(page)
-    # A script puts the buttons there that copy code, one at a time.
-    without_button = page.locator("div:not(.output) > .highlight:not(:has(.copy))")
-    expect(without_button).to_have_count(0, timeout=30_000)
+    wait_for_copy_buttons(page)
     counts = set()
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)

@@ -19,6 +19,7 @@ from browsing import (
     Violations,
     Visitor,
     choose,
+    lost_links,
     probe,
     served,
 )
@@ -165,19 +166,9 @@ def test_in_print_there_are_none(open_page: Visitor):
 def test_every_link_of_the_folder_leads_somewhere(folder: Path):
     pages = {path: parsed(path.read_text("utf-8")) for path in folder.rglob("*.html")}
     assert len(pages) > len(PAGES)
-    ids = {path: {str(e["id"]) for e in p.select("[id]")} for path, p in pages.items()}
-    for path, page in pages.items():
-        for element in page.select("a[href], link[href], script[src], img[src]"):
-            url = urlsplit(str(element.get("href") or element.get("src")))
-            if url.scheme or url.netloc:
-                continue
-            # What a page for missing pages refers to begins at the host's root.
-            start = folder.parent if url.path.startswith("/") else path.parent
-            named = start / unquote(url.path).lstrip("/")
-            target = named.resolve() if url.path else path
-            assert target.is_file(), (path, element)
-            if url.fragment and element.name == "a":
-                assert unquote(url.fragment) in ids[target], (path, element)
+    # What a page for missing pages refers to begins at the host's root.
+    elements = "a[href], link[href], script[src], img[src]"
+    assert lost_links(pages, elements, folder.parent) == []
 
 
 # Standards

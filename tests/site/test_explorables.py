@@ -1,29 +1,10 @@
 """The interactive figures on a page; `tests/static` has the tests of their scripts."""
 
-import gzip
 import re
 
 import pytest
 from figures import NAMES, result, settle
 from playwright.sync_api import Browser, Page, expect
-
-from book.base.paths import STATIC
-from book.library import figures
-
-SHARED = {"arithmetic", "cards", "explorable"}
-# The most bytes of a figure's own scripts, compressed.
-BUDGETS = {"roofline": 15_000, "sectors": 15_000, "warps": 15_000} | {
-    "collectives": 17_000,
-    "plans": 17_000,
-}
-
-
-@pytest.mark.parametrize("name", BUDGETS)
-def test_a_figure_is_light(name: str) -> None:
-    own = (script for script in figures.scripts_of(name) if script not in SHARED)
-    files = (STATIC / "explorables" / f"{script}.js" for script in own)
-    size = sum(len(gzip.compress(file.read_bytes())) for file in files)
-    assert size <= BUDGETS[name]
 
 
 def test_sources_are_links(opened: Page) -> None:

@@ -155,11 +155,6 @@ CHEATS = {
         TREE.replace("BARRIER", "workgroupBarrier();").replace("i < N", "true"),
         "With N = 1000: Out of bounds",
     ),
-    "known input": (
-        "neighbors",
-        f"{HEAD} if (i < N) {{ store_out(i, f32(i % 10u) + f32((i + 1u) % 10u)); }} }}",
-        "The result is wrong",
-    ),
     "another binding": (
         "sum",
         f"@group(0) @binding(0) var<storage> b: array<f32>;\n{HEAD} }}",
@@ -183,15 +178,6 @@ CHEATS = {
         "for (var k = 0u; k < N; k++) { let p = exp(load_a(N * w + k)) / s; "
         "store_out(N * w + k, select(p, 0.0, p < 0.0009)); } }",
         "The result is wrong",
-    ),
-    "whole tiles": (
-        "tiled",
-        f"{HEAD} let row = 16u * (w / (N / 16u)) + l / 16u; "
-        "let column = 16u * (w % (N / 16u)) + l % 16u; var s = 0.0; "
-        "for (var k = 0u; k < N; k++) "
-        "{ s += load_a(row * N + k) * load_b(k * N + column); } "
-        "store_out(row * N + column, s); }",
-        "With N = 21: The result is wrong",
     ),
 }
 

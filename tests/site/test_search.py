@@ -554,3 +554,30 @@ def test_previews_of_other_pages_have_all_their_pictures(site: Path):
     for html in shown.values():
         for source in html.split('src="')[1:]:
             assert (site / source.partition('"')[0]).exists(), source
+
+
+# Terms of the glossary
+
+WITH_TERM = "chapter_gpus/kernels.html"
+WARP = "a.term[href='glossary.html#term-warp']"
+
+
+def test_a_term_shows_its_entry(open_page: Visitor):
+    page = open_page(WITH_TERM)
+    page.locator(WARP).hover()
+    entry = page.locator("#preview")
+    expect(entry).to_contain_text("execute the same instruction")
+    expect(entry).to_be_in_viewport(ratio=1)
+
+
+def test_the_first_tap_shows_an_entry_and_the_second_goes_there(open_page: Visitor):
+    page = open_page(WITH_TERM, **TOUCH_SCREEN)
+    term, entry = page.locator(WARP), page.locator("#preview")
+    term.tap()
+    expect(entry).to_contain_text("execute the same instruction")
+    page.locator("main h2").first.tap()
+    expect(entry).to_be_hidden()
+    term.tap()
+    expect(entry).to_be_visible()
+    term.tap()
+    page.wait_for_url("**/glossary.html#term-warp")

@@ -266,23 +266,6 @@ test("occupancy is that of the section", () => {
   }
 });
 
-// The card, registers of a thread, bytes of a block, warps of a block, and the share
-for (const [card, registers, shared, count, share] of [
-  ...[["v100", 37, 0, 4, 0.75], ["v100", 37, 0, 10, 0.625]], // NVIDIA.CUDA.BestPractices
-  ...[["a100", 32, 0, 4, 1], ["a100", 33, 0, 4, 0.75], ["a100", 255, 0, 4, 0.125]],
-  ...[["a100", 255, 0, 16, 0], ["a100", 16, 0, 1, 0.5], ["t4", 64, 0, 8, 1]],
-  ...[["a100", 32, 163 * 1024, 8, 0.125], ["a100", 32, 82 * 1024, 8, 0.125]],
-  ...[["a100", 32, 81 * 1024, 8, 0.25], ["a100", 64, 0, 8, 0.5]],
-  // The section prints these numbers for its attention and its softmax
-  ...[["t4", 255, 32768, 4, 0.25], ["a100", 159, 40960, 4, 0.1875]],
-  ...[["h100", 128, 57344, 4, 0.25], ["b200", 119, 57376, 4, 0.1875]],
-  ...[["a100", 48, 16, 4, 0.625], ["h100", 55, 16, 4, 0.5625], ["t4", 53, 16, 4, 1]],
-])
-  test(`occupancy of ${card}, ${registers} registers, ${shared} B, ${count} warps`, () => {
-    const kernel = { registers, shared, warps: count };
-    assert.equal(performance.occupancy(warps.CARDS[card], kernel).share, share);
-  });
-
 test("kernels of the section have the printed occupancy", () => {
   const shares = Object.keys(warps.KERNELS).map((kernel) => {
     return [kernel, warps.occupancy(changed(warps, { kernel }, "kernel")).share];
