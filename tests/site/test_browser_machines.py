@@ -55,7 +55,8 @@ def test_the_address_chooses_a_machine(open_page: Visitor, named: str, machine: 
 def test_the_switch_works_by_keyboard(open_page: Visitor):
     page = open_page(SECTION)
     page.focus(f"{SWITCH} > [aria-selected=true]")
-    for key, place in [("End", 2), ("Home", 0), ("ArrowLeft", 2), ("ArrowRight", 0)]:
+    moves = [("End", 2), ("Home", 0), ("ArrowLeft", 2)]
+    for key, place in [*moves, *(("ArrowRight", n) for n in range(3))]:
         page.keyboard.press(key)
         focused = page.evaluate("document.activeElement.dataset.choice")
         assert focused == chosen(page, "machine") == [*MACHINES][place], key

@@ -234,6 +234,10 @@ def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
         time.sleep(0.05)
 
 
+def wait_for_end(process: int) -> None:
+    wait_for(lambda: not is_running(process))
+
+
 def _has_text(file: Path) -> bool:
     return file.exists() and file.read_text() != ""
 
@@ -262,8 +266,7 @@ def test_a_stopped_run_leaves_the_old_record(
         wait_for_cell(process, marker)
         process.send_signal(number)
         error = process.communicate(timeout=120)[1]
-        kernel = int(marker.read_text())
-        wait_for(lambda kernel=kernel: not is_running(kernel))
+        wait_for_end(int(marker.read_text()))
         assert record.read_text() == "what was there\n"
         assert list(record.parent.iterdir()) == [record]
         if number != signal.SIGKILL:
