@@ -67,6 +67,14 @@ def find(page: Tag, selector: str) -> Tag:
     return found
 
 
+def test_headings_leave_no_level_out_below_one_title(pages: Pages):
+    for path, page in pages.items():
+        assert len(page.select("h1")) == 1, path
+        levels = [int(h.name[1]) for h in page.select("main :is(h1,h2,h3,h4,h5,h6)")]
+        steps = [b - a for a, b in zip(levels, levels[1:], strict=False)]
+        assert all(step <= 1 for step in steps), (path, levels)
+
+
 def test_images_keep_their_place(pages: Pages):
     for path, page in pages.items():
         for image in page.select("img"):
