@@ -9,7 +9,7 @@ const { formula, result, close, includes } = require("./support.js");
 
 const memory = load("memory-arithmetic");
 const allocation = load("allocator-arithmetic");
-const { begin } = load("explorable");
+const { begin } = load("controls");
 const { allocator } = figures;
 const timeline = figures["memory-timeline"];
 
